@@ -138,6 +138,12 @@ function checkFor(schema: JsonSchema): JsonSchemaCheck {
   return check;
 }
 
+/** Changes of an agent's options, or a function that derives them from the present options. */
+export type AgentChanges<Context = unknown> =
+  | Partial<AgentOptions<Context>>
+  // The type of a method, so that agents with different contexts stay assignable to each other.
+  | { derive(options: AgentOptions<Context>): Partial<AgentOptions<Context>> }["derive"];
+
 /**
  * An agent: its model, instructions and tools, its architecture, and its policy (budget, guardrails, permissions,
  * hooks, middleware).
@@ -160,9 +166,13 @@ export class Agent<Context = unknown> extends AgentCore implements HostedAgent<C
     this.#given = options as AgentOptions;
   }
 
-  /** Returns an agent with the same options except for `changes`. */
-  override with(changes: Partial<AgentOptions<Context>>): Agent<Context> {
-    return new Agent<Context>({ ...(this.#given as AgentOptions<Context>), ...changes });
+  /** Returns an agent with the same options except for `changes`. A function receives the options and returns the changes. */
+  override with(changes: AgentChanges<Context>): Agent<Context> {
+    const options = this.#given as AgentOptions<Context>;
+    return new Agent<Context>({
+      ...options,
+      ...(typeof changes === "function" ? changes(options) : changes),
+    });
   }
 
   /** Runs the agent on an input and resolves with the result, whatever its status. */

@@ -58,7 +58,10 @@ export function mcpServers(
   return new McpServers(configs, { clock: systemClock, env: process.env, ...options });
 }
 
-export interface McpServerOptions extends Omit<GivenServerOptions, "clock" | "release" | "runtime"> {
+export interface McpServerOptions extends Omit<
+  GivenServerOptions,
+  "clock" | "release" | "runtime" | "toolAgent"
+> {
   /** The runtime in which every call is a run. Default: a runtime in memory that collects ended runs. */
   readonly runtime?: Runtime;
 }

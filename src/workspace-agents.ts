@@ -1,4 +1,5 @@
 import { Agent, type AgentOptions } from "./agent.ts";
+import { loopDetection } from "./agents/guardrails/index.ts";
 import { permissions, type Reviewer, type SubAgent } from "./agents/index.ts";
 import { namedModel } from "./capabilities/index.ts";
 import {
@@ -57,6 +58,7 @@ export interface AgentParts {
   readonly configPath?: string;
   readonly shelf: ToolShelf;
   readonly prompts: PromptCache;
+  /** Guardrails of files. */
   readonly guardrails: readonly Guardrail[];
   readonly extensions: readonly Extension[];
   /** The tool and the reviewer of the memory files. Absent if the memory is not reviewed. */
@@ -162,10 +164,24 @@ export class AgentShelf {
         "invalid_argument",
         `agents hire each other in a cycle: ${[...above, name].join(", ")}; remove one of the entries of subAgents`,
       );
-    if (entry.hosted !== undefined) return withKey(entry.hosted, key);
+    if (entry.hosted !== undefined) return withKey(this.#extended(entry.hosted), key);
     if (entry.source !== undefined && entry.file === undefined)
-      return withKey(await this.#load(entry.source), key);
+      return withKey(this.#extended(await this.#load(entry.source)), key);
     return this.#fromFile(entry, key, above);
+  }
+
+  /**
+   * Adds the guardrails of files and the extensions to an agent in code. A guardrail of a file replaces one of the agent
+   * with the same name; an extension of the agent replaces one of the workspace. Agents of other classes stay as they
+   * are, because they have no such options.
+   */
+  #extended(agent: HostedAgent): HostedAgent {
+    const { guardrails, extensions } = this.#parts;
+    if (!isAgent(agent) || guardrails.length + extensions.length === 0) return agent;
+    return agent.with((own) => ({
+      guardrails: byName([...(own.guardrails ?? []), ...guardrails]),
+      ...(extensions.length > 0 && { extensions: byName([...extensions, ...(own.extensions ?? [])]) }),
+    }));
   }
 
   async #load(source: SourceFile): Promise<HostedAgent> {
@@ -215,7 +231,7 @@ export class AgentShelf {
       }),
       ...this.#reviewed(tools),
       ephemeral,
-      guardrails,
+      guardrails: byName([loopDetection(), ...guardrails]),
       ...(this.#parts.extensions.length > 0 && { extensions: this.#parts.extensions }),
       budget,
       permissions: this.#permissions(isFree),
@@ -364,6 +380,11 @@ export function isAgent(value: unknown): value is Agent {
 /** Returns the agent under another key. An agent without `with` has one instance only. */
 function withKey(agent: HostedAgent, key: string | undefined): HostedAgent {
   return key !== undefined && isAgent(agent) ? agent.with({ key }) : agent;
+}
+
+/** Keeps the last of the parts with the same name, in the place of the first one. */
+function byName<Part extends { readonly name: string }>(parts: readonly Part[]): readonly Part[] {
+  return [...new Map(parts.map((part) => [part.name, part])).values()];
 }
 
 function least(one: number | undefined, other: number): number {

@@ -1,7 +1,11 @@
-import { loopDetection } from "./agents/guardrails/index.ts";
 import { checkOptions, Fault, optionNames, type Guardrail, type HostedAgent } from "./kernel/index.ts";
 import type { RuntimeOptions } from "./runtime/index.ts";
-import { loadModule, type ChannelSettings, type SourceFile } from "./workspace/index.ts";
+import {
+  loadModule,
+  type ChannelSettings,
+  type NotificationSettings,
+  type SourceFile,
+} from "./workspace/index.ts";
 
 /** The content of `reeve.config.ts`. */
 export interface WorkspaceConfig {
@@ -15,6 +19,8 @@ export interface WorkspaceConfig {
     readonly agents?: readonly string[];
     /** Channels by name, in addition to those of the setting `server.channels`: settings like there, or channels in code. */
     readonly channels?: Readonly<Record<string, ChannelSettings | CodedChannel>>;
+    /** Notifications by name, in addition to those of the setting `server.notifications`. */
+    readonly notifications?: Readonly<Record<string, NotificationSettings>>;
   };
 }
 
@@ -60,13 +66,12 @@ export async function readConfig(
   return defineConfig(config);
 }
 
-/** Loads the guardrails of files, after the built-in ones. Of guardrails with the same name the last one is used. */
+/** Loads the guardrails of files. Of guardrails with the same name the last one is used. */
 export async function readGuardrails(
   files: readonly SourceFile[],
   timeoutMs: number,
 ): Promise<readonly Guardrail[]> {
-  const builtIn = loopDetection();
-  const found = new Map<string, Guardrail>([[builtIn.name, builtIn]]);
+  const found = new Map<string, Guardrail>();
   for (const { path, root } of files) {
     const { default: exported } = await loadModule(path, { root, timeoutMs });
     for (const each of Array.isArray(exported) ? (exported as unknown[]) : [exported]) {

@@ -11,12 +11,13 @@ export class LiveParts {
   readonly #servers = new Map<string, Promise<McpServers>>();
   readonly #live = new Map<string, Promise<LiveTools & { close(): Promise<void> }>>();
 
-  /** Returns the tools of the MCP servers of the files. Equal configurations share their servers. */
+  /** Returns the tools of the MCP servers of the files and of `more`. Equal configurations share their servers. */
   async remoteTools(
     files: readonly SourceFile[],
     env: Readonly<Record<string, string | undefined>>,
+    more: ServerConfigs = {},
   ): Promise<readonly Tool[]> {
-    const configs = await readMcpFiles(files);
+    const configs = { ...(await readMcpFiles(files)), ...more };
     if (Object.keys(configs).length === 0) return [];
     const servers = await this.#kept(this.#servers, JSON.stringify(configs), async () => {
       const { mcpServers } = await import("./mcp.ts");

@@ -10,6 +10,7 @@ import {
   type Tool,
 } from "./kernel/index.ts";
 import type { Reviewer } from "./agents/index.ts";
+import type { ServerConfigs } from "./capabilities/mcp/index.ts";
 import { ActiveSkills, AgentShelf, defaultAgent, type WorkspaceAgent } from "./workspace-agents.ts";
 import { readConfig, readGuardrails, type WorkspaceConfig } from "./workspace-config.ts";
 import { docsFolder } from "./workspace-docs.ts";
@@ -44,6 +45,7 @@ export { defineConfig, type CodedChannel, type WorkspaceConfig } from "./workspa
 export type {
   ChannelSettings,
   FileSkill,
+  NotificationSettings,
   Places,
   Profile,
   PromptTemplate,
@@ -76,6 +78,8 @@ export interface WorkspaceOptions {
   readonly resolveModel?: (name: string) => Model;
   /** Maximum time in which a module of the user must load, in milliseconds. Default: 10_000. */
   readonly importTimeoutMs?: number;
+  /** MCP servers in addition to those of the files, such as those that an editor passes. Equal names replace those of files. */
+  readonly mcpServers?: ServerConfigs;
   /** Returns the current time, for the date in prompts. Default: the system's clock. */
   readonly now?: () => number;
 }
@@ -91,6 +95,7 @@ const knownOptions = optionNames<WorkspaceOptions>({
   root: true,
   resolveModel: true,
   importTimeoutMs: true,
+  mcpServers: true,
   now: true,
 });
 
@@ -331,7 +336,7 @@ export class Workspace implements AsyncDisposable {
       skills,
       knowledge: material.knowledge,
       ...(docs !== undefined && { docsFolder: docs }),
-      remote: () => this.#live.remoteTools(loaded.mcpFiles, env),
+      remote: () => this.#live.remoteTools(loaded.mcpFiles, env, this.#options.mcpServers),
       live: { browser: () => this.#live.browser(settings), desktop: () => this.#live.desktop(settings) },
       own: () => this.#memoryTools(places),
       onSkill: (skill, sessionId) => this.#activeSkills.add(skill, sessionId),

@@ -9,7 +9,7 @@ export type { AgentOptions, InstructionsFunction } from "./agent-options.ts";
 export { checkAgentOptions, checkKindOptions } from "./agent-check.ts";
 export type { AgentSubmitOptions, InvokeOptions } from "./invoke-options.ts";
 export type { OnApprovalHandler } from "./on-approval.ts";
-export type { AgentInput, AgentRequest, ContinueRequest } from "./agent-input.ts";
+export { readInput, type AgentInput, type AgentRequest, type ContinueRequest } from "./agent-input.ts";
 export type { InputMessage } from "./calling/input-messages.ts";
 export { AgentStream, type TextOptions } from "./streaming/agent-stream.ts";
 export type { AnswerEnd, AnswerPart } from "./streaming/answer-part.ts";

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { describeValue, Fault, nearestName, type JsonObject } from "../kernel/index.ts";
-import { readTextFile, type ReadOptions } from "./files/bounded-file.ts";
+import { readNamedFile, type ReadOptions } from "./files/bounded-file.ts";
 import { parseMarkdown } from "./files/front-matter.ts";
 import type { Notices } from "./notices.ts";
 
@@ -51,7 +51,7 @@ export async function readAgentFile(
   notices: Notices,
   options: Pick<ReadOptions, "within"> = {},
 ): Promise<AgentFile> {
-  const file = await readTextFile(path, { maxBytes: maxAgentBytes, ...options });
+  const file = await readNamedFile("agent file", path, { maxBytes: maxAgentBytes, ...options });
   if (file === undefined) throw new Fault("not_found", `the agent file ${path} does not exist`);
   if (file.isCut)
     throw new Fault(

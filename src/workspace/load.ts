@@ -1,6 +1,6 @@
 import { basename, extname, join, resolve } from "node:path";
 import { Fault } from "../kernel/index.ts";
-import { FileReader, isFolder, isRegularFile } from "./files/bounded-file.ts";
+import { FileReader, isFolder, isRegularFile, problemOf } from "./files/bounded-file.ts";
 import { Notices, type WorkspaceNotice } from "./notices.ts";
 import { findPlaces, type Places, type PlacesOptions } from "./places.ts";
 import {
@@ -84,7 +84,7 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
   const { free, guarded: guardedKeys } = divideSettings(own, user);
   const code = await codeOf(read, places, notices);
   const guarded = await guardedParts(places, code, guardedKeys);
-  const isTrusted = await decide(places, options);
+  const isTrusted = await decide(places, options, notices);
   if (!isTrusted)
     for (const { path, what } of guarded)
       notices.add("skipped", path, `${what} needs trust; run reeve trust`);
@@ -189,19 +189,23 @@ async function codeOf(
       ...(await existing(
         { ...layer, folder: layer.origin === "project" ? project : layer.folder },
         ".mcp.json",
+        notices,
       )),
     );
-    mcpFiles.push(...(await existing(layer, "mcp.json")));
+    mcpFiles.push(...(await existing(layer, "mcp.json", notices)));
   }
   const root = { folder: project, origin: "project" as const, root: project };
   const hasProject = layers.some(({ origin }) => origin === "project");
-  const configs = await Promise.all(codeEndings.map((ending) => existing(root, `reeve.config${ending}`)));
+  const configs = await Promise.all(
+    codeEndings.map((ending) => existing(root, `reeve.config${ending}`, notices)),
+  );
   return { ...found, mcpFiles, config: hasProject ? configs.flat() : [] };
 }
 
-async function existing({ folder, origin, root }: Layer, name: string): Promise<readonly SourceFile[]> {
+async function existing(layer: Layer, name: string, notices: Notices): Promise<readonly SourceFile[]> {
+  const { folder, origin, root } = layer;
   const path = join(folder, name);
-  return (await isRegularFile(path)) ? [{ name, path, origin, root }] : [];
+  return (await new FileReader(notices).isUsable(path, limitOf(layer))) ? [{ name, path, origin, root }] : [];
 }
 
 /** The files of a subfolder with one of the endings. Each is named by its file name without the ending. */
@@ -213,12 +217,15 @@ async function filesIn(
 ): Promise<readonly SourceFile[]> {
   const { origin, root } = layer;
   const folder = join(layer.folder, name);
-  const names = await new FileReader(notices).list(folder, limitOf(layer));
-  return names.flatMap((entry) => {
+  const reader = new FileReader(notices);
+  const files: SourceFile[] = [];
+  for (const entry of await reader.list(folder, limitOf(layer))) {
     const ending = endings.find((each) => entry.endsWith(each) && !entry.endsWith(`.d${each}`));
-    if (ending === undefined) return [];
-    return [{ name: entry.slice(0, -ending.length), path: join(folder, entry), origin, root }];
-  });
+    const path = join(folder, entry);
+    if (ending !== undefined && (await reader.isUsable(path, limitOf(layer))))
+      files.push({ name: entry.slice(0, -ending.length), path, origin, root });
+  }
+  return files;
 }
 
 /** The modules of a subfolder: files, and folders with an `index` file. */
@@ -227,16 +234,18 @@ async function modulesIn(layer: Layer, name: string, notices: Notices): Promise<
   const folder = join(layer.folder, name);
   const folders: SourceFile[] = [];
   for (const entry of await new FileReader(notices).list(folder, limitOf(layer)))
-    folders.push(...(await indexOf(layer, join(folder, entry))));
+    folders.push(...(await indexOf(layer, join(folder, entry), notices)));
   return [...files, ...folders];
 }
 
 /** The module in the `index` file of a folder. */
-async function indexOf({ origin, root }: Layer, folder: string): Promise<readonly SourceFile[]> {
+async function indexOf(layer: Layer, folder: string, notices: Notices): Promise<readonly SourceFile[]> {
+  const { origin, root } = layer;
   if (!(await isFolder(folder))) return [];
+  const reader = new FileReader(notices);
   for (const ending of codeEndings) {
     const path = join(folder, `index${ending}`);
-    if (await isRegularFile(path)) return [{ name: basename(folder), path, origin, root }];
+    if (await reader.isUsable(path, limitOf(layer))) return [{ name: basename(folder), path, origin, root }];
   }
   return [];
 }
@@ -245,14 +254,15 @@ async function indexOf({ origin, root }: Layer, folder: string): Promise<readonl
 async function namedModule(layer: Layer, written: string, notices: Notices): Promise<readonly SourceFile[]> {
   const { origin, root } = layer;
   const path = resolve(layer.folder, written);
-  const inFolder = await indexOf(layer, path);
+  const inFolder = await indexOf(layer, path, notices);
   if (inFolder.length > 0) return inFolder;
-  if (codeEndings.includes(extname(path)) && (await isRegularFile(path)))
+  const isUsable = await new FileReader(notices).isUsable(path, limitOf(layer));
+  if (codeEndings.includes(extname(path)) && isUsable)
     return [{ name: basename(path, extname(path)), path, origin, root }];
   notices.add(
     "warning",
     path,
-    `the setting "extensions" names a file that does not exist or is not one of ${codeEndings.join(", ")}`,
+    `the setting "extensions" names a file that does not exist, is outside the project or is not one of ${codeEndings.join(", ")}`,
   );
   return [];
 }
@@ -291,11 +301,26 @@ async function guardedParts(
   ];
 }
 
-async function decide(places: Places, { trust, trustedHash }: LoadWorkspaceOptions): Promise<boolean> {
+async function decide(
+  places: Places,
+  { trust, trustedHash }: LoadWorkspaceOptions,
+  notices: Notices,
+): Promise<boolean> {
   if (trust !== "stored") return trust === "always";
   if (places.projectFolder === undefined) return true;
-  const hash = await projectHash(places.project);
+  const hash = await hashOf(places, notices);
+  if (hash === undefined) return false;
   return hash === trustedHash || new TrustStore(places.home).isTrusted(places.project, hash);
+}
+
+/** The hash of the project. `undefined` for one that has none, such as one that is too large: it cannot be trusted. */
+async function hashOf({ project, projectFolder = project }: Places, notices: Notices) {
+  try {
+    return await projectHash(project);
+  } catch (error) {
+    notices.add("skipped", projectFolder, problemOf(error));
+    return undefined;
+  }
 }
 
 function skillSources({ home, profile, project, projectFolder }: Places, isTrusted: boolean) {

@@ -1,5 +1,5 @@
 import { describeValue, Fault, type JsonObject } from "../kernel/index.ts";
-import { readTextFile } from "./files/bounded-file.ts";
+import { readNamedFile } from "./files/bounded-file.ts";
 import type { SourceFile } from "./load.ts";
 
 const maxMcpBytes = 256 * 1024;
@@ -11,7 +11,7 @@ const maxMcpBytes = 256 * 1024;
 export async function readMcpFiles(files: readonly SourceFile[]): Promise<JsonObject> {
   const servers: Record<string, JsonObject[string]> = {};
   for (const { path, origin, root } of files) {
-    const file = await readTextFile(path, {
+    const file = await readNamedFile("MCP servers", path, {
       maxBytes: maxMcpBytes,
       ...(origin === "project" && { within: root }),
     });

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Fault, type JsonObject } from "../kernel/index.ts";
-import { isFolder, readTextFile } from "./files/bounded-file.ts";
+import { isFolder, readNamedFile } from "./files/bounded-file.ts";
 import type { LockedPackage } from "./trust/import-scan.ts";
 
 /** A package with extensions and skills, at exactly one version. */
@@ -168,7 +168,7 @@ function pathsIn(value: unknown, folder: string, written: string): readonly stri
 }
 
 async function readJson(path: string): Promise<JsonObject> {
-  const file = await readTextFile(path, { maxBytes: 16 * 1024 * 1024 });
+  const file = await readNamedFile("package file", path, { maxBytes: 16 * 1024 * 1024 });
   if (file === undefined)
     throw new Fault(
       "invalid_argument",

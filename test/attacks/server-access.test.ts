@@ -55,7 +55,11 @@ function namesSession(body: object | undefined): boolean {
 /** The fault code of an error, in problem+json or in the format of a protocol. */
 function codeOf(json: { readonly [key: string]: JsonValue }): unknown {
   const { code, error } = json;
-  return code ?? (error as { readonly code?: unknown } | undefined)?.code;
+  const { data, code: own } = (error ?? {}) as {
+    readonly code?: unknown;
+    readonly data?: { readonly code: string };
+  };
+  return code ?? data?.code ?? own;
 }
 
 /** Everything that the owner can see, to compare before and after an attack. */

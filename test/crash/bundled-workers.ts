@@ -18,6 +18,7 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const bundled = await bundleScripts({
     "caps-worker": here("caps-worker.ts"),
+    "chat-worker": here("chat-worker.ts"),
     worker: here("worker.ts"),
     "contents-worker": here("contents-worker.ts"),
     "deadly-worker": here("deadly-worker.ts"),

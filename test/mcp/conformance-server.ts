@@ -259,14 +259,10 @@ function prompts(server: McpServer): void {
   }));
 }
 
+/** Options of a server with everything that the conformance suite calls by name. */
+export const conformanceOptions = { name: "conformance", tools, extend, http: { retryMs: 200 } };
+
 /** Creates a server with everything that the conformance suite calls by name. */
 export function conformanceServer(onWarning: (warning: Error) => void): Promise<McpExport> {
-  return mcpServer({
-    name: "conformance",
-    version: "1.0.0",
-    tools,
-    extend,
-    onWarning,
-    http: { retryMs: 200 },
-  });
+  return mcpServer({ ...conformanceOptions, version: "1.0.0", onWarning });
 }

@@ -107,6 +107,14 @@ describe("the installed package", () => {
     );
   });
 
+  test("reeve acp names the package @agentclientprotocol/sdk if it is not installed", async () => {
+    const { code, stdout, stderr } = await runNode([join(tree, "dist/surfaces/cli/main.js"), "acp"], tree);
+    expect({ code, stdout }).toEqual({ code: 7, stdout: "" });
+    expect(stderr).toContain(
+      "reeve acp needs the package @agentclientprotocol/sdk: npm install @agentclientprotocol/sdk",
+    );
+  });
+
   test("mcpServers() and mcpServer() work once their packages are installed", async () => {
     for (const name of ["@modelcontextprotocol", "zod"])
       await symlink(join(repository, "node_modules", name), join(tree, "node_modules", name));

@@ -125,22 +125,4 @@ describe("the published package", () => {
       "No answer was paid for twice.",
     );
   });
-
-  test("the demo of the published command line counts the files, classes and packages that it contains", async () => {
-    const said = await run("dist/surfaces/cli/main.js", "demo", "--pace", "10");
-    const kernel = join(root, "dist/kernel");
-    const files = (await readdir(kernel, { recursive: true })).filter((file) => file.endsWith(".d.ts"));
-    const texts = await Promise.all(files.map((file) => readFile(join(kernel, file), "utf8")));
-    const classes = texts.flatMap((text) => text.match(/^export declare class/gmu) ?? []);
-    const { dependencies } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as {
-      readonly dependencies: Readonly<Record<string, string>>;
-    };
-    const names = Object.keys(dependencies);
-    expect(files.length).toBeGreaterThan(100);
-    expect(classes.length).toBeGreaterThan(5);
-    expect(said).toContain(
-      `- ${files.length} files make its kernel, with ${classes.length} classes in them.`,
-    );
-    expect(said).toContain(`- It stands on ${names.length} packages (${names.join(", ")}).`);
-  });
 });

@@ -187,6 +187,22 @@ describe("agents from files", () => {
     await workspace.close();
   });
 
+  test("an agent with the tool desktop gets the desktop's tools with the flags of the settings, and starts no desktop", async () => {
+    const folders = await testFolders();
+    await folders.write({
+      "~/.reeve/agents/clicker.md": "---\ntools: [desktop]\n---\nYou click.",
+      ".reeve/agents/spy.md": "---\ntools: [desktop]\n---\nYou spy.",
+      "~/.reeve/settings.json": '{ "desktop": { "useScreenshot": false, "useAccessibility": true } }',
+    });
+    const { workspace, model } = await opened(folders, ["Done."]);
+    const agent = (await workspace.agent("clicker")) as Agent;
+    expect(agent.tools.map(({ name }) => name)).toContain("desktop_click");
+    await expect(workspace.agent("spy")).rejects.toThrow("cannot use the desktop");
+    expect(workspace.settings.desktop).toEqual({ useScreenshot: false, useAccessibility: true });
+    expect(model.calls).toEqual([]);
+    await workspace.close();
+  });
+
   test("the servers of .mcp.json give their tools to agents of a trusted project, and start for none of an untrusted one", async () => {
     const folders = await testFolders();
     const args = [join(repository, "node_modules/@modelcontextprotocol/server-everything/dist/index.js")];

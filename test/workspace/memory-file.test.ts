@@ -49,6 +49,21 @@ describe("memory files", () => {
     expect(await change()).not.toBe("");
   });
 
+  test.for(["", "x", "0", "-1"])(
+    "a lock with the content %j, which a crash left behind, is removed, and the lock of a live process is named",
+    async (content) => {
+      const { home } = await testFolders();
+      const lock = join(home, "MEMORY.md.lock");
+      await writeFile(lock, content);
+      expect(await changeMemoryFile(home, { file: "MEMORY.md", old: "", new: "x" })).not.toBe("");
+      expect(await readdir(home)).toEqual(["MEMORY.md"]);
+      await writeFile(lock, String(process.ppid));
+      const held = changeMemoryFile(home, { file: "MEMORY.md", old: "", new: "y" });
+      await expect(held).rejects.toThrow(`process ${process.ppid} writes this file at the moment`);
+      expect(await readdir(home)).toEqual(["MEMORY.md", "MEMORY.md.lock"]);
+    },
+  );
+
   test("an agent changes the memory with its tool: an event has the difference, and the next prompt the text", async () => {
     const { project, home, write } = await testFolders();
     await write({ "~/.reeve/agents/keeper.md": "---\ntools: [update_memory_file]\n---\nKeep the memory." });

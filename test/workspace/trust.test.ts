@@ -167,4 +167,77 @@ describe("decisions of trust", () => {
     for (const name of ["__proto__", "constructor", "toString"])
       expect(await store.isTrusted(name, "undefined")).toBe(false);
   });
+
+  test("a project that is too large for a decision is not trusted, is listed with the reason, and stays usable", async () => {
+    const { project, home, write } = await testFolders();
+    await write({
+      ".reeve/agents/reader.md": "You read.",
+      ".reeve/SYSTEM.md": "I am the system.",
+      ".reeve/large.bin": "x".repeat(65 * 1024 * 1024),
+    });
+    const workspace = await openWorkspace({ cwd: project, home, env: {} });
+    expect(workspace.isTrusted).toBe(false);
+    expect(workspace.agents().map(({ name }) => name)).toContain("reader");
+    const skipped = workspace.notices.filter(({ kind }) => kind === "skipped");
+    expect(skipped.map(({ path }) => path)).toEqual([
+      join(project, ".reeve"),
+      join(project, ".reeve/SYSTEM.md"),
+    ]);
+    expect(skipped[0]?.message).toContain("larger than 67108864 bytes; remove files from .reeve");
+    await expect(workspace.trust()).rejects.toMatchObject({ code: "too_large" });
+  });
+
+  test("links of a trusted project to files outside are not followed, whatever they are", async () => {
+    const { project, home, user, write, link } = await testFolders();
+    const code = 'globalThis.hasRun = true; export default { name: "x", setup() {} };';
+    await write({
+      "~/evil.mjs": code,
+      "~/evil.md": "You are evil.",
+      "~/folder/index.mjs": code,
+      "~/mcp.json": '{ "mcpServers": { "evil": { "command": "false" } } }',
+      ".reeve/settings.json": '{ "extensions": ["../../user/evil.mjs"] }',
+    });
+    const links = {
+      ".reeve/agents/coder.mjs": "evil.mjs",
+      ".reeve/agents/writer.md": "evil.md",
+      ".reeve/extensions/one.mjs": "evil.mjs",
+      ".reeve/extensions/two": "folder",
+      ".reeve/guardrails/guard.mjs": "evil.mjs",
+      "reeve.config.mjs": "evil.mjs",
+      ".mcp.json": "mcp.json",
+    };
+    for (const [path, target] of Object.entries(links)) await link(path, join(user, target));
+    const workspace = await openWorkspace({ cwd: project, home, env: {}, trust: "always" });
+    expect(workspace.agents().map(({ name }) => name)).toEqual(["assistant"]);
+    expect(workspace.extensions).toEqual([]);
+    expect(workspace.config).toEqual({});
+    expect("hasRun" in globalThis).toBe(false);
+    const skipped = workspace.notices.filter(({ kind }) => kind === "skipped").map(({ path }) => path);
+    for (const path of Object.keys(links).filter((each) => !each.endsWith("/two")))
+      expect(skipped).toContain(join(project, path));
+    expect(skipped).toContain(join(project, ".reeve/extensions/two/index.mjs"));
+  });
+
+  test("cyclic links are named in plain words, in errors and in notices", async () => {
+    const { project, home, write, link } = await testFolders();
+    await write({ ".reeve/extensions/a.mjs": 'export default function a() { return "./loop.mjs"; }' });
+    for (const path of [
+      ".reeve/agents/loop.md",
+      ".reeve/agents/coder.mjs",
+      ".reeve/extensions/loop.mjs",
+      ".mcp.json",
+    ])
+      await link(path, join(project, path));
+    await link(".reeve/skills/loop/SKILL.md", join(project, ".reeve/skills/loop/SKILL.md"));
+    const workspace = await openWorkspace({ cwd: project, home, env: {} });
+    const messages = workspace.notices.map(({ message }) => message).join("\n");
+    expect(messages).not.toContain("ELOOP");
+    expect(messages.match(/it is a link that leads to itself/gu)?.length).toBeGreaterThanOrEqual(4);
+    await workspace.trust();
+    expect(workspace.isTrusted).toBe(true);
+    await link(".reeve/settings.json", join(project, ".reeve/settings.json"));
+    await expect(openWorkspace({ cwd: project, home, env: {} })).rejects.toThrow(
+      /^invalid settings .*settings\.json: it is a link that leads to itself/u,
+    );
+  });
 });

@@ -1,4 +1,5 @@
 import {
+  modelErrorKind,
   totalTokens,
   type Failure,
   type FilePart,
@@ -40,6 +41,8 @@ export class UiMessageEncoder {
   readonly #shownQuestions = new Set<string>();
   #openPart: { readonly kind: "text" | "reasoning"; readonly id: string } | undefined;
   #isInStep = false;
+  /** Whether the current step contains only questions. */
+  #isQuestionStep = false;
   #count = 0;
 
   constructor(options: UiMessageOptions) {
@@ -118,10 +121,22 @@ export class UiMessageEncoder {
     return [{ type: "start-step" }];
   }
 
+  /**
+   * Questions have a step of their own: clients send answers by themselves only if all other calls of the last step have
+   * ended, and the call of a sub-agent that asks has not.
+   */
+  #startQuestionStep(): readonly UiMessageChunk[] {
+    if (this.#isQuestionStep) return [];
+    const chunks = [...this.#endStep(), ...this.#startStep()];
+    this.#isQuestionStep = true;
+    return chunks;
+  }
+
   #endStep(): readonly UiMessageChunk[] {
     const closed = this.#closePart();
     if (!this.#isInStep) return closed;
     this.#isInStep = false;
+    this.#isQuestionStep = false;
     return [...closed, { type: "finish-step" }];
   }
 
@@ -150,7 +165,7 @@ export class UiMessageEncoder {
     const toolCallId = callId ?? approvalId;
     const chunks: UiMessageChunk[] = [];
     if (callId === null) {
-      chunks.push(...this.#startStep());
+      chunks.push(...this.#startQuestionStep());
       chunks.push({ type: "tool-input-available", toolCallId, toolName, input, dynamic: true });
       this.#calls.add(toolCallId);
       this.#shownQuestions.add(approvalId);
@@ -260,11 +275,13 @@ export function endText({ status, failure, reason }: AnswerEnd): string | null {
   }
 }
 
-/** The text of a failure that a client may see. The texts of unexpected errors may contain anything. */
+/**
+ * The text of a failure that a person at a client may see. The texts of unexpected errors and of providers may contain
+ * anything, so that only their codes are shown.
+ */
 export function failureText({ code, message }: Pick<Failure, "code" | "message">): string {
-  return code === "internal"
-    ? "internal error; the log of the server has the details"
-    : `${code}: ${message}`;
+  const isOurs = code !== "internal" && modelErrorKind(code) === undefined;
+  return isOurs ? `${code}: ${message}` : `${code}: the result of the run has the details`;
 }
 
 function uiFinishReason({ status, finishReason }: AnswerEnd): string {

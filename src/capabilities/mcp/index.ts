@@ -11,4 +11,4 @@ export type { Variables } from "./variable-text.ts";
 export type { HttpOptions, RequestSource } from "./http-endpoint.ts";
 export type { McpExport, McpServerOptions, StdioServing } from "./mcp-server.ts";
 export { loadMcpExport } from "./load-mcp-export.ts";
-export type { HostCaller, OfferedAgent } from "./served-offer.ts";
+export { toolAgent, type HostCaller, type OfferedAgent } from "./served-offer.ts";

@@ -16,6 +16,7 @@ import {
   optionNames,
   type CallPath,
   type Clock,
+  type HostedAgent,
   type JsonObject,
   type JsonSchema,
   type Runtime,
@@ -24,7 +25,14 @@ import {
 import { HttpEndpoint, httpOptionNames, type HttpOptions, type RequestSource } from "./http-endpoint.ts";
 import { answerNode } from "./node-http.ts";
 import { callerKey, serveCall, type CallState, type ServingOptions } from "./served-call.ts";
-import { agentOffer, toolOffers, type HostCaller, type Offer, type OfferedAgent } from "./served-offer.ts";
+import {
+  agentOffer,
+  toolAgent,
+  toolOffers,
+  type HostCaller,
+  type Offer,
+  type OfferedAgent,
+} from "./served-offer.ts";
 import { trustingValidator } from "./trusting-validator.ts";
 
 /** Options of `McpExport`. */
@@ -37,6 +45,8 @@ export interface McpServerOptions {
   readonly instructions?: string;
   /** Tools that hosts can call. */
   readonly tools?: readonly Tool[];
+  /** The agent of `toolAgent` that executes the calls of `tools`, if the caller has registered it. Default: a new one. */
+  readonly toolAgent?: HostedAgent;
   /** Agents that hosts can call. */
   readonly agents?: readonly OfferedAgent[];
   /** Runtime that executes the calls. Each call is a run. */
@@ -102,6 +112,7 @@ const knownOptions = optionNames<McpServerOptions>({
   version: true,
   instructions: true,
   tools: true,
+  toolAgent: true,
   agents: true,
   runtime: true,
   clock: true,
@@ -137,7 +148,8 @@ export class McpExport {
         `invalid callTimeoutMs ${callTimeoutMs} of MCP server ${name}: expected a number above 0, or null`,
       );
     this.#options = options;
-    this.#offers = [...toolOffers(name, tools, callPath), ...agents.map(agentOffer)];
+    const executor = options.toolAgent ?? toolAgent(name, tools, callPath);
+    this.#offers = [...toolOffers(tools, executor), ...agents.map(agentOffer)];
     requireOneOfEachName(name, this.#offers);
     for (const { agent } of this.#offers) if (typeof agent !== "string") runtime.register(agent);
     const key = options.stateKey ?? randomBytes(32).toString("hex");

@@ -68,7 +68,11 @@ export interface HostCaller {
  * Returns the agent that executes the calls of a server's tools, one call per run, so that calls pass the gate like tool
  * calls of any run.
  */
-function toolAgent(server: string, tools: readonly Tool[], callPath: CallPath | undefined): HostedAgent {
+export function toolAgent(
+  server: string,
+  tools: readonly Tool[],
+  callPath: CallPath | undefined,
+): HostedAgent {
   return {
     id: formatAgentId({ name: `mcp:${server}` }),
     tools,
@@ -80,13 +84,8 @@ function toolAgent(server: string, tools: readonly Tool[], callPath: CallPath | 
   };
 }
 
-/** Returns the offers of a server's tools. */
-export function toolOffers(
-  server: string,
-  tools: readonly Tool[],
-  callPath: CallPath | undefined,
-): readonly Offer[] {
-  const agent = toolAgent(server, tools, callPath);
+/** Returns the offers of a server's tools. `agent` executes the calls. */
+export function toolOffers(tools: readonly Tool[], agent: HostedAgent): readonly Offer[] {
   return tools.map(({ name, description, inputSchema, risk, destructive }) => ({
     name,
     description,

@@ -22,6 +22,7 @@ import {
   type TenantScope,
 } from "../../kernel/index.ts";
 import {
+  fireRunId,
   loadTimes,
   scheduleDraft as recordOf,
   scheduleKey,
@@ -89,7 +90,8 @@ export class StoredSchedules implements RuntimeSchedules {
       const existing = found && storedSchedule(found);
       if (existing?.digest === digest) return scheduleView(existing);
       if (existing !== undefined && own.replace !== true) throw taken(existing);
-      const state = newScheduleState(await this.#firstFire(draft.name, times, now));
+      const first = newScheduleState(await this.#firstFire(draft.name, times, now));
+      const state = { ...first, ...(existing !== undefined && lastFire(existing, hash)) };
       const schedule = { ...draft, id: ids.next(), digest, scope, times, createdAt: now, state };
       const written = await records.put(recordOf(schedule, hash), found?.version ?? "absent");
       if (written.kind === "stored") return scheduleView(schedule);
@@ -192,6 +194,16 @@ export class StoredSchedules implements RuntimeSchedules {
 /** The schedules of a store that no runtime of this process drives. */
 export function storedSchedules(options: Omit<StoredSchedulesOptions, "ids">): RuntimeSchedules {
   return new StoredSchedules({ ...options, ids: uuidSource });
+}
+
+/**
+ * The last fire of a schedule that is replaced. Its run may still be in progress, so `overlap` must know it. A fire that is
+ * decided may already have started its run.
+ */
+function lastFire(schedule: StoredSchedule, hash: Hash): Pick<ScheduleState, "lastAt" | "lastRunId"> {
+  const { firing, lastAt, lastRunId } = schedule.state;
+  if (firing === null) return { lastAt, lastRunId };
+  return { lastAt: firing, lastRunId: fireRunId(schedule, firing, hash) };
 }
 
 function taken({ name, id }: StoredSchedule): Fault {

@@ -19,6 +19,11 @@ import { defaultStore } from "./stored-runs.ts";
 export interface OwnStoreOptions {
   /** Whether a store that others created is opened, too, for a command that drives no run. Default: `false`. */
   readonly allowForeign?: boolean;
+  /**
+   * Whether a store that is a link out of its folder is refused. Default: whether the address is the default one, which is
+   * that of the current folder.
+   */
+  readonly refusesLinks?: boolean;
   /** Receives a text for the person. Default: a warning of the process. */
   readonly onWarning?: (text: string) => void;
 }
@@ -35,7 +40,8 @@ export async function openOwnStore(address: string, options: OwnStoreOptions = {
   const path = pathOf(address);
   if (path === undefined) return openStore(address);
   const { allowForeign = false, onWarning = (text) => process.emitWarning(text) } = options;
-  if (address === defaultStore) refuseLink(path);
+  const { refusesLinks = address === defaultStore } = options;
+  if (refusesLinks) refuseLink(path);
   if (isNew(path)) await createStore(path, onWarning);
   const store = await openStore(address);
   try {

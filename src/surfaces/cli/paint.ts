@@ -5,6 +5,7 @@ export interface Paint {
   readonly green: (text: string) => string;
   readonly yellow: (text: string) => string;
   readonly red: (text: string) => string;
+  readonly magenta: (text: string) => string;
 }
 
 /** Returns colours for a terminal that a person reads, and plain text otherwise. `NO_COLOR` is respected. */
@@ -21,5 +22,6 @@ export function paintFor(isWatched: boolean, env: Readonly<Record<string, string
     green: style(32, 39),
     yellow: style(33, 39),
     red: style(31, 39),
+    magenta: style(35, 39),
   };
 }

@@ -1,9 +1,9 @@
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError } from "commander";
 import { Fault } from "../../kernel/index.ts";
 import { printAudit, type AuditLogOptions } from "./audit-log.ts";
 import { auditVerify, type AuditVerifyOptions } from "./audit-verify.ts";
 import { printDeadLetters, redeliverLetters, type DeadLettersOptions } from "./dead-letters.ts";
-import type { DemoOptions } from "./demo/demo-command.ts";
+import { addDemoCommand } from "./demo-program.ts";
 import type { RunCommandOptions } from "./run/run-command.ts";
 import { exitCodes, exitCodeTable, exitKindOf, type ExitKind } from "./exit-code.ts";
 import { commandInsteadOf, optionInsteadOf } from "./other-names.ts";
@@ -157,16 +157,7 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
       const { runCommand } = await import("./run/run-command.ts");
       onEnd(await runCommand(words, options, terminal));
     });
-  program
-    .command("demo")
-    .description("show preemption, a kill -9 and the recovery after it, without an API key")
-    .option("--pace <ms>", "how long the scripted models take per answer", "350")
-    .option("--keep", "keep the store of the demo")
-    .addOption(new Option("--act <folder>").hideHelp())
-    .action(async (options: DemoOptions) => {
-      const { demoCommand } = await import("./demo/demo-command.ts");
-      onEnd(await demoCommand(options, terminal));
-    });
+  addDemoCommand(program, terminal, onEnd);
   addWorkspaceCommands(program, terminal, onEnd);
   addRunCommands(program, terminal, onEnd);
   addScheduleCommands(program, terminal, onEnd);

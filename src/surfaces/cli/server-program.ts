@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { exitCodeTable, type ExitKind } from "./exit-code.ts";
+import type { AcpOptions } from "./acp/editor-folders.ts";
 import type { ServeOptions } from "./serve/serve-command.ts";
 import type { ApprovePairingOptions, ListPairingsOptions } from "./serve/pair-command.ts";
 import type { CreateTokenOptions, ListTokensOptions } from "./serve/token-command.ts";
@@ -20,6 +21,13 @@ Examples:
   $ reeve serve --model anthropic/claude-sonnet-5
   $ reeve serve --no-worker --port 8080
   $ reeve token create --scope admin && reeve serve --host 0.0.0.0`;
+
+const acpHelp = `
+For editors such as Zed, which start this command and show its sessions; docs/acp.md has their settings. Needs the
+packages @agentclientprotocol/sdk and zod. The editor's folder is that of the workspace and of the tools. Runs are
+stored: after a crash the editor loads the session, and /resume continues the run. stdout carries the protocol only.
+
+${exitCodeTable()}`;
 
 const createHelp = `
 read: reads. run: also starts and controls runs, and changes sessions. admin: also delivers dead letters again.
@@ -80,6 +88,23 @@ export function addServerCommands(
     .action(async (options: ServeOptions) => {
       const { serveCommand } = await import("./serve/serve-command.ts");
       onEnd(await serveCommand(options, terminal));
+    });
+  program
+    .command("acp")
+    .description("answer an editor with the Agent Client Protocol over stdin and stdout")
+    .option("--agent <name>", "the agent of the workspace (default: that of the session, or assistant)")
+    .option("--profile <name>", "the profile (default: $REEVE_PROFILE)")
+    .option("-m, --model <provider/id>", "the model (default: $REEVE_MODEL)")
+    .option("--base-url <url>", "the provider's address, if it is not the usual one")
+    .option("--tools <none|read|all>", "the tools of the agents (default: their own, or read)")
+    .option("--sandbox <enforce|warn|off>", "the sandbox of shell commands (default: enforce)")
+    .option("--instructions <text>", "the system prompt")
+    .option("--max-turns <n>", "maximum number of turns (default: 25)")
+    .option("--store <address>", "where runs are kept (default: .reeve/reeve.db in the folder of the editor)")
+    .addHelpText("after", acpHelp)
+    .action(async (options: AcpOptions) => {
+      const { acpCommand } = await import("./acp/acp-command.ts");
+      onEnd(await acpCommand(options, terminal));
     });
   const token = program.command("token").description("create, list and revoke tokens of the server");
   token

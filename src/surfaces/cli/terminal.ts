@@ -11,6 +11,8 @@ export interface Terminal {
   put(text: string): void;
   /** Whether a person reads the data as it is written. */
   readonly isWatched: boolean;
+  /** Width of the terminal of stdout in characters. Absent if stdout is not a terminal. */
+  readonly columns?: number;
   /** Whether there is a terminal at which a person can be asked. */
   readonly canAsk: boolean;
   /**
@@ -64,6 +66,7 @@ export function processTerminal(): Terminal {
       if (isRead) stdout.write(text);
     },
     isWatched: stdout.isTTY,
+    ...(stdout.isTTY && { columns: stdout.columns }),
     canAsk: process.stdin.isTTY && stderr.isTTY,
     ask: async (question, signal) => {
       line.clear();

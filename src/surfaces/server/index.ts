@@ -28,5 +28,6 @@ export {
   text,
   type Schema,
 } from "./schema/schema.ts";
+export type { McpMountOptions } from "../protocols/mcp/mcp-mount.ts";
 export type { AgentInfo, ServedAgent, StartedAgent, StartRequest } from "./served-agents.ts";
 export { createServer, type Server, type ServerLimits, type ServerOptions } from "./server.ts";

@@ -2,6 +2,7 @@ import {
   Fault,
   nearestName,
   parseAgentId,
+  readProperty,
   type HostedAgent,
   type JsonObject,
   type JsonValue,
@@ -36,6 +37,11 @@ export interface ServedAgent {
   readonly model?: string;
   readonly tools?: readonly string[];
   start(request: StartRequest): MaybePromise<StartedAgent>;
+  /**
+   * Replaces a text of a caller before the agent receives it, such as `/name arguments` by a prompt template. Throws
+   * `not_found` for a name that does not exist. If absent, texts stay as they are.
+   */
+  expand?(text: string, session: { readonly sessionId?: string }): MaybePromise<string>;
 }
 
 /** An agent as `GET /api/agents` shows it. */
@@ -47,9 +53,13 @@ export interface AgentInfo {
   readonly subAgents: readonly string[];
 }
 
+interface Entry extends Pick<ServedAgent, "start" | "expand"> {
+  readonly info: AgentInfo;
+}
+
 /** The agents that callers of a server may start. */
 export class ServedAgents {
-  readonly #agents = new Map<string, { readonly info: AgentInfo; readonly start: ServedAgent["start"] }>();
+  readonly #agents = new Map<string, Entry>();
 
   constructor(agents: readonly (HostedAgent | ServedAgent)[]) {
     for (const agent of agents) {
@@ -61,7 +71,8 @@ export class ServedAgents {
         );
       const start: ServedAgent["start"] =
         "id" in agent ? () => ({ agent }) : (request) => agent.start(request);
-      this.#agents.set(info.name, { info, start });
+      const expand = "id" in agent ? undefined : agent.expand?.bind(agent);
+      this.#agents.set(info.name, { info, start, ...(expand !== undefined && { expand }) });
     }
   }
 
@@ -77,7 +88,23 @@ export class ServedAgents {
     return this.#find(name).start(request);
   }
 
-  #find(name: string): { readonly info: AgentInfo; readonly start: ServedAgent["start"] } {
+  /**
+   * Returns an input as the agent receives it: its text, or the first of its parts if that is a text, is expanded. An agent
+   * that is not hosted here expands nothing.
+   */
+  async expand(name: string, input: JsonValue, sessionId: string | undefined): Promise<JsonValue> {
+    const expand = this.#agents.get(name)?.expand;
+    if (expand === undefined) return input;
+    const session = sessionId === undefined ? {} : { sessionId };
+    if (typeof input === "string") return expand(input, session);
+    if (!Array.isArray(input)) return input;
+    const [first, ...others] = input as readonly JsonValue[];
+    const text = readProperty(first, "text");
+    if (typeof text !== "string" || readProperty(first, "type") !== "text") return input;
+    return [{ ...(first as JsonObject), text: await expand(text, session) }, ...others];
+  }
+
+  #find(name: string): Entry {
     const found = this.#agents.get(name);
     if (found !== undefined) return found;
     const names = [...this.#agents.keys()];

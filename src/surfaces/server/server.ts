@@ -1,5 +1,7 @@
 import { Hono, type Context } from "hono";
 import { checkOptions, Fault, optionNames, type HostedAgent, type Runtime } from "../../kernel/index.ts";
+import type { McpMountOptions } from "../protocols/mcp/mcp-mount.ts";
+import { mcpRoutes } from "../protocols/mcp/mcp-routes.ts";
 import { packageVersion } from "../cli/package-root.ts";
 import { publicAccess, requireScope, type Access } from "./access/access.ts";
 import { AccessGate, loopbackHosts } from "./access/gate.ts";
@@ -66,6 +68,8 @@ export interface ServerOptions {
   readonly hosts?: readonly string[];
   /** Routes of other modules. They are checked and documented like those of the server. Default: none. */
   readonly routes?: readonly Route[];
+  /** Options of the MCP server at `/mcp`, which offers the agents. `false`: there is none. Default: no further tools. */
+  readonly mcp?: McpMountOptions | false;
   /** Folder of the page's files, with an `index.html`. They need no token. Default: no page. */
   readonly page?: string;
   /** Name of the page's cookie. Browsers send a cookie to all ports of a host, so two servers need two names. Default: `reeve`. */
@@ -100,6 +104,7 @@ const optionNamesOfServer = optionNames<ServerOptions>({
   tokens: true,
   hosts: true,
   routes: true,
+  mcp: true,
   page: true,
   cookie: true,
   limits: true,
@@ -153,6 +158,7 @@ class HonoServer implements Server {
       tokens,
       hosts = loopbackHosts,
       routes = [],
+      mcp = {},
       page,
       cookie = "reeve",
       onError = warn,
@@ -164,7 +170,7 @@ class HonoServer implements Server {
     this.#rate = new RequestRate({ perSecond, burst }, () => performance.now());
     this.#report = (error) => onError(Fault.from(error));
     this.#page = page === undefined ? undefined : new PageFiles(page);
-    this.routes = routeTable(routes);
+    this.routes = routeTable([...(mcp === false ? [] : mcpRoutes(runtime, mcp)), ...routes]);
     this.#parts = {
       agents: new ServedAgents(agents),
       streams: new OpenStreams(this.#limits, this.#gate, this.#report),

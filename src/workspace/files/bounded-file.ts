@@ -35,6 +35,19 @@ export class FileReader {
     this.#notices = notices;
   }
 
+  /**
+   * Whether a path is a regular file that may be used. A link that leads outside `within`, or to itself, becomes a notice.
+   */
+  async isUsable(path: string, { within }: Pick<ReadOptions, "within"> = {}): Promise<boolean> {
+    try {
+      if (within !== undefined && !(await isInside(path, within))) throw outside(within);
+      return (await stat(path)).isFile();
+    } catch (error) {
+      if (!isAbsent(error)) this.#notices.add("skipped", path, problemOf(error));
+      return false;
+    }
+  }
+
   /** Returns the file, or `undefined` if it does not exist or cannot be used. */
   async read(path: string, options: ReadOptions): Promise<TextFile | undefined> {
     try {
@@ -96,6 +109,22 @@ export async function readTextFile(
   }
 }
 
+/**
+ * Like `readTextFile`. Throws `invalid_argument`, which names the kind of file, its path and the problem, if the file
+ * cannot be used.
+ */
+export async function readNamedFile(
+  what: string,
+  path: string,
+  options: ReadOptions,
+): Promise<TextFile | undefined> {
+  try {
+    return await readTextFile(path, options);
+  } catch (error) {
+    throw new Fault("invalid_argument", `invalid ${what} ${path}: ${problemOf(error)}`, { cause: error });
+  }
+}
+
 async function readFully(file: Awaited<ReturnType<typeof open>>, buffer: Buffer): Promise<number> {
   let length = 0;
   while (length < buffer.length) {
@@ -147,7 +176,7 @@ function outside(within: string): Fault {
   return new Fault("permission_denied", `it leads outside ${within}; replace the link by a file`);
 }
 
-function problemOf(error: unknown): string {
+export function problemOf(error: unknown): string {
   if (Fault.is(error)) return error.message;
   const { code, message } = error as NodeJS.ErrnoException;
   return (code === undefined ? undefined : errorTexts[code]) ?? `it cannot be read: ${message}`;

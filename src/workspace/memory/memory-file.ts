@@ -1,8 +1,10 @@
 import { createPatch } from "diff";
-import { open, readFile, rm } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { constants } from "node:fs";
+import { copyFile, link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Fault } from "../../kernel/index.ts";
-import { isAbsent, readTextFile } from "../files/bounded-file.ts";
+import { isAbsent, readNamedFile } from "../files/bounded-file.ts";
 import { replaceText } from "../files/replace-text.ts";
 
 /** Maximum size of each memory file in bytes. Every prompt contains the files, so they stay small. */
@@ -30,7 +32,7 @@ export async function changeMemoryFile(folder: string, change: MemoryChange): Pr
 
 async function changed(path: string, { file, old, new: added }: MemoryChange): Promise<string> {
   const limit = memoryLimits[file];
-  const before = (await readTextFile(path, { maxBytes: limit * 16 }))?.text ?? "";
+  const before = (await readNamedFile("memory file", path, { maxBytes: limit * 16 }))?.text ?? "";
   const after = old === "" ? appended(before, added) : replaced(before, old, added, file);
   if (after === before) return "";
   const bytes = Buffer.byteLength(after);
@@ -82,28 +84,73 @@ async function withLock<Result>(lock: string, body: () => Promise<Result>): Prom
   }
 }
 
+/**
+ * Takes a lock. Its file gets its name when it is complete, so a file without the id of a process is not in the making: it
+ * was left by a crash of the machine and is removed.
+ */
 async function take(lock: string): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      const file = await open(lock, "wx", 0o600);
-      await file.writeFile(String(process.pid));
-      await file.close();
-      return;
-    } catch (error) {
-      if (isAbsent(error))
-        throw new Fault("not_found", `the folder of ${lock} does not exist`, { cause: error });
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  const own = `${lock}.${randomUUID()}`;
+  try {
+    await writeFile(own, String(process.pid), { flag: "wx", mode: 0o600 });
+    for (let attempt = 0; ; attempt++) {
+      if (await isLinked(own, lock)) return;
+      const holder = await readFile(lock, "utf8").catch(() => "");
+      if (attempt > 0 || isAlive(Number(holder)))
+        throw new Fault(
+          "agent_busy",
+          `process ${holder || "unknown"} writes this file at the moment; try again later, or delete ${lock} if that process is not Reeve`,
+        );
+      await removeStale(lock, holder);
     }
-    const holder = Number(await readFile(lock, "utf8").catch(() => ""));
-    if (attempt > 0 || isAlive(holder))
-      throw new Fault("agent_busy", `another process writes this file at the moment; try again later`);
-    await rm(lock, { force: true });
+  } catch (error) {
+    if (isAbsent(error))
+      throw new Fault("not_found", `the folder of ${lock} does not exist`, { cause: error });
+    throw error;
+  } finally {
+    await rm(own, { force: true });
   }
 }
 
-/** Whether a process exists. A lock without a readable process id may be in the making and counts as held. */
+/** Gives a file a second name. Returns `false` if the name is taken. */
+async function isLinked(file: string, name: string): Promise<boolean> {
+  try {
+    await link(file, name);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") return false;
+    if (code === "EPERM" || code === "ENOTSUP") return isCopied(file, name);
+    throw error;
+  }
+}
+
+/** Like `isLinked`, for a file system without hard links. */
+async function isCopied(file: string, name: string): Promise<boolean> {
+  try {
+    await copyFile(file, name, constants.COPYFILE_EXCL);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/** Removes the lock of a dead process. If another process has replaced the lock meanwhile, that one stays. */
+async function removeStale(lock: string, holder: string): Promise<void> {
+  const stale = `${lock}.${randomUUID()}`;
+  try {
+    await rename(lock, stale);
+  } catch (error) {
+    if (isAbsent(error)) return;
+    throw error;
+  }
+  if ((await readFile(stale, "utf8")) !== holder) await isLinked(stale, lock);
+  await rm(stale, { force: true });
+}
+
+/** Whether a process exists. */
 function isAlive(pid: number): boolean {
-  if (!Number.isSafeInteger(pid) || pid <= 0) return true;
+  if (!Number.isSafeInteger(pid) || pid <= 0) return false;
   try {
     process.kill(pid, 0);
     return true;

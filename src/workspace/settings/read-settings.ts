@@ -1,5 +1,5 @@
 import { describeValue, Fault, nearestName } from "../../kernel/index.ts";
-import { readTextFile, type ReadOptions } from "../files/bounded-file.ts";
+import { readNamedFile, type ReadOptions } from "../files/bounded-file.ts";
 import type { Notices } from "../notices.ts";
 import { settingsFields, type Field, type Fields, type Settings } from "./settings-fields.ts";
 
@@ -14,15 +14,8 @@ export async function readSettings(
   notices: Notices,
   options: Pick<ReadOptions, "within"> = {},
 ): Promise<Settings> {
-  let file;
-  try {
-    file = await readTextFile(path, { maxBytes: maxSettingsBytes, ...options });
-  } catch (error) {
-    // Settings may contain limits, so a file that cannot be read is not the same as an absent one.
-    throw new Fault("invalid_argument", `invalid settings ${path}: ${(error as Error).message}`, {
-      cause: error,
-    });
-  }
+  // Settings may contain limits, so a file that cannot be read is not the same as an absent one.
+  const file = await readNamedFile("settings", path, { maxBytes: maxSettingsBytes, ...options });
   if (file === undefined) return {};
   if (file.isCut)
     throw new Fault(

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describeValue, Fault, type JsonObject } from "../../kernel/index.ts";
-import { FileReader, isBelow, readTextFile } from "../files/bounded-file.ts";
+import { FileReader, isBelow, readNamedFile } from "../files/bounded-file.ts";
 import { parseYaml } from "../files/yaml-text.ts";
 import type { Notices } from "../notices.ts";
 
@@ -154,7 +154,7 @@ export async function readDocument({
   file,
   within,
 }: Pick<KnowledgeDocument, "file" | "within">): Promise<string> {
-  const read = await readTextFile(file, { maxBytes: maxKnowledgeBytes, within });
+  const read = await readNamedFile("document", file, { maxBytes: maxKnowledgeBytes, within });
   if (read === undefined) throw new Fault("not_found", `the document ${file} does not exist`);
   return read.isCut ? `${read.text}\n[cut: the file has ${read.bytes} bytes]` : read.text;
 }

@@ -1,6 +1,13 @@
 import { basename, join } from "node:path";
 import { checkSkill, Fault, type JsonObject, type Skill } from "../../kernel/index.ts";
-import { FileReader, isFolder, isRegularFile, readTextFile } from "../files/bounded-file.ts";
+import {
+  FileReader,
+  isFolder,
+  isRegularFile,
+  problemOf,
+  readNamedFile,
+  readTextFile,
+} from "../files/bounded-file.ts";
 import { parseMarkdown } from "../files/front-matter.ts";
 import type { Notices } from "../notices.ts";
 
@@ -74,7 +81,7 @@ async function readSkill(
     const { data } = parseMarkdown(read.text, file);
     return checkedSkill(data, { folder, file, origin, isTrusted, options }, notices);
   } catch (error) {
-    notices.add("warning", file, `the skill is not used: ${(error as Error).message}`);
+    notices.add("warning", file, `the skill is not used: ${problemOf(error)}`);
     return undefined;
   }
 }
@@ -104,7 +111,7 @@ function checkedSkill(
     description: typeof description === "string" ? description.trim() : "",
     hidden: data["disable-model-invocation"] === true,
     read: async () => {
-      const read = await readTextFile(file, options);
+      const read = await readNamedFile("skill file", file, options);
       if (read === undefined) throw new Fault("not_found", `the skill file ${file} does not exist any more`);
       return parseMarkdown(read.text, file).body;
     },
@@ -140,7 +147,10 @@ function allowedTools(value: unknown): readonly string[] {
 
 /** Returns a file of a skill. Throws if the path leads out of the folder of the skill, also through a link. */
 export async function readSkillFile({ folder }: Pick<FileSkill, "folder">, path: string): Promise<string> {
-  const file = await readTextFile(join(folder, path), { maxBytes: maxSkillBytes, within: folder });
+  const file = await readNamedFile("skill file", join(folder, path), {
+    maxBytes: maxSkillBytes,
+    within: folder,
+  });
   if (file === undefined) throw new Fault("not_found", `the skill has no file ${path}`);
   return file.isCut ? `${file.text}\n[cut: the file has ${file.bytes} bytes]` : file.text;
 }

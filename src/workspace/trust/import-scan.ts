@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { lstatSync, readFileSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -55,8 +55,17 @@ function pathOf(literal: string, file: string): string | undefined {
   const base = absolute(literal.replace(/[?#].*$/u, ""), file);
   if (base === undefined) return undefined;
   const candidates = [base, ...[".js", ".json", ".cjs", ".mjs", ".ts", ".node"].map((end) => base + end)];
-  const found = candidates.find((path) => statSync(path, { throwIfNoEntry: false }) !== undefined);
-  return found;
+  return candidates.find(isThere);
+}
+
+/** Whether something exists under a path, also a link without a target: the hash covers the link itself. */
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    // A folder of the path is a link to itself, or cannot be read. Node cannot load the file either.
+    return false;
+  }
 }
 
 function absolute(literal: string, file: string): string | undefined {

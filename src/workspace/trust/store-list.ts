@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Fault } from "../../kernel/index.ts";
-import { readTextFile } from "../files/bounded-file.ts";
+import { readNamedFile } from "../files/bounded-file.ts";
 import { replaceText } from "../files/replace-text.ts";
 
 /** A store that commands of the user created, or that the user accepted. */
@@ -39,7 +39,7 @@ export class StoreList {
   async find(id: unknown): Promise<ListedStore | undefined> {
     if (typeof id !== "string" || !idForm.test(id)) return undefined;
     const path = this.#file(id);
-    const file = await readTextFile(path, { maxBytes });
+    const file = await readNamedFile("file", path, { maxBytes });
     if (file === undefined) return undefined;
     try {
       const value = JSON.parse(file.text) as Partial<ListedStore> | null;

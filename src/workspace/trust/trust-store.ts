@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { Fault } from "../../kernel/index.ts";
-import { readTextFile } from "../files/bounded-file.ts";
+import { readNamedFile } from "../files/bounded-file.ts";
 import { replaceText } from "../files/replace-text.ts";
 
 /** A decision to trust a project. */
@@ -63,7 +63,7 @@ export class TrustStore {
   }
 
   async #read(): Promise<TrustFile> {
-    const file = await readTextFile(this.path, { maxBytes: maxTrustBytes });
+    const file = await readNamedFile("trust file", this.path, { maxBytes: maxTrustBytes });
     if (file === undefined) return { version: 1, projects: {} };
     try {
       const value = JSON.parse(file.text) as TrustFile;

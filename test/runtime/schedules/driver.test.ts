@@ -203,6 +203,24 @@ describe("overlap", () => {
     await release();
   });
 
+  test("skip knows the run of a schedule that was replaced while the run had not ended", async () => {
+    const { runtime, clock } = await scheduleBench();
+    const { agent: worker, fires, release } = porter({ hold: true });
+    const start = clock.now();
+    await runtime.schedules.create({ ...hourly, agent: worker });
+    await clock.advance(hour);
+    const before = await runtime.schedules.get("rounds");
+    await runtime.schedules.create({ ...hourly, agent: worker, input: "other", replace: true });
+    const { lastAt, lastRunId } = (await runtime.schedules.get("rounds")) ?? {};
+    expect({ lastAt, lastRunId }).toEqual({ lastAt: start + hour, lastRunId: before?.lastRunId });
+    await clock.advance(2 * hour);
+    expect(fires).toEqual([start + hour]);
+    await release();
+    await clock.advance(hour);
+    expect(fires).toEqual([start + hour, start + 4 * hour]);
+    await release();
+  });
+
   test("queue starts one waiting fire as soon as the last run has ended", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires, release } = porter({ hold: true });

@@ -159,6 +159,53 @@ describe("reeve serve", () => {
     expect(await server.stop("SIGTERM")).toBe(0);
   });
 
+  test("POST /api/runs and steering expand /name and /skill:name as reeve run does", async () => {
+    const { folder, url, requests } = await setUp(() => ({ text: "Done." }));
+    const files = {
+      ".reeve/prompts/explain.md": "Explain $1 in $2.",
+      ".reeve/skills/tea/SKILL.md": "---\nname: tea\ndescription: Makes tea.\n---\nBoil the water.",
+    };
+    for (const [path, text] of Object.entries(files)) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await writeFile(join(folder, path), text);
+    }
+    const server = await serve(folder, url, "--no-token");
+    const post = async (path: string, body: object) => {
+      const response = await fetch(`${server.link.origin}/api/runs${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      return {
+        status: response.status,
+        body: (await response.json()) as { run: { runId: string }; detail: string },
+      };
+    };
+    const ask = async (input: unknown) => {
+      const { status, body } = await post("", { agent: "assistant", input, sessionId: "talk" });
+      expect([status, body.detail]).toEqual([201, undefined]);
+      await fetch(`${server.link.origin}/api/runs/${body.run.runId}/result?waitMs=30000`);
+      return body.run.runId;
+    };
+    await ask("/explain a.ts 'two words'");
+    expect(JSON.stringify(requests.at(-1))).toContain("Explain a.ts in two words.");
+    await ask([{ type: "text", text: "/skill:tea For two." }]);
+    expect(JSON.stringify(requests.at(-1))).toContain("Boil the water.");
+    const runId = await ask("/etc/hosts is a path");
+    expect(JSON.stringify(requests.at(-1))).toContain("/etc/hosts is a path");
+    const unknown = await post("", { agent: "assistant", input: "/explian a.ts" });
+    expect([unknown.status, unknown.body.detail]).toEqual([
+      404,
+      expect.stringContaining("did you mean /explain"),
+    ]);
+    const steered = await post(`/${runId}/steer`, { input: "/explian a.ts" });
+    expect([steered.status, steered.body.detail]).toEqual([
+      404,
+      expect.stringContaining("did you mean /explain"),
+    ]);
+    expect(await server.stop("SIGTERM")).toBe(0);
+  });
+
   test("reeve serve refuses addresses that other machines reach without tokens, and invalid ports", async () => {
     const { folder } = await setUp(() => ({ text: "no" }));
     const options = { cwd: folder };

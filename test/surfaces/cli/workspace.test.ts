@@ -169,6 +169,44 @@ describe("reeve init, agents and trust", () => {
   });
 });
 
+describe("agents in code", () => {
+  test("have the guardrails of files and the extensions of the workspace, beside their own", async () => {
+    const asks = ["look", "touch", "own"].map((name) => ({ tool: name, input: {} }));
+    const { run, write, requests } = await place((request) => asks[(request - 1) % 4] ?? { text: "Done." });
+    const agentOf = (name: string) => `new Agent({
+      name: "${name}",
+      model: "openai-compatible/gpt-4o",
+      tools: ["look", "touch", "own"].map((each) =>
+        tool({ name: each, description: "x", inputSchema: { type: "object" }, execute: () => "was executed" })),
+      guardrails: [
+        { name: "own", beforeCall: ({ toolName }) =>
+            toolName === "own" ? { decision: "block", reason: "by the agent" } : { decision: "allow" } },
+        { name: "shared", beforeCall: () => ({ decision: "allow" }) },
+      ],
+    })`;
+    const imports = 'import { Agent, tool } from "reeve";';
+    await write({
+      "~/extensions/blocker.mjs": `export default function blocker(api) {
+        api.on("tool_call", ({ toolName }) => toolName === "look" ? { block: true, reason: "by the extension" } : undefined);
+      }`,
+      ".reeve/guardrails/shared.mjs": `export default { name: "shared", beforeCall: ({ toolName }) =>
+        toolName === "touch" ? { decision: "block", reason: "by the file" } : { decision: "allow" } };`,
+      "reeve.config.ts": `${imports} import { defineConfig } from "reeve/workspace";
+        export default defineConfig({ agents: [${agentOf("configured")}] });`,
+      ".reeve/agents/filed.ts": `${imports} export default ${agentOf("filed")};`,
+    });
+    expect((await run("trust", "--yes")).code).toBe(0);
+    for (const name of ["configured", "filed"]) {
+      const before = requests.length;
+      expect((await run("run", "--agent", name, "Go")).code).toBe(0);
+      const results = JSON.stringify(requests[before + 3]);
+      for (const reason of ["by the extension", "by the file", "by the agent"])
+        expect(results).toContain(reason);
+      expect(results).not.toContain("was executed");
+    }
+  });
+});
+
 describe("runtime in reeve.config.ts", () => {
   test("reeve run opens its runtime with the options of a trusted configuration", async () => {
     const { run, write, requests } = await place(() => ({ error: 500 }));

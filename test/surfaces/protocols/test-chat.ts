@@ -58,3 +58,8 @@ export function transportTo({ url, token, agent }: ChatAccess): DefaultChatTrans
 export function textsOf(message: UIMessage | undefined): readonly string[] {
   return message?.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])) ?? [];
 }
+
+/** Waits for a condition that other parts of this process, and its connections to itself, make true. */
+export async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise<void>((resolve) => void setImmediate(resolve));
+}

@@ -139,6 +139,23 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
       },
       status: 200,
     },
+    "mcp.send": {
+      body: {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "initialize",
+        params: {
+          protocolVersion: "2025-11-25",
+          capabilities: {},
+          clientInfo: { name: "test", version: "1" },
+        },
+      },
+      headers: { accept: "application/json, text/event-stream" },
+      status: 200,
+    },
+    // Without a session there is nothing to listen to and nothing to close.
+    "mcp.listen": { headers: { accept: "text/event-stream" }, status: 400 },
+    "mcp.close": { status: 400 },
     "openai.models": { status: 200 },
     "openai.model": { params: { model: "clerk" }, status: 200 },
     "ag-ui.run": {

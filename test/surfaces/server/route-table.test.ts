@@ -30,15 +30,17 @@ async function problemOf(each: Route, example: Example, ajv: Ajv2020): Promise<s
   const answer = await server.call(each.method, path, example);
   if (answer.status !== example.status) return `${answer.status} ${answer.text}`;
   if (answer.status >= 400) {
-    if (answer.headers.get("content-type") !== "application/problem+json")
-      return "the type is not problem+json";
-    const isProblem = ajv.validate({ $ref: "doc#/components/schemas/Problem" }, answer.json);
+    const type = each.errors?.contentType ?? "application/problem+json";
+    if (answer.headers.get("content-type") !== type) return `the type is not ${type}`;
+    const { $ref = "#/components/schemas/Problem" } = each.errors?.schema.json ?? {};
+    const isProblem = ajv.validate({ $ref: `doc${$ref as string}` }, answer.json);
     return isProblem ? undefined : ajv.errorsText();
   }
   const documented = each.responses.find(({ status }) => status === answer.status);
   if (documented === undefined) return `status ${answer.status} is not documented`;
   if (documented.schema === undefined) return answer.text === "" ? undefined : `body ${answer.text}`;
-  if (each.isStream === true) return answer.text.includes("data: ") ? undefined : "the stream is empty";
+  if (answer.headers.get("content-type")?.startsWith("text/event-stream"))
+    return answer.text.includes("data: ") ? undefined : "the stream is empty";
   const place = each.path.replaceAll("/", "~1").replaceAll("{", "%7B").replaceAll("}", "%7D");
   const pointer = `doc#/paths/${place}/${each.method.toLowerCase()}/responses/${answer.status}/content/application~1json/schema`;
   return ajv.validate({ $ref: pointer }, answer.json) ? undefined : ajv.errorsText();

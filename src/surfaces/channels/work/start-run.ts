@@ -47,16 +47,31 @@ async function submit(parts: ChannelParts, { message, owner, runId, signal }: Ru
   if (existing !== undefined) return existing.runId;
   const input = await inputOf(parts, message, signal);
   const started = await agents.start(name, { runId, input, sessionId, tenantId, userId });
+  const own = started.sessionId ?? sessionId;
   const options: SubmitOptions = {
     runId,
-    sessionId: started.sessionId ?? sessionId,
+    sessionId: own,
     channel: channel.platform,
     // The page shows the answer while it is written.
     streaming: true,
     metadata: { ...started.metadata, channel: channel.name },
     ...(tenantId === null && { userId }),
   };
-  return (await view.submit(started.agent, input, options)).runId;
+  return (await view.submit(started.agent, await expanded(parts, input, own), options)).runId;
+}
+
+/** The input with its template or skill filled in. A name that the workspace does not have, such as `/start`, stays as it is. */
+async function expanded(
+  { agents, agent }: ChannelParts,
+  input: JsonValue,
+  sessionId: string,
+): Promise<JsonValue> {
+  try {
+    return await agents.expand(agent, input, sessionId);
+  } catch (error) {
+    if (Fault.is(error) && error.code === "not_found") return input;
+    throw error;
+  }
 }
 
 /** The text of a message, with its files if it has any. A file that cannot be loaded is named in the text. */

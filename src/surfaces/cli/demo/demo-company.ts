@@ -1,120 +1,133 @@
 import { OrchestratorAgent } from "../../../agent-kinds.ts";
 import { Agent } from "../../../agent.ts";
+import { permissions } from "../../../agents/index.ts";
 import { fileTools } from "../../../capabilities/tools/index.ts";
-import { Priority, type ModelRequest } from "../../../kernel/index.ts";
-import { DemoModel, type Line, type ProviderBook } from "./demo-model.ts";
+import { Priority, type ExecutionBudget, type Tool } from "../../../kernel/index.ts";
+import * as parts from "./demo-parts.ts";
+import { DemoModel, type Part, type ProviderBook } from "./demo-model.ts";
+import { testsTool } from "./demo-tests.ts";
 
 export interface CompanyOptions {
   readonly book: ProviderBook;
-  /** The folder that the researchers examine. */
+  /** The folder of the project that the agents work on. */
   readonly root: string;
-  /** How long a model takes per answer, in milliseconds. */
+  /** The worker that hosts the agents. */
+  readonly worker: string;
+  /** Duration of an average model call in milliseconds. */
   readonly paceMs: number;
 }
 
-export const demoTask = "Is this package fit to build on?";
+export const companyTask = "Audit release 0.9 of tally, fix what blocks it, prepare it";
+
+/** What the lead may spend until a person adds more. It is enough for the audit, and not for the release. */
+const allowanceUsd = 0.21;
 
 /**
- * The agents of the demo: three seats, including the lead's. The lead spawns two researchers. One of them needs a third
- * agent of higher priority, so the other one yields its seat at its next step and is recalled when a seat is free.
+ * The agents of the demo's run: a lead with four reports, who have seven reports of their own, and nine seats. The agent
+ * `licence` has a higher priority than the others, so that `size` must give its seat away. Changes of source code need a
+ * person's approval.
  */
-export function demoCompany({ book, root, paceMs }: CompanyOptions): OrchestratorAgent {
-  const tools = fileTools({ root, readOnly: true });
-  const model = (role: string, lines: readonly Line[]): DemoModel => new DemoModel(role, lines, book, paceMs);
-  const licence = new Agent({
-    name: "licence",
-    description: "reads licences",
-    model: model("licence", licenceLines),
-    tools,
-  });
-  const packages = new OrchestratorAgent({
-    name: "packages",
-    description: "reads what a package depends on",
-    model: model("packages", packagesLines),
-    tools,
-    subAgents: [{ agent: licence, priority: Priority.HIGH }],
-  });
-  const size = new Agent({
-    name: "size",
-    description: "counts files and classes",
-    model: model("size", sizeLines),
-    tools,
-  });
-  return new OrchestratorAgent({
-    name: "lead",
-    model: model("lead", leadLines),
-    instructions: "You examine packages. Hand off what others can find out, and assess their answers.",
-    subAgents: [
-      { agent: size, priority: Priority.LOW },
-      { agent: packages, priority: Priority.NORMAL },
-    ],
-    spawnBudget: { maxAgents: 3, allowPreempt: true },
-    budget: { maxCostUsd: 0.25, maxTurns: 40 },
-  });
-}
-
-const leadLines: readonly Line[] = [
-  () => ({
-    text: "Two questions, two people.",
-    calls: [
-      { tool: "handoff_size", input: { task: "How much code is its kernel?" } },
-      { tool: "handoff_packages", input: { task: "What does it depend on, and may we use it?" } },
-    ],
-  }),
-  (request) => ({
-    text: `Fit to build on.\n${results(request)
-      .map((line) => `- ${line}`)
-      .join("\n")}`,
-  }),
-];
-
-/** Counts declaration files: the published package has them all, while its modules are bundled into a few. */
-const sizeLines: readonly Line[] = [
-  () => ({ calls: [{ tool: "ls", input: {} }] }),
-  () => ({ calls: [{ tool: "find", input: { pattern: "**/*.d.ts", path: "dist/kernel", ignored: true } }] }),
-  () => ({
-    calls: [
-      {
-        tool: "grep",
-        input: { pattern: "^export declare class", path: "dist/kernel", glob: "**/*.d.ts", ignored: true },
-      },
-    ],
-  }),
-  (request) => ({
-    text: `${count(results(request)[1] ?? "")} files make its kernel, with ${count(results(request)[2] ?? "")} classes in them.`,
-  }),
-];
-
-const packagesLines: readonly Line[] = [
-  () => ({ calls: [{ tool: "read", input: { path: "package.json" } }] }),
-  () => ({
-    text: "Whether we may use it is for someone who reads licences.",
-    calls: [{ tool: "handoff_licence", input: { task: "Under which licence is it?" } }],
-  }),
-  (request) => {
-    const [manifest = "", licence = ""] = results(request);
-    const block = /"dependencies": \{([^}]*)\}/u.exec(manifest)?.[1] ?? "";
-    const names = [...block.matchAll(/"([^"]+)":/gu)].map(([, name]) => name);
-    return { text: `It stands on ${names.length} packages (${names.join(", ")}). ${licence}` };
-  },
-];
-
-const licenceLines: readonly Line[] = [
-  () => ({ calls: [{ tool: "read", input: { path: "LICENSE" } }] }),
-  (request) => ({
-    text: `It is under the ${/\w+ License/u.exec(results(request)[0] ?? "")?.[0] ?? "No licence"}.`,
-  }),
-];
-
-/** The tool results in a conversation, in order. */
-function results({ messages }: ModelRequest): readonly string[] {
-  return messages.flatMap((message) =>
-    message.role === "tool"
-      ? message.content.map(({ output }) => (output.type === "text" ? output.text : JSON.stringify(output)))
-      : [],
+export function demoCompany(options: CompanyOptions): OrchestratorAgent {
+  const { root } = options;
+  const tools = new Map(fileTools({ root }).map((each) => [each.name, each]));
+  tools.set("test", testsTool(root));
+  const hire = new Hiring(options, tools);
+  const licence = hire.agent("licence", "Reads licences.", ["read"], parts.licence);
+  const packages = hire.lead("packages", "Examines dependencies.", ["read"], parts.packages, [
+    { agent: licence, priority: Priority.HIGH, budget: usd(0.02) },
+  ]);
+  const advisories = new Agent(
+    hire.options("advisories", "Compares advisories.", ["read", "grep"], parts.advisories),
   );
+  const size = hire.agent("size", "Counts files and exports.", ["ls", "find", "grep"], parts.size);
+  const research = hire.lead("research", "Finds out what a release stands on.", [], parts.research, [
+    { agent: packages, budget: usd(0.07) },
+    { agent: advisories, budget: usd(0.09) },
+    { agent: size, priority: Priority.LOW, budget: usd(0.03) },
+  ]);
+  const build = new Agent({
+    ...hire.options("build", "Runs the tests and repairs the code.", ["test", "read", "edit"], parts.build),
+    permissions: permissions({
+      mode: "acceptEdits",
+      ask: [{ tool: "edit", reason: "a change of source code needs a maintainer's approval" }],
+      onAsk: "wait",
+    }),
+  });
+  const review = hire.lead("review", "Judges the surface and the documents.", [], parts.review, [
+    { agent: hire.reviewer("api", parts.reviewerApi), budget: usd(0.09) },
+    { agent: hire.reviewer("docs", parts.reviewerDocs), budget: usd(0.09) },
+  ]);
+  const changelog = hire.agent("changelog", "Writes changelogs.", ["read", "write"], parts.changelog);
+  const release = hire.lead("release", "Prepares releases.", ["grep", "edit"], parts.release, [
+    { agent: changelog, budget: usd(0.04) },
+  ]);
+  return new OrchestratorAgent({
+    ...hire.options("lead", "Owns releases.", ["read"], parts.lead),
+    subAgents: [
+      { agent: research, budget: usd(0.17) },
+      { agent: build, budget: usd(0.1) },
+      { agent: review, budget: usd(0.19) },
+      { agent: release, priority: Priority.HIGH, budget: usd(0.12) },
+    ],
+    spawnBudget: { maxAgents: 9, allowPreempt: true },
+    budget: usd(allowanceUsd),
+  });
 }
 
-function count(listing: string): number {
-  return listing.split("\n").filter((line) => line.includes(".d.ts")).length;
+function usd(maxCostUsd: number): Partial<ExecutionBudget> {
+  return { maxCostUsd };
+}
+
+type SubAgents = ConstructorParameters<typeof OrchestratorAgent>[0]["subAgents"];
+
+/** Makes the agents of the company. Those that lead others and judge have the large model. */
+class Hiring {
+  readonly #options: CompanyOptions;
+  readonly #tools: ReadonlyMap<string, Tool>;
+
+  constructor(options: CompanyOptions, tools: ReadonlyMap<string, Tool>) {
+    this.#options = options;
+    this.#tools = tools;
+  }
+
+  agent(name: string, description: string, tools: readonly string[], part: Part): Agent {
+    return new Agent({
+      ...this.options(name, description, tools, part),
+      model: this.#model(name, "small", part),
+    });
+  }
+
+  lead(
+    name: string,
+    description: string,
+    tools: readonly string[],
+    part: Part,
+    subAgents: SubAgents,
+  ): OrchestratorAgent {
+    return new OrchestratorAgent({ ...this.options(name, description, tools, part), subAgents });
+  }
+
+  reviewer(key: string, part: Part): Agent {
+    return new Agent({
+      ...this.options("reviewer", `Reviews the ${key}.`, ["read", "grep"], part),
+      key,
+      model: this.#model(`reviewer/${key}`, "large", part),
+    });
+  }
+
+  options(name: string, description: string, tools: readonly string[], part: Part) {
+    return {
+      name,
+      description,
+      instructions: `You are ${name}. ${description} Work in the folder of the project, and report in one sentence.`,
+      model: this.#model(name, "large", part),
+      tools: tools.flatMap((each) => this.#tools.get(each) ?? []),
+    };
+  }
+
+  #model(agent: string, size: "large" | "small", part: Part): DemoModel {
+    const { book, worker, paceMs } = this.#options;
+    const maxOutputTokens = agent === "lead" ? 300 : 160;
+    return new DemoModel({ agent, size, part, book, worker, paceMs, maxOutputTokens });
+  }
 }

@@ -1,90 +1,118 @@
-import type { Event, RunId, Store } from "../../../kernel/index.ts";
+import { addUsd, type Event } from "../../../kernel/index.ts";
+import { RunFold } from "../../view/run-fold.ts";
+import type { RunView, TaskView } from "../../view/run-view.ts";
+import { counted } from "../format.ts";
 import type { Billed } from "./demo-model.ts";
 
-interface Line {
-  calls: number;
-  tokens: number;
-  usd: number;
-}
-
-/** The cost of a run by agent, according to its event log. */
+/** What a run cost, according to its event log. */
 export interface DemoLedger {
-  readonly byAgent: ReadonlyMap<string, Readonly<Line>>;
-  readonly lost: Readonly<Line>;
-  readonly total: Readonly<Line>;
-  /** The cost that the run itself reports. */
+  readonly view: RunView;
+  /** Sums of the single charges in the log. */
+  readonly answered: Sum;
+  readonly lost: Sum;
+  readonly total: Sum;
+  /** The cost that the run itself reports at its end. `null` if it has not ended. */
   readonly chargedUsd: number | null;
 }
 
-export async function ledgerOf({ events }: Store, runId: RunId): Promise<DemoLedger> {
-  const byAgent = new Map<string, Line>();
-  const lost: Line = { calls: 0, tokens: 0, usd: 0 };
+interface Sum {
+  readonly calls: number;
+  readonly tokens: number;
+  readonly usd: number;
+}
+
+const nothing: Sum = { calls: 0, tokens: 0, usd: 0 };
+
+/** Adds up the charges of a run's events. */
+export async function ledgerOf(events: AsyncIterable<Event>): Promise<DemoLedger> {
+  const fold = new RunFold();
+  let answered = nothing;
+  let lost = nothing;
   let chargedUsd: number | null = null;
-  for await (const event of events.read(runId)) {
-    if (event.type === "message_end") add(byAgent, event);
-    if (event.type === "run_end") chargedUsd = event.data.costUsd;
-    if (event.type === "budget_lost") {
-      lost.calls += 1;
-      lost.tokens += event.data.tokens;
-      lost.usd += event.data.costUsd ?? 0;
+  for await (const event of events) {
+    fold.add(event);
+    if (event.type === "message_end" && event.data.usage !== undefined) {
+      const { inputTokens, outputTokens, costUsd } = event.data.usage;
+      answered = plus(answered, { calls: 1, tokens: inputTokens + outputTokens, usd: costUsd ?? 0 });
     }
+    if (event.type === "budget_lost")
+      lost = plus(lost, { calls: 1, tokens: event.data.tokens, usd: event.data.costUsd ?? 0 });
+    if (event.type === "run_end") chargedUsd = event.data.costUsd;
   }
-  const total = [...byAgent.values(), lost].reduce<Line>(
-    (sum, { calls, tokens, usd }) => ({
-      calls: sum.calls + calls,
-      tokens: sum.tokens + tokens,
-      usd: sum.usd + usd,
-    }),
-    { calls: 0, tokens: 0, usd: 0 },
-  );
-  return { byAgent, lost, total, chargedUsd };
+  return { view: fold.view(), answered, lost, total: plus(answered, lost), chargedUsd };
 }
 
-function add(byAgent: Map<string, Line>, { agentId, data: { usage } }: Event<"message_end">): void {
-  if (usage === undefined) return;
-  const line = byAgent.get(agentId) ?? { calls: 0, tokens: 0, usd: 0 };
-  line.calls += 1;
-  line.tokens += usage.inputTokens + usage.outputTokens;
-  line.usd += usage.costUsd ?? 0;
-  byAgent.set(agentId, line);
+function plus(one: Sum, other: Sum): Sum {
+  return {
+    calls: one.calls + other.calls,
+    tokens: one.tokens + other.tokens,
+    usd: addUsd(one.usd, other.usd),
+  };
 }
 
-export function ledgerLines({ byAgent, lost, total }: DemoLedger): readonly string[] {
+/** The ledger as lines: the agents as a tree with what each of them spent, what was lost, and the total. */
+export function ledgerLines({ view, lost, total }: DemoLedger): readonly string[] {
+  const root = view.tasks.at(0);
+  const rule = `  ${"─".repeat(66)}`;
   return [
-    `  ${"".padEnd(10)}${"calls".padStart(6)}${"tokens".padStart(10)}${"USD".padStart(12)}`,
-    ...[...byAgent].map(([name, line]) => row(name, line)),
-    ...(lost.calls === 0
-      ? []
-      : [row("lost", lost, "   in flight when the process was killed: charged at its bound")]),
-    row("total", total),
+    row("agent", ["calls", "tokens", "spent", "allowance"]),
+    rule,
+    ...(root === undefined ? [] : taskLines(view, root)),
+    ...(lost.calls === 0 ? [] : [row("lost in the crash", [...figures(lost), ""])]),
+    rule,
+    row("total", [...figures(total), capOf(root)]),
   ];
 }
 
-function row(name: string, { calls, tokens, usd }: Readonly<Line>, note = ""): string {
-  return `  ${name.padEnd(10)}${String(calls).padStart(6)}${tokens.toLocaleString("en").padStart(10)}${usd.toFixed(6).padStart(12)}${note}`;
+function taskLines(view: RunView, task: TaskView): readonly string[] {
+  const { calls, tokens, costUsd, lost } = task.own;
+  const own = {
+    calls: calls - lost.calls,
+    tokens: tokens - lost.tokens,
+    usd: (costUsd ?? 0) - (lost.costUsd ?? 0),
+  };
+  const name = `${"  ".repeat(task.depth)}${task.agentId}`;
+  const reports = [...view.tasks].filter(({ parentId }) => parentId === task.taskId);
+  return [row(name, [...figures(own), capOf(task)]), ...reports.flatMap((report) => taskLines(view, report))];
+}
+
+function figures({ calls, tokens, usd }: Sum): readonly string[] {
+  return [String(calls), counted(tokens), `$${usd.toFixed(6)}`];
+}
+
+function capOf(task: TaskView | undefined): string {
+  const cap = task?.budget?.maxCostUsd;
+  return cap == null ? "" : `$${cap.toFixed(2)}`;
+}
+
+function row(name: string, [calls = "", tokens = "", spent = "", cap = ""]: readonly string[]): string {
+  return `  ${name.padEnd(26)}${calls.padStart(6)}${tokens.padStart(10)}${spent.padStart(12)}${cap.padStart(12)}`;
 }
 
 /**
- * Compares the provider's book with the log. Every answer was requested once; a repeated request was in flight at the
- * kill and is charged as lost. A call that was reserved but not sent before the kill is charged as lost, too, and is
- * not in the book.
+ * Compares the provider's book with the log. Each answer was requested once. A request that is in the book twice was in
+ * flight at the kill, and its first attempt is charged as lost. A call that was reserved but not sent before the kill is
+ * charged as lost, too, and is not in the book.
  */
 export function compareBooks(
   billed: readonly Billed[],
-  { total, lost, chargedUsd }: DemoLedger,
-): { readonly isRight: boolean; readonly words: string } {
-  const answered = total.calls - lost.calls;
-  const questions = new Set(billed.map(({ role, digest }) => `${role} ${digest}`)).size;
+  { answered, lost, total, chargedUsd }: Pick<DemoLedger, "answered" | "lost" | "total" | "chargedUsd">,
+): { readonly isRight: boolean; readonly words: readonly string[] } {
+  const questions = new Set(billed.map(({ agent, digest }) => `${agent} ${digest}`)).size;
   const again = billed.length - questions;
   const isRight =
-    questions === answered &&
+    questions === answered.calls &&
     again <= lost.calls &&
     chargedUsd !== null &&
     Math.abs(chargedUsd - total.usd) < 1e-9;
-  const flight =
-    again === 0 ? "none was in flight at the kill" : `${again} in flight at the kill, asked again`;
   const words = isRight
-    ? `The provider's own book says ${billed.length} calls: ${answered} answered and recorded, ${flight}. No answer was paid for twice.`
-    : `The books do not agree: the provider saw ${billed.length} calls, ${again} of them repeated; the log has ${answered} answers and ${lost.calls} lost.`;
+    ? [
+        `The provider received ${billed.length} requests for ${questions} answers; ${again} ${again === 1 ? "was" : "were"} in flight at the kill.`,
+        "No answer was paid for twice.",
+      ]
+    : [
+        `The books differ: the provider received ${billed.length} requests for ${questions} answers.`,
+        `The log has ${answered.calls} answers, ${lost.calls} lost calls and $${total.usd.toFixed(6)}; the run was charged $${chargedUsd?.toFixed(6) ?? "nothing"}.`,
+      ];
   return { isRight, words };
 }

@@ -9,24 +9,34 @@ import type {
   ModelRequest,
   ModelResponse,
   ModelStreamPart,
+  PriceTable,
 } from "../../../kernel/index.ts";
 
-/** What the demo's model says at one point of its part: words, or calls of tools. */
-export type Line = (request: ModelRequest) => { readonly text?: string; readonly calls?: readonly Called[] };
+/** What a model of the demo answers: text, or calls of tools. */
+export interface Reply {
+  readonly text?: string;
+  readonly calls?: readonly ToolUse[];
+}
 
-interface Called {
+interface ToolUse {
   readonly tool: string;
   readonly input: JsonValue;
 }
 
-/** One request as the demo's provider wrote it down when it came in. */
+/** Returns the answer to a request. It depends on the request alone, so that any process continues a conversation. */
+export type Part = (request: ModelRequest) => Reply;
+
+/** One request, as the provider of the demo wrote it down when the request arrived. */
 export interface Billed {
-  readonly role: string;
-  /** Of all that was sent: two requests of one digest are one question asked twice. */
+  readonly runId: string;
+  /** The worker that sent the request. */
+  readonly worker: string;
+  readonly agent: string;
+  /** Digest of the conversation. Two requests of a run with the same agent and digest are one question. */
   readonly digest: string;
 }
 
-/** The provider's own book: a file beside the store, which no kill takes back. */
+/** The provider's own book: a file that no kill changes. */
 export class ProviderBook {
   readonly #path: string;
 
@@ -38,61 +48,139 @@ export class ProviderBook {
     appendFileSync(this.#path, `${JSON.stringify(line)}\n`);
   }
 
-  read(): readonly Billed[] {
+  /** The requests of a run, in the order in which they arrived. */
+  read(runId: string): readonly Billed[] {
     if (!existsSync(this.#path)) return [];
-    const lines = readFileSync(this.#path, "utf8").split("\n");
-    return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as Billed);
+    const text = readFileSync(this.#path, "utf8").trim();
+    const billed = text.split("\n").map((line) => JSON.parse(line) as Billed);
+    return billed.filter((each) => each.runId === runId);
   }
 }
 
-const demoProvider = "demo";
+/** The models of the demo, with prices per token and their duration relative to the pace. */
+const models = {
+  large: { inputUsd: 15e-6, outputUsd: 75e-6, duration: 1.2 },
+  small: { inputUsd: 3e-6, outputUsd: 15e-6, duration: 0.9 },
+} as const;
 
-/**
- * A model without a provider: it says its lines, one for each answer that stands in the conversation, so that it goes on wherever a
- * process that died has left off. It takes its time, as models do.
- */
+type ModelName = keyof typeof models;
+
+/** The prices of the demo's models. */
+export const demoPrices: PriceTable = {
+  find: ({ provider, modelId }) =>
+    provider === "demo" && Object.hasOwn(models, modelId) ? models[modelId as ModelName] : null,
+};
+
+export interface DemoModelOptions {
+  readonly agent: string;
+  readonly size: ModelName;
+  /** Default: 160. */
+  readonly maxOutputTokens?: number;
+  readonly part: Part;
+  readonly book: ProviderBook;
+  /** The worker whose process calls the model. */
+  readonly worker: string;
+  /** Duration of an average call in milliseconds. */
+  readonly paceMs: number;
+}
+
+/** A model without a provider. It takes its time and writes its text piece by piece, as models do. */
 export class DemoModel implements Model {
-  readonly provider = demoProvider;
-  readonly modelId = "actor";
-  readonly maxOutputTokens = 400;
-  readonly #role: string;
-  readonly #lines: readonly Line[];
-  readonly #book: ProviderBook;
-  readonly #paceMs: number;
+  readonly provider = "demo";
+  readonly modelId: ModelName;
+  readonly contextWindow = 200_000;
+  readonly maxOutputTokens: number;
+  readonly #options: DemoModelOptions;
+  readonly #durationMs: number;
 
-  constructor(role: string, lines: readonly Line[], book: ProviderBook, paceMs: number) {
-    this.#role = role;
-    this.#lines = lines;
-    this.#book = book;
-    this.#paceMs = paceMs;
+  constructor(options: DemoModelOptions) {
+    this.modelId = options.size;
+    this.maxOutputTokens = options.maxOutputTokens ?? 160;
+    this.#options = options;
+    this.#durationMs = options.paceMs * models[options.size].duration;
   }
 
-  async generate(request: ModelRequest, { signal }: ModelCallOptions = {}): Promise<ModelResponse> {
+  async generate(request: ModelRequest, options: ModelCallOptions = {}): Promise<ModelResponse> {
+    const response = this.#answer(request, options);
+    await pause(this.#durationMs, options);
+    return response;
+  }
+
+  async *stream(request: ModelRequest, options: ModelCallOptions = {}): AsyncIterable<ModelStreamPart> {
+    const response = this.#answer(request, options);
+    const pieces = response.message.content.flatMap((part) => (part.type === "text" ? words(part.text) : []));
+    // A model reads the request before it writes.
+    await pause(this.#durationMs / 2, options);
+    for (const text of pieces) {
+      yield { type: "text_delta", text };
+      await pause(this.#durationMs / 2 / pieces.length, options);
+    }
+    if (pieces.length === 0) await pause(this.#durationMs / 2, options);
+    yield { type: "finish", ...response };
+  }
+
+  #answer(request: ModelRequest, { meta }: ModelCallOptions): ModelResponse {
+    const { agent, part, book, worker } = this.#options;
     const sent = JSON.stringify(request.messages);
-    this.#book.write({
-      role: this.#role,
-      digest: createHash("sha256").update(sent).digest("hex").slice(0, 12),
-    });
-    await setTimeout(this.#paceMs, undefined, signal === undefined ? {} : { signal });
-    const said = request.messages.filter(({ role }) => role === "assistant").length;
-    const { text = "", calls = [] } = this.#lines[said]?.(request) ?? {};
+    const digest = createHash("sha256").update(sent).digest("hex").slice(0, 12);
+    book.write({ runId: meta?.runId ?? "", worker, agent, digest });
+    const { text = "", calls = [] } = part(request);
     const content: AssistantPart[] = text === "" ? [] : [{ type: "text", text }];
+    const turn = turnOf(request);
     for (const [index, { tool, input }] of calls.entries())
-      content.push({ type: "tool_call", callId: `call-${said}-${index}`, toolName: tool, input });
+      content.push({ type: "tool_call", callId: `call-${turn}-${index}`, toolName: tool, input });
     return {
       message: { role: "assistant", content },
       stopReason: calls.length > 0 ? "tool_calls" : "stop",
       usage: {
         inputTokens: Math.ceil(sent.length / 4),
         outputTokens: Math.ceil(JSON.stringify(content).length / 4),
-        cacheReadTokens: 0,
-        cacheWriteTokens: 0,
-        reasoningTokens: 0,
       },
     };
   }
+}
 
-  async *stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelStreamPart> {
-    yield { type: "finish", ...(await this.generate(request, options)) };
-  }
+async function pause(ms: number, { signal }: ModelCallOptions): Promise<void> {
+  await setTimeout(ms, undefined, signal === undefined ? {} : { signal });
+}
+
+/** Splits a text into words, each with the white space behind it. */
+function words(text: string): readonly string[] {
+  return text.match(/\S+\s*/gu) ?? [];
+}
+
+/** Number of answers in the conversation. */
+function turnOf({ messages }: Pick<ModelRequest, "messages">): number {
+  return messages.filter(({ role }) => role === "assistant").length;
+}
+
+/** The part of an agent that says one line after the other, whatever it is asked. */
+export function lines(...replies: readonly ((results: readonly string[]) => Reply)[]): Part {
+  return (request) => {
+    const reply = replies[turnOf(request)];
+    return reply === undefined ? { text: "I have nothing to add." } : reply(resultsIn(request));
+  };
+}
+
+/** The tool results in a conversation, in order. */
+function resultsIn({ messages }: Pick<ModelRequest, "messages">): readonly string[] {
+  return messages.flatMap((message) =>
+    message.role === "tool"
+      ? message.content.map(({ output }) => (output.type === "text" ? output.text : JSON.stringify(output)))
+      : [],
+  );
+}
+
+/** The part of a conversation since the last message of a person. */
+export function sinceQuestion({ messages }: ModelRequest): {
+  readonly question: string;
+  readonly turn: number;
+  readonly results: readonly string[];
+} {
+  const start = messages.findLastIndex(({ role }) => role === "user");
+  const asked = messages[start];
+  const rest = { messages: messages.slice(start + 1) };
+  const parts = asked?.role === "user" ? asked.content : [];
+  const question = parts.map((part) => (part.type === "text" ? part.text : "")).join(" ");
+  return { question, turn: turnOf(rest), results: resultsIn(rest) };
 }

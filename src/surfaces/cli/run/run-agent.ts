@@ -8,7 +8,13 @@ import {
   type RunRecord,
   type SessionId,
 } from "../../../kernel/index.ts";
-import { isAgent, openWorkspace, type Settings, type Workspace } from "../../../workspace.ts";
+import {
+  isAgent,
+  openWorkspace,
+  type Settings,
+  type Workspace,
+  type WorkspaceOptions,
+} from "../../../workspace.ts";
 import { findSettings, type RunSettings } from "./run-settings.ts";
 
 export const defaultAgentName = "assistant";
@@ -19,10 +25,12 @@ interface Decider {
   readonly yes?: boolean;
 }
 
+type RunWorkspaceOptions = Pick<WorkspaceOptions, "ephemeral" | "mcpServers">;
+
 /** Opens the workspace of a run. The caller must close it. */
 export function openRunWorkspace(
   settings: RunSettings,
-  { yes = false, ephemeral = false }: Decider & { readonly ephemeral?: boolean } = {},
+  { yes = false, ephemeral = false, mcpServers }: Decider & RunWorkspaceOptions = {},
 ): Promise<Workspace> {
   const { model, baseUrl, tools, sandbox, maxTurns, root, folder, profile } = settings;
   const flags: Settings = {
@@ -38,6 +46,7 @@ export function openRunWorkspace(
     root,
     settings: flags,
     ephemeral,
+    ...(mcpServers !== undefined && { mcpServers }),
     ...(profile !== undefined && { profile }),
   });
 }

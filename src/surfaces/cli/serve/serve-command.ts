@@ -1,10 +1,9 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { formatSessionId, Fault, parseSessionId, type AgentResolver } from "../../../kernel/index.ts";
 import { openRuntime } from "../../../open-runtime.ts";
 import type { Workspace } from "../../../workspace.ts";
 import {
   configuredChannels,
+  configuredNotifications,
   createChannels,
   createServer,
   hostsOf,
@@ -18,6 +17,8 @@ import {
   type Tokens,
 } from "../../server/index.ts";
 import type { ExitKind } from "../exit-code.ts";
+import { interrupted } from "../interrupted.ts";
+import { portOption } from "../number-option.ts";
 import { OpenParts } from "../open-parts.ts";
 import { openOwnStore } from "../own-store.ts";
 import {
@@ -28,7 +29,7 @@ import {
   runResolver,
   type RunResolverOptions,
 } from "../run/run-agent.ts";
-import { packageRoot } from "../package-root.ts";
+import { builtPage } from "../page-folder.ts";
 import { checkSandbox } from "../run/run-sandbox.ts";
 import { toMetadata, type RunSettings } from "../run/run-settings.ts";
 import { agentSettings, reportNotices } from "../run/run-workspace.ts";
@@ -52,7 +53,7 @@ export interface ServeOptions extends SettingsOptions {
 /** Serves the runs and sessions of a store until it is interrupted. */
 export async function serveCommand(options: ServeOptions, terminal: Terminal): Promise<ExitKind> {
   const { host, token: needsToken, worker: isWorker } = options;
-  const port = portOf(options.port);
+  const port = portOption(options.port);
   if (!needsToken && !isLoopback(host)) throw openToAll(host);
   const flags = settingsOf(options);
   const open = new OpenParts();
@@ -70,6 +71,8 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
         ...workspace.config.runtime,
         store,
         keepAlive: true,
+        // Each run of a session makes the agent of the session again, with the files as they are then.
+        sameName: "replace",
         ...(!isWorker && { engine: idleEngine }),
       }),
     );
@@ -80,12 +83,14 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     if (isWorker)
       for (const resolver of resolvers(workspace, { hosted, root: flags.root, onOpen, onLeave }))
         runtime.register(resolver);
+    const page = builtPage();
     const agents = hosted.map((settings) => servedAgent(workspace, settings));
     const channels = open.add(
       createChannels(runtime, {
         store,
         agents,
         channels: configuredChannels(workspace, terminal.env),
+        notifications: configuredNotifications(workspace, terminal.env),
         log: (line) => terminal.say(`reeve: ${printable(line)}`),
       }),
     );
@@ -94,7 +99,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
       routes: channels.routes,
       tokens: needsToken ? tokens : null,
       hosts: [...hostsOf(host), ...(options.allowHost ?? [])],
-      ...(hasPage() && { page: pageFolder }),
+      ...(page !== undefined && { page }),
       cookie: port === 0 ? "reeve" : `reeve-${port}`,
       onError: (error) => terminal.say(`reeve: ${error.message}`),
     });
@@ -110,13 +115,6 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
   } finally {
     await open.close();
   }
-}
-
-/** The built page. A checkout without `npm run build:page` has none. */
-const pageFolder = join(packageRoot, "dist/page");
-
-function hasPage(): boolean {
-  return existsSync(join(pageFolder, "index.html"));
 }
 
 /**
@@ -206,6 +204,7 @@ function servedAgent(workspace: Workspace, settings: RunSettings): ServedAgent {
     ...(description !== undefined && { description }),
     ...(model !== undefined && { model }),
     ...(tools !== undefined && { tools }),
+    expand: (text, session) => workspace.expand(text, session),
     start: async ({ runId, sessionId }) => {
       const session = sessionId === undefined ? formatSessionId(runId) : parseSessionId(sessionId);
       const agent = await runAgent(workspace, settings, session);
@@ -231,7 +230,8 @@ async function announce(
   await terminal.out(`${listening.url}${link ?? "/"}`);
   if (link !== undefined)
     terminal.say("The link works once and opens the page in this browser. Programs use: reeve token create");
-  if (!hasPage()) terminal.say("The page is not built; run npm run build:page in the checkout.");
+  if (builtPage() === undefined)
+    terminal.say("The page is not built; run npm run build:page in the checkout.");
   if (hosted.length === 0)
     terminal.say(
       "No agent is hosted, because none has a model; use --model provider/id, or set REEVE_MODEL.",
@@ -240,26 +240,6 @@ async function announce(
     terminal.say(`Channels: ${channels.names.join(", ")}. Admit senders with: reeve pair`);
   if (!options.token) terminal.say("Every program of this machine may use the server (--no-token).");
   if (!options.worker) terminal.say("Runs are not driven here (--no-worker); they wait for a worker.");
-}
-
-/** Resolves with the first interrupt or SIGTERM. The second one ends the process. */
-function interrupted(terminal: Terminal): Promise<void> {
-  return new Promise((stop) => {
-    let isStopping = false;
-    const onSignal = (): void => {
-      if (isStopping) process.kill(process.pid, "SIGKILL");
-      isStopping = true;
-      stop();
-    };
-    terminal.onInterrupt(onSignal);
-    process.on("SIGTERM", onSignal);
-  });
-}
-
-function portOf(text: string): number {
-  const port = /^\d{1,5}$/u.test(text) ? Number(text) : Number.NaN;
-  if (port <= 65_535) return port;
-  throw new Fault("invalid_argument", `invalid --port ${text}: expected an integer from 0 to 65535`);
 }
 
 /** An address that other machines reach must not serve callers without a token. */

@@ -98,7 +98,9 @@ function storeLine(address: string, reason: string): string {
 export async function askTrust(workspace: Workspace, terminal: Terminal): Promise<void> {
   const lines = guardedLines(workspace);
   if (lines.length === 0 || !terminal.canAsk) return;
-  const hash = await workspace.trustHash();
+  const hash = await workspace.trustHash().catch(() => undefined);
+  // The notices of the workspace say why the project cannot be trusted.
+  if (hash === undefined) return;
   for (const line of lines) terminal.say(line);
   if (await isConfirmed(workspace.places.project, terminal)) await workspace.trust({ hash });
 }

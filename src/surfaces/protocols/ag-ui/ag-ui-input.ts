@@ -19,6 +19,7 @@ import {
 } from "../../server/schema/schema.ts";
 import { sessionId } from "../../server/schema/run-schemas.ts";
 import type { AskedQuestion, ClientAnswer } from "../client-answers.ts";
+import { checkedContent, sourceOf } from "../user-content.ts";
 
 /** A message as AG-UI clients send it. Only the fields that the server uses are named. */
 export interface AgUiMessage extends JsonObject {
@@ -71,16 +72,10 @@ export const runInput = object({
 
 export type RunInput = ValueOf<typeof runInput>;
 
-/** The content of a user's message. */
-export function contentOf(from: AgUiMessage): readonly UserPart[] {
-  const { content } = from;
-  if (typeof content === "string" && content !== "") return [{ type: "text", text: content }];
-  const parts = Array.isArray(content) ? content.flatMap((part) => partOf(part)) : [];
-  if (parts.length > 0) return parts;
-  throw new Fault(
-    "invalid_argument",
-    `invalid content of message ${JSON.stringify(from.id)}: expected a text or a list of parts`,
-  );
+/** The content of a user's message. Parts of unknown types are left out. */
+export function contentOf({ id: messageId, content }: AgUiMessage): readonly UserPart[] {
+  const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  return checkedContent(messageId, Array.isArray(parts) ? parts.flatMap((part) => partOf(part)) : []);
 }
 
 function partOf(part: JsonValue): readonly UserPart[] {
@@ -88,22 +83,23 @@ function partOf(part: JsonValue): readonly UserPart[] {
   const { type, text: said, source } = part;
   if (type === "text" && typeof said === "string") return [{ type: "text", text: said }];
   if (typeof type !== "string" || !isObject(source)) return [];
-  const { value, mimeType, type: kind } = source;
-  if (typeof value !== "string" || (kind !== "data" && kind !== "url"))
-    throw new Fault(
-      "invalid_argument",
-      `invalid source of a part of the type ${type}: expected { type: "data" } or { type: "url" }`,
-    );
-  if (kind === "url" && !/^(?:https?|data):/u.test(value))
-    throw new Fault("invalid_argument", "invalid source of a part: expected an http, https or data address");
-  const media: MediaSource = kind === "data" ? { kind: "base64", data: value } : { kind: "url", url: value };
-  const mediaType =
-    typeof mimeType === "string" ? mimeType : type === "image" ? "image/*" : "application/octet-stream";
-  return [
-    type === "image"
-      ? { type: "image", mediaType, source: media }
-      : { type: "file", mediaType, source: media },
-  ];
+  const media = mediaOf(source);
+  const { mimeType } = source;
+  if (type === "image") return [{ type, mediaType: mediaTypeOf(mimeType, "image/*"), source: media }];
+  return [{ type: "file", mediaType: mediaTypeOf(mimeType, "application/octet-stream"), source: media }];
+}
+
+function mediaOf({ type, value }: JsonObject): MediaSource {
+  if (type === "data" && typeof value === "string") return { kind: "base64", data: value };
+  if (type === "url" && typeof value === "string") return sourceOf(value);
+  throw new Fault(
+    "invalid_argument",
+    'invalid source of a part: expected { type: "data", value } or { type: "url", value }',
+  );
+}
+
+function mediaTypeOf(mimeType: JsonValue | undefined, absent: string): string {
+  return typeof mimeType === "string" ? mimeType : absent;
 }
 
 /** The answers of a client: results of its tools, and answers to interrupts. */

@@ -46,6 +46,7 @@ const sendChat = route({
   body: chatBody,
   responses: [stream],
   handle: async (request) => {
+    request.server.streams.requireRoom(request.access);
     const { messages, trigger } = request.body;
     if (trigger === "regenerate-message") return regenerate(request);
     return messages.at(-1)?.role === "user" ? send(request) : answer(request);

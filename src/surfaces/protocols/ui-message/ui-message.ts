@@ -1,6 +1,7 @@
 import { Fault, type JsonValue, type UserPart } from "../../../kernel/index.ts";
 import { schemaOf, type Schema } from "../../server/schema/schema.ts";
 import type { AskedQuestion, ClientAnswer } from "../client-answers.ts";
+import { checkedContent, sourceOf } from "../user-content.ts";
 
 /** A message as the AI SDK's clients send it. Only the fields that the server uses are named. */
 export interface UiMessage {
@@ -37,26 +38,12 @@ export function contentOf({ id: messageId, parts }: UiMessage): readonly UserPar
     if (part.type === "text") return [{ type: "text", text: textField(part, "text") }];
     return part.type === "file" ? [fileOf(part)] : [];
   });
-  if (content.length > 0) return content;
-  throw new Fault(
-    "invalid_argument",
-    `invalid message ${JSON.stringify(messageId)}: it has no text and no file`,
-  );
+  return checkedContent(messageId, content);
 }
 
 function fileOf(part: UiMessagePart): UserPart {
   const mediaType = textField(part, "mediaType");
-  const url = textField(part, "url");
-  const inline = /^data:[^,]*;base64,/u.exec(url);
-  if (inline === null && !/^(?:https?|data):/u.test(url))
-    throw new Fault(
-      "invalid_argument",
-      "invalid url of a file part: expected an http, https or data address",
-    );
-  const source =
-    inline === null
-      ? ({ kind: "url", url } as const)
-      : ({ kind: "base64", data: url.slice(inline[0].length) } as const);
+  const source = sourceOf(textField(part, "url"));
   if (mediaType.startsWith("image/")) return { type: "image", mediaType, source };
   const { filename } = part;
   return { type: "file", mediaType, source, ...(typeof filename === "string" && { filename }) };

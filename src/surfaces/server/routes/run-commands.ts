@@ -1,4 +1,11 @@
-import { formatRunId, type ApprovalDecision, type RunHandle, type TopUp } from "../../../kernel/index.ts";
+import {
+  formatRunId,
+  parseAgentId,
+  type ApprovalDecision,
+  type JsonValue,
+  type RunHandle,
+  type TopUp,
+} from "../../../kernel/index.ts";
 import { reply, route, type RouteRequest, type TypedRoute } from "../route.ts";
 import { approval, priority, runParams, runSummary, taskId } from "../schema/run-schemas.ts";
 import {
@@ -23,12 +30,15 @@ const accepted = {
   schema: runSummary,
 };
 
+/** Returns an input as the agent of the run receives it: templates and skills that it names are filled in. */
+type Expand = (input: JsonValue) => Promise<JsonValue>;
+
 /** A route that sends a command to a run. */
 function command<const Name extends string, Body extends Schema>(
   name: Name,
   summary: string,
   body: Body,
-  send: (run: RunHandle, body: ValueOf<Body>) => Promise<void>,
+  send: (run: RunHandle, body: ValueOf<Body>, expand: Expand) => Promise<void>,
   isBodyOptional = false,
 ): TypedRoute<
   "POST",
@@ -50,7 +60,9 @@ function command<const Name extends string, Body extends Schema>(
     responses: [accepted],
     handle: async (request: RouteRequest<{ readonly runId: string }, unknown, ValueOf<Body>>) => {
       const run = await findRun(request);
-      await send(run, request.body);
+      const { agents } = request.server;
+      const { name: agent } = parseAgentId(run.agentId);
+      await send(run, request.body, (value) => agents.expand(agent, value, run.sessionId));
       return reply(accepted, await run.summary());
     },
   });
@@ -183,14 +195,17 @@ export const runCommandRoutes = [
     object({ taskId: optional(taskId), priority }),
     (run, { taskId: task = "t0", priority: weight }) => run.reprioritize(task, weight),
   ),
-  command("steer", "Send input that the agent reads before its next turn.", input, (run, { input: value }) =>
-    run.steer(value),
+  command(
+    "steer",
+    "Send input that the agent reads before its next turn.",
+    input,
+    async (run, { input: value }, expand) => run.steer(await expand(value)),
   ),
   command(
     "follow-up",
     "Send input that the agent reads when it would otherwise end.",
     input,
-    (run, { input: value }) => run.followUp(value),
+    async (run, { input: value }, expand) => run.followUp(await expand(value)),
   ),
   command(
     "signal",

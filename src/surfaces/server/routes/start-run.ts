@@ -42,7 +42,7 @@ export async function startRun(request: StartingRequest, options: NewRunOptions)
   const started = await server.agents.start(name, { runId, input, sessionId, tenantId, userId });
   const isKnown = (await runtime.find(runId)) !== undefined;
   const own = started.sessionId ?? sessionId;
-  const run = await runtime.submit(started.agent, input, {
+  const run = await runtime.submit(started.agent, await server.agents.expand(name, input, own), {
     streaming: true,
     channel: "web",
     ...rest,

@@ -50,8 +50,8 @@ export class SseStream {
   }
 
   /** Writes a text and waits until the reader needs more. Returns `false` if the stream has ended. */
-  async send(text: string): Promise<boolean> {
-    this.push(encoder.encode(text));
+  async send(text: string | Uint8Array): Promise<boolean> {
+    this.push(typeof text === "string" ? encoder.encode(text) : text);
     if (this.isOver || (this.#controller.desiredSize ?? 0) > 0) return !this.isOver;
     await new Promise<void>((resolve) => void this.#waiting.push(resolve));
     return !this.isOver;

@@ -1,0 +1,221 @@
+import { jsonText, Priority, type Event, type JsonValue, type TaskId } from "../../../kernel/index.ts";
+import { RunFold } from "../../view/run-fold.ts";
+
+/** What a line is about. It decides about its colour. */
+export type Tone = "plain" | "quiet" | "waits" | "yields" | "lost" | "money";
+
+/** One line of the story. */
+export interface StoryLine {
+  /** Time since the start of the run, in milliseconds. */
+  readonly at: number;
+  readonly who: string;
+  readonly text: string;
+  readonly tone: Tone;
+}
+
+/** The worker that was killed, and the one that remains. */
+export interface Killed {
+  readonly worker: string;
+  readonly pid: number;
+  readonly survivor: string;
+}
+
+/** Tells a run: a line for each event that a person wants to know. It depends on the events alone. */
+export class DemoStory {
+  readonly #fold = new RunFold();
+  /** The files that tool calls name. */
+  readonly #paths = new Map<string, string>();
+  #startedAt: number | undefined;
+  #survivor = "another worker";
+  #spawned: TaskId | undefined;
+  #isStopped = false;
+  /** Agents that a task has hired and that no line names yet. */
+  #hired: { readonly who: string; readonly at: number; readonly names: string[] } | undefined;
+
+  /** Number of the last event that was added, or -1. */
+  get seq(): number {
+    return this.#fold.seq;
+  }
+
+  /** Returns the lines about an event. An event that was added before has none. */
+  add(event: Event): readonly StoryLine[] {
+    if (event.seq <= this.#fold.seq) return [];
+    this.#startedAt ??= event.at;
+    this.#fold.add(event);
+    if (event.type === "spawn_start" || event.type === "spawn_wait") this.#spawned = event.data.childTaskId;
+    if (event.type === "spawn_start") return this.#hire(event);
+    if (event.type === "tool_execution_start") this.#paths.set(callKey(event), pathIn(event.data.input));
+    const line = this.#line(event);
+    const isWork = event.type === "message_start" && event.agentId !== this.#hired?.who;
+    return line === undefined ? (isWork ? this.#flush() : []) : [...this.#flush(), line];
+  }
+
+  /** Returns the line about the kill of a worker. */
+  kill({ worker, pid, survivor }: Killed, at: number): readonly StoryLine[] {
+    this.#survivor = survivor;
+    const busy = [...this.#fold.view().tasks].filter(
+      ({ openCalls, lastCall }) => openCalls > 0 && lastCall?.kind === "model",
+    );
+    const names = busy.map(({ agentId }) => agentId).join(", ");
+    const text = `${worker} is gone${names === "" ? "" : `, in the middle of a call of ${names}`}`;
+    return [...this.#flush(), this.#at(at, `kill -9 ${pid}`, text, "lost")];
+  }
+
+  #hire({ agentId: who, at, data }: Event<"spawn_start">): readonly StoryLine[] {
+    const before = this.#hired?.who === who ? [] : this.#flush();
+    this.#hired ??= { who, at, names: [] };
+    this.#hired.names.push(`${data.agentId}${rankOf(data.priority)}`);
+    return before;
+  }
+
+  #flush(): readonly StoryLine[] {
+    if (this.#hired === undefined) return [];
+    const { who, at, names } = this.#hired;
+    this.#hired = undefined;
+    return [this.#at(at, who, `hires ${names.join(", ")}`, "plain")];
+  }
+
+  #line(event: Event): StoryLine | undefined {
+    return this.#seatLine(event) ?? this.#moneyLine(event) ?? this.#workLine(event);
+  }
+
+  #seatLine(event: Event): StoryLine | undefined {
+    const { agentId: who, at } = event;
+    switch (event.type) {
+      case "spawn_wait": {
+        const { agentId, priority, victim } = event.data;
+        const { maxSeats } = this.#fold.view();
+        const seats = maxSeats === null ? "seats" : `${maxSeats} seats`;
+        const rest = victim === null ? "it waits for a seat" : `all ${seats} are taken`;
+        return this.#at(at, who, `wants ${agentId}${rankOf(priority)}; ${rest}`, "yields");
+      }
+      case "seat_pause": {
+        // A task that only waits gives its seat at once to the task that was spawned before this event.
+        const to = this.#fold.view().tasks.get(event.data.taskId)?.yieldsTo ?? this.#spawned;
+        const taker = to === undefined ? "another agent" : this.#nameOf(to);
+        return this.#at(at, this.#nameOf(event.data.taskId), `gives its seat to ${taker}`, "yields");
+      }
+      case "seat_recall":
+        return this.#at(
+          at,
+          this.#nameOf(event.data.taskId),
+          "is called back and continues from its journal",
+          "yields",
+        );
+      default:
+        return undefined;
+    }
+  }
+
+  #moneyLine(event: Event): StoryLine | undefined {
+    const { agentId: who, at } = event;
+    switch (event.type) {
+      case "budget_exhausted": {
+        if (this.#isStopped) return undefined;
+        this.#isStopped = true;
+        const { taskId, limit } = event.data;
+        const spent = this.#fold.view().tasks.get(taskId)?.total.costUsd ?? 0;
+        const text = `stops at its allowance: $${spent.toFixed(3)} of $${limit.toFixed(2)} spent`;
+        return this.#at(at, this.#nameOf(taskId), text, "waits");
+      }
+      case "budget_top_up": {
+        this.#isStopped = false;
+        const { by, add } = event.data;
+        return this.#at(
+          at,
+          by,
+          `tops up $${(add.maxCostUsd ?? 0).toFixed(2)}; the run continues where it stopped`,
+          "money",
+        );
+      }
+      case "budget_lost":
+        return this.#at(
+          at,
+          who,
+          `asks again; the lost call costs its bound, $${(event.data.costUsd ?? 0).toFixed(3)}`,
+          "lost",
+        );
+      case "run_recover": {
+        const { recoveries } = this.#fold.view();
+        const last = recoveries.at(-1);
+        if (last?.isCrash !== true) return undefined;
+        const text = `resumes: ${last.replayed} steps replayed free, $${last.savedUsd.toFixed(3)} not paid again`;
+        return this.#at(at, this.#survivor, text, "money");
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  #workLine(event: Event): StoryLine | undefined {
+    const { agentId: who, at } = event;
+    switch (event.type) {
+      case "approval_request":
+        return this.#at(
+          at,
+          who,
+          `waits for you: ${event.data.toolName} ${pathIn(event.data.input)}`.trimEnd(),
+          "waits",
+        );
+      case "approval_decision": {
+        const { decision, approvalId } = event.data;
+        const request = this.#fold.view().asked.get(approvalId)?.request;
+        const call =
+          request === undefined ? "the call" : `${request.toolName} ${pathIn(request.input)}`.trimEnd();
+        return this.#at(at, decision.by ?? "a person", `${decisions[decision.decision]} ${call}`, "money");
+      }
+      case "tool_execution_end": {
+        const text = workOf(event.data, this.#paths.get(callKey(event)) ?? "");
+        return text === undefined ? undefined : this.#at(at, who, text, "quiet");
+      }
+      case "task_end": {
+        const { output, status } = event.data;
+        const depth = this.#fold.view().tasks.get(event.taskId)?.depth ?? 0;
+        if (depth !== 1 || status !== "completed") return undefined;
+        return this.#at(at, who, `reports: ${jsonText(output ?? null)}`, "quiet");
+      }
+      case "run_end":
+        return event.data.status === "completed" ? this.#at(at, who, "is done", "money") : undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  #at(at: number, who: string, text: string, tone: Tone): StoryLine {
+    return { at: at - (this.#startedAt ?? at), who, text, tone };
+  }
+
+  #nameOf(taskId: TaskId): string {
+    return this.#fold.view().tasks.get(taskId)?.agentId ?? taskId;
+  }
+}
+
+function callKey({ taskId, data }: Event<"tool_execution_start"> | Event<"tool_execution_end">): string {
+  return `${taskId} ${data.callId}`;
+}
+
+/** What a tool call did. `undefined` if the story leaves the call out. */
+function workOf(
+  { toolName, status = "ok", result }: Event<"tool_execution_end">["data"],
+  path: string,
+): string | undefined {
+  if (status !== "ok") return undefined;
+  if (toolName === "edit") return `edits ${path}`;
+  if (toolName === "write") return `writes ${path}`;
+  if (toolName !== "test" || result.output.type !== "text") return undefined;
+  const [, all, failed] = /# tests (\d+)[^]*# fail (\d+)/u.exec(result.output.text) ?? [];
+  return `runs the tests: ${failed === "0" ? `all ${all} pass` : `${failed} of ${all} fails`}`;
+}
+
+const decisions = { approved: "approves", denied: "denies", skipped: "skips" } as const;
+
+function pathIn(input: JsonValue): string {
+  const path = typeof input === "object" && input !== null && "path" in input ? input["path"] : undefined;
+  return typeof path === "string" ? path : "";
+}
+
+function rankOf(priority: Priority): string {
+  if (priority === Priority.NORMAL) return "";
+  const name = Object.entries(Priority).find(([, value]) => value === priority)?.[0] ?? String(priority);
+  return ` (${name})`;
+}

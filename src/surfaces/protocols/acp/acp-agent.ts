@@ -1,0 +1,207 @@
+import type * as Sdk from "@agentclientprotocol/sdk";
+import type {
+  AgentConnection,
+  AgentContext,
+  McpServer,
+  RequestError,
+  Stream,
+} from "@agentclientprotocol/sdk";
+import { isAbsolute } from "node:path";
+import type { ServerConfig, ServerConfigs } from "../../../mcp.ts";
+import { randomUUID } from "node:crypto";
+import { Fault, formatSessionId, parseSessionId, type FaultCode } from "../../../kernel/index.ts";
+import type { EditorHost } from "./acp-host.ts";
+import { AcpSession } from "./acp-session.ts";
+
+/** The functions of the optional package. */
+export type AcpSdk = typeof Sdk;
+
+/** Number of sessions on one page of a list. */
+const pageSize = 50;
+
+/**
+ * Answers an editor with the Agent Client Protocol over a stream. Every session is a session of the store of its folder, so
+ * that it survives this process.
+ */
+export function connectEditor(sdk: AcpSdk, stream: Stream, host: EditorHost): AgentConnection {
+  const editor = new Editor(sdk, host);
+  const connection = editor.app().connect(stream);
+  editor.closed = connection.signal;
+  return connection;
+}
+
+class Editor {
+  readonly #sdk: AcpSdk;
+  readonly #host: EditorHost;
+  readonly #sessions = new Map<string, AcpSession>();
+  /** Aborts when the editor has left. */
+  closed: AbortSignal = new AbortController().signal;
+
+  constructor(sdk: AcpSdk, host: EditorHost) {
+    this.#sdk = sdk;
+    this.#host = host;
+  }
+
+  app(): Sdk.AgentApp {
+    const { agent, methods, PROTOCOL_VERSION } = this.#sdk;
+    const { session } = methods.agent;
+    return agent({ name: "reeve" })
+      .onRequest(methods.agent.initialize, () => ({
+        protocolVersion: PROTOCOL_VERSION,
+        agentInfo: { name: "reeve", title: "Reeve", version: this.#host.version },
+        agentCapabilities: {
+          loadSession: true,
+          promptCapabilities: { image: true, embeddedContext: true, audio: false },
+          mcpCapabilities: { http: true, sse: false },
+          sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
+        },
+        authMethods: [],
+      }))
+      .onRequest(session.new, ({ params, client }) =>
+        this.#answer(async () => {
+          const opened = await this.#open(formatSessionId(randomUUID()), params, client);
+          opened.announce();
+          return { sessionId: opened.sessionId, modes: opened.modes };
+        }),
+      )
+      .onRequest(session.load, ({ params, client }) => this.#answer(() => this.#load(params, client, true)))
+      .onRequest(session.resume, ({ params, client }) =>
+        this.#answer(() => this.#load({ mcpServers: [], ...params }, client, false)),
+      )
+      .onRequest(session.list, ({ params }) => this.#answer(() => this.#list(params)))
+      .onRequest(session.prompt, ({ params: { sessionId, prompt }, signal }) =>
+        this.#answer(() => this.#find(sessionId).prompt(prompt, signal)),
+      )
+      .onNotification(session.cancel, async ({ params: { sessionId } }) => {
+        await this.#sessions.get(sessionId)?.cancel();
+      })
+      .onRequest(session.setMode, ({ params: { sessionId, modeId } }) =>
+        this.#answer(async () => {
+          this.#find(sessionId).agentName = modeId;
+          return {};
+        }),
+      )
+      .onRequest(session.close, ({ params: { sessionId } }) =>
+        this.#answer(async () => {
+          await this.#find(sessionId).cancel();
+          this.#sessions.delete(sessionId);
+          return {};
+        }),
+      )
+      .onRequest(session.delete, ({ params: { sessionId } }) =>
+        this.#answer(async () => {
+          const cwd = this.#sessions.get(sessionId)?.cwd ?? this.#host.cwd;
+          await (await this.#host.find(cwd))?.sessions.delete(sessionId);
+          this.#sessions.delete(sessionId);
+          return {};
+        }),
+      );
+  }
+
+  async #load(
+    params: Sdk.LoadSessionRequest,
+    client: AgentContext,
+    shows: boolean,
+  ): Promise<Sdk.LoadSessionResponse> {
+    const opened = await this.#open(parseSessionId(params.sessionId), params, client);
+    try {
+      await opened.load({ shows });
+    } catch (error) {
+      this.#sessions.delete(opened.sessionId);
+      throw error;
+    }
+    opened.announce();
+    return { modes: opened.modes };
+  }
+
+  async #open(
+    sessionId: ReturnType<typeof parseSessionId>,
+    { cwd, mcpServers, additionalDirectories = [] }: Sdk.NewSessionRequest,
+    client: AgentContext,
+  ): Promise<AcpSession> {
+    if (!isAbsolute(cwd))
+      throw new Fault("invalid_argument", `invalid cwd ${JSON.stringify(cwd)}: expected an absolute path`);
+    if (additionalDirectories.length > 0)
+      throw new Fault(
+        "unsupported",
+        "additionalDirectories are not supported: the tools of a session work in one folder; open it as the cwd",
+      );
+    const before = this.#sessions.get(sessionId);
+    if (before !== undefined) await before.cancel();
+    const folder = await this.#host.open(cwd, serverConfigs(mcpServers));
+    const session = new AcpSession({ sessionId, cwd, folder, client, closed: this.closed });
+    this.#sessions.set(sessionId, session);
+    return session;
+  }
+
+  async #list({ cwd, cursor }: Sdk.ListSessionsRequest): Promise<Sdk.ListSessionsResponse> {
+    const folder = cwd ?? this.#host.cwd;
+    const runtime = await this.#host.find(folder);
+    if (runtime === undefined) return { sessions: [] };
+    const page = await runtime.sessions.list({ limit: pageSize, ...(cursor != null && { after: cursor }) });
+    return {
+      sessions: page.sessions.map(({ sessionId, name, title, updatedAt }) => ({
+        sessionId,
+        cwd: folder,
+        title: name ?? title,
+        updatedAt: new Date(updatedAt).toISOString(),
+      })),
+      nextCursor: page.next,
+    };
+  }
+
+  #find(sessionId: string): AcpSession {
+    const session = this.#sessions.get(sessionId);
+    if (session !== undefined) return session;
+    throw new Fault("not_found", `session ${sessionId} is not open; use session/new or session/load first`);
+  }
+
+  /** Converts faults to errors of the protocol. The code of the fault is in `data`. */
+  async #answer<Response>(handle: () => Promise<Response>): Promise<Response> {
+    try {
+      return await handle();
+    } catch (error) {
+      const fault = Fault.from(error);
+      this.#host.log(fault.message);
+      throw this.#errorOf(fault);
+    }
+  }
+
+  #errorOf({ code, message, details }: Fault): RequestError {
+    const data = { code, ...details };
+    return new this.#sdk.RequestError(errorCodes[code] ?? internalError, message, data);
+  }
+}
+
+const internalError = -32_603;
+
+/** The JSON-RPC code of each fault that a client can avoid. Others are internal errors. */
+const errorCodes: { readonly [Code in FaultCode]?: number } = {
+  invalid_argument: -32_602,
+  unsupported: -32_602,
+  not_found: -32_002,
+  agent_busy: -32_600,
+};
+
+/** The MCP servers of an editor in the form of our configuration. Throws for a transport that is not supported. */
+function serverConfigs(servers: readonly McpServer[]): ServerConfigs {
+  const configs: Record<string, ServerConfig> = {};
+  for (const server of servers) {
+    if ("type" in server && server.type === "sse")
+      throw new Fault(
+        "unsupported",
+        `MCP server ${JSON.stringify(server.name)} uses the transport sse, which is not supported; use http or a command`,
+      );
+    configs[server.name] =
+      "url" in server
+        ? { type: "http", url: server.url, headers: valuesOf(server.headers) }
+        : { command: server.command, args: server.args, env: valuesOf(server.env) };
+  }
+  return configs;
+}
+
+function valuesOf(
+  list: readonly { readonly name: string; readonly value: string }[],
+): Record<string, string> {
+  return Object.fromEntries(list.map(({ name, value }) => [name, value]));
+}

@@ -1,0 +1,328 @@
+import { randomUUID } from "node:crypto";
+import type {
+  AgentContext,
+  ContentBlock,
+  PromptResponse,
+  SessionModeState,
+  SessionUpdate,
+  StopReason,
+} from "@agentclientprotocol/sdk";
+import { followAnswer, type AnswerEnd, type AnswerPart } from "../../../agents/index.ts";
+import {
+  Fault,
+  formatRunId,
+  parseAgentId,
+  userMessage,
+  type RunHandle,
+  type RunStatus,
+  type RunSummary,
+  type SessionId,
+} from "../../../kernel/index.ts";
+import type { EditorFolder } from "./acp-host.ts";
+import { AnswerUpdates } from "./answer-updates.ts";
+import { textBlock } from "./content-blocks.ts";
+import { historyUpdates } from "./history-updates.ts";
+import { OpenQuestions } from "./open-questions.ts";
+import { promptInput, type PromptInput } from "./prompt-input.ts";
+import { showRun, unfinished, type ShownRun } from "./shown-run.ts";
+
+export interface AcpSessionOptions {
+  readonly sessionId: SessionId;
+  readonly cwd: string;
+  readonly folder: EditorFolder;
+  readonly client: AgentContext;
+  /** Aborts when the editor has left. */
+  readonly closed: AbortSignal;
+}
+
+/** A prompt that is being answered. */
+interface OpenPrompt {
+  isCancelled: boolean;
+  run?: RunHandle;
+}
+
+/** A run to follow. */
+interface Following {
+  readonly run: RunHandle;
+  /** Seq of the first event to show. */
+  readonly fromSeq: number;
+  /** The message of the prompt, which the editor shows itself. */
+  readonly own?: string;
+}
+
+/** The name under which commands of the editor's user are recorded. */
+const person = "person";
+
+const resumeCommand = {
+  name: "resume",
+  description: "Continue the run that was interrupted or failed",
+} as const;
+
+/** How a prompt ends, by the status of its run. A status that is not listed is an error. */
+const stopReasons: { readonly [Status in RunStatus]?: StopReason } = {
+  completed: "end_turn",
+  max_turns: "max_turn_requests",
+  max_output: "max_tokens",
+  guardrail_tripped: "refusal",
+  cancelled: "cancelled",
+  paused: "end_turn",
+};
+
+/** A conversation that an editor has opened. C3: an editor that leaves does not affect its run. */
+export class AcpSession {
+  readonly sessionId: SessionId;
+  readonly cwd: string;
+  readonly #folder: EditorFolder;
+  readonly #client: AgentContext;
+  readonly #closed: AbortSignal;
+  readonly #questions: OpenQuestions;
+  #agentName: string;
+  #prompt: OpenPrompt | undefined;
+  #shown: ShownRun | undefined;
+  #title: string | null = null;
+
+  constructor({ sessionId, cwd, folder, client, closed }: AcpSessionOptions) {
+    this.sessionId = sessionId;
+    this.cwd = cwd;
+    this.#folder = folder;
+    this.#client = client;
+    this.#closed = closed;
+    this.#agentName = folder.agentName;
+    this.#questions = new OpenQuestions({
+      sessionId,
+      root: folder.root,
+      ask: (request, cancellationSignal) =>
+        client.request("session/request_permission", request, {
+          cancellationSignal,
+          stopWaitingOnCancel: true,
+        }),
+      say: (text) => this.#say(text),
+      onCancel: () => void this.cancel(),
+      isClosed: () => closed.aborted,
+    });
+  }
+
+  /** The agents of the folder, as modes of the session. */
+  get modes(): SessionModeState {
+    return {
+      currentModeId: this.#agentName,
+      availableModes: this.#folder.agents.map(({ name, description }) => ({
+        id: name,
+        name,
+        ...(description !== undefined && { description }),
+      })),
+    };
+  }
+
+  set agentName(name: string) {
+    const known = this.#folder.agents.map((each) => each.name);
+    if (!known.includes(name))
+      throw new Fault(
+        "invalid_argument",
+        `unknown mode ${JSON.stringify(name)}: use one of ${known.join(", ")}`,
+      );
+    this.#agentName = name;
+  }
+
+  /** Tells the editor which commands exist. The editor knows the session only after the response to its request. */
+  announce(): void {
+    const availableCommands = [resumeCommand, ...this.#folder.commands].map(
+      ({ name, description, ...more }) => ({
+        name,
+        description,
+        input: "hint" in more && more.hint !== undefined ? { hint: more.hint } : null,
+      }),
+    );
+    setImmediate(() => {
+      void this.#notify({ sessionUpdate: "available_commands_update", availableCommands });
+    });
+  }
+
+  /** Continues a stored session. With `shows`, all of its conversation is sent to the editor. Throws `not_found`. */
+  async load({ shows }: { readonly shows: boolean }): Promise<void> {
+    const { runtime, root, agents, isAgentChosen } = this.#folder;
+    const session = await runtime.sessions.get(this.sessionId);
+    const latest = await this.#latestRun();
+    if (session === undefined && latest === undefined)
+      throw new Fault("not_found", `session ${this.sessionId} does not exist in ${this.cwd}`);
+    this.#title = session?.name ?? session?.title ?? null;
+    const name = latest === undefined ? undefined : parseAgentId(latest.agentId).name;
+    if (!isAgentChosen && agents.some((each) => each.name === name))
+      this.#agentName = name ?? this.#agentName;
+    const path = session === undefined ? [] : await runtime.sessions.path(this.sessionId);
+    if (shows) for (const update of historyUpdates(path, root)) await this.#notify(update);
+    if (latest === undefined) return;
+    const isHidden = latest.status === "failed" && !path.some(({ runId }) => runId === latest.runId);
+    if (!isHidden && !unfinished.includes(latest.status)) return;
+    const run = await runtime.find(latest.runId);
+    if (run === undefined) return;
+    this.#shown = await showRun(run, latest, root, shows ? (update) => this.#notify(update) : ignore);
+  }
+
+  /** Answers a prompt. Resolves when the run has ended. `signal` aborts if the editor cancels the request. */
+  async prompt(blocks: readonly ContentBlock[], signal: AbortSignal): Promise<PromptResponse> {
+    if (this.#prompt !== undefined)
+      throw new Fault("agent_busy", `session ${this.sessionId} is answering a prompt; cancel it or wait`);
+    const prompt: OpenPrompt = { isCancelled: false };
+    this.#prompt = prompt;
+    const onAbort = (): void => {
+      if (!this.#closed.aborted) void this.cancel();
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      let following: Following | undefined = await this.#start(blocks);
+      let end: AnswerEnd | undefined;
+      while (following !== undefined) {
+        prompt.run = following.run;
+        if (prompt.isCancelled) await this.#cancelRun(following.run);
+        end = await this.#follow(following);
+        following = await this.#carriedOver(end);
+      }
+      if (end === undefined) return { stopReason: "cancelled" };
+      await this.#report();
+      return { stopReason: stopReasonOf(end, prompt.run) };
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      this.#questions.withdraw();
+      this.#prompt = undefined;
+    }
+  }
+
+  /** Cancels the run of the prompt. Its response says so when the run has ended. */
+  async cancel(): Promise<void> {
+    const prompt = this.#prompt;
+    if (prompt === undefined) return;
+    prompt.isCancelled = true;
+    this.#questions.withdraw();
+    if (prompt.run !== undefined) await this.#cancelRun(prompt.run);
+  }
+
+  async #cancelRun(run: RunHandle): Promise<void> {
+    await run.cancel("cancelled in the editor");
+  }
+
+  async #start(blocks: readonly ContentBlock[]): Promise<Following> {
+    const input = promptInput(blocks);
+    if (typeof input === "string" && input.trim() === `/${resumeCommand.name}`) return this.#resume();
+    const { runtime } = this.#folder;
+    const { agent, metadata } = await this.#folder.agent(this.#agentName, this.sessionId);
+    const expanded = await this.#expand(input);
+    const runId = formatRunId(randomUUID());
+    const run = await agent.submit(expanded, {
+      runtime,
+      runId,
+      sessionId: this.sessionId,
+      metadata,
+      userId: person,
+      channel: "acp",
+      streaming: true,
+      whenBusy: "steer",
+    });
+    const own = JSON.stringify(userMessage(expanded).content);
+    if (run.runId === runId) return { run: run.as(person), fromSeq: 0, own };
+    // S5: an unfinished run of the session has taken the message.
+    return { run: run.as(person), fromSeq: await this.#nextOf(run), own };
+  }
+
+  async #expand(input: PromptInput): Promise<PromptInput> {
+    return typeof input === "string" ? this.#folder.expand(input, this.sessionId) : input;
+  }
+
+  /** Continues the last run of the session, which has been interrupted or has failed. */
+  async #resume(): Promise<Following> {
+    const { runtime } = this.#folder;
+    const latest = await this.#latestRun();
+    if (latest === undefined || latest.status === "completed")
+      throw new Fault(
+        "invalid_argument",
+        "there is nothing to resume: the last run of the session has completed",
+      );
+    const found = await runtime.find(latest.runId);
+    if (found === undefined) throw new Fault("not_found", `run ${latest.runId} does not exist`);
+    const run = found.as(person);
+    const { agent } = await this.#folder.agent(parseAgentId(latest.agentId).name, this.sessionId);
+    const fromSeq = await this.#nextOf(run);
+    runtime.register(agent);
+    if (!unfinished.includes(latest.status) || latest.status === "paused") {
+      await run.resume();
+      await this.#folder.whenResumed(run.runId);
+    }
+    return { run, fromSeq };
+  }
+
+  async #latestRun(): Promise<RunSummary | undefined> {
+    const { sessionId } = this;
+    const { runs } = await this.#folder.runtime.list({ sessionId, kind: "invocation", limit: 1 });
+    return runs[0];
+  }
+
+  /** Seq of the first event of a run that the editor has not shown. */
+  async #nextOf(run: RunHandle): Promise<number> {
+    if (this.#shown?.runId === run.runId) return this.#shown.next;
+    let next = 0;
+    for await (const event of run.events({ follow: false })) if ("seq" in event) next = event.seq + 1;
+    return next;
+  }
+
+  /** Shows a run until its end. Returns `undefined` if the editor has left. */
+  async #follow({ run, fromSeq, own }: Following): Promise<AnswerEnd | undefined> {
+    const updates = new AnswerUpdates(run.runId, this.#folder.root);
+    // Questions that were asked before are not in the part of the log that is shown.
+    if (fromSeq > 0)
+      for (const request of await run.pendingApprovals()) this.#questions.ask(run, request, request.callId);
+    for await (const part of followAnswer(run, { fromSeq, onPerson: "wait", signal: this.#closed })) {
+      if (part.type === "end") return part;
+      if (part.type === "question") this.#questions.ask(run, part.request, part.callId);
+      if (part.type === "decision") this.#questions.settle(part.request.approvalId);
+      if (isOwn(part, own)) continue;
+      for (const update of updates.read(part)) await this.#notify(update);
+    }
+    return undefined;
+  }
+
+  /** S5: the run that answers input which the ended run has not read. */
+  async #carriedOver(end: AnswerEnd | undefined): Promise<Following | undefined> {
+    const next = end?.carriedOverTo ? await this.#folder.runtime.find(end.carriedOverTo) : undefined;
+    return next && { run: next.as(person), fromSeq: 0 };
+  }
+
+  /** Sends the title of the session and how much of the model's window it fills. */
+  async #report(): Promise<void> {
+    const { sessions } = this.#folder.runtime;
+    const session = await sessions.get(this.sessionId);
+    if (session === undefined) return;
+    const title = session.name ?? session.title;
+    if (title !== this.#title) {
+      this.#title = title;
+      const updatedAt = new Date(session.updatedAt).toISOString();
+      await this.#notify({ sessionUpdate: "session_info_update", title, updatedAt });
+    }
+    const { tokens: used, contextWindow: size } = await sessions.contextUsage(this.sessionId);
+    if (size !== null) await this.#notify({ sessionUpdate: "usage_update", used, size });
+  }
+
+  #say(text: string): Promise<void> {
+    return this.#notify({ sessionUpdate: "agent_message_chunk", content: textBlock(text) });
+  }
+
+  async #notify(update: SessionUpdate): Promise<void> {
+    if (this.#closed.aborted) return;
+    await this.#client.notify("session/update", { sessionId: this.sessionId, update });
+  }
+}
+
+/** Whether the part is the message of the prompt itself, which a run in progress has read. */
+function isOwn(part: AnswerPart, own: string | undefined): boolean {
+  return part.type === "user_message" && JSON.stringify(part.message.content) === own;
+}
+
+function stopReasonOf({ status, reason, failure }: AnswerEnd, run: RunHandle | undefined): StopReason {
+  const stopReason = stopReasons[status];
+  if (stopReason !== undefined) return stopReason;
+  const code = failure?.code ?? "internal";
+  throw new Fault("internal", `the run ended as ${status}: ${reason ?? "no reason is known"}`, {
+    details: { code, status, ...(run !== undefined && { runId: run.runId }) },
+  });
+}
+
+async function ignore(): Promise<void> {}

@@ -1,0 +1,92 @@
+import type { RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
+import { Fault, type ApprovalRequest, type RunHandle } from "../../../kernel/index.ts";
+import { decisionOf, permissionRequest } from "./permission.ts";
+
+export interface QuestionOptions {
+  readonly sessionId: string;
+  readonly root: string;
+  /** Asks the user of the editor. `signal` withdraws the question. */
+  readonly ask: (
+    request: RequestPermissionRequest,
+    signal: AbortSignal,
+  ) => Promise<RequestPermissionResponse>;
+  /** Shows a text to the user. */
+  readonly say: (text: string) => Promise<void>;
+  /** The user has cancelled the prompt. */
+  readonly onCancel: () => void;
+  readonly isClosed: () => boolean;
+}
+
+/**
+ * The questions of a run that its user is being asked. A question that is answered elsewhere, for example with
+ * `reeve approve`, is withdrawn. The first answer counts.
+ */
+export class OpenQuestions {
+  readonly #options: QuestionOptions;
+  readonly #open = new Map<string, AbortController>();
+
+  constructor(options: QuestionOptions) {
+    this.#options = options;
+  }
+
+  /** Asks, unless the question is open already. Does not wait for the answer. */
+  ask(run: RunHandle, request: ApprovalRequest, callId: string | null): void {
+    if (this.#open.has(request.approvalId)) return;
+    const controller = new AbortController();
+    this.#open.set(request.approvalId, controller);
+    this.#decide(run, request, callId, controller.signal).catch((error: unknown) => {
+      if (!this.#options.isClosed() && !controller.signal.aborted)
+        void this.#options.say(`\n\n[The answer was not stored: ${Fault.from(error).message}]`);
+    });
+  }
+
+  /** The question was answered. */
+  settle(approvalId: string): void {
+    this.#open.get(approvalId)?.abort();
+  }
+
+  /** Withdraws all questions. They stay open in the run. */
+  withdraw(): void {
+    for (const controller of this.#open.values()) controller.abort();
+  }
+
+  async #decide(
+    run: RunHandle,
+    request: ApprovalRequest,
+    callId: string | null,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { sessionId, root, ask, say, onCancel, isClosed } = this.#options;
+    const { approvalId } = request;
+    const asked = permissionRequest(request, { sessionId, runId: run.runId, root, callId });
+    if (asked === undefined) {
+      await say(`\n\n[${request.reason} Answer with: reeve approve ${run.runId} --id ${approvalId}]`);
+      return;
+    }
+    let response: RequestPermissionResponse;
+    try {
+      response = await ask(asked, signal);
+    } catch (error) {
+      if (signal.aborted || isClosed()) return;
+      const reason = `the editor could not ask its user: ${Fault.from(error).message}`;
+      return await answer(run, approvalId, { decision: "denied", reason });
+    }
+    if (signal.aborted) return;
+    const decision = decisionOf(response, request);
+    if (decision === undefined) onCancel();
+    else await answer(run, approvalId, decision);
+  }
+}
+
+async function answer(
+  run: RunHandle,
+  approvalId: string,
+  decision: Parameters<RunHandle["approve"]>[1],
+): Promise<void> {
+  try {
+    await run.approve(approvalId, decision);
+  } catch (error) {
+    // Another program was faster, or the run has ended.
+    if (!Fault.is(error) || (error.code !== "already_exists" && error.code !== "not_found")) throw error;
+  }
+}

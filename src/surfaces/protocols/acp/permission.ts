@@ -1,0 +1,115 @@
+import type {
+  PermissionOption,
+  RequestPermissionRequest,
+  RequestPermissionResponse,
+} from "@agentclientprotocol/sdk";
+import type { ApprovalDecision, ApprovalRequest, JsonValue, RunId } from "../../../kernel/index.ts";
+import { toolCallIdOf } from "./answer-updates.ts";
+import { textBlock } from "./content-blocks.ts";
+import { toolCallView } from "./tool-call-view.ts";
+
+/** The session and the call that a question belongs to. */
+export interface QuestionPlace {
+  readonly sessionId: string;
+  readonly runId: RunId;
+  readonly root: string;
+  /** Id of the call that the editor shows. `null` if it shows none. */
+  readonly callId: string | null;
+}
+
+const allowOnce: PermissionOption = { optionId: "allow", name: "Allow", kind: "allow_once" };
+const allowAlways: PermissionOption = {
+  optionId: "always",
+  name: "Always allow this tool",
+  kind: "allow_always",
+};
+const reject: PermissionOption = { optionId: "reject", name: "Reject", kind: "reject_once" };
+
+/** Prefix of the options that are choices of a question. */
+const choice = "choice ";
+
+/**
+ * The request with which an editor asks its user. `undefined` for a question that needs more than a choice, such as a
+ * form, and for the call of a client-side tool.
+ */
+export function permissionRequest(
+  request: ApprovalRequest,
+  { sessionId, runId, root, callId }: QuestionPlace,
+): RequestPermissionRequest | undefined {
+  const options = optionsOf(request);
+  if (options === undefined) return undefined;
+  const { toolName, input, parsedInput = input, reason, approvalId } = request;
+  const isCall = request.kind === "tool_call";
+  const { title, kind, locations, content } = toolCallView(toolName, parsedInput, root);
+  return {
+    sessionId,
+    options,
+    toolCall: {
+      toolCallId: toolCallIdOf(runId, callId ?? approvalId),
+      title: isCall ? title : messageOf(input, reason),
+      kind: isCall ? kind : "other",
+      status: "pending",
+      locations: isCall ? locations : [],
+      content: [...(isCall ? content : []), { type: "content", content: textBlock(reason) }],
+      rawInput: parsedInput,
+    },
+  };
+}
+
+/** The decision of the editor's user. `undefined` if the user has cancelled the prompt. */
+export function decisionOf(
+  { outcome }: RequestPermissionResponse,
+  request: ApprovalRequest,
+): ApprovalDecision | undefined {
+  if (outcome.outcome !== "selected") return undefined;
+  const { optionId } = outcome;
+  if (optionId === allowOnce.optionId) return { decision: "approved" };
+  if (optionId === allowAlways.optionId && request.kind === "tool_call")
+    return { decision: "approved", remember: true };
+  const chosen = optionId.startsWith(choice)
+    ? choicesOf(request)[Number(optionId.slice(choice.length))]
+    : undefined;
+  if (chosen !== undefined) return { decision: "approved", input: chosen };
+  // An option that was not offered is no permission.
+  return { decision: "denied", reason: "the user rejected it in the editor" };
+}
+
+function optionsOf(request: ApprovalRequest): PermissionOption[] | undefined {
+  switch (request.kind) {
+    case "tool_call":
+      return [allowOnce, allowAlways, reject];
+    case "question":
+    case "confirm":
+      return [
+        { ...allowOnce, name: "Yes" },
+        { ...reject, name: "No" },
+      ];
+    case "select": {
+      const choices = choicesOf(request);
+      if (choices.length === 0) return undefined;
+      const offered = choices.map((name, index): PermissionOption => ({
+        optionId: `${choice}${index}`,
+        name,
+        kind: "allow_once",
+      }));
+      return [...offered, { ...reject, name: "None of these" }];
+    }
+    default:
+      return undefined;
+  }
+}
+
+function choicesOf({ input }: ApprovalRequest): readonly string[] {
+  const choices = fieldOf(input, "choices");
+  return Array.isArray(choices) ? choices.filter((each): each is string => typeof each === "string") : [];
+}
+
+function messageOf(input: JsonValue, reason: string): string {
+  const message = fieldOf(input, "message");
+  return typeof message === "string" ? message : reason;
+}
+
+function fieldOf(value: JsonValue, name: string): unknown {
+  const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord ? (value as Readonly<Record<string, unknown>>)[name] : undefined;
+}
