@@ -59,7 +59,9 @@ export default defineConfig({
           include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
           testTimeout: 60_000,
           ...(name === "crash" && { globalSetup: "test/crash/bundled-workers.ts" }),
-          ...(name === "postgres" && { globalSetup: "test/postgres/shared-server.ts" }),
+          ...(name === "postgres" && {
+            globalSetup: ["test/postgres/shared-server.ts", "test/crash/bundled-workers.ts"],
+          }),
           ...(name === "desktop" && { globalSetup: "test/desktop/programs.ts" }),
           // One process loads the sources once for all files. It takes 57 processor seconds instead of 69.
           ...(name === "contract" && { pool: "forks" as const, isolate: false }),

@@ -1,6 +1,11 @@
 import { checkOptions, Fault, optionNames, type Guardrail, type HostedAgent } from "./kernel/index.ts";
 import type { RuntimeOptions } from "./runtime/index.ts";
-import { loadModule, type ChannelSettings, type SourceFile } from "./workspace/index.ts";
+import {
+  loadModule,
+  type ChannelSettings,
+  type NotificationSettings,
+  type SourceFile,
+} from "./workspace/index.ts";
 
 /** The content of `reeve.config.ts`. */
 export interface WorkspaceConfig {
@@ -14,6 +19,8 @@ export interface WorkspaceConfig {
     readonly agents?: readonly string[];
     /** Channels by name, in addition to those of the setting `server.channels`: settings like there, or channels in code. */
     readonly channels?: Readonly<Record<string, ChannelSettings | CodedChannel>>;
+    /** Notifications by name, in addition to those of the setting `server.notifications`. */
+    readonly notifications?: Readonly<Record<string, NotificationSettings>>;
   };
 }
 

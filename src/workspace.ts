@@ -45,6 +45,7 @@ export { defineConfig, type CodedChannel, type WorkspaceConfig } from "./workspa
 export type {
   ChannelSettings,
   FileSkill,
+  NotificationSettings,
   Places,
   Profile,
   PromptTemplate,

@@ -19,7 +19,7 @@ export { memoryFolder, PromptCache, promptCaches } from "./prompt/prompt-cache.t
 export type { PromptMaterial } from "./prompt/system-prompt.ts";
 export { providerOf } from "./settings/combine-settings.ts";
 export { checkSettings } from "./settings/read-settings.ts";
-export type { ChannelSettings, Settings } from "./settings/settings-fields.ts";
+export type { ChannelSettings, NotificationSettings, Settings } from "./settings/settings-fields.ts";
 export { readDocument, type KnowledgeDocument } from "./skills/knowledge.ts";
 export { expandSlash } from "./skills/expand-slash.ts";
 export { type PromptTemplate } from "./skills/prompt-templates.ts";

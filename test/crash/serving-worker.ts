@@ -1,14 +1,13 @@
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
-import { sha256 } from "../../src/runtime/index.ts";
-import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { runWorkerDuty } from "../../src/testing/worker-duty.ts";
+import { openCrashStore } from "./crash-store.ts";
 import { errandRun, porter } from "./porter.ts";
 
 /** Submits its runs and hosts the porter agent until the process receives a signal to end. */
 await runWorkerDuty(async ({ file, server, data, mortal }) => {
   const agent = porter(server);
   const runtime = await createRuntime({
-    store: mortal(await sqliteStore({ path: file, hash: sha256, watchEveryMs: 5 })),
+    store: mortal(await openCrashStore(file)),
     workerId: server.caller,
     pollMs: 10,
     onError: (error) => process.stderr.write(`${error.code}: ${error.message}\n`),

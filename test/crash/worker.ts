@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
-import { sha256 } from "../../src/runtime/index.ts";
-import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { runWorkerDuty } from "../../src/testing/worker-duty.ts";
+import { openCrashStore } from "./crash-store.ts";
 import { price, type Workload } from "./workload.ts";
 import { forgetful } from "./workloads/forgetful.ts";
 import { workloads } from "./workloads/index.ts";
@@ -12,7 +11,7 @@ await runWorkerDuty(async ({ file, workload: name, server, mortal }) => {
   if (workload === undefined) throw new Error(`there is no workload ${name}`);
   const [agent, ...others] = workload.agents(server);
   if (agent === undefined) throw new Error(`workload ${name} has no agent`);
-  const store = mortal(await sqliteStore({ path: file, hash: sha256, watchEveryMs: 5 }));
+  const store = mortal(await openCrashStore(file));
   let pin: string | undefined;
   const runtime = await createRuntime({
     store,

@@ -15,6 +15,9 @@ import { storedPairings } from "./access/pairings.ts";
 import { Senders } from "./access/senders.ts";
 import { ChannelHost } from "./channel-host.ts";
 import type { ChannelAdapter } from "./channel.ts";
+import { Notifier, type RuleTarget } from "./notifications/notifier.ts";
+import { checkRule, type NotificationRule } from "./notifications/rule.ts";
+import { signedSender } from "./webhook/webhook-channel.ts";
 
 /** A channel, and who may use it to reach which agent. */
 export interface ChannelEntry {
@@ -34,6 +37,8 @@ export interface ChannelsOptions {
   /** The agents that channels may name. An agent is registered with the runtime; a `ServedAgent` is not. */
   readonly agents: readonly (HostedAgent | ServedAgent)[];
   readonly channels: readonly ChannelEntry[];
+  /** Notifications about runs that wait for a person or have ended. Default: none. */
+  readonly notifications?: readonly NotificationRule[];
   /** Receives one line for each event that a person may have to know. Default: a process warning. */
   readonly log?: (line: string) => void;
 }
@@ -50,7 +55,13 @@ export interface Channels {
   close(): Promise<void>;
 }
 
-const knownOptions = optionNames<ChannelsOptions>({ store: true, agents: true, channels: true, log: true });
+const knownOptions = optionNames<ChannelsOptions>({
+  store: true,
+  agents: true,
+  channels: true,
+  notifications: true,
+  log: true,
+});
 
 /** Largest body of a request to a channel, in bytes. */
 const maxBodyBytes = 262_144;
@@ -79,19 +90,14 @@ const maxBodyBytes = 262_144;
  */
 export function createChannels(runtime: Runtime, options: ChannelsOptions): Channels {
   checkOptions("createChannels()", options, knownOptions);
-  const { store, agents, channels, log = warn } = options;
+  const { store, agents, channels, notifications = [], log = warn } = options;
   const served = new ServedAgents(agents);
   for (const agent of agents) if ("id" in agent) runtime.register(agent);
   const hosts = new Map<string, ChannelHost>();
-  const routes: Route[] = [];
-  for (const entry of channels) {
-    const { channel } = entry;
-    checkName(channel.name);
-    if (hosts.has(channel.name))
-      throw new Fault("already_exists", `two channels have the name ${channel.name}; rename one of them`);
-    const host = new ChannelHost({
-      channel,
-      agent: agentOf(entry, served),
+  const hostOf: MakeHost = (entry, agent) =>
+    new ChannelHost({
+      channel: entry.channel,
+      agent,
       agents: served,
       runtime,
       store,
@@ -100,19 +106,54 @@ export function createChannels(runtime: Runtime, options: ChannelsOptions): Chan
       clock: runtime.clock,
       log,
     });
+  const routes: Route[] = [];
+  for (const entry of channels) {
+    const { channel } = entry;
+    checkName(channel.name);
+    if (hosts.has(channel.name))
+      throw new Fault("already_exists", `two channels have the name ${channel.name}; rename one of them`);
+    const host = hostOf(entry, agentOf(entry, served));
     hosts.set(channel.name, host);
     if (channel.fetch !== undefined) routes.push(routeOf(channel, host));
   }
+  const names = [...hosts.keys()];
+  const targets = notifications.map((rule) => targetOf(rule, hosts, hostOf));
+  const notifier = new Notifier({ runtime, store, targets, log });
   return {
     routes,
-    names: [...hosts.keys()],
+    names,
     start: () => {
       for (const host of hosts.values()) host.start();
+      notifier.start();
     },
     close: async () => {
+      await notifier.close();
       await Promise.all([...hosts.values()].map((host) => host.close()));
     },
   };
+}
+
+type MakeHost = (entry: ChannelEntry, agent: string) => ChannelHost;
+
+/** Finds the channel of a rule, or adds a host that only sends to its address. */
+function targetOf(rule: NotificationRule, hosts: Map<string, ChannelHost>, make: MakeHost): RuleTarget {
+  checkRule(rule);
+  const { name, to } = rule;
+  if ("channel" in to) {
+    const found = hosts.get(to.channel);
+    if (found === undefined)
+      throw new Fault(
+        "invalid_argument",
+        `invalid channel ${JSON.stringify(to.channel)} of notification ${name}: it does not exist`,
+      );
+    return { rule, conversationId: to.conversation, post: (message) => found.post(message) };
+  }
+  const channel = signedSender(`notify-${name}`, to);
+  if (hosts.has(channel.name))
+    throw new Fault("already_exists", `two notifications have the name ${name}; rename one of them`);
+  const host = make({ channel, pairing: false }, "");
+  hosts.set(channel.name, host);
+  return { rule, conversationId: name, post: (message) => host.post(message) };
 }
 
 function sendersOf(

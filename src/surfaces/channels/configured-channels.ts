@@ -1,8 +1,9 @@
 import { Fault } from "../../kernel/index.ts";
-import type { ChannelSettings, CodedChannel, Workspace } from "../../workspace.ts";
+import type { ChannelSettings, CodedChannel, NotificationSettings, Workspace } from "../../workspace.ts";
 import type { AllowedSender } from "./access/allow-list.ts";
 import type { ChannelAdapter } from "./channel.ts";
 import type { ChannelEntry } from "./channels.ts";
+import type { NotificationRule, NotificationTarget } from "./notifications/rule.ts";
 import { telegramChannel } from "./telegram/telegram-channel.ts";
 import { webhookChannel } from "./webhook/webhook-channel.ts";
 
@@ -28,6 +29,38 @@ export function configuredChannels(
   }));
 }
 
+/** The notifications of the setting `server.notifications` and of `reeve.config.ts`. */
+export function configuredNotifications(
+  { settings, config }: Pick<Workspace, "settings" | "config">,
+  env: Environment,
+): readonly NotificationRule[] {
+  const rules = { ...settings.server?.notifications, ...config.server?.notifications };
+  return Object.entries(rules).map(([name, { on, agents, users, tenants, ...to }]) => ({
+    name,
+    to: targetOf(name, to, env),
+    ...(on !== undefined && { on: on as NonNullable<NotificationRule["on"]> }),
+    ...(agents !== undefined && { agents }),
+    ...(users !== undefined && { users }),
+    ...(tenants !== undefined && { tenants }),
+  }));
+}
+
+function targetOf(
+  name: string,
+  { channel, conversation, url, secretEnv, allowPrivate }: NotificationSettings,
+  env: Environment,
+): NotificationTarget {
+  if (channel !== undefined && conversation !== undefined && url === undefined)
+    return { channel, conversation };
+  if (url === undefined || channel !== undefined)
+    throw new Fault(
+      "invalid_argument",
+      `notification ${name} has no target; set channel and conversation, or url and secretEnv`,
+    );
+  const secret = secretOf(`notification ${name}`, "secretEnv", secretEnv, env);
+  return { url, secret, ...(allowPrivate !== undefined && { allowPrivate }) };
+}
+
 function allowed(allow: NonNullable<ChannelSettings["allow"]>): readonly AllowedSender[] {
   return Object.entries(allow).map(([sender, owner]) => ({ ...owner, sender }));
 }
@@ -50,8 +83,8 @@ function adapterOf(name: string, settings: ChannelSettings, env: Environment): C
     case "telegram":
       return telegramChannel({
         name,
-        token: secretOf(name, "tokenEnv", tokenEnv, env),
-        ...(mode === "webhook" && { secretToken: secretOf(name, "secretEnv", secretEnv, env) }),
+        token: secretOf(`channel ${name}`, "tokenEnv", tokenEnv, env),
+        ...(mode === "webhook" && { secretToken: secretOf(`channel ${name}`, "secretEnv", secretEnv, env) }),
         ...(mode !== undefined && { mode }),
         ...(webhookUrl !== undefined && { webhookUrl }),
         ...(apiUrl !== undefined && { apiUrl }),
@@ -59,7 +92,7 @@ function adapterOf(name: string, settings: ChannelSettings, env: Environment): C
     case "webhook":
       return webhookChannel({
         name,
-        secret: secretOf(name, "secretEnv", secretEnv, env),
+        secret: secretOf(`channel ${name}`, "secretEnv", secretEnv, env),
         ...(callbackUrl !== undefined && { callbackUrl }),
         ...(allowPrivate !== undefined && { allowPrivate }),
       });
@@ -72,17 +105,14 @@ function adapterOf(name: string, settings: ChannelSettings, env: Environment): C
 }
 
 /** Reads a secret from the environment. Settings contain only the name of the variable. */
-function secretOf(channel: string, key: string, variable: string | undefined, env: Environment): string {
+function secretOf(whose: string, key: string, variable: string | undefined, env: Environment): string {
   if (variable === undefined)
     throw new Fault(
       "invalid_argument",
-      `channel ${channel} has no ${key}; set it to the name of the environment variable with the secret`,
+      `${whose} has no ${key}; set it to the name of the environment variable with the secret`,
     );
   const value = env[variable];
   if (value === undefined || value === "")
-    throw new Fault(
-      "invalid_argument",
-      `channel ${channel} needs the environment variable ${variable}; set it`,
-    );
+    throw new Fault("invalid_argument", `${whose} needs the environment variable ${variable}; set it`);
   return value;
 }

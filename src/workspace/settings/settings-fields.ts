@@ -76,6 +76,22 @@ const channelFields = {
   },
 } as const satisfies Fields;
 
+/** Keys of a notification of `reeve serve`. */
+const notificationFields = {
+  channel: { type: "text", description: "Name of the channel to which the notifications go." },
+  conversation: { type: "text", description: "Id of the conversation of the channel." },
+  url: { type: "text", description: "Address to which the notifications go, in place of a channel." },
+  secretEnv: {
+    type: "text",
+    description: "Environment variable with the secret that signs notifications to url.",
+  },
+  allowPrivate: { type: "texts", description: "Private hosts that url may lead to, as HOST or HOST:PORT." },
+  on: { type: "texts", description: "What to notify about: waiting, ended. Default: both." },
+  agents: { type: "texts", description: "Names of the agents of the runs. Default: all." },
+  users: { type: "texts", description: "Users of the runs. Default: all." },
+  tenants: { type: "texts", description: "Tenants of the runs. Default: all." },
+} as const satisfies Fields;
+
 /**
  * The keys of `settings.json`. The published JSON Schema, the checks and the rules of trust follow from this table.
  */
@@ -187,6 +203,12 @@ export const settingsFields = {
         fields: channelFields,
         trust: "always",
       },
+      notifications: {
+        type: "map",
+        description: "Notifications by name, about runs that wait for a person or have ended.",
+        fields: notificationFields,
+        trust: "always",
+      },
     },
   },
   desktop: {
@@ -217,6 +239,9 @@ type ValueOf<Each extends Field> = Each extends { readonly type: "text" }
               : never;
 
 type ValuesOf<All extends Fields> = { readonly [Name in keyof All]?: ValueOf<All[Name]> };
+
+/** One notification of the setting `server.notifications`. */
+export type NotificationSettings = ValuesOf<typeof notificationFields>;
 
 /** One channel of the setting `server.channels`. */
 export type ChannelSettings = ValuesOf<typeof channelFields>;

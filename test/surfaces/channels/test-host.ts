@@ -9,6 +9,7 @@ import {
   type AllowedSender,
   type ChannelAdapter,
   type Channels,
+  type ChannelsOptions,
   type Listening,
   type Pairings,
 } from "../../../src/surfaces/server/index.ts";
@@ -30,13 +31,18 @@ export interface TestHost {
   readonly channels: Channels;
   readonly pairings: Pairings;
   readonly lines: string[];
-  close(): Promise<void>;
+  /** Resolves when the log contains a text. */
+  readonly said: (text: string) => Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 export interface TestHostOptions {
   readonly agents?: readonly HostedAgent[];
   readonly allow?: readonly AllowedSender[];
   readonly pairing?: boolean;
+  /** Whether several tests use the host, and close it. Default: it is closed at the end of the test. */
+  readonly isShared?: boolean;
+  readonly notifications?: ChannelsOptions["notifications"];
   readonly runtimeOptions?: Parameters<typeof openRuntime>[0];
 }
 
@@ -46,21 +52,28 @@ export async function startHost(
   channel: ChannelAdapter,
   options: TestHostOptions = {},
 ): Promise<TestHost> {
-  const { agents = [channelAgent()], pairing, runtimeOptions } = options;
+  const { agents = [channelAgent()], pairing, runtimeOptions, notifications, isShared = false } = options;
   const store = await sqliteStore({ path, hash: sha256, watchEveryMs: 5 });
   const runtime = await openRuntime({ store, ...runtimeOptions });
   const lines: string[] = [];
+  let changed = Promise.withResolvers<void>();
+  const log = (line: string): void => {
+    lines.push(line);
+    changed.resolve();
+    changed = Promise.withResolvers<void>();
+  };
   const channels = createChannels(runtime, {
     store,
     agents,
     channels: [{ channel, allow: options.allow ?? allow, ...(pairing !== undefined && { pairing }) }],
-    log: (line) => void lines.push(line),
+    log,
+    ...(notifications !== undefined && { notifications }),
   });
   const server = createServer(runtime, {
     agents,
     tokens: null,
     routes: channels.routes,
-    onError: (error) => void lines.push(error.message),
+    onError: (error) => log(error.message),
     limits: { requestsPerSecond: 100_000, requestBurst: 100_000 },
   });
   const listening: Listening = await listen(server, { port: 0 });
@@ -74,7 +87,7 @@ export async function startHost(
     await runtime.close();
     await store.close();
   };
-  onTestFinished(close);
+  if (!isShared) onTestFinished(close);
   return {
     url: listening.url,
     runtime,
@@ -82,6 +95,9 @@ export async function startHost(
     channels,
     pairings: storedPairings(store.records),
     lines,
+    said: async (text) => {
+      while (!lines.some((line) => line.includes(text))) await changed.promise;
+    },
     close,
   };
 }

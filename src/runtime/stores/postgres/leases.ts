@@ -135,23 +135,28 @@ export class PostgresLeases implements Leases {
     await this.#keep(workerId);
     if (this.#unsure.has(workerId)) await this.#returnStrays(workerId);
     if (only !== undefined) return this.#claimOnly(options, only);
-    const { statements } = this.#tables.database;
-    const seen = await statements.get<Outlook>(look, this.#leaseMs, now);
+    const seen = await this.#look(this.#tables.database.statements, now);
     // Most claims find nothing and need no transaction.
-    if (seen === undefined || !(seen.isAnyoneDue || seen.gone.length > 0 || seen.ready.length > 0))
-      return none;
+    if (!(seen.isAnyoneDue || seen.gone.length > 0 || seen.ready.length > 0)) return none;
     return this.#take(workerId, async (transaction) => {
       for (const owner of seen.gone)
         await recoverDead(this.#tables, transaction, { workerId: owner, leaseMs: this.#leaseMs });
       if (seen.isAnyoneDue) await wakeDueRuns(transaction, now);
       const woke = seen.isAnyoneDue || seen.gone.length > 0;
-      const ready = woke ? (await transaction.get<Outlook>(look, this.#leaseMs, now))?.ready : seen.ready;
-      return this.#serve(transaction, options, ready ?? []);
+      const { ready } = woke ? await this.#look(transaction, now) : seen;
+      return this.#serve(transaction, options, ready);
     });
   }
 
   async nextWakeAt(now: number): Promise<number | null> {
     return (await this.#tables.database.statements.get<{ readonly at: number }>(nextWake, now))?.at ?? null;
+  }
+
+  async #look(queries: Queries, now: number): Promise<Outlook> {
+    const seen = await queries.get<Outlook>(look, this.#leaseMs, now);
+    const { gone = [], isAnyoneDue = false, ready = [] } = seen ?? {};
+    // A worker of this process is alive, even if its beats were late and no other worker has noticed.
+    return { gone: gone.filter((owner) => !this.#beats.holds(owner)), isAnyoneDue, ready };
   }
 
   /** L10: takes those of the given runs that are ready, in the given order. */
@@ -160,7 +165,9 @@ export class PostgresLeases implements Leases {
     const wanted = [...new Set(only)].filter((runId) => except?.includes(runId) !== true);
     const find = async (queries: Queries): Promise<readonly OneRun[]> => {
       const found = await queries.all<OneRun>(findOnly, wanted, now, this.#leaseMs);
-      return found.filter((run) => agents === undefined || takesRun(agents, run));
+      return found
+        .filter((run) => agents === undefined || takesRun(agents, run))
+        .filter(({ owner }) => owner === null || !this.#beats.holds(owner));
     };
     if ((await find(this.#tables.database.statements)).length === 0) return none;
     return this.#take(workerId, async (transaction) => {

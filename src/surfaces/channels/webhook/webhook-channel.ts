@@ -64,11 +64,7 @@ export function webhookChannel(options: WebhookOptions): ChannelAdapter {
   checkOptions("webhookChannel()", options, knownOptions);
   const { name, secret, callbackUrl, waitMs = 25_000 } = options;
   checkSecret(name, secret);
-  if (callbackUrl !== undefined && !URL.canParse(callbackUrl))
-    throw new Fault(
-      "invalid_argument",
-      `invalid callbackUrl ${callbackUrl} of channel ${name}: expected a URL`,
-    );
+  if (callbackUrl !== undefined) checkUrl(name, callbackUrl);
   const validator = new Validator();
   const send = sender(options);
   return {
@@ -159,6 +155,25 @@ function sender({
 }: WebhookOptions): (message: OutgoingMessage, signal: AbortSignal) => Promise<SendOutcome> {
   if (callbackUrl === undefined) return async () => ({ kind: "sent" });
   return (message, signal) => sendSigned({ ...address, url: callbackUrl, secret }, message, signal);
+}
+
+/** A channel that only sends, signed, to one address. */
+export function signedSender(name: string, address: SignedAddress): ChannelAdapter {
+  checkSecret(name, address.secret);
+  checkUrl(name, address.url);
+  return {
+    name,
+    platform: "webhook",
+    send: (message, signal) => sendSigned(address, message, signal),
+  };
+}
+
+function checkUrl(name: string, url: string): void {
+  if (!URL.canParse(url) || !/^https?:/u.test(url))
+    throw new Fault(
+      "invalid_argument",
+      `invalid address ${url} of channel ${name}: expected an http or https URL`,
+    );
 }
 
 interface SignedAddress extends AddressCheckOptions {

@@ -3,6 +3,7 @@ import { openRuntime } from "../../../open-runtime.ts";
 import type { Workspace } from "../../../workspace.ts";
 import {
   configuredChannels,
+  configuredNotifications,
   createChannels,
   createServer,
   hostsOf,
@@ -89,6 +90,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
         store,
         agents,
         channels: configuredChannels(workspace, terminal.env),
+        notifications: configuredNotifications(workspace, terminal.env),
         log: (line) => terminal.say(`reeve: ${printable(line)}`),
       }),
     );

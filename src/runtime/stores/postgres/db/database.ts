@@ -69,6 +69,8 @@ export class Database {
     });
     // The next statement gets another connection, and its own error if the server is gone.
     this.#pool.on("error", () => undefined);
+    // A connection that is lost while it is in use reports that here, too. Without a listener the process would end.
+    this.#pool.on("connect", (client) => client.on("error", () => undefined));
     this.statements = new Queries((sql, values) => this.#retried(() => this.#query(sql, values)));
   }
 

@@ -82,6 +82,11 @@ export class WorkerBeats {
     }
   }
 
+  /** Whether this process has registered the worker. */
+  holds(workerId: string): boolean {
+    return this.#held.has(workerId);
+  }
+
   /**
    * Whether a lease of the worker is certainly valid without asking the database: its last confirmed beat is younger than two
    * thirds of the lease by both clocks, so that no other worker can have taken over.

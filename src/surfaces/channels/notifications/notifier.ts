@@ -1,0 +1,179 @@
+import {
+  Fault,
+  type ApprovalPage,
+  type OpenApproval,
+  type Runtime,
+  type RunSummary,
+  type RunSummaryStatus,
+  type Store,
+} from "../../../kernel/index.ts";
+import { allRuns } from "../../server/streams/run-changes.ts";
+import { allRecords, digest, namespaces, overwrite, remove } from "../channel-records.ts";
+import type { Posted } from "../work/outbox.ts";
+import { ChannelLease } from "../work/channel-lease.ts";
+import { wait } from "../work/wait.ts";
+import {
+  endedNotice,
+  matches,
+  notifiesAbout,
+  waitingNotice,
+  type Notice,
+  type NotificationRule,
+} from "./rule.ts";
+
+/** A rule with what stores and sends its notifications. */
+export interface RuleTarget {
+  readonly rule: NotificationRule;
+  readonly conversationId: string;
+  readonly post: (message: Posted) => Promise<void>;
+}
+
+export interface NotifierOptions {
+  readonly runtime: Runtime;
+  readonly store: Pick<Store, "records" | "onChange">;
+  readonly targets: readonly RuleTarget[];
+  readonly log: (line: string) => void;
+}
+
+const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting", "paused"];
+/** Compactions and children are parts of other work. */
+const kind = "invocation";
+/** Prefix of the keys of unfinished runs. No rule has such a name. */
+const openPrefix = "@open/";
+/** Clocks of processes that submit runs may differ by this time. */
+const overlapMs = 60_000;
+/** Time between two looks at the runs. A store does not announce all changes of runs. */
+const lookMs = 1_000;
+const dayMs = 86_400_000;
+const maxKnown = 10_000;
+
+/**
+ * Notices which runs wait for a person or have ended, whichever processes drive them, also while no notifier was open. It
+ * keeps a record of each unfinished run and of each notification; a notification is stored before it is recorded, so a
+ * crash repeats it with the same delivery id. One look costs O(unfinished runs + open questions + runs of the last minute).
+ */
+export class Notifier {
+  readonly #options: NotifierOptions;
+  readonly #lease: ChannelLease;
+  readonly #closing = new AbortController();
+  /** Keys of records that are stored, so that a look does not ask for each of them. */
+  readonly #known = new Set<string>();
+  #running: Promise<void> | undefined;
+
+  constructor(options: NotifierOptions) {
+    this.#options = options;
+    const { store, runtime } = options;
+    this.#lease = new ChannelLease(store.records, runtime.clock, "@notifications");
+  }
+
+  start(): void {
+    if (this.#options.targets.length > 0) this.#running ??= this.#run();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { runtime, log } = this.#options;
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      try {
+        if (await this.#lease.renew()) await this.#look();
+      } catch (error) {
+        if (!signal.aborted) log(`notifications: ${Fault.from(error).message}`);
+      }
+      await wait(runtime.clock, lookMs, signal);
+    }
+    await this.#lease.release();
+  }
+
+  async #look(): Promise<void> {
+    for await (const open of this.#openQuestions()) await this.#notifyWaiting(open);
+    await this.#lookAtEnds();
+  }
+
+  async *#openQuestions(): AsyncIterable<OpenApproval> {
+    let after: string | null = null;
+    do {
+      const page: ApprovalPage = await this.#options.runtime.approvals({
+        limit: 500,
+        ...(after !== null && { after }),
+      });
+      yield* page.approvals;
+      after = page.next;
+    } while (after !== null);
+  }
+
+  async #notifyWaiting(open: OpenApproval): Promise<void> {
+    const { runId, approvalId, rootAgentId: agentId, userId, tenantId } = open;
+    for (const target of this.#options.targets)
+      if (notifiesAbout(target.rule, "waiting") && matches(target.rule, { agentId, userId, tenantId }))
+        await this.#notify(target, digest("waiting", runId, approvalId), runId, waitingNotice(open));
+  }
+
+  /** Notifies about runs that have ended since the last look: new ones, and those that were unfinished. */
+  async #lookAtEnds(): Promise<void> {
+    const { runtime, store } = this.#options;
+    const cursor = { namespace: namespaces.cursors, key: "@notifications" };
+    const stored = (await store.records.get(cursor))?.value as { readonly since: number } | undefined;
+    const since = stored?.since ?? runtime.clock.now();
+    const startedAt = runtime.clock.now();
+    const open = new Set<string>();
+    for await (const { runId } of allRuns(runtime, { kind, status: unfinished })) {
+      await this.#track(runId);
+      open.add(runId);
+    }
+    if (stored !== undefined)
+      for await (const run of allRuns(runtime, { kind, createdAfter: since - overlapMs }))
+        if (run.endedAt !== null) await this.#notifyEnded(run);
+    for (const { key } of await allRecords(store.records, namespaces.notified, openPrefix)) {
+      const runId = key.slice(openPrefix.length);
+      if (open.has(runId)) continue;
+      const summary = await (await runtime.find(runId))?.summary();
+      if (summary?.endedAt === null) continue;
+      if (summary !== undefined) await this.#notifyEnded(summary);
+      await remove(store.records, { namespace: namespaces.notified, key });
+      this.#known.delete(key);
+    }
+    // The overlap makes a new cursor unnecessary for a while.
+    if (stored === undefined || startedAt - since > overlapMs / 2)
+      await overwrite(store.records, cursor, { since: startedAt });
+  }
+
+  async #track(runId: string): Promise<void> {
+    const key = `${openPrefix}${runId}`;
+    if (this.#isKnown(key)) return;
+    await this.#options.store.records.put({ namespace: namespaces.notified, key, value: true }, "absent");
+    this.#known.add(key);
+  }
+
+  /** Whether this process has stored a record. It forgets now and then, and then asks the store. */
+  #isKnown(key: string): boolean {
+    if (this.#known.size > maxKnown) this.#known.clear();
+    return this.#known.has(key);
+  }
+
+  async #notifyEnded(run: RunSummary): Promise<void> {
+    for (const target of this.#options.targets)
+      if (notifiesAbout(target.rule, "ended") && matches(target.rule, run))
+        await this.#notify(target, digest("ended", run.runId, run.endedAt), run.runId, endedNotice(run));
+  }
+
+  /** Stores a notification, then that it is stored. */
+  async #notify(
+    { rule, conversationId, post }: RuleTarget,
+    id: string,
+    runId: string,
+    notice: Notice,
+  ): Promise<void> {
+    const { runtime, store } = this.#options;
+    const place = { namespace: namespaces.notified, key: `${rule.name}/${id}` };
+    if (this.#isKnown(place.key)) return;
+    if ((await store.records.get(place)) !== undefined) return void this.#known.add(place.key);
+    const deliveryId = `${rule.name}-${id}`;
+    await post({ deliveryId, kind: "notification", conversationId, runId, ...notice });
+    await store.records.put({ ...place, value: true, dueAt: runtime.clock.now() + 30 * dayMs }, "absent");
+  }
+}

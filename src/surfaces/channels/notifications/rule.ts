@@ -1,0 +1,102 @@
+import {
+  Fault,
+  parseAgentId,
+  type JsonObject,
+  type OpenApproval,
+  type RunSummary,
+} from "../../../kernel/index.ts";
+
+/** What a rule notifies about: a run that asks a person, or a run that has ended. */
+const notificationCauses = ["waiting", "ended"] as const;
+export type NotificationCause = (typeof notificationCauses)[number];
+
+/** Where notifications go: a conversation of a channel, or an address, to which they are sent signed like a webhook. */
+export type NotificationTarget =
+  | { readonly channel: string; readonly conversation: string }
+  | {
+      readonly url: string;
+      /** Secret that signs, at least 32 characters. */
+      readonly secret: string;
+      /** Private hosts that `url` may lead to. Default: none. */
+      readonly allowPrivate?: boolean | readonly string[];
+    };
+
+/** Sends notifications about the runs of a store that match all its filters. */
+export interface NotificationRule {
+  /** Unique name of the rule: 1 to 24 lower-case letters, digits and `-`, starting with a letter. */
+  readonly name: string;
+  readonly to: NotificationTarget;
+  /** Default: both. */
+  readonly on?: readonly NotificationCause[];
+  /** Names of the root agents. Default: all agents. */
+  readonly agents?: readonly string[];
+  /** Ids of the users of the runs. Default: all users, and runs without a user. */
+  readonly users?: readonly string[];
+  /** Ids of the tenants of the runs. Default: all tenants, and runs without a tenant. */
+  readonly tenants?: readonly string[];
+}
+
+/** The agent, user and tenant of a run. */
+type RunOwner = Pick<RunSummary, "agentId" | "userId" | "tenantId">;
+
+/** Whether a rule is about the runs of an owner. */
+export function matches(
+  { agents, users, tenants }: NotificationRule,
+  { agentId, userId, tenantId }: RunOwner,
+): boolean {
+  return isOneOf(agents, parseAgentId(agentId).name) && isOneOf(users, userId) && isOneOf(tenants, tenantId);
+}
+
+function isOneOf(list: readonly string[] | undefined, value: string | null): boolean {
+  return list === undefined || (value !== null && list.includes(value));
+}
+
+export function notifiesAbout(
+  { on = notificationCauses }: NotificationRule,
+  cause: NotificationCause,
+): boolean {
+  return on.includes(cause);
+}
+
+/** Throws `invalid_argument` for a rule that cannot work. */
+export function checkRule({ name, on = [] }: NotificationRule): void {
+  if (!/^[a-z][a-z0-9-]{0,23}$/u.test(name))
+    throw new Fault(
+      "invalid_argument",
+      `invalid name ${JSON.stringify(name)} of a notification: expected 1 to 24 lower-case letters, digits and -, starting with a letter`,
+    );
+  const unknown = on.find((cause) => !notificationCauses.includes(cause));
+  if (unknown !== undefined)
+    throw new Fault(
+      "invalid_argument",
+      `invalid cause ${JSON.stringify(unknown)} of notification ${name}: expected ${notificationCauses.join(" or ")}`,
+    );
+}
+
+/** The text and the facts of a notification. They contain nothing that a model or a person has said in the run. */
+export interface Notice {
+  readonly text: string;
+  readonly data: JsonObject;
+}
+
+export function waitingNotice(open: OpenApproval): Notice {
+  const { runId, rootAgentId, sessionId, userId, tenantId, approvalId, kind, toolName, requestedAt } = open;
+  const agent = parseAgentId(rootAgentId).name;
+  const data = { cause: "waiting", runId, agent, sessionId, userId, tenantId, approvalId, kind, toolName };
+  return { text: `${agent} waits for a person (${toolName}): ${runId}`, data: { ...data, at: requestedAt } };
+}
+
+export function endedNotice({
+  runId,
+  agentId,
+  sessionId,
+  userId,
+  tenantId,
+  status,
+  endedAt,
+  costUsd,
+}: RunSummary): Notice {
+  const agent = parseAgentId(agentId).name;
+  const data = { cause: "ended", runId, agent, sessionId, userId, tenantId, status, costUsd, at: endedAt };
+  return { text: `${agent} has ended with the status ${status}: ${runId}`, data };
+}

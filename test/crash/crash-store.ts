@@ -1,0 +1,27 @@
+import { createHash } from "node:crypto";
+import type { Store } from "../../src/kernel/index.ts";
+import { sha256 } from "../../src/runtime/index.ts";
+import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
+
+/** Environment variable with the URL of a PostgreSQL server. If it is set, workers use a schema there instead of a file. */
+export const crashServer = "REEVE_CRASH_POSTGRES";
+
+/**
+ * Opens the store that worker processes share: the SQLite file, or the schema of a PostgreSQL server that is named after it. A
+ * worker counts as dead after a second there, so that the next one does not wait long.
+ */
+export async function openCrashStore(file: string): Promise<Store> {
+  const url = process.env[crashServer];
+  if (url === undefined) return sqliteStore({ path: file, hash: sha256, watchEveryMs: 5 });
+  const { postgresStore } = await import("../../src/runtime/stores/postgres/store.ts");
+  const schema = `t_${createHash("sha256").update(file).digest("hex").slice(0, 32)}`;
+  return postgresStore({
+    url,
+    schema,
+    hash: sha256,
+    connections: 4,
+    leaseMs: 1_000,
+    watchEveryMs: 10,
+    pollMs: 50,
+  });
+}

@@ -1,0 +1,135 @@
+import { expect, inject, onTestFinished, test, vi } from "vitest";
+import type { Fault, Store, StoreChange } from "../../src/kernel/index.ts";
+import { all, createRun, ownRun, stepRecord } from "../../src/testing/store-fixtures.ts";
+import { CuttingProxy } from "./cutting-proxy.ts";
+import { newSchema, openSchema, query } from "./schemas.ts";
+
+const claim = (store: Store, workerId: string) => store.leases.claim({ workerId, limit: 10, now: 0 });
+
+/** Makes the last beat of a worker a minute old, as if its process had been stopped for that time. */
+async function silence(schema: string, workerId: string): Promise<void> {
+  await query(
+    `UPDATE ${schema}.workers SET beat_at = beat_at - interval '1 minute' WHERE worker_id = '${workerId}'`,
+  );
+}
+
+test("L2, J3: a silent worker loses its run, writes nothing more, and learns it from onLost", async () => {
+  const schema = newSchema();
+  const [one, other] = [await openSchema(schema), await openSchema(schema)];
+  const lost = await ownRun(one);
+  const faults: Fault[] = [];
+  await one.leases.enlist("w1", { onLost: (fault) => faults.push(fault) });
+  await other.leases.enlist("w2");
+  expect(await claim(other, "w2")).toEqual([]);
+  await silence(schema, "w1");
+  const [lease] = await claim(other, "w2");
+  expect(lease).toMatchObject({ runId: lost.runId, epoch: lost.epoch + 1, recoveries: 1 });
+  const commit = { number: 1, at: 2, steps: [stepRecord(0, "late")] };
+  await expect(one.journal.append(lost, commit)).rejects.toMatchObject({ code: "lease_lost" });
+  await expect(one.leases.release(lost, { kind: "ended" })).rejects.toMatchObject({ code: "lease_lost" });
+  expect(await claim(one, "w1")).toEqual([]);
+  expect(faults.map(({ code }) => code)).toEqual(["store_unavailable"]);
+  expect(await all(other.journal.read(lost.runId))).toHaveLength(1);
+});
+
+test("L2: a worker whose beat arrives before it is taken over keeps its run", async () => {
+  const schema = newSchema();
+  const [one, other] = [await openSchema(schema, { leaseMs: 60 }), await openSchema(schema, { leaseMs: 60 })];
+  const lease = await ownRun(one);
+  await silence(schema, "w1");
+  const fresh = `SELECT 1 FROM ${schema}.workers WHERE worker_id = 'w1' AND beat_at > now() - interval '30 seconds'`;
+  await vi.waitFor(async () => expect(await query(fresh)).toHaveLength(1), { timeout: 20_000 });
+  await other.leases.enlist("w2");
+  await one.leases.check(lease);
+  expect(await one.journal.append(lease, { number: 1, at: 2 })).toMatchObject({ number: 1 });
+});
+
+test("J3: check() answers from memory while the last beat is young, and asks the database afterwards", async () => {
+  const schema = newSchema();
+  const store = await openSchema(schema);
+  const lease = await ownRun(store);
+  await query(`UPDATE ${schema}.runs SET owner = 'thief', epoch = epoch + 1`);
+  await store.leases.check(lease);
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 10_001 });
+  onTestFinished(() => void vi.useRealTimers());
+  await expect(store.leases.check(lease)).rejects.toMatchObject({ code: "lease_lost" });
+});
+
+test("J3: check() asks the database if the wall clock was set back", async () => {
+  const schema = newSchema();
+  const store = await openSchema(schema);
+  const lease = await ownRun(store);
+  await query(`UPDATE ${schema}.runs SET owner = 'thief', epoch = epoch + 1`);
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  await expect(store.leases.check(lease)).rejects.toMatchObject({ code: "lease_lost" });
+});
+
+test("L6: enlist() under the name of a worker that beats in another process fails with already_exists", async () => {
+  const schema = newSchema();
+  const [one, other] = [
+    await openSchema(schema, { leaseMs: 900 }),
+    await openSchema(schema, { leaseMs: 900 }),
+  ];
+  await one.leases.enlist("w1");
+  await expect(other.leases.enlist("w1")).rejects.toMatchObject({ code: "already_exists" });
+});
+
+test("L6: enlist() under the name of a worker that died waits for its lease and makes its runs ready", async () => {
+  const schema = newSchema();
+  const one = await openSchema(schema);
+  const lost = await ownRun(one);
+  // A dead process sends no more beats. Its row stays.
+  await query(`UPDATE ${schema}.workers SET incarnation = 1, beat_at = now() - interval '14.5 seconds'`);
+  const other = await openSchema(schema);
+  await other.leases.enlist("w1");
+  expect(await claim(other, "w1")).toMatchObject([{ runId: lost.runId, epoch: lost.epoch + 1 }]);
+});
+
+test("L1, L5: workers that claim at once get disjoint runs, and all of them", async () => {
+  const schema = newSchema();
+  const stores = await Promise.all([1, 2, 3, 4].map(() => openSchema(schema)));
+  const names = Array.from({ length: 24 }, (_, index) => `r${index}`);
+  for (const name of names) await createRun(stores[0] as Store, name);
+  const claimed: string[] = [];
+  const worker = async (store: Store, workerId: string): Promise<void> => {
+    await store.leases.enlist(workerId);
+    for (;;) {
+      const leases = await store.leases.claim({ workerId, limit: 2, now: 0 });
+      if (leases.length === 0) return;
+      claimed.push(...leases.map(({ runId }) => runId));
+    }
+  };
+  await Promise.all(stores.map((store, index) => worker(store, `w${index}`)));
+  // A run that another worker was about to take is skipped, so that one more round finds what is left.
+  await worker(stores[0] as Store, "w0");
+  expect(claimed.toSorted()).toEqual(names.map((name) => `run_${name}`).toSorted());
+});
+
+test("onChange() of another process announces a new run by a notification, and by polling without one", async () => {
+  const schema = newSchema();
+  const [one, other] = [await openSchema(schema, { pollMs: 600_000 }), await openSchema(schema)];
+  const [heard, polled]: [StoreChange[], StoreChange[]] = [[], []];
+  onTestFinished(one.onChange((change) => heard.push(change)));
+  const listening = `SELECT 1 FROM pg_stat_activity WHERE query = 'LISTEN "reeve:${schema}"'`;
+  await vi.waitFor(async () => expect(await query(listening)).toHaveLength(1), { timeout: 20_000 });
+  const runId = await createRun(other);
+  await vi.waitFor(() => expect(heard).toEqual([{ kind: "new", runId, startAt: null }]), { timeout: 20_000 });
+  onTestFinished(other.onChange((change) => polled.push(change)));
+  await vi.waitFor(() => expect(polled).toContainEqual({ kind: "other" }), { timeout: 20_000 });
+});
+
+test("a run that a claim took although it failed is ready again for that worker", async () => {
+  const proxy = await CuttingProxy.open(inject("postgresUrl"));
+  onTestFinished(() => proxy.close());
+  const schema = newSchema();
+  const store = await openSchema(schema, { url: proxy.url, retryForMs: 0 });
+  const runId = await createRun(store);
+  await store.leases.enlist("w1");
+  // The server commits. The process gets no answer and cannot ask for the outcome.
+  proxy.cutAfter("COMMIT", { isLast: true });
+  await expect(claim(store, "w1")).rejects.toMatchObject({ code: "store_unavailable" });
+  expect(await query(`SELECT owner FROM ${schema}.runs`)).toEqual([{ owner: "w1" }]);
+  proxy.accept();
+  expect(await claim(store, "w1")).toMatchObject([{ runId, epoch: 2 }]);
+});
