@@ -42,6 +42,7 @@ export async function demoCommand(options: DemoOptions, terminal: Terminal): Pro
   try {
     const stage = await openStage({ port, paceMs, keeps, onError }, open);
     await terminal.out(stage.url);
+    if (!stage.hasPage) terminal.say("The page is not built; run npm run build:page in the checkout.");
     const workers = await startWorkers(stage, paceMs, open);
     const performance = new Performance({ stage, workers, terminal, paceMs, stays, keeps });
     return await Promise.race([performance.play(), interrupt, ...workers.map((each) => each.failed())]);

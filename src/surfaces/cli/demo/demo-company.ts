@@ -34,16 +34,16 @@ export function demoCompany(options: CompanyOptions): OrchestratorAgent {
   const hire = new Hiring(options, tools);
   const licence = hire.agent("licence", "Reads licences.", ["read"], parts.licence);
   const packages = hire.lead("packages", "Examines dependencies.", ["read"], parts.packages, [
-    { agent: licence, priority: Priority.HIGH, budget: usd(0.06) },
+    { agent: licence, priority: Priority.HIGH, budget: usd(0.02) },
   ]);
   const advisories = new Agent(
     hire.options("advisories", "Compares advisories.", ["read", "grep"], parts.advisories),
   );
   const size = hire.agent("size", "Counts files and exports.", ["ls", "find", "grep"], parts.size);
   const research = hire.lead("research", "Finds out what a release stands on.", [], parts.research, [
-    { agent: packages, budget: usd(0.15) },
-    { agent: advisories, budget: usd(0.15) },
-    { agent: size, priority: Priority.LOW, budget: usd(0.1) },
+    { agent: packages, budget: usd(0.07) },
+    { agent: advisories, budget: usd(0.09) },
+    { agent: size, priority: Priority.LOW, budget: usd(0.03) },
   ]);
   const build = new Agent({
     ...hire.options("build", "Runs the tests and repairs the code.", ["test", "read", "edit"], parts.build),
@@ -54,20 +54,20 @@ export function demoCompany(options: CompanyOptions): OrchestratorAgent {
     }),
   });
   const review = hire.lead("review", "Judges the surface and the documents.", [], parts.review, [
-    { agent: hire.reviewer("api", parts.reviewerApi), budget: usd(0.4) },
-    { agent: hire.reviewer("docs", parts.reviewerDocs), budget: usd(0.4) },
+    { agent: hire.reviewer("api", parts.reviewerApi), budget: usd(0.09) },
+    { agent: hire.reviewer("docs", parts.reviewerDocs), budget: usd(0.09) },
   ]);
   const changelog = hire.agent("changelog", "Writes changelogs.", ["read", "write"], parts.changelog);
   const release = hire.lead("release", "Prepares releases.", ["grep", "edit"], parts.release, [
-    { agent: changelog, budget: usd(0.12) },
+    { agent: changelog, budget: usd(0.04) },
   ]);
   return new OrchestratorAgent({
     ...hire.options("lead", "Owns releases.", ["read"], parts.lead),
     subAgents: [
-      { agent: research, budget: usd(0.5) },
-      { agent: build, budget: usd(0.6) },
-      { agent: review, budget: usd(0.9) },
-      { agent: release, priority: Priority.HIGH, budget: usd(0.6) },
+      { agent: research, budget: usd(0.17) },
+      { agent: build, budget: usd(0.1) },
+      { agent: review, budget: usd(0.19) },
+      { agent: release, priority: Priority.HIGH, budget: usd(0.12) },
     ],
     spawnBudget: { maxAgents: 9, allowPreempt: true },
     budget: usd(allowanceUsd),

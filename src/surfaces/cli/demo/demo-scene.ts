@@ -16,7 +16,7 @@ export async function playScene(runtime: Runtime, { support, bookkeeper, upkeep 
     userId: person.userId,
   });
   const report = await runtime.submit(bookkeeper, "Report on the orders of the week", person);
-  const search = await runtime.submit(upkeep, "Where do we use our dependencies?", person);
+  const search = await runtime.submit(upkeep, "How long is our checklist?", person);
   await Promise.all([report.result(), search.result(), converse(runtime, support)]);
 }
 

@@ -25,6 +25,8 @@ export interface StageOptions {
 export interface Stage extends DemoFiles {
   readonly folder: string;
   readonly url: string;
+  /** Whether the page is built. */
+  readonly hasPage: boolean;
   readonly runtime: Runtime;
   readonly records: Store;
   readonly agents: DemoAgents;
@@ -50,7 +52,15 @@ export async function openStage(
     onError,
   });
   const listening = open.add(await listen(server, { port, closeGraceMs: 500 }));
-  return { ...files, folder, url: `${listening.url}/`, runtime, records, agents };
+  return {
+    ...files,
+    folder,
+    url: `${listening.url}/`,
+    hasPage: page !== undefined,
+    runtime,
+    records,
+    agents,
+  };
 }
 
 async function openFolder(keeps: boolean, open: OpenParts): Promise<string> {
