@@ -1,9 +1,3 @@
-import { execFile } from "node:child_process";
-import { cp, mkdtemp, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { openRuntime, tool } from "reeve";
 import {
   formatAgentId,
@@ -14,7 +8,7 @@ import {
   type ToolResult,
 } from "reeve/kernel";
 import { z } from "zod";
-import { bundle } from "../build/bundle.ts";
+import { runEval, withBundledPackage } from "./bundled-package.ts";
 import { cpuMs } from "./cpu-time.ts";
 import { median, type Row } from "./row.ts";
 
@@ -24,7 +18,6 @@ const warmUp = 20;
 const callsPerRound = 5_000;
 const callsPerRun = 500;
 const imports = 15;
-const repository = fileURLToPath(new URL("../", import.meta.url));
 
 interface Trip {
   readonly from: string;
@@ -81,7 +74,7 @@ export async function* rows(): AsyncIterable<Row> {
     yield* alone(`tool(), ${schema}: arguments that are coerced`, each, coercible);
   }
   for (const [schema, each] of Object.entries(tools)) yield* inRun(`ctx.tool in memory, ${schema}`, each);
-  yield* importing();
+  yield* withBundledPackage(importing);
 }
 
 /** The function itself, and its result in the shape a tool gives. */
@@ -215,32 +208,23 @@ const stages = {
   run: { name: "first run there, with a tool of a JSON Schema", goal: null },
 } as const;
 
-/** Measures a bundled copy, as the package is published. */
-async function* importing(): AsyncIterable<Row> {
-  const folder = await mkdtemp(join(tmpdir(), "reeve-import-"));
-  try {
-    for (const part of ["dist", "package.json"])
-      await cp(join(repository, part), join(folder, part), { recursive: true });
-    await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
-    await bundle(folder);
-    const times: FreshProcess[] = [];
-    for (let round = 0; round < imports; round++) times.push(await importOnce(folder, "time"));
-    for (const stage of ["import", "open", "run"] as const) {
-      const value = median(times.map((each) => each[stage]));
-      yield { ...stages[stage], value, unit: "ms", against: null };
-    }
-    yield* wholeProcesses(folder);
-    const { loaded } = await importOnce(folder, "count");
-    yield {
-      name: "provider, browser, MCP and driver modules it loads",
-      value: loaded,
-      unit: "modules",
-      against: null,
-      goal: { atMost: 0 },
-    };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
+/** What importing the bundled package costs. */
+async function* importing(folder: string): AsyncIterable<Row> {
+  const times: FreshProcess[] = [];
+  for (let round = 0; round < imports; round++) times.push(await importOnce(folder, "time"));
+  for (const stage of ["import", "open", "run"] as const) {
+    const value = median(times.map((each) => each[stage]));
+    yield { ...stages[stage], value, unit: "ms", against: null };
   }
+  yield* wholeProcesses(folder);
+  const { loaded } = await importOnce(folder, "count");
+  yield {
+    name: "provider, browser, MCP and driver modules it loads",
+    value: loaded,
+    unit: "modules",
+    against: null,
+    goal: { atMost: 0 },
+  };
 }
 
 /** Wall-clock time of a process from its start to its exit, against that of an empty Node process. The three kinds take turns. */
@@ -279,11 +263,4 @@ async function* wholeProcesses(folder: string): AsyncIterable<Row> {
 
 async function importOnce(cwd: string, what: "time" | "count"): Promise<FreshProcess> {
   return JSON.parse(await runEval(cwd, importer, what)) as FreshProcess;
-}
-
-/** Runs a module given as text in a new Node process, and returns what the process printed. */
-async function runEval(cwd: string, code: string, argument: string): Promise<string> {
-  const args = ["--input-type=module", "--eval", code, "--", argument];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd });
-  return stdout;
 }

@@ -27,6 +27,14 @@ test("importing reeve loads no package, driver or server", async () => {
   expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/index\.js$/u));
   expect(loaded.filter(isPackage)).toEqual([]);
   expect(loaded.filter((url) => heavy.some((name) => url === `node:${name}`))).toEqual([]);
+  expect(loaded.filter(isOfServer)).toEqual([]);
+});
+
+test("importing reeve/server loads the server and hono, but nothing of editors", async () => {
+  const loaded = await load("reeve/server");
+  expect(loaded.filter(isOfServer)).toContainEqual(expect.stringMatching(/\/server\/server\.js$/u));
+  expect(loaded).toContainEqual(expect.stringMatching(/\/node_modules\/hono\//u));
+  expect(loaded.filter((url) => url.includes("@agentclientprotocol"))).toEqual([]);
 });
 
 test("importing the middleware loads no package, driver or server", async () => {
@@ -112,6 +120,10 @@ async function load(specifier: string, then = ""): Promise<readonly string[]> {
   const { code, stdout, stderr } = await runNode(args, repository);
   if (code !== 0) throw new Error(`importing ${specifier} failed: ${stderr}`);
   return JSON.parse(stdout) as readonly string[];
+}
+
+function isOfServer(url: string): boolean {
+  return url.includes("/dist/surfaces/") || url.includes("/node_modules/hono/");
 }
 
 function isPriceList(url: string): boolean {

@@ -1,4 +1,5 @@
 import {
+  modelErrorKind,
   totalTokens,
   type Failure,
   type FilePart,
@@ -274,11 +275,13 @@ export function endText({ status, failure, reason }: AnswerEnd): string | null {
   }
 }
 
-/** The text of a failure that a client may see. The texts of unexpected errors may contain anything. */
+/**
+ * The text of a failure that a person at a client may see. The texts of unexpected errors and of providers may contain
+ * anything, so that only their codes are shown.
+ */
 export function failureText({ code, message }: Pick<Failure, "code" | "message">): string {
-  return code === "internal"
-    ? "internal error; the log of the server has the details"
-    : `${code}: ${message}`;
+  const isOurs = code !== "internal" && modelErrorKind(code) === undefined;
+  return isOurs ? `${code}: ${message}` : `${code}: the result of the run has the details`;
 }
 
 function uiFinishReason({ status, finishReason }: AnswerEnd): string {

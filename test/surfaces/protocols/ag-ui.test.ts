@@ -58,11 +58,17 @@ const lead = new OrchestratorAgent({
   subAgents: [clerk],
 });
 
+const broken = new Agent({
+  name: "broken",
+  retry: { enabled: false },
+  model: endlessModel(() => ({ error: Object.assign(new Error("no such model"), { statusCode: 404 }) })),
+});
+
 let server: TestServer;
 let token: string;
 
 beforeAll(async () => {
-  server = await startServer([echo, clerk, guide, lead]);
+  server = await startServer([echo, clerk, guide, lead, broken]);
   token = await server.tokenOf("acme", "run", "ann");
 });
 afterAll(() => server.close());
@@ -148,5 +154,62 @@ describe("@ag-ui/client's HttpAgent", () => {
     });
     expect(client.seen).toContain("SUBAGENT_FINISHED");
     expect(texts(client.messages).at(-1)).toBe("assistant: The clerk has done it.");
+  });
+});
+
+describe("AG-UI", () => {
+  it("answers a known message from the store, once, and an edited one in a new branch", async () => {
+    const client = clientOf("echo", "known");
+    await say(client, "m1", "hi");
+    const before = structuredClone(client.messages);
+    await client.runAgent();
+    expect(client.messages).toEqual(before);
+    client.setMessages([{ id: "m1", role: "user", content: "hi" }]);
+    const { newMessages } = await client.runAgent();
+    expect(texts(newMessages)).toEqual(["reasoning: Hm.", "assistant: 1: hi"]);
+    const view = server.runtime.forTenant({ tenantId: "acme", userId: "ann" });
+    expect((await view.list({ sessionId: "known" })).runs.length).toBe(1);
+    client.setMessages([{ id: "m1", role: "user", content: "ho" }]);
+    expect(texts((await client.runAgent()).newMessages).at(-1)).toBe("assistant: 1: ho");
+    const path = await view.sessions.path("known");
+    expect(path.filter(({ type }) => type === "message").length).toBe(2);
+  });
+
+  it("skips a call whose interrupt is cancelled, and passes a denial to the model", async () => {
+    for (const [thread, answer, said] of [
+      ["cancelled", { status: "cancelled" }, /skip/iu],
+      ["denied", { status: "resolved", payload: { approved: false, reason: "not now" } }, /not now/u],
+    ] as const) {
+      const client = clientOf("clerk", thread);
+      await say(client, "m1", "Write to bob");
+      const [interrupt] = client.pendingInterrupts;
+      await client.runAgent({ resume: [{ interruptId: interrupt?.id ?? "", ...answer }] });
+      expect(texts(client.messages).at(-1)).toBe("assistant: Done.");
+      expect(texts(client.messages).at(-2)).toMatch(said);
+    }
+  });
+
+  it("reports a failed run as RUN_ERROR, and a cancelled one as its outcome", async () => {
+    const client = clientOf("broken", "broken");
+    let code: string | undefined;
+    client.subscribe({ onRunErrorEvent: ({ event }) => void (code = event.code) });
+    await say(client, "m1", "hi");
+    expect([client.seen.at(-1), code]).toEqual(["RUN_ERROR", "model_format_error"]);
+    const waiting = clientOf("clerk", "stopped");
+    await say(waiting, "m1", "Write to bob");
+    const { json } = await server.call("GET", "/api/runs?sessionId=stopped", { token });
+    const [run] = json["runs"] as unknown as readonly { readonly runId: string }[];
+    await server.call("POST", `/api/runs/${run?.runId}/cancel`, { token });
+    const handle = await server.runtime.find(run?.runId ?? "");
+    await handle?.result();
+    const { text } = await server.call("POST", "/api/ag-ui/clerk", {
+      token,
+      body: {
+        threadId: "stopped",
+        runId: "r",
+        messages: [{ id: "m1", role: "user", content: "Write to bob" }],
+      },
+    });
+    expect(text).toContain('"outcome":{"type":"cancelled"}');
   });
 });

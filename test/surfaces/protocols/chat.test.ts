@@ -298,7 +298,8 @@ describe("a chat of the AI SDK", () => {
     const chat = chatWith("echo");
     await chat.sendMessage({ text: "fail" });
     expect(chat.status).toBe("error");
-    expect(chat.error?.message).toContain("no such model");
+    expect(chat.error?.message).toMatch(/^model_format_error: /u);
+    expect(chat.error?.message).not.toContain("no such model");
     await chat.regenerate();
     expect(chat.status).toBe("error");
     await chat.sendMessage({ text: "better" });

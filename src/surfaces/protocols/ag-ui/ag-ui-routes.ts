@@ -94,10 +94,19 @@ async function send(request: AgUiRequest, answers: AgUiAnswers): Promise<Respons
     mustBeKnown: !isNewest,
   };
   const { run, isSteered, isRepeated } = await sendMessage(request, sent);
-  if (isRepeated) return respond(request, run, answers, { snapshot: messages.slice(0, at + 1) });
+  if (isRepeated) return respond(request, run, answers, { snapshot: snapshotOf(messages, at) });
   if (!isSteered) return respond(request, run, answers);
   const { next } = await readQuestions(run, { subAgents });
   return respond(request, run, answers, { fromSeq: next, isSteered });
+}
+
+/**
+ * The messages that the client keeps while it receives an answer again: those up to the question. A client keeps reasoning
+ * that a snapshot lacks and would append to it, so the snapshot empties it.
+ */
+function snapshotOf(messages: readonly AgUiMessage[], at: number): readonly AgUiMessage[] {
+  const reasoning = messages.slice(at + 1).filter(({ role }) => role === "reasoning");
+  return [...messages.slice(0, at + 1), ...reasoning.map((message) => ({ ...message, content: "" }))];
 }
 
 interface RespondOptions extends AnswerResponseOptions {
