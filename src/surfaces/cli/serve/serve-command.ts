@@ -104,10 +104,12 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
       onError: (error) => terminal.say(`reeve: ${error.message}`),
     });
     const listening = await listen(server, { port, host });
+    // The handlers are set before the address is printed, because a caller that reads it may stop the process at once.
+    const stopping = interrupted(terminal);
     channels.start();
     reportNotices(workspace, terminal);
     await announce(terminal, { options, server, listening, hosted, channels });
-    await interrupted(terminal);
+    await stopping;
     terminal.say("reeve: finishing calls in flight; press Ctrl-C again to end this process at once");
     await channels.close();
     await listening.close();
