@@ -6,6 +6,7 @@ const benches: Readonly<Record<string, () => Promise<{ rows: () => AsyncIterable
   loop: () => import("./loop.ts"),
   policy: () => import("./policy.ts"),
   runtime: () => import("./runtime.ts"),
+  scale: () => import("./scale.ts"),
   server: () => import("./server.ts"),
   sessions: () => import("./sessions.ts"),
   tools: () => import("./tools.ts"),

@@ -204,6 +204,7 @@ export class AgentCore implements HostedAgent {
 
   /** Adds what the extensions have registered. Called once, before the first invocation. */
   #extend(registered: Registrations, parts: Omit<PlanParts, "architecture" | "extensions">): void {
+    if (this.#options.memory !== undefined) registered.dropMemory();
     const options = extendedOptions(this.#options, registered);
     this.checksInput = options.guardrails?.some((each) => each.onInput !== undefined) ?? false;
     this.#extensionTools = extensionTools(registered);

@@ -34,7 +34,7 @@ export function invocationPlan(agent: PlannedAgent, options: AgentOptions, parts
   // Without a model there is nothing to compact for, and no summary.
   const { extensions: host } = parts;
   const beforeCompact: BeforeCompact | null =
-    host === undefined ? null : (event, ctx) => host.beforeCompact(event, ctx);
+    host === undefined ? null : (event, ctx, problemOf) => host.beforeCompact(event, ctx, problemOf);
   const compaction =
     modelFor(agent, "main") === undefined ? null : compactionPlan(name, options.compaction, beforeCompact);
   return {

@@ -170,6 +170,7 @@ describe("a client of a chat protocol", () => {
       { id: "x", messages: [file("file:///etc/passwd")] },
       { id: "x", messages: [file("javascript:alert(1)")] },
       { id: "x", messages: [file(7)] },
+      { id: "x", messages: Array.from({ length: 102 }, (_, at) => user(`m${at}`)) },
       { id: "x", messages: Array.from({ length: 10_001 }, (_, at) => user(`m${at}`)) },
       { id: "x", messages: [{ id: "a", role: "assistant", parts: [approvedPart("nothing")] }] },
       { id: "x", messages: [{ id: waiting.runId, role: "assistant", parts: [] }] },

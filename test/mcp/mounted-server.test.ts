@@ -223,6 +223,38 @@ describe("the MCP client of the SDK", () => {
     }
   });
 
+  it("gets 4xx and never 5xx for a body that is malformed, deep or large", async () => {
+    const small = await startServer([clerk], { limits: { maxBodyBytes: 200_000 } });
+    const deep = (depth: number): string => `{"a":${"[".repeat(depth)}${"]".repeat(depth)}}`;
+    const call = (params: string): string =>
+      `{"jsonrpc":"2.0","id":1,"method":"initialize","params":${params}}`;
+    const bodies = [
+      "",
+      "{",
+      "[]",
+      "null",
+      "[{}]",
+      '{"jsonrpc":"2.0"}',
+      call("{}"),
+      call(deep(90_000)),
+      call(deep(200_000)),
+    ];
+    const statuses: number[] = [];
+    for (const body of bodies)
+      statuses.push(
+        (
+          await small.call("POST", "/mcp", {
+            body,
+            headers: { accept: "application/json, text/event-stream" },
+          })
+        ).status,
+      );
+    expect(statuses.filter((status) => status >= 500)).toEqual([]);
+    expect(statuses.at(-1)).toBe(413);
+    expect((await small.runtime.list()).runs).toEqual([]);
+    await small.close();
+  });
+
   it("opens no more streams than the token may, and no call starts without room for its stream", async () => {
     const small = await startServer([clerk], { limits: { maxStreamsPerToken: 1 } });
     const held = await fetch(`${small.url}/api/stream`, {

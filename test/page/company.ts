@@ -181,6 +181,10 @@ export function soloists(stage: Stage): readonly HostedAgent[] {
   const solo = (name: string, lines: Parameters<Stage["actor"]>[0], more: object = {}) =>
     new Agent({ name, model: stage.actor(lines), ...more });
   return [
+    solo("chatter", [
+      { text: "Almost: one test is flaky.", hold: "chatter" },
+      { text: "I am at it, and it takes a while.", hold: "never" },
+    ]),
     solo("writer", [{ text: "Here is the summary of the incident. The cause was one missing index." }]),
     solo("desk", [
       { text: "Not yet: two tests are flaky, and one advisory is open.", hold: "desk" },

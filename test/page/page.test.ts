@@ -73,7 +73,7 @@ test("the empty page says what a run is, and New run starts one and opens it", a
   const page = await open("/");
   await page.getByRole("heading", { name: "No runs yet" }).waitFor();
   await page.keyboard.press("n");
-  await page.getByLabel("Agent").selectOption("writer");
+  await page.getByRole("combobox", { name: "Agent" }).selectOption("writer");
   await page.getByLabel("Task").fill("Summarise the incident");
   await page.getByRole("button", { name: "Start" }).click();
   await page.getByRole("heading", { name: "Summarise the incident" }).waitFor();
@@ -261,6 +261,71 @@ test("money adds up to the run, and messages show who gave whom a task", async (
   expect(await shown(page.getByText("Publish if it is clean."))).toBe(true);
 });
 
+test("a chat streams the answer, keeps it in the session, continues it and stops a run", async () => {
+  const page = await open("/sessions?new=1");
+  await page.getByLabel("With").selectOption("chatter");
+  await page.getByLabel("Message").fill("Is it ready?");
+  await page.keyboard.press("Enter");
+  await page.getByText("Almost: one t").waitFor();
+  expect(await page.getByText("one test is flaky.").count()).toBe(0);
+  stage.open("chatter");
+  await page.getByText("one test is flaky.").first().waitFor();
+  await page.getByRole("button", { name: /^Stop/u }).waitFor({ state: "hidden" });
+  await page
+    .getByLabel("Files", { exact: true })
+    .setInputFiles({ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("two lines") });
+  await page.getByRole("button", { name: "Remove notes.txt" }).waitFor();
+  await page.getByLabel("Message").fill("Then fix it.");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByText("I am at it").waitFor();
+  await page.getByRole("button", { name: /^Stop/u }).click();
+  await page.getByRole("button", { name: /^Stop/u }).waitFor({ state: "hidden" });
+  await page.reload();
+  await page.getByText("[notes.txt]").first().waitFor();
+  expect(await page.locator(".tree-line").count()).toBeGreaterThan(2);
+});
+
+test("a fork with another message is compared with its origin, and shared steps are free", async () => {
+  const runId = await submit("writer", "Write about the outage");
+  const page = await open(`/runs/${runId}/conversation`);
+  await page.getByText("Done", { exact: true }).waitFor();
+  await page.keyboard.press("f");
+  await page.getByLabel(/Message that follows/u).fill("Shorter, please.");
+  await page.getByRole("button", { name: "Start the fork" }).click();
+  await page.getByRole("link", { name: "Compare" }).click();
+  await page.getByText("the same 1 step").waitFor();
+  expect(await page.getByText("free", { exact: true }).count()).toBe(1);
+  expect(
+    await shown(
+      page
+        .getByText("only B")
+        .or(page.getByText("first", { exact: true }))
+        .first(),
+    ),
+  ).toBe(true);
+});
+
+test("agents, schedules and usage show what the server hosts, when it starts and what it spent", async () => {
+  const page = await open("/agents");
+  await page.getByRole("img", { name: "lead may hire 4 agents" }).waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("s");
+  await page.getByRole("heading", { name: "Sessions" }).waitFor();
+  await page.getByRole("link", { name: "Schedules" }).click();
+  await page.getByRole("button", { name: "New schedule" }).click();
+  await page.getByLabel("Name").fill("morning");
+  await page.getByRole("combobox", { name: "Agent" }).selectOption("writer");
+  await page.getByLabel("Task").fill("Write the report");
+  await page.getByRole("button", { name: "Create" }).click();
+  const row = page.getByRole("row").filter({ hasText: "morning" });
+  await row.getByRole("button", { name: "Pause" }).click();
+  await row.getByText("Paused").waitFor();
+  await row.getByRole("button", { name: "Remove" }).click();
+  await row.waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "Usage" }).click();
+  expect(await shown(page.getByRole("row").filter({ hasText: "Total" }))).toBe(true);
+});
+
 /** The company's run, which waits for a person. */
 async function releaseRun(): Promise<string> {
   const { runs } = await server.runtime.list({ agentId: "lead", limit: 500, status: ["running", "waiting"] });
@@ -273,24 +338,25 @@ async function releaseRun(): Promise<string> {
 
 test("axe finds no serious issue in the views, in both themes and on a narrow screen", async () => {
   const runId = await releaseRun();
+  const tabs = ["chart", "timeline", "conversation", "money", "events", "messages"];
+  const sections = ["runs", "inbox", "sessions", "agents", "schedules", "usage", "compare"];
+  const paths = [...sections.map((name) => `/${name}`), ...tabs.map((tab) => `/runs/${runId}/${tab}`)];
+  const one = await openPage(browser, `${server.url}/runs`, {
+    colorScheme: "light",
+    reducedMotion: "reduce",
+  });
+  opened.push(one);
+  const { page } = one;
   const found: string[] = [];
-  for (const options of [
-    { colorScheme: "light" },
-    { colorScheme: "dark", viewport: { width: 390, height: 844 } },
-  ] as const)
-    for (const path of [
-      "/runs",
-      "/inbox",
-      ...["chart", "timeline", "conversation", "money", "events", "messages"].map(
-        (tab) => `/runs/${runId}/${tab}`,
-      ),
-    ]) {
-      const one = await openPage(browser, server.url + path, { ...options, reducedMotion: "reduce" });
-      opened.push(one);
-      await one.page.getByText("Live", { exact: true }).first().waitFor({ state: "attached" });
-      await one.page.locator("main h1").first().waitFor();
-      for (const issue of await axeIssues(one.page)) found.push(`${path} ${options.colorScheme}: ${issue}`);
-    }
+  for (const [at, path] of paths.entries()) {
+    await page.setViewportSize(at % 2 === 0 ? { width: 1440, height: 900 } : { width: 390, height: 844 });
+    await page.goto(server.url + path);
+    await page.locator("main h1").first().waitFor();
+    for (const issue of await axeIssues(page, "axe.run()")) found.push(`${path}: ${issue}`);
+    await page.keyboard.press("t");
+    const contrast = "axe.run({ runOnly: ['color-contrast'] })";
+    for (const issue of await axeIssues(page, contrast)) found.push(`${path} in the other theme: ${issue}`);
+  }
   expect(found).toEqual([]);
 });
 
@@ -302,10 +368,10 @@ interface AxeResult {
   }[];
 }
 
-async function axeIssues(page: Page): Promise<readonly string[]> {
+async function axeIssues(page: Page, check: string): Promise<readonly string[]> {
   // Through the debugger, because the page's policy refuses scripts from elsewhere.
   await page.evaluate(axe.source);
-  const { violations } = (await page.evaluate("axe.run()")) as AxeResult;
+  const { violations } = (await page.evaluate(check)) as AxeResult;
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);

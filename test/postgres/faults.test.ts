@@ -166,7 +166,7 @@ test("J1: a commit whose answer is lost is stored once, and append() returns it 
   const store = await openSchema(newSchema(), { url: proxy.url });
   const lease = await ownRun(store);
   const commit = { number: 1, at: 2, steps: [stepRecord(0, "once")] };
-  proxy.cutAfter("INSERT INTO");
+  proxy.cutAfter("append_commit");
   expect(await store.journal.append(lease, commit)).toBe(commit);
   const next = { number: 2, at: 3 };
   expect(await store.journal.append(lease, next)).toBe(next);

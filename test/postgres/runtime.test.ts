@@ -1,7 +1,11 @@
-import { inject, test, expect } from "vitest";
+import { expect, inject, onTestFinished, test } from "vitest";
 import { Agent, openRuntime, tool } from "../../src/index.ts";
+import { formatAgentId, type HostedAgent } from "../../src/kernel/index.ts";
+import { sha256 } from "../../src/runtime/index.ts";
+import { postgresStore } from "../../src/runtime/stores/postgres/store.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { newSchema } from "./schemas.ts";
+import { PostgresServer } from "./server.ts";
 
 test("openRuntime() drives a run with a tool in a PostgreSQL store, and another runtime reads its result", async () => {
   const store = `${inject("postgresUrl")}?schema=${newSchema()}` as `postgres://${string}`;
@@ -22,4 +26,38 @@ test("openRuntime() drives a run with a tool in a PostgreSQL store, and another 
   await using second = await openRuntime({ store });
   const run = await second.find(result.runId);
   expect(await run?.result()).toMatchObject({ status: "completed", output: "The sum is 5." });
+});
+
+test("a run whose worker could not write because the server was away ends after the server is back", async () => {
+  const server = await PostgresServer.start();
+  onTestFinished(() => server.stop());
+  const store = await postgresStore({ url: server.url, hash: sha256, retryForMs: 100 });
+  const codes = new Set<string>();
+  let restart: Promise<void> | undefined;
+  await using runtime = await openRuntime({
+    store,
+    pollMs: 50,
+    onError: ({ code }) => {
+      codes.add(code);
+      restart ??= server.restart();
+    },
+  });
+  const done: string[] = [];
+  const agent = {
+    id: formatAgentId({ name: "clerk" }),
+    run: async (ctx: Parameters<HostedAgent["run"]>[0]) => {
+      for (const name of ["one", "two", "three"])
+        await ctx.step(name, async () => {
+          done.push(name);
+          if (name === "two" && restart === undefined) await server.kill();
+          return name;
+        });
+      return done.join(" ");
+    },
+  };
+  const run = await runtime.submit(agent, null);
+  expect(await run.result()).toMatchObject({ status: "completed" });
+  // J6: only the call in flight is repeated.
+  expect(done).toEqual(["one", "two", "two", "three"]);
+  expect(codes).toContain("store_unavailable");
 });

@@ -77,6 +77,13 @@ export function post<Path extends PathOf<"POST">>(
   return request("POST", path, values);
 }
 
+export function remove<Path extends PathOf<"DELETE">>(
+  path: Path,
+  values: RequestValues<"DELETE", Path> = {},
+): Promise<Result<"DELETE", Path>> {
+  return request("DELETE", path, values);
+}
+
 type Values = Readonly<Record<string, unknown>>;
 
 /** The address of a route: path parameters are encoded, and a list in the query is repeated. */

@@ -6,6 +6,8 @@ const keys = [
   ["Enter", "open"],
   ["G R", "runs"],
   ["G I", "inbox"],
+  ["G S", "sessions"],
+  ["G C", "compare"],
   ["1 2 3 4 5 6", "views of a run"],
   ["Z", "zoom of the chart"],
   ["↑ ↓ ← →", "move in the chart"],

@@ -51,3 +51,8 @@ export function runPath(runId: string, tab?: RunTab, task?: string): string {
   const path = tab === undefined ? `/runs/${runId}` : `/runs/${runId}/${tab}`;
   return `${path}${task === undefined ? "" : `?task=${task}`}`;
 }
+
+/** The path of a conversation. */
+export function sessionPath(sessionId: string): string {
+  return `/sessions?id=${encodeURIComponent(sessionId)}`;
+}

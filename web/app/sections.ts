@@ -13,4 +13,8 @@ interface Section {
 export const sections: readonly Section[] = [
   { path: "/runs", name: "Runs", key: "r", icon: "runs" },
   { path: "/inbox", name: "Inbox", key: "i", icon: "inbox" },
+  { path: "/sessions", name: "Sessions", key: "s", icon: "chat" },
+  { path: "/agents", name: "Agents" },
+  { path: "/schedules", name: "Schedules" },
+  { path: "/usage", name: "Usage" },
 ];

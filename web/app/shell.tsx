@@ -4,12 +4,12 @@ import { approvals } from "../api/runs-feed.ts";
 import { span } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
-import { DialogHost } from "../parts/dialog.tsx";
+import { closeDialog, Dialog, dialog, DialogHost } from "../parts/dialog.tsx";
 import { announcement } from "./announce.ts";
 import { openHelp } from "./help.tsx";
 import { useKeys } from "./keys.ts";
 import { now } from "./now.ts";
-import { go, place } from "./route.ts";
+import { go, place, runPath } from "./route.ts";
 import { openNewRun } from "../runs/new-run.tsx";
 import { switchTheme } from "./theme.ts";
 import { View } from "./view.tsx";
@@ -18,14 +18,14 @@ import { sections } from "./sections.ts";
 /** The whole page: the bar on top, the view, and what lies above them. */
 export function Shell(): JSX.Element {
   useKeys({
-    "g r": () => go("/runs"),
+    "g c": () => go("/compare"),
     ...Object.fromEntries(
       sections.flatMap(({ key, path }) => (key === undefined ? [] : [[`g ${key}`, () => go(path)]])),
     ),
     n: () => openNewRun(),
     t: switchTheme,
     "?": openHelp,
-    "/": () => document.querySelector<HTMLInputElement>("main input[type=search]")?.focus(),
+    "/": () => document.querySelector<HTMLInputElement>(".find-all input")?.focus(),
   });
   return (
     <>
@@ -46,6 +46,7 @@ export function Shell(): JSX.Element {
           ))}
         </nav>
         <span class="grow" />
+        <FindAll />
         <Connected />
         <button class="icon-button" aria-label="Switch between light and dark" onClick={switchTheme}>
           <Icon name="theme" />
@@ -66,12 +67,55 @@ export function Shell(): JSX.Element {
               {path === "/inbox" && <Waiting />}
             </a>
           ))}
+        <button onClick={openMore}>
+          <Icon name="more" />
+          More
+        </button>
       </nav>
       <DialogHost />
       <div class="unseen" role="status" aria-live="polite">
         {announcement.value}
       </div>
     </>
+  );
+}
+
+/** Finds runs by agent, id or title. The id of a run opens it. */
+function FindAll(): JSX.Element {
+  return (
+    <form
+      class="find find-all"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const input = event.currentTarget.querySelector("input");
+        const text = input?.value.trim() ?? "";
+        if (/^run_[\w-]{8,}$/u.test(text)) go(runPath(text));
+        else go(text === "" ? "/runs" : `/runs?find=${encodeURIComponent(text)}`);
+        input?.blur();
+      }}
+    >
+      <Icon name="find" />
+      <input type="search" aria-label="Find a run or an agent" placeholder="Find a run or an agent" />
+      <kbd>/</kbd>
+    </form>
+  );
+}
+
+/** The sections that a narrow screen has no tab for. */
+function openMore(): void {
+  dialog.value = () => (
+    <Dialog title="More">
+      <nav class="more-list" aria-label="More sections">
+        {[...sections.filter(({ icon }) => icon === undefined), { path: "/compare", name: "Compare" }].map(
+          ({ path, name }) => (
+            <a key={path} href={path} onClick={closeDialog}>
+              {name}
+            </a>
+          ),
+        )}
+      </nav>
+    </Dialog>
   );
 }
 

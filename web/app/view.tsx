@@ -1,5 +1,10 @@
 import { useLayoutEffect } from "preact/hooks";
 import type { JSX } from "preact";
+import { AgentsPage } from "../agents/agents-page.tsx";
+import { ComparePage } from "../compare/compare-page.tsx";
+import { SchedulesPage } from "../schedules/schedules-page.tsx";
+import { SessionsPage } from "../sessions/sessions-page.tsx";
+import { UsagePage } from "../usage/usage-page.tsx";
 import { InboxPage } from "../inbox/inbox-page.tsx";
 import { RunPage } from "../run/run-page.tsx";
 import { RunsPage } from "../runs/runs-page.tsx";
@@ -16,6 +21,16 @@ export function View(): JSX.Element {
       return <RunsPage />;
     case "inbox":
       return <InboxPage />;
+    case "sessions":
+      return <SessionsPage />;
+    case "agents":
+      return <AgentsPage />;
+    case "schedules":
+      return <SchedulesPage />;
+    case "usage":
+      return <UsagePage />;
+    case "compare":
+      return <ComparePage />;
     default:
       return (
         <main class="empty" id="main">

@@ -1,111 +1,121 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { approvals } from "../api/runs-feed.ts";
-import type { Approval } from "../api/types.ts";
+import { get } from "../api/client.ts";
+import { approvals, changedRun } from "../api/runs-feed.ts";
+import { useRead } from "../api/use-read.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
-import { place, runPath, setQuery } from "../app/route.ts";
-import { ApprovalCard, questionText, type Question } from "../parts/approval-card.tsx";
+import { place, setQuery } from "../app/route.ts";
 import { counted, span } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
-import { argumentOf } from "../parts/tool-call.tsx";
+import { InboxDetail } from "./inbox-detail.tsx";
+import { headlineOf, inboxItems, placeOf, type InboxItem } from "./inbox-items.ts";
 
-/** Everything that waits for a person, over all runs. The oldest need is on top. */
+/** Everything that waits for a person, over all runs: questions, stopped runs and messages that were not delivered. */
 export function InboxPage(): JSX.Element {
   const { query } = place.value;
   const run = query.get("run");
-  const all = approvals.value;
-  const items = (all ?? []).filter(({ runId }) => run === null || runId === run);
   const wanted = query.get("item");
-  // A card that was answered stays in place until the person moves on.
-  const [last, setLast] = useState<Approval | null>(null);
-  const chosen =
-    items.find((item) => keyOf(item) === wanted) ??
-    (last !== null && keyOf(last) === wanted ? last : items[0]);
-  const choose = (item: Approval): void => {
-    setLast(item);
-    setQuery("item", keyOf(item));
-  };
+  const { value, again } = useRead(readOthers, [changedRun.value?.status, changedRun.value?.runId]);
+  const all = inboxItems(approvals.value ?? [], value?.stopped ?? [], value?.letters ?? []);
+  const items = all.filter((item) => run === null || isOf(item, run));
+  // What was answered stays in place until the person chooses something else.
+  const [last, setLast] = useState<InboxItem | null>(null);
+  const found = items.find(({ id }) => id === wanted);
+  const chosen = found ?? (last !== null && (wanted === null || last.id === wanted) ? last : items[0]);
+  if (chosen !== undefined && chosen !== last) setLast(chosen);
   const move = (by: number): void => {
-    const at = items.findIndex((item) => chosen !== undefined && keyOf(item) === keyOf(chosen));
+    const at = items.findIndex(({ id }) => id === chosen?.id);
     const next = items[Math.max(0, Math.min(items.length - 1, at + by))];
     if (next !== undefined) choose(next);
   };
   useKeys({ j: () => move(1), k: () => move(-1) });
-  if (all !== null && items.length === 0 && chosen === undefined)
-    return (
-      <main class="empty" id="main">
-        <h1>Nothing waits for you</h1>
-        <p>Approvals and questions of all runs appear here, and where they happened.</p>
-        {run !== null && (
-          <p>
-            <a class="button" href="/inbox">
-              All runs
-            </a>
-          </p>
-        )}
-      </main>
-    );
+  const isRead = approvals.value !== null && value !== null;
+  if (isRead && chosen === undefined) return <NothingWaits isFiltered={run !== null} />;
   return (
     <main class={`inbox ${wanted === null ? "" : "has-choice"}`} id="main">
       <div class="inbox-list">
         <div class="row between inbox-head">
           <h1>Inbox</h1>
           <span class="dim">
-            {all === null
-              ? "Reading"
-              : `${counted(items.length, "question")} ${items.length === 1 ? "waits" : "wait"} for you`}
+            {isRead
+              ? `${counted(items.length, "item")} ${items.length === 1 ? "waits" : "wait"} for you`
+              : "Reading"}
           </span>
         </div>
         {items.map((item) => (
-          <button
-            key={keyOf(item)}
-            class="inbox-item"
-            aria-current={chosen !== undefined && keyOf(item) === keyOf(chosen)}
-            onClick={() => choose(item)}
-          >
-            <Glyph look={item.kind === "tool_call" ? "waits" : "question"} />
-            <span class="cut strong">{headline(item)}</span>
-            <span class="label">{span(now.value - item.requestedAt)}</span>
-            <span class="sub">
-              <span class="cut">{item.agentId}</span>
-              <code class="cut">{item.runId}</code>
-            </span>
-          </button>
+          <Line key={item.id} item={item} isChosen={item.id === chosen?.id} />
         ))}
         <p class="dim inbox-keys wide-only">
           <kbd>J</kbd> <kbd>K</kbd> move, <kbd>A</kbd> approve, <kbd>E</kbd> edit, <kbd>D</kbd> deny. The
           first answer counts.
         </p>
       </div>
-      {chosen !== undefined && (
-        <div class="inbox-detail">
-          <nav class="crumbs" aria-label="Path">
-            <a class="narrow-only" href="/inbox">
-              Inbox
-            </a>
-            <a href={runPath(chosen.runId, "conversation", chosen.taskId)}>{chosen.rootAgentId}</a>
-            <span aria-hidden="true">/</span>
-            <span>{chosen.agentId}</span>
-          </nav>
-          <ApprovalCard key={keyOf(chosen)} question={questionOf(chosen)} hasKeys />
-        </div>
+      {chosen !== undefined && <InboxDetail key={chosen.id} item={chosen} onChanged={again} />}
+    </main>
+  );
+}
+
+function choose(item: InboxItem): void {
+  setQuery("item", item.id);
+}
+
+async function readOthers() {
+  const [{ runs: stopped }, { deadLetters: letters }] = await Promise.all([
+    get("/api/runs", { query: { status: ["budget_exhausted"], limit: 50 } }),
+    get("/api/dead-letters"),
+  ]);
+  return { stopped, letters };
+}
+
+function isOf(item: InboxItem, runId: string): boolean {
+  if (item.kind === "question") return item.approval.runId === runId;
+  return item.kind === "stopped" ? item.run.runId === runId : item.letter.runId === runId;
+}
+
+function NothingWaits({ isFiltered }: { readonly isFiltered: boolean }): JSX.Element {
+  return (
+    <main class="empty" id="main">
+      <h1>Nothing waits for you</h1>
+      <p>
+        Approvals and questions of all runs appear here and where they happened, and so do runs that stopped
+        at their allowance and messages that could not be delivered.
+      </p>
+      {isFiltered && (
+        <p>
+          <a class="button" href="/inbox">
+            All runs
+          </a>
+        </p>
       )}
     </main>
   );
 }
 
-function keyOf({ runId, approvalId }: Approval): string {
-  return `${runId}:${approvalId}`;
+interface LineProps {
+  readonly item: InboxItem;
+  readonly isChosen: boolean;
 }
 
-function headline({ kind, toolName, input }: Approval): string {
-  if (kind !== "tool_call") return questionText(input) ?? toolName;
-  const about = argumentOf(input);
-  return about === "" ? toolName : `${toolName}: ${about}`;
-}
-
-function questionOf(approval: Approval): Question {
-  const { runId, agentId, requestedAt } = approval;
-  return { runId, agentId, askedAt: requestedAt, request: approval, decision: null, decidedAt: null };
+function Line({ item, isChosen }: LineProps): JSX.Element {
+  const [who, where] = placeOf(item);
+  const look =
+    item.kind === "letter"
+      ? "letter"
+      : item.kind === "stopped"
+        ? "failed"
+        : item.approval.kind === "tool_call"
+          ? "waits"
+          : "question";
+  return (
+    <button class="inbox-item" aria-current={isChosen} onClick={() => choose(item)}>
+      <Glyph look={look} />
+      <span class="cut strong">{headlineOf(item)}</span>
+      <span class="label">{span(now.value - item.at)}</span>
+      <span class="sub">
+        <span class="agent">{who}</span>
+        <span class="cut">{where}</span>
+      </span>
+    </button>
+  );
 }

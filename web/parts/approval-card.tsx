@@ -12,7 +12,7 @@ import { Glyph } from "./glyph.tsx";
 import { argumentOf } from "./tool-call.tsx";
 
 /** A question as the card shows it, from the log of a run or from the inbox. */
-export interface Question {
+interface Question {
   readonly runId: string;
   readonly agentId: string;
   readonly askedAt: number;

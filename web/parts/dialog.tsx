@@ -6,7 +6,7 @@ import { errorText } from "../api/client.ts";
 /** The dialog that is open. One at a time. */
 export const dialog = signal<(() => JSX.Element) | null>(null);
 
-function closeDialog(): void {
+export function closeDialog(): void {
   dialog.value = null;
 }
 

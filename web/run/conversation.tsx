@@ -1,7 +1,7 @@
 import { formatPriority, type Event, type TaskId } from "../../src/kernel/index.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { errorText } from "../api/client.ts";
 import { useRead } from "../api/use-read.ts";
 import { place, runPath } from "../app/route.ts";
@@ -17,6 +17,7 @@ import type { RunModel } from "./run-model.ts";
 import { doing, hasEndedTask, inTreeOrder } from "./task-words.ts";
 import { threadOf } from "./thread.ts";
 import { ThreadView } from "./thread-view.tsx";
+import { useStickToEnd } from "./use-stick-to-end.ts";
 
 /** The agents as a tree, and what one of them wrote, called and asked. */
 export function Conversation({ model }: { readonly model: RunModel }): JSX.Element {
@@ -148,24 +149,6 @@ function useOlder(model: RunModel, taskId: TaskId): readonly Event[] {
     [model, first],
   );
   return (value ?? []).filter((event) => event.taskId === taskId && conversationTypes.has(event.type));
-}
-
-/** Opens at the newest entry and stays there, unless the person reads something above. */
-function useStickToEnd(scroller: { readonly current: HTMLElement | null }, size: number): void {
-  const isAtEnd = useRef(true);
-  useEffect(() => {
-    const element = scroller.current;
-    if (element === null) return;
-    const onScroll = (): void => {
-      isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < 48;
-    };
-    element.addEventListener("scroll", onScroll, { passive: true });
-    return () => element.removeEventListener("scroll", onScroll);
-  }, [scroller]);
-  useLayoutEffect(() => {
-    const element = scroller.current;
-    if (element !== null && isAtEnd.current) element.scrollTop = element.scrollHeight;
-  }, [scroller, size]);
 }
 
 function Steer({ model, agentId }: { readonly model: RunModel; readonly agentId: string }): JSX.Element {

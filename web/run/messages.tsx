@@ -1,13 +1,10 @@
 import type { Event } from "../../src/kernel/index.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { errorText, get, post } from "../api/client.ts";
-import type { DeadLetter } from "../api/types.ts";
+import { get } from "../api/client.ts";
 import { useRead } from "../api/use-read.ts";
-import { now } from "../app/now.ts";
-import { ago, clock, counted, oneLine, plain } from "../parts/format.ts";
-import { Glyph } from "../parts/glyph.tsx";
+import { DeadLetterCard } from "../parts/dead-letter-card.tsx";
+import { clock, counted, oneLine } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import type { RunModel } from "./run-model.ts";
 import { inputText } from "./thread.ts";
@@ -91,48 +88,6 @@ function DeadLetters({ view }: { readonly view: RunView }): JSX.Element | null {
       {letters.map((letter) => (
         <DeadLetterCard key={letter.message.id} letter={letter} onSent={again} />
       ))}
-    </section>
-  );
-}
-
-/** A message that could not be delivered, with the order to send it again. */
-function DeadLetterCard({
-  letter,
-  onSent,
-}: {
-  readonly letter: DeadLetter;
-  readonly onSent: () => void;
-}): JSX.Element {
-  const { message, deliveries } = letter;
-  const [problem, setProblem] = useState<string | null>(null);
-  const send = async (): Promise<void> => {
-    try {
-      await post("/api/dead-letters/redeliver", { body: { agentId: message.to, messageIds: [message.id] } });
-      onSent();
-    } catch (error) {
-      setProblem(errorText(error));
-    }
-  };
-  return (
-    <section class="fault letter" aria-label={`A message to ${message.to} could not be delivered`}>
-      <header>
-        <Glyph look="letter" />A message to {message.to} could not be delivered,{" "}
-        {counted(deliveries, "try", "tries")}
-        <code>{ago(message.sentAt, now.value)}</code>
-      </header>
-      <div class="letter-body">
-        <pre class="command">{plain(message.body)}</pre>
-        {problem !== null && (
-          <p class="problem" role="alert">
-            {problem}
-          </p>
-        )}
-        <div class="actions">
-          <button class="button primary" onClick={() => void send()}>
-            Send again
-          </button>
-        </div>
-      </div>
     </section>
   );
 }

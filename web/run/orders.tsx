@@ -142,22 +142,33 @@ export function openFork(model: RunModel, at: number): void {
 }
 
 function Fork({ model, at }: { readonly model: RunModel; readonly at: number }): JSX.Element {
+  const [input, setInput] = useState("");
+  const [other, setOther] = useState("");
+  const start = async (): Promise<void> => {
+    const { run } = await post("/api/runs/{runId}/fork", {
+      params: { runId: model.runId },
+      body: {
+        at,
+        ...(input.trim() !== "" && { input }),
+        ...(other.trim() !== "" && { model: other.trim() }),
+      },
+    });
+    go(runPath(run.runId));
+  };
   return (
-    <FormDialog
-      title={`Fork at event ${at}`}
-      confirm="Start the fork"
-      onConfirm={async () => {
-        const { run } = await post("/api/runs/{runId}/fork", {
-          params: { runId: model.runId },
-          body: { at },
-        });
-        go(runPath(run.runId));
-      }}
-    >
+    <FormDialog title={`Fork at event ${at}`} confirm="Start the fork" onConfirm={start}>
       <p>
         The fork shares all steps up to event {at} with this run and pays for none of them. Calls in flight at
         that event are made again. This run is not changed.
       </p>
+      <label class="field">
+        Message that follows the shared steps, optional
+        <textarea rows={3} value={input} onInput={(event) => setInput(event.currentTarget.value)} />
+      </label>
+      <label class="field">
+        Other model from there on, optional, as provider/id
+        <input value={other} onInput={(event) => setOther(event.currentTarget.value)} />
+      </label>
     </FormDialog>
   );
 }

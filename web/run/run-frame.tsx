@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { errorText } from "../api/client.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
-import { go, runPath, runTabs, type RunTab } from "../app/route.ts";
+import { go, runPath, runTabs, sessionPath, type RunTab } from "../app/route.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { clock, counted, oneLine, usd, capUsd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
@@ -190,10 +190,14 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       </span>
       <span>{clock(until - view.startedAt)}</span>
       <Crashes view={view} />
+      <span class="wide-only">
+        <a href={sessionPath(view.sessionId)}>Session</a>
+      </span>
       {view.forkedFrom !== null && (
         <span class="wide-only">
           <a href={runPath(view.forkedFrom.runId)}>Fork of {view.forkedFrom.runId}</a>
           <span class="dim">at event {view.forkedFrom.at}</span>
+          <a href={`/compare?a=${view.forkedFrom.runId}&b=${view.runId}`}>Compare</a>
         </span>
       )}
     </div>

@@ -38,6 +38,9 @@ export function RunsPage(): JSX.Element {
     <main class="page" id="main">
       <div class="page-head">
         <h1>Runs</h1>
+        <a class="button" href="/compare">
+          Compare
+        </a>
         <button class="button primary" onClick={openNewRun}>
           New run <kbd>N</kbd>
         </button>

@@ -19,11 +19,13 @@ export type StrategyFactory = (summarize: Summarizer) => CompactionStrategy;
 
 /**
  * Asks the extensions before a compaction, inside its step. Returns `undefined` if the agent makes the summary itself, or
- * what an extension decided: to cancel the compaction, or a summary of its own.
+ * what an extension decided: to cancel the compaction, or a summary of its own. An error of the extension is recorded for
+ * a summary for which `problemOf` returns a fault.
  */
 export type BeforeCompact = (
   event: { readonly messages: readonly ChatMessage[]; readonly instructions?: string },
   ctx: RunContext,
+  problemOf: (summary: CompactionResult) => Fault | undefined,
 ) => Promise<{ readonly cancel: true } | CompactionResult | undefined>;
 
 /** How long conversations are shortened. */

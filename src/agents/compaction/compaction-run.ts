@@ -46,11 +46,17 @@ async function summarise(
   role: string,
 ): Promise<CompactionResult | SkippedCompaction> {
   const { path, instructions, contextWindow } = request;
+  const problemOf = (summary: CompactionResult): Fault | undefined => summaryProblem(path, summary);
   const answer = await plan.beforeCompact?.(
     { messages: contextMessages(path), ...(instructions !== undefined && { instructions }) },
     ctx,
+    problemOf,
   );
-  if (answer !== undefined) return "cancel" in answer ? { skipped: "cancelled" } : checked(path, answer);
+  if (answer !== undefined) {
+    if ("cancel" in answer) return { skipped: "cancelled" };
+    const problem = problemOf(answer);
+    return problem === undefined ? answer : { skipped: "no_summary", failure: problem.toJSON() };
+  }
   const { reserveTokens, keepRecentTokens } = limitsFor(plan, contextWindow);
   let failure: Fault | undefined;
   const strategy = sessionCompaction({
@@ -71,12 +77,11 @@ async function summarise(
   return { skipped: "no_summary", failure: failure.toJSON() };
 }
 
-/** S3: refuses a summary of an extension that keeps an entry which the model does not see, or a result without its call. */
-function checked(
+/** S3: why a summary of an extension is refused: it keeps an entry that the model does not see, or a result without its call. */
+function summaryProblem(
   path: SessionCompactionRequest["path"],
-  result: CompactionResult,
-): CompactionResult | SkippedCompaction {
-  const problem = compactionProblem(path, result);
-  if (problem === undefined) return result;
-  return { skipped: "no_summary", failure: new Fault("invalid_argument", problem).toJSON() };
+  summary: CompactionResult,
+): Fault | undefined {
+  const problem = compactionProblem(path, summary);
+  return problem === undefined ? undefined : new Fault("invalid_argument", problem);
 }

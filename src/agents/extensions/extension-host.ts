@@ -8,6 +8,7 @@ import {
   type Clock,
   type Command,
   type CommandResult,
+  type CompactionResult,
   type Event,
   type EventObserver,
   type Extension,
@@ -30,7 +31,13 @@ import { builtPart, skillPrompt } from "./extended-parts.ts";
 import { HandlerContext, type ExtendedAgent, type HandlerPlace } from "./handler-context.ts";
 import { HandlerTime } from "./handler-time.ts";
 import { RecentPrompts } from "./recent-prompts.ts";
-import { isAnswerable, Registrations, SetupApi, type RegisteredHandler } from "./registrations.ts";
+import {
+  isAnswerable,
+  memoryHook,
+  Registrations,
+  SetupApi,
+  type RegisteredHandler,
+} from "./registrations.ts";
 
 /** What the handlers of an event have answered. */
 export interface Answered<Type extends AnswerableEventType> {
@@ -80,7 +87,11 @@ export class ExtensionHost {
     this.#agent = agent;
     this.#onReady = onReady;
     this.observer = new EventDelivery(
-      (type) => !this.#isReady || type === "run_end" || (!isAnswerable(type) && this.has(type)),
+      (type) =>
+        !this.#isReady ||
+        type === "run_end" ||
+        (type === "hook_error" && this.registered.hasSources) ||
+        (!isAnswerable(type) && this.has(type)),
       (event, task) => this.#deliver(event, task),
     );
   }
@@ -181,19 +192,22 @@ export class ExtensionHost {
     return [...texts, skillPrompt(this.registered)].filter((text) => text !== "").join("\n\n");
   }
 
-  /** Asks the extensions before a compaction, inside its step. `undefined` if none of them has decided. */
+  /**
+   * Asks the extensions before a compaction, inside its step. `undefined` if none of them has decided. The fault that
+   * `problemOf` returns for a summary is recorded as an error of its extension.
+   */
   async beforeCompact(
     event: AnswerableEvent<"session_before_compact">,
     ctx: RunContext,
+    problemOf: (summary: CompactionResult) => Fault | undefined,
   ): Promise<Answered<"session_before_compact">["answer"]> {
-    if (!this.has("session_before_compact")) return undefined;
-    return (
-      await this.answer(
-        "session_before_compact",
-        event,
-        this.placeIn(() => ctx),
-      )
-    ).answer;
+    const type = "session_before_compact";
+    if (!this.has(type)) return undefined;
+    const place = this.placeIn(() => ctx);
+    const { answer, by = "" } = await this.answer(type, event, place);
+    const problem = answer === undefined || "cancel" in answer ? undefined : problemOf(answer);
+    if (problem !== undefined) this.#record(by, type, problem, place);
+    return answer;
   }
 
   /** Asks whether a session may be switched, forked or moved. Returns the reason for which an extension refuses. */
@@ -287,6 +301,7 @@ export class ExtensionHost {
     const { type, runId } = event;
     const { extensionPort: port } = task;
     await this.ready(() => port.clock);
+    if (type === "hook_error") this.#reportSource(event, port);
     const handlers = isAnswerable(type) ? none : (this.registered.handlers.get(type) ?? none);
     const hangs = this.#hangs.get(runId) ?? new Map<RegisteredHandler, number>();
     for (const handler of handlers) {
@@ -338,6 +353,15 @@ export class ExtensionHost {
     } finally {
       api.end();
     }
+  }
+
+  /** Lists the error of a memory or an ephemeral source that an extension registered. The log has it as `hook_error`. */
+  #reportSource({ data }: Event<"hook_error">, port: ExtensionPort): void {
+    const { hook, failure } = data;
+    const extension = this.registered.sourceOwner(hook);
+    if (extension === undefined) return;
+    const event = hook === memoryHook ? hook : `ephemeral ${hook}`;
+    port.reportError({ extension, event, failure, agentId: this.#agent().id });
   }
 
   /** S4: records an error as an event of the run, if there is one, and in `Runtime.extensionErrors`. */

@@ -63,6 +63,9 @@ const noNames: { readonly [Kind in PartKind]: true } = {
   architecture: true,
 };
 
+/** The name of a memory in `hook_error`. */
+export const memoryHook = "memory";
+
 /** All event types that a handler can be registered for. */
 const handledTypes: ReadonlySet<string> = new Set([...Object.keys(answerRules), ...eventTypes]);
 
@@ -75,6 +78,8 @@ export class Registrations {
   readonly handlers = new Map<ExtensionEventType, RegisteredHandler[]>();
   readonly ephemeral: EphemeralSource[] = [];
   memory: Memory | undefined;
+  /** The extensions that registered the memory and the ephemeral sources, by the name in `hook_error`. */
+  readonly #owners = new Map<string, string>();
   readonly #parts = new Map<PartKind, Map<string, unknown>>();
 
   constructor() {
@@ -95,12 +100,39 @@ export class Registrations {
     this.#parts.get(kind)?.set(name, part);
   }
 
+  /** Whether there is a memory or an ephemeral source. */
+  get hasSources(): boolean {
+    return this.#owners.size > 0;
+  }
+
+  /** The extension that registered the memory, or the ephemeral source of this name. */
+  sourceOwner(hook: string): string | undefined {
+    return this.#owners.get(hook);
+  }
+
+  addMemory(memory: Memory, extension: string): void {
+    this.memory = memory;
+    this.#owners.set(memoryHook, extension);
+  }
+
+  /** Leaves out the memory, because the agent has its own. */
+  dropMemory(): void {
+    this.memory = undefined;
+    this.#owners.delete(memoryHook);
+  }
+
+  addEphemeral(source: EphemeralSource, extension: string): void {
+    this.ephemeral.push(source);
+    this.#owners.set(source.name, extension);
+  }
+
   /** Adds everything that one extension has registered. */
   merge(more: Registrations): void {
     for (const [type, handlers] of more.handlers)
       this.handlers.set(type, [...(this.handlers.get(type) ?? []), ...handlers]);
     this.ephemeral.push(...more.ephemeral);
     this.memory ??= more.memory;
+    for (const [hook, extension] of more.#owners) this.#owners.set(hook, extension);
     for (const [kind, parts] of more.#parts)
       for (const [name, part] of parts) this.#parts.get(kind)?.set(name, part);
   }
@@ -184,7 +216,7 @@ export class SetupApi implements ExtensionApi {
     checkMethods(`memory of extension ${this.#extension}`, memory, ["blocks", "recall", "remember"], fix);
     if (this.registered.memory !== undefined || this.#others.memory !== undefined)
       throw new Fault("already_exists", "an extension has already registered a memory; register only one");
-    this.registered.memory = memory;
+    this.registered.addMemory(memory, this.#extension);
   }
 
   registerPrompt(prompt: PromptPart): void {
@@ -207,7 +239,7 @@ export class SetupApi implements ExtensionApi {
   registerEphemeral(source: EphemeralSource): void {
     this.#check("registerEphemeral()");
     checkMethods(`ephemeral source of extension ${this.#extension}`, source, ["messages"]);
-    this.registered.ephemeral.push(source);
+    this.registered.addEphemeral(source, this.#extension);
   }
 
   registerArchitecture(name: string, create: () => Architecture): void {

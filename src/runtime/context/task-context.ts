@@ -51,6 +51,7 @@ import {
   type StepOptions,
   type WaitOptions,
 } from "./context-options.ts";
+import { requestProblem } from "./request-check.ts";
 import { raceBranches, runBranches, type RaceResult } from "./branches.ts";
 import { CallHistory } from "../tool/call-history.ts";
 import { continueAsNew, journalScope } from "./continue-as-new.ts";
@@ -212,6 +213,8 @@ export class TaskContext implements RunContext {
   }
 
   llm(request: LlmRequest): Promise<LlmReply> {
+    const problem = requestProblem(request);
+    if (problem !== undefined) return Promise.reject(problem);
     const { role = "main" } = request;
     // For a recorded reply it is unknown how middleware changed its request.
     const { agent, thinkingLevel } = this.#runner;

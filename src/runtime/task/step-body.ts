@@ -1,4 +1,4 @@
-import { Fault } from "../../kernel/index.ts";
+import { Fault, type TaskId } from "../../kernel/index.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import type { ActiveStep } from "./active-step.ts";
 
@@ -13,6 +13,14 @@ type Done<Value> = Value | (() => Value);
 
 /** What runs in a scope: a step, or a call that consists of several. */
 export type Call = StepIdentity | string;
+
+/** The fault of a call that starts after the code of its task has ended. */
+export function lateCall(call: Call, taskId: TaskId): Fault {
+  return new Fault(
+    "closed",
+    `${shown(call)} was called after task ${taskId} had ended; await all work before the agent or the tool returns`,
+  );
+}
 
 /** J2: the fault of a call that starts while another call of its scope is in flight. */
 export function ambiguous(call: Call, open: Call): Fault {

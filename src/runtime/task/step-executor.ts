@@ -14,7 +14,7 @@ import { pendingForever } from "../process/pending-forever.ts";
 import { earlyEventsAddress, earlyEventsIn } from "../journal/wait-names.ts";
 import type { FlushableLog, IdleWait } from "../process/idle-flusher.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
-import { ambiguous, isMismatch, type Body, type Call } from "./step-body.ts";
+import { ambiguous, isMismatch, lateCall, type Body, type Call } from "./step-body.ts";
 import { failureOf, none, noneOutcome, outcomeOf } from "./step-outcome.ts";
 import type { TaskRunner } from "./task-runner.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
@@ -115,7 +115,7 @@ export class StepExecutor implements FlushableLog {
     start?: EventDraft,
     as?: (value: Value, step: Step) => Given,
   ): Promise<Given> {
-    if (this.#isOver) return pendingForever();
+    if (this.#isOver || this.runner.hasEnded) return this.#late(step);
     if (this.#open !== undefined) return Promise.reject(ambiguous(step, this.#open));
     const events = this.takeEvents();
     try {
@@ -130,7 +130,7 @@ export class StepExecutor implements FlushableLog {
   /** Like `run`, for a step whose value is available synchronously. */
   runSync<Value>(step: StepIdentity, read: () => Value): Promise<Value> {
     const { runner, cancelScope } = this;
-    if (this.#isOver) return pendingForever();
+    if (this.#isOver || runner.hasEnded) return this.#late(step);
     if (this.#open !== undefined) return Promise.reject(ambiguous(step, this.#open));
     const events = this.takeEvents();
     try {
@@ -157,7 +157,7 @@ export class StepExecutor implements FlushableLog {
    */
   poll<Value>(step: StepIdentity, read: () => readonly Value[]): Promise<readonly Value[]> {
     const { runner, cancelScope } = this;
-    if (this.#isOver || this.#open !== undefined || runner.task.steps.has(step.address))
+    if (this.#isOver || runner.hasEnded || this.#open !== undefined || runner.task.steps.has(step.address))
       return this.runSync(step, read);
     if (runner.journal.wasSkipped(step.address)) return foundNothing;
     if (read().length > 0) return this.runSync(step, read);
@@ -174,7 +174,7 @@ export class StepExecutor implements FlushableLog {
 
   /** J2: allows one journaled call at a time in a scope, already on the first execution. */
   async exclusive<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
-    if (this.#isOver) return pendingForever();
+    if (this.#isOver || this.runner.hasEnded) return this.#late(call);
     if (this.#open !== undefined) throw ambiguous(call, this.#open);
     this.#recordLooks();
     this.#open = call;
@@ -383,6 +383,15 @@ export class StepExecutor implements FlushableLog {
     const fault = reviveFault(outcome.failure);
     this.runner.journal.noteOrigins(fault, [step.address]);
     throw fault;
+  }
+
+  /**
+   * A call that settles no more. It is rejected if the code of the task has ended: only work that nothing awaits, such as
+   * a timer of a tool, still calls. The code of a task that was dropped before its end must not run on.
+   */
+  #late(call: Call): Promise<never> {
+    const { runner } = this;
+    return runner.hasEnded ? Promise.reject(lateCall(call, runner.taskId)) : pendingForever();
   }
 
   /** Whether nothing in this scope settles any more. */

@@ -136,6 +136,11 @@ export class TaskRunner implements CancellationRoot {
     return this.activity.isDropped;
   }
 
+  /** Whether the task's code has returned or thrown. */
+  get hasEnded(): boolean {
+    return this.#isEnded;
+  }
+
   /** The output that the code has reported so far. If it cannot be read, the task ends without an output. */
   get output(): JsonValue | undefined {
     try {

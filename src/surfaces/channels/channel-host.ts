@@ -113,10 +113,13 @@ export class ChannelHost implements ChannelPort {
     }
   }
 
+  async hasSeen(id: string): Promise<boolean> {
+    return (await this.#parts.records.get(this.#onceKey(id))) !== undefined;
+  }
+
   async once(id: string, forMs: number): Promise<boolean> {
-    const { records, clock, channel } = this.#parts;
-    const key = `${channel.name}/once/${digest(id)}`;
-    const draft = { namespace: namespaces.seen, key, value: true, dueAt: clock.now() + forMs };
+    const { records, clock } = this.#parts;
+    const draft = { ...this.#onceKey(id), value: true, dueAt: clock.now() + forMs };
     return (await records.put(draft, "absent")).kind === "stored";
   }
 
@@ -132,6 +135,10 @@ export class ChannelHost implements ChannelPort {
   async post(message: Omit<OutgoingMessage, "piece" | "pieces">): Promise<void> {
     await Outbox.store(this.#parts, message);
     await this.#shift?.outbox.load();
+  }
+
+  #onceKey(id: string): { readonly namespace: string; readonly key: string } {
+    return { namespace: namespaces.seen, key: `${this.#parts.channel.name}/once/${digest(id)}` };
   }
 
   get #cursorKey(): { readonly namespace: string; readonly key: string } {

@@ -119,6 +119,8 @@ export interface ChannelPort {
    * until the signal aborts. `undefined` if the message is unknown, or another sender's.
    */
   outcome(message: MessageName, signal: AbortSignal): Promise<MessageOutcome | undefined>;
+  /** Whether `once` has stored an id. */
+  hasSeen(id: string): Promise<boolean>;
   /** Stores an id for a time. Returns `false` if it is stored already, in whichever process. */
   once(id: string, forMs: number): Promise<boolean>;
   /** A value that the channel keeps, such as the position of its poll loop. */

@@ -195,7 +195,7 @@ function routeOf(channel: ChannelAdapter, host: ChannelHost): Route {
     path: `/channels/${channel.name}`,
     summary: `Receive messages of the channel ${channel.name}. The channel authenticates its requests itself.`,
     scope: null,
-    rateKey: `channel ${channel.name}`,
+    authenticates: true,
     responses: [answered],
     handle: async ({ request, server }) => {
       server.refuseIfDraining();

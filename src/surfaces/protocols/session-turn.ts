@@ -13,6 +13,9 @@ import { runIdOfKey, startRun, type StartedRun, type StartingRequest } from "../
 
 const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting", "paused"];
 
+/** Each new message costs a look into the store. */
+const mostNewMessages = 100;
+
 /** A message of the user in a session. */
 export interface SessionMessage {
   /** Name of an agent of the server. */
@@ -59,6 +62,29 @@ export async function answerAgain(
   const input = await inputOf(runtime, latest);
   await rewind(runtime, latest);
   return submit(request, { ...message, agent, input }, runs.length);
+}
+
+/**
+ * The messages of the user at the end of a list that were not sent before: the last one, and those directly before it whose
+ * ids are unknown.
+ */
+export async function newMessages<Message extends { readonly id: string; readonly role: string }>(
+  { runtime }: Pick<StartingRequest, "runtime">,
+  sessionId: string,
+  messages: readonly Message[],
+): Promise<readonly Message[]> {
+  const found = messages.slice(-1);
+  for (const message of messages.slice(0, -1).toReversed()) {
+    if (message.role !== "user") break;
+    if ((await runsOf(runtime, { sessionId, messageId: message.id })).length > 0) break;
+    found.unshift(message);
+    if (found.length > mostNewMessages)
+      throw new Fault(
+        "invalid_argument",
+        `the request has more than ${mostNewMessages} new messages of the user; send fewer at once`,
+      );
+  }
+  return found;
 }
 
 /** The run that is in progress in a session, whichever agent it belongs to. */

@@ -46,8 +46,11 @@ export interface Route {
   readonly summary: string;
   /** The scope that the token must have. `null`: the route needs no token. */
   readonly scope: Scope | null;
-  /** With `scope: null`: routes with the same name share one allowance of requests. Default: `public`. */
-  readonly rateKey?: string;
+  /**
+   * Whether the handler authenticates requests itself. With `scope: null` only: requests that it refuses as
+   * `unauthenticated` share one allowance, and others are not counted, so that a flood does not affect them. Default: `false`.
+   */
+  readonly authenticates?: boolean;
   readonly params?: Schema;
   readonly query?: Schema;
   /** The JSON body. If absent, the handler reads the body itself. */

@@ -14,7 +14,7 @@ import { PageFiles } from "./page-files.ts";
 import { errorResponse, type ErrorFormat } from "./problem.ts";
 import { jsonBody, limitedRequest } from "./request-body.ts";
 import { pagePolicy, resultResponse, secured } from "./response.ts";
-import type { Route, RouteRequest } from "./route.ts";
+import type { Route, RouteRequest, RouteResult } from "./route.ts";
 import { routeTable } from "./routes/table.ts";
 import { object } from "./schema/schema.ts";
 import { Validator } from "./schema/validator.ts";
@@ -232,15 +232,30 @@ class HonoServer implements Server {
       server: this.#parts,
       ...(outgoing !== undefined && { disconnect: () => outgoing.destroy() }),
     };
-    const result = await route.handle(checked);
+    const result = await this.#handle(route, checked);
     if (route.method !== "GET") this.#parts.streams.poke();
     return secured(result instanceof Response ? result : resultResponse(route, result));
   }
 
+  /** Requests that a route refuses as unauthenticated share one allowance, like those without a valid token. */
+  async #handle(route: Route, checked: RouteRequest): Promise<RouteResult> {
+    try {
+      return await route.handle(checked);
+    } catch (error) {
+      if (route.authenticates === true && Fault.from(error).code === "unauthenticated")
+        this.#rate.count(`unauthenticated ${route.id}`);
+      throw error;
+    }
+  }
+
   /** Checks who sends the request, how often, and whether the caller may use the route. */
-  async #admit({ scope, rateKey }: Route, request: Request, sender: SenderBindings): Promise<Access> {
+  async #admit(
+    { scope, authenticates = false }: Route,
+    request: Request,
+    sender: SenderBindings,
+  ): Promise<Access> {
     if (scope === null) {
-      this.#rate.count(rateKey ?? `public ${addressKey(sender)}`);
+      if (!authenticates) this.#rate.count(`public ${addressKey(sender)}`);
       return publicAccess;
     }
     const access = await this.#identified(request, sender);

@@ -51,7 +51,7 @@ describe("an extension that handles session_before_compact", () => {
     expect(model.calls.some(isSummary)).toBe(false);
   });
 
-  it("writes no entry if the extension keeps an entry that does not exist", async () => {
+  it("writes no entry and records an error of the extension if it keeps an entry that does not exist", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const extension = answering(() => ({ summary: "As I say.", firstKeptEntryId: "nowhere" }));
     const agent = chat(chatModel(), { extensions: [extension] });
@@ -60,6 +60,14 @@ describe("an extension that handles session_before_compact", () => {
       status: "failed",
       output: { skipped: "no_summary", failure: { code: "invalid_argument" } },
     });
+    const log = await eventsOf(runtime, compaction.runId);
+    const error = {
+      extension: "keeper",
+      event: "session_before_compact",
+      failure: { code: "invalid_argument" },
+    };
+    expect(log.filter(({ type }) => type === "extension_error")).toMatchObject([{ data: error }]);
+    expect(runtime.extensionErrors()).toMatchObject([error]);
     expect(await hasCompaction(runtime)).toBe(false);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Agent, CancellationError, openRuntime, tool } from "../../../src/index.ts";
-import type { ExtensionApi, Guardrail, JsonObject } from "../../../src/kernel/index.ts";
+import type { ExtensionApi, Guardrail, JsonObject, Memory } from "../../../src/kernel/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 
 const look = tool({
@@ -125,5 +125,37 @@ describe("an extension that does not keep to its contract", () => {
       output: "It rains.",
       errors: ["before_agent_start"],
     });
+  });
+
+  test("has the errors of its memory and its ephemeral source in the list of errors, and the run completes", async () => {
+    const fails = (): never => {
+      throw new Error("broken");
+    };
+    const memory = { blocks: fails, recall: fails, remember: fails } as unknown as Memory;
+    const register = (api: ExtensionApi): void => {
+      api.registerMemory(memory);
+      api.registerEphemeral({ name: "weather", messages: fails });
+    };
+    const { status, errors } = await run(register);
+    expect(status).toBe("completed");
+    expect(errors).toEqual(["memory", "ephemeral weather", "ephemeral weather"]);
+  });
+
+  test("has no errors of the memory and the sources of its agent in the list", async () => {
+    const memory = {
+      blocks: () => Promise.reject(new Error("broken")),
+      recall: async () => ({ episodes: [], facts: [] }),
+      remember: async () => undefined,
+    } as unknown as Memory;
+    const agent = new Agent({
+      name: "scout",
+      model: scriptedModel(["It rains."]),
+      memory,
+      ephemeral: [{ name: "own", messages: () => Promise.reject(new Error("broken")) }],
+      extensions: [{ name: "good", setup: (api) => api.registerMemory(memory) }],
+    });
+    await using runtime = await openRuntime();
+    expect((await agent.invoke("Where?", { runtime })).status).toBe("completed");
+    expect(runtime.extensionErrors()).toEqual([]);
   });
 });

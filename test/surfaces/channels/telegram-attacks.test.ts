@@ -1,8 +1,15 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { HostedAgent, JsonObject } from "../../../src/kernel/index.ts";
+import type { HostedAgent, JsonObject, JsonValue } from "../../../src/kernel/index.ts";
 import { formatAgentId } from "../../../src/kernel/index.ts";
 import { formatted, telegramPieces } from "../../../src/surfaces/channels/telegram/telegram-format.ts";
-import { createChannels, telegramChannel, type TelegramOptions } from "../../../src/surfaces/server/index.ts";
+import {
+  createChannels,
+  telegramChannel,
+  type ChannelPort,
+  type IncomingMessage,
+  type TelegramOptions,
+} from "../../../src/surfaces/server/index.ts";
+import { FakeClock } from "../../../src/testing/index.ts";
 import { botToken, FakeTelegram, messageOf } from "./fake-telegram.ts";
 import { newPath, startHost, type TestHost, type TestHostOptions } from "./test-host.ts";
 
@@ -151,6 +158,43 @@ describe("the Telegram channel", () => {
         filename: "a.pdf",
         source: { kind: "base64", data: Buffer.from("paper").toString("base64") },
       },
+    ]);
+  });
+
+  test("continues after the updates that it has stored, and asks without an offset after six days of silence", async () => {
+    const telegram = await FakeTelegram.start();
+    onTestFinished(() => telegram.close());
+    const clock = new FakeClock();
+    let cursor: JsonValue | undefined;
+    const received: string[] = [];
+    const port = {
+      clock,
+      log: () => undefined,
+      receive: async ({ text }: IncomingMessage) => (received.push(text), { kind: "accepted" }),
+      readCursor: async () => cursor,
+      writeCursor: async (value: JsonValue) => void (cursor = value),
+    } as unknown as ChannelPort;
+    const offsets = (): unknown[] =>
+      telegram.calls.filter(({ method }) => method === "getUpdates").map(({ body }) => body["offset"]);
+    const polled = async (count: number): Promise<void> => {
+      const stop = new AbortController();
+      const polling = telegramChannel({ token: botToken, apiUrl: telegram.url }).poll?.(port, stop.signal);
+      await telegram.until(() => offsets().length >= count);
+      stop.abort();
+      await polling;
+    };
+    telegram.say("1", "1", "1", "one");
+    await polled(2);
+    expect([offsets(), received]).toEqual([[undefined, 1_001], ["one"]]);
+    await polled(3);
+    expect(offsets()[2]).toBe(1_001);
+    await clock.advance(6 * 86_400_000);
+    // Telegram continues with a lower number.
+    telegram.push({ message: messageOf("1", "1", "2", "two") }, 7);
+    await polled(5);
+    expect([offsets().slice(3), received]).toEqual([
+      [undefined, 8],
+      ["one", "two"],
     ]);
   });
 

@@ -12,6 +12,7 @@ import {
   type ChannelsOptions,
   type Listening,
   type Pairings,
+  type ServerOptions,
 } from "../../../src/surfaces/server/index.ts";
 import { channelAgent } from "../../../src/testing/index.ts";
 import { newPath } from "../../runtime/stores/sqlite/store-files.ts";
@@ -40,6 +41,7 @@ export interface TestHostOptions {
   readonly agents?: readonly HostedAgent[];
   readonly allow?: readonly AllowedSender[];
   readonly pairing?: boolean;
+  readonly limits?: ServerOptions["limits"];
   /** Whether several tests use the host, and close it. Default: it is closed at the end of the test. */
   readonly isShared?: boolean;
   readonly notifications?: ChannelsOptions["notifications"];
@@ -74,7 +76,7 @@ export async function startHost(
     tokens: null,
     routes: channels.routes,
     onError: (error) => log(error.message),
-    limits: { requestsPerSecond: 100_000, requestBurst: 100_000 },
+    limits: { requestsPerSecond: 100_000, requestBurst: 100_000, ...options.limits },
   });
   const listening: Listening = await listen(server, { port: 0 });
   channels.start();

@@ -180,6 +180,18 @@ describe("the webhook channel", () => {
     expect(() => webhookChannel({ name: "shop", secret, callbackUrl: "ftp://x" })).toThrow(/http or https/u);
   });
 
+  test("is not affected by a flood of forged requests, which are limited", async () => {
+    const { at } = await start({}, { limits: { requestsPerSecond: 1, requestBurst: 5 } });
+    const forged = { "x-reeve-signature": sign("x".repeat(32), "{}", Date.now()) };
+    const statuses: number[] = [];
+    for (let request = 0; request < 8; request++)
+      statuses.push((await post(at, hello, { headers: forged })).status);
+    expect(statuses.slice(0, 5)).toEqual([401, 401, 401, 401, 401]);
+    expect(statuses.at(-1)).toBe(429);
+    for (let request = 0; request < 8; request++)
+      expect((await post(at, { ...hello, messageId: String(request) })).status).toBe(200);
+  });
+
   test("N6: of two processes on one store, both receive and one of them answers", async () => {
     const path = await newPath();
     const program = await SignedProgram.start();

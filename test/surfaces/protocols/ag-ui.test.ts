@@ -175,6 +175,17 @@ describe("AG-UI", () => {
     expect(path.filter(({ type }) => type === "message").length).toBe(2);
   });
 
+  it("sends several new messages together, and those that are known not again", async () => {
+    const client = clientOf("echo", "several");
+    await say(client, "m1", "one");
+    client.addMessage({ id: "m2", role: "user", content: "two" });
+    await say(client, "m3", "three");
+    expect(texts(client.messages).at(-1)).toBe("assistant: 2: twothree");
+    const before = structuredClone(client.messages);
+    await client.runAgent();
+    expect(client.messages).toEqual(before);
+  });
+
   it("skips a call whose interrupt is cancelled, and passes a denial to the model", async () => {
     for (const [thread, answer, said] of [
       ["cancelled", { status: "cancelled" }, /skip/iu],

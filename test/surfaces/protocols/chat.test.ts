@@ -350,4 +350,18 @@ describe("a chat of the AI SDK", () => {
       expect(text).not.toContain("I ask first.");
     }
   });
+
+  it("breaks the connection when the server closes, so that the client does not take the answer for complete", async () => {
+    dug = Promise.withResolvers();
+    const closing = await startServer([worker]);
+    const transport = transportTo({ url: closing.url, token: closing.admin });
+    const chat = new TestChat({ id: "closing", transport });
+    const sending = chat.sendMessage({ text: "dig" });
+    await eventually(() => part(chat, "tool-dig") !== undefined);
+    await closing.server.drain();
+    await sending;
+    expect([chat.status, chat.error instanceof TypeError]).toEqual(["error", true]);
+    dug.resolve("gold");
+    await closing.close();
+  });
 });

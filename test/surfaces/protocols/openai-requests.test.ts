@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import OpenAI, { APIUserAbortError } from "openai";
 import type { ChatCompletionCreateParams } from "openai/resources";
+import { formatSessionId, messageText } from "../../../src/kernel/index.ts";
+import type { ServedAgent } from "../../../src/surfaces/server/index.ts";
 import { startServer, type TestServer } from "../server/test-server.ts";
 import { echo, echoModel, OpenAiWorld, thrownBy, user, work } from "./test-openai.ts";
 
@@ -80,6 +82,22 @@ describe("parameters", () => {
     expect(choices[0]?.message.parsed).toEqual({ sky: "blue" });
     expect((await world.streamed(body)).text).toBe('{"sky":"blue"}');
   });
+});
+
+it("an agent that is made for each run, in a session of its own, receives the messages as history", async () => {
+  const made: ServedAgent = {
+    name: "made",
+    start: ({ runId }) => ({ agent: echo, sessionId: formatSessionId(runId) }),
+  };
+  const own = await startServer([], { agents: [made] });
+  own.runtime.register(echo);
+  const client = new OpenAI({ baseURL: `${own.url}/v1`, apiKey: own.admin });
+  const before = echoModel.calls.length;
+  const messages = [user("One"), { role: "assistant" as const, content: "Yes." }, user("Two")];
+  const { choices } = await client.chat.completions.create({ model: "made", messages });
+  expect(choices[0]?.message.content).toBe("You said Two.");
+  expect(echoModel.calls[before]?.messages.map(messageText)).toEqual(["Repeat.", "One", "Yes.", "Two"]);
+  await own.close();
 });
 
 describe("repeated requests", () => {

@@ -28,7 +28,7 @@ import {
 import { recordOf, type RunKey, type RunRow } from "../codec/stored-run.ts";
 import { endIn, spendIn } from "../run-end.ts";
 import { checkGaps, CommitEffects, type SiblingTables } from "./commit-effects.ts";
-import { fencedInsert, fencedInsertAndClear } from "./db/commit-row.ts";
+import { fencedInsert } from "./db/commit-row.ts";
 import type { Queries } from "./db/queries.ts";
 import { isInScope, runColumns, scopeValues } from "./db/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
@@ -299,11 +299,9 @@ export class PostgresJournal implements Journal {
     { seq, link }: Position,
   ): Promise<{ readonly id: number } | undefined> {
     const { number, at, events } = commit;
-    const values = [id, number, at, seq, link, body, refs, epoch, workerId] as const;
     const cleared = this.#siblings.deltas.storedKeys(runId, events);
-    return cleared.length === 0
-      ? queries.get(fencedInsert, ...values)
-      : queries.get(fencedInsertAndClear, ...values, cleared);
+    const values = [id, number, at, seq, link, body, refs, epoch, workerId, cleared] as const;
+    return queries.get(fencedInsert, ...values);
   }
 
   /** E2: forgets the deltas of what the commit records, and waits for a batch of deltas that is being written. */

@@ -72,32 +72,47 @@ export function webhookChannel(options: WebhookOptions): ChannelAdapter {
     platform: "webhook",
     send,
     fetch: async (request, port) => {
-      const source = await verified(request, port, secret);
+      const { value: source, claim } = await verified(request, port, secret);
       validator.check(body, source, "body");
       const message = source as Body;
       const answer =
         message.type === "decision"
-          ? await decide(message, port)
-          : await receive(message, port, callbackUrl === undefined ? waitMs : 0);
+          ? await decide(message, port, claim)
+          : await receive(message, port, { claim, waitMs: callbackUrl === undefined ? waitMs : 0 });
       return Response.json(answer.value, { status: answer.status });
     },
   };
 }
 
+interface VerifiedRequest {
+  readonly value: JsonValue;
+  /**
+   * Marks the request as received, and refuses it if it was. Called after its effect is stored: a client that repeats a
+   * request after a crash is refused only if nothing is lost.
+   */
+  readonly claim: () => Promise<void>;
+}
+
 /** Reads a body after its signature was checked. A request that was received before is refused. */
-async function verified(request: Request, port: ChannelPort, secret: string): Promise<JsonValue> {
+async function verified(request: Request, port: ChannelPort, secret: string): Promise<VerifiedRequest> {
   const header = request.headers.get(signatureHeader);
   const source = await request.text();
   const signature = verify(secret, header, source, port.clock.now());
-  if (!(await port.once(signature, 2 * toleranceMs)))
-    throw new Fault(
-      "already_exists",
-      "this request was received before; to repeat a message, sign it again with the current time",
-    );
+  if (await port.hasSeen(signature)) throw replayed();
   const { url, headers } = request;
   const value = await jsonBody(new Request(url, { method: "POST", headers, body: source }));
   if (value === undefined) throw new Fault("invalid_argument", "the request has no body");
-  return value;
+  const claim = async (): Promise<void> => {
+    if (!(await port.once(signature, 2 * toleranceMs))) throw replayed();
+  };
+  return { value, claim };
+}
+
+function replayed(): Fault {
+  return new Fault(
+    "already_exists",
+    "this request was received before; to repeat a message, sign it again with the current time",
+  );
 }
 
 interface Answer {
@@ -105,7 +120,11 @@ interface Answer {
   readonly value: JsonValue;
 }
 
-async function receive(message: Body, port: ChannelPort, waitMs: number): Promise<Answer> {
+async function receive(
+  message: Body,
+  port: ChannelPort,
+  { claim, waitMs }: Pick<VerifiedRequest, "claim"> & { readonly waitMs: number },
+): Promise<Answer> {
   const { senderId, conversationId = senderId, messageId, text, senderName, order } = message;
   if (messageId === undefined || text === undefined)
     throw new Fault("invalid_argument", "invalid body: a message needs messageId and text");
@@ -117,6 +136,7 @@ async function receive(message: Body, port: ChannelPort, waitMs: number): Promis
     ...(senderName !== undefined && { senderName }),
     ...(order !== undefined && { order }),
   });
+  await claim();
   if (receipt.kind === "refused")
     throw new Fault("permission_denied", "the sender may not use this channel, or too many messages wait");
   if (receipt.kind === "pairing") return { status: 403, value: { state: "pairing", text: receipt.text } };
@@ -139,11 +159,12 @@ function valueOf({ state, runId, status, texts, questions }: MessageOutcome): Js
 
 const decisionStatus = { accepted: 200, late: 409, refused: 403, unknown: 404 } as const;
 
-async function decide(message: Body, port: ChannelPort): Promise<Answer> {
+async function decide(message: Body, port: ChannelPort, claim: VerifiedRequest["claim"]): Promise<Answer> {
   const { senderId, conversationId = senderId, data } = message;
   if (data === undefined)
     throw new Fault("invalid_argument", "invalid body: a decision needs the data of a choice");
   const { kind, text } = await port.decide({ senderId, conversationId, data });
+  await claim();
   return { status: decisionStatus[kind], value: { state: kind, text } };
 }
 

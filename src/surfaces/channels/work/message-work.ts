@@ -13,12 +13,14 @@ import {
   type MessageEntry,
   type StoredMessage,
 } from "./stored-message.ts";
-import { startRun } from "./start-run.ts";
+import { startRun, transientCodes } from "./start-run.ts";
 import { Typing } from "./typing.ts";
 import { backoffMs, wait } from "./wait.ts";
 
 /** How long the id of an answered message is kept. A message that arrives again later counts as a new one. */
 const seenMs = 7 * 86_400_000;
+/** Number of times that a message may fail for reasons that do not pass with time. */
+const maxFailures = 10;
 const stopReason = "stopped in the channel";
 
 /**
@@ -125,9 +127,22 @@ export class MessageWork {
           this.#known.delete(entry.key);
           return;
         }
+        if (failures >= maxFailures && !transientCodes.has(code)) return this.#giveUp(entry, message);
         log(`channel ${channel.name}: a message is tried again later: ${message}`);
       }
       await wait(clock, backoffMs(failures), this.#signal);
+    }
+  }
+
+  /** Removes a message that fails again and again, so that it does not hold up those after it for ever. */
+  async #giveUp(entry: MessageEntry, reason: string): Promise<void> {
+    const { channel, log } = this.#parts;
+    log(`channel ${channel.name}: a message is abandoned after ${maxFailures} attempts: ${reason}`);
+    try {
+      await this.#finish(entry);
+    } catch (error) {
+      // The next process tries again.
+      log(`channel ${channel.name}: ${Fault.from(error).message}`);
     }
   }
 
@@ -155,11 +170,11 @@ export class MessageWork {
   }
 
   async #follow(entry: MessageEntry, owner: Owner): Promise<void> {
-    const { conversationId, sessionId, runId } = entry.message;
+    const { conversationId, sessionId, runId, senderId } = entry.message;
     const run = await viewOf(this.#parts.runtime, owner).find(runId ?? "");
     if (run === undefined)
       return this.#update(entry, { state: "answering", reply: "The run of this message was deleted." });
-    const asked: AskedRun = { run, owner, conversationId, sessionId };
+    const asked: AskedRun = { run, owner, conversationId, sessionId, senderId };
     if (this.#stopped.delete(entry.key)) await run.as(owner.userId).cancel(stopReason);
     const typing = new Typing(this.#parts, conversationId, this.#signal);
     typing.start();

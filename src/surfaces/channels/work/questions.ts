@@ -18,6 +18,7 @@ interface StoredQuestion extends QuestionForm, Owner {
   readonly approvalId: string;
   readonly conversationId: string;
   readonly sessionId: string;
+  readonly senderId: string;
   readonly askedAt: number;
   /** `ref` of the sent message. `null` until it is sent. */
   readonly ref: string | null;
@@ -34,6 +35,8 @@ export interface AskedRun {
   readonly owner: Owner;
   readonly conversationId: string;
   readonly sessionId: string;
+  /** The sender of the message that the run answers. */
+  readonly senderId: string;
 }
 
 /** The questions that runs ask in the conversations of a channel. All processes on the store share them. */
@@ -52,7 +55,7 @@ export class Questions {
    */
   async ask(asked: AskedRun, queue: SendQueue): Promise<void> {
     const { clock, records } = this.#parts;
-    const { run, owner, conversationId, sessionId } = asked;
+    const { run, owner, conversationId, sessionId, senderId } = asked;
     for (const approval of await run.pendingApprovals()) {
       const form = questionForm(approval);
       if (form === undefined) continue;
@@ -65,6 +68,7 @@ export class Questions {
         approvalId,
         conversationId,
         sessionId,
+        senderId,
         askedAt: clock.now(),
         ref: null,
         isSent: false,
@@ -91,7 +95,9 @@ export class Questions {
     const found = await this.#get(key);
     if (found === undefined || found.question.isSent || found.question.decided !== null) return;
     const { question } = found;
-    const { text, conversationId, runId, askedAt } = question;
+    const { text, conversationId, runId, askedAt, senderId } = question;
+    // N3: a sender whose pairing was revoked is sent nothing more.
+    if ((await this.#parts.senders.ownerOf(senderId)) === undefined) return;
     const texts = channel.pieces?.(text) ?? [text];
     let ref: string | undefined;
     for (const [index, each] of texts.entries()) {

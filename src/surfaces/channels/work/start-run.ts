@@ -11,8 +11,15 @@ export interface RunStart {
   readonly signal: AbortSignal;
 }
 
-/** Faults after which the same submission may succeed later. */
-const transient = new Set(["store_unavailable", "store_full", "store_read_only", "closed", "rate_limited"]);
+/** Faults that pass with time: the same call may succeed later. */
+export const transientCodes: ReadonlySet<string> = new Set([
+  "store_unavailable",
+  "store_full",
+  "store_read_only",
+  "closed",
+  "rate_limited",
+  "agent_busy",
+]);
 
 /**
  * Submits the run of a message, or finds it if it was submitted before. Waits while another run uses the session. Returns
@@ -31,7 +38,7 @@ export async function startRun(
       const fault = Fault.from(error);
       const busy = fault.code === "agent_busy" ? fault.details?.["runId"] : undefined;
       if (typeof busy === "string" && (await untilEnded(parts, start, busy))) continue;
-      if (transient.has(fault.code) || start.signal.aborted) throw fault;
+      if (transientCodes.has(fault.code) || start.signal.aborted) throw fault;
       log(`channel ${channel.name}: a message could not be started: ${fault.message}`);
       return { reply: "This message could not be started. The log of the server has the reason." };
     }

@@ -5,7 +5,7 @@ import { object, text } from "../../server/schema/schema.ts";
 import { sseFrame } from "../../server/streams/sse-stream.ts";
 import { answerResponse, type AnswerEncoder, type AnswerResponseOptions } from "../answer-response.ts";
 import { answerQuestions, readQuestions, seenUntil } from "../client-answers.ts";
-import { sendMessage, unfinishedRun } from "../session-turn.ts";
+import { newMessages, sendMessage, unfinishedRun } from "../session-turn.ts";
 import { AgUiEncoder, type AgUiEvent } from "./ag-ui-encoder.ts";
 import { AgUiAnswers, contentOf, runInput, type AgUiMessage, type RunInput } from "./ag-ui-input.ts";
 
@@ -77,14 +77,15 @@ async function answer(
   });
 }
 
-/** Sends the last message of the user. A message that is known is not sent again; its answer is. */
+/** Sends the new messages of the user as one. A message that is known is not sent again; its answer is. */
 async function send(request: AgUiRequest, answers: AgUiAnswers): Promise<Response> {
   const { params, body } = request;
   const { threadId, messages } = body;
   const at = messages.findLastIndex(({ role }) => role === "user");
   const message = messages[at];
   if (message === undefined) throw new Fault("invalid_argument", "the request has no message of the user");
-  const input = contentOf(message) as unknown as JsonValue;
+  const unsent = await newMessages(request, threadId, messages.slice(0, at + 1));
+  const input = unsent.flatMap((each) => contentOf(each)) as unknown as JsonValue;
   const isNewest = at === messages.length - 1;
   const sent = {
     agent: params.agent,

@@ -13,7 +13,7 @@ import { choice, list, object, optional, text, type ValueOf } from "../../server
 import { answerResponse, type AnswerEncoder, type AnswerResponseOptions } from "../answer-response.ts";
 import { chooseAgent } from "../choose-agent.ts";
 import { answerQuestions, readQuestions, seenUntil } from "../client-answers.ts";
-import { answerAgain, sendMessage, unfinishedRun } from "../session-turn.ts";
+import { answerAgain, newMessages, sendMessage, unfinishedRun } from "../session-turn.ts";
 import { contentOf, UiAnswers, uiMessage, type UiMessage } from "./ui-message.ts";
 
 const chatBody = object({
@@ -53,11 +53,12 @@ const sendChat = route({
   },
 });
 
-/** Sends the new message of the user. Answers to open questions in earlier messages are delivered first. */
+/** Sends the new messages of the user as one. Answers to open questions in earlier messages are delivered first. */
 async function send(request: ChatRequest): Promise<Response> {
   const { id, messages, agent } = request.body;
   const message = messages.at(-1) as UiMessage;
-  const input = contentOf(message);
+  const unsent = await newMessages(request, id, messages);
+  const input = unsent.flatMap((each) => contentOf(each));
   const unfinished = await unfinishedRun(request, id);
   if (unfinished !== undefined) {
     const answers = new UiAnswers(messages);

@@ -26,6 +26,9 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  * - `workers`: a worker is alive while `beat_at` is younger than the lease, by the database's clock. `incarnation` is the
  *   registration: a worker whose row was deleted or replaced finds that out with its next beat.
  * - `approvals.number` is the commit that asks, so that a question is found without a search for its event.
+ * - `append_commit` is the fence and the commit (`fencedInsert`). The server plans the statements of a function once per
+ *   connection; planning them for each commit takes longer than executing them, because `runs` has many indexes. The owner is
+ *   compared in a way that no index supports, so that the row is found by its key.
  * - `deltas` is unlogged: it is empty after a crash of the server.
  * - Triggers remove the ownership of contents with the owner's row. A content that has lost its last owner loses its hash;
  *   its row is locked first, because a transaction under way may be about to become an owner.
@@ -128,6 +131,19 @@ const tables = `
     body TEXT NOT NULL
   );
   CREATE INDEX deltas_of_run ON {deltas} (run, id);
+
+  CREATE FUNCTION {append_commit}(p_run bigint, p_number bigint, p_at float8, p_next bigint, p_link text, p_body text,
+      p_refs text, p_epoch bigint, p_owner text, p_cleared text[]) RETURNS bigint LANGUAGE plpgsql AS $append$
+    DECLARE made bigint;
+  BEGIN
+    PERFORM 1 FROM {runs} WHERE id = p_run AND epoch = p_epoch AND owner IS NOT DISTINCT FROM p_owner FOR SHARE;
+    IF NOT FOUND THEN RETURN NULL; END IF;
+    IF cardinality(p_cleared) > 0 THEN DELETE FROM {deltas} WHERE run = p_run AND about = ANY(p_cleared); END IF;
+    INSERT INTO {commits} (run, number, at, next_event, link, body, refs)
+      VALUES (p_run, p_number, p_at, p_next, p_link, p_body, p_refs)
+      ON CONFLICT (run, number) DO NOTHING RETURNING id INTO made;
+    RETURN made;
+  END $append$;
 
   CREATE TABLE {mail_ids} (
     run bigint NOT NULL,

@@ -1,0 +1,289 @@
+import type { Event } from "../../src/kernel/index.ts";
+import type { ComponentChildren, JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { get } from "../api/client.ts";
+import type { Run } from "../api/types.ts";
+import { useRead } from "../api/use-read.ts";
+import { go, place, runPath, setQuery } from "../app/route.ts";
+import { clock, counted, oneLine, plain, usd } from "../parts/format.ts";
+import { Name } from "../parts/name.tsx";
+import { Purse } from "../parts/purse.tsx";
+import { purseOf, rootId } from "../run/money.ts";
+import { inputText } from "../run/thread.ts";
+import {
+  compareRuns,
+  readRun,
+  type ComparedRow,
+  type ComparedRun,
+  type ComparedStep,
+} from "./compare-runs.ts";
+
+const pageSize = 5_000;
+
+/** Two runs, step by step. */
+export function ComparePage(): JSX.Element {
+  const { query } = place.value;
+  const [a, b] = [query.get("a"), query.get("b")];
+  return (
+    <main class="page" id="main">
+      <div class="page-head">
+        <h1>Compare</h1>
+        {a !== null && b !== null && (
+          <>
+            <div class="segments" role="group" aria-label="Show">
+              <button aria-pressed={query.get("show") === null} onClick={() => setQuery("show", null)}>
+                All steps
+              </button>
+              <button
+                aria-pressed={query.get("show") !== null}
+                onClick={() => setQuery("show", "differences")}
+              >
+                Differences
+              </button>
+            </div>
+            <button class="button" onClick={() => go(`/compare?a=${b}&b=${a}`, { replace: true })}>
+              Swap
+            </button>
+          </>
+        )}
+      </div>
+      <Pickers a={a} b={b} />
+      {a !== null && b !== null && (
+        <Comparison key={`${a} ${b}`} a={a} b={b} isShort={query.get("show") !== null} />
+      )}
+    </main>
+  );
+}
+
+function Pickers({ a, b }: { readonly a: string | null; readonly b: string | null }): JSX.Element {
+  const { value } = useRead(() => get("/api/runs", { query: { limit: 100 } }), []);
+  const runs = value?.runs ?? [];
+  return (
+    <div class="two pickers">
+      <Picker name="a" title="A" chosen={a} runs={runs} />
+      <Picker name="b" title="B" chosen={b} runs={runs} />
+    </div>
+  );
+}
+
+interface PickerProps {
+  readonly name: "a" | "b";
+  readonly title: string;
+  readonly chosen: string | null;
+  readonly runs: readonly Run[];
+}
+
+function Picker({ name, title, chosen, runs }: PickerProps): JSX.Element {
+  const isListed = chosen === null || runs.some(({ runId }) => runId === chosen);
+  return (
+    <label class="field">
+      Run {title}
+      <select value={chosen ?? ""} onChange={(event) => setQuery(name, event.currentTarget.value || null)}>
+        <option value="">Choose a run</option>
+        {!isListed && <option value={chosen}>{chosen}</option>}
+        {runs.map(({ runId, title: words, agentId }) => (
+          <option key={runId} value={runId}>
+            {words ?? agentId} ({runId.slice(0, 12)})
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Comparison({
+  a,
+  b,
+  isShort,
+}: {
+  readonly a: string;
+  readonly b: string;
+  readonly isShort: boolean;
+}): JSX.Element {
+  const { value, problem } = useRead(async () => {
+    const [left, right] = await Promise.all([allEvents(a), allEvents(b)]);
+    return { left: readRun(left), right: readRun(right) };
+  }, [a, b]);
+  const rows = useMemo(() => (value === null ? [] : compareRuns(value.left, value.right)), [value]);
+  if (value === null) return <p class="dim">{problem ?? "Reading both runs"}</p>;
+  const first = rows.findIndex(({ kind }) => kind !== "shared" && kind !== "same");
+  const shown = isShort ? rows.filter(({ kind }) => kind !== "same") : rows;
+  return (
+    <>
+      <Differences left={value.left} right={value.right} rows={rows} />
+      <div class="compare">
+        <Head run={value.left} name="A" />
+        <div class="between-runs" />
+        <Head run={value.right} name="B" />
+        {shown.map((row, at) => (
+          <Row key={at} row={row} isFirst={row === rows[first]} />
+        ))}
+      </div>
+      <p class="dim foot">
+        Steps are aligned by agent and position. Shared steps come from the origin's journal and cost the fork
+        nothing.
+      </p>
+    </>
+  );
+}
+
+async function allEvents(runId: string): Promise<readonly Event[]> {
+  const all: Event[] = [];
+  for (let from = 0; ;) {
+    const { events, next, isLast } = await get("/api/runs/{runId}/events", {
+      params: { runId },
+      query: { from, limit: pageSize },
+    });
+    all.push(...events);
+    if (isLast) return all;
+    from = next;
+  }
+}
+
+function costOf({ view }: ComparedRun): number {
+  return view.tasks.get(rootId)?.total.costUsd ?? 0;
+}
+
+function lengthOf({ view }: ComparedRun): number {
+  return (view.endedAt ?? view.at) - view.startedAt;
+}
+
+function Differences({
+  left,
+  right,
+  rows,
+}: {
+  readonly left: ComparedRun;
+  readonly right: ComparedRun;
+  readonly rows: readonly ComparedRow[];
+}): JSX.Element {
+  const cost = costOf(right) - costOf(left);
+  const time = lengthOf(right) - lengthOf(left);
+  const share = costOf(left) === 0 ? null : Math.round((100 * Math.abs(cost)) / costOf(left));
+  const first = rows.find(({ kind }) => kind !== "shared" && kind !== "same");
+  const shared = rows.find((row) => row.kind === "shared");
+  const isSame = plain(left.view.output) === plain(right.view.output);
+  return (
+    <div class="facts">
+      <Fact name="Cost" value={`${cost < 0 ? "−" : "+"}${usd(Math.abs(cost))}`}>
+        {share === null || cost === 0 ? "" : `B costs ${share} % ${cost < 0 ? "less" : "more"}`}
+      </Fact>
+      <Fact name="Time" value={`${time < 0 ? "−" : "+"}${clock(Math.abs(time))}`}>
+        {time === 0 ? "" : `B took ${time < 0 ? "less" : "longer"}`}
+      </Fact>
+      <Fact name="Steps" value={`${left.steps} / ${right.steps}`}>
+        {shared === undefined ? "" : `${shared.steps} shared`}
+      </Fact>
+      <Fact
+        name="First difference"
+        value={first === undefined || first.kind === "shared" ? "None" : first.agentId}
+      >
+        {""}
+      </Fact>
+      <Fact name="Answer" value={isSame ? "Same" : "Differs"} isWaiting={!isSame}>
+        {""}
+      </Fact>
+    </div>
+  );
+}
+
+function Fact({
+  name,
+  value,
+  isWaiting = false,
+  children,
+}: {
+  readonly name: string;
+  readonly value: string;
+  readonly isWaiting?: boolean;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <div>
+      <span class="label">{name}</span>
+      <span class={`big cut ${isWaiting ? "wait" : ""}`}>
+        {value} <small>{children}</small>
+      </span>
+    </div>
+  );
+}
+
+function Head({ run, name }: { readonly run: ComparedRun; readonly name: string }): JSX.Element {
+  const { view } = run;
+  const root = view.tasks.get(rootId);
+  const title = oneLine(inputText(view.input));
+  return (
+    <div class="compare-head">
+      <p class="row">
+        <span class={`chip ${name === "B" ? "live" : ""}`}>{name}</span>
+        <a class="cut strong" href={runPath(view.runId)}>
+          {view.forkedFrom === null ? title : `Fork at event ${view.forkedFrom.at}: ${title}`}
+        </a>
+      </p>
+      <code class="dim cut">{view.runId}</code>
+      <p class="row">
+        {root !== undefined && <Purse values={purseOf(root, null)} />}
+        <span>{usd(root?.total.costUsd ?? 0)}</span>
+      </p>
+    </div>
+  );
+}
+
+const signs = { same: "=", differs: "≠", "only-a": "only A", "only-b": "only B" } as const;
+
+function Row({ row, isFirst }: { readonly row: ComparedRow; readonly isFirst: boolean }): JSX.Element {
+  if (row.kind === "shared")
+    return (
+      <>
+        <div class="cell">
+          <span class="cut grow">
+            {counted(row.steps, "step")}, until event {row.at}
+          </span>
+          <span>{usd(row.costUsd)}</span>
+        </div>
+        <div class="between-runs">=</div>
+        <div class="cell dim">
+          <span class="cut grow">the same {counted(row.steps, "step")}</span>
+          <span class="chip free">free</span>
+        </div>
+      </>
+    );
+  const tone = `${row.kind === "same" ? "" : "differs"} ${isFirst ? "first" : ""}`;
+  return (
+    <>
+      <Cell step={"a" in row ? row.a : undefined} agentId={row.agentId} tone={tone} />
+      <div class={`between-runs ${isFirst ? "first" : ""}`}>{isFirst ? "first" : signs[row.kind]}</div>
+      <Cell step={"b" in row ? row.b : undefined} agentId={row.agentId} tone={tone} />
+    </>
+  );
+}
+
+function Cell({
+  step,
+  agentId,
+  tone,
+}: {
+  readonly step: ComparedStep | undefined;
+  readonly agentId: string;
+  readonly tone: string;
+}): JSX.Element {
+  if (step === undefined)
+    return (
+      <div class={`cell missing ${tone.includes("first") ? "first" : ""}`}>
+        <span class="unseen">no such step</span>
+      </div>
+    );
+  return (
+    <div class={`cell ${tone}`}>
+      <span class="mid cell-agent wide-only">
+        <Name text={agentId} />
+      </span>
+      <span class="cut grow" title={step.words}>
+        {step.words}
+      </span>
+      <span class={step.step.kind === "model" ? "" : "dim"}>
+        {step.step.kind === "model" ? usd(step.step.costUsd) : "–"}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,118 @@
+import { messageText, type Event, type TaskId } from "../../src/kernel/index.ts";
+import { RunFold } from "../../src/surfaces/view/run-fold.ts";
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import { StepLog, type StepView } from "../../src/surfaces/view/step-log.ts";
+import { oneLine, shortModel } from "../parts/format.ts";
+import { argumentOf } from "../parts/tool-call.tsx";
+import { inTreeOrder } from "../run/task-words.ts";
+import { outputText } from "../run/thread.ts";
+
+/** A step of one of two runs, with what it answered. */
+export interface ComparedStep {
+  readonly step: StepView;
+  readonly words: string;
+  readonly answer: string;
+}
+
+/** One run with its steps by agent. */
+export interface ComparedRun {
+  readonly view: RunView;
+  /** The steps of each agent, by its place in the tree. */
+  readonly agents: ReadonlyMap<string, { readonly agentId: string; readonly steps: readonly ComparedStep[] }>;
+  readonly steps: number;
+}
+
+/** One line of a comparison. */
+export type ComparedRow =
+  | { readonly kind: "shared"; readonly steps: number; readonly costUsd: number; readonly at: number }
+  | {
+      readonly kind: "same" | "differs";
+      readonly agentId: string;
+      readonly a: ComparedStep;
+      readonly b: ComparedStep;
+    }
+  | { readonly kind: "only-a"; readonly agentId: string; readonly a: ComparedStep }
+  | { readonly kind: "only-b"; readonly agentId: string; readonly b: ComparedStep };
+
+export function readRun(events: readonly Event[]): ComparedRun {
+  const fold = new RunFold();
+  const log = new StepLog();
+  const byEnd = new Map<number, Event>();
+  const byStart = new Map<number, Event>();
+  for (const event of events) {
+    fold.add(event);
+    log.add(event);
+    if (event.type === "message_end" || event.type === "tool_execution_end") byEnd.set(event.seq, event);
+    if (event.type === "tool_execution_start") byStart.set(event.seq, event);
+  }
+  const view = fold.view();
+  const agents = new Map<string, { agentId: string; steps: readonly ComparedStep[] }>();
+  let count = 0;
+  for (const task of inTreeOrder(view)) {
+    const steps = log
+      .of(task.taskId)
+      .filter(({ kind }) => kind === "model" || kind === "tool")
+      .map((step) =>
+        comparedStep(
+          step,
+          byStart.get(step.startSeq),
+          step.endSeq === null ? undefined : byEnd.get(step.endSeq),
+        ),
+      );
+    count += steps.length;
+    agents.set(placeOf(task.taskId, view, agents), { agentId: task.agentId, steps });
+  }
+  return { view, agents, steps: count };
+}
+
+/** Names a task by its agent and by how many tasks of that agent come before it. */
+function placeOf(taskId: TaskId, view: RunView, known: ReadonlyMap<string, unknown>): string {
+  const name = view.tasks.get(taskId)?.agentId ?? taskId;
+  for (let number = 0; ; number++) if (!known.has(`${name} ${number}`)) return `${name} ${number}`;
+}
+
+function comparedStep(step: StepView, start: Event | undefined, end: Event | undefined): ComparedStep {
+  if (step.kind === "tool") {
+    const about = start?.type === "tool_execution_start" ? argumentOf(start.data.input) : "";
+    const answer = end?.type === "tool_execution_end" ? outputText(end.data.result.output) : "";
+    return { step, words: `${step.name} ${about}`.trim(), answer: `${about}\n${answer}` };
+  }
+  const text = end?.type === "message_end" ? oneLine(messageText(end.data.message)) : "";
+  const content = end?.type === "message_end" ? JSON.stringify(end.data.message.content) : "";
+  return { step, words: `${text === "" ? "calls tools" : text} · ${shortModel(step.name)}`, answer: content };
+}
+
+/** Aligns the steps of two runs by agent and position. What a fork shares with its origin is one line. */
+export function compareRuns(a: ComparedRun, b: ComparedRun): readonly ComparedRow[] {
+  const shared = sharedUntil(a.view, b.view);
+  const isShared = ({ step }: ComparedStep): boolean =>
+    shared !== null && step.endSeq !== null && step.endSeq <= shared;
+  const rows: ComparedRow[] = [];
+  let [steps, costUsd] = [0, 0];
+  for (const place of new Set([...a.agents.keys(), ...b.agents.keys()])) {
+    const [left, right] = [a.agents.get(place), b.agents.get(place)];
+    const agentId = left?.agentId ?? right?.agentId ?? place;
+    const length = Math.max(left?.steps.length ?? 0, right?.steps.length ?? 0);
+    for (let at = 0; at < length; at++) {
+      const [one, other] = [left?.steps[at], right?.steps[at]];
+      if (one !== undefined && other !== undefined && isShared(one) && isShared(other)) {
+        steps++;
+        costUsd += one.step.costUsd ?? 0;
+      } else if (one !== undefined && other !== undefined) {
+        const isSame = one.answer === other.answer && one.step.name === other.step.name && one.answer !== "";
+        rows.push({ kind: isSame ? "same" : "differs", agentId, a: one, b: other });
+      } else if (one !== undefined) rows.push({ kind: "only-a", agentId, a: one });
+      else if (other !== undefined) rows.push({ kind: "only-b", agentId, b: other });
+    }
+  }
+  return steps === 0 ? rows : [{ kind: "shared", steps, costUsd, at: shared ?? 0 }, ...rows];
+}
+
+/** The last event that two runs share. `null` if neither is a fork of the other, nor both of the same run. */
+function sharedUntil(a: RunView, b: RunView): number | null {
+  if (b.forkedFrom?.runId === a.runId) return b.forkedFrom.at;
+  if (a.forkedFrom?.runId === b.runId) return a.forkedFrom.at;
+  if (a.forkedFrom !== null && a.forkedFrom.runId === b.forkedFrom?.runId)
+    return Math.min(a.forkedFrom.at, b.forkedFrom.at);
+  return null;
+}

@@ -1,0 +1,66 @@
+import type { Approval, DeadLetter, Run } from "../api/types.ts";
+import { questionText } from "../parts/approval-card.tsx";
+import { usd } from "../parts/format.ts";
+import { argumentOf } from "../parts/tool-call.tsx";
+
+/** One thing that waits for a person. */
+export type InboxItem =
+  | { readonly kind: "question"; readonly id: string; readonly at: number; readonly approval: Approval }
+  | { readonly kind: "stopped"; readonly id: string; readonly at: number; readonly run: Run }
+  | { readonly kind: "letter"; readonly id: string; readonly at: number; readonly letter: DeadLetter };
+
+/** Everything that waits, the oldest need on top. */
+export function inboxItems(
+  approvals: readonly Approval[],
+  stopped: readonly Run[],
+  letters: readonly DeadLetter[],
+): readonly InboxItem[] {
+  const items: InboxItem[] = [
+    ...approvals.map((approval): InboxItem => ({
+      kind: "question",
+      id: `${approval.runId}:${approval.approvalId}`,
+      at: approval.requestedAt,
+      approval,
+    })),
+    ...stopped.map((run): InboxItem => ({
+      kind: "stopped",
+      id: run.runId,
+      at: run.endedAt ?? run.updatedAt,
+      run,
+    })),
+    ...letters.map((letter): InboxItem => ({
+      kind: "letter",
+      id: letter.message.id,
+      at: letter.message.sentAt,
+      letter,
+    })),
+  ];
+  return items.toSorted((one, other) => one.at - other.at);
+}
+
+export function headlineOf(item: InboxItem): string {
+  switch (item.kind) {
+    case "stopped":
+      return `Stopped at its allowance: ${usd(item.run.costUsd)} spent`;
+    case "letter":
+      return `A message could not be delivered, ${item.letter.deliveries} tries`;
+    case "question": {
+      const { kind, toolName, input } = item.approval;
+      if (kind !== "tool_call") return questionText(input) ?? toolName;
+      const about = argumentOf(input);
+      return about === "" ? toolName : `${toolName}: ${about}`;
+    }
+  }
+}
+
+/** Who needs something, and where. */
+export function placeOf(item: InboxItem): readonly [string, string] {
+  switch (item.kind) {
+    case "question":
+      return [item.approval.agentId, item.approval.runId];
+    case "stopped":
+      return [item.run.agentId, item.run.title ?? item.run.runId];
+    case "letter":
+      return [item.letter.message.to, item.letter.runId ?? ""];
+  }
+}
