@@ -91,7 +91,8 @@ const oneRun = (step: string): string => `async ({ openRuntime }) => {
   const message = { role: "assistant", content: [] };
   const generate = async () => ({ message, stopReason: "stop", usage });
   const models = { main: { provider: "openai", modelId: "gpt-5", generate } };
-  const transcript = Object.assign([], { digest: () => "", slice: () => [] });
+  const { Transcript } = await import("reeve/kernel");
+  const transcript = Transcript.of([]);
   const run = async (ctx) => { ${step}; return null; };
   const { status } = await (await runtime.submit({ id: "one", models, run }, null)).result();
   await runtime.close();

@@ -46,7 +46,7 @@ function AgentCard({
       <h2>
         <Name text={name} />
       </h2>
-      <p class="mid">{description ?? "No description."}</p>
+      <p class="mid">{description === null || description === "" ? "No description." : description}</p>
       <dl class="pairs">
         <dt>Model</dt>
         <dd>{model ?? "chosen in code"}</dd>
@@ -88,7 +88,7 @@ function Drawing({
   return (
     <svg
       class="drawing"
-      viewBox="0 0 280 96"
+      viewBox={reports.length === 0 ? "0 0 280 36" : "0 0 280 96"}
       role="img"
       aria-label={`${agent.name} may hire ${counted(agent.subAgents.length, "agent")}`}
     >

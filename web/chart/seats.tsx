@@ -56,7 +56,7 @@ function Counts({ tasks }: { readonly tasks: readonly TaskView[] }): JSX.Element
         return count === 0 ? null : (
           <span key={look} class={`chip ${tone}`}>
             {(look === "waits" || look === "failed") && <Glyph look={look} />}
-            {grouped(count)} {words}
+            {grouped(count)} {look === "waits" && count === 1 ? "waits for you" : words}
           </span>
         );
       })}

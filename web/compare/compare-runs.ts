@@ -77,8 +77,9 @@ function comparedStep(step: StepView, start: Event | undefined, end: Event | und
     const answer = end?.type === "tool_execution_end" ? outputText(end.data.result.output) : "";
     return { step, words: `${step.name} ${about}`.trim(), answer: `${about}\n${answer}` };
   }
-  const text = end?.type === "message_end" ? oneLine(messageText(end.data.message)) : "";
-  const content = end?.type === "message_end" ? JSON.stringify(end.data.message.content) : "";
+  if (end === undefined) return { step, words: `not answered · ${shortModel(step.name)}`, answer: "" };
+  const text = end.type === "message_end" ? oneLine(messageText(end.data.message)) : "";
+  const content = end.type === "message_end" ? JSON.stringify(end.data.message.content) : "";
   return { step, words: `${text === "" ? "calls tools" : text} · ${shortModel(step.name)}`, answer: content };
 }
 

@@ -22,8 +22,9 @@ export function InboxPage(): JSX.Element {
   // What was answered stays in place until the person chooses something else.
   const [last, setLast] = useState<InboxItem | null>(null);
   const found = items.find(({ id }) => id === wanted);
-  const chosen = found ?? (last !== null && (wanted === null || last.id === wanted) ? last : items[0]);
-  if (chosen !== undefined && chosen !== last) setLast(chosen);
+  const isAnswered = last !== null && !items.some(({ id }) => id === last.id);
+  const chosen = found ?? (isAnswered && (wanted === null || last.id === wanted) ? last : items[0]);
+  if (chosen !== undefined && chosen.id !== last?.id) setLast(chosen);
   const move = (by: number): void => {
     const at = items.findIndex(({ id }) => id === chosen?.id);
     const next = items[Math.max(0, Math.min(items.length - 1, at + by))];

@@ -50,11 +50,13 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
                 {counted(all.length, "agent")}, {counted(steps, "step")}
               </span>
               <span class="plot">
-                {scale.ticks.map((tick) => (
-                  <span key={tick} class="tick" style={{ left: `${tickX(scale, view, tick)}px` }}>
-                    {clock(tick)}
-                  </span>
-                ))}
+                {scale.ticks
+                  .filter((tick) => tickX(scale, view, tick) < plot - 32)
+                  .map((tick) => (
+                    <span key={tick} class="tick" style={{ left: `${tickX(scale, view, tick)}px` }}>
+                      {clock(tick)}
+                    </span>
+                  ))}
                 {scale.folds.map((fold) => (
                   <span
                     key={fold.seq}
@@ -295,6 +297,16 @@ function Seams({
       })}
       <svg width="0" height="0" aria-hidden="true">
         <defs>
+          <pattern
+            id="in-flight"
+            width="5"
+            height="5"
+            patternUnits="userSpaceOnUse"
+            patternTransform="rotate(45)"
+          >
+            <rect class="hatch-ground" width="5" height="5" />
+            <rect class="hatch-line" width="2" height="5" />
+          </pattern>
           <pattern id="torn" width="6" height="12" patternUnits="userSpaceOnUse">
             <path class="torn-edge" d="M1 0 5 3 1 6 5 9 1 12" />
           </pattern>

@@ -3,6 +3,7 @@ import { checkOptions, Fault, optionNames, type HostedAgent, type Runtime } from
 import type { McpMountOptions } from "../protocols/mcp/mcp-mount.ts";
 import { mcpRoutes } from "../protocols/mcp/mcp-routes.ts";
 import { packageVersion } from "../cli/package-root.ts";
+import { addressKey, type SenderBindings } from "./access/address-key.ts";
 import { publicAccess, requireScope, type Access } from "./access/access.ts";
 import { AccessGate, loopbackHosts } from "./access/gate.ts";
 import { PageLogin } from "./access/page-login.ts";
@@ -80,7 +81,7 @@ export interface ServerOptions {
 }
 
 /** What the host of the fetch handler knows about the connection of a request. */
-interface Bindings {
+interface Bindings extends SenderBindings {
   readonly outgoing?: { destroy(): void };
 }
 
@@ -215,7 +216,7 @@ class HonoServer implements Server {
     this.#gate.checkOrigin(req.raw);
     if (route.isStream === true && req.raw.method === "HEAD")
       return this.#notAllowed(req.path, req.raw.method);
-    const access = await this.#admit(route, req.raw);
+    const access = await this.#admit(route, req.raw, env);
     const request = limitedRequest(req.raw, this.#limits.maxBodyBytes);
     const { outgoing } = env;
     const viewOf = (): Runtime => this.#viewOf(access);
@@ -248,23 +249,30 @@ class HonoServer implements Server {
   }
 
   /** Checks who sends the request, how often, and whether the caller may use the route. */
-  async #admit({ scope, authenticates = false }: Route, request: Request): Promise<Access> {
+  async #admit(
+    { scope, authenticates = false }: Route,
+    request: Request,
+    sender: SenderBindings,
+  ): Promise<Access> {
     if (scope === null) {
-      if (!authenticates) this.#rate.count("public");
+      if (!authenticates) this.#rate.count(`public ${addressKey(sender)}`);
       return publicAccess;
     }
-    const access = await this.#identified(request);
+    const access = await this.#identified(request, sender);
     this.#rate.count(`token ${access.tokenId}`);
     requireScope(access, scope);
     return access;
   }
 
-  /** Requests without a valid token share one allowance, so that guessing is slow and does not affect others. */
-  async #identified(request: Request): Promise<Access> {
+  /**
+   * Requests without a valid token share one allowance per address, so that guessing is slow. It does not affect valid
+   * tokens, also of the same address: behind a proxy all callers have one.
+   */
+  async #identified(request: Request, sender: SenderBindings): Promise<Access> {
     try {
       return await this.#gate.identify(request);
     } catch (error) {
-      this.#rate.count("unknown");
+      this.#rate.count(`unknown ${addressKey(sender)}`);
       throw error;
     }
   }

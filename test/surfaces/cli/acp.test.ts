@@ -261,6 +261,21 @@ describe("reeve acp", () => {
     expect(editor.talk()).toContain("waiting for an editor");
   });
 
+  test("reads the files of its folders again on SIGHUP, says what is wrong with them, and keeps serving", async () => {
+    const { folder, url, requests } = await setUp(() => ({ text: "Green." }));
+    const editor = await openEditor({ cwd: folder, env: env(url) });
+    const sessionId = await newSession(editor, folder);
+    await mkdir(join(folder, ".reeve"), { recursive: true });
+    await writeFile(join(folder, ".reeve/settings.json"), '{ "maxTurns": "many" }');
+    const said = once(editor.process.stderr ?? editor.process, "data");
+    editor.process.kill("SIGHUP");
+    await said;
+    expect(editor.talk()).toMatch(/the files were not read again: .*maxTurns.*settings\.json/u);
+    expect(await prompt(editor, sessionId, "Which colour?")).toEqual({ stopReason: "end_turn" });
+    expect(requests).toHaveLength(1);
+    expect(await editor.leave()).toBe(0);
+  });
+
   test("offers agents as modes, templates as commands and the editor's MCP servers, and keeps stdout clean", async () => {
     const { folder, url, requests } = await setUp((request) =>
       request === 1 ? { tool: "mcp__own__hello", input: {} } : { text: "Greeted." },

@@ -12,7 +12,7 @@ import { obeyedOrders } from "../run/obeyed-orders.ts";
 import { defaultAgentName, openRunWorkspace, runAgent } from "../run/run-agent.ts";
 import { checkSandbox } from "../run/run-sandbox.ts";
 import { toMetadata, type RunSettings } from "../run/run-settings.ts";
-import { agentSettings, reportNotices } from "../run/run-workspace.ts";
+import { agentSettings, reloadOnHangup, reportNotices } from "../run/run-workspace.ts";
 import { settingsOf, type SettingsOptions } from "../run/settings-options.ts";
 import { printable, type Terminal } from "../terminal.ts";
 
@@ -76,9 +76,11 @@ export class EditorFolders implements EditorHost {
   }
 
   #openWorkspace(cwd: string, servers: ServerConfigs): Promise<Workspace> {
-    return kept(this.#workspaces, JSON.stringify([cwd, servers]), async () =>
-      this.#open.add(await openRunWorkspace(this.#flagsOf(cwd), { mcpServers: servers })),
-    );
+    return kept(this.#workspaces, JSON.stringify([cwd, servers]), async () => {
+      const workspace = await openRunWorkspace(this.#flagsOf(cwd), { mcpServers: servers });
+      reloadOnHangup(this.#open.add(workspace), this.#open, this.#terminal);
+      return workspace;
+    });
   }
 
   #flagsOf(cwd: string): RunSettings {

@@ -86,7 +86,7 @@ function capOf(task: TaskView | undefined): string {
 }
 
 function row(name: string, [calls = "", tokens = "", spent = "", cap = ""]: readonly string[]): string {
-  return `  ${name.padEnd(26)}${calls.padStart(6)}${tokens.padStart(10)}${spent.padStart(12)}${cap.padStart(12)}`;
+  return `  ${name.padEnd(26)}${calls.padStart(6)}${tokens.padStart(10)}${spent.padStart(12)}${cap.padStart(12)}`.trimEnd();
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Fault } from "../../../kernel/index.ts";
 import type { Workspace } from "../../../workspace.ts";
+import type { OpenParts } from "../open-parts.ts";
 import { printable, type Terminal } from "../terminal.ts";
 import { askTrust } from "../workspace/trust-command.ts";
 import { toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
@@ -43,4 +44,12 @@ export async function agentSettings(workspace: Workspace, flags: RunSettings): P
 export function reportNotices({ notices }: Workspace, terminal: Terminal): void {
   for (const { kind, path, message } of notices)
     terminal.say(`reeve: ${kind}: ${printable(path)}: ${printable(message)}`);
+}
+
+/** Reads the files of a workspace again when the process receives SIGHUP. A file with an error keeps the old state. */
+export function reloadOnHangup(workspace: Workspace, open: OpenParts, terminal: Terminal): void {
+  const stop = workspace.reloadOnSignal("SIGHUP", (error) =>
+    terminal.say(`reeve: the files were not read again: ${printable(Fault.from(error).message)}`),
+  );
+  open.add({ close: async () => stop() });
 }

@@ -32,7 +32,7 @@ import {
 import { builtPage } from "../page-folder.ts";
 import { checkSandbox } from "../run/run-sandbox.ts";
 import { toMetadata, type RunSettings } from "../run/run-settings.ts";
-import { agentSettings, reportNotices } from "../run/run-workspace.ts";
+import { agentSettings, reloadOnHangup, reportNotices } from "../run/run-workspace.ts";
 import { settingsOf, type SettingsOptions } from "../run/settings-options.ts";
 import { printable, type Terminal } from "../terminal.ts";
 import { askTrust } from "../workspace/trust-command.ts";
@@ -104,10 +104,12 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
       onError: (error) => terminal.say(`reeve: ${error.message}`),
     });
     const listening = await listen(server, { port, host });
+    // The handlers are set before the address is printed, because a caller that reads it may stop the process at once.
+    const stopping = interrupted(terminal);
     channels.start();
     reportNotices(workspace, terminal);
     await announce(terminal, { options, server, listening, hosted, channels });
-    await interrupted(terminal);
+    await stopping;
     terminal.say("reeve: finishing calls in flight; press Ctrl-C again to end this process at once");
     await channels.close();
     await listening.close();
@@ -139,14 +141,6 @@ interface ResolverOptions {
   readonly onOpen: (workspace: Workspace) => void;
   /** Called once for each run that this process does not drive. */
   readonly onLeave: (runId: string, reason: string) => void;
-}
-
-/** Reads the files of a workspace again when the process receives SIGHUP. A file with an error keeps the old state. */
-function reloadOnHangup(workspace: Workspace, open: OpenParts, terminal: Terminal): void {
-  const stop = workspace.reloadOnSignal("SIGHUP", (error) =>
-    terminal.say(`reeve: the files were not read again: ${printable(Fault.from(error).message)}`),
-  );
-  open.add({ close: async () => stop() });
 }
 
 /**

@@ -1,0 +1,193 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { Agent } from "../../../src/agent.ts";
+import { openRuntime } from "../../../src/open-runtime.ts";
+import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
+import { addressKey } from "../../../src/surfaces/server/access/address-key.ts";
+import { createServer, storedTokens } from "../../../src/surfaces/server/index.ts";
+import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
+import { agent, until } from "../../runtime/runtime-setup.ts";
+import { startServer, type TestServer, type TestServerOptions } from "./test-server.ts";
+
+const open: TestServer[] = [];
+afterEach(async () => {
+  for (const server of open.splice(0)) await server.close();
+});
+
+async function serve(
+  agents: Parameters<typeof startServer>[0],
+  options?: TestServerOptions,
+): Promise<TestServer> {
+  const server = await startServer(agents, options);
+  open.push(server);
+  return server;
+}
+
+describe("the routes of schedules", () => {
+  const start = Date.UTC(2026, 10, 16, 8);
+
+  async function clerks() {
+    const clock = new FakeClock(start);
+    const model = scriptedModel(Array.from({ length: 9 }, (_, at) => `Report ${at + 1}.`));
+    const server = await serve([new Agent({ name: "clerk", model })], { runtimeOptions: { clock } });
+    const create = (body: object, token?: string) =>
+      server.call("POST", "/api/schedules", {
+        body: { agent: "clerk", input: "Report.", ...body },
+        ...(token !== undefined && { token }),
+      });
+    return { clock, server, create };
+  }
+
+  it("create a schedule that fires, and that pauses, resumes and is removed with its runs kept", async () => {
+    const { clock, server, create } = await clerks();
+    const created = await create({ name: "hourly", everyMs: 3_600_000 });
+    expect(created).toMatchObject({
+      status: 201,
+      json: { name: "hourly", status: "active", nextAt: start + 3_600_000, lastRunId: null },
+    });
+    const runs = async () => (await server.runtime.list()).runs;
+    await clock.advance(3_600_000);
+    await until(async () => (await runs()).length === 1);
+    const [first] = await runs();
+    expect(await (await server.runtime.find(first?.runId ?? ""))?.result()).toMatchObject({
+      output: "Report 1.",
+    });
+    const fired = await server.call("GET", "/api/schedules/hourly");
+    expect(fired.json).toMatchObject({
+      lastAt: start + 3_600_000,
+      nextAt: start + 7_200_000,
+      lastRunId: first?.runId,
+    });
+    expect((await server.call("POST", "/api/schedules/hourly/pause")).json).toMatchObject({
+      status: "paused",
+      nextAt: null,
+    });
+    await clock.advance(7_200_000);
+    expect(await runs()).toHaveLength(1);
+    expect((await server.call("POST", "/api/schedules/hourly/resume")).json).toMatchObject({
+      status: "active",
+    });
+    await clock.advance(3_600_000);
+    await until(async () => (await runs()).length === 2);
+    expect((await server.call("DELETE", "/api/schedules/hourly")).status).toBe(204);
+    expect((await server.call("GET", "/api/schedules/hourly")).status).toBe(404);
+    expect((await server.call("DELETE", "/api/schedules/hourly")).status).toBe(404);
+    expect((await server.call("GET", "/api/schedules")).json).toEqual({ schedules: [] });
+    expect(await runs()).toHaveLength(2);
+  });
+
+  it("return the same schedule for a repeated request, refuse other options without replace, and bad times", async () => {
+    const { server, create } = await clerks();
+    const daily = { name: "daily", cron: "0 9 * * *", timeZone: "Europe/Berlin" };
+    const { json: first } = await create(daily);
+    expect((await create(daily)).json["id"]).toBe(first["id"]);
+    expect(await create({ ...daily, cron: "0 10 * * *" })).toMatchObject({
+      status: 409,
+      json: { code: "already_exists" },
+    });
+    expect((await create({ ...daily, cron: "0 10 * * *", replace: true })).status).toBe(201);
+    const refused = [
+      { name: "x" },
+      { name: "x", cron: "0 9 * * *", everyMs: 5_000 },
+      { name: "x", cron: "61 * * * *" },
+      { name: "x", cron: "0 9 * * *", timeZone: "Mars/Base" },
+      { name: "x", at: "yesterday" },
+      { name: "", everyMs: 5_000 },
+    ];
+    for (const body of refused) expect((await create(body)).status).toBe(400);
+    expect((await create({ name: "x", everyMs: 5_000, agent: "nobody" })).status).toBe(404);
+    expect((await server.call("GET", "/api/schedules")).json["schedules"]).toHaveLength(1);
+  });
+
+  it("hide schedules of other tenants and users, and refuse changes with a token that only reads", async () => {
+    const { server, create } = await clerks();
+    const ann = await server.tokenOf("acme", "run", "ann");
+    const others = [await server.tokenOf("acme", "run", "bob"), await server.tokenOf("other", "run", "ann")];
+    expect((await create({ name: "mine", everyMs: 60_000 }, ann)).json).toMatchObject({
+      tenantId: "acme",
+      userId: "ann",
+    });
+    for (const token of others) {
+      expect((await server.call("GET", "/api/schedules", { token })).json).toEqual({ schedules: [] });
+      expect((await server.call("GET", "/api/schedules/mine", { token })).status).toBe(404);
+      expect((await server.call("POST", "/api/schedules/mine/pause", { token })).status).toBe(404);
+      expect((await server.call("DELETE", "/api/schedules/mine", { token })).status).toBe(404);
+    }
+    const reader = await server.tokenOf("acme", "read", "ann");
+    expect((await server.call("GET", "/api/schedules/mine", { token: reader })).status).toBe(200);
+    expect((await server.call("DELETE", "/api/schedules/mine", { token: reader })).status).toBe(403);
+    expect((await create({ name: "theirs", everyMs: 60_000 }, reader)).status).toBe(403);
+    const query = "?tenantId=acme&userId=ann";
+    expect((await server.call("GET", `/api/schedules/mine${query}`)).json).toMatchObject({
+      status: "active",
+    });
+  });
+});
+
+describe("the routes of dead letters", () => {
+  it("list a message whose delivery failed too often, and deliver it again once", async () => {
+    let isBroken = true;
+    const got: unknown[] = [];
+    const worker = agent("worker", async (_ctx, inbox) => {
+      if (isBroken) throw new Error("broken");
+      got.push(inbox.messages[0]?.body);
+    });
+    const store = memoryStore({ hash: sha256, inbox: { maxDeliveries: 1 } });
+    const server = await serve([worker], { store, runtimeOptions: { runRetry: { maxRetries: 0 } } });
+    await server.store.inbox.deliver({ id: "m1", from: null, to: worker.id, body: "hello", sentAt: 0 });
+    const letters = async () => {
+      const { json } = await server.call("GET", "/api/dead-letters?agentId=worker");
+      return json["deadLetters"] as readonly { message: { id: string; body: unknown } }[];
+    };
+    await until(async () => (await letters()).length === 1);
+    expect(await letters()).toMatchObject([{ message: { id: "m1", body: "hello" }, deliveries: 1 }]);
+    expect((await server.call("GET", "/api/dead-letters?agentId=other")).json).toEqual({ deadLetters: [] });
+    isBroken = false;
+    const again = (body: object, token?: string) =>
+      server.call("POST", "/api/dead-letters/redeliver", { body, ...(token !== undefined && { token }) });
+    const reader = await server.tokenOf("acme", "run");
+    expect((await again({ agentId: "worker" }, reader)).status).toBe(403);
+    expect((await again({ agentId: "worker", messageIds: ["unknown"] })).json).toEqual({ redelivered: 0 });
+    expect((await again({ agentId: "worker", messageIds: ["m1"] })).json).toEqual({ redelivered: 1 });
+    await until(() => got.length === 1);
+    expect(got).toEqual(["hello"]);
+    expect(await letters()).toEqual([]);
+    expect((await again({ agentId: "worker" })).json).toEqual({ redelivered: 0 });
+  });
+});
+
+describe("requests without a valid token", () => {
+  it("are limited for each address, and leave valid tokens of the same address alone", async () => {
+    const store = memoryStore({ hash: sha256 });
+    await using runtime = await openRuntime({ store });
+    const tokens = storedTokens(store.records);
+    const limits = { requestsPerSecond: 0.001, requestBurst: 3 };
+    const server = createServer(runtime, { tokens, limits });
+    const { token } = await tokens.create({ name: "t", scope: "admin" });
+    const get = async (remoteAddress: string, sent: string): Promise<number> => {
+      const request = new Request("http://localhost/api/access", {
+        headers: { authorization: `Bearer ${sent}` },
+      });
+      return (await server.fetch(request, { incoming: { socket: { remoteAddress } } })).status;
+    };
+    const statuses = async (address: string): Promise<readonly number[]> => {
+      const found: number[] = [];
+      for (let count = 0; count < 4; count++) found.push(await get(address, `guess${count}`));
+      return found;
+    };
+    expect(await statuses("192.0.2.7")).toEqual([401, 401, 401, 429]);
+    expect(await statuses("192.0.2.8")).toEqual([401, 401, 401, 429]);
+    expect(await get("192.0.2.7", token)).toBe(200);
+    expect(await statuses("2001:db8::1")).toEqual([401, 401, 401, 429]);
+    expect(await get("2001:db8::2", "guess")).toBe(429);
+    expect(await get("2001:db8:0:1::2", "guess")).toBe(401);
+  });
+
+  it("have one key per IPv4 address and per IPv6 network", () => {
+    const keyOf = (remoteAddress?: string): string => addressKey({ incoming: { socket: { remoteAddress } } });
+    expect(keyOf("::ffff:10.0.0.1")).toBe("10.0.0.1");
+    expect(keyOf("::1")).toBe("0:0:0:0");
+    expect(keyOf("fe80::1%eth0")).toBe("fe80:0:0:0");
+    expect(keyOf("2001:db8:1:2:3:4:5:6")).toBe("2001:db8:1:2");
+    expect([keyOf(), addressKey({})]).toEqual(["", ""]);
+  });
+});
