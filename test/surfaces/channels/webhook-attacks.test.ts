@@ -33,7 +33,11 @@ async function stored(records: Records): Promise<number> {
 }
 
 /** An agent whose model answers when it is released. */
-function heldAgent(): { readonly agent: Agent; readonly started: Promise<void>; readonly release: () => void } {
+function heldAgent(): {
+  readonly agent: Agent;
+  readonly started: Promise<void>;
+  readonly release: () => void;
+} {
   const started = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   const hold = tool({
