@@ -5,9 +5,12 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { Agent } from "../../../src/agent.ts";
+import { tool } from "../../../src/capabilities/index.ts";
 import type { JsonObject, Records } from "../../../src/kernel/index.ts";
 import { sign } from "../../../src/surfaces/channels/webhook/signature.ts";
 import { webhookChannel, type WebhookOptions } from "../../../src/surfaces/server/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
 import { post, secret, SignedProgram } from "./signed-program.ts";
 import { newPath, startHost, type TestHost, type TestHostOptions } from "./test-host.ts";
 
@@ -27,6 +30,29 @@ async function start(
 async function stored(records: Records): Promise<number> {
   const { records: found } = await records.list({ namespace: "channel-messages" });
   return found.length;
+}
+
+/** An agent whose model answers when it is released. */
+function heldAgent(): {
+  readonly agent: Agent;
+  readonly started: Promise<void>;
+  readonly release: () => void;
+} {
+  const started = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const hold = tool({
+    name: "hold",
+    description: "Waits.",
+    inputSchema: { type: "object" },
+    execute: async () => {
+      started.resolve();
+      await released.promise;
+      return "held";
+    },
+  });
+  const model = scriptedModel([{ toolCalls: [{ name: "hold", input: {} }] }, "Done."]);
+  const agent = new Agent({ name: "slow", model, tools: [hold] });
+  return { agent, started: started.promise, release: () => released.resolve() };
 }
 
 const hello = { type: "message", senderId: "1", messageId: "1", text: "hello" };
@@ -62,6 +88,23 @@ describe("the webhook channel", () => {
     await post(at, { ...hello, conversationId: "room" });
     const other = await post(at, { ...hello, conversationId: "room", senderId: "2" });
     expect(other).toEqual({ status: 202, json: { state: "queued" } });
+  });
+
+  test("tells the sender of a message that /stop has discarded so", async () => {
+    const { agent, started, release } = heldAgent();
+    const { at, store } = await start({}, { agents: [agent] });
+    onTestFinished(release);
+    const first = post(at, { ...hello, order: 1 });
+    await started;
+    const second = post(at, { ...hello, messageId: "2", order: 2 });
+    while ((await stored(store.records)) < 2) await new Promise((resolve) => void setImmediate(resolve));
+    await post(at, { ...hello, messageId: "3", order: 3, text: "/stop" });
+    expect(await second).toMatchObject({
+      status: 200,
+      json: { state: "answered", text: "This message was discarded by /stop." },
+    });
+    release();
+    expect(await first).toMatchObject({ json: { status: "cancelled" } });
   });
 
   describe("refuses", () => {

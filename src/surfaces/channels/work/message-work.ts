@@ -276,6 +276,8 @@ export class MessageWork {
         sessionId,
         (this.#waiting.get(sessionId) ?? []).filter((other) => other !== each),
       );
+      // The sender may ask for the answer again. Stored only with the id, because a message with a reply is not worked on.
+      each.message = { ...each.message, reply: "This message was discarded by /stop." };
       await this.#finish(each);
     }
     const owner = await this.#parts.senders.ownerOf(senderId);
