@@ -234,6 +234,18 @@ describe("reeve acp", () => {
     await expect(prompt(editor, sessionId, " ")).rejects.toMatchObject({ code: -32_602 });
   });
 
+  test("sends messages that are longer than the buffer of the pipe", async () => {
+    const text = "A long story. ".repeat(200_000);
+    const { folder, url } = await setUp(() => ({ text }));
+    const editor = await openEditor({ cwd: folder, env: env(url) });
+    const sessionId = await newSession(editor, folder);
+    await prompt(editor, sessionId, "Tell me a story.");
+    editor.updates.length = 0;
+    await editor.agent.request("session/load", { sessionId, cwd: folder, mcpServers: [] });
+    expect(textOf(editor.updates, "agent_message_chunk")).toBe(text);
+    expect(await editor.leave()).toBe(0);
+  });
+
   test("refuses what does not exist or is not supported, with the code of the fault, and keeps serving", async () => {
     const { folder, url } = await setUp((request) => (request === 1 ? { error: 401 } : { text: "Fine." }));
     const editor = await openEditor({ cwd: folder, env: env(url) });
