@@ -118,6 +118,19 @@ describe("reeve acp", () => {
     expect(await readFile(path, "utf8")).toBe("Paint it 7.\n");
   });
 
+  test("asks again if a later prompt of the session leads to the same call", async () => {
+    const input = { path: "plan.txt", content: "Paint it.\n" };
+    const { folder, url } = await setUp((request) =>
+      request % 2 === 1 ? { tool: "write", input } : { text: "Done." },
+    );
+    const args = ["--tools", "all", "--sandbox", "off"];
+    const editor = await openEditor({ cwd: folder, env: env(url), args });
+    const sessionId = await newSession(editor, folder);
+    await prompt(editor, sessionId, "Write a plan.");
+    await prompt(editor, sessionId, "Write it again.");
+    expect(editor.asked.length).toBe(2);
+  });
+
   test("cancels the run of a prompt, also while its user is asked", async () => {
     const { folder, url, asked } = await setUp((request) =>
       request === 2 ? { tool: "write", input: { path: "x", content: "" } } : undefined,
