@@ -217,6 +217,29 @@ describe("a client of a chat protocol", () => {
     await isUntouched();
   });
 
+  it("does not approve a call with the answer to the same call of an earlier run", async () => {
+    const token = await server.tokenOf("acme", "run", "cay");
+    const view = server.runtime.forTenant({ tenantId: "acme", userId: "cay" });
+    const waitingRun = async (): Promise<RunHandle | undefined> => {
+      const { runs } = await view.list({ sessionId: "stale", status: ["running", "waiting"] });
+      return view.find(runs[0]?.runId ?? "");
+    };
+    await chat({ id: "stale", messages: [user("m1", "send")] }, token);
+    const [first] = (await (await waitingRun())?.pendingApprovals()) ?? [];
+    // The client left after the answer, so that its message still says that the call was approved.
+    const approved = { id: "a1", role: "assistant", parts: [approvedPart(first?.approvalId ?? "")] };
+    await chat({ id: "stale", messages: [user("m1", "send"), approved] }, token);
+    const before = sent;
+    const history = [user("m1", "send"), approved, user("m2", "send")];
+    await chat({ id: "stale", messages: history }, token);
+    const second = await waitingRun();
+    const shown = { id: second?.runId, role: "assistant", parts: [{ type: "text", text: "" }] };
+    await chat({ id: "stale", messages: [...history, shown, user("m3", "Wait.")] }, token);
+    expect((await second?.pendingApprovals())?.map((each) => each.approvalId)).toEqual([first?.approvalId]);
+    expect(sent).toBe(before);
+    await second?.cancel();
+  });
+
   it("starts no run when it has too many open streams", async () => {
     const open = await Promise.all(
       [1, 2].map(() =>

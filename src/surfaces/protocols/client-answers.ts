@@ -57,6 +57,20 @@ export async function readQuestions(
 }
 
 /**
+ * The messages of a client that can contain answers to questions of a run: those after the user's message that started it.
+ * Runs that make the same call have the same ids of calls and questions, so that answers to an earlier run must not count.
+ * All messages, if the client does not send that one.
+ */
+export async function messagesSince<Message extends { readonly id: string }>(
+  run: RunHandle,
+  messages: readonly Message[],
+): Promise<readonly Message[]> {
+  const { metadata } = await run.summary();
+  const at = messages.findLastIndex(({ id }) => id === metadata["clientMessageId"]);
+  return messages.slice(at + 1);
+}
+
+/**
  * Sends the answers of a client to the open questions of a run. Everything else that the client says about calls and
  * questions is ignored. The first answer counts: an answer that comes too late has no effect. Returns the number of
  * questions that the client has answered.

@@ -118,6 +118,19 @@ describe("reeve acp", () => {
     expect(await readFile(path, "utf8")).toBe("Paint it 7.\n");
   });
 
+  test("asks again if a later prompt of the session leads to the same call", async () => {
+    const input = { path: "plan.txt", content: "Paint it.\n" };
+    const { folder, url } = await setUp((request) =>
+      request % 2 === 1 ? { tool: "write", input } : { text: "Done." },
+    );
+    const args = ["--tools", "all", "--sandbox", "off"];
+    const editor = await openEditor({ cwd: folder, env: env(url), args });
+    const sessionId = await newSession(editor, folder);
+    await prompt(editor, sessionId, "Write a plan.");
+    await prompt(editor, sessionId, "Write it again.");
+    expect(editor.asked.length).toBe(2);
+  });
+
   test("cancels the run of a prompt, also while its user is asked", async () => {
     const { folder, url, asked } = await setUp((request) =>
       request === 2 ? { tool: "write", input: { path: "x", content: "" } } : undefined,
@@ -232,6 +245,18 @@ describe("reeve acp", () => {
       }),
     ).rejects.toMatchObject({ data: { code: "unsupported" } });
     await expect(prompt(editor, sessionId, " ")).rejects.toMatchObject({ code: -32_602 });
+  });
+
+  test("sends messages that are longer than the buffer of the pipe", async () => {
+    const text = "A long story. ".repeat(200_000);
+    const { folder, url } = await setUp(() => ({ text }));
+    const editor = await openEditor({ cwd: folder, env: env(url) });
+    const sessionId = await newSession(editor, folder);
+    await prompt(editor, sessionId, "Tell me a story.");
+    editor.updates.length = 0;
+    await editor.agent.request("session/load", { sessionId, cwd: folder, mcpServers: [] });
+    expect(textOf(editor.updates, "agent_message_chunk")).toBe(text);
+    expect(await editor.leave()).toBe(0);
   });
 
   test("refuses what does not exist or is not supported, with the code of the fault, and keeps serving", async () => {

@@ -1,4 +1,3 @@
-import { createWriteStream } from "node:fs";
 import { Readable, Writable } from "node:stream";
 import { needingPackage } from "../../../capabilities/optional-package.ts";
 import { connectEditor, type AcpSdk } from "../../protocols/acp/acp-agent.ts";
@@ -40,13 +39,19 @@ async function loadSdk(): Promise<AcpSdk> {
 
 /**
  * The stream of the protocol. Everything else that this process would write to stdout, such as `console.log` of an
- * extension, goes to stderr: the editor reads every line of stdout as a message.
+ * extension, goes to stderr: the editor reads every line of stdout as a message. The stream writes through
+ * `process.stdout`, which waits for an editor that reads slowly; its pipe is non-blocking, so a write to the file
+ * descriptor would fail with EAGAIN.
  */
 function protocolOutput(): Writable {
-  const output = createWriteStream("", { fd: 1, autoClose: false });
+  const { stdout } = process;
+  const write = stdout.write.bind(stdout);
+  stdout.write = process.stderr.write.bind(process.stderr);
+  const output = new Writable({
+    write: (chunk: Uint8Array, _encoding, done) => void write(chunk, done),
+  });
   output.on("error", (error) =>
     process.stderr.write(`reeve: the editor does not read: ${printable(error.message)}\n`),
   );
-  process.stdout.write = process.stderr.write.bind(process.stderr);
   return output;
 }

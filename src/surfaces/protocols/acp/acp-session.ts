@@ -273,7 +273,7 @@ export class AcpSession {
     for await (const part of followAnswer(run, { fromSeq, onPerson: "wait", signal: this.#closed })) {
       if (part.type === "end") return part;
       if (part.type === "question") this.#questions.ask(run, part.request, part.callId);
-      if (part.type === "decision") this.#questions.settle(part.request.approvalId);
+      if (part.type === "decision") this.#questions.settle(run, part.request.approvalId);
       if (isOwn(part, own)) continue;
       for (const update of updates.read(part)) await this.#notify(update);
     }

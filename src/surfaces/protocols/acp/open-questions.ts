@@ -23,6 +23,7 @@ export interface QuestionOptions {
  */
 export class OpenQuestions {
   readonly #options: QuestionOptions;
+  /** By run and question: runs that make the same call have the same `approvalId`. */
   readonly #open = new Map<string, AbortController>();
 
   constructor(options: QuestionOptions) {
@@ -31,9 +32,10 @@ export class OpenQuestions {
 
   /** Asks, unless the question is open already. Does not wait for the answer. */
   ask(run: RunHandle, request: ApprovalRequest, callId: string | null): void {
-    if (this.#open.has(request.approvalId)) return;
+    const key = keyOf(run, request.approvalId);
+    if (this.#open.has(key)) return;
     const controller = new AbortController();
-    this.#open.set(request.approvalId, controller);
+    this.#open.set(key, controller);
     this.#decide(run, request, callId, controller.signal).catch((error: unknown) => {
       if (!this.#options.isClosed() && !controller.signal.aborted)
         void this.#options.say(`\n\n[The answer was not stored: ${Fault.from(error).message}]`);
@@ -41,13 +43,14 @@ export class OpenQuestions {
   }
 
   /** The question was answered. */
-  settle(approvalId: string): void {
-    this.#open.get(approvalId)?.abort();
+  settle(run: RunHandle, approvalId: string): void {
+    this.#open.get(keyOf(run, approvalId))?.abort();
   }
 
-  /** Withdraws all questions. They stay open in the run. */
+  /** Withdraws all questions. They stay open in the run, and are asked again if the run is shown again. */
   withdraw(): void {
     for (const controller of this.#open.values()) controller.abort();
+    this.#open.clear();
   }
 
   async #decide(
@@ -76,6 +79,10 @@ export class OpenQuestions {
     if (decision === undefined) onCancel();
     else await answer(run, approvalId, decision);
   }
+}
+
+function keyOf({ runId }: RunHandle, approvalId: string): string {
+  return `${runId} ${approvalId}`;
 }
 
 async function answer(
