@@ -287,7 +287,7 @@ describe("the stream of a session", () => {
         const isChange = !before[at + 1]?.event.startsWith(event.split(":")[0] ?? "");
         if (at % 4 !== 3 && !isChange) continue;
         const after = await readAll(id, at + 1);
-        const events = [...before.slice(0, at + 1), ...after].map(({ event }) => event);
+        const events = [...before.slice(0, at + 1), ...after].map((sent) => sent.event);
         expect(new Set(events).size).toBe(events.length);
         expect(events).toHaveLength(await total());
       }

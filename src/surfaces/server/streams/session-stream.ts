@@ -1,7 +1,7 @@
 import type { Event, RunHandle, RunId, Runtime, RunSummary } from "../../../kernel/index.ts";
 import { allRuns, type RunChanges } from "./run-changes.ts";
 import { BatchWriter } from "./batch-writer.ts";
-import { SessionPosition } from "./session-position.ts";
+import type { SessionPosition } from "./session-position.ts";
 import { sseFrame, type SseStream } from "./sse-stream.ts";
 
 export interface SessionStreamOptions {
