@@ -129,7 +129,8 @@ class Editor {
     const before = this.#sessions.get(sessionId);
     if (before !== undefined) await before.cancel();
     const folder = await this.#host.open(cwd, serverConfigs(mcpServers));
-    const session = new AcpSession({ sessionId, cwd, folder, client, closed: this.closed });
+    const log = (line: string): void => this.#host.log(line);
+    const session = new AcpSession({ sessionId, cwd, folder, client, closed: this.closed, log });
     this.#sessions.set(sessionId, session);
     return session;
   }

@@ -33,6 +33,8 @@ export interface AcpSessionOptions {
   readonly client: AgentContext;
   /** Aborts when the editor has left. */
   readonly closed: AbortSignal;
+  /** Writes a line for the person who operates this process. */
+  readonly log: (line: string) => void;
 }
 
 /** A prompt that is being answered. */
@@ -75,18 +77,20 @@ export class AcpSession {
   readonly #folder: EditorFolder;
   readonly #client: AgentContext;
   readonly #closed: AbortSignal;
+  readonly #log: (line: string) => void;
   readonly #questions: OpenQuestions;
   #agentName: string;
   #prompt: OpenPrompt | undefined;
   #shown: ShownRun | undefined;
   #title: string | null = null;
 
-  constructor({ sessionId, cwd, folder, client, closed }: AcpSessionOptions) {
+  constructor({ sessionId, cwd, folder, client, closed, log }: AcpSessionOptions) {
     this.sessionId = sessionId;
     this.cwd = cwd;
     this.#folder = folder;
     this.#client = client;
     this.#closed = closed;
+    this.#log = log;
     this.#agentName = folder.agentName;
     this.#questions = new OpenQuestions({
       sessionId,
@@ -97,7 +101,8 @@ export class AcpSession {
           stopWaitingOnCancel: true,
         }),
       say: (text) => this.#say(text),
-      onCancel: () => void this.cancel(),
+      onCancel: () => this.#tryToCancel(),
+      log,
       isClosed: () => closed.aborted,
     });
   }
@@ -134,7 +139,10 @@ export class AcpSession {
       }),
     );
     setImmediate(() => {
-      void this.#notify({ sessionUpdate: "available_commands_update", availableCommands });
+      this.#notify({ sessionUpdate: "available_commands_update", availableCommands }).catch(
+        (error: unknown) =>
+          this.#log(`the editor has not received the commands: ${Fault.from(error).message}`),
+      );
     });
   }
 
@@ -166,7 +174,7 @@ export class AcpSession {
     const prompt: OpenPrompt = { isCancelled: false };
     this.#prompt = prompt;
     const onAbort = (): void => {
-      if (!this.#closed.aborted) void this.cancel();
+      if (!this.#closed.aborted) this.#tryToCancel();
     };
     signal.addEventListener("abort", onAbort, { once: true });
     try {
@@ -195,6 +203,17 @@ export class AcpSession {
     prompt.isCancelled = true;
     this.#questions.withdraw();
     if (prompt.run !== undefined) await this.#cancelRun(prompt.run);
+  }
+
+  /** Cancels the run of the prompt. If that fails, the run continues, and the editor shows the error. */
+  #tryToCancel(): void {
+    this.cancel()
+      .catch((error: unknown) => {
+        const problem = `the run was not cancelled: ${Fault.from(error).message}`;
+        this.#log(problem);
+        return this.#say(`\n\n[${problem}]`);
+      })
+      .catch((error: unknown) => this.#log(Fault.from(error).message));
   }
 
   async #cancelRun(run: RunHandle): Promise<void> {

@@ -14,6 +14,8 @@ export interface QuestionOptions {
   readonly say: (text: string) => Promise<void>;
   /** The user has cancelled the prompt. */
   readonly onCancel: () => void;
+  /** Writes a line for the person who operates this process. */
+  readonly log: (line: string) => void;
   readonly isClosed: () => boolean;
 }
 
@@ -36,10 +38,13 @@ export class OpenQuestions {
     if (this.#open.has(key)) return;
     const controller = new AbortController();
     this.#open.set(key, controller);
-    this.#decide(run, request, callId, controller.signal).catch((error: unknown) => {
-      if (!this.#options.isClosed() && !controller.signal.aborted)
-        void this.#options.say(`\n\n[The answer was not stored: ${Fault.from(error).message}]`);
-    });
+    const { isClosed, say, log } = this.#options;
+    this.#decide(run, request, callId, controller.signal)
+      .catch(async (error: unknown) => {
+        if (!isClosed() && !controller.signal.aborted)
+          await say(`\n\n[The answer was not stored: ${Fault.from(error).message}]`);
+      })
+      .catch((error: unknown) => log(Fault.from(error).message));
   }
 
   /** The question was answered. */
