@@ -370,6 +370,7 @@ export { answerIfLive } from "./agent/answer-approval.ts";
 export type {
   EventOptions,
   ForkOptions,
+  ReceivedInput,
   RunHandle,
   ToolResultOptions,
   WaitingResult,

@@ -26,7 +26,8 @@ export function mailboxContract({ test, expect, open }: ContractHarness): void {
   test("P2: mail is read in order of arrival, each with its position", async () => {
     const store = await open();
     const runId = await createRun(store);
-    const sent = [mail(runId, "a", "ann"), mail(runId, "b", "bob"), mail(runId, "c", "ann")];
+    const body = { type: "steer", input: "go", metadata: { message: "m1" } } as const;
+    const sent = [mail(runId, "a", "ann"), { ...mail(runId, "b", "bob"), body }, mail(runId, "c", "ann")];
     for (const each of sent) await store.mailbox.put(each);
     const read = await store.mailbox.read(runId);
     expect(read.map(({ place: _place, ...each }) => each)).toEqual(sent);

@@ -1,6 +1,6 @@
 import type { ApprovalDecision, PendingApproval } from "../run/approval.ts";
 import type { Delta } from "../messages/delta.ts";
-import type { Event } from "../events/event.ts";
+import type { Event, EventData } from "../events/event.ts";
 import type { TailOptions } from "../stores/event-log.ts";
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
@@ -25,6 +25,12 @@ export interface EventOptions extends TailOptions {
    */
   readonly follow?: boolean;
 }
+
+/** An input that was sent to a run in progress. */
+export type ReceivedInput = EventData["run_steer"] & {
+  /** Seq of its event. `null` if the owner of the run has not taken it out of the mailbox yet. */
+  readonly seq: number | null;
+};
 
 /** Options of `RunHandle.fork`. */
 export interface ForkOptions {
@@ -127,6 +133,12 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
    * as for `steer`.
    */
   followUp(input: JsonValue): Promise<void>;
+  /**
+   * Reads the steering and the follow-ups that were sent to the run, in the order of arrival, whether the agent has read
+   * them or not. `steer` and `followUp` input that its owner takes out of the mailbox at this moment may be listed
+   * twice; submitted input is listed once. Costs O(events of the run).
+   */
+  receivedInput(): Promise<readonly ReceivedInput[]>;
   /**
    * Resolves a `ctx.waitForSignal` of a task with a value. A signal that arrives early is kept. Default value: `null`.
    * Default task: the root. Rejects with `not_found` if the run or the task has ended, or the task does not exist.

@@ -28,7 +28,15 @@ export interface RunEvents {
   /** A caller cancelled the run. */
   run_cancel: { readonly reason: string; readonly by: string };
   /** A caller sent steering for the next turn, or a follow-up for after the last turn. */
-  run_steer: { readonly kind: "steer" | "follow_up"; readonly input: JsonValue; readonly by: string };
+  run_steer: {
+    readonly kind: "steer" | "follow_up";
+    readonly input: JsonValue;
+    readonly by: string;
+    /** S5: the id of the run that the input would have started. Absent if the input was not submitted. */
+    readonly submittedAs?: RunId;
+    /** The metadata of the submission. Absent if the input was not submitted, or without metadata. */
+    readonly metadata?: JsonObject;
+  };
   /**
    * S5: the run completed without reading this input. The input starts the run `runId`, or goes as input to the run
    * that is in progress in the session at that time.

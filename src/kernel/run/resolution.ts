@@ -1,5 +1,5 @@
 import type { RunId, TaskId } from "../base/identity.ts";
-import type { JsonValue } from "../base/json-value.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
 
 /**
  * The value for a task's wait. `join`, `ask`, `sleepUntil`, `waitForSignal` and approvals share one primitive: a task
@@ -16,4 +16,6 @@ export interface Resolution {
   readonly value: JsonValue;
   /** S5: for an input that was submitted and became steering, the id of the run that it would have started. */
   readonly runId?: RunId;
+  /** S5: for an input that was submitted and became steering, the metadata of the submission. */
+  readonly metadata?: JsonObject;
 }

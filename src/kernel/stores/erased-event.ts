@@ -12,7 +12,7 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   run_start: (data) => ({ ...data, input: null, metadata: {} }),
   input: (data) => ({ ...data, input: null }),
   run_fork: ({ input, ...data }) => (input === undefined ? data : { ...data, input: null }),
-  run_steer: (data) => ({ ...data, input: null }),
+  run_steer: ({ metadata: _metadata, ...data }) => ({ ...data, input: null }),
   agent_start: (data) => ({ ...data, input: null }),
   agent_end: (data) => ({ ...data, output: "", interruptionReason: null }),
   agent_error: (data) => ({ ...data, failure: erasedFailure(data.failure) }),

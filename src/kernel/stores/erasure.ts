@@ -6,6 +6,7 @@ import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { Mail } from "./mailbox.ts";
 import type { Message } from "../messages/message.ts";
 import type { LlmReply } from "../messages/llm-reply.ts";
+import type { Resolution } from "../run/resolution.ts";
 import type { StepOutcome, StepRecord } from "../run/step-record.ts";
 import type { InheritedRequest } from "../run/inherited-request.ts";
 import type { TaskChange } from "../run/task.ts";
@@ -36,7 +37,7 @@ export function eraseCommit(commit: Commit, erasures: readonly Erasure[]): Commi
   if (commit.resolves?.some(has) === true)
     change(
       "resolves",
-      commit.resolves.map((each) => (has(each) ? { ...each, value: null } : each)),
+      commit.resolves.map((each) => (has(each) ? erasedResolution(each) : each)),
     );
   if (commit.tasks !== undefined)
     change(
@@ -95,6 +96,10 @@ function erasedChange(change: TaskChange, tasks: ReadonlySet<TaskId>): TaskChang
 /** Erases the messages that a child shares. Its hashes stay, because they do not reveal the content. */
 function withoutContents(inherits: InheritedRequest): InheritedRequest {
   return "contents" in inherits ? { ...inherits, contents: {} } : inherits;
+}
+
+function erasedResolution({ metadata: _metadata, ...resolution }: Resolution): Resolution {
+  return { ...resolution, value: null };
 }
 
 function erasedMail(mail: Mail): Mail {

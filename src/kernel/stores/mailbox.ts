@@ -2,7 +2,7 @@ import type { ApprovalDecision } from "../run/approval.ts";
 import type { RunId, TaskId } from "../base/identity.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { InputQueue } from "../run/input-queue.ts";
-import type { JsonValue } from "../base/json-value.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { TopUp } from "../limits/ledger.ts";
 import type { Message } from "../messages/message.ts";
 import type { Priority } from "../limits/priority.ts";
@@ -17,8 +17,11 @@ export type MailBody =
   | { readonly type: "resolve"; readonly taskId: TaskId; readonly wait: string; readonly value: JsonValue }
   | { readonly type: "message"; readonly message: Message }
   | { readonly type: "approval"; readonly approvalId: string; readonly decision: ApprovalDecision }
-  /** Input that is kept until a drain of the root task takes it. It does not resolve a wait. */
-  | { readonly type: InputQueue; readonly input: JsonValue }
+  /**
+   * Input that is kept until a drain of the root task takes it. It does not resolve a wait. `metadata` is that of the
+   * submission which became steering. If absent, the input was not submitted, or without metadata.
+   */
+  | { readonly type: InputQueue; readonly input: JsonValue; readonly metadata?: JsonObject }
   | { readonly type: "cancel"; readonly taskId: TaskId; readonly reason: string }
   | { readonly type: "pause" | "resume" }
   | { readonly type: "top_up"; readonly taskId: TaskId; readonly add: Partial<TopUp> }

@@ -25,6 +25,7 @@ import {
   type ModelReference,
   type PendingApproval,
   type Priority,
+  type ReceivedInput,
   type RunHandle,
   type RunId,
   type RunRecord,
@@ -46,6 +47,7 @@ import { forkRun } from "./fork-run.ts";
 import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
 import { endedResult, type EndEvents } from "./ended-result.ts";
 import { storedEvents, watchedReader, yieldingSlot, type EventStream } from "./event-readers.ts";
+import { readInput } from "./received-input.ts";
 import { mayResume, StoredRun } from "./stored-run.ts";
 import { refuseIfResent } from "./unsent-input.ts";
 import { currentTask } from "../process/async-context.ts";
@@ -299,6 +301,10 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
 
   async followUp(input: JsonValue): Promise<void> {
     await this.#send({ type: "follow_up", input });
+  }
+
+  receivedInput(): Promise<readonly ReceivedInput[]> {
+    return readInput(this.#options.store, this.runId);
   }
 
   async signal(name: string, value: JsonValue = null, taskId: string = root): Promise<void> {

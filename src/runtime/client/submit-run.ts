@@ -154,11 +154,11 @@ function createdTask({ tasks = [] }: Commit): TaskRecord | undefined {
 function singleFlightOf(
   { runId, sessionId, createdAt: at }: RunRecord,
   input: JsonValue,
-  { userId, whenBusy, sessionId: namedSession }: SubmitOptions,
+  { userId, whenBusy, metadata, sessionId: namedSession }: SubmitOptions,
   scope: TenantScope | undefined,
 ): SingleFlight | undefined {
   if (namedSession !== sessionId) return undefined;
-  const body = { type: "steer", input } as const;
+  const body = { type: "steer", input, ...(metadata !== undefined && { metadata }) } as const;
   return {
     steering: { id: mailOfSubmission(runId), from: userId ?? anonymousUser, at, body },
     always: whenBusy === "steer",

@@ -1,7 +1,10 @@
 import type { Resolution, TaskId } from "../../kernel/index.ts";
 
-/** A value that arrived for a wait. For a submitted input, `runId` is the run that the input would have started (S5). */
-export type ArrivedValue = Pick<Resolution, "value" | "runId">;
+/**
+ * A value that arrived for a wait. For a submitted input, `runId` is the run that the input would have started, and
+ * `metadata` that of the submission (S5).
+ */
+export type ArrivedValue = Pick<Resolution, "value" | "runId" | "metadata">;
 
 const noValues: readonly never[] = [];
 
@@ -14,9 +17,8 @@ export class Resolutions {
     return this.#values === undefined || this.#values.size === 0;
   }
 
-  add({ taskId, wait, value, runId }: Resolution): void {
+  add({ taskId, wait, ...arrived }: Resolution): void {
     const key = keyOf(taskId, wait);
-    const arrived = runId === undefined ? { value } : { value, runId };
     this.#values ??= new Map();
     this.#values.set(key, [...(this.#values.get(key) ?? noValues), arrived]);
   }

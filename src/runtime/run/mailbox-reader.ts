@@ -1,9 +1,11 @@
 import {
   rootTaskId as root,
+  type InputQueue,
   type JsonValue,
   type MaybePromise,
   type PlacedMail,
   type Priority,
+  type Resolution,
   type RunId,
   type Store,
   type TaskId,
@@ -141,8 +143,7 @@ export class MailboxReader {
         break;
       case "steer":
       case "follow_up":
-        this.#log.emit(root, { type: "run_steer", data: { kind: body.type, input: body.input, by: from } });
-        this.#resolve(root, queueWait(body.type), body.input, submittedAs(id));
+        this.#queueInput(body, from, submittedAs(id));
         break;
     }
   }
@@ -157,9 +158,25 @@ export class MailboxReader {
     if (plan.some(isExhausted)) this.#supervisor.reopen(plan);
   }
 
-  #resolve(taskId: TaskId, wait: string, value: JsonValue, runId?: RunId): void {
+  #queueInput(
+    { type: kind, input, metadata }: Extract<PlacedMail["body"], { type: InputQueue }>,
+    by: string,
+    runId: RunId | undefined,
+  ): void {
+    const own = metadata === undefined ? {} : { metadata };
+    const data = { kind, input, by, ...(runId && { submittedAs: runId }), ...own };
+    this.#log.emit(root, { type: "run_steer", data });
+    this.#resolve(root, queueWait(kind), input, { ...(runId && { runId }), ...own });
+  }
+
+  #resolve(
+    taskId: TaskId,
+    wait: string,
+    value: JsonValue,
+    submission: Pick<Resolution, "runId" | "metadata"> = {},
+  ): void {
     if (!this.#state.tasks.has(taskId)) return;
-    this.#log.add({ resolves: [{ taskId, wait, value, ...(runId && { runId }) }] });
+    this.#log.add({ resolves: [{ taskId, wait, value, ...submission }] });
     this.#supervisor.waits.serve(taskId, wait);
   }
 

@@ -36,11 +36,11 @@ export function carryOver(completed: EndedRun): void {
   }
 }
 
-/** Uses the run id that the caller of `submit` chose for this input, if the input came from `submit`. */
+/** Uses the run id and the metadata that the caller of `submit` chose for this input, if the input came from `submit`. */
 function submitAgain(
   { worker, state, tenantId, kind: ended }: EndedRun,
   kind: InputQueue,
-  { value, runId }: ArrivedValue,
+  { value, runId, metadata: ownMetadata }: ArrivedValue,
 ): Submission {
   const { agentId, supervision, budget, userId, metadata, streaming, channel } = state.task(root).record;
   const {
@@ -56,7 +56,8 @@ function submitAgain(
       "not_found",
       `agent ${agentId} is not registered with this runtime, so it cannot take the unread input of ${completedRunId}`,
     );
-  const options = { sessionId, spawnBudget, priority, retention, metadata, streaming };
+  const own = ownMetadata === undefined ? {} : { metadata: ownMetadata };
+  const options = { sessionId, spawnBudget, priority, retention, metadata, ...own, streaming };
   const { record: run, first } = newRun(worker, agent, value, {
     ...options,
     // The budget of a compaction is for its summaries.
@@ -70,7 +71,7 @@ function submitAgain(
     id: `${mailOfSubmission(run.runId)} left by ${completedRunId}`,
     from: userId ?? anonymousUser,
     at: run.createdAt,
-    body: { type: kind, input: value },
+    body: { type: kind, input: value, ...own },
   } as const;
   return { run, first, flight: { steering, always: true } };
 }

@@ -45,6 +45,24 @@ async function outputs({ runtime }: Bench): Promise<JsonValue[]> {
 }
 
 describe("S5: input that a run has not read when it ends", () => {
+  it("starts a run with the metadata of its own submission, which the first run lists as received", async () => {
+    const bench = await setUp();
+    const work = gate();
+    const reader = earlyReader(work);
+    const run = await bench.runtime.submit(reader, "one", { sessionId, metadata: { id: "a" } });
+    await settle();
+    const own = { sessionId, runId: formatRunId("second"), metadata: { id: "b" } };
+    const taker = await bench.runtime.submit(reader, "two", { ...own, whenBusy: "steer" });
+    expect(taker.runId).toBe(run.runId);
+    const sent = { kind: "steer", input: "two", submittedAs: own.runId, metadata: { id: "b" } };
+    expect(await run.receivedInput()).toMatchObject([sent]);
+    work.resolve();
+    await run.result();
+    const next = await findRun(bench.runtime, own);
+    expect((await next.summary()).metadata).toEqual({ id: "b" });
+    expect(await run.receivedInput()).toMatchObject([{ ...sent, seq: expect.any(Number) }]);
+  });
+
   it("starts a new run in the session, in the commit that completes the run", async () => {
     const bench = await setUp();
     const work = gate();
