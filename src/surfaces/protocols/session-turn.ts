@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import {
   canonicalJson,
   Fault,
+  type JsonObject,
   type JsonValue,
   type RunHandle,
   type RunSummary,
@@ -16,6 +17,9 @@ const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting"
 /** Each new message costs a look into the store. */
 const mostNewMessages = 100;
 
+/** Steering of older runs is not looked for. */
+const mostSteeredRuns = 50;
+
 /** A message of the user in a session. */
 export interface SessionMessage {
   /** Name of an agent of the server. */
@@ -26,7 +30,11 @@ export interface SessionMessage {
   readonly input: JsonValue;
   /** Whether only a message is accepted whose id is known. Default: `false`. */
   readonly mustBeKnown?: boolean;
+  /** Whether the client says that it has edited the message. Default: `false`. */
+  readonly isEdited?: boolean;
 }
+
+type KnownMessage = Pick<SessionMessage, "sessionId" | "messageId">;
 
 /**
  * Sends a message in a session. The history is the one of the store. A message with a known id is a repetition, which
@@ -38,7 +46,12 @@ export async function sendMessage(request: StartingRequest, message: SessionMess
   const [latest] = runs;
   const inputHash = hashOf(message.input);
   if (latest === undefined) {
-    if (message.mustBeKnown === true) throw unknownMessage(message);
+    const { mustBeKnown = false, isEdited = false } = message;
+    const steering = mustBeKnown || isEdited ? await steeringOf(request.runtime, message) : undefined;
+    if (mustBeKnown && steering === undefined) throw unknownMessage(message);
+    if (steering !== undefined && steering.metadata["clientInputHash"] !== inputHash)
+      throw steeredMessage(message, steering);
+    // The store recognises the repetition of a message that became steering.
     return submit(request, message, 0);
   }
   if (latest.metadata["clientInputHash"] === inputHash) return repeated(request, latest);
@@ -57,7 +70,10 @@ export async function answerAgain(
   const { runtime } = request;
   const runs = await runsOf(runtime, message);
   const [latest] = runs;
-  if (latest === undefined) throw unknownMessage(message);
+  if (latest === undefined) {
+    const steering = await steeringOf(runtime, message);
+    throw steering === undefined ? unknownMessage(message) : steeredMessage(message, steering);
+  }
   if (unfinished.includes(latest.status)) return repeated(request, latest);
   const input = await inputOf(runtime, latest);
   await rewind(runtime, latest);
@@ -76,7 +92,7 @@ export async function newMessages<Message extends { readonly id: string; readonl
   const found = messages.slice(-1);
   for (const message of messages.slice(0, -1).toReversed()) {
     if (message.role !== "user") break;
-    if ((await runsOf(runtime, { sessionId, messageId: message.id })).length > 0) break;
+    if (await isKnown(runtime, { sessionId, messageId: message.id })) break;
     found.unshift(message);
     if (found.length > mostNewMessages)
       throw new Fault(
@@ -100,10 +116,39 @@ export async function unfinishedRun(
 /** The runs that answered a message, newest first. */
 async function runsOf(
   runtime: Runtime,
-  { sessionId, messageId }: Pick<SessionMessage, "sessionId" | "messageId">,
+  { sessionId, messageId }: KnownMessage,
 ): Promise<readonly RunSummary[]> {
   const { runs } = await runtime.list({ sessionId, metadata: { clientMessageId: messageId }, limit: 500 });
   return runs;
+}
+
+/** Whether a message has started a run, or has become steering of one. */
+async function isKnown(runtime: Runtime, message: KnownMessage): Promise<boolean> {
+  return (await runsOf(runtime, message)).length > 0 || (await steeringOf(runtime, message)) !== undefined;
+}
+
+/** A message that became steering. */
+interface Steering {
+  readonly run: RunSummary;
+  /** The metadata with which the message was submitted. */
+  readonly metadata: JsonObject;
+}
+
+/**
+ * Finds the run that has taken a message as steering, among the newest runs of the session. Costs O(events of these runs),
+ * and is needed only for messages that have started no run.
+ */
+async function steeringOf(
+  runtime: Runtime,
+  { sessionId, messageId }: KnownMessage,
+): Promise<Steering | undefined> {
+  const { runs } = await runtime.list({ sessionId, kind: "invocation", limit: mostSteeredRuns });
+  for (const run of runs) {
+    const handle = await runtime.find(run.runId);
+    for (const { metadata = {} } of (await handle?.receivedInput()) ?? [])
+      if (metadata["clientMessageId"] === messageId) return { run, metadata };
+  }
+  return undefined;
 }
 
 /** `count` is the number of runs that have answered the message before. Duplicates of a request start one run. */
@@ -123,7 +168,7 @@ function submit(request: StartingRequest, message: SessionMessage, count: number
 async function repeated({ runtime, access }: StartingRequest, { runId }: RunSummary): Promise<StartedRun> {
   const run = await runtime.find(runId);
   if (run === undefined) throw new Fault("not_found", `run ${runId} does not exist`, { details: { runId } });
-  return { run: run.as(access.userId ?? access.name), isSteered: false, isRepeated: true };
+  return { run: run.as(access.userId ?? access.name), isSteered: false, fromSeq: 0, isRepeated: true };
 }
 
 /** Continues the session before the message that a run answered. Does nothing if the message left no entry. */
@@ -165,7 +210,22 @@ async function inputOf(runtime: Runtime, { runId }: RunSummary): Promise<JsonVal
   });
 }
 
-function unknownMessage({ sessionId, messageId }: Pick<SessionMessage, "sessionId" | "messageId">): Fault {
+/** The fault of a message that cannot be answered again, because its answer is a part of that to another message. */
+function steeredMessage({ sessionId, messageId }: KnownMessage, { run }: Steering): Fault {
+  const { runId, metadata } = run;
+  const first = metadata["clientMessageId"];
+  const advice =
+    first === undefined
+      ? "send a new message"
+      : `regenerate message ${JSON.stringify(first)}, or send a new message`;
+  return new Fault(
+    "invalid_argument",
+    `message ${JSON.stringify(messageId)} was added to run ${runId} while that was in progress, so it cannot be edited or answered again alone; ${advice}`,
+    { details: { sessionId, messageId, runId } },
+  );
+}
+
+function unknownMessage({ sessionId, messageId }: KnownMessage): Fault {
   return new Fault("not_found", `session ${sessionId} has no message ${JSON.stringify(messageId)}`, {
     details: { sessionId, messageId },
   });

@@ -38,6 +38,16 @@ const clerk = new Agent({
   ),
   tools: [send],
 });
+/** Asks once per conversation. */
+const porter = new Agent({
+  name: "porter",
+  model: endlessModel(({ messages }) =>
+    messages.some(({ role }) => role === "tool")
+      ? "Done."
+      : { text: "I ask first.", toolCalls: [{ name: "send", input: { to: "bob" }, callId: "call" }] },
+  ),
+  tools: [send],
+});
 const guide = new Agent({
   name: "guide",
   model: endlessModel(({ messages }) => {
@@ -68,7 +78,7 @@ let server: TestServer;
 let token: string;
 
 beforeAll(async () => {
-  server = await startServer([echo, clerk, guide, lead, broken]);
+  server = await startServer([echo, clerk, porter, guide, lead, broken]);
   token = await server.tokenOf("acme", "run", "ann");
 });
 afterAll(() => server.close());
@@ -184,6 +194,35 @@ describe("AG-UI", () => {
     const before = structuredClone(client.messages);
     await client.runAgent();
     expect(client.messages).toEqual(before);
+  });
+
+  it("gives a message that became steering to the model once, and answers its repetition with what followed it", async () => {
+    const client = clientOf("porter", "steered");
+    await say(client, "m1", "one");
+    for (const [id, content] of [
+      ["m2", "two"],
+      ["m3", "three"],
+    ] as const) {
+      client.addMessage({ id, role: "user", content });
+      const { threadId, messages } = client;
+      const body = { threadId, runId: id, messages, state: {}, tools: [], context: [], forwardedProps: {} };
+      expect((await server.call("POST", "/api/ag-ui/porter", { token, body })).status).toBe(200);
+    }
+    const view = server.runtime.forTenant({ tenantId: "acme", userId: "ann" });
+    const [summary] = (await view.list({ sessionId: "steered" })).runs;
+    const run = await view.find(summary?.runId ?? "");
+    const received = (await run?.receivedInput()) ?? [];
+    expect(received.map(({ metadata }) => metadata?.["clientMessageId"])).toEqual(["m2", "m3"]);
+    expect(JSON.stringify(received.map(({ input }) => input))).not.toContain("twothree");
+    expect(received.map(({ input }) => (input as readonly unknown[]).length)).toEqual([1, 1]);
+    const [question] = (await run?.pendingApprovals()) ?? [];
+    await run?.approve(question?.approvalId ?? "", { decision: "approved" });
+    await run?.result();
+    const other = clientOf("porter", "steered");
+    other.addMessage({ id: "m1", role: "user", content: "one" });
+    const { newMessages } = await say(other, "m2", "two");
+    expect(texts(newMessages)).toContain("assistant: Done.");
+    expect(texts(newMessages)).not.toContain("assistant: I ask first.");
   });
 
   it("skips a call whose interrupt is cancelled, and passes a denial to the model", async () => {

@@ -65,6 +65,16 @@ const clerk = new Agent({
   }),
   tools: [send],
 });
+/** Asks once per conversation. */
+const porter = new Agent({
+  name: "porter",
+  model: endlessModel(({ messages }) =>
+    messages.some(({ role }) => role === "tool")
+      ? { deltas: ["Do", "ne."] }
+      : { text: "I ask first.", toolCalls: [{ name: "send", input: { to: "bob" } }] },
+  ),
+  tools: [send],
+});
 /** Calls the tool that the user names. */
 const worker = new Agent({
   name: "worker",
@@ -90,7 +100,7 @@ let token: string;
 let view: Runtime;
 
 beforeAll(async () => {
-  server = await startServer([echo, clerk, worker, lead]);
+  server = await startServer([echo, clerk, porter, worker, lead]);
   token = await server.tokenOf("acme", "run", "ann");
   view = server.runtime.forTenant({ tenantId: "acme", userId: "ann" });
 });
@@ -292,6 +302,48 @@ describe("a chat of the AI SDK", () => {
     expect(chat.error).toBeUndefined();
     expect((await view.list({ sessionId: chat.id })).runs.length).toBe(1);
     expect(chat.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
+  });
+
+  it("gives a message that became steering to the model once, answers its repetition, and refuses to answer it again alone", async () => {
+    const sessionId = "steered";
+    const [one, two, three] = ["one", "two", "three"].map((text) => ({
+      id: `id-${text}`,
+      role: "user" as const,
+      parts: [{ type: "text", text }],
+    }));
+    const post = (messages: readonly unknown[], more: object = {}): ReturnType<TestServer["call"]> =>
+      server.call("POST", "/api/chat", {
+        token,
+        body: { id: sessionId, messages, agent: "porter", ...more },
+      });
+    await post([one]);
+    await post([one, two]);
+    await post([one, two, three]);
+    const [run] = (await view.list({ sessionId })).runs;
+    const handle = await view.find(run?.runId ?? "");
+    const received = (await handle?.receivedInput()) ?? [];
+    expect(received.map(({ input }) => input)).toEqual([two?.parts, three?.parts]);
+    const [question] = (await handle?.pendingApprovals()) ?? [];
+    await handle?.approve(question?.approvalId ?? "", { decision: "approved" });
+    await handle?.result();
+    await eventually(async () =>
+      (await view.list({ sessionId })).runs.every(({ endedAt }) => endedAt !== null),
+    );
+    const said = await conversation({ id: sessionId } as TestChat);
+    expect(said.filter((text) => text === "two" || text === "three")).toEqual(["two", "three"]);
+    const again = await post([one, two]);
+    expect([again.status, again.text.includes('"delta":"Done."')]).toEqual([200, true]);
+    expect(again.text).not.toContain("I ask first.");
+    const refused = await post([one, two], { trigger: "regenerate-message" });
+    expect([refused.status, refused.json["detail"]]).toEqual([
+      400,
+      expect.stringMatching(
+        /"id-two" was added to run .* regenerate message "id-one", or send a new message/u,
+      ),
+    ]);
+    const edited = { ...two, parts: [{ type: "text", text: "other" }] };
+    expect((await post([one, edited], { messageId: "id-two" })).status).toBe(400);
+    expect(await conversation({ id: sessionId } as TestChat)).toEqual(said);
   });
 
   it("shows the error of a failed run, and sends its message again on regenerate", async () => {

@@ -254,13 +254,17 @@ describe("a run that waits for a person", () => {
       expect([reason, used]).toEqual(["stop", stream ? 0 : 10]);
 
       // A message during the wait becomes steering, and the answer says again what the run waits for.
-      const again = await world.client.chat.completions.create(
-        { model: "clerk", messages: [user("Hurry")] },
-        session,
-      );
+      const key = { headers: { ...session.headers, "Idempotency-Key": `hurry ${stream}` } };
+      const hurry = { model: "clerk", messages: [user("Hurry")] };
+      const again = await world.client.chat.completions.create(hurry, key);
       expect(again.choices[0]?.message.content).toMatch(new RegExp(`^Run ${runId} waits for a person`, "u"));
       await run?.approve(asked?.approvalId ?? "", { decision: "approved" });
       expect((await run?.result())?.status).toBe("completed");
+
+      // The repetition of that message is answered with what the run has said since.
+      const repeated = await world.client.chat.completions.create(hurry, key);
+      expect(repeated.choices[0]?.message.content).toMatch(/^Done\./u);
+      expect((await world.streamed(hurry, key)).text.trim()).toMatch(/^Done\./u);
     },
   );
 });

@@ -95,11 +95,13 @@ async function send(request: AgUiRequest, answers: AgUiAnswers): Promise<Respons
     input,
     mustBeKnown: !isNewest,
   };
-  const { run, isSteered, isRepeated } = await sendMessage(request, sent);
-  if (isRepeated) return respond(request, run, answers, { snapshot: snapshotOf(messages, at) });
-  if (!isSteered) return respond(request, run, answers);
-  const { next } = await readQuestions(run, { subAgents });
-  return respond(request, run, answers, { fromSeq: next, isSteered });
+  const { run, isSteered, isRepeated, fromSeq } = await sendMessage(request, sent);
+  const hasAnswer = isRepeated || (isSteered && !isNewest);
+  return respond(request, run, answers, {
+    fromSeq,
+    isSteered,
+    ...(hasAnswer && { snapshot: snapshotOf(messages, at) }),
+  });
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { FollowAnswerOptions } from "../../../agents/index.ts";
 import {
   Fault,
   HistoryRetention,
@@ -12,7 +11,6 @@ import { reply, route, type Route, type RouteRequest, type RouteResult } from ".
 import { startRun, type NewRunOptions, type StartedRun } from "../../server/routes/start-run.ts";
 import { choice, integer, list, named, object, text, type ValueOf } from "../../server/schema/schema.ts";
 import { answerResponse, followStarted } from "../answer-response.ts";
-import { readQuestions } from "../client-answers.ts";
 import { CompletionEncoder } from "./completion-encoder.ts";
 import {
   closingOf,
@@ -114,32 +112,27 @@ function headOf({ runtime, body }: CompletionRequest, { runId }: RunHandle): Com
   return { id: `chatcmpl-${runId}`, created, model: body.model };
 }
 
-/** What is read of the run. A run that took the message as steering has said other things before. */
-async function followingOf({ run, isSteered }: StartedRun): Promise<FollowAnswerOptions> {
-  return isSteered ? { fromSeq: (await readQuestions(run)).next } : {};
-}
-
 async function streamAnswer(request: CompletionRequest, started: StartedRun): Promise<Response> {
-  const { run, isSteered } = started;
+  const { run, isSteered, fromSeq } = started;
   const { body } = request;
   const encoder = new CompletionEncoder(run, headOf(request, run), {
     includesUsage: includesUsage(body),
     isStructured: outputSchemaOf(body) !== undefined,
   });
-  const options = { ...(await followingOf(started)), isSteered, headers: headersOf(run) };
+  const options = { fromSeq, isSteered, headers: headersOf(run) };
   return answerResponse(request, run, encoder, options);
 }
 
 /** C3: a caller that leaves does not affect the run. */
 async function waitForAnswer(request: CompletionRequest, started: StartedRun): Promise<RouteResult> {
-  const { run } = started;
+  const { run, fromSeq } = started;
   const { access, body, server } = request;
   const held = server.streams.hold(access);
   try {
     const signal = AbortSignal.any([request.request.signal, held.signal]);
     const said = new CompletionText(outputSchemaOf(body) !== undefined);
     let last: LastPart | undefined;
-    const options = { ...(await followingOf(started)), signal };
+    const options = { fromSeq, signal };
     for await (const part of followStarted(request.runtime, started, options)) {
       said.add(part);
       if (part.type === "end" || part.type === "waiting") last = part;

@@ -55,7 +55,7 @@ const sendChat = route({
 
 /** Sends the new messages of the user as one. Answers to open questions in earlier messages are delivered first. */
 async function send(request: ChatRequest): Promise<Response> {
-  const { id, messages, agent } = request.body;
+  const { id, messages, agent, messageId } = request.body;
   const message = messages.at(-1) as UiMessage;
   const unsent = await newMessages(request, id, messages);
   const input = unsent.flatMap((each) => contentOf(each));
@@ -70,11 +70,11 @@ async function send(request: ChatRequest): Promise<Response> {
     sessionId: id,
     messageId: message.id,
     input: input as unknown as JsonValue,
+    isEdited: messageId === message.id,
   });
-  const { run, isSteered } = started;
+  const { run, isSteered, fromSeq } = started;
   if (!isSteered) return respond(request, run, run.runId);
-  const { next } = await readQuestions(run);
-  return respond(request, run, `${run.runId}:${next}`, { fromSeq: next, isSteered });
+  return respond(request, run, `${run.runId}:${fromSeq}`, { fromSeq, isSteered });
 }
 
 async function regenerate(request: ChatRequest): Promise<Response> {

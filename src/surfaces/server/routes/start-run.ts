@@ -25,6 +25,8 @@ export interface StartedRun {
   readonly run: RunHandle;
   /** Whether the input became steering of this run, which was unfinished in the session. */
   readonly isSteered: boolean;
+  /** Seq of the first event of the run that can belong to the answer. */
+  readonly fromSeq: number;
   /** Whether the run had been started before, by the same request. */
   readonly isRepeated: boolean;
 }
@@ -52,7 +54,19 @@ export async function startRun(request: StartingRequest, options: NewRunOptions)
     ...callerOf(access),
   });
   const isSteered = run.runId !== runId;
-  return { run: run.as(access.userId ?? access.name), isSteered, isRepeated: isKnown && !isSteered };
+  const fromSeq = isSteered ? await placeOf(run, runId) : 0;
+  return { run: run.as(access.userId ?? access.name), isSteered, fromSeq, isRepeated: isKnown && !isSteered };
+}
+
+/** Where a run has taken the submission `runId` as steering: its event, or the end of the log if it is not there yet. */
+async function placeOf(run: RunHandle, runId: string): Promise<number> {
+  let next = 0;
+  for await (const event of run.events({ follow: false })) {
+    if (!("seq" in event)) continue;
+    if (event.type === "run_steer" && event.data.submittedAs === runId) return event.seq;
+    next = event.seq + 1;
+  }
+  return next;
 }
 
 /** The user of a run that a caller without a tenant starts. A view sets tenant and user itself. */
