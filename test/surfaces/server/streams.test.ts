@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { Agent } from "../../../src/agent.ts";
-import type { HostedAgent } from "../../../src/kernel/index.ts";
+import { Fault, type HostedAgent } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, gate, until } from "../../runtime/runtime-setup.ts";
 import { openSse, type SseReader } from "./sse-client.ts";
@@ -234,6 +234,63 @@ describe("the stream of a session", () => {
     while (later.length < expected.length - middle - 1) later.push((await resumed.next())?.id);
     expect(later).toEqual(expected.slice(middle + 1));
     resumed.leave();
+  });
+
+  it("sends each event once to a reader that reconnects, although older runs were resumed", async () => {
+    let isBroken = true;
+    const fragile = agent("fragile", async (ctx) => {
+      await ctx.step("begin", async () => 1);
+      if (isBroken) throw new Fault("invalid_argument", "broken");
+      return "done";
+    });
+    const server = await serve([fragile]);
+    const url = `${server.url}/api/sessions/talk/stream`;
+    const submit = () => server.runtime.submit(fragile, null, { sessionId: "talk" });
+    const first = await submit();
+    expect((await first.result()).status).toBe("failed");
+    isBroken = false;
+    const second = await submit();
+    await second.result();
+
+    interface Sent {
+      readonly id: string | undefined;
+      readonly event: string;
+    }
+    const nameOf = ({ data }: { readonly data: Record<string, unknown> }): string =>
+      `${String(data["runId"])}:${String(data["seq"])}`;
+    const total = async (): Promise<number> => {
+      let count = 0;
+      for (const { runId } of [first, second]) count += (await server.store.events.lastSeq(runId)) + 1;
+      return count;
+    };
+    const readAll = async (lastEventId?: string, seen = 0): Promise<readonly Sent[]> => {
+      const stream = await openSse(url, {
+        token: server.admin,
+        ...(lastEventId !== undefined && { lastEventId }),
+      });
+      const sent: Sent[] = [];
+      while (sent.length < (await total()) - seen) {
+        const message = await stream.next();
+        if (message === undefined) throw new Error("the stream ended early");
+        sent.push({ id: message.id, event: nameOf(message) });
+      }
+      stream.leave();
+      return sent;
+    };
+    const offline = await readAll();
+    await first.resume();
+    await first.result();
+    const online = await readAll();
+    for (const before of [offline, online])
+      for (const [at, { id, event }] of before.entries()) {
+        // Once in the middle of each run, and at each change from one run to another.
+        const isChange = !before[at + 1]?.event.startsWith(event.split(":")[0] ?? "");
+        if (at % 4 !== 3 && !isChange) continue;
+        const after = await readAll(id, at + 1);
+        const events = [...before.slice(0, at + 1), ...after].map((sent) => sent.event);
+        expect(new Set(events).size).toBe(events.length);
+        expect(events).toHaveLength(await total());
+      }
   });
 });
 

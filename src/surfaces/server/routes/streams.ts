@@ -3,7 +3,8 @@ import { route } from "../route.ts";
 import { runParams } from "../schema/run-schemas.ts";
 import { sessionParams } from "../schema/session-schemas.ts";
 import { flag, integer, object, optional, text } from "../schema/schema.ts";
-import { nextInSession, nextSeq } from "../streams/open-streams.ts";
+import { nextSeq } from "../streams/open-streams.ts";
+import { SessionPosition } from "../streams/session-position.ts";
 import { followSession } from "../streams/session-stream.ts";
 import { sseFrame } from "../streams/sse-stream.ts";
 import { findRun } from "./find-run.ts";
@@ -63,13 +64,13 @@ const streamSession = route({
   method: "GET",
   path: "/api/sessions/{sessionId}/stream",
   summary:
-    "Follow a session: the events of its runs, one run after the other. The id of an event is RUN:SEQ; `Last-Event-ID` resumes after it.",
+    "Follow a session: the events of its runs, one run after the other. The id of an event is RUN:SEQ, with further positions for resumed runs; `Last-Event-ID` resumes after it.",
   scope: "read",
   isStream: true,
   params: sessionParams,
   responses: [stream],
   handle: async ({ runtime, access, disconnect, server, request, params: { sessionId } }) => {
-    const from = nextInSession(request.headers.get("last-event-id"));
+    const from = SessionPosition.after(request.headers.get("last-event-id"));
     const { runs } = await runtime.list({ sessionId, limit: 1 });
     if (runs.length === 0 && (await runtime.sessions.get(sessionId)) === undefined)
       throw new Fault("not_found", `session ${sessionId} does not exist`, { details: { sessionId } });

@@ -1,4 +1,4 @@
-import { Fault, type RunId, type Runtime } from "../../../kernel/index.ts";
+import { Fault, type Runtime } from "../../../kernel/index.ts";
 import type { Access } from "../access/access.ts";
 import type { AccessGate } from "../access/gate.ts";
 import { RunChanges } from "./run-changes.ts";
@@ -196,18 +196,5 @@ export function nextSeq(lastEventId: string | null, from: number | undefined): n
   throw new Fault(
     "invalid_argument",
     `invalid Last-Event-ID ${JSON.stringify(lastEventId)}: expected the seq of an event`,
-  );
-}
-
-/** The run and the next event of a session's stream, from an id such as `run_7:41`. */
-export function nextInSession(
-  lastEventId: string | null,
-): { readonly runId: RunId; readonly seq: number } | undefined {
-  if (lastEventId === null || lastEventId === "") return undefined;
-  const [, runId, seq] = /^(run_[A-Za-z0-9_-]{1,64}):(\d{1,15})$/u.exec(lastEventId) ?? [];
-  if (runId !== undefined && seq !== undefined) return { runId: runId as RunId, seq: Number(seq) + 1 };
-  throw new Fault(
-    "invalid_argument",
-    `invalid Last-Event-ID ${JSON.stringify(lastEventId)}: expected RUN:SEQ of an event`,
   );
 }

@@ -1,76 +1,119 @@
-import type { Delta, Event, RunHandle, RunId, Runtime } from "../../../kernel/index.ts";
+import type { Event, RunHandle, RunId, Runtime, RunSummary } from "../../../kernel/index.ts";
 import { allRuns, type RunChanges } from "./run-changes.ts";
 import { BatchWriter } from "./batch-writer.ts";
+import type { SessionPosition } from "./session-position.ts";
 import { sseFrame, type SseStream } from "./sse-stream.ts";
-
-interface SessionPosition {
-  readonly runId: RunId;
-  /** Seq of the first event of this run that is sent. */
-  readonly seq: number;
-}
 
 export interface SessionStreamOptions {
   readonly runtime: Runtime;
   readonly sessionId: string;
-  /** If absent, the stream starts with the first run of the session. */
-  readonly from: SessionPosition | undefined;
+  readonly from: SessionPosition;
   readonly changes: RunChanges;
 }
 
 /**
  * Sends the events of a session's runs, one run after the other in the order of their creation, until the reader leaves.
- * The id of an event is `RUN:SEQ`. A run that is resumed after its end is sent again from where it had ended.
+ * The id of an event is a `SessionPosition`. A run that is resumed after its end is sent again from where it had ended.
  */
 export async function followSession(stream: SseStream, options: SessionStreamOptions): Promise<void> {
   const { runtime, sessionId, from, changes } = options;
-  /** The next event of each run that was sent. */
-  const next = new Map<RunId, number>(from === undefined ? [] : [[from.runId, from.seq]]);
+  const reader = new SessionReader(stream, from);
   const due = new DueRuns();
   const meanwhile: RunId[] = [];
   let isListed = false;
   await changes.listen((changed) => {
     // The oldest of them first.
     for (const { runId, endedAt, sessionId: of } of changed.toReversed()) {
-      if (of !== sessionId || (endedAt !== null && next.has(runId))) continue;
+      if (of !== sessionId || (endedAt !== null && reader.hasSent(runId))) continue;
       if (isListed) due.add(runId);
       else meanwhile.push(runId);
     }
   }, stream.signal);
-  for (const runId of await runsSince(options)) due.add(runId);
+  for (const runId of await reader.list(options)) due.add(runId);
   for (const runId of meanwhile) due.add(runId);
   isListed = true;
   while (!stream.isOver) {
     const runId = await due.next(stream.signal);
     if (runId === undefined) return;
     const run = await runtime.find(runId);
-    if (run !== undefined) next.set(runId, await sendRun(stream, run, next.get(runId) ?? 0));
+    if (run !== undefined) await reader.send(run);
   }
 }
 
-/** The runs of the session, oldest first, from the one that the reader has seen last. */
-async function runsSince({ runtime, sessionId, from }: SessionStreamOptions): Promise<readonly RunId[]> {
-  const found: RunId[] = [];
-  for await (const { runId } of allRuns(runtime, { sessionId })) {
-    found.push(runId);
-    if (runId === from?.runId) break;
-  }
-  return found.toReversed();
-}
+/** What one reader of a session has been sent. */
+class SessionReader {
+  readonly #stream: SseStream;
+  readonly #position: SessionPosition;
+  /** The runs whose first end was sent. */
+  readonly #ended: Set<RunId>;
+  /** The place of each run in the order of creation. */
+  readonly #places = new Map<RunId, number>();
 
-/** Sends the events of one run until it ends. Returns the seq of the next event. */
-async function sendRun(stream: SseStream, run: RunHandle, from: number): Promise<number> {
-  const writer = new BatchWriter(stream);
-  let next = from;
-  for await (const item of run.events({ fromSeq: from, signal: stream.signal })) {
-    if ("seq" in item) next = item.seq + 1;
-    await writer.add(frameOf(item));
+  constructor(stream: SseStream, position: SessionPosition) {
+    this.#stream = stream;
+    this.#position = position;
+    this.#ended = new Set(position.resumed);
   }
-  await writer.flush();
-  return next;
-}
 
-function frameOf(item: Event | Delta): string {
-  return "seq" in item ? sseFrame(item, { id: `${item.runId}:${item.seq}` }) : sseFrame(item);
+  hasSent(runId: RunId): boolean {
+    return this.#position.next.has(runId);
+  }
+
+  /** Returns the runs that may have events for this reader, oldest first. */
+  async list({ runtime, sessionId }: SessionStreamOptions): Promise<readonly RunId[]> {
+    const runs: RunSummary[] = [];
+    for await (const run of allRuns(runtime, { sessionId })) runs.push(run);
+    runs.reverse();
+    for (const { runId } of runs) this.#place(runId);
+    const newest = runs.findIndex(({ runId }) => runId === this.#position.newest);
+    const due: RunId[] = [];
+    for (const [place, { runId, endedAt }] of runs.entries()) {
+      const isOlder = place < newest;
+      const isPast = endedAt !== null && endedAt < (runs[newest]?.createdAt ?? 0);
+      if (isOlder && isPast && !this.hasSent(runId)) continue;
+      if (isOlder || place === newest) await this.#passFirstEnd(runtime, runId);
+      due.push(runId);
+    }
+    return due;
+  }
+
+  /** Notes that the reader was sent a run until its first end. What follows exists only if the run was resumed. */
+  async #passFirstEnd(runtime: Runtime, runId: RunId): Promise<void> {
+    const { next } = this.#position;
+    const run = await runtime.find(runId);
+    for await (const end of run?.events({ types: ["run_end"], follow: false }) ?? []) {
+      if (!("seq" in end)) continue;
+      if (!next.has(runId)) next.set(runId, end.seq + 1);
+      if (end.seq < (next.get(runId) ?? 0)) this.#ended.add(runId);
+      return;
+    }
+  }
+
+  /** Sends the events of one run until it ends. */
+  async send(run: RunHandle): Promise<void> {
+    const { next } = this.#position;
+    const writer = new BatchWriter(this.#stream);
+    for await (const item of run.events({ fromSeq: next.get(run.runId) ?? 0, signal: this.#stream.signal }))
+      await writer.add("seq" in item ? this.#frame(item) : sseFrame(item));
+    await writer.flush();
+  }
+
+  #frame(event: Event): string {
+    const position = this.#position;
+    const { runId, seq } = event;
+    if (this.#place(runId) > this.#place(position.newest)) position.newest = runId;
+    position.next.set(runId, seq + 1);
+    if (this.#ended.has(runId)) position.resumed.add(runId);
+    if (event.type === "run_end") this.#ended.add(runId);
+    return sseFrame(event, { id: String(position) });
+  }
+
+  #place(runId: RunId | undefined): number {
+    if (runId === undefined) return -1;
+    const place = this.#places.get(runId) ?? this.#places.size;
+    this.#places.set(runId, place);
+    return place;
+  }
 }
 
 /** Runs that are to be sent, each once, in the order of arrival. */
