@@ -8,18 +8,13 @@ export type { PostgresStoreOptions } from "./store.ts";
  * optional package `pg` is not installed.
  */
 export async function postgresStore(options: PostgresStoreOptions): Promise<Store> {
-  const store = await loadStore();
+  const store = await import("./store.ts").catch(explainMissingDriver);
   return store.postgresStore(options);
 }
 
-/** Loads the store with its driver. The import fails if the driver is not installed. */
-async function loadStore(): Promise<typeof import("./store.ts")> {
-  try {
-    return await import("./store.ts");
-  } catch (error) {
-    if (!(error instanceof Error) || !("code" in error) || error.code !== "ERR_MODULE_NOT_FOUND") throw error;
-    throw new Fault("dependency_missing", "a PostgreSQL store needs the package pg: npm install pg", {
-      cause: error,
-    });
-  }
+function explainMissingDriver(error: unknown): never {
+  if (!(error instanceof Error) || !("code" in error) || error.code !== "ERR_MODULE_NOT_FOUND") throw error;
+  throw new Fault("dependency_missing", "a PostgreSQL store needs the package pg: npm install pg", {
+    cause: error,
+  });
 }
