@@ -214,6 +214,11 @@ function serverConfigs(servers: readonly McpServer[]): ServerConfigs {
         "unsupported",
         `MCP server ${JSON.stringify(server.name)} uses the transport sse, which is not supported; use http or a command`,
       );
+    if (Object.hasOwn(configs, server.name) || server.name === "__proto__")
+      throw new Fault(
+        "invalid_argument",
+        `invalid name ${JSON.stringify(server.name)} of an MCP server: each server needs a name that no other has`,
+      );
     configs[server.name] =
       "url" in server
         ? { type: "http", url: server.url, headers: valuesOf(server.headers) }
