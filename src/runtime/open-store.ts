@@ -7,7 +7,6 @@ import {
   type InboxSettings,
   type Store,
 } from "../kernel/index.ts";
-import type { postgresStore as PostgresStore } from "./stores/postgres/store.ts";
 import { sha256 } from "./process/sha256.ts";
 import { memoryStore } from "./stores/memory/store.ts";
 import { systemClock } from "./process/system-sources.ts";
@@ -59,7 +58,7 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
     return sqliteStore({ path, hash, clock, inbox, ...(auditKey === undefined ? {} : { auditKey }) });
   }
   if (scheme === "postgres" || scheme === "postgresql") {
-    const { postgresStore } = await loadPostgres();
+    const { postgresStore } = await import("./stores/postgres/index.ts");
     return postgresStore({
       url: address,
       hash,
@@ -72,20 +71,6 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
     "invalid_argument",
     `invalid store ${JSON.stringify(address)}: expected "memory:", "sqlite:PATH" or "postgres://HOST/DATABASE"`,
   );
-}
-
-/** Loads the PostgreSQL store. Its driver is an optional package. */
-async function loadPostgres(): Promise<{ readonly postgresStore: typeof PostgresStore }> {
-  try {
-    return await import("./stores/postgres/store.ts");
-  } catch (error) {
-    if (!(error instanceof Error) || !("code" in error) || error.code !== "ERR_MODULE_NOT_FOUND") throw error;
-    throw new Fault(
-      "dependency_missing",
-      "a PostgreSQL store needs the package pg, which is not installed: run npm install pg",
-      { cause: error },
-    );
-  }
 }
 
 /** The options of a runtime that choose its store. */

@@ -41,9 +41,9 @@ test("every path in exports and its types are in the tarball", () => {
   expect(packed.map((file) => `./${file}`)).toEqual(expect.arrayContaining([...targets, ...declarations]));
 });
 
-test("the tarball contains only the manifest, documents, examples and built code", () => {
+test("the tarball contains only the manifest, documents, examples, the page and built code", () => {
   const known =
-    /^(?:package\.json|settings\.schema\.json|LICENSE|\w+\.md|docs\/.+\.md|examples\/[\w-]+\.ts|examples\/workspace\/.+|dist\/.+\.(?:js|js\.map|d\.ts))$/u;
+    /^(?:package\.json|settings\.schema\.json|LICENSE|\w+\.md|docs\/.+\.md|examples\/[\w-]+\.ts|examples\/workspace\/.+|dist\/.+\.(?:js|js\.map|d\.ts)|dist\/page\/.+)$/u;
   expect(packed.filter((file) => !known.test(file))).toEqual([]);
 });
 

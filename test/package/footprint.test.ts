@@ -91,15 +91,18 @@ describe("the installed package", () => {
     { feature: "mcpServers", name: "@modelcontextprotocol/client", user: "MCP server files" },
     { feature: "mcpServer", name: "@modelcontextprotocol/server", user: "mcpServer" },
     { feature: "BrowserSession", name: "playwright-core", user: "a browser" },
+    { feature: "postgresStore", name: "pg", user: "a PostgreSQL store" },
   ])("$feature names the package $name if it is not installed", async ({ feature, name, user }) => {
     const uses = {
       mcpServers: `await mcpServers({ files: { command: "x" } }).tools()`,
       mcpServer: `await mcpServer({ name: "own" })`,
+      postgresStore: `await postgresStore({ url: "postgres://127.0.0.1:1/reeve" })`,
       BrowserSession: `await new BrowserSession({ executablePath: "/x", allowPrivate: true }).open("http://127.0.0.1:1/")`,
     };
     const code = `
       import { mcpServer, mcpServers } from "reeve/mcp";
       import { BrowserSession } from "reeve/browser";
+      import { postgresStore } from "reeve/postgres";
       try { ${uses[feature as keyof typeof uses]} } catch (error) { console.log(error.code + ": " + error.message); }
     `;
     expect(await output(code)).toBe(

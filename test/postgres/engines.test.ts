@@ -1,7 +1,7 @@
 import { describe, expect, inject, test } from "vitest";
 import { sha256 } from "../../src/runtime/process/sha256.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
-import { postgresStore } from "../../src/runtime/stores/postgres/store.ts";
+import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
 import { LocalEngine } from "../../src/runtime/worker/local-engine.ts";
 import { engineContract } from "../../src/testing/index.ts";
 import { emptySchema, newSchema } from "./schemas.ts";

@@ -2,7 +2,7 @@ import { expect, inject, onTestFinished, test } from "vitest";
 import { Agent, openRuntime, tool } from "../../src/index.ts";
 import { formatAgentId, type HostedAgent } from "../../src/kernel/index.ts";
 import { sha256 } from "../../src/runtime/index.ts";
-import { postgresStore } from "../../src/runtime/stores/postgres/store.ts";
+import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { newSchema } from "./schemas.ts";
 import { PostgresServer } from "./server.ts";

@@ -3,7 +3,7 @@ import { Client } from "pg";
 import { inject, onTestFinished } from "vitest";
 import type { Store } from "../../src/kernel/index.ts";
 import { sha256 } from "../../src/runtime/process/sha256.ts";
-import { postgresStore, type PostgresStoreOptions } from "../../src/runtime/stores/postgres/store.ts";
+import { postgresStore, type PostgresStoreOptions } from "../../src/runtime/stores/postgres/index.ts";
 
 /** Returns the name of a schema that no other test uses. */
 export function newSchema(): string {

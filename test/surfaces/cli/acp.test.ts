@@ -160,6 +160,33 @@ describe("reeve acp", () => {
     await editor.agent.notify("session/cancel", { sessionId });
   });
 
+  test("cancels a prompt whose request is cancelled before it is handled", async () => {
+    const { folder, url, requests } = await setUp((request) =>
+      request === 1 ? { text: "Hello." } : undefined,
+    );
+    const editor = await openEditor({ cwd: folder, env: env(url) });
+    const sessionId = await newSession(editor, folder);
+    await prompt(editor, sessionId, "Hello?");
+    const messages = [
+      {
+        id: "late",
+        method: "session/prompt",
+        params: { sessionId, prompt: [{ type: "text", text: "Never mind." }] },
+      },
+      { method: "$/cancel_request", params: { requestId: "late" } },
+    ];
+    const answered = new Promise<string>((resolve) => {
+      editor.process.stdout?.on("data", (piece: Buffer) => {
+        if (String(piece).includes('"id":"late"')) resolve(String(piece));
+      });
+    });
+    // One write, so that both messages arrive together.
+    const lines = messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    editor.process.stdin?.write(lines.join(""));
+    expect(await answered).toContain('{"stopReason":"cancelled"}');
+    expect(requests).toHaveLength(1);
+  });
+
   test("shows everything of a session whose process was killed, and /resume continues its run without a repeated call", async () => {
     const { folder, url, requests, asked } = await setUp((request) => {
       if (request === 1) return { text: "Hello." };
@@ -284,6 +311,26 @@ describe("reeve acp", () => {
     await expect(prompt(editor, sessionId, "Hi.")).rejects.toMatchObject({ data: { status: "failed" } });
     expect(await prompt(editor, sessionId, "Hi again.")).toEqual({ stopReason: "end_turn" });
     expect(editor.talk()).toContain("waiting for an editor");
+  });
+
+  test("deletes a session of a folder that it has listed, and keeps an open session if loading it again fails", async () => {
+    const { folder, url } = await setUp((request) => ({ text: `Answer ${request}.` }));
+    const other = join(folder, "other");
+    await mkdir(other);
+    const editor = await openEditor({ cwd: folder, env: env(url) });
+    const sessionId = await newSession(editor, other);
+    await prompt(editor, sessionId, "Hello?");
+    for (const cwd of [folder, join(folder, "missing")])
+      await expect(
+        editor.agent.request("session/load", { sessionId, cwd, mcpServers: [] }),
+      ).rejects.toMatchObject({ message: expect.stringContaining("does not exist") as string });
+    expect(await prompt(editor, sessionId, "Still there?")).toEqual({ stopReason: "end_turn" });
+
+    const later = await openEditor({ cwd: folder, env: env(url) });
+    const list = () => later.agent.request("session/list", { cwd: other });
+    expect((await list()).sessions).toMatchObject([{ sessionId }]);
+    await later.agent.request("session/delete", { sessionId });
+    expect((await list()).sessions).toEqual([]);
   });
 
   test("reads the files of its folders again on SIGHUP, says what is wrong with them, and keeps serving", async () => {

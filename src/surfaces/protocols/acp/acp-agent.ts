@@ -9,7 +9,13 @@ import type {
 import { isAbsolute } from "node:path";
 import type { ServerConfig, ServerConfigs } from "../../../mcp.ts";
 import { randomUUID } from "node:crypto";
-import { Fault, formatSessionId, parseSessionId, type FaultCode } from "../../../kernel/index.ts";
+import {
+  Fault,
+  formatSessionId,
+  parseSessionId,
+  type FaultCode,
+  type Runtime,
+} from "../../../kernel/index.ts";
 import type { EditorHost } from "./acp-host.ts";
 import { AcpSession } from "./acp-session.ts";
 
@@ -34,12 +40,15 @@ class Editor {
   readonly #sdk: AcpSdk;
   readonly #host: EditorHost;
   readonly #sessions = new Map<string, AcpSession>();
+  /** Folders whose sessions the editor knows. A request to delete a session does not name its folder. */
+  readonly #folders = new Set<string>();
   /** Aborts when the editor has left. */
   closed: AbortSignal = new AbortController().signal;
 
   constructor(sdk: AcpSdk, host: EditorHost) {
     this.#sdk = sdk;
     this.#host = host;
+    this.#folders.add(host.cwd);
   }
 
   app(): Sdk.AgentApp {
@@ -90,8 +99,7 @@ class Editor {
       )
       .onRequest(session.delete, ({ params: { sessionId } }) =>
         this.#answer(async () => {
-          const cwd = this.#sessions.get(sessionId)?.cwd ?? this.#host.cwd;
-          await (await this.#host.find(cwd))?.sessions.delete(sessionId);
+          await (await this.#runtimeOf(sessionId))?.sessions.delete(sessionId);
           this.#sessions.delete(sessionId);
           return {};
         }),
@@ -103,11 +111,13 @@ class Editor {
     client: AgentContext,
     shows: boolean,
   ): Promise<Sdk.LoadSessionResponse> {
+    const before = this.#sessions.get(params.sessionId);
     const opened = await this.#open(parseSessionId(params.sessionId), params, client);
     try {
       await opened.load({ shows });
     } catch (error) {
-      this.#sessions.delete(opened.sessionId);
+      if (before === undefined) this.#sessions.delete(opened.sessionId);
+      else this.#sessions.set(opened.sessionId, before);
       throw error;
     }
     opened.announce();
@@ -126,9 +136,9 @@ class Editor {
         "unsupported",
         "additionalDirectories are not supported: the tools of a session work in one folder; open it as the cwd",
       );
-    const before = this.#sessions.get(sessionId);
-    if (before !== undefined) await before.cancel();
     const folder = await this.#host.open(cwd, serverConfigs(mcpServers));
+    this.#folders.add(cwd);
+    await this.#sessions.get(sessionId)?.cancel();
     const log = (line: string): void => this.#host.log(line);
     const session = new AcpSession({ sessionId, cwd, folder, client, closed: this.closed, log });
     this.#sessions.set(sessionId, session);
@@ -139,6 +149,7 @@ class Editor {
     const folder = cwd ?? this.#host.cwd;
     const runtime = await this.#host.find(folder);
     if (runtime === undefined) return { sessions: [] };
+    this.#folders.add(folder);
     const page = await runtime.sessions.list({ limit: pageSize, ...(cursor != null && { after: cursor }) });
     return {
       sessions: page.sessions.map(({ sessionId, name, title, updatedAt }) => ({
@@ -149,6 +160,17 @@ class Editor {
       })),
       nextCursor: page.next,
     };
+  }
+
+  /** The runtime whose store has a session. `undefined` if no folder that the editor knows has it. */
+  async #runtimeOf(sessionId: string): Promise<Runtime | undefined> {
+    const open = this.#sessions.get(sessionId);
+    if (open !== undefined) return this.#host.find(open.cwd);
+    for (const folder of this.#folders) {
+      const runtime = await this.#host.find(folder);
+      if ((await runtime?.sessions.get(sessionId)) !== undefined) return runtime;
+    }
+    return undefined;
   }
 
   #find(sessionId: string): AcpSession {
@@ -192,6 +214,11 @@ function serverConfigs(servers: readonly McpServer[]): ServerConfigs {
       throw new Fault(
         "unsupported",
         `MCP server ${JSON.stringify(server.name)} uses the transport sse, which is not supported; use http or a command`,
+      );
+    if (Object.hasOwn(configs, server.name) || server.name === "__proto__")
+      throw new Fault(
+        "invalid_argument",
+        `invalid name ${JSON.stringify(server.name)} of an MCP server: each server needs a name that no other has`,
       );
     configs[server.name] =
       "url" in server

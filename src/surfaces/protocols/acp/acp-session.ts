@@ -171,7 +171,8 @@ export class AcpSession {
   async prompt(blocks: readonly ContentBlock[], signal: AbortSignal): Promise<PromptResponse> {
     if (this.#prompt !== undefined)
       throw new Fault("agent_busy", `session ${this.sessionId} is answering a prompt; cancel it or wait`);
-    const prompt: OpenPrompt = { isCancelled: false };
+    // An editor may cancel a request before this process has begun to handle it.
+    const prompt: OpenPrompt = { isCancelled: signal.aborted && !this.#closed.aborted };
     this.#prompt = prompt;
     const onAbort = (): void => {
       if (!this.#closed.aborted) this.#tryToCancel();

@@ -63,15 +63,12 @@ export function decisionOf(
 ): ApprovalDecision | undefined {
   if (outcome.outcome !== "selected") return undefined;
   const { optionId } = outcome;
-  if (optionId === allowOnce.optionId) return { decision: "approved" };
-  if (optionId === allowAlways.optionId && request.kind === "tool_call")
-    return { decision: "approved", remember: true };
-  const chosen = optionId.startsWith(choice)
-    ? choicesOf(request)[Number(optionId.slice(choice.length))]
-    : undefined;
-  if (chosen !== undefined) return { decision: "approved", input: chosen };
+  const place = optionsOf(request)?.findIndex((option) => option.optionId === optionId) ?? -1;
   // An option that was not offered is no permission.
-  return { decision: "denied", reason: "the user rejected it in the editor" };
+  if (place < 0 || optionId === reject.optionId)
+    return { decision: "denied", reason: "the user rejected it in the editor" };
+  if (request.kind === "select") return { decision: "approved", input: choicesOf(request)[place] ?? null };
+  return { decision: "approved", ...(optionId === allowAlways.optionId && { remember: true }) };
 }
 
 function optionsOf(request: ApprovalRequest): PermissionOption[] | undefined {

@@ -131,7 +131,15 @@ export const event = named(
   }),
 );
 
-const kinds: readonly ApprovalKind[] = ["tool_call", "question", "elicitation", "client_tool"];
+const kinds = Object.keys({
+  tool_call: true,
+  question: true,
+  elicitation: true,
+  client_tool: true,
+  confirm: true,
+  select: true,
+  input: true,
+} satisfies Record<ApprovalKind, true>) as readonly ApprovalKind[];
 const pending = {
   approvalId: text(),
   kind: choice(kinds),
