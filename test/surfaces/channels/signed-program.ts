@@ -80,6 +80,8 @@ export async function post(
     method: "POST",
     body: source,
     headers: {
+      // The server closes a connection whose body it did not read.
+      connection: "close",
       "content-type": "application/json",
       "x-reeve-signature": sign(secret, source, at),
       ...headers,
