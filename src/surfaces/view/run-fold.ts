@@ -3,18 +3,16 @@ import {
   addUsd,
   fromNanoUsd,
   noUsage,
-  Priority,
   rootTaskId,
   toNanoUsd,
   totalTokens,
   type Event,
   type EventType,
   type ExecutionBudget,
-  type RunId,
-  type SessionId,
   type TaskId,
 } from "../../kernel/index.ts";
 import type { MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
+import { emptyView, newTask } from "./empty-view.ts";
 import { noLoss, noSpend, sumOf, type Spend } from "./spend.ts";
 import { VersionedMap } from "./versioned-map.ts";
 
@@ -355,51 +353,6 @@ const working: ReadonlySet<EventType> = new Set<EventType>([
   "message_start",
   "tool_execution_start",
 ]);
-
-const newTask = {
-  children: 0,
-  priority: Priority.NORMAL,
-  status: "running",
-  budget: null,
-  own: noSpend,
-  total: noSpend,
-  hasSeat: false,
-  yieldsTo: null,
-  waitsFor: [],
-  questions: 0,
-  openCalls: 0,
-  lastCall: null,
-  recorded: 0,
-  recordedUsd: 0,
-  endedAt: null,
-} as const;
-
-/** The view of a run without events. */
-const emptyView: RunView = {
-  runId: "" as RunId,
-  agentId: "",
-  sessionId: "" as SessionId,
-  input: null,
-  status: "pending",
-  output: null,
-  failure: null,
-  startedAt: 0,
-  endedAt: null,
-  seq: -1,
-  at: 0,
-  seats: 0,
-  maxSeats: null,
-  live: 0,
-  active: 0,
-  recorded: 0,
-  recordedUsd: 0,
-  questions: 0,
-  recoveries: [],
-  forkedFrom: null,
-  tasks: new VersionedMap<TaskId, TaskView>(),
-  money: new VersionedMap<string, MoneyLine>(),
-  asked: new VersionedMap<string, QuestionView>(),
-};
 
 /** Whether a task works now: it has not ended, holds a seat and does not wait. */
 function isActive({ status }: TaskView): boolean {
