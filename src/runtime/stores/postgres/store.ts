@@ -17,7 +17,8 @@ import { Database, type DatabaseOptions } from "./db/database.ts";
 import { migrate } from "./db/migrate.ts";
 import { StoreWatch } from "./db/store-watch.ts";
 import { Tables } from "./db/tables.ts";
-import { PostgresEventLog } from "./event-log.ts";
+import { eventSource } from "./event-log.ts";
+import { SqlEventLog } from "../sql/event-log.ts";
 import { PostgresInbox } from "./inbox.ts";
 import { PostgresJournal } from "./journal.ts";
 import { PostgresLeases } from "./leases.ts";
@@ -27,7 +28,7 @@ import { Collector } from "./retention/collector.ts";
 import { Eraser } from "./retention/eraser.ts";
 import { CommitRows } from "./rows/commit-rows.ts";
 import { EntryRows } from "./rows/entry-rows.ts";
-import { LogCheck } from "./rows/log-check.ts";
+import { LogCheck } from "../sql/log-check.ts";
 import { OpenApprovals } from "./rows/open-approvals.ts";
 import { RunList } from "./rows/run-list.ts";
 import { SessionChanges } from "./session-changes.ts";
@@ -124,7 +125,8 @@ function storeOn(
   const large = new LargeValues(chain.contentHash);
   const entries = new EntryRows();
   const rows = new CommitRows(database, entries);
-  const check = new LogCheck(tables, rows, chain);
+  const source = eventSource(tables, rows);
+  const check = new LogCheck(source, chain);
   const collector = new Collector(tables);
   const eraser = new Eraser({ tables, rows, chain, check, collector, hash, large });
   const deltas = new DeltaBoard(tables);
@@ -179,7 +181,7 @@ function storeOn(
       list,
       siblings,
     }),
-    events: new PostgresEventLog({ tables, rows, check, feeds, deltas, watch }),
+    events: new SqlEventLog({ source, owned: tables.owned, check, feeds, deltas, watch }),
     mailbox,
     inbox,
     sessions: new PostgresSessions({ tables, collector, entries, changes }),
