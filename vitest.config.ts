@@ -24,6 +24,9 @@ const apart = {
   surfaces: ["surfaces"],
 };
 
+/** The suites whose files may share a process: no file leaves anything behind that another one notices. */
+const shared = new Set(["contract", "postgres"]);
+
 export default defineConfig({
   test: {
     reporters: ["default", new ClosingLine()],
@@ -63,8 +66,8 @@ export default defineConfig({
             globalSetup: ["test/postgres/shared-server.ts", "test/crash/bundled-workers.ts"],
           }),
           ...(name === "desktop" && { globalSetup: "test/desktop/programs.ts" }),
-          // One process loads the sources once for all files. It takes 57 processor seconds instead of 69.
-          ...(name === "contract" && { pool: "forks" as const, isolate: false }),
+          // One process loads the sources once for many files.
+          ...(shared.has(name) && { pool: "forks" as const, isolate: false }),
           ...(name === "attacks" && { globalSetup: "test/bubblewrap.ts" }),
           ...(name === "package" && { globalSetup: "test/built-package.ts" }),
           ...(name === "surfaces" && { globalSetup: ["test/bubblewrap.ts", "test/built-package.ts"] }),

@@ -122,10 +122,27 @@ export class PostgresUsageTotals implements UsageTotals {
   /** Adds the usage of a commit and returns the allotments of its run, inside its transaction. */
   async addNow(queries: Queries, run: RunKey, usage: readonly UsageDelta[]): Promise<void> {
     await queries.run("DELETE FROM {allotments} WHERE run_id = $1", run.runId);
-    // In one order, so that two commits that add to the same rows do not wait for each other.
-    const inOrder = usage.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
-    for (const delta of inOrder) await queries.run(add, ...usageValues(run, delta));
+    for (const delta of perRow(usage)) await queries.run(add, ...usageValues(run, delta));
   }
+}
+
+/**
+ * Adds up what belongs to the same row, so that each row needs one statement. The rows are in one order, so that two commits that
+ * add to the same rows do not wait for each other.
+ */
+function perRow(usage: readonly UsageDelta[]): readonly UsageDelta[] {
+  const rows = new Map<string, UsageDelta>();
+  for (const delta of usage) {
+    const key = keyOf(delta);
+    const row = rows.get(key);
+    rows.set(key, row === undefined ? delta : sum(row, delta));
+  }
+  return [...rows].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row);
+}
+
+function sum(one: UsageDelta, other: UsageDelta): UsageDelta {
+  const added = amounts.map((name) => [name, one[name] + other[name]] as const);
+  return { ...one, ...(Object.fromEntries(added) as unknown as UsageAmounts) };
 }
 
 function keyOf({ day, agent, model }: UsageDelta): string {
