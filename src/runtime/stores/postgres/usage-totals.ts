@@ -20,7 +20,7 @@ import {
   usageValues,
   type SumRow,
 } from "../sql/usage-row.ts";
-import { capsInForce, oldestDay, usageRange } from "../usage-check.ts";
+import { capsInForce, oldestDay, usageRange, type UsageAmounts } from "../usage-check.ts";
 import { Conditions } from "./db/conditions.ts";
 import type { Queries } from "./db/queries.ts";
 import type { Tables } from "./db/tables.ts";
