@@ -14,7 +14,8 @@ import { Chain } from "../codec/chain.ts";
 import { LargeValues } from "../codec/large-values.ts";
 import { PostgresContents } from "./contents.ts";
 import { Database, type DatabaseOptions } from "./db/database.ts";
-import { migrate } from "./db/migrate.ts";
+import { migrate, storeTables } from "./db/migrate.ts";
+import { schemaOf } from "./db/schema-name.ts";
 import { StoreWatch } from "./db/store-watch.ts";
 import { Tables } from "./db/tables.ts";
 import { eventSource } from "./event-log.ts";
@@ -58,6 +59,8 @@ export interface PostgresStoreOptions {
   readonly pollMs?: number;
   /** How often, and after which delay, messages that are handed back through this store are delivered again. */
   readonly inbox?: Partial<InboxSettings>;
+  /** If false, a schema without tables is refused with `not_found` and stays as it is. Default: true. */
+  readonly create?: boolean;
   /** Source of the time at which a run became ready. */
   readonly clock?: Clock;
   /** E1: makes the events' hash chain an HMAC with this key. The same key is needed to verify the chain. */
@@ -75,6 +78,7 @@ const knownOptions = optionNames<PostgresStoreOptions>({
   watchEveryMs: true,
   pollMs: true,
   inbox: true,
+  create: true,
   clock: true,
   auditKey: true,
 });
@@ -94,7 +98,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
       "invalid_argument",
       "invalid auditKey: it is empty; set a secret, or omit the option for a hash chain without a key",
     );
-  const { url, schema } = schemaOf(options);
+  const { url, schema } = schemaOf({ ...options, otherwise: "reeve" }, "postgresStore()");
   return storeAt({ url, schema, connections, timeoutMs, retryForMs }, options);
 }
 
@@ -107,7 +111,7 @@ export async function storeAt(
   const database = new Database({ ...at, onChange: (change) => tables.announce(change) });
   const tables = new Tables({ database, clock });
   try {
-    await migrate(database);
+    await migrate(database, storeTables, options);
     return storeOn(tables, options);
   } catch (error) {
     await database.close();
@@ -200,20 +204,6 @@ function storeOn(
     },
     close: () => (closing ??= close()),
   };
-}
-
-/** Takes the parameter `schema` out of the URL, because the server would refuse it. */
-function schemaOf({ url, schema }: PostgresStoreOptions): { readonly url: string; readonly schema: string } {
-  const [, before = url, query = ""] = /^([^?]*)\?(.*)$/su.exec(url) ?? [];
-  const parameters = new URLSearchParams(query);
-  const name = schema ?? parameters.get("schema") ?? "reeve";
-  parameters.delete("schema");
-  if (!/^[a-z_][a-z0-9_]{0,62}$/u.test(name))
-    throw new Fault(
-      "invalid_argument",
-      `invalid schema ${describeValue(name)} of postgresStore(): expected 1 to 63 lower-case letters, digits and "_", not starting with a digit`,
-    );
-  return { url: parameters.size === 0 ? before : `${before}?${parameters.toString()}`, schema: name };
 }
 
 function checkNumber(name: string, value: number, least: number): void {
