@@ -37,7 +37,7 @@ export interface EngineHarness extends Pick<ContractHarness, "test" | "expect"> 
 }
 
 /** One store and the runtimes that a case opens on it. */
-export class EngineWorld {
+class EngineWorld {
   readonly #harness: EngineHarness;
   readonly #openStore: () => Promise<Store>;
   readonly #runtimes = new Set<Runtime>();

@@ -16,7 +16,9 @@ export function waitCases(harness: EngineHarness): void {
 
   declare("spawn: a parent gets the outputs of three children in the order of joinAll", async (world) => {
     const runtime = await world.open();
-    const child = agentOf("child", async (ctx) => ctx.step("work", async () => `did ${String(ctx.input)}`));
+    const child = agentOf("child", async (ctx) =>
+      ctx.step("work", async () => `did ${JSON.stringify(ctx.input)}`),
+    );
     const parent = agentOf(
       "parent",
       async (ctx) => {
@@ -27,7 +29,7 @@ export function waitCases(harness: EngineHarness): void {
       { subAgents: [child] },
     );
     const run = await runtime.submit(parent, null);
-    expect((await run.result()).output).toEqual(["did a", "did b", "did c"]);
+    expect((await run.result()).output).toEqual(['did "a"', 'did "b"', 'did "c"']);
   });
 
   declare("join: the failure of a child is a value for its parent", async (world) => {
@@ -94,14 +96,14 @@ export function waitCases(harness: EngineHarness): void {
     const target = agentOf("target", async (ctx, inbox) => {
       const [message] = inbox.messages as readonly [Message];
       await ctx.sleep(1);
-      await ctx.reply(message, `about ${String(message.body)}`);
+      await ctx.reply(message, ["about", message.body]);
     });
     const asker = agentOf("asker", async (ctx) => {
       const answer = await ctx.ask(target.id, "bees");
       return answer.kind === "replied" ? answer.body : answer.kind;
     });
     runtime.register(target);
-    expect((await (await runtime.submit(asker, null)).result()).output).toBe("about bees");
+    expect((await (await runtime.submit(asker, null)).result()).output).toEqual(["about", "bees"]);
   });
 
   declare("ask: a question is timed_out if no agent answers in time", async (world) => {
@@ -210,7 +212,9 @@ export function waitCases(harness: EngineHarness): void {
       const run = await (runtimes[0] as Runtime).submit(worker, null);
       const handles = await Promise.all(runtimes.map((runtime) => runIn(runtime, run)));
       await Promise.all(
-        Array.from({ length: 100 }, (_, count) => handles[count % 2]?.signal(`number ${count}`, count)),
+        Array.from({ length: 100 }, (_, count) =>
+          (handles[count % 2] ?? run).signal(`number ${count}`, count),
+        ),
       );
       expect((await run.result()).output).toBe(4_950);
     },
