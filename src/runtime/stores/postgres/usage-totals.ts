@@ -11,29 +11,20 @@ import {
   type UsageRow,
   type UsageTotals,
 } from "../../../kernel/index.ts";
-import { capsInForce, oldestDay, usageRange, usageRow, type UsageAmounts } from "../usage-check.ts";
-import { tenantOf, tenantText, type RunKey } from "../codec/stored-run.ts";
+import type { RunKey } from "../codec/stored-run.ts";
+import {
+  amountColumns as columns,
+  amounts,
+  keyText as textOf,
+  usageRowOf,
+  usageValues,
+  type SumRow,
+} from "../sql/usage-row.ts";
+import { capsInForce, oldestDay, usageRange, type UsageAmounts } from "../usage-check.ts";
 import { Conditions } from "./db/conditions.ts";
 import type { Queries } from "./db/queries.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
-
-/** Users and models are stored like tenants, because a column of a primary key must not be NULL. */
-const [textOf, valueOf] = [tenantText, tenantOf];
-
-/** The columns of amounts, in the order of their table. */
-const amounts = [
-  "inputTokens",
-  "outputTokens",
-  "cachedTokens",
-  "turns",
-  "nanoUsd",
-  "lostTokens",
-  "lostNanoUsd",
-  "unpriced",
-  "runs",
-] as const satisfies readonly (keyof UsageAmounts)[];
-const columns = amounts.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
 
 const add = `INSERT INTO {usage_totals} AS totals (day, tenant, user_name, agent, model, ${columns.join(", ")})
   VALUES ($1, $2, $3, $4, $5, ${columns.map((_column, index) => `$${index + 6}`).join(", ")})
@@ -76,8 +67,6 @@ function usesOf(names: readonly CapName[]): string {
   return `SELECT ${[...parts, `${own} AS own`].join(", ")}`;
 }
 
-type SumRow = UsageAmounts & { readonly key: string; readonly tenant: string };
-
 export class PostgresUsageTotals implements UsageTotals {
   readonly #tables: Tables;
 
@@ -97,7 +86,7 @@ export class PostgresUsageTotals implements UsageTotals {
        WHERE ${where.sql} GROUP BY ${group} ORDER BY ${group}`,
       ...where.values,
     );
-    return rows.map((row) => rowOf(row, by));
+    return rows.map((row) => usageRowOf(row, by));
   }
 
   draw(lease: Lease, request: DrawRequest): Promise<DrawOutcome> {
@@ -131,22 +120,9 @@ export class PostgresUsageTotals implements UsageTotals {
   }
 
   /** Adds the usage of a commit and returns the allotments of its run, inside its transaction. */
-  async addNow(
-    queries: Queries,
-    { runId, tenantId, userId }: RunKey,
-    usage: readonly UsageDelta[],
-  ): Promise<void> {
-    await queries.run("DELETE FROM {allotments} WHERE run_id = $1", runId);
-    for (const delta of perRow(usage))
-      await queries.run(
-        add,
-        delta.day,
-        textOf(tenantId),
-        textOf(userId),
-        delta.agent,
-        textOf(delta.model),
-        ...amounts.map((name) => delta[name]),
-      );
+  async addNow(queries: Queries, run: RunKey, usage: readonly UsageDelta[]): Promise<void> {
+    await queries.run("DELETE FROM {allotments} WHERE run_id = $1", run.runId);
+    for (const delta of perRow(usage)) await queries.run(add, ...usageValues(run, delta));
   }
 }
 
@@ -171,12 +147,4 @@ function sum(one: UsageDelta, other: UsageDelta): UsageDelta {
 
 function keyOf({ day, agent, model }: UsageDelta): string {
   return JSON.stringify([day, agent, model]);
-}
-
-function rowOf({ key, tenant, ...row }: SumRow, by: UsageDimension): UsageRow {
-  const isOptional = by === "model" || by === "user";
-  return usageRow(
-    { key: isOptional ? valueOf(key) : key, ...(by === "user" && { tenantId: valueOf(tenant) }) },
-    row,
-  );
 }

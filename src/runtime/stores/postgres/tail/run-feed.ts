@@ -5,7 +5,8 @@ import { postgresFault } from "../db/postgres-fault.ts";
 import type { Queries } from "../db/queries.ts";
 import type { Tables } from "../db/tables.ts";
 import { missing, type CommitRows } from "../rows/commit-rows.ts";
-import type { DeltaBoard, DeltaRow } from "./delta-board.ts";
+import type { DeltaRow } from "../../sql/delta-memory.ts";
+import type { DeltaBoard } from "./delta-board.ts";
 
 /** What is new about a run since its feed was last read. */
 interface News {
