@@ -3,7 +3,7 @@ import type { MoneyLine, QuestionView, RunView, TaskView } from "./run-view.ts";
 import { noSpend } from "./spend.ts";
 import { VersionedMap } from "./versioned-map.ts";
 
-/** The view of a task without events, except for its id, agent and parent. */
+/** What a task has at its first event. */
 export const newTask = {
   children: 0,
   priority: Priority.NORMAL,

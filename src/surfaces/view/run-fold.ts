@@ -11,10 +11,11 @@ import {
   type ExecutionBudget,
   type TaskId,
 } from "../../kernel/index.ts";
-import type { MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
 import { emptyView, newTask } from "./empty-view.ts";
+import type { MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
 import { noLoss, noSpend, sumOf, type Spend } from "./spend.ts";
-import { VersionedMap } from "./versioned-map.ts";
+import { moneyKey } from "./stored-view.ts";
+import type { VersionedMap } from "./versioned-map.ts";
 
 /**
  * Builds the view of a run from its events. An event costs O(1), except that a charge also counts for all tasks above the
@@ -176,7 +177,7 @@ export class RunFold {
     this.#set({ sessionId, forkedFrom: { runId: origin, at, inherited } });
     for (const { taskId } of this.#tasks) this.#change(taskId, { own: noSpend, total: noSpend });
     for (const { agentId, model } of this.#money)
-      this.#money.set(`${agentId} ${model}`, { agentId, model, calls: 0, usage: noUsage });
+      this.#money.set(moneyKey({ agentId, model }), { agentId, model, calls: 0, usage: noUsage });
   }
 
   #spawn({ taskId: parentId, type, at, data }: Event<"spawn_start"> | Event<"spawn_wait">): void {
@@ -221,7 +222,7 @@ export class RunFold {
     this.#record(taskId, costUsd ?? 0);
     this.#charge(taskId, { calls: 1, tokens: totalTokens(usage), costUsd, lost: noLoss });
     const name = model === undefined ? "unknown" : `${model.provider}/${model.modelId}`;
-    const key = `${agentId} ${name}`;
+    const key = moneyKey({ agentId, model: name });
     const line = this.#money.get(key) ?? { agentId, model: name, calls: 0, usage: noUsage };
     this.#money.set(key, { ...line, calls: line.calls + 1, usage: addUsage(line.usage, usage) });
   }
