@@ -1,8 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Client } from "pg";
 import { expect, inject, onTestFinished, test } from "vitest";
-import { Fault } from "../../src/kernel/index.ts";
+import { Fault, type RunId } from "../../src/kernel/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { sha256 } from "../../src/runtime/process/sha256.ts";
 import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
@@ -63,11 +64,7 @@ async function postgresWorld(): Promise<FleetWorld> {
         answered.add(id);
       }
     },
-    ownerOf: async (runId) => {
-      const sql = `SELECT owner FROM ${schema}.runs WHERE run_id = '${runId}'`;
-      const [row] = (await query(sql, server.url)) as readonly { readonly owner: string | null }[];
-      return row?.owner ?? null;
-    },
+    ownerOf: (runId) => ownerIn(server.url, schema, runId),
     disturb: (place, fault) => {
       const proxy = proxies[place];
       proxy?.disturb(fault);
@@ -166,6 +163,24 @@ test(
     expect(before).toMatchObject({ status: "completed", output: "done", chain: { ok: true } });
   },
 );
+
+/** The worker that owns a run. Rejects with `store_unavailable` while the server is away. */
+async function ownerIn(url: string, schema: string, runId: RunId): Promise<string | null> {
+  const client = new Client({ connectionString: url });
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ readonly owner: string | null }>(
+      `SELECT owner FROM ${schema}.runs WHERE run_id = $1`,
+      [runId],
+    );
+    return rows[0]?.owner ?? null;
+  } catch (error) {
+    throw new Fault("store_unavailable", "the owner cannot be read", { cause: error });
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
 
 /** A schema of the shared server, with orders for single workers. */
 async function sharedWorld() {
