@@ -44,7 +44,7 @@ export interface FleetWorld {
   readonly restartServers: () => Promise<void>;
 }
 
-export interface FleetOptions {
+interface FleetOptions {
   readonly seed: number;
   readonly runs: number;
   readonly workers: number;
@@ -52,7 +52,7 @@ export interface FleetOptions {
   readonly faults: number;
 }
 
-export interface FleetReport {
+interface FleetReport {
   /** Broken promises, in words. Empty if all hold. */
   readonly broken: readonly string[];
   readonly faults: readonly string[];

@@ -94,10 +94,10 @@ test(
   async () => {
     const documents = parseAllDocuments(await read("kubernetes.yaml"));
     for (const { errors } of documents) expect(errors).toEqual([]);
-    const [deployment, budget] = documents.map((each) => each.toJS() as Record<string, never>);
+    const [deployment, budget] = documents.map((each): unknown => each.toJS());
     expect(budget).toMatchObject({ kind: "PodDisruptionBudget", apiVersion: "policy/v1" });
     expect(deployment).toMatchObject({ kind: "Deployment", apiVersion: "apps/v1" });
-    const { selector, template } = deployment?.["spec"] as unknown as {
+    const { selector, template } = (deployment as { readonly spec: unknown }).spec as {
       readonly selector: { readonly matchLabels: object };
       readonly template: {
         readonly metadata: { readonly labels: object };

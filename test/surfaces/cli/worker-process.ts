@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { onTestFinished } from "vitest";
 
 /** One line of the log of `reeve worker`. */
-export interface LogLine {
+interface LogLine {
   readonly at: string;
   readonly level: string;
   readonly event: string;

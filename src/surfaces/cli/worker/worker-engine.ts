@@ -8,9 +8,9 @@ const engines = {
   local: async () => undefined,
 } satisfies Record<string, () => Promise<EngineFactory | undefined>>;
 
-export type EngineName = keyof typeof engines;
+type EngineName = keyof typeof engines;
 
-export const engineNames = Object.keys(engines) as readonly EngineName[];
+const engineNames = Object.keys(engines) as readonly EngineName[];
 
 /** Returns the factory of an engine. Throws `invalid_argument` if there is none of this name. */
 export function engineOf(name: string): Promise<EngineFactory | undefined> {
