@@ -2,6 +2,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildPage } from "../../build/page.ts";
 import { Agent, tool } from "../../src/index.ts";
+import { eventDraft, formatAgentId, formatTaskId, type HostedAgent } from "../../src/kernel/index.ts";
 import { removeBrowser, startBrowser } from "./chromium.ts";
 import { crowd } from "./crowd.ts";
 import { openPage, PageServer } from "./page-server.ts";
@@ -23,7 +24,30 @@ const company = crowd({
   worker: (name, model) => new Agent({ name, model, tools: [convert] }),
   turn: () => new Promise(() => undefined),
 });
-const server = new PageServer(() => [company], 2 * agents);
+/** More messages than one page of the log holds. */
+const parcels = 1_500;
+/** More events after the last message and the last step than the page reads when it opens. */
+const later = 2_500;
+
+/** One agent whose steps and messages are all older than the newest 1,000 events of its run. */
+const courier: HostedAgent = {
+  id: formatAgentId({ name: "courier" }),
+  run: async (ctx) => {
+    await ctx.step("load", async () => null);
+    for (let at = 1; at <= parcels; at++)
+      ctx.emitEvent(
+        eventDraft("handoff", {
+          target: formatAgentId({ name: "desk" }),
+          childTaskId: formatTaskId(1),
+          task: `Parcel ${at}.`,
+        }),
+      );
+    await ctx.step("lock", async () => null);
+    for (let turn = 1; turn <= later; turn++) ctx.emitEvent(eventDraft("turn_start", { turn }));
+    return null;
+  },
+};
+const server = new PageServer(() => [company, courier], 2 * agents);
 let browser: Browser;
 let page: Page;
 let problems: string[] = [];
@@ -98,5 +122,41 @@ test("the keyboard reaches any agent of 1,200: a team from its box, and the firs
   await page.keyboard.press("ArrowUp");
   await page.locator("[data-task]:has(button:focus)").waitFor();
   expect(await nodes()).toBeLessThan(mostNodes);
+  expect(problems).toEqual([]);
+});
+
+test("messages of the whole run are shown, also those before the newest 1,000 events", async () => {
+  const run = await server.runtime.submit(courier, "Deliver 1,500 parcels");
+  await run.result();
+  await page.goto(`${server.url}/runs/${run.runId}/messages`);
+  await page.getByText("Parcel 1500.", { exact: true }).waitFor();
+  await page.getByText("1,500 messages", { exact: true }).waitFor();
+  expect(await nodes()).toBeLessThan(mostNodes);
+  await page.evaluate("document.querySelector('.canvas.messages').scrollTo(0, 1_000_000)");
+  await page.getByText("Parcel 1.", { exact: true }).waitFor();
+  expect(problems).toEqual([]);
+});
+
+test("Shift and an arrow move the playhead to steps before the newest 1,000 events", async () => {
+  const run = await server.runtime.submit(courier, "Deliver 1,500 parcels");
+  await run.result();
+  const ends: number[] = [];
+  for await (const event of run.events({ types: ["step_end"], follow: false }))
+    if ("seq" in event) ends.push(event.seq);
+  const [load, lock] = ends;
+  const at = (seq: number | undefined): Promise<void> =>
+    page.locator(".dock .position b").getByText(String(seq), { exact: true }).waitFor();
+  await page.goto(`${server.url}/runs/${run.runId}/messages`);
+  await page.getByRole("button", { name: "End", pressed: true }).waitFor();
+  // The second move must start from the result of the first one.
+  await page.keyboard.press("Shift+ArrowLeft");
+  await page.keyboard.press("Shift+ArrowLeft");
+  await at(load);
+  await page.getByText("No agent and no person has sent a message yet.").waitFor();
+  await page.keyboard.press("Shift+ArrowRight");
+  await at(lock);
+  await page.getByText("Parcel 1500.", { exact: true }).waitFor();
+  await page.keyboard.press("Shift+ArrowRight");
+  await page.getByRole("button", { name: "End", pressed: true }).waitFor();
   expect(problems).toEqual([]);
 });

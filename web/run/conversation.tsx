@@ -161,7 +161,7 @@ function TaskPurse({ model, task }: { readonly model: RunModel; readonly task: T
 function useOlder(model: RunModel, taskId: TaskId): readonly Event[] {
   const { first } = model.log;
   const { value } = useRead(
-    async () => (first === 0 ? [] : model.eventsOfTask(taskId, first - 1)),
+    async () => (first === 0 ? [] : model.eventsThatFit({ taskId }, first - 1)),
     [model, taskId, first],
   );
   return (value ?? []).filter((event) => event.taskId === taskId && conversationTypes.has(event.type));

@@ -24,8 +24,8 @@ export function Dock({ model, live }: { readonly model: RunModel; readonly live:
     l: () => void model.seek(null),
     ArrowLeft: (event) => (isTree(event) ? false : seek(shown - 1)),
     ArrowRight: (event) => (isTree(event) ? false : seek(shown + 1)),
-    "Shift+ArrowLeft": () => seek(stepFrom(model, shown, -1)),
-    "Shift+ArrowRight": () => seek(stepFrom(model, shown, 1)),
+    "Shift+ArrowLeft": () => void model.step(-1),
+    "Shift+ArrowRight": () => void model.step(1),
   });
   const view = model.view.value ?? live;
   return (
@@ -50,15 +50,6 @@ export function Dock({ model, live }: { readonly model: RunModel; readonly live:
 /** In the chart, the arrows move between agents. */
 function isTree({ target }: KeyboardEvent): boolean {
   return target instanceof Element && target.closest("[role=tree]") !== null;
-}
-
-/** The next end of a call, before or after a position. */
-function stepFrom(model: RunModel, from: number, by: 1 | -1): number {
-  for (let seq = from + by; seq >= model.log.first && seq <= model.log.last; seq += by) {
-    const type = model.log.at(seq)?.type;
-    if (type === "message_end" || type === "tool_execution_end" || type === "step_end") return seq;
-  }
-  return by > 0 ? model.lastSeq : 0;
 }
 
 function usePlayback(model: RunModel): { readonly isPlaying: boolean; readonly play: () => void } {

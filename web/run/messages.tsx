@@ -6,72 +6,104 @@ import { useRead } from "../api/use-read.ts";
 import { DeadLetterCard } from "../parts/dead-letter-card.tsx";
 import { clock, counted, oneLine } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
+import { rowsIn, useBand } from "../parts/use-window.ts";
 import type { RunModel } from "./run-model.ts";
+import { agentOf } from "./task-words.ts";
 import { inputText } from "./thread.ts";
+
+/** Types of events that say who sent what to whom. */
+const messageTypes = ["handoff", "run_steer", "task_signal", "mail_receive", "task_end"] as const;
+type MessageEvent = Extract<Event, { readonly type: (typeof messageTypes)[number] }>;
+
+const nothing = "No agent and no person has sent a message yet.";
+/** Height of the lowest message, in pixels. */
+const leastHeight = 32;
 
 /** What agents and people sent to each other in a run, and messages that could not be delivered. */
 export function Messages({ model }: { readonly model: RunModel }): JSX.Element {
   void model.version.value;
   const view = model.view.value;
+  const older = useOlder(model);
+  const { ref, bottom } = useBand<HTMLOListElement>();
   if (view === null) return <></>;
-  const sent = model.log
-    .between(model.log.first, model.shownSeq)
-    .flatMap((event) => messageOf(event, view) ?? [])
-    .toReversed();
+  const { first } = model.log;
+  const kept = model.log.between(first, model.shownSeq).filter(isMessage);
+  const before = older.events.filter(({ seq }) => seq < first && seq <= model.shownSeq);
+  const sent = [...before, ...kept].toReversed();
+  // Messages differ in height. Those above the viewport are drawn too, so that the ones in view keep their place.
+  const rows = rowsIn({ top: 0, bottom }, sent.length, leastHeight);
   return (
     <div class="canvas messages">
       <DeadLetters view={view} />
-      {sent.length === 0 ? (
-        <p class="dim">No agent and no person has sent a message yet.</p>
-      ) : (
-        <ol class="message-list">
-          {sent.map(({ seq, at, from, to, text }) => (
-            <li key={seq}>
-              <span class="dim">{clock(at - view.startedAt)}</span>
-              <span>
-                <b>{from}</b> <Icon name="open" /> <b>{to}</b>
-              </span>
-              <span class="mid">{text}</span>
-            </li>
-          ))}
-        </ol>
-      )}
+      <p class="dim">{older.note ?? (sent.length === 0 ? nothing : counted(sent.length, "message"))}</p>
+      <ol class="message-list" ref={ref} style={{ paddingBottom: `${rows.below}px` }}>
+        {sent.slice(0, rows.end).map((event) => (
+          <Message key={event.seq} event={event} view={view} />
+        ))}
+      </ol>
     </div>
   );
 }
 
-interface Sent {
-  readonly seq: number;
-  readonly at: number;
+/** The messages before the events in memory, and a note until they are read. */
+function useOlder(model: RunModel): {
+  readonly events: readonly MessageEvent[];
+  readonly note: string | null;
+} {
+  const { first } = model.log;
+  const { value, problem } = useRead(
+    async () =>
+      first === 0 ? [] : (await model.eventsThatFit({ types: messageTypes }, first - 1)).filter(isMessage),
+    [model, first],
+  );
+  return { events: value ?? [], note: problem ?? (value === null ? "Reading older messages" : null) };
+}
+
+function isMessage(event: Event): event is MessageEvent {
+  if (event.type === "task_end") return event.parentId !== null && event.data.output !== undefined;
+  return messageTypes.some((type) => type === event.type);
+}
+
+function Message({ event, view }: { readonly event: MessageEvent; readonly view: RunView }): JSX.Element {
+  const { from, to, text } = wordsOf(event, view);
+  return (
+    <li>
+      <span class="dim">{clock(event.at - view.startedAt)}</span>
+      <span>
+        <b>{from}</b> <Icon name="open" /> <b>{to}</b>
+      </span>
+      <span class="mid">{text}</span>
+    </li>
+  );
+}
+
+interface MessageWords {
   readonly from: string;
   readonly to: string;
   readonly text: string;
 }
 
-function messageOf(event: Event, view: RunView): Sent | null {
-  const { seq, at, agentId } = event;
+function wordsOf(event: MessageEvent, view: RunView): MessageWords {
+  const { agentId } = event;
   switch (event.type) {
     case "handoff":
-      return { seq, at, from: agentId, to: event.data.target, text: oneLine(event.data.task) };
+      return { from: agentId, to: event.data.target, text: oneLine(event.data.task) };
     case "run_steer":
-      return { seq, at, from: event.data.by, to: agentId, text: oneLine(inputText(event.data.input)) };
+      return { from: event.data.by, to: agentId, text: oneLine(inputText(event.data.input)) };
     case "task_signal":
-      return { seq, at, from: event.data.by, to: agentId, text: `signal ${event.data.name}` };
+      return { from: event.data.by, to: agentId, text: `signal ${event.data.name}` };
     case "mail_receive":
       return {
-        seq,
-        at,
         from: event.data.from ?? "a caller",
         to: agentId,
         text: `message ${event.data.messageId}`,
       };
-    case "task_end": {
-      const parent = event.parentId === null ? undefined : view.tasks.get(event.parentId);
-      if (parent === undefined || event.data.output === undefined) return null;
-      return { seq, at, from: agentId, to: parent.agentId, text: oneLine(inputText(event.data.output)) };
-    }
-    default:
-      return null;
+    case "task_end":
+      return {
+        from: agentId,
+        to: agentOf(event.parentId, view),
+        text: oneLine(inputText(event.data.output ?? null)),
+      };
   }
 }
 

@@ -1,5 +1,5 @@
 import { batch, effect, signal } from "@preact/signals";
-import type { Delta, Event, TaskId } from "../../src/kernel/index.ts";
+import type { Delta, Event, EventType, TaskId } from "../../src/kernel/index.ts";
 import { RunHistory } from "../../src/surfaces/view/run-history.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { StepLog } from "../../src/surfaces/view/step-log.ts";
@@ -22,6 +22,19 @@ const firstSnapshotMs = 200;
 const snapshotMs = 1_500;
 /** A run with more tasks is too large to read its ledger again and again. */
 const snapshotTasks = 1_000;
+
+/** Which events of the log the server returns. If a field is absent, it does not restrict them. */
+interface EventFilter {
+  readonly taskId?: TaskId;
+  readonly types?: readonly EventType[];
+}
+
+/** Types of events with which a call ends. */
+const callEnds: ReadonlySet<EventType> = new Set<EventType>([
+  "message_end",
+  "tool_execution_end",
+  "step_end",
+]);
 
 /** One run as the page shows it: folded from its events, at the newest one or at the playhead. */
 export class RunModel {
@@ -50,6 +63,8 @@ export class RunModel {
   #isDrawing = false;
   #snapshotTimer: ReturnType<typeof setTimeout> | undefined;
   #isEnded = false;
+  /** Settles when the last move by a step has ended. */
+  #stepping: Promise<void> = Promise.resolve();
 
   constructor(runId: string) {
     this.runId = runId;
@@ -102,29 +117,61 @@ export class RunModel {
     if (this.playhead.value === wanted) this.view.value = view;
   }
 
+  /** Moves the playhead to the next end of a call, before or after it. One move starts when the one before has ended. */
+  step(by: 1 | -1): Promise<void> {
+    const move = this.#stepping.then(() => this.#step(by));
+    this.#stepping = move.catch(() => undefined);
+    return move;
+  }
+
+  async #step(by: 1 | -1): Promise<void> {
+    const { value: before } = this.playhead;
+    const wanted = await this.#callEnd(this.shownSeq, by);
+    // The person may have moved the playhead while the page read events.
+    if (this.playhead.value === before) await this.seek(wanted);
+  }
+
+  /** The end of a call that is next to an event, page by page. If there is none, the first or the newest event. */
+  async #callEnd(seq: number, by: 1 | -1): Promise<number> {
+    for (let next = seq + by; next >= 0 && next <= this.lastSeq; next += by * pageSize) {
+      const last = Math.max(0, Math.min(this.lastSeq, next + by * (pageSize - 1)));
+      const events = await this.eventsBetween(Math.min(next, last), Math.max(next, last));
+      const isEnd = ({ type }: Event): boolean => callEnds.has(type);
+      const found = by > 0 ? events.find(isEnd) : events.findLast(isEnd);
+      if (found !== undefined) return found.seq;
+    }
+    return by > 0 ? this.lastSeq : 0;
+  }
+
   /** The events of the log with `from <= seq <= to`, from memory or from the server. */
   async *#read(from: number, to: number): AsyncIterable<Event> {
-    let next = from;
-    while (next <= to && next < this.log.first) {
-      const limit = Math.min(pageSize, this.log.first - next, to - next + 1);
-      const { events } = await get("/api/runs/{runId}/events", {
-        params: { runId: this.runId },
-        query: { from: next, limit },
-      });
+    for (let next = from; next <= to;) {
+      const events =
+        this.log.at(next) === undefined ? await this.#readPage(next, to) : this.log.between(next, to);
       if (events.length === 0) return;
       yield* events;
       next = (events.at(-1)?.seq ?? to) + 1;
     }
-    yield* this.log.between(next, to);
   }
 
-  /** Reads the events of a task up to an event. The server leaves out those of other tasks. */
-  async eventsOfTask(taskId: TaskId, to: number): Promise<readonly Event[]> {
+  /** Reads events that are not in memory: those before it, or those that the stream has yet to bring. */
+  async #readPage(from: number, to: number): Promise<readonly Event[]> {
+    const { first } = this.log;
+    const end = from < first ? Math.min(to, first - 1) : to;
+    const { events } = await get("/api/runs/{runId}/events", {
+      params: { runId: this.runId },
+      query: { from, limit: Math.min(pageSize, end - from + 1) },
+    });
+    return events;
+  }
+
+  /** Reads the events up to one that fit a filter. The server leaves out all others. */
+  async eventsThatFit(filter: EventFilter, to: number): Promise<readonly Event[]> {
     const found: Event[] = [];
     for (let [from, isLast] = [0, false]; !isLast && from <= to;) {
       const page = await get("/api/runs/{runId}/events", {
         params: { runId: this.runId },
-        query: { from, limit: pageSize, taskId },
+        query: { from, limit: pageSize, ...filter },
         signal: this.#stop.signal,
       });
       found.push(...page.events.filter(({ seq }) => seq <= to));
