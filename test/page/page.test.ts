@@ -7,7 +7,10 @@ import { openPage, PageServer, removeBrowser, startBrowser } from "./page-server
 import { Stage } from "./stage.ts";
 
 const stage = new Stage();
-const server = new PageServer((folder) => [company(stage, folder), ...soloists(stage)]);
+const server = new PageServer((folder) => [company(stage, folder), ...soloists(stage)], {
+  resolveModel: (name) =>
+    name === "stage/haiku-5" ? stage.actor([{}, {}, { text: "In short: published." }], "haiku-5") : undefined,
+});
 let browser: Browser;
 const opened: { readonly page: Page; readonly problems: string[] }[] = [];
 
@@ -337,7 +340,120 @@ async function releaseRun(): Promise<string> {
   return runId;
 }
 
-const sections = ["runs", "inbox", "sessions", "agents", "schedules", "usage", "compare"];
+test("the list shows agents, allowance and steps of a run, and badge, figures and inbox count the same", async () => {
+  const stopped = await submit("nightly", "Updates of the night");
+  await (await server.runtime.find(stopped))?.result();
+  await deadLetter("reviewer");
+  const page = await open("/runs");
+  const row = page.getByRole("row").filter({ hasText: "Updates of the night" });
+  await row.getByText("of $0.05").waitFor();
+  await row.getByText("Stopped at its allowance").waitFor();
+  expect(await row.getByRole("cell").nth(2).textContent()).toBe("1");
+  // The whole status is visible: nothing of it is cut.
+  const cut =
+    "[...document.querySelectorAll('.runs .word')].filter((word) => word.getBoundingClientRect().right > word.closest('td').getBoundingClientRect().right).length";
+  expect(await page.evaluate(cut)).toBe(0);
+  await page
+    .getByRole("link", { name: /^Inbox/u })
+    .first()
+    .click();
+  await page.getByText("A message could not be delivered").first().waitFor();
+  const items = await page.locator(".inbox-item").count();
+  expect(await page.locator(".top .badge").textContent()).toBe(`${items} wait for you`);
+  await page.locator(".inbox-item", { hasText: "A message could not be delivered" }).first().click();
+  await page.getByRole("button", { name: "Send again" }).click();
+  await page.getByText("A message could not be delivered").waitFor({ state: "detached" });
+  expect(await server.runtime.deadLetters("reviewer")).toEqual([]);
+});
+
+test("an agent gets another priority, and the chart shows who gave its seat to whom at that event", async () => {
+  const runId = await releaseRun();
+  const run = await server.runtime.find(runId);
+  let yieldedAt = 0;
+  for await (const event of run?.events({ follow: false, types: ["seat_yield"] }) ?? [])
+    if (event.type === "seat_yield") yieldedAt = event.seq;
+  expect(yieldedAt).toBeGreaterThan(0);
+  const page = await open(`/runs/${runId}/events?find=seat_yield`);
+  await page.locator(".event-row .number", { hasText: new RegExp(`^${yieldedAt}$`, "u") }).click();
+  await page.keyboard.press("1");
+  await page.locator("path.handover").first().waitFor({ state: "attached" });
+  await page.keyboard.press("l");
+  await page.getByRole("treeitem", { name: /^research/u }).click();
+  await page.getByRole("button", { name: "Priority: NORMAL" }).click();
+  await page.getByRole("radio", { name: "HIGH", exact: true }).check();
+  await page.getByRole("button", { name: "Set HIGH" }).click();
+  expect(await shown(page.getByRole("button", { name: "Priority: HIGH" }))).toBe(true);
+});
+
+test("find shows runs, agents and messages that contain a text", async () => {
+  const runId = await submit("writer", "Describe the aqueduct");
+  await (await server.runtime.find(runId))?.result();
+  const page = await open("/usage");
+  await page.keyboard.press("/");
+  await page.keyboard.type("aqueduct");
+  await page.keyboard.press("Enter");
+  await page
+    .getByRole("region", { name: "Runs" })
+    .getByRole("link", { name: /Describe the aqueduct/u })
+    .waitFor();
+  expect(await shown(page.getByRole("region", { name: "Messages" }).getByRole("link"))).toBe(true);
+});
+
+test("a step shows what the model saw, and a fork with a changed model is compared with its origin", async () => {
+  const runId = await submit("publisher", "Publish with a note");
+  const page = await open(`/runs/${runId}/conversation`);
+  await page.getByRole("button", { name: /^Approve/u }).click();
+  await page.getByText("Done", { exact: true }).waitFor();
+  await page.getByText("What the model saw last").waitFor();
+  await page.keyboard.press("2");
+  await page
+    .getByRole("button", { name: /^sonnet-5/u })
+    .last()
+    .click();
+  await page.getByText("Result of publish").waitFor();
+  await page.getByRole("button", { name: "Fork from here" }).click();
+  await page.getByLabel(/Message that follows/u).fill("Shorter, please.");
+  await page.getByLabel(/Other model/u).fill("stage/haiku-5");
+  await page.getByRole("button", { name: "Start the fork" }).click();
+  await page.getByText("In short: published.").first().waitFor();
+  await page.getByRole("link", { name: "Compare" }).click();
+  expect(await shown(page.getByText(/the same \d+ steps?/u))).toBe(true);
+}, 120_000);
+
+test("focus, selection and scroll survive a reload", async () => {
+  const runId = await releaseRun();
+  const page = await open(`/runs/${runId}/chart`);
+  await page.getByRole("treeitem", { name: /^fix-flaky-tests/u }).click();
+  await page.reload();
+  await page.locator("[role=treeitem]:focus", { hasText: "fix-flaky-tests" }).waitFor();
+  await page.getByRole("complementary", { name: "About fix-flaky-tests" }).waitFor();
+  await page.keyboard.press("5");
+  await page.locator(".event-row").first().waitFor();
+  await page.evaluate("document.querySelector('.event-rows').scrollTo(0, 560)");
+  await page.reload();
+  await page.waitForFunction("document.querySelector('.event-rows')?.scrollTop === 560");
+  expect(await page.locator(".event-rows").count()).toBe(1);
+}, 120_000);
+
+/** Makes a message that could not be delivered. */
+async function deadLetter(to: string): Promise<void> {
+  const { inbox } = server.store;
+  const id = "letter-1";
+  const sender = { runId: "run_sender" as never, userId: null, tenantId: null, metadata: {} };
+  await inbox.deliver({ id, from: null, to: to as never, body: "Read this.", sentAt: Date.now(), sender });
+  for (let time = 0; time < inbox.settings.maxDeliveries; time++) await inbox.nack(to as never, [id]);
+}
+
+const sections = [
+  "runs",
+  "inbox",
+  "sessions",
+  "agents",
+  "schedules",
+  "usage",
+  "compare",
+  "find?text=publish",
+];
 const tabs = ["chart", "timeline", "conversation", "money", "events", "messages"];
 
 test.each([

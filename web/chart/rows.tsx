@@ -12,7 +12,7 @@ import { nodesOf, orgTree } from "./org-tree.ts";
 
 /** The chart as a table: the same tree, one line per agent. */
 export function Rows({ model, view, root, selected, select, isDead }: LevelProps): JSX.Element {
-  const snapshot = model.playhead.value === null ? model.snapshot.value : null;
+  const { held } = model;
   const tree = orgTree(view, root);
   return (
     <div class="org-rows">
@@ -28,7 +28,7 @@ export function Rows({ model, view, root, selected, select, isDead }: LevelProps
         </thead>
         <tbody>
           {nodesOf(tree).map(({ task, rest }) => {
-            const purse = purseOf(task, snapshot);
+            const purse = purseOf(task, held);
             return (
               <>
                 <tr
