@@ -9,7 +9,9 @@ import { Stage } from "./stage.ts";
 const stage = new Stage();
 const server = new PageServer((folder) => [company(stage, folder), ...soloists(stage)], {
   resolveModel: (name) =>
-    name === "stage/haiku-5" ? stage.actor([{}, {}, { text: "In short: published." }], "haiku-5") : undefined,
+    name === "stage/haiku-5"
+      ? stage.actor(Array(5).fill({ text: "In short: published." }), "haiku-5")
+      : undefined,
 });
 let browser: Browser;
 const opened: { readonly page: Page; readonly problems: string[] }[] = [];
@@ -411,7 +413,7 @@ test("a step shows what the model saw, and a fork with a changed model is compar
     .last()
     .click();
   await page.getByText("Result of publish").waitFor();
-  await page.getByRole("button", { name: "Fork from here" }).click();
+  await page.keyboard.press("f");
   await page.getByLabel(/Message that follows/u).fill("Shorter, please.");
   await page.getByLabel(/Other model/u).fill("stage/haiku-5");
   await page.getByRole("button", { name: "Start the fork" }).click();
