@@ -1,4 +1,4 @@
-/** Where a person was before the page was loaded again. */
+/** The place of a person on the page before it is loaded again. */
 interface Kept {
   readonly href: string;
   /** Distance from the top of each element that scrolls, by its selector. */
