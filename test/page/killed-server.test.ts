@@ -1,8 +1,9 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildPage } from "../../build/page.ts";
+import { removeBrowser, startBrowser } from "./chromium.ts";
 import { releaseTask } from "./company.ts";
-import { openPage, removeBrowser, startBrowser } from "./page-server.ts";
+import { openPage } from "./page-server.ts";
 import { ServedPage } from "./served.ts";
 
 const served = new ServedPage();

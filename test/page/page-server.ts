@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { chromium as playwright, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { openRuntime } from "../../src/open-runtime.ts";
 import { openStore } from "../../src/index.ts";
 import type { HostedAgent, Runtime, Store } from "../../src/kernel/index.ts";
@@ -12,7 +12,7 @@ import { prices } from "./company.ts";
 
 const pageFolder = join(repository, "dist/page");
 
-interface PageServerOptions extends Pick<RuntimeOptions, "resolveModel"> {
+interface PageServerOptions extends Pick<RuntimeOptions, "concurrency" | "resolveModel"> {
   /** Folder of the store. Default: a new one. */
   readonly folder?: string;
   /** Default: a free one. */
@@ -24,14 +24,18 @@ export class PageServer {
   readonly folder: string;
   readonly #agents: (folder: string) => readonly HostedAgent[];
   #parts: { readonly store: Store; readonly runtime: Runtime; readonly listening: Listening } | undefined;
-  readonly #runtimeOptions: Pick<RuntimeOptions, "resolveModel">;
+  readonly #runtimeOptions: Pick<RuntimeOptions, "concurrency" | "resolveModel">;
   #port: number;
 
   constructor(
     agents: (folder: string) => readonly HostedAgent[],
-    { folder = mkdtempSync(join(tmpdir(), "reeve-page-")), port = 0, resolveModel }: PageServerOptions = {},
+    {
+      folder = mkdtempSync(join(tmpdir(), "reeve-page-")),
+      port = 0,
+      ...runtimeOptions
+    }: PageServerOptions = {},
   ) {
-    this.#runtimeOptions = resolveModel === undefined ? {} : { resolveModel };
+    this.#runtimeOptions = runtimeOptions;
     this.#agents = agents;
     this.folder = folder;
     this.#port = port;
@@ -77,20 +81,6 @@ export class PageServer {
     await this.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }
-}
-
-const unpacked = mkdtempSync(join(tmpdir(), "reeve-chromium-"));
-
-/** Starts Chromium, which unpacks itself into a folder of its own. */
-export async function startBrowser(): Promise<Browser> {
-  process.env["TMPDIR"] = unpacked;
-  const { default: chromium } = await import("@sparticuz/chromium");
-  const executablePath = await chromium.executablePath();
-  return playwright.launch({ executablePath, args: ["--headless=new", "--disable-gpu", "--no-sandbox"] });
-}
-
-export function removeBrowser(): void {
-  rmSync(unpacked, { recursive: true, force: true });
 }
 
 export interface OpenPage {

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { buildPage } from "../../build/page.ts";
 import { repository } from "../gates/run-node.ts";
+import { removeBrowser, startBrowser } from "./chromium.ts";
 import { releaseTask } from "./company.ts";
-import { openPage, removeBrowser, startBrowser } from "./page-server.ts";
+import { openPage } from "./page-server.ts";
 import { ServedPage } from "./served.ts";
 
 const folder = process.argv[2] ?? join(repository, "docs/page");
@@ -93,7 +94,7 @@ async function take(views: readonly View[], look: string, options: (typeof looks
   for (const [name, path, ready] of views) {
     await page.goto(served.url + path);
     await page.locator(ready).first().waitFor({ state: "attached" });
-    await page.waitForLoadState("load");
+    if (name !== "empty") await page.locator(".badge").first().waitFor({ state: "attached" });
     await page.screenshot({ path: join(folder, `${name}-${look}.png`) });
   }
   await page.context().close();

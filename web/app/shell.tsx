@@ -96,7 +96,7 @@ function FindAll(): JSX.Element {
       }}
     >
       <Icon name="find" />
-      <input type="search" aria-label="Find" placeholder="Find a run, agent or message" />
+      <input type="search" aria-label="Find" placeholder="Find a run or a message" />
       <kbd>/</kbd>
     </form>
   );

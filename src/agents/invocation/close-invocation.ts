@@ -1,0 +1,105 @@
+import {
+  eventDraft,
+  Fault,
+  jsonText,
+  performedBefore,
+  reportsNothing,
+  type AgentSession,
+  type ChatMessage,
+  type InterruptedStatus,
+  type RunContext,
+  type SessionChange,
+  type Turn,
+  type TurnEvent,
+} from "../../kernel/index.ts";
+import type { AgentRunResult } from "../middleware/agent-run.ts";
+import { scheduleReviews } from "../reviewers/review-schedule.ts";
+import type { Reviewer } from "../reviewers/reviewer.ts";
+import { refusedEntries, sessionEntries } from "./session-entries.ts";
+
+/** The end of an invocation. */
+export interface Closing extends AgentRunResult {
+  /** What the invocation adds to its session. `null` if its input was refused, which leaves no entry. */
+  readonly messages: readonly ChatMessage[] | null;
+  /** Whether a stop was thrown, so that the run can be resumed. */
+  readonly isStopped: boolean;
+  readonly reviewers: readonly Reviewer[];
+}
+
+/** Why an invocation was stopped. */
+export interface Stop {
+  readonly status: InterruptedStatus;
+  readonly interruptionReason: string;
+  /** The id of the call whose tool had been executed when the stop came. */
+  readonly performed?: string | undefined;
+  /** The guardrail or layer that stopped the invocation. */
+  readonly by?: string | undefined;
+}
+
+/**
+ * S1: whether an error stops an invocation, which is then closed like a completed one. An invocation that failed is not
+ * closed, because it can be resumed.
+ */
+export function stopOf(error: unknown): Stop | undefined {
+  const fault = Fault.from(error);
+  const { code, message: interruptionReason, details } = fault;
+  if (code === "cancelled") {
+    const status = details?.["status"] === "deadline_exceeded" ? "deadline_exceeded" : "cancelled";
+    return { status, interruptionReason };
+  }
+  if (code !== "budget_exhausted" && code !== "guardrail_tripped") return undefined;
+  const by = typeof details?.["by"] === "string" ? details["by"] : undefined;
+  return { status: code, interruptionReason, performed: performedBefore(fault), by };
+}
+
+/** The index of an invocation within its task, from 0, with the session changes that earlier invocations left. */
+export interface Place {
+  readonly number: number;
+  /** Whether a further invocation of the task follows, so that the session does not settle. Default: `false`. */
+  readonly isFollowed?: boolean;
+  readonly kept: SessionChange[];
+}
+
+/** Whether the invocation is a heartbeat that reports nothing. It leaves no entry in the session. */
+export function isSilent({ heartbeat }: RunContext, { status, output }: AgentRunResult): boolean {
+  return heartbeat && status === "completed" && reportsNothing(output);
+}
+
+/**
+ * Closes an invocation in the commit that ends the task, so that its entries become visible together with `agent_end`.
+ */
+export function closeInvocation(
+  ctx: RunContext,
+  session: AgentSession,
+  turn: Turn,
+  place: Place,
+  closing: Closing,
+): void {
+  const { messages, isStopped } = closing;
+  const { changes, leafId } =
+    messages === null
+      ? refusedEntries(ctx, turn, place.number)
+      : sessionEntries(ctx, turn, { messages, place: place.number, isStopped });
+  for (const change of changes) place.kept.push(change);
+  const ended = { turn, place: place.number, messages: messages ?? [], leafId, isStopped };
+  const reviews = scheduleReviews(closing.reviewers, ctx, ended);
+  if (reviews !== undefined) place.kept.push(reviews.change);
+  ctx.report({ sessions: place.kept, ...(reviews && { next: reviews.next }) });
+  const last = reviews === undefined ? leafId : reviews.change.entry.id;
+  for (const draft of closingEvents(ctx, session, closing, last)) ctx.emitEvent(draft, turn);
+  // The runtime drops this event if a compaction or unread input follows the end of the task.
+  if (place.isFollowed !== true)
+    ctx.emitEvent(eventDraft("settled", { sessionId: ctx.facts.sessionId }), turn);
+}
+
+function closingEvents(
+  { facts: { sessionId } }: RunContext,
+  { turns, cumulativeUsage: usage }: AgentSession,
+  { status, interruptionReason, output }: AgentRunResult,
+  leafId: string | null,
+): readonly TurnEvent[] {
+  return [
+    eventDraft("agent_end", { status, output: jsonText(output), turns, usage, interruptionReason }),
+    eventDraft("save_point", { sessionId, leafId }),
+  ];
+}

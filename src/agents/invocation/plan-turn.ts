@@ -1,0 +1,125 @@
+import {
+  contextMessages,
+  describeValue,
+  Fault,
+  HistoryRetention,
+  rootTaskId as root,
+  sessionWithin,
+  type ChatMessage,
+  type HistoryKey,
+  type PromptQuery,
+  type PromptSource,
+  type RunContext,
+  type Turn,
+  type TurnOpening,
+  type TurnPlan,
+} from "../../kernel/index.ts";
+import type { ReadInput } from "../agent-input.ts";
+import { withFormat } from "../answer-format.ts";
+import type { Place } from "./close-invocation.ts";
+import type { InvocationPlan } from "./invocation-plan.ts";
+import { callCounts } from "../reviewers/review-schedule.ts";
+import { recallMemory, type RecalledMemory } from "./recalled-memory.ts";
+
+/**
+ * Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded.
+ * `added` is the text that extensions add to the system prompt.
+ */
+export function planTurn(
+  { agent, instructions, history, memory, reviewers, toolSpecs, maxToolCallsPerTurn }: InvocationPlan,
+  ctx: RunContext,
+  given: ReadInput,
+  place: Place,
+  { input, sessionId, channel, path }: TurnOpening,
+  added = "",
+): TurnPlan | Promise<TurnPlan> {
+  const tools = toolSpecs.of(agent.tools ?? none);
+  // Instructions in the input are accepted from a parent task, not from a user. A root has those of its submission.
+  const brief = ctx.taskId === root ? undefined : given;
+  const orders = brief === undefined ? ctx.addedInstructions : (brief.instructions ?? "");
+  const { earlier: messages } = given;
+  const passed = brief?.history ?? (messages !== undefined && !isInSession(ctx) ? messages : undefined);
+  const planned = (
+    built: string,
+    fromCache: boolean,
+    before = passed,
+    recalled?: RecalledMemory,
+  ): TurnPlan => {
+    const text = joined(joined(built, orders), recalled?.text ?? "");
+    const words = given.output === undefined ? text : withFormat(text, given.output);
+    const plan = {
+      input,
+      instructions: words,
+      fromCache,
+      tools,
+      maxToolCallsPerTurn,
+      ...(reviewers.length > 0 && { carried: callCounts(path) }),
+    };
+    if (before === undefined && recalled === undefined) return plan;
+    return {
+      ...plan,
+      ...(before !== undefined && { history: [...before] }),
+      ...(recalled !== undefined && { events: [recalled.event] }),
+    };
+  };
+  const asked = async (): Promise<TurnPlan> => {
+    const toolNames = tools.map(({ name }) => name);
+    const { text: own, fromCache } = await builtPrompt(instructions, ctx, { channel, sessionId, toolNames });
+    const text = joined(own, added);
+    const key = history && historyKey(ctx, sessionId, place);
+    const isKept = key !== undefined && brief?.history === undefined;
+    const read = isKept ? await history?.read(key, ctx.meta) : undefined;
+    const before = read && messages !== undefined ? [...read, ...messages] : read;
+    const recalled = memory === null ? undefined : await recallMemory(memory, ctx, given.prompt, orders);
+    const plan = planned(text, fromCache, before, recalled);
+    const earlier = key === undefined ? none : (messages ?? saidInRun(ctx, path));
+    return earlier.length === 0 ? plan : { ...plan, earlier };
+  };
+  if (typeof instructions !== "string" || history !== undefined || memory !== null) return asked();
+  return planned(joined(instructions, added), false);
+}
+
+async function builtPrompt(
+  instructions: InvocationPlan["instructions"],
+  { facts, agentId }: RunContext,
+  query: PromptQuery,
+): Promise<Awaited<ReturnType<PromptSource["build"]>>> {
+  if (typeof instructions === "string") return { text: instructions, fromCache: false };
+  if (typeof instructions === "object") return instructions.build(query);
+  const text: unknown = await instructions(facts);
+  if (typeof text === "string") return { text, fromCache: false };
+  throw new Fault(
+    "invalid_argument",
+    `invalid instructions of agent ${agentId}: the function returned ${describeValue(text)}; expected a text`,
+  );
+}
+
+/** Whether the messages of the input are entries of the session, for as long as the run can be resumed. */
+function isInSession({ taskId, meta }: RunContext): boolean {
+  return taskId === root && meta.supervision?.retention === HistoryRetention.PERMANENT;
+}
+
+/** What earlier tasks of this run have said in the session of a child that remembers. A root has no earlier task. */
+function saidInRun({ taskId, facts }: RunContext, path: TurnOpening["path"]): readonly ChatMessage[] {
+  if (taskId === root) return none;
+  return contextMessages(path.filter(({ runId }) => runId === facts.runId));
+}
+
+function joined(text: string, orders: string): string {
+  return text === "" || orders === "" ? `${text}${orders}` : `${text}\n\n${orders}`;
+}
+
+/**
+ * The key under which an application's own history store keeps a conversation, or `undefined` if it is not to be kept.
+ * As in the runtime's sessions, workers and users are kept apart.
+ */
+export function historyKey(
+  { agentId }: RunContext,
+  sessionId: Turn["sessionId"],
+  { number }: Place,
+): HistoryKey | undefined {
+  if (sessionId === null) return undefined;
+  return { agentId, sessionId: number === 0 ? sessionId : sessionWithin(sessionId, `${number}`) };
+}
+
+const none: readonly never[] = [];
