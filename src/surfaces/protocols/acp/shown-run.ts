@@ -25,7 +25,7 @@ export async function showRun(
 ): Promise<ShownRun> {
   const { runId } = run;
   const fold = new AnswerFold();
-  const updates = new AnswerUpdates(runId, root);
+  const updates = new AnswerUpdates(root);
   let next = 0;
   let problem = "";
   for await (const event of run.events({ follow: false })) {
