@@ -63,7 +63,9 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     await askTrust(workspace, terminal);
     const hosted = await hostedSettings(workspace, flags);
     if (isWorker) for (const settings of hosted) await checkSandbox(workspace, settings, terminal);
-    const store = open.add(await openOwnStore(options.store, { allowForeign: !isWorker, onWarning: warn }));
+    // The tokens of a store that others created would admit them from other machines.
+    const allowForeign = !isWorker && isLoopback(host);
+    const store = open.add(await openOwnStore(options.store, { allowForeign, onWarning: warn }));
     const tokens = storedTokens(store.records);
     await requireTokens(tokens, host);
     const runtime = open.add(
