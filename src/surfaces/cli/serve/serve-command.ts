@@ -37,6 +37,7 @@ import { settingsOf, type SettingsOptions } from "../run/settings-options.ts";
 import { printable, type Terminal } from "../terminal.ts";
 import { askTrust } from "../workspace/trust-command.ts";
 import { idleEngine } from "./idle-engine.ts";
+import { storedStateKey } from "./mcp-state-key.ts";
 
 /** The options as the command line passes them: texts. */
 export interface ServeOptions extends SettingsOptions {
@@ -99,6 +100,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     const server = createServer(runtime, {
       agents,
       routes: channels.routes,
+      mcp: { stateKey: await storedStateKey(store.records) },
       tokens: needsToken ? tokens : null,
       hosts: [...hostsOf(host), ...(options.allowHost ?? [])],
       ...(page !== undefined && { page }),
