@@ -2,16 +2,15 @@ import { createHash } from "node:crypto";
 import {
   canonicalJson,
   Fault,
+  unfinishedStatuses,
   type JsonValue,
   type RunHandle,
   type RunSummary,
-  type RunSummaryStatus,
   type Runtime,
   type SessionEntry,
 } from "../../kernel/index.ts";
+import { allRuns } from "../server/streams/run-changes.ts";
 import { runIdOfKey, startRun, type StartedRun, type StartingRequest } from "../server/routes/start-run.ts";
-
-const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting", "paused"];
 
 /** Each new message costs a look into the store. */
 const mostNewMessages = 100;
@@ -82,7 +81,7 @@ export async function answerAgain(
     const steering = await steeringOf(request, message);
     throw steering === undefined ? unknownMessage(message) : steeredMessage(message, steering);
   }
-  if (unfinished.includes(latest.status)) return repeated(request, latest);
+  if (latest.endedAt === null) return repeated(request, latest);
   const input = await inputOf(runtime, latest);
   await rewind(runtime, latest);
   const again = { ...message, agent, input };
@@ -117,9 +116,13 @@ export async function unfinishedRun(
   { runtime, access }: Pick<StartingRequest, "runtime" | "access">,
   sessionId: string,
 ): Promise<RunHandle | undefined> {
-  const { runs } = await runtime.list({ sessionId, kind: "invocation", status: unfinished, limit: 1 });
-  const run = runs[0] && (await runtime.find(runs[0].runId));
-  return run?.as(access.userId ?? access.name);
+  for await (const { runId, endedAt } of allRuns(runtime, {
+    sessionId,
+    kind: "invocation",
+    status: unfinishedStatuses,
+  }))
+    if (endedAt === null) return (await runtime.find(runId))?.as(access.userId ?? access.name);
+  return undefined;
 }
 
 /** The runs that answered a message, newest first. */

@@ -25,7 +25,7 @@ import { textBlock } from "./content-blocks.ts";
 import { historyUpdates } from "./history-updates.ts";
 import { OpenQuestions } from "./open-questions.ts";
 import { promptInput, type PromptInput } from "./prompt-input.ts";
-import { showRun, unfinished, type ShownRun } from "./shown-run.ts";
+import { showRun, type ShownRun } from "./shown-run.ts";
 
 export interface AcpSessionOptions {
   readonly sessionId: SessionId;
@@ -168,7 +168,7 @@ export class AcpSession {
     if (shows) for (const update of historyUpdates(path, root)) await this.#notify(update);
     if (latest === undefined) return;
     const isHidden = latest.status === "failed" && !path.some(({ runId }) => runId === latest.runId);
-    if (!isHidden && !unfinished.includes(latest.status)) return;
+    if (!isHidden && latest.endedAt !== null) return;
     const run = await runtime.find(latest.runId);
     if (run === undefined) return;
     this.#shown = await showRun(run, latest, root, shows ? (update) => this.#notify(update) : ignore);
@@ -270,7 +270,7 @@ export class AcpSession {
     const { agent } = await this.#folder.agent(parseAgentId(latest.agentId).name, this.sessionId);
     const fromSeq = await this.#nextOf(run);
     runtime.register(agent);
-    if (!unfinished.includes(latest.status) || latest.status === "paused") {
+    if (latest.endedAt !== null || latest.status === "paused") {
       await run.resume();
       await this.#folder.whenResumed(run.runId);
     }

@@ -1,5 +1,5 @@
 import type { RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
-import { Fault, type RunHandle } from "../../../kernel/index.ts";
+import { answerIfLive, Fault, type RunHandle } from "../../../kernel/index.ts";
 import { decisionOf, permissionRequest, type ShownQuestion } from "./permission.ts";
 
 export interface QuestionOptions {
@@ -73,24 +73,11 @@ export class OpenQuestions {
     } catch (error) {
       if (signal.aborted || isClosed()) return;
       const reason = `the editor could not ask its user: ${Fault.from(error).message}`;
-      return await answer(run, approvalId, { decision: "denied", reason });
+      return await answerIfLive(run, approvalId, { decision: "denied", reason });
     }
     if (signal.aborted) return;
     const decision = decisionOf(response, request);
     if (decision === undefined) onCancel();
-    else await answer(run, approvalId, decision);
-  }
-}
-
-async function answer(
-  run: RunHandle,
-  approvalId: string,
-  decision: Parameters<RunHandle["approve"]>[1],
-): Promise<void> {
-  try {
-    await run.approve(approvalId, decision);
-  } catch (error) {
-    // Another program was faster, or the run has ended.
-    if (!Fault.is(error) || (error.code !== "already_exists" && error.code !== "not_found")) throw error;
+    else await answerIfLive(run, approvalId, decision);
   }
 }

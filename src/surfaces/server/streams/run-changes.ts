@@ -1,16 +1,14 @@
 import {
   Fault,
   isInScope,
+  unfinishedStatuses,
   type RunPage,
   type RunQuery,
   type RunSummary,
-  type RunSummaryStatus,
   type Runtime,
   type TenantScope,
 } from "../../../kernel/index.ts";
 
-/** Runs with a status of this list have not ended. */
-const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting", "paused"];
 /** Number of the newest runs that are compared, whatever their status. Also the size of a page. */
 const newest = 100;
 
@@ -106,7 +104,7 @@ export class RunChanges {
   async #read(): Promise<Map<string, RunSummary>> {
     const found = new Map<string, RunSummary>();
     for await (const run of this.#newest()) found.set(run.runId, run);
-    for await (const run of allRuns(this.#runtime, { status: unfinished })) found.set(run.runId, run);
+    for await (const run of allRuns(this.#runtime, { status: unfinishedStatuses })) found.set(run.runId, run);
     // Runs that have ended since the last look and are not among the newest.
     for (const { runId, endedAt } of this.#known.values()) {
       if (endedAt !== null || found.has(runId)) continue;
