@@ -42,7 +42,9 @@ export function printRuns(options: ListRunsOptions, terminal: Terminal): Promise
       await terminal.out(line);
     if (runs.length === 0)
       terminal.say(
-        wanted === unfinished ? "No run is in progress; --all lists ended runs, too." : "No run found.",
+        wanted === unfinishedStatuses
+          ? "No run is in progress; --all lists ended runs, too."
+          : "No run found.",
       );
     if (hasMore) terminal.say(`Only the newest ${limit} are shown; --limit shows more.`);
     return "ok";
