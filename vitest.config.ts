@@ -8,6 +8,9 @@ process.env["NODE_COMPILE_CACHE"] ??= fileURLToPath(new URL("node_modules/.cache
 // No test may read or write the files of the person who runs the tests.
 process.env["REEVE_HOME"] = fileURLToPath(new URL("node_modules/.cache/absent-home", import.meta.url));
 
+/** A test that takes longer hangs, in milliseconds. The limit is generous, because tests make no promise about speed. */
+const hangs = 300_000;
+
 /** The suites beside the unit tests, each with its folders under `test/`. */
 const apart = {
   attacks: ["attacks"],
@@ -23,6 +26,9 @@ const apart = {
   providers: ["providers"],
   surfaces: ["surfaces"],
 };
+
+/** The suites whose files may share a process: no file leaves anything behind that another one notices. */
+const shared = new Set(["contract", "postgres"]);
 
 export default defineConfig({
   test: {
@@ -40,8 +46,8 @@ export default defineConfig({
           isolate: false,
           execArgv: ["--expose-gc"],
           provide: { shareOfRuns: 1 / 20 },
-          // Ends a test that hangs. The limit is generous, because tests make no promise about speed.
-          testTimeout: 60_000,
+          testTimeout: hangs,
+          hookTimeout: hangs,
         },
       },
       {
@@ -50,21 +56,23 @@ export default defineConfig({
           include: ["test/**/*.property.test.ts"],
           // `npm run test:property` sets it. `npm test` runs a quarter, which takes a quarter of the time.
           provide: { shareOfRuns: process.env["REEVE_PROPERTY"] === "all" ? 1 : 1 / 4 },
-          testTimeout: 60_000,
+          testTimeout: hangs,
+          hookTimeout: hangs,
         },
       },
       ...Object.entries(apart).map(([name, folders]) => ({
         test: {
           name,
           include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
-          testTimeout: 60_000,
+          testTimeout: hangs,
+          hookTimeout: hangs,
           ...(name === "crash" && { globalSetup: "test/crash/bundled-workers.ts" }),
           ...(name === "postgres" && {
             globalSetup: ["test/postgres/shared-server.ts", "test/crash/bundled-workers.ts"],
           }),
           ...(name === "desktop" && { globalSetup: "test/desktop/programs.ts" }),
-          // One process loads the sources once for all files. It takes 57 processor seconds instead of 69.
-          ...(name === "contract" && { pool: "forks" as const, isolate: false }),
+          // One process loads the sources once for many files.
+          ...(shared.has(name) && { pool: "forks" as const, isolate: false }),
           ...(name === "attacks" && { globalSetup: "test/bubblewrap.ts" }),
           ...(name === "package" && { globalSetup: "test/built-package.ts" }),
           ...(name === "surfaces" && { globalSetup: ["test/bubblewrap.ts", "test/built-package.ts"] }),

@@ -4,8 +4,12 @@ import {
   checkMethods,
   checkOptions,
   describeValue,
+  executionBudget,
   Fault,
+  modelTimeouts,
   optionNames,
+  retrySettings,
+  spawnBudget,
   type ForeignNames,
 } from "../kernel/index.ts";
 import type { AgentOptions } from "./agent-options.ts";
@@ -112,6 +116,16 @@ export function checkAgentOptions(options: Omit<AgentOptions, "model" | "models"
     checkMethods(`ephemeral source of ${agent}`, each, ["messages"]);
   checkExtensions(options.extensions ?? [], agent);
   for (const each of options.guardrails ?? []) checkGuardrail(each, agent);
+}
+
+/** B2: refuses invalid budgets, timeouts and retries of an agent, before a run costs anything. */
+export function checkAgentLimits(options: AgentOptions): void {
+  const agent = `agent ${options.name}`;
+  // Callers without types may pass `budget: null` for no budget.
+  executionBudget(options.budget ?? {});
+  if (options.spawnBudget !== undefined) spawnBudget(options.spawnBudget);
+  if (options.modelTimeouts !== undefined) modelTimeouts(agent, options.modelTimeouts);
+  if (options.retry !== undefined) retrySettings(options.retry, agent);
 }
 
 function checkFunctions(

@@ -9,12 +9,8 @@ import {
   type RuntimeChoice,
 } from "./invoke-options.ts";
 import {
-  executionBudget,
   Fault,
   formatAgentId,
-  modelTimeouts,
-  retrySettings,
-  spawnBudget,
   type HostedAgent,
   type AgentId,
   type AgentPhase,
@@ -31,7 +27,6 @@ import {
   type Model,
   type ModelTimeouts,
   type RetryChanges,
-  rootTaskId,
   type RunContext,
   type RunHandle,
   type RunResult,
@@ -45,7 +40,7 @@ import {
   type WaitingResult,
 } from "../kernel/index.ts";
 import { cancelWithCaller } from "./cancel-with-caller.ts";
-import { checkAgentOptions } from "./agent-check.ts";
+import { checkAgentLimits, checkAgentOptions } from "./agent-check.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import {
   architectureOf,
@@ -55,19 +50,15 @@ import {
   refuseDuplicateTools,
   subAgentsOf,
 } from "./agent-parts.ts";
-import { childPlan, reviewPlan } from "./children/child-plan.ts";
-import { reviewKey } from "./reviewers/review-schedule.ts";
 import { checkReviewers } from "./reviewers/reviewer.ts";
 import { invocationPlan, turnLimits, type PlanParts } from "./agent-plan.ts";
-import { checkRootInput, mailIn, readInput, requestOf, type AgentInput } from "./agent-input.ts";
+import { readInput, type AgentInput } from "./agent-input.ts";
+import { runTask } from "./agent-task.ts";
 import { findRunOf } from "./calling/find-run.ts";
-import { checkInputKeys, refusedInput } from "./input-problem.ts";
+import { runRequest } from "./calling/run-request.ts";
 import { AgentStream, type AgentStreamParts, type StartedRun } from "./streaming/agent-stream.ts";
-import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
-import { runCompaction } from "./compaction/compaction-run.ts";
-import { summaryRole } from "./compaction/summary-role.ts";
-import { invokeIn } from "./invocation.ts";
-import type { InvocationPlan } from "./invocation-plan.ts";
+import type { SchemaCheck } from "./answer-format.ts";
+import type { InvocationPlan } from "./invocation/invocation-plan.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { answering, checkOnApproval, resultOf } from "./on-approval.ts";
 import { refuseDuplicateNamesBelow } from "./duplicate-names.ts";
@@ -136,8 +127,6 @@ export class AgentCore implements HostedAgent {
   constructor(options: AgentOptions, home?: AgentHome) {
     checkAgentOptions(options);
     const { name, subAgents = [] } = options;
-    // Callers without types may pass `budget: null` for no budget.
-    const budget = options.budget ?? {};
     this.#options = options;
     this.#tools = withHandoffs(options.tools, subAgents);
     this.#home = home;
@@ -145,23 +134,13 @@ export class AgentCore implements HostedAgent {
     this.name = name;
     this.description = options.description ?? "";
     this.architecture = architectureOf(options);
-    // B2: an invalid budget is refused here, before a run costs anything.
-    executionBudget(budget);
-    this.budget = budget;
+    checkAgentLimits(options);
+    this.budget = options.budget ?? {};
     this.inbox = options.inbox ?? "each";
     this.checksInput = options.guardrails?.some((each) => each.onInput !== undefined) ?? false;
-    if (options.spawnBudget !== undefined) {
-      spawnBudget(options.spawnBudget);
-      this.spawnBudget = options.spawnBudget;
-    }
-    if (options.modelTimeouts !== undefined) {
-      modelTimeouts(`agent ${name}`, options.modelTimeouts);
-      this.modelTimeouts = options.modelTimeouts;
-    }
-    if (options.retry !== undefined) {
-      retrySettings(options.retry, `agent ${name}`);
-      this.retry = options.retry;
-    }
+    if (options.spawnBudget !== undefined) this.spawnBudget = options.spawnBudget;
+    if (options.modelTimeouts !== undefined) this.modelTimeouts = options.modelTimeouts;
+    if (options.retry !== undefined) this.retry = options.retry;
     if (options.version !== undefined) this.version = options.version;
     const { history } = options;
     if (history !== undefined) this.clearHistory = (runId) => history.clearRun(runId);
@@ -178,14 +157,8 @@ export class AgentCore implements HostedAgent {
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home?.clock));
     const { extensions = [] } = options;
     const parts = { ...limits, pipeline, toolSpecs, check: home?.check };
-    this.#host =
-      extensions.length === 0
-        ? undefined
-        : new ExtensionHost(
-            extensions,
-            () => this,
-            (registered) => this.#extend(registered, parts),
-          );
+    const extend = (registered: Registrations): void => this.#extend(registered, parts);
+    this.#host = extensions.length === 0 ? undefined : new ExtensionHost(extensions, () => this, extend);
     this.#plan = this.#compose(options, parts);
   }
 
@@ -250,40 +223,13 @@ export class AgentCore implements HostedAgent {
         "invalid_argument",
         `invalid call of run() of agent ${this.name}: only a runtime calls run(); use invoke(input) or stream(input)`,
       );
-    const run = (): Promise<JsonValue> => {
-      if (ctx.kind === "compaction" && ctx.taskId === rootTaskId)
-        return runCompaction(this.#plan.compaction, ctx, summaryRole);
-      return inbox.messages.length > 0 ? this.#answer(ctx, inbox) : this.#invoke(ctx);
-    };
+    const run = (): Promise<JsonValue> => runTask(this, this.#plan, ctx, inbox);
     return this.#host === undefined ? run() : this.#host.open(ctx).then(run);
   }
 
   /** Asks the agent's extensions whether a session of the agent may be switched, forked or moved. */
   async beforeNavigation(navigation: SessionNavigation, port: ExtensionPort): Promise<string | undefined> {
     return this.#host?.refusal(navigation, port);
-  }
-
-  async #invoke(ctx: RunContext): Promise<JsonValue> {
-    const given = readInput(ctx.input);
-    if (given === undefined) throw refusedInput(this.name, ctx.input);
-    if (ctx.sharesPrompt) {
-      const isReview = ctx.taskId === rootTaskId && ctx.facts.metadata[reviewKey] !== undefined;
-      return invokeIn(isReview ? reviewPlan(this.#plan) : childPlan(this.#plan), ctx, given);
-    }
-    if (ctx.taskId === rootTaskId) checkRootInput(this.name, given, this.architecture);
-    return invokeIn(this.#plan, ctx, given);
-  }
-
-  async #answer(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
-    const kept: Parameters<typeof invokeIn>[3] = { number: 0, kept: [] };
-    let output: JsonValue = "";
-    const mail = mailIn(this.inbox, inbox);
-    for (const [number, { given, messages }] of mail.entries()) {
-      const isFollowed = number < mail.length - 1;
-      output = await invokeIn(this.#plan, ctx, given, { ...kept, number, isFollowed });
-      for (const message of messages) if (message.replyTo !== undefined) await ctx.reply(message, output);
-    }
-    return output;
   }
 
   /** Runs the agent on an input and resolves with the result, whatever its status. */
@@ -330,7 +276,7 @@ export class AgentCore implements HostedAgent {
     if (options.judge !== undefined)
       this.#judge ??= new AgentCore(judgeOptions(this, this.#options), this.#home);
     const { clock } = options.runtime ?? (await this.#runtime());
-    const deadlineMs = this.budget?.deadlineMs ?? null;
+    const deadlineMs = this.budget.deadlineMs ?? null;
     const invoke = (next: AgentInput, each: InvokeOptions) => this.invoke(next, each);
     const judge = (prompt: string, each: InvokeOptions) => (this.#judge ?? this).invoke(prompt, each);
     return runUntil({ invoke, judge, clock, deadlineMs }, input, options);
@@ -414,47 +360,11 @@ export class AgentCore implements HostedAgent {
   }
 
   /** Starts a run with options that were checked. `submit`, `invoke` and `stream` call it. */
-  protected async startRun(input: AgentInput, given: AgentSubmitOptions): Promise<RunHandle> {
-    const { runtime, timeoutMs, output, ...options } = given;
-    if (options.settings !== undefined) this.#requireOwnModel();
-    const at = runtime ?? (await this.#runtime());
-    // Callers without types may pass `budget: null` for no budget.
-    const budget = options.budget ?? {};
-    const deadlineMs =
-      timeoutMs == null ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
-    const read = readInput(input as JsonValue);
-    checkInputKeys(this.name, input);
-    if (read === undefined) throw refusedInput(this.name, input);
-    checkRootInput(this.name, read, this.architecture);
-    if (read.message === undefined && options.sessionId === undefined)
-      throw new Fault(
-        "invalid_argument",
-        `agent ${this.name} cannot continue without a session: sessionId is missing; use continue(sessionId)`,
-      );
-    const schema = output ?? read.output;
-    if (schema !== undefined) {
-      acceptForm(this, this.architecture);
-      await acceptSchema(this.#plan.check, schema);
-    }
-    const { compactionInstructions, ...submitted } = options;
-    const more = {
-      ...(output !== undefined && { output }),
-      ...(compactionInstructions !== undefined && { compactionInstructions }),
-    };
-    const asked = Object.keys(more).length === 0 ? input : { ...requestOf(input), ...more };
-    return at.submit(this, asked as JsonValue, {
-      ...submitted,
-      budget: deadlineMs == null ? budget : { ...budget, deadlineMs },
-    });
-  }
-
-  /** Refuses settings that would have no effect: they apply to the model calls of this agent, not of its sub-agents. */
-  #requireOwnModel(): void {
-    if (Object.keys(this.models).length > 0) return;
-    throw new Fault(
-      "invalid_argument",
-      `invalid settings of a run of agent ${this.name}: the agent calls no model itself; use withSettings() for the models of its sub-agents`,
-    );
+  protected async startRun(input: AgentInput, options: AgentSubmitOptions): Promise<RunHandle> {
+    const { runtime, ...requested } = options;
+    const target = runtime ?? (await this.#runtime());
+    const request = await runRequest(this, this.#plan.check, input, requested);
+    return target.submit(this, request.input, request.options);
   }
 
   async #find(runId: string, chosen: Runtime | undefined): Promise<RunHandle> {

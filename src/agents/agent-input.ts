@@ -15,7 +15,7 @@ import {
   type UserPart,
   type WorkerBrief,
 } from "../kernel/index.ts";
-import { beforeInterruption } from "./interrupted-end.ts";
+import { beforeInterruption } from "./invocation/interrupted-end.ts";
 import { isConversation, readConversation, type InputMessage } from "./calling/input-messages.ts";
 
 /**
@@ -103,15 +103,15 @@ export function readMessage(body: JsonValue): ReadInput {
 
 /** An input and the inbox messages that it consists of. */
 interface MailInput {
-  readonly given: ReadInput;
+  readonly input: ReadInput;
   readonly messages: readonly Message[];
 }
 
 /** Groups the inbox messages of an activation into inputs. By default each message is its own conversation. */
 export function mailIn(mode: InboxMode, { messages }: TaskInbox): readonly MailInput[] {
   return mode === "together"
-    ? [{ given: readMessage(messages.map(({ from, body }) => ({ from, body }))), messages }]
-    : messages.map((message) => ({ given: readMessage(message.body), messages: [message] }));
+    ? [{ input: readMessage(messages.map(({ from, body }) => ({ from, body }))), messages }]
+    : messages.map((message) => ({ input: readMessage(message.body), messages: [message] }));
 }
 
 function readPrompt(prompt: unknown): ReadInput | undefined {

@@ -25,7 +25,7 @@ import type {
 import type { CompactionOptions } from "./compaction/compaction-plan.ts";
 import type { Layer, LevelMiddleware } from "./middleware/layer.ts";
 import type { Reviewer } from "./reviewers/reviewer.ts";
-import type { StopHook } from "./stop-hook.ts";
+import type { StopHook } from "./invocation/stop-hook.ts";
 import type { SubAgent } from "./sub-agents.ts";
 import type { ToolList } from "./tool-list.ts";
 

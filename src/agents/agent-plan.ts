@@ -3,7 +3,7 @@ import type { AgentOptions } from "./agent-options.ts";
 import { compactionPlan, type BeforeCompact, type CompactionPlan } from "./compaction/compaction-plan.ts";
 import { summaryRole } from "./compaction/summary-role.ts";
 import { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
-import type { InvocationPlan } from "./invocation-plan.ts";
+import type { InvocationPlan } from "./invocation/invocation-plan.ts";
 import { anyOf, checkRoles } from "./turns/turn-control.ts";
 
 type PlannedAgent = HostedAgent & Required<Pick<HostedAgent, "models">>;

@@ -21,7 +21,7 @@ import {
 import { samplingOf } from "./calling/call-settings.ts";
 import { addUserMessages } from "./architectures/user-messages.ts";
 import { answersIn, plainAnswersIn } from "./json-in-text.ts";
-import { unanswered } from "./interrupted-end.ts";
+import { unanswered } from "./invocation/interrupted-end.ts";
 
 /** Returns what is wrong with a value according to a schema; an empty list if the value is valid. */
 export type SchemaCheck = (

@@ -48,9 +48,9 @@ export {
   type InformationOptions,
 } from "./information-agent.ts";
 export { orchestration, type SubAgent, type SubAgentConfig } from "./sub-agents.ts";
-export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
+export { PromptHistory, type PromptHistoryOptions } from "./invocation/prompt-history.ts";
 export type { JudgedLoopOptions, RoundState, RunUntilOptions } from "./run-until.ts";
-export type { StopHook, StopState } from "./stop-hook.ts";
+export type { StopHook, StopState } from "./invocation/stop-hook.ts";
 export { reviewer, type Reviewer, type ReviewerOptions } from "./reviewers/reviewer.ts";
 export { userProxy } from "./user-proxy.ts";
 export { CostTracker, type Cost, type CostReport, type CostTrackerOptions } from "./hooks/cost-tracker.ts";

@@ -1,6 +1,5 @@
 import type { Tool, ToolSpec } from "../kernel/index.ts";
 import { checkTool } from "./part-check.ts";
-import { specOf } from "./invocation-dependencies.ts";
 
 /**
  * The tool specifications that the model receives. The same array is returned until the tools change. If two tools have
@@ -9,24 +8,24 @@ import { specOf } from "./invocation-dependencies.ts";
  */
 export class ToolSpecs {
   #listed: readonly ToolSpec[];
-  #told: readonly ToolSpec[];
+  #sent: readonly ToolSpec[];
 
   constructor(tools: readonly Tool[]) {
     this.#listed = specsOf(tools);
-    this.#told = firstOfEach(this.#listed);
+    this.#sent = firstOfEach(this.#listed);
   }
 
   of(tools: readonly Tool[]): readonly ToolSpec[] {
     const isSame =
-      tools.length === this.#listed.length && tools.every((tool, index) => this.#says(tool, index));
+      tools.length === this.#listed.length && tools.every((tool, index) => this.#matches(tool, index));
     if (!isSame) {
       this.#listed = specsOf(tools);
-      this.#told = firstOfEach(this.#listed);
+      this.#sent = firstOfEach(this.#listed);
     }
-    return this.#told;
+    return this.#sent;
   }
 
-  #says({ name, description, inputSchema, foundBy }: Tool, index: number): boolean {
+  #matches({ name, description, inputSchema, foundBy }: Tool, index: number): boolean {
     const spec = this.#listed[index];
     return (
       spec?.name === name &&
@@ -35,6 +34,11 @@ export class ToolSpecs {
       spec.foundBy === foundBy
     );
   }
+}
+
+export function specOf({ name, description, inputSchema, foundBy }: Tool): ToolSpec {
+  const spec = { name, description, inputSchema };
+  return foundBy === undefined ? spec : { ...spec, foundBy };
 }
 
 /**

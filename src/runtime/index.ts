@@ -1,6 +1,6 @@
 export { auditLog } from "./client/audit-log.ts";
 export { storedSchedules } from "./client/stored-schedules.ts";
-export { openStore, type OpenStoreOptions, type StoreAddress } from "./open-store.ts";
+export { openStore, refuseAbsentFile, type OpenStoreOptions, type StoreAddress } from "./open-store.ts";
 export { getRunContext } from "./process/async-context.ts";
 export type { RunRetry } from "./process/run-retry.ts";
 export { sha256 } from "./process/sha256.ts";

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import {
   checkOptions,
   Fault,
@@ -32,14 +33,22 @@ export interface OpenStoreOptions {
    * 5, baseDelayMs: 1_000, maxDelayMs: 300_000 }`.
    */
   readonly inbox?: Partial<InboxSettings>;
+  /** If false, a store that does not exist is refused with `not_found` instead of being created. Default: true. */
+  readonly create?: boolean;
 }
 
-const knownOptions = optionNames<OpenStoreOptions>({ hash: true, clock: true, auditKey: true, inbox: true });
+const knownOptions = optionNames<OpenStoreOptions>({
+  hash: true,
+  clock: true,
+  auditKey: true,
+  inbox: true,
+  create: true,
+});
 
 /** Opens the store with this address. A driver is loaded on the first call that needs it, not with the package. */
 export async function openStore(address: string, options: OpenStoreOptions = {}): Promise<Store> {
   checkOptions("openStore()", options, knownOptions);
-  const { hash = sha256, clock = systemClock, auditKey, inbox = {} } = options;
+  const { hash = sha256, clock = systemClock, auditKey, inbox = {}, create = true } = options;
   const [scheme, path] = [address.slice(0, address.indexOf(":")), address.slice(address.indexOf(":") + 1)];
   if (address === "memory:") {
     if (auditKey === undefined) return memoryStore({ hash, inbox });
@@ -54,6 +63,7 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
       `invalid store ${JSON.stringify(address)}: an address has no // after sqlite:; use ${JSON.stringify(`sqlite:${path.slice(2)}`)}`,
     );
   if (scheme === "sqlite" && path !== "") {
+    if (!create) refuseAbsentFile(path);
     const { sqliteStore } = await import("./stores/sqlite/store.ts");
     return sqliteStore({ path, hash, clock, inbox, ...(auditKey === undefined ? {} : { auditKey }) });
   }
@@ -64,6 +74,7 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
       hash,
       clock,
       inbox,
+      create,
       ...(auditKey === undefined ? {} : { auditKey }),
     });
   }
@@ -71,6 +82,14 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
     "invalid_argument",
     `invalid store ${JSON.stringify(address)}: expected "memory:", "sqlite:PATH" or "postgres://HOST/DATABASE"`,
   );
+}
+
+/** Throws `not_found` if no store is in the file. An empty file is no store. */
+export function refuseAbsentFile(path: string): void {
+  const file = statSync(path, { throwIfNoEntry: false });
+  if (file !== undefined && !(file.isFile() && file.size === 0)) return;
+  const what = file === undefined ? "no store found at" : "no store found in the file";
+  throw new Fault("not_found", `${what} ${path}; check the address of the store`);
 }
 
 /** The options of a runtime that choose its store. */

@@ -63,7 +63,7 @@ export class CallBook {
    * Resolves once the calls received so far satisfy `fulfilled`. Rejects after `boundMs` milliseconds with a list of
    * the received calls.
    */
-  until(fulfilled: (calls: readonly ServedCall[]) => boolean, boundMs = 20_000): Promise<void> {
+  until(fulfilled: (calls: readonly ServedCall[]) => boolean, boundMs = 120_000): Promise<void> {
     return new Promise((resolve, reject) => {
       const look = (): void => {
         if (!fulfilled(this.calls)) return;

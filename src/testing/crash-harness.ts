@@ -58,7 +58,7 @@ export interface CrashOptions {
   readonly maxKills?: number;
   /** Number of cases that run concurrently. Default: 3. */
   readonly lanes?: number;
-  /** Maximum duration of one worker process, in milliseconds. Default: 20_000. */
+  /** Maximum duration of one worker process, in milliseconds. Default: 120_000. */
   readonly boundMs?: number;
 }
 
@@ -221,7 +221,7 @@ class CrashLab {
     caller: string,
     death: Death | null,
   ): ReturnType<WorkerProcess["endWithin"]> {
-    const { worker, workload, data = null, boundMs = 20_000 } = this.#options;
+    const { worker, workload, data = null, boundMs = 120_000 } = this.#options;
     const orders = { file, workload, data, death, server: { url: book.url, caller } };
     const child = WorkerProcess.start(worker, orders, join(this.#folder, "compiled"));
     try {

@@ -25,7 +25,8 @@ export {
 } from "./crash-harness.ts";
 export type { CrashPromise } from "./crash-promises.ts";
 export { dyingStore, type Death, type DyingStore, type DyingStoreOptions } from "./dying-store.ts";
-export { engineContract, type EngineHarness } from "./engines/engine-contract.ts";
+export { engineContract } from "./engines/engine-contract.ts";
+export type { EngineHarness, EngineRuntimeOptions } from "./engines/engine-world.ts";
 export { FakeClock } from "./fake-clock.ts";
 export { recordModel } from "./record-model.ts";
 export { replayModel, type ReplayOptions } from "./replay-model.ts";

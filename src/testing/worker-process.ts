@@ -41,7 +41,7 @@ export class WorkerProcess {
    * Resolves once the process has written `words` to stderr. Rejects if the process ends or `boundMs` milliseconds pass
    * first.
    */
-  hasSaid(words: string, boundMs = 20_000): Promise<void> {
+  hasSaid(words: string, boundMs = 120_000): Promise<void> {
     return new Promise((resolve, reject) => {
       const give = (): void => reject(new Error(`the worker did not write ${words}; ${this.#said()}`));
       const bound = setTimeout(give, boundMs);

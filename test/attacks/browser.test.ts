@@ -77,7 +77,7 @@ beforeAll(async () => {
     },
   });
   unguarded = session({ allowPrivate: true });
-}, 120_000);
+});
 
 afterAll(async () => {
   await guarded.close();

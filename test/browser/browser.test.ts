@@ -53,7 +53,7 @@ beforeAll(async () => {
   const { default: chromium } = await import("@sparticuz/chromium");
   executablePath = await chromium.executablePath();
   // Unpacking takes seconds, and longer on a busy machine.
-}, 120_000);
+});
 
 afterEach(async () => {
   for (const browser of open.splice(0)) await browser.close();

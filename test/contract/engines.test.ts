@@ -21,7 +21,7 @@ for (const [name, engine] of Object.entries(engines))
         expect,
         engine,
         prepare,
-        open: (opened, factory, workerId) =>
+        open: (opened, factory, workerId, options) =>
           createRuntime({
             store: opened,
             engine: factory,
@@ -29,6 +29,7 @@ for (const [name, engine] of Object.entries(engines))
             pollMs: 10,
             suspendAfterMs: 0,
             onError: () => undefined,
+            ...options,
           }),
       });
     });

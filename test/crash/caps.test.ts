@@ -183,28 +183,24 @@ test(
     }),
 );
 
-test(
-  "B7: three processes on one file with one cap, killed at random writes, spend at most the cap and their allotments return",
-  { timeout: 300_000 },
-  () =>
-    inFolder(async (folder, server) => {
-      const caps = { perDayUsd: 0.5, perUserPerDayUsd: 0.3 };
-      const treasury = new Treasury(folder, "shared", server, caps);
-      let kills = 0;
-      const worker = async (name: string): Promise<void> => {
-        for (let life = 0; ; life++) {
-          const at = 25 + numberOf(`${name} ${life}`, 60);
-          const death = life < 2 ? ({ at, when: at % 2 === 0 ? "before" : "after" } as const) : null;
-          const end = await treasury.live(`${name} life ${life}`, runsOf(name, 12), death);
-          if (end.kind === "finished") return;
-          if (end.kind === "failed") throw new Error(`${name} life ${life}: ${end.reason}`);
-          kills++;
-        }
-      };
-      await Promise.all(["one", "two", "three"].map(worker));
-      expect(await treasury.judge()).toEqual([]);
-      expect(kills).toBeGreaterThanOrEqual(3);
-      expect(await treasury.countExhausted()).toBeGreaterThan(0);
-      expect(treasury.billed()).toBeGreaterThan(0);
-    }),
-);
+test("B7: three processes on one file with one cap, killed at random writes, spend at most the cap and their allotments return", () =>
+  inFolder(async (folder, server) => {
+    const caps = { perDayUsd: 0.5, perUserPerDayUsd: 0.3 };
+    const treasury = new Treasury(folder, "shared", server, caps);
+    let kills = 0;
+    const worker = async (name: string): Promise<void> => {
+      for (let life = 0; ; life++) {
+        const at = 25 + numberOf(`${name} ${life}`, 60);
+        const death = life < 2 ? ({ at, when: at % 2 === 0 ? "before" : "after" } as const) : null;
+        const end = await treasury.live(`${name} life ${life}`, runsOf(name, 12), death);
+        if (end.kind === "finished") return;
+        if (end.kind === "failed") throw new Error(`${name} life ${life}: ${end.reason}`);
+        kills++;
+      }
+    };
+    await Promise.all(["one", "two", "three"].map(worker));
+    expect(await treasury.judge()).toEqual([]);
+    expect(kills).toBeGreaterThanOrEqual(3);
+    expect(await treasury.countExhausted()).toBeGreaterThan(0);
+    expect(treasury.billed()).toBeGreaterThan(0);
+  }));

@@ -6,7 +6,6 @@ import { isComplete, killPoints } from "./kill-points.ts";
 import { forgetful } from "./workloads/forgetful.ts";
 import { workloads } from "./workloads/index.ts";
 
-const timeout = 120_000;
 const isKillPoint = killPoints();
 const common = {
   worker: new URL("worker.mjs", inject("crashWorkers")),
@@ -16,41 +15,33 @@ const common = {
 describe.each(Object.entries(workloads))(
   "J1, J6, B1, B3, E1, E4, H1, H4: %s",
   (workload, { world, outputs }) => {
-    test(
-      "a worker killed before any write, or after it and again after the restart, leaves a run that ends as without the crash",
-      { timeout },
-      async () => {
-        const again = (at: number, when: string): number | undefined =>
-          when === "after" ? 1 + ((at * 3) % 8) : undefined;
-        const report = await runCrashes({ ...common, ...world, workload, kills: isKillPoint, again });
-        expect(report).toMatchObject({ broken: [], outputs });
-        expect(report.cases).toBeGreaterThan(isComplete ? 8 : 1);
-        expect(report.kills).toBeGreaterThan(isComplete ? report.cases : 1);
-      },
-    );
+    test("a worker killed before any write, or after it and again after the restart, leaves a run that ends as without the crash", async () => {
+      const again = (at: number, when: string): number | undefined =>
+        when === "after" ? 1 + ((at * 3) % 8) : undefined;
+      const report = await runCrashes({ ...common, ...world, workload, kills: isKillPoint, again });
+      expect(report).toMatchObject({ broken: [], outputs });
+      expect(report.cases).toBeGreaterThan(isComplete ? 8 : 1);
+      expect(report.kills).toBeGreaterThan(isComplete ? report.cases : 1);
+    });
   },
 );
 
 describe("runCrashes()", () => {
-  test(
-    "runCrashes() reports calls that bypass the journal and an output that differs from the uncrashed one",
-    { timeout },
-    async () => {
-      const { world } = forgetful;
-      const report = await runCrashes({ ...common, ...world, workload: "forgetful", when: ["after"] });
-      const found = new Set(report.broken.map(({ promise }) => promise));
-      expect(found).toEqual(new Set(["in_flight_only", "same_output", "events"]));
-      for (const { kills } of report.broken) expect(kills).toHaveLength(1);
-    },
-  );
+  test("runCrashes() reports calls that bypass the journal and an output that differs from the uncrashed one", async () => {
+    const { world } = forgetful;
+    const report = await runCrashes({ ...common, ...world, workload: "forgetful", when: ["after"] });
+    const found = new Set(report.broken.map(({ promise }) => promise));
+    expect(found).toEqual(new Set(["in_flight_only", "same_output", "events"]));
+    for (const { kills } of report.broken) expect(kills).toHaveLength(1);
+  });
 
-  test("runCrashes() reports a failing worker and does not throw", { timeout }, async () => {
+  test("runCrashes() reports a failing worker and does not throw", async () => {
     const report = await runCrashes({ ...common, ...forgetful.world, workload: "no such work" });
     expect(report).toMatchObject({ cases: 0, broken: [{ promise: "finished", kills: [] }] });
     expect(report.broken[0]?.detail).toContain("there is no workload no such work");
   });
 
-  test("runCrashes() reports work that does not finish within maxKills", { timeout }, async () => {
+  test("runCrashes() reports work that does not finish within maxKills", async () => {
     const { world } = forgetful;
     const report = await runCrashes({
       ...common,

@@ -51,77 +51,73 @@ async function untilDone(store: Store, names: readonly string[]): Promise<void> 
   await looking;
 }
 
-test(
-  "T1: three processes that are killed again and again start one run for every fire",
-  async () => {
-    const folder = await mkdtemp(join(tmpdir(), "reeve-schedules-"));
-    const file = join(folder, "store.db");
-    const store = await sqliteStore({ path: file, hash: sha256, watchEveryMs: 20 });
-    const workers = new Map<string, WorkerProcess>();
-    const kills: string[] = [];
-    const failures: string[] = [];
-    const end = new AbortController();
-    /** Starts a worker again each time it dies. Its lives end at different writes, before or after them. */
-    const keepStarting = async (caller: string, offset: number): Promise<void> => {
-      for (let life = 0; !end.signal.aborted; life++) {
-        const at = 3 + ((life * 5 + offset * 4) % 13);
-        const death = { at, when: life % 2 === 0 ? "before" : "after" } as const;
-        const orders = { file, workload: "schedules", data: null, death, server: { url: "", caller } };
-        const worker = WorkerProcess.start(script, orders, join(folder, "compiled"));
-        workers.set(caller, worker);
-        const outcome = await worker.ended;
-        if (outcome.kind === "killed") kills.push(outcome.write);
-        else if (!end.signal.aborted) failures.push(JSON.stringify(outcome));
-      }
-    };
-    const lives: Promise<void>[] = [];
-    onTestFinished(async () => {
-      end.abort();
-      for (const worker of workers.values()) worker.signal("SIGKILL");
-      await Promise.all(lives);
-      await store.close();
-      await rm(folder, { recursive: true, force: true });
-    });
-
-    const schedules = schedulesOf(store);
-    const start = Date.now() + 1_000;
-    const created: Schedule[] = [];
-    for (let index = 0; index < singles; index++)
-      created.push(
-        await schedules.create({
-          name: `single-${index}`,
-          agent: "porter",
-          input: index,
-          at: start + index * everyMs,
-        }),
-      );
-    await schedules.create({
-      name: "steady",
-      agent: "porter",
-      input: null,
-      everyMs: 1_000,
-      startAt: start,
-      overlap: "queue",
-    });
-    for (const [offset, caller] of ["a", "b", "c"].entries()) lives.push(keepStarting(caller, offset));
-    await untilDone(
-      store,
-      created.map(({ name }) => name),
-    );
-
-    for (const { name, times } of created) {
-      const runs = await runsOf(store, name);
-      // A run whose workers died too often ends as a crash loop, so that its status is not compared.
-      expect([name, runs.map(({ metadata }) => ({ at: metadata["fireAt"] }))]).toEqual([name, [times]]);
+test("T1: three processes that are killed again and again start one run for every fire", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-schedules-"));
+  const file = join(folder, "store.db");
+  const store = await sqliteStore({ path: file, hash: sha256, watchEveryMs: 20 });
+  const workers = new Map<string, WorkerProcess>();
+  const kills: string[] = [];
+  const failures: string[] = [];
+  const end = new AbortController();
+  /** Starts a worker again each time it dies. Its lives end at different writes, before or after them. */
+  const keepStarting = async (caller: string, offset: number): Promise<void> => {
+    for (let life = 0; !end.signal.aborted; life++) {
+      const at = 3 + ((life * 5 + offset * 4) % 13);
+      const death = { at, when: life % 2 === 0 ? "before" : "after" } as const;
+      const orders = { file, workload: "schedules", data: null, death, server: { url: "", caller } };
+      const worker = WorkerProcess.start(script, orders, join(folder, "compiled"));
+      workers.set(caller, worker);
+      const outcome = await worker.ended;
+      if (outcome.kind === "killed") kills.push(outcome.write);
+      else if (!end.signal.aborted) failures.push(JSON.stringify(outcome));
     }
-    const steady = (await runsOf(store, "steady")).map(({ metadata }) => Number(metadata["fireAt"]));
-    expect(steady.length).toBeGreaterThan(0);
-    expect(new Set(steady).size).toBe(steady.length);
-    expect(steady.filter((at) => (at - start) % 1_000 !== 0)).toEqual([]);
-    // The workers died in the middle of fires, and for no other reason.
-    expect(kills.some((write) => write.includes("records.put schedules"))).toBe(true);
-    expect(kills.some((write) => write.includes("journal.create"))).toBe(true);
-    expect(failures).toEqual([]);
-  },
-  isComplete ? 300_000 : 60_000,
-);
+  };
+  const lives: Promise<void>[] = [];
+  onTestFinished(async () => {
+    end.abort();
+    for (const worker of workers.values()) worker.signal("SIGKILL");
+    await Promise.all(lives);
+    await store.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const schedules = schedulesOf(store);
+  const start = Date.now() + 1_000;
+  const created: Schedule[] = [];
+  for (let index = 0; index < singles; index++)
+    created.push(
+      await schedules.create({
+        name: `single-${index}`,
+        agent: "porter",
+        input: index,
+        at: start + index * everyMs,
+      }),
+    );
+  await schedules.create({
+    name: "steady",
+    agent: "porter",
+    input: null,
+    everyMs: 1_000,
+    startAt: start,
+    overlap: "queue",
+  });
+  for (const [offset, caller] of ["a", "b", "c"].entries()) lives.push(keepStarting(caller, offset));
+  await untilDone(
+    store,
+    created.map(({ name }) => name),
+  );
+
+  for (const { name, times } of created) {
+    const runs = await runsOf(store, name);
+    // A run whose workers died too often ends as a crash loop, so that its status is not compared.
+    expect([name, runs.map(({ metadata }) => ({ at: metadata["fireAt"] }))]).toEqual([name, [times]]);
+  }
+  const steady = (await runsOf(store, "steady")).map(({ metadata }) => Number(metadata["fireAt"]));
+  expect(steady.length).toBeGreaterThan(0);
+  expect(new Set(steady).size).toBe(steady.length);
+  expect(steady.filter((at) => (at - start) % 1_000 !== 0)).toEqual([]);
+  // The workers died in the middle of fires, and for no other reason.
+  expect(kills.some((write) => write.includes("records.put schedules"))).toBe(true);
+  expect(kills.some((write) => write.includes("journal.create"))).toBe(true);
+  expect(failures).toEqual([]);
+});

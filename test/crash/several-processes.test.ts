@@ -114,56 +114,48 @@ async function countCommits(store: Store, runId: RunId): Promise<number> {
 describe.each([2, 4])("%i processes on one file", (processes) => {
   const others = Array.from({ length: processes - 1 }, (_, index) => `other-${index}`);
 
-  test(
-    "J6, L2: other workers take over the runs of a killed worker and repeat only its calls in flight",
-    { timeout: 60_000 },
-    () =>
-      inYard(async ({ store, book, start, answerCarries }) => {
-        const victim = start("victim");
-        await untilCarrying(book, runsOf("victim"), ["victim"]);
-        for (const other of others) start(other);
-        const all = ["victim", ...others].flatMap(runsOf);
-        await untilCarrying(book, all, ["victim", ...others]);
-        const lost = all.filter((runId) => callsFor(book, runId).includes("victim carry"));
-        victim.signal("SIGKILL");
-        await victim.ended;
-        await untilCarrying(book, lost, others);
-        answerCarries();
-        await untilEnded(store, all);
-        await expectWhole(store, all);
-        for (const runId of lost) {
-          const calls = callsFor(book, runId).map((call) => call.replace(/^other-\d+/, "other"));
-          expect(calls).toEqual(["victim lift", "victim carry", "other carry", "other drop"]);
-        }
-        for (const runId of all.filter((each) => !lost.includes(each))) expectUndisturbed(book, runId);
-      }),
-  );
+  test("J6, L2: other workers take over the runs of a killed worker and repeat only its calls in flight", () =>
+    inYard(async ({ store, book, start, answerCarries }) => {
+      const victim = start("victim");
+      await untilCarrying(book, runsOf("victim"), ["victim"]);
+      for (const other of others) start(other);
+      const all = ["victim", ...others].flatMap(runsOf);
+      await untilCarrying(book, all, ["victim", ...others]);
+      const lost = all.filter((runId) => callsFor(book, runId).includes("victim carry"));
+      victim.signal("SIGKILL");
+      await victim.ended;
+      await untilCarrying(book, lost, others);
+      answerCarries();
+      await untilEnded(store, all);
+      await expectWhole(store, all);
+      for (const runId of lost) {
+        const calls = callsFor(book, runId).map((call) => call.replace(/^other-\d+/, "other"));
+        expect(calls).toEqual(["victim lift", "victim carry", "other carry", "other drop"]);
+      }
+      for (const runId of all.filter((each) => !lost.includes(each))) expectUndisturbed(book, runId);
+    }));
 
-  test(
-    "L2: the runs of a paused worker process wait for it and continue when it continues",
-    { timeout: 60_000 },
-    () =>
-      inYard(async ({ store, book, start, answerCarries }) => {
-        const sleeper = start("sleeper");
-        await untilCarrying(book, runsOf("sleeper"), ["sleeper"]);
-        sleeper.signal("SIGSTOP");
-        for (const other of others) start(other);
-        await untilCarrying(book, others.flatMap(runsOf), others);
-        answerCarries();
-        await untilEnded(store, others.flatMap(runsOf));
-        for (const runId of runsOf("sleeper")) {
-          expect(callsFor(book, runId)).toEqual(["sleeper lift", "sleeper carry"]);
-          expect((await traceRun(store, runId))?.status).toBe("unfinished");
-        }
-        sleeper.signal("SIGCONT");
-        await untilEnded(store, runsOf("sleeper"));
-        const all = ["sleeper", ...others].flatMap(runsOf);
-        await expectWhole(store, all);
-        for (const runId of all) expectUndisturbed(book, runId);
-      }),
-  );
+  test("L2: the runs of a paused worker process wait for it and continue when it continues", () =>
+    inYard(async ({ store, book, start, answerCarries }) => {
+      const sleeper = start("sleeper");
+      await untilCarrying(book, runsOf("sleeper"), ["sleeper"]);
+      sleeper.signal("SIGSTOP");
+      for (const other of others) start(other);
+      await untilCarrying(book, others.flatMap(runsOf), others);
+      answerCarries();
+      await untilEnded(store, others.flatMap(runsOf));
+      for (const runId of runsOf("sleeper")) {
+        expect(callsFor(book, runId)).toEqual(["sleeper lift", "sleeper carry"]);
+        expect((await traceRun(store, runId))?.status).toBe("unfinished");
+      }
+      sleeper.signal("SIGCONT");
+      await untilEnded(store, runsOf("sleeper"));
+      const all = ["sleeper", ...others].flatMap(runsOf);
+      await expectWhole(store, all);
+      for (const runId of all) expectUndisturbed(book, runId);
+    }));
 
-  test("J3: a worker whose run was seized writes no commit and starts no call", { timeout: 60_000 }, () =>
+  test("J3: a worker whose run was seized writes no commit and starts no call", () =>
     inYard(async ({ store, book, start, answerCarries }) => {
       const robbed = start("robbed");
       await untilCarrying(book, runsOf("robbed"), ["robbed"]);
@@ -186,6 +178,5 @@ describe.each([2, 4])("%i processes on one file", (processes) => {
       const calls = callsFor(book, seized).map((call) => call.split(" ").at(-1));
       expect(calls).toEqual(["lift", "carry", "carry", "drop"]);
       for (const runId of rest) expectUndisturbed(book, runId);
-    }),
-  );
+    }));
 });

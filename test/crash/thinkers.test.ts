@@ -11,22 +11,16 @@ import { crashInProcess, deathsAt } from "./in-process.ts";
 import { isComplete } from "./kill-points.ts";
 import { thinkerWorkloads } from "./thinker-workloads.ts";
 
-const timeout = 120_000;
-
 describe.each(Object.entries({ ...architectureCases, ...failingFlowCases }))(
   "J1, J6, B1, B3, E1, E4, H1, H4: %s",
   (_name, thinker) => {
-    test(
-      "a worker that dies before or after any write leaves a run that ends as without the crash",
-      { timeout },
-      async () => {
-        const report = await crashInProcess(thinker);
-        expect(report.broken).toEqual([]);
-        expect(report.outputs).toEqual([thinker.output]);
-        const deaths = Array.from({ length: report.writes }, (_, index) => deathsAt(index + 1).length);
-        expect(report.kills).toBe(deaths.reduce((sum, count) => sum + count, 0));
-      },
-    );
+    test("a worker that dies before or after any write leaves a run that ends as without the crash", async () => {
+      const report = await crashInProcess(thinker);
+      expect(report.broken).toEqual([]);
+      expect(report.outputs).toEqual([thinker.output]);
+      const deaths = Array.from({ length: report.writes }, (_, index) => deathsAt(index + 1).length);
+      expect(report.kills).toBe(deaths.reduce((sum, count) => sum + count, 0));
+    });
   },
 );
 
@@ -62,23 +56,19 @@ test("crashInProcess() reports calls that bypass the journal", async () => {
 describe.each(Object.entries(thinkerWorkloads).map(([name, workload], index) => ({ name, workload, index })))(
   "J1, J6, B1, B3, E1, E4, H1, H4: $name",
   ({ name, workload: { world, outputs }, index }) => {
-    test(
-      "a worker process that is killed leaves a run that ends as without the crash",
-      { timeout },
-      async () => {
-        const report = await runCrashes({
-          worker: new URL("worker.mjs", inject("crashWorkers")),
-          open: (path) => sqliteStore({ path, hash: sha256 }),
-          ...world,
-          workload: name,
-          when: ["after"],
-          kills: (at, _when, kinds) =>
-            isComplete ? at % 5 === index % 5 : at === 1 + ((index * 3) % (kinds.length - 4)),
-          lanes: 2,
-        });
-        expect(report).toMatchObject({ broken: [], outputs });
-        expect(report.kills).toBeGreaterThan(0);
-      },
-    );
+    test("a worker process that is killed leaves a run that ends as without the crash", async () => {
+      const report = await runCrashes({
+        worker: new URL("worker.mjs", inject("crashWorkers")),
+        open: (path) => sqliteStore({ path, hash: sha256 }),
+        ...world,
+        workload: name,
+        when: ["after"],
+        kills: (at, _when, kinds) =>
+          isComplete ? at % 5 === index % 5 : at === 1 + ((index * 3) % (kinds.length - 4)),
+        lanes: 2,
+      });
+      expect(report).toMatchObject({ broken: [], outputs });
+      expect(report.kills).toBeGreaterThan(0);
+    });
   },
 );

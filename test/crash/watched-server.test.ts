@@ -118,4 +118,4 @@ test(`${clients} clients that watch ${runs} runs resume after each of ${kills.le
     await server.kill();
     await rm(folder, { recursive: true, force: true });
   }
-}, 120_000);
+});

@@ -62,6 +62,7 @@ const folderArrows: readonly (readonly [layer: string, from: string, to: string]
   ["src/runtime/stores/sqlite", "rows", "tail"],
   ["src/runtime/stores/sqlite", "db", "rows"],
   ["src/runtime/stores", "codec", "sqlite"],
+  ["src/runtime/stores", "sql", "postgres"],
 ];
 
 const plants: readonly Plant[] = [

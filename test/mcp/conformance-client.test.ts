@@ -22,7 +22,7 @@ beforeAll(async () => {
   } finally {
     await bundled.remove();
   }
-}, 240_000);
+});
 
 it("the conformance suite lists its client scenarios", () => {
   expect(all).toHaveLength(26);

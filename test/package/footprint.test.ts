@@ -26,7 +26,7 @@ beforeAll(async () => {
   await installTree(repository, tree);
   await bundle(tree);
   sbom = await sbomOf(tree);
-}, 120_000);
+});
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
   await rm(join(root, "examples/package.json"));
   await symlink(join(repository, "node_modules"), join(root, "node_modules"));
   await bundle(root);
-}, 60_000);
+});
 
 afterAll(() => rm(root, { recursive: true, force: true }));
 

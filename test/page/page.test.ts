@@ -153,10 +153,7 @@ test("text appears while the model writes it, survives a restart of the server, 
   // Nothing is blanked.
   await page.getByText("Is 0.9 ready to ship?").first().waitFor();
   await server.start();
-  await page
-    .getByRole("button", { name: "Try now" })
-    .click({ timeout: 2_000 })
-    .catch(() => undefined);
+  await page.getByText(/The server stopped answering/u).waitFor({ state: "hidden" });
   await page.getByText("Live", { exact: true }).first().waitFor();
   stage.open("desk");
   await page.getByText("one advisory is open.").waitFor();
@@ -205,6 +202,7 @@ test("the chart shows cards with purses, arrows move between agents, and zoom ch
   await tree.getByRole("treeitem", { name: /^lead/u }).focus();
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowRight");
+  // At once: no key press may get lost, however slowly the page draws.
   expect(await page.locator("[role=treeitem]:focus").textContent()).toMatch(/^build/u);
   await page.getByRole("complementary", { name: "About build" }).waitFor();
   await page.keyboard.press("z");
@@ -222,12 +220,13 @@ test("the playhead redraws every view, disables orders, and L returns to live", 
   await page.getByRole("slider", { name: "Playhead" }).focus();
   await page.keyboard.press("Home");
   await page.getByText(/^Replay, as of/u).waitFor();
+  await page.getByRole("treeitem", { name: /^release/u }).waitFor({ state: "detached" });
   expect(await page.getByRole("treeitem").count()).toBe(1);
   expect(await page.getByRole("button", { name: "Cancel run" }).isDisabled()).toBe(true);
   await page.keyboard.press("5");
   await page.getByText("1 event", { exact: true }).waitFor();
   await page.keyboard.press("4");
-  expect(await page.getByRole("row").filter({ hasText: "lead" }).count()).toBe(1);
+  await page.getByRole("row").filter({ hasText: "lead" }).waitFor();
   await page.keyboard.press("l");
   expect(await shown(page.getByRole("row").filter({ hasText: "fix-flaky-tests" }))).toBe(true);
 });
@@ -284,7 +283,7 @@ test("a chat streams the answer, keeps it in the session, continues it and stops
   await page.getByRole("button", { name: /^Stop/u }).waitFor({ state: "hidden" });
   await page.reload();
   await page.getByText("[notes.txt]").first().waitFor();
-  expect(await page.locator(".tree-line").count()).toBeGreaterThan(2);
+  expect(await shown(page.locator(".tree-line").nth(2))).toBe(true);
 });
 
 test("a fork with another message is compared with its origin, and shared steps are free", async () => {
@@ -338,29 +337,50 @@ async function releaseRun(): Promise<string> {
   return runId;
 }
 
-test("axe finds no serious issue in the views, in both themes and on a narrow screen", async () => {
-  const runId = await releaseRun();
-  const tabs = ["chart", "timeline", "conversation", "money", "events", "messages"];
-  const sections = ["runs", "inbox", "sessions", "agents", "schedules", "usage", "compare"];
-  const paths = [...sections.map((name) => `/${name}`), ...tabs.map((tab) => `/runs/${runId}/${tab}`)];
-  const one = await openPage(browser, `${server.url}/runs`, {
-    colorScheme: "light",
-    reducedMotion: "reduce",
-  });
-  opened.push(one);
-  const { page } = one;
-  const found: string[] = [];
-  for (const [at, path] of paths.entries()) {
-    await page.setViewportSize(at % 2 === 0 ? { width: 1440, height: 900 } : { width: 390, height: 844 });
-    await page.goto(server.url + path);
-    await page.locator("main h1").first().waitFor();
-    for (const issue of await axeIssues(page, "axe.run()")) found.push(`${path}: ${issue}`);
-    await page.keyboard.press("t");
-    const contrast = "axe.run({ runOnly: ['color-contrast'] })";
-    for (const issue of await axeIssues(page, contrast)) found.push(`${path} in the other theme: ${issue}`);
-  }
-  expect(found).toEqual([]);
-});
+const sections = ["runs", "inbox", "sessions", "agents", "schedules", "usage", "compare"];
+const tabs = ["chart", "timeline", "conversation", "money", "events", "messages"];
+
+test.each([
+  ["the sections", 1440],
+  ["the sections", 390],
+  ["a run", 1440],
+  ["a run", 390],
+] as const)(
+  "axe finds no serious issue in the views of %s on %i px, in both themes",
+  async (what, width) => {
+    const runId = await releaseRun();
+    const paths =
+      what === "a run" ? tabs.map((tab) => `/runs/${runId}/${tab}`) : sections.map((name) => `/${name}`);
+    const one = await openPage(browser, server.url + (paths[0] ?? ""), {
+      viewport: { width, height: 900 },
+      colorScheme: "light",
+      reducedMotion: "reduce",
+    });
+    opened.push(one);
+    const { page } = one;
+    // Through the debugger, because the page's policy refuses scripts from elsewhere.
+    await page.evaluate(axe.source);
+    const found: string[] = [];
+    for (const path of paths) {
+      await goWithin(page, path);
+      for (const issue of await axeIssues(page, { resultTypes: ["violations"] }))
+        found.push(`${path}: ${issue}`);
+      await page.keyboard.press("t");
+      const contrast = { runOnly: ["color-contrast"], resultTypes: ["violations"] };
+      for (const issue of await axeIssues(page, contrast)) found.push(`${path} in the other theme: ${issue}`);
+    }
+    expect(found).toEqual([]);
+  },
+  240_000,
+);
+
+/** Goes to a view as the browser's history does, without loading the page again. */
+async function goWithin(page: Page, path: string): Promise<void> {
+  await page.evaluate(
+    `history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"));`,
+  );
+  await page.locator("main h1").first().waitFor();
+}
 
 interface AxeResult {
   readonly violations: readonly {
@@ -370,10 +390,8 @@ interface AxeResult {
   }[];
 }
 
-async function axeIssues(page: Page, check: string): Promise<readonly string[]> {
-  // Through the debugger, because the page's policy refuses scripts from elsewhere.
-  await page.evaluate(axe.source);
-  const { violations } = (await page.evaluate(check)) as AxeResult;
+async function axeIssues(page: Page, options: object): Promise<readonly string[]> {
+  const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as AxeResult;
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);

@@ -6,7 +6,6 @@ import { workloads } from "../crash/workloads/index.ts";
 
 process.env[crashServer] = inject("postgresUrl");
 
-const timeout = 180_000;
 const isKillPoint = killPoints();
 
 /** Turns, and mail that wakes a run. `npm run test:crash -- --project postgres` kills at every write of more workloads. */
@@ -15,20 +14,16 @@ const chosen = isComplete
   : ["toolLoop", "approval"];
 
 describe.each(chosen)("PostgreSQL, J1, J6, B1, B3, E1, E4, H1, H4: %s", (workload) => {
-  test(
-    "a worker killed before or after writes that differ in kind leaves a run that ends as without the crash",
-    { timeout },
-    async () => {
-      const { world, outputs } = workloads[workload] ?? {};
-      const report = await runCrashes({
-        worker: new URL("worker.mjs", inject("crashWorkers")),
-        open: openCrashStore,
-        workload,
-        kills: isKillPoint,
-        ...world,
-      } as Parameters<typeof runCrashes>[0]);
-      expect(report).toMatchObject({ broken: [], outputs });
-      expect(report.cases).toBeGreaterThan(1);
-    },
-  );
+  test("a worker killed before or after writes that differ in kind leaves a run that ends as without the crash", async () => {
+    const { world, outputs } = workloads[workload] ?? {};
+    const report = await runCrashes({
+      worker: new URL("worker.mjs", inject("crashWorkers")),
+      open: openCrashStore,
+      workload,
+      kills: isKillPoint,
+      ...world,
+    } as Parameters<typeof runCrashes>[0]);
+    expect(report).toMatchObject({ broken: [], outputs });
+    expect(report.cases).toBeGreaterThan(1);
+  });
 });

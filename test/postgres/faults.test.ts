@@ -3,6 +3,8 @@ import { expect, inject, onTestFinished, test, vi } from "vitest";
 import type { Store } from "../../src/kernel/index.ts";
 import { openStore } from "../../src/runtime/index.ts";
 import { all, createRun, ownRun, stepRecord } from "../../src/testing/store-fixtures.ts";
+import { withStore } from "../../src/surfaces/cli/stored-runs.ts";
+import type { Terminal } from "../../src/surfaces/cli/terminal.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";
 import { newSchema, openSchema, query } from "./schemas.ts";
 import { PostgresServer } from "./server.ts";
@@ -74,6 +76,23 @@ test("a schema of a newer version, and one with tables of another program, are r
   expect(await query(`SELECT tablename AS name FROM pg_tables WHERE schemaname = '${foreign}'`)).toEqual([
     { name: "runs" },
   ]);
+});
+
+test("commands that only read refuse a schema without a store with not_found and create nothing", async () => {
+  const schema = newSchema();
+  const address = `${inject("postgresUrl")}?schema=${schema}`;
+  const refusal = {
+    code: "not_found",
+    message: expect.stringContaining(`no store found in schema ${schema}`) as string,
+  };
+  await expect(openStore(address, { create: false })).rejects.toMatchObject(refusal);
+  const reading = withStore({ store: address }, { env: {} } as Terminal, ({ journal }) => journal.list());
+  await expect(reading).rejects.toMatchObject(refusal);
+  expect(await query(`SELECT 1 FROM pg_namespace WHERE nspname = '${schema}'`)).toEqual([]);
+  await openSchema(schema);
+  const store = await openStore(address, { create: false });
+  onTestFinished(() => store.close());
+  expect(await createRun(store)).toBe("run_a");
 });
 
 test("several processes that open an empty schema at once find one set of tables", async () => {

@@ -27,25 +27,29 @@ export async function openSchema(
   return store;
 }
 
-/** Sends statements to the shared server, like `psql` does. */
-export async function query(sql: string, url = inject("postgresUrl")): Promise<readonly object[]> {
-  const client = new Client({ connectionString: url });
+let shared: Promise<Client> | undefined;
+
+/** Sends statements to the shared server, like `psql` does. The calls of a process share a connection. */
+export async function query(sql: string): Promise<readonly object[]> {
+  const client = await (shared ??= connect());
+  const result = (await client.query(sql)) as unknown as { readonly rows?: readonly object[] };
+  return result.rows ?? [];
+}
+
+/** The connection ends with the process, and does not keep it alive. */
+async function connect(): Promise<Client> {
+  const client = new Client({ connectionString: inject("postgresUrl") });
   await client.connect();
-  try {
-    const result = (await client.query(sql)) as unknown as { readonly rows?: readonly object[] };
-    return result.rows ?? [];
-  } finally {
-    await client.end();
-  }
+  (client as Client & { readonly unref: () => void }).unref();
+  return client;
 }
 
 /** Deletes all rows of a schema. That takes less time than the creation of its tables. */
 export async function emptySchema(schema: string): Promise<void> {
-  const tables = await query(
-    `SELECT tablename AS name FROM pg_tables WHERE schemaname = '${schema}' AND tablename <> 'meta'`,
-  );
-  const names = (tables as readonly { readonly name: string }[]).map(({ name }) => name);
-  await query(
-    `BEGIN; SET LOCAL session_replication_role = replica; ${names.map((name) => `DELETE FROM ${schema}.${name};`).join(" ")} COMMIT`,
-  );
+  await query(`DO $$ DECLARE name text; BEGIN
+    PERFORM set_config('session_replication_role', 'replica', true);
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = '${schema}' AND tablename <> 'meta' LOOP
+      EXECUTE format('DELETE FROM %I.%I', '${schema}', name);
+    END LOOP;
+  END $$`);
 }

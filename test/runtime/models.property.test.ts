@@ -4,11 +4,7 @@ import { memoryStore, sha256 } from "../../src/runtime/index.ts";
 import { propertyRuns } from "../property-runs.ts";
 import { models } from "./models/index.ts";
 
-it.each(Object.entries(models))(
-  "%s",
-  async (_says, model) => {
-    const open = async () => memoryStore({ hash: sha256, inbox: { maxDeliveries: 2 } });
-    await expect(fc.assert(model(open), { numRuns: propertyRuns(10_000) })).resolves.toBeUndefined();
-  },
-  60_000,
-);
+it.each(Object.entries(models))("%s", async (_says, model) => {
+  const open = async () => memoryStore({ hash: sha256, inbox: { maxDeliveries: 2 } });
+  await expect(fc.assert(model(open), { numRuns: propertyRuns(10_000) })).resolves.toBeUndefined();
+});

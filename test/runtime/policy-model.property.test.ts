@@ -100,4 +100,4 @@ test("H1-H8, B1-B6: a random run with priorities, calls, crashes and resumes bre
     },
   );
   fc.assert(property, { numRuns: propertyRuns(20_000) });
-}, 120_000);
+});

@@ -1,20 +1,28 @@
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 /** What a key does. Returns `false` if it does nothing here, so that the browser handles the key. */
 type KeyAction = (event: KeyboardEvent) => boolean | undefined | void;
 export type KeyMap = Readonly<Record<string, KeyAction>>;
 
-const maps: KeyMap[] = [];
+/** The keys of one component. `order` is lower for a component that was drawn first before another, such as its parent. */
+interface Keys {
+  readonly order: number;
+  map: KeyMap;
+}
+
+/** The keys of the components that are shown, by their order. */
+const shown: Keys[] = [];
+let count = 0;
 let isAfterG = false;
 
-/** Keys of the page. The map that was added last is asked first. */
+/** Keys of the page. The component that appeared last is asked first, and a part of a view before the view. */
 export function listenForKeys(): void {
   addEventListener("keydown", (event) => {
     if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
     if (document.querySelector("dialog[open]") !== null) return;
     const name = keyName(event);
     isAfterG = name === "g";
-    for (const map of maps.toReversed()) {
+    for (const { map } of shown.toReversed()) {
       const action = map[name];
       if (action === undefined || action(event) === false) continue;
       event.preventDefault();
@@ -35,10 +43,13 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.isContentEditable;
 }
 
-/** Adds keys while a component is shown. */
+/** Adds keys while a component is shown. A key press finds the actions of the last drawing, however soon it follows. */
 export function useKeys(map: KeyMap): void {
-  useEffect(() => {
-    maps.push(map);
-    return () => void maps.splice(maps.indexOf(map), 1);
-  });
+  const [keys] = useState((): Keys => ({ order: count++, map }));
+  keys.map = map;
+  useLayoutEffect(() => {
+    shown.push(keys);
+    shown.sort((one, other) => one.order - other.order);
+    return () => void shown.splice(shown.indexOf(keys), 1);
+  }, []);
 }

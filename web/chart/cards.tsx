@@ -211,7 +211,8 @@ function moveByKey(
   select: (taskId: TaskId) => void,
 ): void {
   const nodes = nodesOf(tree);
-  const node = nodes.find(({ task }) => task.taskId === selected);
+  const from = focusedTask(event) ?? selected;
+  const node = nodes.find(({ task }) => task.taskId === from);
   if (node === undefined) return;
   const parent = nodes.find(({ task }) => task.taskId === node.task.parentId);
   const beside = parent?.reports ?? [];
@@ -232,9 +233,11 @@ function moveByKey(
   event.preventDefault();
   event.stopPropagation();
   select(target.task.taskId);
-  requestAnimationFrame(() =>
-    document
-      .querySelector<HTMLElement>(`[data-task="${target.task.taskId}"]`)
-      ?.focus({ preventScroll: false }),
-  );
+  // At once: the next key press may come before the next frame.
+  document.querySelector<HTMLElement>(`[data-task="${target.task.taskId}"]`)?.focus();
+}
+
+function focusedTask({ target }: KeyboardEvent): string | undefined {
+  const card = target instanceof Element ? target.closest<HTMLElement>("[data-task]") : null;
+  return card?.dataset["task"];
 }

@@ -116,7 +116,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
             aria-label={isCall ? "Arguments of the call" : "Answer"}
             rows={Math.min(12, Math.max(3, edited.split("\n").length))}
             value={edited}
-            autoFocus
+            ref={focusOn}
             onInput={(event) => setEdited(event.currentTarget.value)}
           />
         )}
@@ -131,7 +131,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
         {denial !== null && (
           <label class="field">
             Reason, which {agentId} reads
-            <input autoFocus value={denial} onInput={(event) => setDenial(event.currentTarget.value)} />
+            <input ref={focusOn} value={denial} onInput={(event) => setDenial(event.currentTarget.value)} />
           </label>
         )}
         {problem !== null && (
@@ -194,6 +194,11 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
       <span class="unseen">{runId}</span>
     </section>
   );
+}
+
+/** Moves the focus to an element that has just appeared. */
+function focusOn(element: HTMLElement | null): void {
+  element?.focus();
 }
 
 function Content({

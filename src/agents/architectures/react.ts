@@ -25,9 +25,9 @@ import {
 import { openings, readMessage } from "../agent-input.ts";
 import { instructionsFor } from "../answer-format.ts";
 import { checkToolChoice, laterToolChoice, samplingOf } from "../calling/call-settings.ts";
-import { maxOutput } from "../interruption-status.ts";
+import { maxOutput } from "../invocation/interruption-status.ts";
 import { outputText } from "../handed-answers.ts";
-import { unanswered } from "../interrupted-end.ts";
+import { unanswered } from "../invocation/interrupted-end.ts";
 import { prepareTurn, stopsAfter, type PreparedTurn } from "../turns/turn-control.ts";
 import { isBlank } from "./answer-text.ts";
 import { maxPauses } from "./role-call.ts";

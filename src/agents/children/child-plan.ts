@@ -1,6 +1,6 @@
 import { react } from "../architectures/react.ts";
 import { ReviewLoop } from "../reviewers/review-loop.ts";
-import type { InvocationPlan } from "../invocation-plan.ts";
+import type { InvocationPlan } from "../invocation/invocation-plan.ts";
 
 /**
  * The plan of a child that shares its parent's prompt. It has the model, tools, middleware, guardrails and permissions of

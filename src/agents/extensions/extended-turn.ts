@@ -8,9 +8,9 @@ import {
 } from "../../kernel/index.ts";
 import { readInput, type ReadInput } from "../agent-input.ts";
 import { withFormat } from "../answer-format.ts";
-import { planTurn } from "../calling/plan-turn.ts";
-import type { Place } from "../close-invocation.ts";
-import type { InvocationPlan } from "../invocation-plan.ts";
+import { planTurn } from "../invocation/plan-turn.ts";
+import type { Place } from "../invocation/close-invocation.ts";
+import type { InvocationPlan } from "../invocation/invocation-plan.ts";
 import type { ExtensionHost } from "./extension-host.ts";
 
 /**

@@ -6,8 +6,8 @@ import {
   type RunStatus,
 } from "../../kernel/index.ts";
 import { WorkerInterruption, endOnWorkerInterruption } from "../architectures/worker-interruption.ts";
-import { stopOf } from "../close-invocation.ts";
-import { interruptionStatus } from "../interruption-status.ts";
+import { stopOf } from "../invocation/close-invocation.ts";
+import { interruptionStatus } from "../invocation/interruption-status.ts";
 
 /**
  * Emits the events of a flow: its start and its end, also if it is stopped. If a step reaches a limit, the flow ends

@@ -1,22 +1,27 @@
-import {
-  assertJson,
-  checkOptions,
-  Fault,
-  optionNames,
-  type Clock,
-  type Episode,
-  type Fact,
-  type IdSource,
-  type JsonObject,
-  type Memory,
-  type MemoryBlock,
-  type MemoryScope,
-  type MemoryWrite,
-  type Recall,
-  type RecallQuery,
+import type {
+  Clock,
+  Episode,
+  Fact,
+  IdSource,
+  JsonObject,
+  Memory,
+  MemoryBlock,
+  MemoryScope,
+  MemoryWrite,
+  Recall,
+  RecallQuery,
 } from "../../kernel/index.ts";
 import { supersede } from "./fact-timeline.ts";
 import { matchAny, scopeWord } from "./full-text.ts";
+import {
+  checkForget,
+  checkWrite,
+  episodeOf,
+  factText,
+  recallRange,
+  scopeKey,
+  type EpisodeRow,
+} from "./memory-item.ts";
 import type { MemoryFile } from "./memory-file.ts";
 
 /** Options of `FullTextMemory`. */
@@ -29,16 +34,6 @@ export interface FullTextMemoryOptions {
   readonly ids: IdSource;
 }
 
-interface EpisodeRow {
-  readonly id: string;
-  readonly text: string;
-  readonly at: number;
-  readonly metadata: string | null;
-}
-
-const queryNames = optionNames<RecallQuery>({ text: true, limit: true, asOf: true });
-const forgetNames = optionNames<{ readonly ids: readonly string[] }>({ ids: true });
-const defaultLimit = 10;
 const exportPageSize = 200;
 const factColumns = `id, subject, predicate, object, valid_from AS validFrom, valid_until AS validUntil,
   recorded_at AS recordedAt`;
@@ -67,10 +62,7 @@ export class FullTextMemory implements Memory {
 
   /** Returns the episodes and facts that match the words of a query. */
   async recall(scope: MemoryScope, query: RecallQuery): Promise<Recall> {
-    checkOptions("recall()", query, queryNames);
-    const { limit = defaultLimit, asOf = this.#clock.now() } = query;
-    if (!Number.isSafeInteger(limit) || limit < 1)
-      throw new Fault("invalid_argument", `invalid limit ${limit}: use an integer of at least 1`);
+    const { limit, asOf } = recallRange(query, this.#clock.now());
     return this.#read(scope, { episodes: [], facts: [] }, (scopeId) => ({
       episodes: this.#episodes(scopeId, query.text, limit),
       facts: this.#facts(scopeId, query.text, { limit, asOf }),
@@ -79,7 +71,7 @@ export class FullTextMemory implements Memory {
 
   /** Stores a block, an episode or a fact, and returns its id. */
   async remember(scope: MemoryScope, write: MemoryWrite): Promise<string> {
-    if (write.type === "episode") assertJson(write.metadata ?? null, "the metadata of an episode");
+    checkWrite(write);
     const now = this.#clock.now();
     return this.#write(() => {
       const scopeId = this.#scopeFor(scope);
@@ -93,7 +85,7 @@ export class FullTextMemory implements Memory {
 
   /** Deletes the named items, or everything in the scope, and returns the number of deleted items. */
   async forget(scope: MemoryScope, query?: { readonly ids: readonly string[] }): Promise<number> {
-    if (query !== undefined) checkOptions("forget()", query, forgetNames);
+    checkForget(query);
     return this.#write(() => {
       const scopeId = this.#find(scope);
       if (scopeId === undefined) return 0;
@@ -179,7 +171,6 @@ export class FullTextMemory implements Memory {
   }
 
   #writeBlock(scopeId: number, { name, text }: MemoryBlock): string {
-    if (name === "") throw new Fault("invalid_argument", "the name of a memory block is empty: use a name");
     if (text === "") this.#file.run("DELETE FROM blocks WHERE scope = ? AND name = ?", scopeId, name);
     else
       this.#file.run(
@@ -217,8 +208,6 @@ export class FullTextMemory implements Memory {
     now: number,
   ): string {
     const { subject, predicate, object, validFrom } = fact;
-    if (!Number.isFinite(validFrom))
-      throw new Fault("invalid_argument", `invalid validFrom ${validFrom}: use epoch milliseconds`);
     if (this.#has("facts", scopeId, id)) return id;
     const others = this.#file.all<Fact>(
       `SELECT ${factColumns} FROM facts WHERE scope = ? AND subject = ? AND predicate = ?`,
@@ -247,7 +236,7 @@ export class FullTextMemory implements Memory {
       validUntil,
       now,
     );
-    this.#index("fact_words", row, scopeId, `${subject} ${predicate} ${object}`);
+    this.#index("fact_words", row, scopeId, factText(fact));
     return id;
   }
 
@@ -305,11 +294,11 @@ export class FullTextMemory implements Memory {
   }
 
   #find(scope: MemoryScope): number | undefined {
-    return this.#file.get<{ id: number }>("SELECT id FROM scopes WHERE key = ?", keyOf(scope))?.id;
+    return this.#file.get<{ id: number }>("SELECT id FROM scopes WHERE key = ?", scopeKey(scope))?.id;
   }
 
   #scopeFor(scope: MemoryScope): number {
-    return this.#find(scope) ?? this.#file.insert("INSERT INTO scopes (key) VALUES (?)", keyOf(scope));
+    return this.#find(scope) ?? this.#file.insert("INSERT INTO scopes (key) VALUES (?)", scopeKey(scope));
   }
 
   async #read<Found>(scope: MemoryScope, empty: Found, work: (scopeId: number) => Found): Promise<Found> {
@@ -324,13 +313,4 @@ export class FullTextMemory implements Memory {
   async #write<Result>(work: () => Result): Promise<Result> {
     return this.#file.patiently(() => this.#file.transaction("IMMEDIATE", work));
   }
-}
-
-/** Y1: returns a key that is unique for each scope, whatever characters its ids contain. */
-function keyOf({ tenantId, userId, agentId }: MemoryScope): string {
-  return JSON.stringify([userId, agentId ?? null, ...(tenantId == null ? [] : [tenantId])]);
-}
-
-function episodeOf({ id, text, at, metadata }: EpisodeRow): Episode {
-  return { id, text, at, ...(metadata !== null && { metadata: JSON.parse(metadata) as JsonObject }) };
 }

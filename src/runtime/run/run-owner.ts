@@ -1,12 +1,9 @@
 import {
   andThen,
   Fault,
-  HistoryRetention,
   rootTaskId as root,
-  type AgentId,
   type EventDraft,
   type FaultCode,
-  type HostedAgent,
   type Lease,
   type DriveOptions,
   type DriveResult,
@@ -17,12 +14,15 @@ import {
   type TaskId,
 } from "../../kernel/index.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
+import { historyOwnerToClear, type HistoryOwner } from "./history-owner.ts";
 import { MailboxReader, type MailboxOwner } from "./mailbox-reader.ts";
 import { RunObservers, type ObservedLog } from "./run-observers.ts";
 import { RunLog, type LogOwner } from "../journal/run-log.ts";
 import { planResume } from "../journal/resume-plan.ts";
 import { RunState } from "../journal/run-state.ts";
+import type { RunningTasks } from "./running-tasks.ts";
 import { TaskSupervisor, type SupervisorListener } from "./task-supervisor.ts";
+import { findVersionMismatch } from "./version-mismatch.ts";
 import { WaitRegistry } from "../task/wait-registry.ts";
 
 /** Fault codes by which a store refuses a commit itself, for example an entry without its parent. Writing the commit again fails again. */
@@ -36,12 +36,6 @@ const maxLoads = 2 * maxRecoveries;
 
 /** Milliseconds until a failed deletion of the history of an ended run is repeated. */
 const clearAgainMs = 1_000;
-
-type ClearingAgent = HostedAgent & Required<Pick<HostedAgent, "clearHistory">>;
-
-function canClear(agent: HostedAgent): agent is ClearingAgent {
-  return agent.clearHistory !== undefined;
-}
 
 function crashLoop(runId: RunId, recoveries: number): Fault {
   return new Fault(
@@ -61,8 +55,9 @@ function crashLoop(runId: RunId, recoveries: number): Fault {
  * - idle: all tasks only wait, and the run takes no room of the worker. `stayAwake` moves back to active. After `suspendAfterMs` the
  *   run moves to releasing, unless a task waits for another run.
  * - releasing: the owner writes its last commit. `finish` (all tasks have ended), the idle timeout, `release` (the worker closes) and
- *   the signal of the engine, once the open calls have settled, move to it. If the store releases the run in the same transaction, mailbox messages are left for the next owner (L3). Otherwise they are
- *   still read, and the run moves back to active if they give a task work.
+ *   the signal of the engine, once the open calls have settled, move to it. If the store releases the run in the same transaction,
+ *   mailbox messages are left for the next owner (L3). Otherwise they are still read, and the run moves back to active if they give a
+ *   task work.
  * - closed: the promise of `drive` is settled and every task is dropped. `fail` moves to it from any state, because a run that cannot
  *   be written to must not continue here.
  */
@@ -75,6 +70,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   readonly #log: RunLog;
   readonly #waits: WaitRegistry;
   readonly #supervisor: TaskSupervisor;
+  readonly #running: RunningTasks;
   readonly #mailbox: MailboxReader;
   readonly #options: DriveOptions;
   readonly #result = Promise.withResolvers<DriveResult>();
@@ -114,6 +110,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#log = log;
     const supervisor = new TaskSupervisor({ worker, lease, record, state, log, waits, live, listener: this });
     this.#supervisor = supervisor;
+    this.#running = supervisor.running;
     this.#mailbox = new MailboxReader({ store, state, log, supervisor, owner: this });
   }
 
@@ -157,7 +154,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   async #start(refusal: Fault | undefined): Promise<void> {
-    const mismatch = this.#findVersionMismatch();
+    const mismatch = findVersionMismatch(this.#worker, this.#record, this.#state);
     if (mismatch !== undefined && this.#worker.versionPolicy === "pin") throw mismatch;
     const loading = this.#supervisor.load();
     if (loading !== undefined) await loading;
@@ -215,12 +212,12 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
    */
   async release(graceMs = 0): Promise<void> {
     // Decided before the drain, which makes a task with work wait, too.
-    if (!this.#isClosed && this.#isIdle && this.#supervisor.isIdle) await this.#suspend();
+    if (!this.#isClosed && this.#isIdle && this.#running.isIdle) await this.#suspend();
     if (this.#isClosed) return;
     this.#supervisor.seats.drain();
     const { clock } = this.#worker;
     const end = clock.now() + graceMs;
-    while (!this.#isClosed && this.#supervisor.hasCalls && !this.#supervisor.isResting && clock.now() < end)
+    while (!this.#isClosed && this.#running.hasCalls && !this.#running.isResting && clock.now() < end)
       await this.#sleep(Math.min(end, clock.now() + 10));
     await this.#release({ kind: "ready" });
   }
@@ -237,10 +234,9 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   #releaseDrained(): void {
-    const supervisor = this.#supervisor;
     if (!this.#isStarted || this.#isClosed || this.#isReleasing || this.#isClearing) return;
-    if (supervisor.hasCalls && !supervisor.isResting) return;
-    if (supervisor.isWaiting) void this.#suspend();
+    if (this.#running.hasCalls && !this.#running.isResting) return;
+    if (this.#running.isWaiting) void this.#suspend();
     else void this.#release({ kind: "ready" });
   }
 
@@ -250,45 +246,17 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     });
   }
 
-  /** J9: compares the versions of the root's agent and of the agents of all live tasks. */
-  #findVersionMismatch(): Fault | undefined {
-    const { agentId, agentVersion } = this.#record;
-    const rootMismatch = this.#versionMismatch(agentId, agentVersion);
-    if (rootMismatch !== undefined) return rootMismatch;
-    for (const { record, outcome } of this.#state.tasks.values()) {
-      if (record.parentId === null || outcome !== null) continue;
-      const mismatch = this.#versionMismatch(record.agentId, record.agentVersion ?? null);
-      if (mismatch !== undefined) return mismatch;
-    }
-    return undefined;
-  }
-
-  #versionMismatch(agentId: AgentId, started: string | null): Fault | undefined {
-    const here = this.#worker.agents.get(agentId)?.version ?? null;
-    if (here === started) return undefined;
-    return new Fault(
-      "version_mismatch",
-      `run ${this.#record.runId} was started by version ${started ?? "none"} of agent ${agentId}, and this worker hosts version ${here ?? "none"}; host the same version, or set versionPolicy to "resume"`,
-      { details: { agentId, started, here } },
-    );
-  }
-
   /** If all tasks only wait, the run takes no room of the worker. It is released after `suspendAfterMs`, unless a task waits for another run. */
   noteIdle(): void {
-    if (
-      !this.#isStarted ||
-      this.#isClosed ||
-      this.#cancelIdleTimer !== undefined ||
-      !this.#supervisor.isResting
-    )
+    if (!this.#isStarted || this.#isClosed || this.#cancelIdleTimer !== undefined || !this.#running.isResting)
       return;
     this.#countIdle(true);
     this.noteCallEnd();
-    if (this.#isDraining || !this.#supervisor.isIdle) return;
+    if (this.#isDraining || !this.#running.isIdle) return;
     const { clock, suspendAfterMs } = this.#worker;
     this.#cancelIdleTimer = clock.schedule(clock.now() + suspendAfterMs, () => {
       this.#cancelIdleTimer = undefined;
-      if (this.#supervisor.isIdle) void this.#suspend();
+      if (this.#running.isIdle) void this.#suspend();
     });
   }
 
@@ -307,13 +275,13 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   /** A paused run wakes only when a mailbox message arrives. */
   async #suspend(): Promise<void> {
     const wakeAt = this.#state.paused ? null : this.#waits.nextTime;
-    await this.#release({ kind: "suspended", wakeAt }, () => this.#supervisor.isIdle);
+    await this.#release({ kind: "suspended", wakeAt }, () => this.#running.isIdle);
   }
 
   /** A completed run is released as ended. Any other outcome can be resumed, so the run is released as suspended until a mailbox message arrives. */
   finish(): void {
     if (this.#isReleasing || this.#isClearing) return;
-    const agent = this.#agentToClear();
+    const agent = historyOwnerToClear(this.#worker, this.#record, this.#state);
     if (agent !== undefined) {
       void this.#clearHistory(agent);
       return;
@@ -328,19 +296,11 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     }
   }
 
-  /** The root's agent, if it has to delete the history of this run from the application's own store. */
-  #agentToClear(): ClearingAgent | undefined {
-    const { retention } = this.#state.task(root).record.supervision;
-    if (retention !== HistoryRetention.RUN || this.#state.isHistoryCleared) return undefined;
-    const agent = this.#worker.agents.get(this.#record.agentId);
-    return agent !== undefined && canClear(agent) ? agent : undefined;
-  }
-
   /**
    * R14: deletes the history of the run after the commit that ends it, and records that. The run stays owned until the
    * deletion succeeds: a failed one is repeated after a delay, and after a crash the next owner repeats it.
    */
-  async #clearHistory(agent: ClearingAgent): Promise<void> {
+  async #clearHistory(agent: HistoryOwner): Promise<void> {
     this.#isClearing = true;
     try {
       const flushed = this.#log.flush();
@@ -375,7 +335,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   /** A run whose calls are in flight may not write for a long time, so the lease is checked here to notice its loss. */
   async #readMailboxAndCheckLease(): Promise<void> {
     await this.#mailbox.read();
-    if (this.readsMailbox && this.#supervisor.hasCalls) await this.#worker.store.leases.check(this.#lease);
+    if (this.readsMailbox && this.#running.hasCalls) await this.#worker.store.leases.check(this.#lease);
   }
 
   /** Closes the run after a fault. What is not durable is lost, and the next owner continues from the last commit. */

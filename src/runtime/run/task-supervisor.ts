@@ -1,7 +1,6 @@
 import {
   CancellationError,
   Fault,
-  formatTaskId,
   rootTaskId as root,
   turnKey,
   type AgentId,
@@ -16,10 +15,9 @@ import {
   type TaskId,
   type TaskOutcome,
 } from "../../kernel/index.ts";
-import { nextRunEvents, submitNext } from "./next-runs.ts";
-import { carryOver, withoutSettled } from "./unread-input.ts";
-import { openAccountCommand } from "../journal/new-run.ts";
-import { childTaskRecord, ownBudget, type NewTaskOptions } from "../journal/task-record.ts";
+import { recordRunEnd, recordTaskEnd, type EndingRun } from "./record-end.ts";
+import { withoutSettled } from "./unread-input.ts";
+import type { NewTaskOptions } from "../journal/task-record.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import { RunAllotment } from "./run-allotment.ts";
@@ -33,17 +31,10 @@ import type { RunState } from "../journal/run-state.ts";
 import type { TaskState } from "../journal/task-state.ts";
 import { hasPausing, RunHeadcount, type SeatMoves } from "./run-headcount.ts";
 import { startTime } from "./start-time.ts";
+import { RunningTasks } from "./running-tasks.ts";
 import { StopTimer } from "./stop-timer.ts";
-import {
-  answersOf,
-  cancelledOutcome,
-  endChange,
-  endEvents,
-  historyToErase,
-  nextRunsAtEnd,
-  runEnd,
-  sessionChangesAtEnd,
-} from "../journal/task-end.ts";
+import { TaskAdmission } from "./task-admission.ts";
+import { cancelledOutcome, nextRunsAtEnd } from "../journal/task-end.ts";
 import { failedOutcome, runAgentCode, type CodeOutcome } from "../context/run-agent.ts";
 import { mailReceived } from "../context/task-inbox.ts";
 import { TaskRunner } from "../task/task-runner.ts";
@@ -74,8 +65,6 @@ interface EndOptions {
   readonly endedOn?: readonly StepAddress[];
 }
 
-const noChanges: readonly never[] = [];
-
 /**
  * Starts, cancels, restarts and ends the tasks of one run.
  *
@@ -97,14 +86,16 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly waits: WaitRegistry;
   readonly live: LiveContext | undefined;
   readonly seats: RunHeadcount;
+  readonly running: RunningTasks;
   readonly deliveries: DeliveryCounts;
   readonly listener: SupervisorListener;
   readonly #worker: WorkerContext;
   readonly #lease: Lease;
   readonly #state: RunState;
   readonly #log: RunLog;
+  readonly #ending: EndingRun;
   readonly #stopTimer: StopTimer;
-  readonly #runners = new Map<TaskId, TaskRunner>();
+  readonly #admission: TaskAdmission;
   /** Pending results of `whenEnded`. Created with the first one. */
   #ends: Map<TaskId, PromiseWithResolvers<TaskOutcome>> | undefined;
   #isClosed = false;
@@ -124,63 +115,21 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const { caps, unknownPrice } = worker;
     this.allotment = caps && new RunAllotment({ log, state, caps, unknownPrice, record });
     this.seats = new RunHeadcount(log, state, this, listener);
+    this.running = new RunningTasks(state, this.seats);
+    this.#admission = new TaskAdmission({ worker, state, log, seats: this.seats, ledger: this.ledger });
     this.deliveries = new DeliveryCounts(worker.store.inbox);
+    const { tenantId, kind, ledger, deliveries } = this;
+    this.#ending = { worker, log, state, tenantId, kind, ledger, deliveries };
     this.#stopTimer = new StopTimer(worker, waits, this);
   }
 
-  /** Every live task only waits, and the run may be released meanwhile. */
-  get isIdle(): boolean {
-    return this.#everyLiveTask("isIdle");
-  }
-
-  /** Like `isIdle`, but tasks may also wait for other runs, for which this process has to stay. */
-  get isResting(): boolean {
-    return this.#everyLiveTask("isResting");
-  }
-
-  /** Like `isIdle`, and no task that has a seat is kept from its start or its next call. */
-  get isWaiting(): boolean {
-    if (!this.isIdle) return false;
-    for (const { record, outcome } of this.#state.tasks.values()) {
-      if (outcome !== null || !this.seats.hasSeat(record.taskId)) continue;
-      if (this.#runners.get(record.taskId)?.activity.isParked !== false) return false;
-    }
-    return true;
-  }
-
-  /** A call of some task is in flight. */
-  get hasCalls(): boolean {
-    for (const runner of this.#runners.values()) if (runner.activity.isCalling) return true;
-    return false;
-  }
-
   spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: NewTaskOptions): SpawnOutcome {
-    const agent = hostedAgent(this.#worker, agentId);
-    const taskId = formatTaskId(this.#state.nextTask);
-    const now = this.#worker.clock.now();
-    const task = childTaskRecord(this.#state.task(parentId), { ...options, taskId, agent, input, now });
-    const { priority } = task.supervision;
-    const waits = options.onFull === "wait" ? ({ waits: "pending" } as const) : undefined;
-    const outcome = this.seats.acquire({ type: "acquire", taskId, parentId, priority, ...waits });
-    if (outcome.kind === "refused") {
-      const { reason, holders } = outcome;
-      this.#log.emit(parentId, { type: "spawn_refuse", data: { agentId, priority, reason, holders } });
-      return { kind: "refused", reason, holders };
-    }
-    const handsOver = options.handsOver === true ? ({ handsOver: true } as const) : undefined;
-    const data = { childTaskId: taskId, agentId, priority, ...handsOver };
-    this.#log.emit(
-      parentId,
-      outcome.kind === "pending"
-        ? { type: "spawn_wait", data: { ...data, victim: outcome.victim } }
-        : { type: "spawn_start", data },
-    );
-    this.#log.add({ tasks: [{ type: "create", task }] });
-    const budget = ownBudget(agent, options);
-    this.ledger.apply(taskId, openAccountCommand(this.#worker, { taskId, parentId, budget, priority }));
-    this.seats.carryOut(outcome, taskId);
-    if (outcome.kind === "pending") this.#start(taskId);
-    return { kind: "spawned", handle: { taskId, agentId } };
+    const outcome = this.#admission.spawn(parentId, agentId, input, options);
+    if (outcome.kind === "refused") return outcome;
+    const { taskId } = outcome.handle;
+    // Its seat starts the child. The deadline of a child that waits for a seat is watched from now on as well.
+    if (!this.seats.hasSeat(taskId)) this.#start(taskId);
+    return outcome;
   }
 
   /** Resolves with the outcome of the task. Never settles if this process releases the run first. */
@@ -230,8 +179,8 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
 
   /** Continues the tasks of a run that a person had paused. */
   resume(): void {
-    for (const [taskId, runner] of this.#runners) {
-      this.waits.rearm(taskId);
+    for (const runner of this.running.all()) {
+      this.waits.rearm(runner.taskId);
       runner.activity.unpark();
     }
     this.startAll();
@@ -239,7 +188,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
 
   /** J5: reopens ended tasks and voids, in the same commit, the faults on which they ended. */
   reopen(plan: readonly ResumedTask[]): void {
-    const reopened = plan.filter(({ taskId, voids }) => this.#reopenOne(taskId, voids));
+    const reopened = plan.filter((task) => this.#admission.reopen(task));
     for (const { taskId } of reopened) this.#start(taskId);
   }
 
@@ -252,36 +201,14 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   /** Drops every runner. What is durable stays. */
   close(): void {
     this.#isClosed = true;
-    if (this.#runners.size === 0) return;
-    for (const runner of this.#runners.values()) runner.drop();
-    this.#runners.clear();
+    this.running.dropAll();
   }
 
   /** If every task has ended, emits `run_end` with what belongs to the same commit, and reports the end to the listener. */
   finishIfDone(at?: number): void {
-    const state = this.#state;
-    if (this.#isClosed || state.liveTasks > 0) return;
-    if (!state.ended) {
-      const { kind, tenantId } = this;
-      const ended = { worker: this.#worker, log: this.#log, state, tenantId, kind };
-      // Before the unread input: a compaction needs an idle session, and the input follows it.
-      submitNext(ended);
-      carryOver(ended);
-      const erasures = historyToErase(state);
-      if (erasures !== undefined) this.#log.add(erasures, at);
-      this.#log.emit(root, runEnd(state), at);
-    }
+    if (this.#isClosed || this.#state.liveTasks > 0) return;
+    if (!this.#state.ended) recordRunEnd(this.#ending, at);
     this.listener.finish();
-  }
-
-  #everyLiveTask(rest: "isIdle" | "isResting"): boolean {
-    let isAnyLive = false;
-    for (const { record, outcome } of this.#state.tasks.values()) {
-      if (outcome !== null) continue;
-      if (this.#runners.get(record.taskId)?.activity[rest] === false) return false;
-      isAnyLive = true;
-    }
-    return isAnyLive;
   }
 
   #start(taskId: TaskId): void {
@@ -295,7 +222,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   #startIfSeated(task: TaskState): void {
     const { record, cancelled } = task;
     const { taskId } = record;
-    if (this.#isClosed || task.outcome !== null || this.#runners.has(taskId)) return;
+    if (this.#isClosed || task.outcome !== null || this.running.get(taskId) !== undefined) return;
     const isSeated = this.seats.status(taskId) === "seated";
     if (cancelled !== null && (!isSeated || task.steps.size === 0)) {
       const { reason, status } = cancelled;
@@ -317,7 +244,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.#emitStart(task, worker.clock.now());
     const log = this.#log;
     const runner = new TaskRunner({ taskId, agent, worker, log, state: this.#state, host: this });
-    this.#runners.set(taskId, runner);
+    this.running.add(runner);
     if (cancelled !== null) this.#stopTimer.giveGrace(runner);
     insideTask(runner.inside, () => this.#execute(runner));
   }
@@ -378,8 +305,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   #drop(runner: TaskRunner): void {
     const { taskId } = runner;
     this.ledger.loseAll(taskId);
-    runner.drop();
-    this.#runners.delete(taskId);
+    this.running.drop(runner);
     this.#stopTimer.forget(taskId);
   }
 
@@ -387,7 +313,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const task = this.#state.tasks.get(taskId);
     if (task === undefined || task.outcome !== null || task.cancelled !== null) return;
     this.#log.add({ tasks: [{ type: "cancel", taskId, reason, status }] });
-    const runner = this.#runners.get(taskId);
+    const runner = this.running.get(taskId);
     if (runner === undefined) this.#start(taskId);
     else {
       this.#stopTimer.giveGrace(runner);
@@ -405,25 +331,14 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     if (this.#isClosed || task.outcome !== null) return;
     const at = this.#worker.clock.now();
     this.#emitStart(task, at);
-    const runner = this.#runners.get(taskId);
-    const next = nextRunsAtEnd(outcome, runner?.report ?? {});
+    const runner = this.running.get(taskId);
+    const report = runner?.report ?? {};
+    const next = nextRunsAtEnd(outcome, report);
     for (const draft of taskId === root ? withoutSettled(this.#state, events, next) : events)
       this.#log.emit(taskId, draft, at, task);
     for (const child of this.#state.liveChildren(taskId, "cancel")) this.cancel(child, parentEnded);
-    for (const draft of nextRunEvents({ worker: this.#worker, state: this.#state }, next))
-      this.#log.emit(taskId, draft, at, task);
     const agent = runner?.agent ?? this.#worker.agents.get(task.record.agentId);
-    const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state, { at, agent });
-    const tasks = [endChange(taskId, { outcome, endedOn, next })];
-    this.#log.add(sessions.length === 0 ? { tasks } : { tasks, sessions }, at);
-    const answers = answersOf(task, outcome, this.#lease.runId, at);
-    for (const inboxChange of answers?.inbox ?? noChanges)
-      if (inboxChange.type === "nack")
-        for (const draft of this.deliveries.deadLetterEvents(inboxChange.messageIds))
-          this.#log.emit(taskId, draft);
-    this.ledger.loseAll(taskId);
-    for (const draft of endEvents(task, outcome)) this.#log.emit(taskId, draft, at, task);
-    if (answers !== undefined) this.#log.add(answers, at);
+    recordTaskEnd(this.#ending, task, { outcome, endedOn, next, report, agent, at });
     if (runner === undefined) this.#stopTimer.forget(taskId);
     else this.#drop(runner);
     this.#ends?.get(taskId)?.resolve(outcome);
@@ -437,29 +352,8 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.finishIfDone(at);
   }
 
-  #reopenOne(taskId: TaskId, voids: ResumedTask["voids"]): boolean {
-    const { record, messages } = this.#state.task(taskId);
-    const { agentId, parentId, budget, supervision } = record;
-    const { priority } = supervision;
-    if (parentId !== null) {
-      const outcome = this.seats.acquire({ type: "acquire", taskId, parentId, priority, waits: "paused" });
-      if (outcome.kind === "refused" || outcome.kind === "ignored") return false;
-      this.seats.carryOut(outcome);
-      if (this.#state.ledger.accounts[taskId] === undefined)
-        this.ledger.apply(taskId, openAccountCommand(this.#worker, { taskId, parentId, budget, priority }));
-    }
-    this.#log.add({
-      voids: voids.map((address) => ({ taskId, address })),
-      tasks: [{ type: "reopen", taskId }],
-    });
-    // Takes back the messages that its end returned to the inbox, unless another run has taken them since.
-    const messageIds = messages.map(({ id }) => id);
-    if (messageIds.length > 0) this.#log.add({ inbox: [{ type: "take", agentId, messageIds }] });
-    return true;
-  }
-
   onYield(taskId: TaskId): void {
-    const runner = this.#runners.get(taskId);
+    const runner = this.running.get(taskId);
     if (runner === undefined) this.seats.settle(taskId);
     else runner.activity.settleIfPausing();
   }
@@ -467,14 +361,14 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   onSeat(taskId: TaskId): void {
     this.waits.rearm(taskId);
     this.listener.stayAwake();
-    this.#runners.get(taskId)?.activity.unpark();
+    this.running.get(taskId)?.activity.unpark();
     this.#start(taskId);
   }
 
   /** H5: a task with `onPause: "return-partial"` ends when it is paused. */
   onPause(taskId: TaskId): void {
     if (this.#state.task(taskId).record.onPause !== "return-partial") return;
-    const output = this.#runners.get(taskId)?.output ?? null;
+    const output = this.running.get(taskId)?.output ?? null;
     this.#end(taskId, { status: "paused", output, failure: null });
   }
 }

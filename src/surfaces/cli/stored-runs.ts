@@ -1,6 +1,5 @@
-import { statSync } from "node:fs";
 import { Fault, type RunId, type Store } from "../../kernel/index.ts";
-import { openStore } from "../../runtime/index.ts";
+import { openStore, refuseAbsentFile } from "../../runtime/index.ts";
 import type { Terminal } from "./terminal.ts";
 
 export const defaultStore = "sqlite:.reeve/reeve.db";
@@ -20,7 +19,7 @@ export async function withStore<Result>(
   const { store: address, keyEnv } = options;
   const auditKey = keyEnv === undefined ? undefined : keyIn(keyEnv, terminal);
   refuseAbsent(address);
-  const store = await openStore(address, auditKey === undefined ? {} : { auditKey });
+  const store = await openStore(address, { create: false, ...(auditKey !== undefined && { auditKey }) });
   try {
     return await use(store);
   } finally {
@@ -49,11 +48,7 @@ export function refuseAbsent(address: string): void {
     );
   }
   const path = address.startsWith("sqlite:") ? address.slice("sqlite:".length) : "";
-  const file = path === "" ? undefined : statSync(path, { throwIfNoEntry: false });
-  if (path !== "" && (file === undefined || (file.isFile() && file.size === 0))) {
-    const what = file === undefined ? "no store found at" : "no store found in the file";
-    throw new Fault("not_found", `${what} ${path}; use --store sqlite:PATH`);
-  }
+  if (path !== "") refuseAbsentFile(path);
 }
 
 /**

@@ -12,20 +12,22 @@ import {
   type Runtime,
   type Store,
 } from "../../kernel/index.ts";
-import type { ContractHarness } from "../contract-harness.ts";
 import { dyingStore } from "../dying-store.ts";
-
-export interface EngineHarness extends Pick<ContractHarness, "test" | "expect"> {
-  /** Creates the engine under test. */
-  readonly engine: EngineFactory;
-  /** Creates a new, empty store. Each call of the result opens it, as another process would. */
-  readonly prepare: () => Promise<() => Promise<Store>>;
-  /** Opens a runtime with a short `pollMs` and `suspendAfterMs: 0`. */
-  readonly open: (store: Store, engine: EngineFactory, workerId: string) => Promise<Runtime>;
-}
+import type { EngineHarness } from "./engine-world.ts";
+import { lifeCases } from "./life-cases.ts";
+import { limitCases } from "./limit-cases.ts";
+import { waitCases } from "./wait-cases.ts";
 
 /** Tests of the rules that every engine and every host of runs must keep. */
-export function engineContract({ test, expect, engine, prepare, open }: EngineHarness): void {
+export function engineContract(harness: EngineHarness): void {
+  ownershipCases(harness);
+  waitCases(harness);
+  limitCases(harness);
+  lifeCases(harness);
+}
+
+/** Cases about G1 to G5: who drives a run, and when. */
+function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness): void {
   const agent = (name: string, run: (ctx: RunContext) => Promise<JsonValue>): HostedAgent => ({
     id: formatAgentId({ name }),
     run,

@@ -53,7 +53,6 @@ function workload(world: string[], lines: string[], streaming: boolean): Workloa
 
 test.for([false, true])(
   "J7: a run with middleware has the same result wherever its worker dies, and no event contains personal data (streaming: %s)",
-  { timeout: 60_000 },
   async (streaming) => {
     const [calmWorld, calmLines]: [string[], string[]] = [[], []];
     const calm = await runWorkload(workload(calmWorld, calmLines, streaming));

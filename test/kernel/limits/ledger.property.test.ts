@@ -36,4 +36,4 @@ test("B1-B6: after every random command the ledger equals the oracle and keeps t
     expect(problems).toEqual([]);
   });
   fc.assert(property, { numRuns: propertyRuns(20_000) });
-}, 60_000);
+});

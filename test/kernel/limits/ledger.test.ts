@@ -438,4 +438,4 @@ test("B1: concurrent callers never exceed a cap, and each call ends as granted o
     expect(decided.toSorted()).toEqual(calls.map((_, at) => `c${at}`).toSorted());
   });
   fc.assert(property, { numRuns: 1000 });
-}, 60_000);
+});

@@ -64,7 +64,7 @@ describe.each(Object.entries(workloads))("the workload %s", (_name, workload) =>
         });
       }
     }
-  }, 60_000);
+  });
 });
 
 function endedOnce(events: readonly Event[]): boolean {

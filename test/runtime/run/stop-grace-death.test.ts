@@ -146,7 +146,7 @@ describe.each(Object.entries(workloads))("a cancellation that is ignored by %s",
       }
     }
     expect(crashesInGrace).toBeGreaterThan(0);
-  }, 60_000);
+  });
 });
 
 /** What must be the same in every run of the workload. */

@@ -333,7 +333,7 @@ it("S5: every input of a session is read by exactly one run, at whatever time it
     ),
     { numRuns: 200 },
   );
-}, 60_000);
+});
 
 removeStoresAfterEach();
 

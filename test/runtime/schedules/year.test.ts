@@ -116,4 +116,4 @@ test("T1: three runtimes on one SQLite file fire every schedule exactly once thr
   expect([...started.keys()].toSorted()).toEqual(expected.toSorted());
   expect([...started.values()].filter((count) => count !== 1)).toEqual([]);
   expect(errors).toEqual([]);
-}, 180_000);
+});

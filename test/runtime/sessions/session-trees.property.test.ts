@@ -83,7 +83,6 @@ async function compareWithOracle({ sessions }: Store): Promise<void> {
 
 test.each(twoStores)(
   "N2, N5: after any changes, leaf and paths in a %s store are those that a scan of all entries finds",
-  { timeout: 120_000 },
   async (_name, prepare) => {
     const open = await prepare();
     const store = await open();
@@ -135,7 +134,6 @@ const fuzzed = fc
 
 test.each(twoStores)(
   "a fuzzed entry is stored unchanged or refused with a fault that says why, in a %s store",
-  { timeout: 120_000 },
   async (_name, prepare) => {
     const open = await prepare();
     const store = await open();

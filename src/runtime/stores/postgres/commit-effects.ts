@@ -1,16 +1,10 @@
-import {
-  Fault,
-  runStatuses,
-  type Commit,
-  type RunSpend,
-  type SessionChange,
-  type SessionId,
-} from "../../../kernel/index.ts";
+import { runStatuses, type Commit, type RunSpend, type SessionId } from "../../../kernel/index.ts";
 import type { Draft, Position } from "../codec/commit-draft.ts";
 import { isBatch } from "../codec/entry-batch.ts";
 import { spendText, standingText, type RunKey } from "../codec/stored-run.ts";
 import { approvalChangesIn } from "../approval-changes.ts";
 import { endIn, spendIn, type RunEnd } from "../run-end.ts";
+import { checkGaps, removesEntries } from "../sql/commit-check.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
 import { freeHeldRuns } from "./held-runs.ts";
@@ -66,18 +60,6 @@ export class CommitEffects {
     this.#collector = collector;
     this.#eraser = eraser;
     this.#siblings = siblings;
-  }
-
-  /** Whether the commit changes more than its own row and the deltas of what it records. */
-  changesMore({ commit, values }: Draft): boolean {
-    const { sessions, mail, inbox, topics, mailThrough, erases, standing, spent, usage } = commit;
-    return (
-      values.length > 0 ||
-      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing ?? spent ?? usage) !==
-        undefined ||
-      endIn(commit) !== undefined ||
-      approvalChangesIn(commit) !== undefined
-    );
   }
 
   /** Returns the names of the locks that a commit needs, apart from those of the sessions of runs that get its mail. */
@@ -145,25 +127,10 @@ export class CommitEffects {
   }
 
   /** Starts what follows a commit that is durable. */
-  committed({ erases, sessions }: Commit): void {
+  committed(commit: Commit): void {
     // If this fails or the process dies, the next erasure or the next process that opens the store completes it.
-    if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
+    if (commit.erases !== undefined) this.#eraser.erase().catch(() => undefined);
     // Removed entries may have been the last owners of contents.
-    if (sessions?.some(removesEntries) === true) this.#collector.collect().catch(() => undefined);
+    if (removesEntries(commit)) this.#collector.collect().catch(() => undefined);
   }
-}
-
-/** Throws `invalid_argument` if the commit or one of its events does not follow the position. */
-export function checkGaps({ number, events }: Commit, position: Position): void {
-  if (number !== position.number)
-    throw new Fault("invalid_argument", `commit ${number} leaves a gap: expected ${position.number}`);
-  let next = position.seq;
-  for (const { seq } of events ?? []) {
-    if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: expected ${next}`);
-    next++;
-  }
-}
-
-function removesEntries({ type }: SessionChange): boolean {
-  return type === "remove";
 }

@@ -1,6 +1,5 @@
 import {
   lineOf,
-  redeliveryDelayMs,
   type AgentId,
   type Delivery,
   type Inbox,
@@ -13,29 +12,10 @@ import {
   type TenantScope,
 } from "../../../kernel/index.ts";
 import type { CommitSource } from "../commit-source.ts";
+import { deliveryOf, handedBack, MessageState, type MessageRow, type PlacedRow } from "../sql/message-row.ts";
 import type { Queries, Value } from "./db/queries.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
-
-/**
- * I2: `BEHIND` is a message that waits for an earlier message of its line. I1: an acknowledged message keeps only its
- * id.
- */
-const MessageState = Object.freeze({ WAITING: 0, BEHIND: 1, TAKEN: 2, DEAD: 3, ACKNOWLEDGED: 4 });
-
-interface MessageRow {
-  readonly deliveries: number;
-  readonly redelivered: number;
-  readonly notBefore: number;
-  readonly runId: RunId | null;
-  readonly body: string;
-}
-
-interface PlacedRow {
-  readonly id: number;
-  readonly line: string;
-  readonly deliveries: number;
-}
 
 const { WAITING, BEHIND, TAKEN, DEAD, ACKNOWLEDGED } = MessageState;
 const columns = `deliveries, redelivered, not_before AS "notBefore", run_id AS "runId", body`;
@@ -260,11 +240,8 @@ export class PostgresInbox implements Inbox {
     for (const messageId of new Set(messageIds)) {
       const row = await queries.get<PlacedRow>(findHandedBack, agentId, messageId, runId);
       if (row === undefined) continue;
-      const deliveries = row.deliveries + 1;
-      const isDead = deliveries >= this.settings.maxDeliveries;
-      const notBefore = isDead || at === undefined ? 0 : at + redeliveryDelayMs(deliveries, this.settings);
-      const state = isDead ? DEAD : BEHIND;
-      await queries.run(handBack, state, deliveries, notBefore, isDead ? died : null, row.id);
+      const back = handedBack(row, this.settings, { at, died });
+      await queries.run(handBack, back.state, back.deliveries, back.notBefore, back.died, row.id);
       await straighten(queries, agentId, row.line);
     }
   }
@@ -312,14 +289,4 @@ async function straighten(queries: Queries, agentId: AgentId, line: string): Pro
   const first = (await queries.get<{ readonly id: number }>(firstSent, agentId, line))?.id;
   if (first !== undefined) await queries.run(advanceSent, first);
   await queries.run(advanceAsking, agentId, line, first ?? Number.MAX_SAFE_INTEGER);
-}
-
-function deliveryOf({ deliveries, redelivered, notBefore, runId, body }: MessageRow): Delivery {
-  return {
-    message: JSON.parse(body) as Message,
-    deliveries,
-    ...(notBefore > 0 && { notBefore }),
-    ...(runId !== null && { runId }),
-    ...(redelivered > 0 && { redelivered }),
-  };
 }

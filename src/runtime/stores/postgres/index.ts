@@ -1,4 +1,5 @@
-import { Fault, type Store } from "../../../kernel/index.ts";
+import type { Store } from "../../../kernel/index.ts";
+import { explainMissingDriver } from "./missing-driver.ts";
 import type { PostgresStoreOptions } from "./store.ts";
 
 export type { PostgresStoreOptions } from "./store.ts";
@@ -10,11 +11,4 @@ export type { PostgresStoreOptions } from "./store.ts";
 export async function postgresStore(options: PostgresStoreOptions): Promise<Store> {
   const store = await import("./store.ts").catch(explainMissingDriver);
   return store.postgresStore(options);
-}
-
-function explainMissingDriver(error: unknown): never {
-  if (!(error instanceof Error) || !("code" in error) || error.code !== "ERR_MODULE_NOT_FOUND") throw error;
-  throw new Fault("dependency_missing", "a PostgreSQL store needs the package pg: npm install pg", {
-    cause: error,
-  });
 }

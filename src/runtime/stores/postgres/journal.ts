@@ -27,7 +27,8 @@ import {
 } from "../codec/commit-draft.ts";
 import { recordOf, type RunKey, type RunRow } from "../codec/stored-run.ts";
 import { endIn, spendIn } from "../run-end.ts";
-import { checkGaps, CommitEffects, type SiblingTables } from "./commit-effects.ts";
+import { changesMore, checkGaps } from "../sql/commit-check.ts";
+import { CommitEffects, type SiblingTables } from "./commit-effects.ts";
 import { fencedInsert } from "./db/commit-row.ts";
 import type { Queries } from "./db/queries.ts";
 import { isInScope, runColumns, scopeValues } from "./db/run-row.ts";
@@ -149,7 +150,7 @@ export class PostgresJournal implements Journal {
     const run = this.#tables.known(lease);
     if (run !== undefined && submissions === undefined) {
       const draft = this.#draft(commit, run);
-      if (!this.#effects.changesMore(draft) && (await this.#appendAlone(run, draft))) return commit;
+      if (!changesMore(draft) && (await this.#appendAlone(run, draft))) return commit;
     }
     return this.#appendWith({ lease, commit, submissions });
   }

@@ -1,6 +1,5 @@
 import type {
   ExpectedVersion,
-  JsonValue,
   RecordDeletion,
   RecordDraft,
   RecordKey,
@@ -13,7 +12,6 @@ import type {
 import {
   deletedVersion,
   expectedVersion,
-  recordCursor,
   recordLimit,
   recordNamespace,
   recordPlace,
@@ -22,25 +20,15 @@ import {
   recordTime,
   type RecordPlace,
 } from "../record-check.ts";
-import { tenantOf, tenantText } from "../codec/stored-run.ts";
+import { tenantText } from "../codec/stored-run.ts";
+import { pageValues, recordPageOf, storedOf, type RecordRow } from "../sql/record-row.ts";
 import type { Queries, Value } from "./db/queries.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
 
-interface RecordRow {
-  readonly version: number;
-  readonly namespace: string;
-  readonly tenant: string;
-  readonly key: string;
-  readonly dueAt: number | null;
-  readonly body: string;
-}
-
 const columns = `version, namespace, tenant, key, due_at AS "dueAt", body`;
 const ofKey = `SELECT ${columns} FROM {records} WHERE namespace = $1 AND tenant = $2 AND key = $3`;
 const insertRecord = `INSERT INTO {records} (namespace, tenant, key, due_at, body) VALUES ($1, $2, $3, $4, $5) RETURNING version`;
-/** The character after the last printable one. A key that starts with the prefix is less than the prefix and this. */
-const afterPrintable = "\x7f";
 
 const listTenant = `SELECT ${columns} FROM {records}
   WHERE namespace = $1 AND key >= $2 AND key < $3 AND key > $4 AND tenant = $5 ORDER BY key LIMIT $6`;
@@ -95,18 +83,13 @@ export class PostgresRecords implements Records {
 
   async list(query: RecordQuery): Promise<RecordPage> {
     const range = recordRange(query);
-    const { namespace, tenantId, prefix, after, afterTenant, limit } = range;
-    const keys = [prefix, prefix + afterPrintable] as const;
-    const found =
-      tenantId === undefined
-        ? await this.#all(listAll, namespace, ...keys, after, tenantText(afterTenant), limit + 1)
-        : await this.#all(listTenant, namespace, ...keys, after, tenantText(tenantId), limit + 1);
-    const records = found.slice(0, limit);
-    return { records, next: found.length > limit ? recordCursor(records.at(-1), range) : null };
+    const sql = range.tenantId === undefined ? listAll : listTenant;
+    return recordPageOf(await this.#rows(sql, ...pageValues(range)), range);
   }
 
   async due(namespace: string, now: number, limit?: number): Promise<readonly StoredRecord[]> {
-    return this.#all(listDue, recordNamespace(namespace), recordTime("now", now), recordLimit(limit));
+    const values = [recordNamespace(namespace), recordTime("now", now), recordLimit(limit)] as const;
+    return (await this.#rows(listDue, ...values)).map(storedOf);
   }
 
   async nextDueAt(namespace: string, after?: number): Promise<number | undefined> {
@@ -120,8 +103,8 @@ export class PostgresRecords implements Records {
     return row?.dueAt;
   }
 
-  async #all(sql: string, ...values: readonly Value[]): Promise<StoredRecord[]> {
-    return (await this.#tables.database.statements.all<RecordRow>(sql, ...values)).map(storedOf);
+  #rows(sql: string, ...values: readonly Value[]): Promise<readonly RecordRow[]> {
+    return this.#tables.database.statements.all<RecordRow>(sql, ...values);
   }
 }
 
@@ -142,8 +125,4 @@ async function current(
 /** R4: a write deletes the row and inserts another one, because the id of a row is the version of its record. */
 async function remove(queries: Queries, record: StoredRecord | undefined): Promise<void> {
   if (record !== undefined) await queries.run("DELETE FROM {records} WHERE version = $1", record.version);
-}
-
-function storedOf({ version, namespace, tenant, key, dueAt, body }: RecordRow): StoredRecord {
-  return { namespace, key, tenantId: tenantOf(tenant), value: JSON.parse(body) as JsonValue, dueAt, version };
 }

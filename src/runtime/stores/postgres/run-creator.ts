@@ -2,7 +2,6 @@ import {
   chainStart,
   isInScope,
   runKinds,
-  sameCaller,
   startsLater,
   type ClaimOptions,
   type Commit,
@@ -15,7 +14,8 @@ import {
 } from "../../../kernel/index.ts";
 import type { Chain } from "../codec/chain.ts";
 import { positionAfter, type Draft, type Position } from "../codec/commit-draft.ts";
-import { RunState, tenantText, type RunKey } from "../codec/stored-run.ts";
+import { tenantText, type RunKey } from "../codec/stored-run.ts";
+import { firstState, takesSteering } from "../sql/run-creation.ts";
 import type { CommitEffects, SiblingTables } from "./commit-effects.ts";
 import { insertCommit } from "./db/commit-row.ts";
 import type { Queries } from "./db/queries.ts";
@@ -134,16 +134,9 @@ export class RunCreator {
     if (run === undefined) return undefined;
     // A run that keeps no history has no session.
     if (!isInScope(run, scope)) return { kind: "foreign" };
-    const { runId, status, waitsFor } = run;
-    // A run that mail has woken is pending until a worker claims it. A held run waits for a compaction.
-    const isLeft =
-      status === "waiting" ||
-      status === "paused" ||
-      waitsFor.includes("compaction") ||
-      (status === "pending" && (await mailbox.hasMail(transaction, runId)));
-    // L9: a run takes no input as steering before its start time.
-    const isScheduled = startsLater({ startAt: run.startAt, createdAt: record.createdAt });
-    if ((!always && (!isLeft || isScheduled)) || !sameCaller(run, record)) return { kind: "busy", run };
+    const hasMail = run.status === "pending" && (await mailbox.hasMail(transaction, run.runId));
+    if (!takesSteering(run, record, { always, hasMail })) return { kind: "busy", run };
+    const { runId } = run;
     await mailbox.putNow(transaction, { ...steering, runId });
     return { kind: "steered", runId };
   }
@@ -178,7 +171,7 @@ export class RunCreator {
       createdAt,
       this.#tables.tick(),
       isClaimed ? 1 : 0,
-      isClaimed ? RunState.OWNED : isHeld ? RunState.HELD : isScheduled ? RunState.SUSPENDED : RunState.READY,
+      firstState({ isClaimed, isHeld, isScheduled }),
       workerId,
       runKinds.indexOf(record.kind),
       record.title,

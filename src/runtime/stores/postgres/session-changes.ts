@@ -1,8 +1,6 @@
 import {
   continuesFrom,
   rebaseBatch,
-  sessionTitle,
-  type ChatMessage,
   type RunId,
   type SessionId,
   type SessionOwner,
@@ -10,10 +8,7 @@ import {
 import {
   batchAt,
   batchChanges,
-  idAfter,
   isBatch,
-  latestOf,
-  nameOf,
   type BatchedChange,
   type EntryBatch,
   type Say,
@@ -22,18 +17,22 @@ import type { LargeValues } from "../codec/large-values.ts";
 import { OwnerKind } from "../codec/owner-kind.ts";
 import { tenantText } from "../codec/stored-run.ts";
 import { orphaned, targetOf, untargeted } from "../orphan-entries.ts";
+import { ordinalOf, visibilities, visible } from "../sql/entry-row.ts";
+import {
+  changedRow,
+  isComing,
+  isShownSoon,
+  newSession,
+  noteBatch,
+  titleOf,
+  type OpenSession,
+  type SessionRow,
+} from "../sql/session-state.ts";
 import type { Queries } from "./db/queries.ts";
 import type { Transaction } from "./db/transaction.ts";
 import { keepValues } from "./rows/content-rows.ts";
-import { ordinalOf, visibilities, visible, type EntryRows } from "./rows/entry-rows.ts";
-import {
-  deleteSession,
-  findSession,
-  insertSession,
-  updateSession,
-  type SessionRow,
-  type SessionState,
-} from "./rows/session-rows.ts";
+import type { EntryRows } from "./rows/entry-rows.ts";
+import { deleteSession, findSession, insertSession, updateSession } from "./rows/session-rows.ts";
 
 const unseenOfRun = `session = $1 AND run_id = $2 AND ($3::bigint IS NULL OR task = $3) AND visibility < ${visible}`;
 const revealEntries = `UPDATE {entries} SET visibility = ${visible} WHERE ${unseenOfRun}`;
@@ -51,17 +50,6 @@ const removeUnseen = `DELETE FROM {entries} WHERE ${unseenOfRun}`;
 const hasEntries = "SELECT 1 FROM {entries} WHERE session = $1 LIMIT 1";
 const insertEntries = `INSERT INTO {entries} (session, place, stem, number, count, run_id, task, visibility, type, body, refs)
   VALUES ($1, ${nextPlace}, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id`;
-
-type Mutable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
-
-/** A session that is being changed. `stored` is its row in the table. */
-interface OpenSession extends Mutable<SessionState> {
-  readonly id: number;
-  readonly sessionId: SessionId;
-  /** Tenant of the writer, whose contents the new entries use. */
-  readonly tenantId: string | null;
-  readonly stored: SessionState;
-}
 
 /** What is known about the changes of a commit. */
 export interface ChangeSource {
@@ -121,8 +109,7 @@ export class SessionChanges {
       if (targetId === null) continue;
       const isStored =
         session !== undefined && (await this.#entries.isVisible(queries, session.id, targetId));
-      const shown = coming.filter(({ first: { visibility } }) => visibility === "visible");
-      if (!isStored && !isComing(shown, sessionId, targetId)) throw untargeted(sessionId, targetId);
+      if (!isStored && !isShownSoon(coming, sessionId, targetId)) throw untargeted(sessionId, targetId);
     }
   }
 
@@ -177,7 +164,7 @@ export class SessionChanges {
 
   async #firstTitle(queries: Queries, session: number): Promise<string | null> {
     for await (const entry of this.#entries.messages(queries, session)) {
-      const title = entry.type === "message" ? sessionTitle(entry.message) : null;
+      const title = titleOf(entry);
       if (title !== null) return title;
     }
     return null;
@@ -258,10 +245,7 @@ export class SessionChanges {
         { kind: OwnerKind.ENTRIES, id: row?.id ?? 0 },
         split.values,
       );
-    session.updatedAt = Math.max(session.updatedAt, latestOf(batch));
-    session.title ??= titleIn(batch);
-    if (type === "session_info") session.name = (rests.at(-1) as { readonly name: string }).name;
-    else if (type !== "label" && first.visibility === "visible") moveLeaf(session, batch);
+    noteBatch(session, batch);
   }
 
   /** Creates the session of its first entry. */
@@ -271,62 +255,18 @@ export class SessionChanges {
     { at = 0, owner }: ChangeSource,
   ): Promise<SessionRow | undefined> {
     if (!isBatch(change)) return undefined;
-    const { sessionId, agentId } = change.first;
-    const updatedAt = Math.max(latestOf(change), at);
-    const state = { updatedAt, leafId: null, lastId: null, name: null, title: titleIn(change) };
-    const { tenantId, userId } = owner;
-    const id = await insertSession(queries, { sessionId, agentId, tenantId, userId, ...state });
-    return { id, ...state };
+    const session = newSession(change, at, owner);
+    return { ...session, id: await insertSession(queries, session) };
   }
 }
 
-async function save(queries: Queries, open: OpenSession): Promise<void> {
-  const { sessionId: _sessionId, tenantId: _tenantId, stored, ...session } = open;
-  const isChanged =
-    session.updatedAt !== stored.updatedAt ||
-    session.leafId !== stored.leafId ||
-    session.lastId !== stored.lastId ||
-    session.name !== stored.name ||
-    session.title !== stored.title;
-  if (isChanged) await updateSession(queries, session);
+async function save(queries: Queries, session: OpenSession): Promise<void> {
+  const row = changedRow(session);
+  if (row !== undefined) await updateSession(queries, row);
 }
 
 /** Returns the body of a row with another parent of its first entry. */
 function withParent(body: string, parentId: string | null): string {
   const [first, ...others] = JSON.parse(body) as readonly object[];
   return JSON.stringify([{ ...first, parentId }, ...others]);
-}
-
-/** N2, N3: updates the leaves after a visible batch that moves them. */
-function moveLeaf(session: OpenSession, batch: EntryBatch): void {
-  const { first, rests } = batch;
-  const { type, taskId } = first.entry;
-  const isLeaf = type === "leaf";
-  const leafId = isLeaf
-    ? (rests.at(-1) as { readonly targetId: string | null }).targetId
-    : idAfter(batch, rests.length - 1);
-  session.lastId = leafId;
-  if (taskId === null || ordinalOf(taskId) === 0) session.leafId = leafId;
-}
-
-function titleIn({ first, rests }: EntryBatch): string | null {
-  if (first.entry.type !== "message") return null;
-  for (const { message } of rests) {
-    const title = sessionTitle(message as ChatMessage);
-    if (title !== null) return title;
-  }
-  return null;
-}
-
-/** Whether one of the batches that are about to be added holds the entry. Most often it is the last one. */
-function isComing(coming: readonly EntryBatch[], sessionId: SessionId, entryId: string): boolean {
-  const { stem, number } = nameOf(entryId);
-  const holder = coming.findLast(
-    (batch) =>
-      batch.first.sessionId === sessionId &&
-      batch.stem === stem &&
-      number >= batch.number &&
-      number < batch.number + batch.rests.length,
-  );
-  return holder !== undefined;
 }

@@ -14,10 +14,12 @@ import { Chain } from "../codec/chain.ts";
 import { LargeValues } from "../codec/large-values.ts";
 import { PostgresContents } from "./contents.ts";
 import { Database, type DatabaseOptions } from "./db/database.ts";
-import { migrate } from "./db/migrate.ts";
+import { migrate, storeTables } from "./db/migrate.ts";
+import { schemaOf } from "./db/schema-name.ts";
 import { StoreWatch } from "./db/store-watch.ts";
 import { Tables } from "./db/tables.ts";
-import { PostgresEventLog } from "./event-log.ts";
+import { eventSource } from "./event-log.ts";
+import { SqlEventLog } from "../sql/event-log.ts";
 import { PostgresInbox } from "./inbox.ts";
 import { PostgresJournal } from "./journal.ts";
 import { PostgresLeases } from "./leases.ts";
@@ -27,7 +29,7 @@ import { Collector } from "./retention/collector.ts";
 import { Eraser } from "./retention/eraser.ts";
 import { CommitRows } from "./rows/commit-rows.ts";
 import { EntryRows } from "./rows/entry-rows.ts";
-import { LogCheck } from "./rows/log-check.ts";
+import { LogCheck } from "../sql/log-check.ts";
 import { OpenApprovals } from "./rows/open-approvals.ts";
 import { RunList } from "./rows/run-list.ts";
 import { SessionChanges } from "./session-changes.ts";
@@ -57,6 +59,8 @@ export interface PostgresStoreOptions {
   readonly pollMs?: number;
   /** How often, and after which delay, messages that are handed back through this store are delivered again. */
   readonly inbox?: Partial<InboxSettings>;
+  /** If false, a schema without tables is refused with `not_found` and stays as it is. Default: true. */
+  readonly create?: boolean;
   /** Source of the time at which a run became ready. */
   readonly clock?: Clock;
   /** E1: makes the events' hash chain an HMAC with this key. The same key is needed to verify the chain. */
@@ -74,6 +78,7 @@ const knownOptions = optionNames<PostgresStoreOptions>({
   watchEveryMs: true,
   pollMs: true,
   inbox: true,
+  create: true,
   clock: true,
   auditKey: true,
 });
@@ -93,7 +98,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
       "invalid_argument",
       "invalid auditKey: it is empty; set a secret, or omit the option for a hash chain without a key",
     );
-  const { url, schema } = schemaOf(options);
+  const { url, schema } = schemaOf({ ...options, otherwise: "reeve" }, "postgresStore()");
   return storeAt({ url, schema, connections, timeoutMs, retryForMs }, options);
 }
 
@@ -106,7 +111,7 @@ export async function storeAt(
   const database = new Database({ ...at, onChange: (change) => tables.announce(change) });
   const tables = new Tables({ database, clock });
   try {
-    await migrate(database);
+    await migrate(database, storeTables, options);
     return storeOn(tables, options);
   } catch (error) {
     await database.close();
@@ -124,7 +129,8 @@ function storeOn(
   const large = new LargeValues(chain.contentHash);
   const entries = new EntryRows();
   const rows = new CommitRows(database, entries);
-  const check = new LogCheck(tables, rows, chain);
+  const source = eventSource(tables, rows);
+  const check = new LogCheck(source, chain);
   const collector = new Collector(tables);
   const eraser = new Eraser({ tables, rows, chain, check, collector, hash, large });
   const deltas = new DeltaBoard(tables);
@@ -179,7 +185,7 @@ function storeOn(
       list,
       siblings,
     }),
-    events: new PostgresEventLog({ tables, rows, check, feeds, deltas, watch }),
+    events: new SqlEventLog({ source, owned: tables.owned, check, feeds, deltas, watch }),
     mailbox,
     inbox,
     sessions: new PostgresSessions({ tables, collector, entries, changes }),
@@ -198,20 +204,6 @@ function storeOn(
     },
     close: () => (closing ??= close()),
   };
-}
-
-/** Takes the parameter `schema` out of the URL, because the server would refuse it. */
-function schemaOf({ url, schema }: PostgresStoreOptions): { readonly url: string; readonly schema: string } {
-  const [, before = url, query = ""] = /^([^?]*)\?(.*)$/su.exec(url) ?? [];
-  const parameters = new URLSearchParams(query);
-  const name = schema ?? parameters.get("schema") ?? "reeve";
-  parameters.delete("schema");
-  if (!/^[a-z_][a-z0-9_]{0,62}$/u.test(name))
-    throw new Fault(
-      "invalid_argument",
-      `invalid schema ${describeValue(name)} of postgresStore(): expected 1 to 63 lower-case letters, digits and "_", not starting with a digit`,
-    );
-  return { url: parameters.size === 0 ? before : `${before}?${parameters.toString()}`, schema: name };
 }
 
 function checkNumber(name: string, value: number, least: number): void {

@@ -11,29 +11,20 @@ import {
   type UsageRow,
   type UsageTotals,
 } from "../../../kernel/index.ts";
-import { capsInForce, oldestDay, usageRange, usageRow, type UsageAmounts } from "../usage-check.ts";
-import { tenantOf, tenantText, type RunKey } from "../codec/stored-run.ts";
+import type { RunKey } from "../codec/stored-run.ts";
+import {
+  amountColumns as columns,
+  amounts,
+  keyText as textOf,
+  usageRowOf,
+  usageValues,
+  type SumRow,
+} from "../sql/usage-row.ts";
+import { capsInForce, oldestDay, usageRange, type UsageAmounts } from "../usage-check.ts";
 import { Conditions } from "./db/conditions.ts";
 import type { Queries } from "./db/queries.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
-
-/** Users and models are stored like tenants, because a column of a primary key must not be NULL. */
-const [textOf, valueOf] = [tenantText, tenantOf];
-
-/** The columns of amounts, in the order of their table. */
-const amounts = [
-  "inputTokens",
-  "outputTokens",
-  "cachedTokens",
-  "turns",
-  "nanoUsd",
-  "lostTokens",
-  "lostNanoUsd",
-  "unpriced",
-  "runs",
-] as const satisfies readonly (keyof UsageAmounts)[];
-const columns = amounts.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
 
 const add = `INSERT INTO {usage_totals} AS totals (day, tenant, user_name, agent, model, ${columns.join(", ")})
   VALUES ($1, $2, $3, $4, $5, ${columns.map((_column, index) => `$${index + 6}`).join(", ")})
@@ -76,8 +67,6 @@ function usesOf(names: readonly CapName[]): string {
   return `SELECT ${[...parts, `${own} AS own`].join(", ")}`;
 }
 
-type SumRow = UsageAmounts & { readonly key: string; readonly tenant: string };
-
 export class PostgresUsageTotals implements UsageTotals {
   readonly #tables: Tables;
 
@@ -97,7 +86,7 @@ export class PostgresUsageTotals implements UsageTotals {
        WHERE ${where.sql} GROUP BY ${group} ORDER BY ${group}`,
       ...where.values,
     );
-    return rows.map((row) => rowOf(row, by));
+    return rows.map((row) => usageRowOf(row, by));
   }
 
   draw(lease: Lease, request: DrawRequest): Promise<DrawOutcome> {
@@ -131,35 +120,31 @@ export class PostgresUsageTotals implements UsageTotals {
   }
 
   /** Adds the usage of a commit and returns the allotments of its run, inside its transaction. */
-  async addNow(
-    queries: Queries,
-    { runId, tenantId, userId }: RunKey,
-    usage: readonly UsageDelta[],
-  ): Promise<void> {
-    await queries.run("DELETE FROM {allotments} WHERE run_id = $1", runId);
-    // In one order, so that two commits that add to the same rows do not wait for each other.
-    const inOrder = usage.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
-    for (const delta of inOrder)
-      await queries.run(
-        add,
-        delta.day,
-        textOf(tenantId),
-        textOf(userId),
-        delta.agent,
-        textOf(delta.model),
-        ...amounts.map((name) => delta[name]),
-      );
+  async addNow(queries: Queries, run: RunKey, usage: readonly UsageDelta[]): Promise<void> {
+    await queries.run("DELETE FROM {allotments} WHERE run_id = $1", run.runId);
+    for (const delta of perRow(usage)) await queries.run(add, ...usageValues(run, delta));
   }
+}
+
+/**
+ * Adds up what belongs to the same row, so that each row needs one statement. The rows are in one order, so that two commits that
+ * add to the same rows do not wait for each other.
+ */
+function perRow(usage: readonly UsageDelta[]): readonly UsageDelta[] {
+  const rows = new Map<string, UsageDelta>();
+  for (const delta of usage) {
+    const key = keyOf(delta);
+    const row = rows.get(key);
+    rows.set(key, row === undefined ? delta : sum(row, delta));
+  }
+  return [...rows].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row);
+}
+
+function sum(one: UsageDelta, other: UsageDelta): UsageDelta {
+  const added = amounts.map((name) => [name, one[name] + other[name]] as const);
+  return { ...one, ...(Object.fromEntries(added) as unknown as UsageAmounts) };
 }
 
 function keyOf({ day, agent, model }: UsageDelta): string {
   return JSON.stringify([day, agent, model]);
-}
-
-function rowOf({ key, tenant, ...row }: SumRow, by: UsageDimension): UsageRow {
-  const isOptional = by === "model" || by === "user";
-  return usageRow(
-    { key: isOptional ? valueOf(key) : key, ...(by === "user" && { tenantId: valueOf(tenant) }) },
-    row,
-  );
 }

@@ -1,13 +1,7 @@
-import {
-  Fault,
-  runStatuses,
-  type Commit,
-  type RunId,
-  type RunSpend,
-  type SessionChange,
-} from "../../../kernel/index.ts";
+import { runStatuses, type Commit, type RunId, type RunSpend } from "../../../kernel/index.ts";
 import { approvalChangesIn } from "../approval-changes.ts";
 import { endIn, spendIn, type RunEnd } from "../run-end.ts";
+import { changesMore, checkGaps, removesEntries } from "../sql/commit-check.ts";
 import type { Collector } from "./retention/collector.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import type { OpenApprovals } from "./rows/open-approvals.ts";
@@ -73,28 +67,17 @@ export class CommitEffects {
   }
 
   /** Throws `invalid_argument` for a gap, and `not_found` for an entry without its parent. Call before any change. */
-  validate({ commit: { number, events }, sessions }: Draft, position: Position): Precondition | undefined {
-    if (number !== position.number) {
-      throw new Fault("invalid_argument", `commit ${number} leaves a gap: expected ${position.number}`);
-    }
-    let next = position.seq;
-    for (const { seq } of events ?? []) {
-      if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: expected ${next}`);
-      next++;
-    }
+  validate({ commit, sessions }: Draft, position: Position): Precondition | undefined {
+    checkGaps(commit, position);
     return sessions.length === 0 ? undefined : this.#siblings.sessions.refuseOrphans(sessions);
   }
 
   /** Whether the commit changes more than its own row. */
-  changesMore(runId: RunId, { commit, values }: Draft): boolean {
-    const { events, sessions, mail, inbox, topics, mailThrough, erases, standing, spent, usage } = commit;
+  changesMore(runId: RunId, draft: Draft): boolean {
+    const { events } = draft.commit;
     return (
-      values.length > 0 ||
       this.#rows.isCrowded ||
-      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing ?? spent ?? usage) !==
-        undefined ||
-      endIn(commit) !== undefined ||
-      approvalChangesIn(commit) !== undefined ||
+      changesMore(draft) ||
       (events !== undefined && this.#siblings.deltas.isWritten(runId, events))
     );
   }
@@ -132,16 +115,13 @@ export class CommitEffects {
   }
 
   /** Notifies listeners after the commit is durable. */
-  announce({ mail, inbox, erases, sessions }: Commit): void {
+  announce(commit: Commit): void {
+    const { mail, inbox, erases } = commit;
     // If this fails or the process dies, the next erasure or the next process that opens the file completes it.
     if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
     // Removed entries may have been the last owners of contents.
-    if (sessions?.some(removesEntries) === true) this.#collector.collect().catch(() => undefined);
+    if (removesEntries(commit)) this.#collector.collect().catch(() => undefined);
     if (mail !== undefined) for (const { runId } of mail) this.#tables.announce({ kind: "mail", runId });
     if (inbox !== undefined && inbox.length > 0) this.#tables.announce({ kind: "message" });
   }
-}
-
-function removesEntries({ type }: SessionChange): boolean {
-  return type === "remove";
 }

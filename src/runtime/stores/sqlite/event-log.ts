@@ -1,217 +1,38 @@
-import {
-  Fault,
-  type Delta,
-  type Event,
-  type EventLog,
-  type Guest,
-  type Lease,
-  type LogVerdict,
-  type MaybePromise,
-  type RunId,
-  type TailOptions,
-} from "../../../kernel/index.ts";
-import { WakeFlag } from "../wake-flag.ts";
-import { TailFilter } from "../tail-filter.ts";
-import type { CommitRow } from "../codec/commit-row.ts";
-import type { ChangeWatch } from "./db/change-watch.ts";
-import type { CommitRows } from "./rows/commit-rows.ts";
-import type { DeltaBoard } from "./tail/delta-board.ts";
-import type { LogCheck } from "./rows/log-check.ts";
-import type { RunFeed, Watcher } from "../run-feed.ts";
-import type { RunFeeds } from "./tail/run-feed.ts";
 import type { RunKey } from "../codec/stored-run.ts";
+import type { EventSource } from "../sql/event-log.ts";
+import type { LogSource } from "../sql/log-check.ts";
 import type { Tables } from "./db/tables.ts";
+import type { CommitRows } from "./rows/commit-rows.ts";
 
-export interface SqliteEventLogOptions {
-  readonly tables: Tables;
-  readonly rows: CommitRows;
-  readonly check: LogCheck;
-  readonly feeds: RunFeeds;
-  readonly deltas: DeltaBoard;
-  readonly watch: ChangeWatch;
+/** Reads events from the file. */
+export function eventSource(tables: Tables, rows: CommitRows): EventSource {
+  return {
+    end: (runId) =>
+      tables.read(() => {
+        const run = tables.run(runId);
+        return { run, ...rows.end(run) };
+      }),
+    start: (known, seq) =>
+      tables.read(() => ({
+        run: tables.find(known.runId) ?? known,
+        first: seq === 0 ? 0 : rows.numberOf(known, seq),
+      })),
+    pages: (run, first, end) => rows.eventPages(run, first, end),
+    events: (run, row) => rows.events(run, row),
+  };
 }
 
-/** The position of one reader. */
-interface TailPlace {
-  /** Seq of the next event, whether the filter shows it or not. */
-  next: number;
-}
-
-interface Tail {
-  readonly filter: TailFilter;
-  readonly place: TailPlace;
-  readonly signal: TailOptions["signal"];
-  readonly life: TailOptions["life"];
-}
-
-interface JoinedFeed {
-  readonly feed: RunFeed;
-  /** Rings when there may be something to read. */
-  readonly bell: WakeFlag;
-  readonly leave: () => void;
-}
-
-/** Maximum length of the text that `keep` holds in memory, in UTF-16 code units. */
-const mostKept = 64 * 1_024 * 1_024;
-
-function unitsOf({ body, contents }: CommitRow): number {
-  let units = body.length;
-  for (const { length } of contents?.values() ?? []) units += length;
-  return units;
-}
-
-function tooLarge(runId: RunId): never {
-  throw new Fault(
-    "too_large",
-    `the history of run ${runId} is larger than ${mostKept} characters: read run.events() instead`,
-    { details: { runId } },
-  );
-}
-
-export class SqliteEventLog implements EventLog {
-  readonly #tables: Tables;
-  readonly #rows: CommitRows;
-  readonly #check: LogCheck;
-  readonly #feeds: RunFeeds;
-  readonly #deltas: DeltaBoard;
-  readonly #watch: ChangeWatch;
-
-  constructor({ tables, rows, check, feeds, deltas, watch }: SqliteEventLogOptions) {
-    this.#tables = tables;
-    this.#rows = rows;
-    this.#check = check;
-    this.#feeds = feeds;
-    this.#deltas = deltas;
-    this.#watch = watch;
-  }
-
-  async *read(runId: RunId, fromSeq = 0): AsyncIterable<Event> {
-    const { run, end } = await this.#tables.read(() => {
-      const key = this.#tables.run(runId);
-      return { run: key, end: this.#rows.end(key).seq };
-    });
-    yield* this.#between(run, fromSeq, end);
-  }
-
-  async keep(runId: RunId): Promise<() => readonly Event[]> {
-    const { run, end } = await this.#tables.read(() => {
-      const key = this.#tables.run(runId);
-      return { run: key, end: this.#rows.end(key).number };
-    });
-    const kept: CommitRow[] = [];
-    let units = 0;
-    for await (const page of this.#rows.eventPages(run, 0, end)) {
-      for (const row of page) units += unitsOf(row);
-      if (units > mostKept) return () => tooLarge(runId);
-      kept.push(...page);
-    }
-    return () => kept.flatMap((row) => this.#rows.events(run, row));
-  }
-
-  /** A single generator from the feed to the reader: each nested generator would add three promises per item. */
-  async *tail(runId: RunId, options: TailOptions = {}): AsyncIterable<Event | Delta> {
-    const { fromSeq = 0, types, signal, life } = options;
-    const isStopped = (): boolean => signal?.aborted === true;
-    if (isStopped()) return;
-    const filter = new TailFilter(types);
-    const place: TailPlace = { next: fromSeq };
-    const { feed, bell, leave } = await this.#join(runId, { filter, place, signal, life });
-    try {
-      let shown = 0;
-      for (;;) {
-        // Cleared before reading, so that a change while the consumer is busy rings again.
-        bell.clear();
-        while (place.next < feed.end && !feed.isGone) {
-          if (place.next > fromSeq && isStopped()) return;
-          // Read again each time: the feed may drop events while the consumer is busy.
-          const { oldest } = feed;
-          if (place.next < oldest) {
-            for await (const event of this.#between(feed.run, place.next, oldest))
-              if (filter.shows(event)) yield event;
-            place.next = oldest;
-            continue;
-          }
-          for (const event of feed.from(place.next)) {
-            place.next = event.seq + 1;
-            if (filter.shows(event)) yield event;
-          }
-        }
-        if (feed.isOver || feed.isGone || isStopped()) return;
-        const fault = life?.fault ?? feed.fault;
-        if (fault !== undefined) throw fault;
-        if (filter.showsDeltas) {
-          for (const { id, delta } of this.#deltas.after(feed.run.runId, shown)) {
-            shown = id;
-            yield delta;
-          }
-        }
-        await bell.raised();
-      }
-    } finally {
-      leave();
-    }
-  }
-
-  async #join(runId: RunId, { filter, place, signal, life }: Tail): Promise<JoinedFeed> {
-    const bell = new WakeFlag();
-    const watcher: Watcher = (events) => {
-      if (events === undefined || filter.wakesFor(events)) bell.raise();
-      // Keeps the position current: a reader that is never woken would otherwise fall behind the feed and have to read
-      // the file.
-      else if (events[0]?.seq === place.next) place.next += events.length;
-    };
-    // Before reading, so that writes during the read are noticed.
-    const unwatch = this.#watch.hold();
-    signal?.addEventListener("abort", bell.raise);
-    const guest: Guest = { lifeEnded: () => bell.raise() };
-    life?.join(guest);
-    const forget = (): void => {
-      life?.leave(guest);
-      signal?.removeEventListener("abort", bell.raise);
-      unwatch();
-    };
-    try {
-      const feed = await this.#tables.read(() => this.#feeds.join(runId, watcher));
-      const leave = (): void => {
-        this.#feeds.leave(feed, watcher);
-        forget();
-      };
-      return { feed, bell, leave };
-    } catch (error) {
-      forget();
-      throw error;
-    }
-  }
-
-  lastSeq(runId: RunId): MaybePromise<number> {
-    // Only the owner appends events: if this store owns the run, its position is current.
-    const position = this.#tables.owned.get(runId)?.position;
-    if (position !== undefined) return position.seq - 1;
-    return this.#tables.read(() => this.#rows.end(this.#tables.run(runId)).seq - 1);
-  }
-
-  putDelta(lease: Lease, delta: Delta): void {
-    if (this.#deltas.put(lease, delta)) this.#feeds.ring(lease.runId);
-  }
-
-  async verify(runId: RunId, head?: string): Promise<LogVerdict> {
-    return (await this.#check.check(runId, head)).verdict;
-  }
-
-  async *#between(known: RunKey, fromSeq: number, end: number): AsyncIterable<Event> {
-    if (fromSeq >= end) return;
-    const { run, first, last } = await this.#tables.read(() => ({
-      // Retention may have erased text meanwhile.
-      run: this.#tables.find(known.runId) ?? known,
-      first: this.#rows.numberOf(known, fromSeq),
-      last: this.#rows.numberOf(known, end - 1),
-    }));
-    for await (const page of this.#rows.eventPages(run, first, last + 1)) {
-      for (const row of page) {
-        for (const event of this.#rows.events(run, row)) {
-          if (event.seq >= fromSeq && event.seq < end) yield event;
-        }
-      }
-    }
-  }
+/** Reads logs from the file for their check. */
+export function logSource(tables: Tables, rows: CommitRows): LogSource {
+  return {
+    end: (runId) =>
+      tables.read(() =>
+        tables.database.transaction("DEFERRED", () => {
+          const run = tables.run(runId);
+          return { run, number: rows.endNumber(run) };
+        }),
+      ),
+    pages: (run, first, end) => rows.pages(run, first, end),
+    decode: (run: RunKey, row) => rows.decodeAlone(run, row),
+  };
 }

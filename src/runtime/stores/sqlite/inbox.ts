@@ -1,6 +1,5 @@
 import {
   lineOf,
-  redeliveryDelayMs,
   type AgentId,
   type Delivery,
   type Inbox,
@@ -13,27 +12,8 @@ import {
   type TenantScope,
 } from "../../../kernel/index.ts";
 import type { CommitSource } from "../commit-source.ts";
+import { deliveryOf, handedBack, MessageState, type MessageRow, type PlacedRow } from "../sql/message-row.ts";
 import type { Tables } from "./db/tables.ts";
-
-/**
- * I2: `BEHIND` is a message that waits for an earlier message of its line. I1: an acknowledged message keeps only its
- * id.
- */
-const MessageState = Object.freeze({ WAITING: 0, BEHIND: 1, TAKEN: 2, DEAD: 3, ACKNOWLEDGED: 4 });
-
-interface MessageRow {
-  readonly deliveries: number;
-  readonly redelivered: number;
-  readonly notBefore: number;
-  readonly runId: RunId | null;
-  readonly body: string;
-}
-
-interface PlacedRow {
-  readonly id: number;
-  readonly line: string;
-  readonly deliveries: number;
-}
 
 const { WAITING, BEHIND, TAKEN, DEAD, ACKNOWLEDGED } = MessageState;
 const columns = "deliveries, redelivered, not_before AS notBefore, run_id AS runId, body";
@@ -250,10 +230,8 @@ export class SqliteInbox implements Inbox {
     for (const messageId of new Set(messageIds)) {
       const row = database.get<PlacedRow>(findHandedBack, agentId, messageId, runId);
       if (row === undefined) continue;
-      const deliveries = row.deliveries + 1;
-      const isDead = deliveries >= this.settings.maxDeliveries;
-      const notBefore = isDead || at === undefined ? 0 : at + redeliveryDelayMs(deliveries, this.settings);
-      database.run(handBack, isDead ? DEAD : BEHIND, deliveries, notBefore, isDead ? died : null, row.id);
+      const back = handedBack(row, this.settings, { at, died });
+      database.run(handBack, back.state, back.deliveries, back.notBefore, back.died, row.id);
       this.#straighten(agentId, row.line);
     }
   }
@@ -265,14 +243,4 @@ export class SqliteInbox implements Inbox {
     if (first !== undefined) database.run(advanceSent, first);
     database.run(advanceAsking, agentId, line, first ?? Number.MAX_SAFE_INTEGER);
   }
-}
-
-function deliveryOf({ deliveries, redelivered, notBefore, runId, body }: MessageRow): Delivery {
-  return {
-    message: JSON.parse(body) as Message,
-    deliveries,
-    ...(notBefore > 0 && { notBefore }),
-    ...(runId !== null && { runId }),
-    ...(redelivered > 0 && { redelivered }),
-  };
 }

@@ -1,19 +1,8 @@
-import type { AgentId, AgentVersion } from "../../../kernel/index.ts";
+import type { AgentVersion } from "../../../kernel/index.ts";
 import type { Database } from "./db/database.ts";
 import { RunState } from "../codec/stored-run.ts";
+import { TurnOrder, type ReadyRun } from "../sql/ready-turn.ts";
 import { turnUser } from "./db/run-row.ts";
-
-/** A run that may be claimed next. */
-interface ReadyRun {
-  readonly id: number;
-  readonly agentId: AgentId;
-  readonly tenant: string;
-  readonly priority: number;
-  /** Empty for a run without a user. */
-  readonly user: string;
-  /** 1 if the tenant was served before in this round, otherwise 0. */
-  readonly again: number;
-}
 
 /** The queries for ready runs of one agent. */
 class ReadyQueries {
@@ -76,51 +65,23 @@ export class ReadyAgent {
   }
 }
 
-/** L5: the maximum number of tenants of which a process remembers whose turn it was. */
-const mostTurns = 1_024;
-
-/** L5: which tenant, user and agent is served next. Each process that has the file open keeps its own order. */
+/** L5: finds the next run. Each process that has the file open keeps its own order. */
 export class Turns {
-  /** The tenant that was served last. The next tenant in order comes next. */
-  #lastTenant = "";
-  /** The user and the agent that were served last, by tenant. */
-  readonly #lastTurns = new Map<string, Pick<ReadyRun, "agentId" | "user">>();
+  readonly #order = new TurnOrder();
 
   /** Notes that the run was claimed. */
-  note({ tenant, agentId, user }: ReadyRun): void {
-    this.#lastTenant = tenant;
-    if (this.#lastTurns.size >= mostTurns && !this.#lastTurns.has(tenant)) this.#lastTurns.clear();
-    this.#lastTurns.set(tenant, { agentId, user });
+  note(run: ReadyRun): void {
+    this.#order.note(run);
   }
 
   /** Returns the next run of these agents. Costs one or two queries for each agent. */
   next(database: Database, agents: readonly ReadyAgent[]): ReadyRun | undefined {
-    const runs = agents.flatMap((agent) => agent.next(database, this.#lastTenant) ?? []);
-    const [first] = runs.toSorted(byTenantAndPriority);
-    const last = first && this.#lastTurns.get(first.tenant);
-    if (first === undefined || last === undefined) return first;
-    // One run of each agent, that of its first user.
-    const equal = runs.filter((run) => byTenantAndPriority(run, first) === 0);
-    const hasSameAgent = equal.some(({ agentId }) => agentId === last.agentId);
-    const agent = hasSameAgent ? agents.find(({ agentId }) => agentId === last.agentId) : undefined;
-    return agent?.nextUser(database, last.user, first) ?? nextAgent(equal, last.agentId);
+    const choice = this.#order.choose(
+      agents.flatMap((agent) => agent.next(database, this.#order.lastTenant) ?? []),
+    );
+    if (choice === undefined) return undefined;
+    const { first, last, hasSameAgent, nextAgent } = choice;
+    const agent = hasSameAgent ? agents.find(({ agentId }) => agentId === last?.agentId) : undefined;
+    return agent?.nextUser(database, last?.user ?? "", first) ?? nextAgent();
   }
-}
-
-/** L5: compares two runs by tenant and priority. Returns 0 if only user, agent and age decide. */
-function byTenantAndPriority(one: ReadyRun, other: ReadyRun): number {
-  if (one.again !== other.again) return one.again - other.again;
-  if (one.tenant !== other.tenant) return isBefore(one.tenant, other.tenant) ? -1 : 1;
-  return other.priority - one.priority;
-}
-
-/** Returns the run of the first agent after `last`, or else of the first agent, in the order of their ids. */
-function nextAgent(runs: readonly ReadyRun[], last: AgentId): ReadyRun | undefined {
-  const inOrder = runs.toSorted((one, other) => (isBefore(one.agentId, other.agentId) ? -1 : 1));
-  return inOrder.find(({ agentId }) => isBefore(last, agentId)) ?? inOrder[0];
-}
-
-/** Compares texts like SQLite does: by UTF-8 bytes, not by UTF-16 code units. */
-function isBefore(one: string, other: string): boolean {
-  return Buffer.compare(Buffer.from(one), Buffer.from(other)) < 0;
 }

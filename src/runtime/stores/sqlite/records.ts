@@ -1,6 +1,5 @@
 import type {
   ExpectedVersion,
-  JsonValue,
   RecordDeletion,
   RecordDraft,
   RecordKey,
@@ -12,7 +11,6 @@ import type {
 } from "../../../kernel/index.ts";
 import {
   deletedVersion,
-  recordCursor,
   expectedVersion,
   recordLimit,
   recordNamespace,
@@ -22,27 +20,18 @@ import {
   recordTime,
   type RecordPlace,
 } from "../record-check.ts";
-import { tenantOf, tenantText } from "../codec/stored-run.ts";
+import { tenantText } from "../codec/stored-run.ts";
+import { pageValues, recordPageOf, storedOf, type RecordRow } from "../sql/record-row.ts";
 import type { Tables } from "./db/tables.ts";
-
-interface RecordRow {
-  readonly version: number;
-  readonly namespace: string;
-  readonly tenant: string;
-  readonly key: string;
-  readonly dueAt: number | null;
-  readonly body: string;
-}
 
 const columns = "version, namespace, tenant, key, due_at AS dueAt, body";
 const ofKey = `SELECT ${columns} FROM records WHERE namespace = ? AND tenant = ? AND key = ?`;
-/** The character after the last printable one. A key that starts with the prefix is less than the prefix and this. */
-const afterPrintable = "\x7f";
 
 const listTenant = `SELECT ${columns} FROM records
   WHERE namespace = ?1 AND key >= ?2 AND key < ?3 AND key > ?4 AND tenant = ?5 ORDER BY key LIMIT ?6`;
 const listAll = `SELECT ${columns} FROM records
   WHERE namespace = ?1 AND key >= ?2 AND key < ?3 AND (tenant, key) > (?5, ?4) ORDER BY tenant, key LIMIT ?6`;
+const listDue = `SELECT ${columns} FROM records WHERE namespace = ? AND due_at <= ? ORDER BY due_at, version LIMIT ?`;
 
 export class SqliteRecords implements Records {
   readonly #tables: Tables;
@@ -101,23 +90,13 @@ export class SqliteRecords implements Records {
 
   async list(query: RecordQuery): Promise<RecordPage> {
     const range = recordRange(query);
-    const { namespace, tenantId, prefix, after, afterTenant, limit } = range;
-    const keys = [prefix, prefix + afterPrintable] as const;
-    const found =
-      tenantId === undefined
-        ? await this.#all(listAll, namespace, ...keys, after, tenantText(afterTenant), limit + 1)
-        : await this.#all(listTenant, namespace, ...keys, after, tenantText(tenantId), limit + 1);
-    const records = found.slice(0, limit);
-    return { records, next: found.length > limit ? recordCursor(records.at(-1), range) : null };
+    const sql = range.tenantId === undefined ? listAll : listTenant;
+    return recordPageOf(await this.#rows(sql, ...pageValues(range)), range);
   }
 
   async due(namespace: string, now: number, limit?: number): Promise<readonly StoredRecord[]> {
-    return this.#all(
-      `SELECT ${columns} FROM records WHERE namespace = ? AND due_at <= ? ORDER BY due_at, version LIMIT ?`,
-      recordNamespace(namespace),
-      recordTime("now", now),
-      recordLimit(limit),
-    );
+    const values = [recordNamespace(namespace), recordTime("now", now), recordLimit(limit)] as const;
+    return (await this.#rows(listDue, ...values)).map(storedOf);
   }
 
   async nextDueAt(namespace: string, after?: number): Promise<number | undefined> {
@@ -138,9 +117,8 @@ export class SqliteRecords implements Records {
     return row === undefined ? undefined : storedOf(row);
   }
 
-  async #all(sql: string, ...values: (string | number)[]): Promise<StoredRecord[]> {
-    const rows = await this.#tables.read(() => this.#tables.database.all<RecordRow>(sql, ...values));
-    return rows.map(storedOf);
+  async #rows(sql: string, ...values: readonly (string | number)[]): Promise<readonly RecordRow[]> {
+    return this.#tables.read(() => this.#tables.database.all<RecordRow>(sql, ...values));
   }
 
   /** R4: a write deletes the row and inserts another one, because the id of a row is the version of its record. */
@@ -148,8 +126,4 @@ export class SqliteRecords implements Records {
     if (record !== undefined)
       this.#tables.database.run("DELETE FROM records WHERE version = ?", record.version);
   }
-}
-
-function storedOf({ version, namespace, tenant, key, dueAt, body }: RecordRow): StoredRecord {
-  return { namespace, key, tenantId: tenantOf(tenant), value: JSON.parse(body) as JsonValue, dueAt, version };
 }

@@ -2,7 +2,6 @@ import {
   chainStart,
   isInScope,
   runKinds,
-  sameCaller,
   startsLater,
   type ClaimOptions,
   type Commit,
@@ -18,7 +17,8 @@ import { memberCount } from "../codec/member-count.ts";
 import { contentsOf, positionAfter, type Draft } from "../codec/commit-draft.ts";
 import type { CommitEffects, SiblingTables } from "./commit-effects.ts";
 import { insertCommit } from "./db/commit-row.ts";
-import { RunState, tenantText, type RunKey } from "../codec/stored-run.ts";
+import { tenantText, type RunKey } from "../codec/stored-run.ts";
+import { firstState, takesSteering } from "../sql/run-creation.ts";
 import type { Position } from "../codec/commit-draft.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { SqliteLeases } from "./leases.ts";
@@ -111,16 +111,9 @@ export class RunCreator {
     if (run === undefined) return undefined;
     // A run that keeps no history has no session.
     if (!isInScope(run, scope)) return { kind: "foreign" };
-    const { runId, status, waitsFor } = run;
-    // A run that mail has woken is pending until a worker claims it. A held run waits for a compaction.
-    const isLeft =
-      status === "waiting" ||
-      status === "paused" ||
-      waitsFor.includes("compaction") ||
-      (status === "pending" && mailbox.hasMailNow(runId));
-    // L9: a run takes no input as steering before its start time.
-    const isScheduled = startsLater({ startAt: run.startAt, createdAt: record.createdAt });
-    if ((!always && (!isLeft || isScheduled)) || !sameCaller(run, record)) return { kind: "busy", run };
+    const hasMail = run.status === "pending" && mailbox.hasMailNow(run.runId);
+    if (!takesSteering(run, record, { always, hasMail })) return { kind: "busy", run };
+    const { runId } = run;
     mailbox.putNow({ ...steering, runId });
     return { kind: "steered", runId };
   }
@@ -151,7 +144,7 @@ export class RunCreator {
       createdAt,
       this.#tables.tick(),
       isClaimed ? 1 : 0,
-      isClaimed ? RunState.OWNED : isHeld ? RunState.HELD : isScheduled ? RunState.SUSPENDED : RunState.READY,
+      firstState({ isClaimed, isHeld, isScheduled }),
       workerId,
       isClaimed ? holder : null,
       runKinds.indexOf(record.kind),

@@ -1,8 +1,6 @@
 import {
   continuesFrom,
   rebaseBatch,
-  sessionTitle,
-  type ChatMessage,
   type RunId,
   type SessionId,
   type SessionOwner,
@@ -13,17 +11,26 @@ import {
   batchChanges,
   idAfter,
   isBatch,
-  latestOf,
-  nameOf,
   type BatchedChange,
   type EntryBatch,
   type Say,
 } from "../codec/entry-batch.ts";
+import { ordinalOf, visibilities, visible } from "../sql/entry-row.ts";
+import {
+  changedRow,
+  isComing,
+  isShownSoon,
+  newSession,
+  noteBatch,
+  titleOf,
+  type OpenSession,
+  type SessionRow,
+} from "../sql/session-state.ts";
 import type { Database } from "./db/database.ts";
 import { entriesOfSession, rowsPerSession } from "./db/migrations.ts";
 import type { EntryContents } from "./rows/entry-contents.ts";
-import { ordinalOf, visibilities, visible, type EntryRows } from "./rows/entry-rows.ts";
-import type { SessionRow, SessionRows, SessionState } from "./rows/session-rows.ts";
+import type { EntryRows } from "./rows/entry-rows.ts";
+import type { SessionRows } from "./rows/session-rows.ts";
 
 const unseenOfRun = `session = ?1 AND run_id = ?2 AND (?3 IS NULL OR task = ?3) AND visibility < ${visible}`;
 const revealEntries = `UPDATE entries INDEXED BY entries_unseen SET visibility = ${visible} WHERE ${unseenOfRun}`;
@@ -41,17 +48,6 @@ const hasEntries = `SELECT 1 FROM entries WHERE ${entriesOfSession("?1")} LIMIT 
 const insertEntries = `INSERT INTO entries (id, session, stem, number, count, run_id, task, visibility, type, body, refs)
   VALUES (1 + coalesce((SELECT id FROM entries WHERE ${entriesOfSession("?1")} ORDER BY id DESC LIMIT 1), ?1 * ${rowsPerSession}),
     ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`;
-
-type Mutable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
-
-/** A session that is being changed. `stored` is its row in the file. */
-interface OpenSession extends Mutable<SessionState> {
-  readonly id: number;
-  readonly sessionId: SessionId;
-  /** Tenant of the writer, whose contents the new entries use. */
-  readonly tenantId: string | null;
-  readonly stored: SessionState;
-}
 
 /** What `refuseOrphans` found out about a batch: its parent exists and none of its entries does. */
 export interface Precondition {
@@ -120,8 +116,7 @@ export class SessionChanges {
       const targetId = targetOf({ ...first.entry, ...rest });
       if (targetId === null) continue;
       const isStored = session !== undefined && this.#entries.isVisible(session.id, targetId);
-      const shown = coming.filter(({ first: { visibility } }) => visibility === "visible");
-      if (!isStored && !isComing(shown, sessionId, targetId)) throw untargeted(sessionId, targetId);
+      if (!isStored && !isShownSoon(coming, sessionId, targetId)) throw untargeted(sessionId, targetId);
     }
   }
 
@@ -178,20 +173,15 @@ export class SessionChanges {
 
   #firstTitle(session: number): string | null {
     for (const entry of this.#entries.messages(session)) {
-      const title = entry.type === "message" ? sessionTitle(entry.message) : null;
+      const title = titleOf(entry);
       if (title !== null) return title;
     }
     return null;
   }
 
-  #save({ sessionId: _sessionId, tenantId: _tenantId, stored, ...session }: OpenSession): void {
-    const isChanged =
-      session.updatedAt !== stored.updatedAt ||
-      session.leafId !== stored.leafId ||
-      session.lastId !== stored.lastId ||
-      session.name !== stored.name ||
-      session.title !== stored.title;
-    if (isChanged) this.#rows.update(session);
+  #save(session: OpenSession): void {
+    const row = changedRow(session);
+    if (row !== undefined) this.#rows.update(row);
   }
 
   #add(
@@ -259,21 +249,14 @@ export class SessionChanges {
       split.refs,
     );
     this.#contents.keepNow(session.tenantId, row, split);
-    session.updatedAt = Math.max(session.updatedAt, latestOf(batch));
-    session.title ??= titleIn(batch);
-    if (type === "session_info") session.name = (rests.at(-1) as { readonly name: string }).name;
-    else if (type !== "label" && first.visibility === "visible") moveLeaf(session, batch);
+    noteBatch(session, batch);
   }
 
   /** Creates the session of its first entry. */
   #create(change: BatchedChange, { at = 0, owner }: ChangeSource): SessionRow | undefined {
     if (!isBatch(change)) return undefined;
-    const { sessionId, agentId } = change.first;
-    const updatedAt = Math.max(latestOf(change), at);
-    const state = { updatedAt, leafId: null, lastId: null, name: null, title: titleIn(change) };
-    const { tenantId, userId } = owner;
-    const id = this.#rows.insert({ sessionId, agentId, tenantId, userId, ...state });
-    return { id, ...state };
+    const session = newSession(change, at, owner);
+    return { ...session, id: this.#rows.insert(session) };
   }
 
   /** Whether the parent of the batch is the stored entry right before it, and none of its entries is stored. */
@@ -283,38 +266,4 @@ export class SessionChanges {
     const before = this.#entries.lastBefore(id, batch, rests.length);
     return before !== undefined && before.number + before.count === number;
   }
-}
-
-/** N2, N3: updates the leaves after a visible batch that moves them. */
-function moveLeaf(session: OpenSession, batch: EntryBatch): void {
-  const { first, rests } = batch;
-  const { type, taskId } = first.entry;
-  const isLeaf = type === "leaf";
-  const leafId = isLeaf
-    ? (rests.at(-1) as { readonly targetId: string | null }).targetId
-    : idAfter(batch, rests.length - 1);
-  session.lastId = leafId;
-  if (taskId === null || ordinalOf(taskId) === 0) session.leafId = leafId;
-}
-
-function titleIn({ first, rests }: EntryBatch): string | null {
-  if (first.entry.type !== "message") return null;
-  for (const { message } of rests) {
-    const title = sessionTitle(message as ChatMessage);
-    if (title !== null) return title;
-  }
-  return null;
-}
-
-/** Whether one of the batches that are about to be added holds the entry. Most often it is the last one. */
-function isComing(coming: readonly EntryBatch[], sessionId: SessionId, entryId: string): boolean {
-  const { stem, number } = nameOf(entryId);
-  const holder = coming.findLast(
-    (batch) =>
-      batch.first.sessionId === sessionId &&
-      batch.stem === stem &&
-      number >= batch.number &&
-      number < batch.number + batch.rests.length,
-  );
-  return holder !== undefined;
 }

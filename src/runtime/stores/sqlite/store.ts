@@ -22,12 +22,13 @@ import { CommitRows } from "./rows/commit-rows.ts";
 import { Database, type Durability } from "./db/database.ts";
 import { DeltaBoard } from "./tail/delta-board.ts";
 import { Eraser } from "./retention/eraser.ts";
-import { SqliteEventLog } from "./event-log.ts";
+import { eventSource, logSource } from "./event-log.ts";
+import { SqlEventLog } from "../sql/event-log.ts";
 import { GroupCommit } from "./db/group-commit.ts";
 import { SqliteInbox } from "./inbox.ts";
 import { SqliteJournal } from "./journal.ts";
 import { SqliteLeases } from "./leases.ts";
-import { LogCheck } from "./rows/log-check.ts";
+import { LogCheck } from "../sql/log-check.ts";
 import { SqliteMailbox } from "./mailbox.ts";
 import { migrate } from "./db/migrate.ts";
 import { storeSchema } from "./db/migrations.ts";
@@ -116,7 +117,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     migrate(database, storeSchema);
     rows.open();
   });
-  const check = new LogCheck(tables, rows, chain);
+  const check = new LogCheck(logSource(tables, rows), chain);
   const collector = new Collector(tables, rows);
   const eraser = new Eraser({ tables, rows, chain, check, collector, hash, large });
   const deltas = new DeltaBoard(tables);
@@ -172,7 +173,14 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
       list,
       siblings,
     }),
-    events: new SqliteEventLog({ tables, rows, check, feeds, deltas, watch }),
+    events: new SqlEventLog({
+      source: eventSource(tables, rows),
+      owned: tables.owned,
+      check,
+      feeds,
+      deltas,
+      watch,
+    }),
     mailbox,
     inbox,
     sessions,

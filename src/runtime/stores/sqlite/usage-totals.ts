@@ -11,26 +11,17 @@ import {
   type UsageRow,
   type UsageTotals,
 } from "../../../kernel/index.ts";
-import { capsInForce, oldestDay, usageRange, usageRow, type UsageAmounts } from "../usage-check.ts";
-import { tenantOf, tenantText, type RunKey } from "../codec/stored-run.ts";
+import type { RunKey } from "../codec/stored-run.ts";
+import {
+  amountColumns as columns,
+  amounts,
+  keyText as textOf,
+  usageRowOf,
+  usageValues,
+  type SumRow,
+} from "../sql/usage-row.ts";
+import { capsInForce, oldestDay, usageRange } from "../usage-check.ts";
 import type { Tables } from "./db/tables.ts";
-
-/** Users and models are stored like tenants, because a column of a primary key must not be NULL. */
-const [textOf, valueOf] = [tenantText, tenantOf];
-
-/** The columns of amounts, in the order of their table. */
-const amounts = [
-  "inputTokens",
-  "outputTokens",
-  "cachedTokens",
-  "turns",
-  "nanoUsd",
-  "lostTokens",
-  "lostNanoUsd",
-  "unpriced",
-  "runs",
-] as const satisfies readonly (keyof UsageAmounts)[];
-const columns = amounts.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
 
 const add = `INSERT INTO usage_totals (day, tenant, user, agent, model, ${columns.join(", ")})
   VALUES (?, ?, ?, ?, ?, ${columns.map(() => "?").join(", ")})
@@ -51,8 +42,6 @@ const scopes: Readonly<Record<CapName, { readonly where: string; readonly values
   perTenantPerDayUsd: { where: "day = ? AND tenant = ?", values: 2 },
   perUserPerDayUsd: { where: "day = ? AND tenant = ? AND user = ?", values: 3 },
 };
-
-type SumRow = UsageAmounts & { readonly key: string; readonly tenant: string };
 
 export class SqliteUsageTotals implements UsageTotals {
   readonly #tables: Tables;
@@ -78,7 +67,7 @@ export class SqliteUsageTotals implements UsageTotals {
         ...filters.map(({ value }) => value),
       ),
     );
-    return rows.map((row) => rowOf(row, by));
+    return rows.map((row) => usageRowOf(row, by));
   }
 
   draw(lease: Lease, request: DrawRequest): Promise<DrawOutcome> {
@@ -127,25 +116,9 @@ export class SqliteUsageTotals implements UsageTotals {
   }
 
   /** Adds the usage of a commit and returns the allotments of its run, inside its transaction. */
-  addNow({ runId, tenantId, userId }: RunKey, usage: readonly UsageDelta[]): void {
-    this.#tables.database.run("DELETE FROM allotments WHERE run_id = ?", runId);
+  addNow(run: RunKey, usage: readonly UsageDelta[]): void {
+    this.#tables.database.run("DELETE FROM allotments WHERE run_id = ?", run.runId);
     const statement = this.#tables.database.statement(add);
-    for (const delta of usage)
-      statement.run(
-        delta.day,
-        textOf(tenantId),
-        textOf(userId),
-        delta.agent,
-        textOf(delta.model),
-        ...amounts.map((name) => delta[name]),
-      );
+    for (const delta of usage) statement.run(...usageValues(run, delta));
   }
-}
-
-function rowOf({ key, tenant, ...row }: SumRow, by: UsageDimension): UsageRow {
-  const isOptional = by === "model" || by === "user";
-  return usageRow(
-    { key: isOptional ? valueOf(key) : key, ...(by === "user" && { tenantId: valueOf(tenant) }) },
-    row,
-  );
 }

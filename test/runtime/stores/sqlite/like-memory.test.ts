@@ -291,4 +291,4 @@ test("the SQLite store returns the same results as the memory store for any sequ
     }),
     { numRuns: 300 },
   );
-}, 120_000);
+});

@@ -26,7 +26,7 @@ test("L2: the runs of a killed process can be claimed at once, and its lock file
   await other.kill();
   expect(await claim(store)).toEqual(runs);
   expect(readdirSync(`${path}-workers`).length).toBe(1);
-}, 60_000);
+});
 
 test("L2: a stopped process keeps its runs and still owns them when it resumes", async () => {
   const { path, store, runs } = await setup("a");
@@ -37,7 +37,7 @@ test("L2: a stopped process keeps its runs and still owns them when it resumes",
   process.kill(other.pid, "SIGCONT");
   other.say("well?");
   expect(await other.line()).toBe("owned");
-}, 60_000);
+});
 
 test("J3: a process whose run another worker seized gets lease_lost", async () => {
   const { path, store, runs } = await setup("a");
@@ -46,7 +46,7 @@ test("J3: a process whose run another worker seized gets lease_lost", async () =
   await store.leases.seize(runs[0] as RunId, "here");
   other.say("well?");
   expect(await other.line()).toBe("lease_lost");
-}, 60_000);
+});
 
 test("a worker name cannot be enlisted twice at a time; after the first process dies, the second can claim its runs", async () => {
   const { path, store, runs } = await setup("a");
@@ -56,7 +56,7 @@ test("a worker name cannot be enlisted twice at a time; after the first process 
   await other.kill();
   await store.leases.enlist("there");
   expect(await claim(store)).toEqual(runs);
-}, 60_000);
+});
 
 test("onChange() calls its listener when a process that owns runs is killed", async () => {
   const { path, store, runs } = await setup("a");
@@ -69,7 +69,7 @@ test("onChange() calls its listener when a process that owns runs is killed", as
   await until(() => told > before, "the listener was called");
   expect(await claim(store)).toEqual(runs);
   stop();
-}, 60_000);
+});
 
 test("E2, E3: a tail in another process sees events, and the deltas of a message until the message is recorded", async () => {
   const { path, store } = await setup();
@@ -99,7 +99,7 @@ test("E2, E3: a tail in another process sees events, and the deltas of a message
     "message_end",
     "run_end",
   ]);
-}, 60_000);
+});
 
 test("onChange() calls its listener when another store writes to the same file", async () => {
   const { path, store } = await setup();

@@ -114,4 +114,4 @@ test("everything that a process acknowledged before it was killed is stored", as
     expect(await store.events.verify(runId)).toMatchObject({ ok: true, events: numbers.length + 1 });
     await store.close();
   }
-}, 60_000);
+});

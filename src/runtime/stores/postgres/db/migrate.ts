@@ -6,33 +6,59 @@ import type { Queries } from "./queries.ts";
 import type { Transaction } from "./transaction.ts";
 import { stateOf } from "./postgres-fault.ts";
 
-const known = unreleasedFormats + migrations.length;
+/** Tables of one kind in a schema, and how they are created. */
+export interface TableSet {
+  /** The table that holds the version. */
+  readonly meta: string;
+  /** Number of versions before the first migration. Tables of these versions are refused. */
+  readonly refused: number;
+  /** Each migration takes the tables from one version to the next; the first creates them. */
+  readonly migrations: readonly string[];
+}
 
-const findMeta = `SELECT to_regclass('{meta}') IS NOT NULL AS "isThere"`;
+export const storeTables: TableSet = { meta: "meta", refused: unreleasedFormats, migrations };
+
 const findSchema = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
 const schemaLock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
-const createMeta = "CREATE TABLE {meta} (version integer NOT NULL)";
 const duplicateTable = "42P07";
+
+export interface MigrateOptions {
+  /** If false, rejects with `not_found` if there are no tables, and changes nothing. Default: true. */
+  readonly create?: boolean | undefined;
+}
 
 /**
  * Creates or updates the tables. Several processes may open a schema at once: an advisory lock lets one of them work, and the
  * others find the work done. A schema that is up to date needs no right to create anything.
  */
-export async function migrate(database: Database): Promise<void> {
+export async function migrate(
+  database: Database,
+  set: TableSet,
+  { create = true }: MigrateOptions = {},
+): Promise<void> {
+  const { meta, refused, migrations: all } = set;
+  const known = refused + all.length;
+  const { schema } = database.options;
   await database.reach();
   await checkEncoding(database);
-  if ((await versionOf(database.statements, database)) === known) return;
-  const { schema } = database.options;
+  const found = await versionOf(database.statements, database, set);
+  if (found === known) return;
+  if (found === 0 && !create)
+    throw new Fault(
+      "not_found",
+      `no store found in schema ${schema} of ${database.address}; check the address of the store`,
+      { details: { schema } },
+    );
   await database.write(async (transaction) => {
     await transaction.all(schemaLock, `reeve migrates ${schema}`);
     if ((await transaction.get(findSchema, schema)) === undefined)
       await transaction.run(`CREATE SCHEMA "${schema}"`);
-    const version = await versionOf(transaction, database);
-    if (version === 0) await transaction.run(createMeta);
-    const done = Math.max(0, version - unreleasedFormats);
-    for (const migration of migrations.slice(done)) await createTables(transaction, migration, database);
-    if (version === 0) await transaction.run("INSERT INTO {meta} (version) VALUES ($1)", known);
-    else await transaction.run("UPDATE {meta} SET version = $1", known);
+    const version = await versionOf(transaction, database, set);
+    if (version === 0) await transaction.run(`CREATE TABLE {${meta}} (version integer NOT NULL)`);
+    const done = Math.max(0, version - refused);
+    for (const migration of all.slice(done)) await createTables(transaction, migration, database);
+    if (version === 0) await transaction.run(`INSERT INTO {${meta}} (version) VALUES ($1)`, known);
+    else await transaction.run(`UPDATE {${meta}} SET version = $1`, known);
   });
 }
 
@@ -54,11 +80,18 @@ async function createTables(
 }
 
 /** Returns the version of the tables, 0 if there are none. Throws if this version of Reeve must not change them. */
-async function versionOf(queries: Queries, { options, address }: Database): Promise<number> {
+async function versionOf(
+  queries: Queries,
+  { options, address }: Database,
+  { meta, refused, migrations: all }: TableSet,
+): Promise<number> {
   const { schema } = options;
-  const found = await queries.get<{ readonly isThere: boolean }>(findMeta);
+  const known = refused + all.length;
+  const found = await queries.get<{ readonly isThere: boolean }>(
+    `SELECT to_regclass('{${meta}}') IS NOT NULL AS "isThere"`,
+  );
   if (found?.isThere !== true) return 0;
-  const row = await queries.get<{ readonly version: number }>("SELECT version FROM {meta}");
+  const row = await queries.get<{ readonly version: number }>(`SELECT version FROM {${meta}}`);
   const version = row?.version ?? 0;
   const where = `schema ${schema} of the store at ${address}`;
   if (version > known)
@@ -67,10 +100,10 @@ async function versionOf(queries: Queries, { options, address }: Database): Prom
       `${where} was written by a newer version of Reeve: its tables have version ${version}, this version supports ${known}; update reeve or choose another schema`,
       { details: { schema, version, known } },
     );
-  if (version > 0 && version <= unreleasedFormats)
+  if (version > 0 && version <= refused)
     throw new Fault(
       "version_mismatch",
-      `${where} was written by a development version of Reeve before the first release: its tables have version ${version}, the first supported version is ${unreleasedFormats + 1}; drop the schema, or choose another one`,
+      `${where} was written by a development version of Reeve before the first release: its tables have version ${version}, the first supported version is ${refused + 1}; drop the schema, or choose another one`,
       { details: { schema, version, known } },
     );
   return version;

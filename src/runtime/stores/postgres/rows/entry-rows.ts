@@ -1,47 +1,28 @@
 import {
   Fault,
-  formatTaskId,
-  parseTaskId,
   PathCollector,
   type EntryQuery,
-  type EntryVisibility,
-  type RunId,
   type SessionEntry,
   type SessionId,
   type StoredEntry,
-  type TaskId,
 } from "../../../../kernel/index.ts";
 import { idAfter, nameOf, type EntryName, type EntryRest } from "../../codec/entry-batch.ts";
 import { joinText } from "../../codec/large-values.ts";
 import type { NamedEntries } from "../../codec/stored-change.ts";
 import { checkEntryLimit, missingAfter } from "../../session-cursor.ts";
+import {
+  entriesIn,
+  visibilities,
+  visible,
+  type EntryMark,
+  type EntryRow as StoredRow,
+} from "../../sql/entry-row.ts";
 import type { Queries } from "../db/queries.ts";
 import { loadContents } from "./content-rows.ts";
 
-/** A visibility is stored as its index in this list. */
-export const visibilities: readonly EntryVisibility[] = ["pending", "hidden", "visible"];
-export const visible = visibilities.indexOf("visible");
-
-/** A row holds a batch of entries. */
-export interface EntryRow extends EntryName {
+interface EntryRow extends StoredRow {
   readonly place: number;
-  readonly count: number;
-  readonly runId: RunId | null;
-  /** Ordinal of the task in its run. */
-  readonly task: number | null;
-  readonly visibility: number;
-  readonly type: SessionEntry["type"];
-  /**
-   * JSON array with the remaining members of each entry. The first has its `parentId`; each other entry is the child of
-   * the one before.
-   */
-  readonly body: string;
-  /** JSON of the references to the large values of the entries. `null` if they have none. */
-  readonly refs: string | null;
 }
-
-/** What the name of an entry leads to without its content. */
-export type EntryMark = Pick<EntryRow, "number" | "count" | "visibility">;
 
 const rowColumns = `place, stem, number, count, entries.run_id AS "runId", task, visibility, type, body, refs`;
 
@@ -227,18 +208,7 @@ async function entriesOf<Row extends EntryRow>(
     queries,
     rows.map(({ refs }) => refs),
   );
-  return rows.map((row) => [row, decoded(row, contents)]);
-}
-
-function decoded(row: EntryRow, contents: ReadonlyMap<string, string>): SessionEntry[] {
-  const { runId, task, type } = row;
-  const taskId = task === null ? null : formatTaskId(task);
-  let at: number | undefined;
-  return restsOf(row, contents).map((rest, index) => {
-    at = rest.at ?? at;
-    const id = idAfter(row, index);
-    return { parentId: idAfter(row, index - 1), at, ...rest, type, id, runId, taskId } as SessionEntry;
-  });
+  return rows.map((row) => [row, entriesIn(row, restsOf(row, contents))]);
 }
 
 function restsOf({ body, refs }: EntryRow, contents: ReadonlyMap<string, string>): readonly EntryRest[] {
@@ -258,8 +228,4 @@ async function leafAfter(queries: Queries, row: EntryRow | undefined): Promise<s
   if (row.type !== "leaf") return idAfter(row, row.count - 1);
   const entry = await lastEntry(queries, row);
   return entry?.type === "leaf" ? entry.targetId : null;
-}
-
-export function ordinalOf(taskId: TaskId): number {
-  return Number(parseTaskId(taskId).slice(1));
 }

@@ -1,5 +1,4 @@
 import {
-  runStatuses,
   type RunId,
   type RunPage,
   type RunQuery,
@@ -7,23 +6,14 @@ import {
   type RunSummary,
   type SessionId,
 } from "../../../../kernel/index.ts";
-import { recordOf, RunState, spendOf, standingOf, type RunRow } from "../../codec/stored-run.ts";
+import { summaryOf, type ListedRun } from "../../sql/listed-run.ts";
 import { cursorOf, newestFirst, pageOf, type RunCursor } from "../../run-cursor.ts";
-import { statusOf, type Holder } from "../../run-status.ts";
 import type { Database } from "../db/database.ts";
 import type { Queries } from "../db/queries.ts";
 import { isCompacting, isScheduled, runColumns } from "../db/run-row.ts";
 import { conditionsOf, rowsOf } from "./run-plan.ts";
 
-interface ListedRow extends RunRow {
-  readonly place: number;
-  readonly createdAt: number;
-  readonly state: number;
-  readonly standing: string | null;
-  readonly ended: number | null;
-  readonly endedAt: number | null;
-  readonly isScheduled: boolean;
-  readonly spent: string | null;
+interface ListedRow extends ListedRun {
   /** Time of the last commit. */
   readonly updatedAt: number | null;
 }
@@ -56,12 +46,12 @@ export class RunList {
         ? await find(this.#database.statements, query, only, cursor)
         : await this.#database.read((queries) => findInParts(queries, query, parts, cursor));
     const { shown, next } = pageOf(found, cursor);
-    return { runs: shown.map(summaryOf), next };
+    return { runs: shown.map((row) => summaryOf(row, row.updatedAt)), next };
   }
 
   async find(runId: RunId): Promise<RunSummary | undefined> {
     const row = await this.#database.statements.get<ListedRow>(summaryOfRun, runId);
-    return row === undefined ? undefined : summaryOf(row);
+    return row === undefined ? undefined : summaryOf(row, row.updatedAt);
   }
 }
 
@@ -96,41 +86,16 @@ export async function findUnfinished(
   { agentId, sessionId }: Pick<RunRecord, "agentId" | "sessionId">,
 ): Promise<RunSummary | undefined> {
   const row = await queries.get<ListedRow>(unfinishedIn, sessionId, agentId);
-  return row === undefined ? undefined : summaryOf(row);
+  return row === undefined ? undefined : summaryOf(row, row.updatedAt);
 }
 
 /** Returns a run in this session that has not ended, or has unread mail that may resume it. */
 export async function findUnderWay(queries: Queries, sessionId: SessionId): Promise<RunSummary | undefined> {
   const row = await queries.get<ListedRow>(underWayIn, sessionId);
-  return row === undefined ? undefined : summaryOf(row);
+  return row === undefined ? undefined : summaryOf(row, row.updatedAt);
 }
 
 /** S5: whether a run compacts the session. */
 export async function isBeingCompacted(queries: Queries, sessionId: SessionId): Promise<boolean> {
   return (await queries.get(compactionIn, sessionId)) !== undefined;
-}
-
-function summaryOf(row: ListedRow): RunSummary {
-  return {
-    ...recordOf(row),
-    ...presentStatus(row),
-    ...spendOf(row.spent),
-    updatedAt: row.updatedAt ?? row.createdAt,
-    endedAt: row.endedAt,
-  };
-}
-
-type StatusRow = Pick<ListedRow, "state" | "standing" | "ended" | "isScheduled">;
-
-function presentStatus(row: StatusRow): Pick<RunSummary, "status" | "waitsFor"> {
-  const { standing, ended } = row;
-  const end = ended === null ? null : { status: runStatuses[ended] ?? "completed" };
-  return statusOf(end, standingOf(standing), holderOf(row));
-}
-
-function holderOf({ state, isScheduled: isLater }: StatusRow): Holder {
-  if (state === RunState.READY) return "ready";
-  if (state === RunState.OWNED) return "owned";
-  if (state === RunState.HELD) return "held";
-  return isLater ? "scheduled" : "suspended";
 }

@@ -1,7 +1,5 @@
 import type {
-  AgentId,
   SessionId,
-  SessionOwner,
   SessionPage,
   SessionQuery,
   SessionSummary,
@@ -12,32 +10,8 @@ import { asciiLower, sessionCursorOf, sessionPageOf } from "../../session-cursor
 import { Conditions } from "../db/conditions.ts";
 import { isWithin } from "../db/migrations.ts";
 import type { Queries } from "../db/queries.ts";
+import { summaryOf, type ListedSession, type NewSession, type SessionRow } from "../../sql/session-state.ts";
 import { isInScope, scopeValues } from "../db/run-row.ts";
-
-/** What a session's row says about its entries. */
-export interface SessionState {
-  readonly updatedAt: number;
-  /** N2: the leaf. */
-  readonly leafId: string | null;
-  /** N3: the leaf of a child task. */
-  readonly lastId: string | null;
-  readonly name: string | null;
-  readonly title: string | null;
-}
-
-export interface SessionRow extends SessionState {
-  readonly id: number;
-}
-
-/** What a session is created with. */
-export interface NewSession extends SessionState, SessionOwner {
-  readonly sessionId: SessionId;
-  readonly agentId: AgentId;
-}
-
-interface ListedRow extends SessionSummary {
-  readonly place: number;
-}
 
 const findRow = `SELECT id, updated_at AS "updatedAt", leaf_id AS "leafId", last_id AS "lastId", name, title
   FROM {sessions} WHERE session_id = $1 AND ${isInScope(2)}`;
@@ -65,21 +39,21 @@ export async function sessionSummary(
   sessionId: SessionId,
   scope?: TenantScope,
 ): Promise<SessionSummary | undefined> {
-  const row = await queries.get<ListedRow>(findListed, sessionId, ...scopeValues(scope));
-  return row === undefined ? undefined : toSummary(row);
+  const row = await queries.get<ListedSession>(findListed, sessionId, ...scopeValues(scope));
+  return row === undefined ? undefined : summaryOf(row);
 }
 
 export async function listSessions(queries: Queries, query: SessionQuery): Promise<SessionPage> {
   const { after, limit } = sessionCursorOf(query);
   const where = conditionsOf(query);
   where.add("session_id IS NOT NULL AND (updated_at, id) < (?, ?)", after.updatedAt, after.place);
-  const found = await queries.all<ListedRow>(
+  const found = await queries.all<ListedSession>(
     `SELECT ${listedColumns} FROM {sessions} AS sessions WHERE ${where.sql}
      ORDER BY updated_at DESC, id DESC LIMIT ${where.value(limit + 1)}`,
     ...where.values,
   );
   const { shown, next } = sessionPageOf(found, limit);
-  return { sessions: shown.map(toSummary), next };
+  return { sessions: shown.map(summaryOf), next };
 }
 
 /** Creates a session and returns the id of its row. */
@@ -108,10 +82,6 @@ export async function updateSession(queries: Queries, session: SessionRow): Prom
 /** Deletes the row of a session without entries. */
 export async function deleteSession(queries: Queries, id: number): Promise<void> {
   await queries.run("DELETE FROM {sessions} WHERE id = $1", id);
-}
-
-function toSummary({ place: _place, ...summary }: ListedRow): SessionSummary {
-  return summary;
 }
 
 function conditionsOf(query: SessionQuery): Conditions {

@@ -5,13 +5,21 @@ import { postgresFault } from "../db/postgres-fault.ts";
 import type { Queries } from "../db/queries.ts";
 import type { Tables } from "../db/tables.ts";
 import { missing, type CommitRows } from "../rows/commit-rows.ts";
-import type { DeltaBoard, DeltaRow } from "./delta-board.ts";
+import type { DeltaRow } from "../../sql/delta-memory.ts";
+import type { DeltaBoard } from "./delta-board.ts";
 
 /** What is new about a run since its feed was last read. */
 interface News {
   readonly isGone: boolean;
   readonly rows: readonly CommitRow[];
   readonly deltas: readonly DeltaRow[];
+}
+
+/** A feed that is being read from the tables. */
+interface Opening {
+  readonly opened: Promise<void>;
+  /** Whether this process wrote a commit meanwhile, which the read may not contain. */
+  isBehind: boolean;
 }
 
 const findNews = `SELECT runs.id, EXISTS (SELECT 1 FROM {commits} WHERE run = runs.id AND number >= wanted.next) OR
@@ -25,7 +33,7 @@ export class RunFeeds {
   readonly #rows: CommitRows;
   readonly #deltas: DeltaBoard;
   readonly #feeds = new Map<RunId, RunFeed>();
-  readonly #opening = new Map<RunId, Promise<RunFeed>>();
+  readonly #opening = new Map<RunId, Opening>();
   /** Feeds that were started by `begin` and have no reader yet. */
   #begun: RunFeed[] = [];
 
@@ -78,6 +86,8 @@ export class RunFeeds {
   /** Adds a commit that this process wrote. */
   add(runId: RunId, { number, events = [] }: Commit): void {
     const feed = this.#feeds.get(runId);
+    const opening = this.#opening.get(runId);
+    if (opening !== undefined) opening.isBehind = true;
     if (feed === undefined || number < feed.number) return;
     if (number > feed.number) {
       void this.#catchUp(feed);
@@ -127,17 +137,24 @@ export class RunFeeds {
   }
 
   /** Several readers that come at once share one read. */
-  async #open(runId: RunId): Promise<void> {
-    const opening =
-      this.#opening.get(runId) ??
-      this.#tables.database
-        .read((queries) => this.#read(queries, runId))
-        .finally(() => {
-          this.#opening.delete(runId);
-        });
+  #open(runId: RunId): Promise<void> {
+    const known = this.#opening.get(runId);
+    if (known !== undefined) return known.opened;
+    const opening: Opening = { opened: this.#opened(runId), isBehind: false };
     this.#opening.set(runId, opening);
-    const feed = await opening;
-    if (!this.#feeds.has(runId)) this.#feeds.set(runId, feed);
+    return opening.opened;
+  }
+
+  /** Commits that this process writes during the read are read afterwards: `catchUp` skips the runs of this process. */
+  async #opened(runId: RunId): Promise<void> {
+    try {
+      const feed = await this.#tables.database.read((queries) => this.#read(queries, runId));
+      if (this.#feeds.has(runId)) return;
+      this.#feeds.set(runId, feed);
+      if (this.#opening.get(runId)?.isBehind === true) void this.#catchUp(feed);
+    } finally {
+      this.#opening.delete(runId);
+    }
   }
 
   async #read(queries: Queries, runId: RunId): Promise<RunFeed> {

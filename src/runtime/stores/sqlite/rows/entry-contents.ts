@@ -2,20 +2,12 @@ import { Fault } from "../../../../kernel/index.ts";
 import { joinText, type LargeValues, type SplitText } from "../../codec/large-values.ts";
 import type { EntryRest } from "../../codec/entry-batch.ts";
 import type { WithContents } from "../../codec/commit-row.ts";
+import type { EntryText as StoredText } from "../../sql/entry-row.ts";
 import { OwnerKind } from "../../codec/owner-kind.ts";
 import { tenantText } from "../../codec/stored-run.ts";
 import type { ContentRows } from "./content-rows.ts";
 
-/** The columns of a row of `entries` that hold its content. */
-export interface EntryText extends WithContents {
-  /**
-   * JSON array with the remaining members of each entry. The first has its `parentId`; each other entry is the child of
-   * the one before.
-   */
-  readonly body: string;
-  /** JSON of the references to the large values of the entries. `null` if they have none. */
-  readonly refs: string | null;
-}
+type EntryText = StoredText & WithContents;
 
 /** The large values of session entries. */
 export class EntryContents {

@@ -1,34 +1,26 @@
 import {
-  formatTaskId,
-  parseTaskId,
   PathCollector,
   type EntryQuery,
-  type EntryVisibility,
-  type RunId,
   type SessionEntry,
   type SessionId,
   type StoredEntry,
-  type TaskId,
 } from "../../../../kernel/index.ts";
 import { checkEntryLimit, missingAfter } from "../../session-cursor.ts";
 import { idAfter, nameOf, type EntryName } from "../../codec/entry-batch.ts";
 import type { Database } from "../db/database.ts";
 import { entriesOfSession } from "../db/migrations.ts";
-import type { EntryContents, EntryText } from "./entry-contents.ts";
+import type { WithContents } from "../../codec/commit-row.ts";
+import {
+  entriesIn,
+  visibilities,
+  visible,
+  type EntryMark,
+  type EntryRow as StoredRow,
+} from "../../sql/entry-row.ts";
+import type { EntryContents } from "./entry-contents.ts";
 
-/** A visibility is stored as its index in this list. */
-export const visibilities: readonly EntryVisibility[] = ["pending", "hidden", "visible"];
-export const visible = visibilities.indexOf("visible");
-
-/** A row holds a batch of entries. */
-export interface EntryRow extends EntryName, EntryText {
+interface EntryRow extends StoredRow, WithContents {
   readonly id: number;
-  readonly count: number;
-  readonly runId: RunId | null;
-  /** Ordinal of the task in its run. */
-  readonly task: number | null;
-  readonly visibility: number;
-  readonly type: SessionEntry["type"];
 }
 
 const rowColumns = "entries.id, stem, number, count, run_id AS runId, task, visibility, type, body, refs";
@@ -123,11 +115,7 @@ export class EntryRows {
   }
 
   /** Returns the row that holds one of these entries, or the last row before them. */
-  lastBefore(
-    session: number,
-    { stem, number }: EntryName,
-    count: number,
-  ): Pick<EntryRow, "number" | "count" | "visibility"> | undefined {
+  lastBefore(session: number, { stem, number }: EntryName, count: number): EntryMark | undefined {
     return this.#database.get(lastRowBefore, session, stem, number + count);
   }
 
@@ -167,21 +155,14 @@ export class EntryRows {
     return row !== undefined && row.number + row.count > number ? row : undefined;
   }
 
-  #holds(session: number, entryId: string): Pick<EntryRow, "visibility"> | undefined {
+  #holds(session: number, entryId: string): EntryMark | undefined {
     const name = nameOf(entryId);
     const row = this.lastBefore(session, name, 1);
     return row !== undefined && row.number + row.count > name.number ? row : undefined;
   }
 
   #entriesOf(row: EntryRow): SessionEntry[] {
-    const { runId, task, type } = row;
-    const taskId = task === null ? null : formatTaskId(task);
-    let at: number | undefined;
-    return this.#contents.restsOf(row).map((rest, index) => {
-      at = rest.at ?? at;
-      const id = idAfter(row, index);
-      return { parentId: idAfter(row, index - 1), at, ...rest, type, id, runId, taskId } as SessionEntry;
-    });
+    return entriesIn(row, this.#contents.restsOf(row));
   }
 
   #leafAfter(row: EntryRow | undefined): string | null {
@@ -190,8 +171,4 @@ export class EntryRows {
     const entry = this.#entriesOf(row).at(-1);
     return entry?.type === "leaf" ? entry.targetId : null;
   }
-}
-
-export function ordinalOf(taskId: TaskId): number {
-  return Number(parseTaskId(taskId).slice(1));
 }

@@ -1,5 +1,4 @@
 import {
-  runStatuses,
   type RunPage,
   type RunQuery,
   type RunId,
@@ -8,23 +7,11 @@ import {
   type SessionId,
 } from "../../../../kernel/index.ts";
 import { cursorOf, newestFirst, pageOf, type RunCursor } from "../../run-cursor.ts";
-import { statusOf, type Holder } from "../../run-status.ts";
 import type { CommitRows } from "./commit-rows.ts";
-import { recordOf, RunState, spendOf, standingOf, type RunRow } from "../../codec/stored-run.ts";
+import { summaryOf, type ListedRun } from "../../sql/listed-run.ts";
 import { isCompacting, isScheduled, runColumns } from "../db/run-row.ts";
 import type { Tables } from "../db/tables.ts";
 import { planOf, rowsOf, type StatusRows } from "./run-plan.ts";
-
-interface ListedRow extends RunRow {
-  readonly place: number;
-  readonly createdAt: number;
-  readonly state: number;
-  readonly standing: string | null;
-  readonly ended: number | null;
-  readonly endedAt: number | null;
-  readonly isScheduled: number;
-  readonly spent: string | null;
-}
 
 const listedColumns = `id AS place, created_at AS createdAt, ${runColumns}, state, standing, ended, ended_at AS endedAt, spent,
   ${isScheduled} AS isScheduled`;
@@ -62,7 +49,7 @@ export class RunList {
   async find(runId: RunId): Promise<RunSummary | undefined> {
     return this.#tables.read(() =>
       this.#tables.database.transaction("DEFERRED", () => {
-        const row = this.#tables.database.get<ListedRow>(summaryOfRun, runId);
+        const row = this.#tables.database.get<ListedRun>(summaryOfRun, runId);
         return row === undefined ? undefined : this.#summaries([row])[0];
       }),
     );
@@ -70,7 +57,7 @@ export class RunList {
 
   /** S5: returns the newest unfinished run of an agent in a session that is no compaction. Call inside a transaction. */
   findUnfinished({ agentId, sessionId }: Pick<RunRecord, "agentId" | "sessionId">): RunSummary | undefined {
-    const [row] = this.#tables.database.all<ListedRow>(
+    const [row] = this.#tables.database.all<ListedRun>(
       `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
        WHERE session_id = ? AND ended IS NULL AND agent_id = ? AND kind <> 1 AND run_id IS NOT NULL
        ORDER BY id DESC LIMIT 1`,
@@ -84,7 +71,7 @@ export class RunList {
    * Returns a run in this session that has not ended, or has unread mail that may resume it. Call inside a transaction.
    */
   findUnderWay(sessionId: SessionId): RunSummary | undefined {
-    const row = this.#tables.database.get<ListedRow>(underWayIn, sessionId);
+    const row = this.#tables.database.get<ListedRun>(underWayIn, sessionId);
     return row === undefined ? undefined : this.#summaries([row])[0];
   }
 
@@ -93,39 +80,18 @@ export class RunList {
     return this.#tables.database.get(compactionIn, sessionId) !== undefined;
   }
 
-  #summaries(rows: readonly ListedRow[]): RunSummary[] {
+  #summaries(rows: readonly ListedRun[]): RunSummary[] {
     const updated = this.#rows.lastTimes(rows.map(({ place }) => place));
-    return rows.map((row) => ({
-      ...recordOf(row),
-      ...presentStatus(row),
-      ...spendOf(row.spent),
-      updatedAt: updated.get(row.place) ?? row.created_at,
-      endedAt: row.endedAt,
-    }));
+    return rows.map((row) => summaryOf(row, updated.get(row.place)));
   }
 
-  #find(query: RunQuery, rows: StatusRows | undefined, cursor: RunCursor): ListedRow[] {
+  #find(query: RunQuery, rows: StatusRows | undefined, cursor: RunCursor): ListedRun[] {
     const { from, terms, order } = planOf(query, rows, cursor);
-    return this.#tables.database.all<ListedRow>(
+    return this.#tables.database.all<ListedRun>(
       `SELECT ${listedColumns} FROM ${from} WHERE ${terms.map(([sql]) => sql).join(" AND ")}
        ORDER BY ${order} LIMIT ?`,
       ...terms.flatMap(([, ...values]) => values),
       cursor.limit + 1,
     );
   }
-}
-
-type StatusRow = Pick<ListedRow, "state" | "standing" | "ended" | "isScheduled">;
-
-function presentStatus(row: StatusRow): Pick<RunSummary, "status" | "waitsFor"> {
-  const { standing, ended } = row;
-  const end = ended === null ? null : { status: runStatuses[ended] ?? "completed" };
-  return statusOf(end, standingOf(standing), holderOf(row));
-}
-
-function holderOf({ state, isScheduled: isLater }: StatusRow): Holder {
-  if (state === RunState.READY) return "ready";
-  if (state === RunState.OWNED) return "owned";
-  if (state === RunState.HELD) return "held";
-  return isLater === 1 ? "scheduled" : "suspended";
 }

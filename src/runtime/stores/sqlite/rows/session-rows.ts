@@ -1,7 +1,5 @@
 import type {
-  AgentId,
   SessionId,
-  SessionOwner,
   SessionPage,
   SessionQuery,
   SessionSummary,
@@ -11,32 +9,8 @@ import { sessionCursorOf, sessionPageOf } from "../../session-cursor.ts";
 import type { Database } from "../db/database.ts";
 import { isWithin } from "../db/migrations.ts";
 import { noTenant, tenantText } from "../../codec/stored-run.ts";
+import { summaryOf, type ListedSession, type NewSession, type SessionRow } from "../../sql/session-state.ts";
 import { isInScope, scopeValues } from "../db/run-row.ts";
-
-/** What a session's row says about its entries. */
-export interface SessionState {
-  readonly updatedAt: number;
-  /** N2: the leaf. */
-  readonly leafId: string | null;
-  /** N3: the leaf of a child task. */
-  readonly lastId: string | null;
-  readonly name: string | null;
-  readonly title: string | null;
-}
-
-export interface SessionRow extends SessionState {
-  readonly id: number;
-}
-
-/** What a session is created with. */
-export interface NewSession extends SessionState, SessionOwner {
-  readonly sessionId: SessionId;
-  readonly agentId: AgentId;
-}
-
-interface ListedRow extends SessionSummary {
-  readonly place: number;
-}
 
 /** A condition and its parameters. */
 type Term = readonly [sql: string, ...values: (string | number | null)[]];
@@ -68,15 +42,15 @@ export class SessionRows {
 
   /** S6: returns a session. `undefined` if it does not exist in the scope. */
   summary(sessionId: SessionId, scope?: TenantScope): SessionSummary | undefined {
-    const row = this.#database.get<ListedRow>(findListed, sessionId, ...scopeValues(scope));
-    return row === undefined ? undefined : toSummary(row);
+    const row = this.#database.get<ListedSession>(findListed, sessionId, ...scopeValues(scope));
+    return row === undefined ? undefined : summaryOf(row);
   }
 
   list(query: SessionQuery): SessionPage {
     const { after, limit } = sessionCursorOf(query);
     const { index, terms } = planOf(query);
     const sql = [...terms.map(([term]) => term), "session_id IS NOT NULL AND (updated_at, id) < (?, ?)"];
-    const found = this.#database.all<ListedRow>(
+    const found = this.#database.all<ListedSession>(
       `SELECT ${listedColumns} FROM sessions ${index} WHERE ${sql.join(" AND ")}
        ORDER BY updated_at DESC, id DESC LIMIT ?`,
       ...terms.flatMap(([, ...values]) => values),
@@ -85,7 +59,7 @@ export class SessionRows {
       limit + 1,
     );
     const { shown, next } = sessionPageOf(found, limit);
-    return { sessions: shown.map(toSummary), next };
+    return { sessions: shown.map(summaryOf), next };
   }
 
   /** Creates a session and returns the id of its row. */
@@ -114,10 +88,6 @@ export class SessionRows {
   delete(id: number): void {
     this.#database.run("DELETE FROM sessions WHERE id = ?", id);
   }
-}
-
-function toSummary({ place: _place, ...summary }: ListedRow): SessionSummary {
-  return summary;
 }
 
 /** The conditions of a query, and the most selective index for them. */

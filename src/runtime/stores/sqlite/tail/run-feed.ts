@@ -1,4 +1,4 @@
-import type { Commit, Event, RunId } from "../../../../kernel/index.ts";
+import type { Commit, Event, MaybePromise, RunId } from "../../../../kernel/index.ts";
 import { type CommitRows, missing } from "../rows/commit-rows.ts";
 import type { CommitRow } from "../../codec/commit-row.ts";
 import { RunFeed, type Watcher } from "../../run-feed.ts";
@@ -38,15 +38,14 @@ export class RunFeeds {
     for (const feed of begun) this.#dropUnwatched(feed);
   };
 
-  /**
-   * Joins the feed, and reads the file if this is its first reader. Call inside `Tables.read`, which retries while the
-   * file is locked.
-   */
-  join(runId: RunId, bell: Watcher): RunFeed {
-    const feed = this.#feeds.get(runId) ?? this.#open(runId);
-    this.#feeds.set(runId, feed);
-    feed.bells.add(bell);
-    return feed;
+  /** Joins the feed, and reads the file if this is its first reader. */
+  join(runId: RunId, bell: Watcher): MaybePromise<RunFeed> {
+    return this.#tables.read(() => {
+      const feed = this.#feeds.get(runId) ?? this.#open(runId);
+      this.#feeds.set(runId, feed);
+      feed.bells.add(bell);
+      return feed;
+    });
   }
 
   leave(feed: RunFeed, bell: Watcher): void {

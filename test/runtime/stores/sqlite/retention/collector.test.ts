@@ -63,7 +63,7 @@ test("a deleted run is gone at once, and its rows are freed in slices that do no
   expect(left(path)).toEqual([1, 3, 0, 0, 0, 0]);
   expect((await all(store.journal.read(short.runId))).length).toBe(3);
   expect(await store.events.verify(short.runId)).toMatchObject({ ok: true, events: 2 });
-}, 60_000);
+});
 
 test("the id of a deleted run can be used again while the rows of the deleted run are freed", async () => {
   const { store, long } = await setup();
@@ -77,7 +77,7 @@ test("the id of a deleted run can be used again while the rows of the deleted ru
   await deleting;
   expect(await store.events.lastSeq(long.runId)).toBe(0);
   expect(await store.contents.get({ runId: long.runId }, hash)).toEqual(new Uint8Array([1]));
-}, 60_000);
+});
 
 test("rows that a closed store did not free are freed when the store is opened again", async () => {
   const { path, store, long } = await setup();
@@ -91,7 +91,7 @@ test("rows that a closed store did not free are freed when the store is opened a
   const next = await ownRun(again, "next");
   await again.journal.append(next, { number: 1, at: 1, events: [turnStart(next.runId, 1)] });
   expect((await all(again.events.read(next.runId))).length).toBe(2);
-}, 60_000);
+});
 
 test("deleting a session frees its rows", async () => {
   const path = await newPath();

@@ -34,7 +34,7 @@ test("each run is read completely and in order, whether its commits are placed o
     expect(await store.events.lastSeq(runId)).toBe(events.length - 1);
     expect(await store.events.verify(runId)).toMatchObject({ ok: true, events: events.length });
   }
-}, 60_000);
+});
 
 test("a read can start at any commit number and at any event seq", async () => {
   const { store, leases } = await setup(400);
@@ -48,7 +48,7 @@ test("a read can start at any commit number and at any event seq", async () => {
     expect(first?.number).toBe(number);
   }
   expect(await all(store.journal.read(runId, 401))).toEqual([]);
-}, 60_000);
+});
 
 test("J1: an append under the number of an old commit returns the old commit", async () => {
   const { store, leases } = await setup(400);
@@ -57,7 +57,7 @@ test("J1: an append under the number of an old commit returns the old commit", a
     const standing = await store.journal.append(lease, { number, at: 9_999 });
     expect(standing).toMatchObject({ number, at: number, steps: [stepRecord(number, { number })] });
   }
-}, 60_000);
+});
 
 test("a late tail reads all earlier events and then new events", async () => {
   const { store, leases } = await setup(300);
@@ -73,7 +73,7 @@ test("a late tail reads all earlier events and then new events", async () => {
   await store.journal.append(lease, commitOf(lease, 301));
   await tail;
   expect(seqs).toEqual(Array.from({ length: end + 1 }, (_, seq) => seq));
-}, 60_000);
+});
 
 test("opening the store places the commits of processes that wrote only a few commits each", async () => {
   const path = await newPath();

@@ -1,4 +1,4 @@
-import type { Interruption, RunStatus } from "../kernel/index.ts";
+import type { Interruption, RunStatus } from "../../kernel/index.ts";
 
 /** Interruption reason of an answer that was cut at the output limit. */
 export const maxOutput = "max_output";

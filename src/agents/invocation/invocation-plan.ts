@@ -1,12 +1,12 @@
-import type { InstructionsFunction } from "./agent-options.ts";
-import type { SchemaCheck } from "./answer-format.ts";
-import type { MiddlewarePipeline } from "./middleware/pipeline.ts";
-import type { CompactionPlan } from "./compaction/compaction-plan.ts";
-import type { PromptWindow } from "./compaction/prompt-window.ts";
-import type { ExtensionHost } from "./extensions/extension-host.ts";
-import type { Reviewer } from "./reviewers/reviewer.ts";
-import type { ToolSpecs } from "./tool-specs.ts";
-import type { InvocationParts } from "./invocation-dependencies.ts";
+import type { InstructionsFunction } from "../agent-options.ts";
+import type { SchemaCheck } from "../answer-format.ts";
+import type { MiddlewarePipeline } from "../middleware/pipeline.ts";
+import type { CompactionPlan } from "../compaction/compaction-plan.ts";
+import type { PromptWindow } from "../compaction/prompt-window.ts";
+import type { ExtensionHost } from "../extensions/extension-host.ts";
+import type { Reviewer } from "../reviewers/reviewer.ts";
+import type { ToolSpecs } from "../tool-specs.ts";
+import type { InvocationParts } from "./invocation-scope.ts";
 import type { StopHook } from "./stop-hook.ts";
 import type {
   Architecture,
@@ -18,7 +18,7 @@ import type {
   PrepareStep,
   RunContext,
   StopCondition,
-} from "../kernel/index.ts";
+} from "../../kernel/index.ts";
 
 /** The settings of an agent that every invocation uses. */
 export interface InvocationPlan extends Pick<

@@ -16,10 +16,10 @@ import {
 } from "../../kernel/index.ts";
 import type { ReadInput } from "../agent-input.ts";
 import { withFormat } from "../answer-format.ts";
-import type { Place } from "../close-invocation.ts";
-import type { InvocationPlan } from "../invocation-plan.ts";
+import type { Place } from "./close-invocation.ts";
+import type { InvocationPlan } from "./invocation-plan.ts";
 import { callCounts } from "../reviewers/review-schedule.ts";
-import { recallMemory, type RecalledMemory } from "../recalled-memory.ts";
+import { recallMemory, type RecalledMemory } from "./recalled-memory.ts";
 
 /**
  * Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded.

@@ -7,8 +7,8 @@ import {
   type ChatMessage,
   type HistoryKey,
   type SessionId,
-} from "../kernel/index.ts";
-import type { PromptWindow } from "./compaction/prompt-window.ts";
+} from "../../kernel/index.ts";
+import type { PromptWindow } from "../compaction/prompt-window.ts";
 
 export interface PromptHistoryOptions {
   readonly agentId: AgentId;

@@ -5,7 +5,7 @@ import {
   type Tool,
   type ToolResultPart,
   type ToolSpec,
-} from "../kernel/index.ts";
+} from "../../kernel/index.ts";
 
 /**
  * Maximum number of found tools in a request. If more were found, those found first are left out until they are found

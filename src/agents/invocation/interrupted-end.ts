@@ -10,7 +10,7 @@ import {
   type InterruptedStatus,
   type ToolResult,
   type Transcript,
-} from "../kernel/index.ts";
+} from "../../kernel/index.ts";
 
 /** Why calls have no result, and which calls of the last message had one when the invocation was stopped. */
 export interface Stopped extends Pick<AgentSession, "settled"> {

@@ -7,7 +7,7 @@ import {
   type RunContext,
   type SessionChange,
   type Turn,
-} from "../kernel/index.ts";
+} from "../../kernel/index.ts";
 
 /** The messages of an invocation, as a session stores them. */
 export interface MessageBatch {

@@ -4,8 +4,8 @@ import {
   type Budget,
   type BudgetVerdict,
   type RunContext,
-} from "../kernel/index.ts";
-import { ExecutionTracker, type Amounts } from "./policy/execution-tracker.ts";
+} from "../../kernel/index.ts";
+import { ExecutionTracker, type Amounts } from "../policy/execution-tracker.ts";
 
 /** A read-only view of a task's account. */
 export class TaskBudget implements Budget {

@@ -8,7 +8,7 @@ import {
   type MemoryBlock,
   type Recall,
   type RunContext,
-} from "../kernel/index.ts";
+} from "../../kernel/index.ts";
 
 /** Maximum number of episodes, and of facts, that the instructions of an invocation contain. */
 const maxMatches = 5;

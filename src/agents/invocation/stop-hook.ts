@@ -8,7 +8,7 @@ import {
   type RunContext,
   type RunFacts,
   type Usage,
-} from "../kernel/index.ts";
+} from "../../kernel/index.ts";
 
 /** The state of an invocation that is about to end, for stop hooks. */
 export interface StopState {

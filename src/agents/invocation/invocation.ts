@@ -1,7 +1,5 @@
 import type { InvocationPlan } from "./invocation-plan.ts";
 import {
-  agentSession,
-  assistantMessage,
   CancellationError,
   eventDraft,
   HistoryRetention,
@@ -11,29 +9,27 @@ import {
   type AgentSession,
   type ChatMessage,
   type Dependencies,
-  type FinishReason,
   type HistoryKey,
   type HistoryProvider,
   type JsonValue,
   type RunContext,
-  type Transcript,
   type Turn,
-} from "../kernel/index.ts";
-import { historyKey, planTurn } from "./calling/plan-turn.ts";
-import { checkContinuation, openings, type ReadInput } from "./agent-input.ts";
-import { acceptForm, acceptSchema, fitAnswer, formatOf, requireTextOutput } from "./answer-format.ts";
-import { isBlank } from "./architectures/answer-text.ts";
+} from "../../kernel/index.ts";
+import { historyKey, planTurn } from "./plan-turn.ts";
+import { checkContinuation, type ReadInput } from "../agent-input.ts";
+import { acceptForm, acceptSchema, fitAnswer, formatOf, requireTextOutput } from "../answer-format.ts";
 import { closeInvocation, isSilent, stopOf, type Place, type Stop } from "./close-invocation.ts";
-import { decideCompaction, type CompactionDecision } from "./compaction/compaction-schedule.ts";
-import { planExtendedTurn, withMessage } from "./extensions/extended-turn.ts";
-import type { ExtensionHost } from "./extensions/extension-host.ts";
-import { GuardedRun, startGuardrails, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
-import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
-import { outputWithAnswers } from "./handed-answers.ts";
-import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
+import { decideCompaction, type CompactionDecision } from "../compaction/compaction-schedule.ts";
+import { planExtendedTurn, withMessage } from "../extensions/extended-turn.ts";
+import type { ExtensionHost } from "../extensions/extension-host.ts";
+import { GuardedRun, startGuardrails, type TrippedGuardrail } from "../guardrails/guarded-run.ts";
+import { InvocationDependencies } from "./invocation-dependencies.ts";
+import type { InvocationParts } from "./invocation-scope.ts";
+import { runThrough, type AgentRunResult } from "../middleware/agent-run.ts";
 import { interruptionStatus, isInterruption, maxOutput } from "./interruption-status.ts";
-import { OpenSessions, PromptHistory } from "./prompt-history.ts";
-import { answeredInPlace, beforeInterruption, interruptedEnd } from "./interrupted-end.ts";
+import { InvocationConversation } from "./invocation-conversation.ts";
+import { PromptHistory } from "./prompt-history.ts";
+import { interruptedEnd } from "./interrupted-end.ts";
 import { continuationFromHooks, hookEvent } from "./stop-hook.ts";
 import { TaskBudget } from "./task-budget.ts";
 
@@ -44,17 +40,17 @@ const maxContinuations = 15;
 export function invokeIn(
   plan: InvocationPlan,
   ctx: RunContext,
-  given: ReadInput,
+  input: ReadInput,
   place: Place = { number: 0, kept: [] },
 ): Promise<JsonValue> {
   const { extensions, guardrails } = plan;
   startGuardrails(guardrails, ctx);
-  if (extensions !== undefined) return invokeExtended(plan, extensions, ctx, given, place);
+  if (extensions !== undefined) return invokeExtended(plan, extensions, ctx, input, place);
   return ctx
-    .turn((start) => planTurn(plan, ctx, given, place, start))
+    .turn((start) => planTurn(plan, ctx, input, place, start))
     .then((turn) => {
-      if (given.message === undefined) checkContinuation(ctx, turn);
-      return new Invocation(plan, ctx, given, turn, place).run();
+      if (input.message === undefined) checkContinuation(ctx, turn);
+      return new Invocation(plan, ctx, input, turn, place).run();
     });
 }
 
@@ -63,16 +59,16 @@ async function invokeExtended(
   plan: InvocationPlan,
   host: ExtensionHost,
   ctx: RunContext,
-  given: ReadInput,
+  input: ReadInput,
   place: Place,
 ): Promise<JsonValue> {
   const turn = await ctx.turn(
-    (start, scoped) => planExtendedTurn(plan, host, ctx, given, place, start, scoped),
+    (start, scoped) => planExtendedTurn(plan, host, ctx, input, place, start, scoped),
     { withSteps: true },
   );
   host.notePrompt(ctx, turn.instructions);
-  if (given.message === undefined) checkContinuation(ctx, turn);
-  const read = turn.isTransformed ? withMessage(given, turn.input) : given;
+  if (input.message === undefined) checkContinuation(ctx, turn);
+  const read = turn.isTransformed ? withMessage(input, turn.input) : input;
   const invocation = new Invocation(plan, ctx, read, turn, place);
   return turn.handled === null ? invocation.run() : invocation.answer(turn.handled.reply);
 }
@@ -80,39 +76,31 @@ async function invokeExtended(
 class Invocation {
   readonly #plan: InvocationPlan;
   readonly #ctx: RunContext;
-  readonly #given: ReadInput;
+  readonly #input: ReadInput;
   readonly #turn: Turn;
   readonly #place: Place;
-  readonly #sessions = new OpenSessions();
+  readonly #conversation: InvocationConversation;
   /** Created when the architecture runs for the first time. */
   #deps: Dependencies | undefined;
-  #session: AgentSession;
-  /** The prompt of the current round, and the number of messages before it. */
-  #prompt: string;
-  #roundFrom: number;
-  /** The last answer of earlier rounds, if a stop hook continued the invocation. */
-  #before = "";
-  #thought: AgentRunResult | undefined;
-  /** The conversation before this invocation, as its model sees it. */
-  readonly #history: Transcript;
+  /** The result of the architecture, before middleware. `undefined` until it has ended. */
+  #ownResult: AgentRunResult | undefined;
   /** What the input guardrails have decided. */
   #verdict: "accepted" | "refused" | undefined;
   /** The guardrail that withheld the output. */
   #withheldBy: string | undefined;
   #isClosed = false;
 
-  constructor(plan: InvocationPlan, ctx: RunContext, given: ReadInput, turn: Turn, place: Place) {
+  constructor(plan: InvocationPlan, ctx: RunContext, input: ReadInput, turn: Turn, place: Place) {
     this.#plan = plan;
     this.#ctx = ctx;
-    this.#given = given;
+    this.#input = input;
     this.#turn = turn;
     this.#place = place;
-    this.#history = given.message === undefined ? beforeInterruption(turn.history) : turn.history;
-    if (given.message === undefined || plan.guardrails.every((each) => each.onInput === undefined))
+    const { agent } = plan;
+    const { sessionId } = ctx.facts;
+    this.#conversation = new InvocationConversation({ agent, sessionId, input, turn });
+    if (input.message === undefined || plan.guardrails.every((each) => each.onInput === undefined))
       this.#verdict = "accepted";
-    this.#session = this.#begin();
-    this.#prompt = given.prompt;
-    this.#roundFrom = this.#history.length;
   }
 
   async run(): Promise<JsonValue> {
@@ -121,22 +109,22 @@ class Invocation {
     const ctx = this.#ctx;
     const abandoned = (stop: unknown): void => this.#closeStopped(stop);
     if (this.#guardsOutput) ctx.report({ abandoned });
-    else ctx.report({ output: () => this.#stoppedOutput || undefined, abandoned });
+    else ctx.report({ output: () => this.#conversation.stoppedOutput || undefined, abandoned });
     const start = eventDraft("agent_start", { input, architecture: architecture.name, instructionsHash });
     ctx.emitEvent(start, this.#turn);
     const guarded = guardrails.length === 0 ? undefined : new GuardedRun(guardrails, ctx);
     try {
-      const refused = guarded && (await guarded.input(this.#given.message && this.#given.prompt));
+      const refused = guarded && (await guarded.input(this.#input.message && this.#input.prompt));
       this.#verdict = refused === undefined ? "accepted" : "refused";
       let result =
         refused === undefined
-          ? await runThrough(pipeline.agent, ctx, agent, () => this.#thinking())
+          ? await runThrough(pipeline.agent, ctx, agent, () => this.#runArchitecture())
           : tripped(refused, "");
       if (refused === undefined) {
-        this.#adopt(result);
+        this.#conversation.adopt(result.output, this.#ownResult);
         const withheld = guarded && (await guarded.output(jsonText(result.output)));
         if (withheld !== undefined) {
-          this.#session.messages = withAnswer(this.#session.messages, withheld.reason);
+          this.#conversation.replaceAnswer(withheld.reason);
           this.#withheldBy = withheld.guardrail;
           result = tripped(withheld, withheld.reason);
         }
@@ -158,9 +146,9 @@ class Invocation {
    */
   async answer(reply: string | null): Promise<JsonValue> {
     this.#verdict = reply === null ? "refused" : "accepted";
-    if (reply !== null) this.#say(this.#prompt, reply);
+    if (reply !== null) this.#conversation.completeRound(reply);
     const output = reply ?? "";
-    await this.#close({ output, status: "completed", interruptionReason: null });
+    await this.#close(completed(output));
     return output;
   }
 
@@ -168,35 +156,26 @@ class Invocation {
   #closeStopped(error: unknown): void {
     if (this.#isClosed) return;
     this.#reportMetadata();
-    this.#keepPartial(error);
+    const isGuarded = this.#guardsOutput;
+    const conversation = this.#conversation;
+    const partial = error instanceof CancellationError ? error.partial : "";
+    if (partial !== "" && !isGuarded) conversation.keepPartial(partial);
     const stop = stopOf(error);
     if (stop === undefined) return;
-    const isGuarded = this.#guardsOutput;
-    this.#say(this.#prompt, isGuarded ? "" : this.#session.output);
+    conversation.completeRound(isGuarded ? "" : conversation.session.output);
     const { status, interruptionReason } = stop;
-    const output = isGuarded ? "" : this.#stoppedOutput;
+    const output = isGuarded ? "" : conversation.stoppedOutput;
     this.#end({ output, status, interruptionReason }, stop);
-  }
-
-  /** The answer so far. A round without an answer keeps the one before. The session only gets what this round said. */
-  get #output(): string {
-    const { output } = this.#session;
-    return isBlank(output) ? this.#before || output : output;
-  }
-
-  /** B5: the answer so far, and what children have answered since it was given. */
-  get #stoppedOutput(): string {
-    return outputWithAnswers(this.#output, this.#plan.agent, this.#session, this.#history.length);
   }
 
   #end(result: AgentRunResult, stop?: Stop): void {
     this.#isClosed = true;
     const isStopped = stop !== undefined;
     const isKept = this.#isInputKept && !isSilent(this.#ctx, result);
-    const messages = isKept ? this.#said(result, stop) : null;
+    const messages = isKept ? this.#addedMessages(result, stop) : null;
     const { reviewers } = this.#plan;
     const closing = { ...result, messages, isStopped, reviewers };
-    closeInvocation(this.#ctx, this.#session, this.#turn, this.#place, closing);
+    closeInvocation(this.#ctx, this.#conversation.session, this.#turn, this.#place, closing);
   }
 
   /**
@@ -204,143 +183,80 @@ class Invocation {
    * would see it. Messages before the input are never checked, so they keep theirs until it is refused.
    */
   get #isInputKept(): boolean {
-    const { earlier } = this.#given;
+    const { earlier } = this.#input;
     return this.#verdict === undefined ? earlier !== undefined : this.#verdict === "accepted";
   }
 
   /** S1: what this invocation adds to the conversation. An interrupted one ends with a text that says so. */
-  #said({ status, interruptionReason }: AgentRunResult, stop?: Stop): readonly ChatMessage[] {
-    const { messages, settled } = this.#session;
-    const said = messages.slice(this.#history.length);
-    const isUnchanged = said.length === 0 && this.#history.length < this.#turn.history.length;
-    if (status === "completed" || isUnchanged) return said;
-    return interruptedEnd(said, {
+  #addedMessages({ status, interruptionReason }: AgentRunResult, stop?: Stop): readonly ChatMessage[] {
+    const { added, omitsInterruption, session } = this.#conversation;
+    if (status === "completed" || (added.length === 0 && omitsInterruption)) return added;
+    return interruptedEnd(added, {
       status,
       reason: interruptionReason ?? "stopped",
-      settled,
+      settled: session.settled,
       performed: stop?.performed,
       by: stop?.by ?? this.#withheldBy,
       isUnchecked: stop !== undefined && this.#guardsOutput,
     });
   }
 
-  /** S1: keeps the part of an interrupted answer that readers received, as output and in the session. */
-  #keepPartial(error: unknown): void {
-    const partial = error instanceof CancellationError ? error.partial : "";
-    if (partial === "" || this.#guardsOutput) return;
-    const session = this.#session;
-    session.output = partial;
-    this.#say(this.#prompt);
-    if (session.messages.at(-1)?.role !== "assistant")
-      session.messages = session.messages.append(assistantMessage(partial));
-  }
-
-  #begin(): AgentSession {
-    const { instructions } = this.#turn;
-    const { attachments } = this.#given;
-    const history = this.#history;
-    const id = this.#ctx.facts.sessionId;
-    return this.#sessions.add(agentSession({ id, instructions, messages: history, attachments }));
-  }
-
   /** Runs the architecture. If middleware calls it twice, each call gets its own conversation. */
-  #thinking(): Promise<AgentRunResult> {
-    if (this.#deps !== undefined) this.#session = this.#begin();
+  async #runArchitecture(): Promise<AgentRunResult> {
+    if (this.#deps !== undefined) this.#conversation.restart();
     this.#deps = this.#dependencies();
-    this.#thought = undefined;
-    return this.#think(this.#deps);
+    this.#ownResult = undefined;
+    this.#ownResult = await this.#runRounds(this.#deps);
+    return this.#ownResult;
   }
 
-  async #think(deps: Dependencies): Promise<AgentRunResult> {
-    const { architecture, stopHooks, check, agent } = this.#plan;
-    const session = this.#session;
-    const ctx = this.#ctx;
-    const { output: schema } = this.#given;
+  async #runRounds(deps: Dependencies): Promise<AgentRunResult> {
+    const { architecture, check, agent } = this.#plan;
+    const conversation = this.#conversation;
+    const { session } = conversation;
+    const { output: schema } = this.#input;
     if (schema !== undefined) {
       acceptForm(agent, architecture);
       await acceptSchema(check, schema);
     }
-    this.#prompt = this.#given.prompt;
-    this.#before = "";
-    for (let continued = 0; ; continued++) {
-      this.#roundFrom = session.messages.length;
-      this.#before = this.#output;
-      session.output = "";
-      for await (const draft of architecture.run(session, deps, this.#prompt)) ctx.emitEvent(draft);
+    let prompt: string | undefined = this.#input.prompt;
+    for (let round = 0; prompt !== undefined; round++) {
+      conversation.startRound(prompt);
+      for await (const draft of architecture.run(session, deps, prompt)) this.#ctx.emitEvent(draft);
       requireTextOutput(session, architecture);
-      if (session.interrupted || stopHooks.length === 0) break;
-      const said = await continuationFromHooks(stopHooks, ctx, session, continued);
-      if (said === undefined) break;
-      if (continued === maxContinuations) {
-        ctx.emitEvent(hookEvent("exhausted", { continued }));
-        session.interrupted = true;
-        session.interruptionReason = "max_continuations";
-        break;
-      }
-      this.#say(this.#prompt);
-      ctx.emitEvent(eventDraft("user_message", { message: userMessage(said), source: "stop_hook" }));
-      this.#prompt = said;
+      prompt = await this.#nextPrompt(session, round);
     }
     if (session.interrupted) return this.#interrupted(session.interruptionReason);
-    if (this.#finishReason === "length") return this.#interrupted(maxOutput);
-    if (schema === undefined)
-      return this.#cameTo({ output: this.#output, status: "completed", interruptionReason: null });
-    this.#say(this.#prompt);
-    session.output = this.#output;
+    if (conversation.finishReason === "length") return this.#interrupted(maxOutput);
+    if (schema === undefined) return completed(conversation.output);
+    conversation.completeRound();
+    session.output = conversation.output;
     const canAsk = modelFor(agent, deps.role) !== undefined;
     const fitted = await fitAnswer(session, deps, schema, { check, canAsk });
-    if (fitted === undefined) return this.#interrupted(maxOutput);
-    return this.#cameTo({ output: fitted.value, status: "completed", interruptionReason: null });
+    return fitted === undefined ? this.#interrupted(maxOutput) : completed(fitted.value);
+  }
+
+  /** Returns the prompt with which a stop hook continues the invocation after this round. `undefined` if it ends. */
+  async #nextPrompt(session: AgentSession, round: number): Promise<string | undefined> {
+    const { stopHooks } = this.#plan;
+    const ctx = this.#ctx;
+    if (session.interrupted || stopHooks.length === 0) return undefined;
+    const prompt = await continuationFromHooks(stopHooks, ctx, session, round);
+    if (prompt === undefined) return undefined;
+    if (round === maxContinuations) {
+      ctx.emitEvent(hookEvent("exhausted", { continued: round }));
+      session.interrupted = true;
+      session.interruptionReason = "max_continuations";
+      return undefined;
+    }
+    this.#conversation.completeRound();
+    ctx.emitEvent(eventDraft("user_message", { message: userMessage(prompt), source: "stop_hook" }));
+    return prompt;
   }
 
   #interrupted(interruptionReason: string | null): AgentRunResult {
     const status = interruptionStatus(interruptionReason);
-    return this.#cameTo({ output: this.#stoppedOutput, status, interruptionReason });
-  }
-
-  /** Why the model stopped that gave the answer so far. `null` if no model gave it. */
-  get #finishReason(): FinishReason | null {
-    return this.#session.replies.reasonOf(this.#output);
-  }
-
-  #cameTo(thought: AgentRunResult): AgentRunResult {
-    this.#thought = thought;
-    return thought;
-  }
-
-  /** Adds the question and the answer to the session for an architecture that added no messages itself. */
-  #say(prompt: string, answer: string = this.#session.output): void {
-    const session = this.#session;
-    if (session.messages.length === this.#roundFrom)
-      session.messages = session.messages.append(...openings(prompt, session.attachments));
-    if (answer !== "" && !this.#isAnswered)
-      session.messages = session.messages.append(assistantMessage(answer));
-    session.attachments = none;
-  }
-
-  /**
-   * Whether the conversation contains the answer. The last message is checked first, because it usually is the answer.
-   */
-  get #isAnswered(): boolean {
-    const { messages } = this.#session;
-    for (let index = messages.length - 1; index >= this.#roundFrom; index--)
-      if (messages.at(index)?.role === "assistant") return true;
-    return false;
-  }
-
-  /** Uses the result that middleware returned as the answer. */
-  #adopt(result: AgentRunResult): void {
-    const session = this.#session;
-    const answer = jsonText(result.output);
-    if (this.#thought === undefined) {
-      const { message } = this.#given;
-      const asked = session.messages.length === this.#history.length ? message : undefined;
-      session.messages = answeredInPlace(session, asked, answer);
-    } else {
-      const isOwn = result.output === this.#thought.output;
-      this.#say(this.#prompt, isOwn && isBlank(session.output) ? "" : answer);
-      if (!isOwn) session.messages = withAnswer(session.messages, answer);
-    }
+    return { output: this.#conversation.stoppedOutput, status, interruptionReason };
   }
 
   /** Closes the invocation. Returns a promise only if the application keeps the history. */
@@ -349,7 +265,7 @@ class Invocation {
     const { status, interruptionReason } = result;
     if (isInterruption(status))
       ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
-    const finishReason = this.#finishReason;
+    const { finishReason } = this.#conversation;
     if (finishReason !== null) ctx.report({ finishReason });
     this.#reportMetadata();
     const { history } = this.#plan;
@@ -366,11 +282,11 @@ class Invocation {
   #decideCompaction(): CompactionDecision {
     if (this.#place.number > 0) return undefined;
     const { compaction: plan, history } = this.#plan;
-    const { compactionInstructions: instructions } = this.#given;
+    const { compactionInstructions: instructions } = this.#input;
     const hasOwnHistory = history !== undefined;
     return decideCompaction({
       ctx: this.#ctx,
-      session: this.#session,
+      session: this.#conversation.session,
       turn: this.#turn,
       plan,
       instructions,
@@ -388,15 +304,15 @@ class Invocation {
   async #keep(history: HistoryProvider, key: HistoryKey, result: AgentRunResult): Promise<void> {
     const ctx = this.#ctx;
     // The provider replaces what this run has appended before, so the messages of earlier tasks are passed again.
-    const said = [...this.#turn.earlier, ...(this.#isInputKept ? this.#said(result) : none)];
+    const messages = [...this.#turn.earlier, ...(this.#isInputKept ? this.#addedMessages(result) : none)];
     await ctx.step("history", async () => {
-      await history.append(key, ctx.facts.runId, said, ctx.meta);
+      await history.append(key, ctx.facts.runId, messages, ctx.meta);
       return null;
     });
   }
 
   #reportMetadata(): void {
-    const { metadata } = this.#session;
+    const { metadata } = this.#conversation.session;
     if (Object.keys(metadata).length > 0) this.#ctx.report({ metadata: { ...metadata } });
   }
 
@@ -410,11 +326,12 @@ class Invocation {
     const { compaction, window, maxTurns, steering, followUps, prepareStep, stopWhen } = this.#plan;
     const ctx = this.#ctx;
     const hasStrategy = (compaction?.strategy ?? null) !== null;
-    const { output: schema } = this.#given;
+    const { output: schema } = this.#input;
+    const { sessions, session } = this.#conversation;
     const historyIn = (scope: RunContext): PromptHistory =>
       new PromptHistory({
         agentId: ctx.agentId,
-        history: this.#sessions,
+        history: sessions,
         // F1: without a strategy, the model sees the whole session until a request exceeds its context window.
         ...(window !== null && { [hasStrategy ? "window" : "overflowWindow"]: () => window(scope) }),
       });
@@ -429,12 +346,12 @@ class Invocation {
       historyIn,
       compaction,
       sessionId: ctx.facts.sessionId,
-      sessions: this.#sessions,
+      sessions,
       budget: new TaskBudget(ctx),
       layers: this.#plan.pipeline.names,
       specs: this.#turn.tools,
       streaming: ctx.streaming,
-      replies: this.#session.replies,
+      replies: session.replies,
       settings: ctx.settings,
     };
     return new InvocationDependencies(parts, {
@@ -455,6 +372,10 @@ class Invocation {
 }
 
 const none: readonly never[] = [];
+
+function completed(output: JsonValue): AgentRunResult {
+  return { output, status: "completed", interruptionReason: null };
+}
 
 function tripped({ reason }: TrippedGuardrail, output: string): AgentRunResult {
   return { output, status: "guardrail_tripped", interruptionReason: reason };

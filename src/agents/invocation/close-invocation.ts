@@ -11,10 +11,10 @@ import {
   type SessionChange,
   type Turn,
   type TurnEvent,
-} from "../kernel/index.ts";
-import type { AgentRunResult } from "./middleware/agent-run.ts";
-import { scheduleReviews } from "./reviewers/review-schedule.ts";
-import type { Reviewer } from "./reviewers/reviewer.ts";
+} from "../../kernel/index.ts";
+import type { AgentRunResult } from "../middleware/agent-run.ts";
+import { scheduleReviews } from "../reviewers/review-schedule.ts";
+import type { Reviewer } from "../reviewers/reviewer.ts";
 import { refusedEntries, sessionEntries } from "./session-entries.ts";
 
 /** The end of an invocation. */

@@ -1,0 +1,77 @@
+import {
+  Fault,
+  type Architecture,
+  type HostedAgent,
+  type JsonValue,
+  type SubmitOptions,
+} from "../../kernel/index.ts";
+import { checkRootInput, readInput, requestOf, type AgentInput } from "../agent-input.ts";
+import { acceptForm, acceptSchema, type SchemaCheck } from "../answer-format.ts";
+import { checkInputKeys, refusedInput } from "../input-problem.ts";
+import type { AgentSubmitOptions } from "../invoke-options.ts";
+
+export interface RequestedAgent extends HostedAgent {
+  readonly name: string;
+  readonly architecture: Architecture;
+}
+
+/** What an agent passes to `Runtime.submit`. */
+export interface RunRequest {
+  readonly input: JsonValue;
+  readonly options: SubmitOptions;
+}
+
+/** Creates the request for a run of the agent. Refuses an input or options that the agent cannot use. */
+export async function runRequest(
+  agent: RequestedAgent,
+  check: SchemaCheck,
+  input: AgentInput,
+  requested: Omit<AgentSubmitOptions, "runtime">,
+): Promise<RunRequest> {
+  const { timeoutMs, output, compactionInstructions, ...options } = requested;
+  if (options.settings !== undefined) requireOwnModel(agent);
+  await checkInput(agent, check, input, requested);
+  // Callers without types may pass `budget: null` for no budget.
+  const budget = options.budget ?? {};
+  const deadlineMs =
+    timeoutMs == null ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
+  const more = {
+    ...(output !== undefined && { output }),
+    ...(compactionInstructions !== undefined && { compactionInstructions }),
+  };
+  return {
+    input: (Object.keys(more).length === 0 ? input : { ...requestOf(input), ...more }) as JsonValue,
+    options: { ...options, budget: deadlineMs == null ? budget : { ...budget, deadlineMs } },
+  };
+}
+
+async function checkInput(
+  agent: RequestedAgent,
+  check: SchemaCheck,
+  input: AgentInput,
+  { output, sessionId }: Pick<AgentSubmitOptions, "output" | "sessionId">,
+): Promise<void> {
+  const { name, architecture } = agent;
+  const read = readInput(input as JsonValue);
+  checkInputKeys(name, input);
+  if (read === undefined) throw refusedInput(name, input);
+  checkRootInput(name, read, architecture);
+  if (read.message === undefined && sessionId === undefined)
+    throw new Fault(
+      "invalid_argument",
+      `agent ${name} cannot continue without a session: sessionId is missing; use continue(sessionId)`,
+    );
+  const schema = output ?? read.output;
+  if (schema === undefined) return;
+  acceptForm(agent, architecture);
+  await acceptSchema(check, schema);
+}
+
+/** Refuses settings that would have no effect: they apply to the model calls of this agent, not of its sub-agents. */
+function requireOwnModel({ name, models = {} }: RequestedAgent): void {
+  if (Object.keys(models).length > 0) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid settings of a run of agent ${name}: the agent calls no model itself; use withSettings() for the models of its sub-agents`,
+  );
+}

@@ -1,0 +1,25 @@
+import { rootTaskId, type LlmReply, type LlmRequest, type SessionId } from "../../kernel/index.ts";
+import { isOverflow, shortenTranscript } from "../compaction/overflow.ts";
+import { summaryRole } from "../compaction/summary-role.ts";
+import type { InvocationParts, InvocationScope } from "./invocation-scope.ts";
+
+/**
+ * Calls the model again with a shorter transcript after an overflow. The next invocation would start with the same
+ * conversation, so the overflow of the invocation's own session also requests its compaction.
+ */
+export async function callShorter(
+  { compaction, sessionId: ownId }: InvocationParts,
+  { ctx, history }: InvocationScope,
+  fault: unknown,
+  request: LlmRequest,
+  sessionId: SessionId | undefined,
+): Promise<LlmReply> {
+  if (!isOverflow(fault) || compaction === null) throw fault;
+  const transcript =
+    sessionId === undefined
+      ? await shortenTranscript({ ctx, plan: compaction, role: summaryRole }, request.transcript)
+      : await history.shorten?.(sessionId);
+  if (transcript === null || transcript === undefined) throw fault;
+  if (sessionId === ownId && ctx.taskId === rootTaskId) ctx.requestCompaction();
+  return ctx.llm({ ...request, transcript });
+}

@@ -1,0 +1,69 @@
+import {
+  assertJson,
+  checkOptions,
+  Fault,
+  optionNames,
+  type Episode,
+  type Fact,
+  type JsonObject,
+  type MemoryScope,
+  type MemoryWrite,
+  type RecallQuery,
+} from "../../kernel/index.ts";
+
+/** A stored episode. */
+export interface EpisodeRow {
+  readonly id: string;
+  readonly text: string;
+  readonly at: number;
+  readonly metadata: string | null;
+}
+
+const queryNames = optionNames<RecallQuery>({ text: true, limit: true, asOf: true });
+const forgetNames = optionNames<{ readonly ids: readonly string[] }>({ ids: true });
+const defaultLimit = 10;
+
+/** Returns the limit and the time of a query. Throws `invalid_argument`. */
+export function recallRange(
+  query: RecallQuery,
+  now: number,
+): { readonly limit: number; readonly asOf: number } {
+  checkOptions("recall()", query, queryNames);
+  const { limit = defaultLimit, asOf = now } = query;
+  if (!Number.isSafeInteger(limit) || limit < 1)
+    throw new Fault("invalid_argument", `invalid limit ${limit}: use an integer of at least 1`);
+  return { limit, asOf };
+}
+
+/** Throws `invalid_argument` if something cannot be remembered. */
+export function checkWrite(write: MemoryWrite): void {
+  if (write.type === "episode") assertJson(write.metadata ?? null, "the metadata of an episode");
+  else if (write.type === "block") {
+    if (write.block.name === "")
+      throw new Fault("invalid_argument", "the name of a memory block is empty: use a name");
+  } else if (write.fact.validFrom !== undefined && !Number.isFinite(write.fact.validFrom))
+    throw new Fault("invalid_argument", `invalid validFrom ${write.fact.validFrom}: use epoch milliseconds`);
+}
+
+/** Throws `invalid_argument` if the query of `forget()` has unknown options. */
+export function checkForget(query: { readonly ids: readonly string[] } | undefined): void {
+  if (query !== undefined) checkOptions("forget()", query, forgetNames);
+}
+
+/** Y1: returns a key that is unique for each scope, whatever characters its ids contain. */
+export function scopeKey({ tenantId, userId, agentId }: MemoryScope): string {
+  return JSON.stringify([userId, agentId ?? null, ...(tenantId == null ? [] : [tenantId])]);
+}
+
+export function episodeOf({ id, text, at, metadata }: EpisodeRow): Episode {
+  return { id, text, at, ...(metadata !== null && { metadata: JSON.parse(metadata) as JsonObject }) };
+}
+
+/** Returns the text by whose words a fact is found. */
+export function factText({
+  subject,
+  predicate,
+  object,
+}: Pick<Fact, "subject" | "predicate" | "object">): string {
+  return `${subject} ${predicate} ${object}`;
+}

@@ -1,0 +1,134 @@
+import {
+  chainStart,
+  eraseCommit,
+  Fault,
+  type Commit,
+  type Hash,
+  type MaybePromise,
+} from "../../../kernel/index.ts";
+import { Chore } from "../chore.ts";
+import type { Chain } from "../codec/chain.ts";
+import { encodeCommit } from "../codec/commit-codec.ts";
+import type { CommitRow } from "../codec/commit-row.ts";
+import { commitText } from "../codec/commit-text.ts";
+import { erasuresOf } from "../codec/erasures.ts";
+import type { LargeValues, SplitText } from "../codec/large-values.ts";
+import type { RunKey } from "../codec/stored-run.ts";
+import type { LogCheck } from "./log-check.ts";
+
+/** The next commit to be erased. */
+export interface ErasureCursor {
+  readonly number: number;
+  /** E1: link of the commit before. */
+  readonly link: string;
+}
+
+/** What the erasure of runs needs from the tables. */
+export interface ErasureSource {
+  /** Returns a run that is marked for erasure, other than those with the keys in `except`. */
+  next(except: readonly number[]): MaybePromise<RunKey | undefined>;
+  /** Erases the next commits of a run in one transaction. Returns where to continue; `undefined` if the log is not valid. */
+  eraseFrom(run: RunKey, from: ErasureCursor): Promise<ErasureCursor | "end" | undefined>;
+  /** Removes contents that no commit refers to. */
+  collect(): Promise<void>;
+  /** Removes the mark of a run, unless more was marked meanwhile. */
+  finish(run: RunKey): Promise<unknown>;
+}
+
+/**
+ * E1: removes erased text of the marked runs, in small transactions. Readers stop seeing the text with the commit that orders the
+ * erasure. If the process dies, the next process that opens the store continues.
+ */
+export class Erasure {
+  readonly #source: ErasureSource;
+  readonly #check: LogCheck;
+  /**
+   * Runs whose log is not valid for this store: it has another audit key, and a store with that key erases it; or it
+   * lists an erasure that no commit ordered, which is never carried out.
+   */
+  readonly #others = new Set<number>();
+  readonly #chore = new Chore(() => this.#work());
+
+  constructor(source: ErasureSource, check: LogCheck) {
+    this.#source = source;
+    this.#check = check;
+  }
+
+  /** Resolves when everything that was marked before the call is erased. */
+  erase(): Promise<void> {
+    return this.#chore.ask();
+  }
+
+  stop(): void {
+    this.#chore.stop();
+  }
+
+  async #work(): Promise<void> {
+    while (!this.#chore.isStopped) {
+      const next = await this.#source.next([...this.#others]);
+      if (next === undefined) return;
+      const ordered = await this.#orderedIn(next);
+      if (ordered !== undefined) await this.#eraseRun(ordered);
+    }
+  }
+
+  /**
+   * Returns the run with the erasures that its chain orders, or `undefined` if the run was deleted or is not valid for
+   * this store.
+   */
+  async #orderedIn({ id, runId }: RunKey): Promise<RunKey | undefined> {
+    try {
+      const { run, verdict } = await this.#check.check(runId);
+      if (verdict.ok) return run;
+      this.#others.add(id);
+    } catch (error) {
+      if (!Fault.is(error) || error.code !== "not_found") throw error;
+    }
+    return undefined;
+  }
+
+  async #eraseRun(run: RunKey): Promise<void> {
+    let cursor: ErasureCursor | "end" | undefined = { number: 0, link: chainStart(run) };
+    while (cursor !== undefined && cursor !== "end" && !this.#chore.isStopped)
+      cursor = await this.#source.eraseFrom(run, cursor);
+    if (cursor === undefined) this.#others.add(run.id);
+    if (cursor !== "end") return;
+    // The contents that the erased commits referred to are text of the run, too.
+    await this.#source.collect();
+    if (!this.#chore.isStopped) await this.#source.finish(run);
+  }
+}
+
+/** What a commit is stored as after its erasure. */
+export interface ErasedText extends SplitText {
+  readonly seal: string;
+}
+
+export interface CommitEraserOptions {
+  readonly chain: Chain;
+  readonly hash: Hash;
+  readonly large: LargeValues;
+}
+
+/** E1: computes what remains of commits. */
+export class CommitEraser {
+  readonly #options: CommitEraserOptions;
+
+  constructor(options: CommitEraserOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the row follows the link of the commit before. */
+  holds(before: string, row: CommitRow): boolean {
+    return this.#options.chain.holds(before, row);
+  }
+
+  /** Returns `undefined` if the commit has no erased text. `before` is the link of the commit before. */
+  erased(run: RunKey, row: CommitRow, commit: Commit, before: string): ErasedText | undefined {
+    const { chain, hash, large } = this.#options;
+    const erased = eraseCommit(commit, erasuresOf(run));
+    if (erased === commit) return undefined;
+    const rest = commitText(encodeCommit(erased, run, hash), large);
+    return { ...rest, seal: chain.seal(before, { ...row, body: rest.text, refs: rest.refs }) };
+  }
+}
