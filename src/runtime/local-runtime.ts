@@ -404,8 +404,12 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       return;
     }
     if (change.kind === "record") return;
-    if (change.kind === "other") for (const owner of this.#owned.values()) owner.poke();
+    if (change.kind === "other") this.#poke(change.owned ?? [...this.#owned.keys()]);
     if (change.kind !== "worker") this.#inbox.dispatch();
+  }
+
+  #poke(runs: readonly RunId[]): void {
+    for (const runId of runs) this.#owned.get(runId)?.poke();
   }
 
   #report(error: unknown): void {

@@ -116,7 +116,7 @@ test("onChange() of another process announces a new run by a notification, and b
   const runId = await createRun(other);
   await vi.waitFor(() => expect(heard).toEqual([{ kind: "new", runId, startAt: null }]), { timeout: 20_000 });
   onTestFinished(other.onChange((change) => polled.push(change)));
-  await vi.waitFor(() => expect(polled).toContainEqual({ kind: "other" }), { timeout: 20_000 });
+  await vi.waitFor(() => expect(polled).toContainEqual({ kind: "other", owned: [] }), { timeout: 20_000 });
 });
 
 test("a run that a claim took although it failed is ready again for that worker", async () => {

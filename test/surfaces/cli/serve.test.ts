@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../../src/runtime/index.ts";
 import { storedTokens } from "../../../src/surfaces/server/index.ts";
-import { whyLeftAlone } from "../../../src/surfaces/cli/serve/serve-command.ts";
+import { whyLeftAlone } from "../../../src/surfaces/cli/run/hosted-agents.ts";
 import { openSse } from "../server/sse-client.ts";
 import { env, setUp } from "./model-server.ts";
 import { main, reeve } from "./reeve-process.ts";
