@@ -68,8 +68,8 @@ test("J3: check() asks the database if the wall clock was set back", async () =>
 test("L6: enlist() under the name of a worker that beats in another process fails with already_exists", async () => {
   const schema = newSchema();
   const [one, other] = [
-    await openSchema(schema, { leaseMs: 900 }),
-    await openSchema(schema, { leaseMs: 900 }),
+    await openSchema(schema, { leaseMs: 3_000 }),
+    await openSchema(schema, { leaseMs: 3_000 }),
   ];
   await one.leases.enlist("w1");
   await expect(other.leases.enlist("w1")).rejects.toMatchObject({ code: "already_exists" });

@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { now } from "../app/now.ts";
 import { place, setQuery } from "../app/route.ts";
-import { capUsd, clock, counted, span, usd } from "../parts/format.ts";
+import { capUsd, clock, counted, grouped, span, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Name } from "../parts/name.tsx";
 import { hasEnded, lookOfTask } from "../parts/status.ts";
@@ -181,8 +181,8 @@ function SeatTrack({ model, view, scale, plot, until }: LaneProps): JSX.Element 
         </svg>
       </span>
       <span class="lane-money">
-        {view.seats}
-        {view.maxSeats === null ? "" : ` of ${view.maxSeats}`}
+        {grouped(view.seats)}
+        {view.maxSeats === null || view.maxSeats > 99 ? "" : ` of ${view.maxSeats}`}
       </span>
     </div>
   );
