@@ -100,7 +100,9 @@ describe("the Telegram channel", () => {
         const input = { message: "Which colour?", choices };
         const call = { kind: "select", toolName: "ask", callId: "c1", input, reason: "it paints" } as const;
         const decision = await ctx.approval(call);
-        return decision.decision === "approved" ? `Painted: ${String(decision.input)}` : "Not painted";
+        return decision.decision === "approved"
+          ? `Painted: ${JSON.stringify(decision.input)}`
+          : "Not painted";
       },
     };
     const { telegram } = await start({}, { agents: [painter] });
@@ -113,7 +115,7 @@ describe("the Telegram channel", () => {
     expect(buttons.map((each) => each.text)).toEqual([...choices.slice(0, shown), "Decline"]);
     expect(text.includes("21 more choices are on the page of the server.")).toBe(count > shown);
     telegram.press("1", "1", buttons.at(-2)?.callback_data ?? "", "q1");
-    await telegram.until(() => telegram.sent.some((each) => each.text === `Painted: Colour ${shown}`));
+    await telegram.until(() => telegram.sent.some((each) => each.text === `Painted: "Colour ${shown}"`));
   });
 
   test("sends an answer as text with entities, so that no markup of a model is interpreted, and without previews", async () => {

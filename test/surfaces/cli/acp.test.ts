@@ -160,26 +160,6 @@ describe("reeve acp", () => {
     await editor.agent.notify("session/cancel", { sessionId });
   });
 
-  test("answers the running prompt of a session if the session does not exist in the folder in which it is loaded", async () => {
-    const { folder, url, asked } = await setUp(() => undefined);
-    const other = join(folder, "other");
-    await mkdir(other);
-    const editor = await openEditor({ cwd: folder, env: env(url) });
-    const sessionId = await newSession(editor, folder);
-    const answer = prompt(editor, sessionId, "Never answered.");
-    await asked(1);
-    const load = { sessionId, cwd: other, mcpServers: [] };
-    await expect(editor.agent.request("session/load", load)).rejects.toMatchObject({
-      data: { code: "not_found" },
-    });
-    // The prompt is still open: a second one is refused.
-    await expect(prompt(editor, sessionId, "Too early.")).rejects.toMatchObject({
-      data: { code: "agent_busy" },
-    });
-    await editor.agent.notify("session/cancel", { sessionId });
-    expect(await answer).toEqual({ stopReason: "cancelled" });
-  });
-
   test("cancels a prompt whose request is cancelled before it is handled", async () => {
     const { folder, url, requests } = await setUp((request) =>
       request === 1 ? { text: "Hello." } : undefined,

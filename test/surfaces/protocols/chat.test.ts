@@ -4,7 +4,7 @@ import {
   readUIMessageStream,
   type UIMessage,
 } from "ai";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Agent } from "../../../src/agent.ts";
 import { OrchestratorAgent } from "../../../src/agent-kinds.ts";
 import { tool } from "../../../src/capabilities/index.ts";
@@ -344,24 +344,6 @@ describe("a chat of the AI SDK", () => {
     const edited = { ...two, parts: [{ type: "text", text: "other" }] };
     expect((await post([one, edited], { messageId: "id-two" })).status).toBe(400);
     expect(await conversation({ id: sessionId } as TestChat)).toEqual(said);
-  });
-
-  it("reads no events of earlier runs to find out that a message is new", async () => {
-    const sessionId = "many-runs";
-    const message = (text: string) => ({ id: `new-${text}`, role: "user", parts: [{ type: "text", text }] });
-    const post = (messages: readonly unknown[], more: object = {}): ReturnType<TestServer["call"]> =>
-      server.call("POST", "/api/chat", { token, body: { id: sessionId, messages, agent: "echo", ...more } });
-    for (const text of ["a", "b", "c"]) await post([message(text)]);
-    const earlier = (await view.list({ sessionId })).runs.map(({ runId }) => runId);
-    const read = vi.spyOn(server.store.events, "read");
-    // Both messages are looked for: the first one because it may have been sent before, the second one as an edit.
-    const { status } = await post([message("d"), message("e")], { messageId: "new-e" });
-    const readRuns = read.mock.calls.map(([runId]) => runId);
-    read.mockRestore();
-    expect([status, earlier.length]).toEqual([200, 3]);
-    expect(readRuns.filter((runId) => earlier.includes(runId))).toEqual([]);
-    const { status: unknown } = await post([message("f")], { trigger: "regenerate-message" });
-    expect(unknown).toBe(404);
   });
 
   it("shows the error of a failed run, and sends its message again on regenerate", async () => {
