@@ -177,7 +177,7 @@ class HonoServer implements Server {
     this.#parts = {
       agents: new ServedAgents(agents),
       figures: new FiguresOfRuns(),
-      streams: new OpenStreams(this.#limits, this.#gate, this.#report),
+      streams: new OpenStreams(runtime, this.#limits, this.#gate, this.#report),
       views: new RunViews(),
       ...(tokens !== null && { login: new PageLogin(tokens, cookie) }),
       document: () => openApi(this.routes, packageVersion()),

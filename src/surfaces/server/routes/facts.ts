@@ -1,4 +1,4 @@
-import type { ApprovalPage, Runtime } from "../../../kernel/index.ts";
+import { unfinishedStatuses, type ApprovalPage, type Runtime } from "../../../kernel/index.ts";
 import type { FiguresOfRuns } from "../figures/run-figures.ts";
 import { reply, route } from "../route.ts";
 import { runId, time, usd } from "../schema/run-schemas.ts";
@@ -65,9 +65,7 @@ async function unfinishedRuns(
   figures: FiguresOfRuns,
 ): Promise<{ readonly live: number; readonly liveAgents: number }> {
   let [live, liveAgents] = [0, 0];
-  for await (const { runId: id, endedAt } of allRuns(runtime, {
-    status: ["pending", "running", "waiting", "paused"],
-  })) {
+  for await (const { runId: id, endedAt } of allRuns(runtime, { status: unfinishedStatuses })) {
     if (endedAt !== null) continue;
     live++;
     liveAgents += (await figures.of(runtime, id))?.liveAgents ?? 0;
