@@ -1,7 +1,7 @@
 import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { Fault } from "../../../kernel/index.ts";
-import { runObject, type RunObjectOptions, type SliceDriver } from "./run-object.ts";
+import { runObject, type RunObjectOptions, type Sdk, type SliceDriver } from "./run-object.ts";
 
 export interface EndpointOptions extends RunObjectOptions {
   /** Address on which the worker accepts invocations. */
@@ -49,7 +49,7 @@ export class Endpoint {
   }
 }
 
-async function loadSdk(): Promise<typeof import("@restatedev/restate-sdk")> {
+async function loadSdk(): Promise<Sdk> {
   try {
     return await import("@restatedev/restate-sdk");
   } catch (error) {

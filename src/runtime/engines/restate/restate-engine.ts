@@ -7,7 +7,7 @@ import {
   type RunId,
   type StoreChange,
 } from "../../../kernel/index.ts";
-import { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "./endpoint.ts";
 import type { Ingress } from "./ingress.ts";
 import type { Slice, SliceDriver, SliceResult, Wake } from "./run-object.ts";
 
@@ -151,13 +151,25 @@ export class RestateEngine implements Engine, SliceDriver {
 
   /** Releases a run that could not be driven. Restate repeats the attempt after a delay. */
   async #handBack(lease: Lease, fault: Fault): Promise<void> {
-    const { leases, onError } = this.#port;
     if (fault.code === "lease_lost") return;
-    if (fault.code !== "version_mismatch") onError(fault);
-    try {
-      await leases.release(lease, { kind: "ready" });
-    } catch (error) {
-      if (Fault.from(error).code !== "lease_lost") onError(error);
+    if (fault.code !== "version_mismatch") this.#port.onError(fault);
+    await this.#giveBack(lease);
+  }
+
+  /** Releases a run as ready. Tries again while the store is away, because the lease would block other workers. */
+  async #giveBack(lease: Lease): Promise<void> {
+    const { leases, clock, onError } = this.#port;
+    for (;;) {
+      try {
+        await leases.release(lease, { kind: "ready" });
+        return;
+      } catch (error) {
+        if (Fault.from(error).code === "lease_lost" || this.#host === undefined) return;
+        onError(error);
+        await new Promise<void>((resolve) => {
+          clock.schedule(clock.now() + retryMs, resolve);
+        });
+      }
     }
   }
 
@@ -211,6 +223,6 @@ export class RestateEngine implements Engine, SliceDriver {
     const { leases, workerId, clock, agents } = this.#port;
     const now = clock.now();
     for (const lease of await leases.claim({ workerId, limit: mostSwept, now, agents: agents() }))
-      await leases.release(lease, { kind: "ready" });
+      await this.#giveBack(lease);
   }
 }

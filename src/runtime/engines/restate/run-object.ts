@@ -1,3 +1,4 @@
+import type * as sdk from "@restatedev/restate-sdk";
 import type { ObjectContext, VirtualObjectDefinition } from "@restatedev/restate-sdk";
 import type { RunId } from "../../../kernel/index.ts";
 
@@ -50,7 +51,8 @@ interface Timer {
   readonly at: number;
 }
 
-type Sdk = typeof import("@restatedev/restate-sdk");
+/** The package, which is loaded when a worker opens its endpoint. */
+export type Sdk = typeof sdk;
 
 /**
  * The virtual object of which each run has one, with the id of the run as its key. Restate executes one invocation of an
