@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { AlternatingProjects } from "./test/alternating-projects.ts";
 import { ClosingLine } from "./test/reporter/closing-line.ts";
 
 // Tests start hundreds of processes that load the sources. With the cache they need a third of the time for it.
@@ -36,6 +37,7 @@ export default defineConfig({
     reporters: ["default", new ClosingLine()],
     // More workers than processors, because the longest suites mostly wait for processes that they start and kill.
     maxWorkers: "150%",
+    sequence: { sequencer: AlternatingProjects },
     projects: [
       {
         test: {

@@ -4,6 +4,7 @@ import { formatRow, meets, type Row } from "./row.ts";
 const benches: Readonly<Record<string, () => Promise<{ rows: () => AsyncIterable<Row> }>>> = {
   architectures: () => import("./architectures.ts"),
   loop: () => import("./loop.ts"),
+  page: () => import("./page.ts"),
   policy: () => import("./policy.ts"),
   runtime: () => import("./runtime.ts"),
   scale: () => import("./scale.ts"),

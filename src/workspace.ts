@@ -1,22 +1,15 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import {
-  checkOptions,
-  Fault,
-  optionNames,
-  type HostedAgent,
-  type Model,
-  type PromptSource,
-  type Tool,
-} from "./kernel/index.ts";
+import { Fault, type HostedAgent, type PromptSource, type Tool } from "./kernel/index.ts";
 import type { Reviewer } from "./agents/index.ts";
-import type { ServerConfigs } from "./capabilities/mcp/index.ts";
-import { ActiveSkills, AgentShelf, defaultAgent, type WorkspaceAgent } from "./workspace-agents.ts";
+import { AgentShelf, defaultAgent, type WorkspaceAgent } from "./workspace-agents.ts";
 import { readConfig, readGuardrails, type WorkspaceConfig } from "./workspace-config.ts";
 import { docsFolder } from "./workspace-docs.ts";
 import { LiveParts } from "./workspace-live.ts";
 import { loadExtensions, packageIdentities } from "./workspace-extensions.ts";
 import { memoryFileTool, memoryReviewer } from "./workspace-memory.ts";
+import { checkWorkspaceOptions, type WorkspaceOptions } from "./workspace-options.ts";
+import { ActiveSkills } from "./workspace-skills.ts";
 import { ToolShelf } from "./workspace-tools.ts";
 import {
   checkSettings,
@@ -40,6 +33,7 @@ import {
   type WorkspaceNotice,
 } from "./workspace/index.ts";
 
+export type { WorkspaceOptions } from "./workspace-options.ts";
 export { isAgent, type WorkspaceAgent } from "./workspace-agents.ts";
 export { defineConfig, type CodedChannel, type WorkspaceConfig } from "./workspace-config.ts";
 export type {
@@ -52,52 +46,6 @@ export type {
   Settings,
   WorkspaceNotice,
 } from "./workspace/index.ts";
-
-/** Options of `openWorkspace`. */
-export interface WorkspaceOptions {
-  /** Working folder. Default: that of the process. */
-  readonly cwd?: string;
-  /** Folder of the user. Default: the variable `REEVE_HOME`, else `~/.reeve`. */
-  readonly home?: string;
-  /** Name of the profile. Default: the variable `REEVE_PROFILE`, else none. */
-  readonly profile?: string;
-  /** Whether nothing may be written to the profile. It need not exist then. Default: `false`. */
-  readonly ephemeral?: boolean;
-  /** Environment variables. Default: those of the process. */
-  readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Settings that take precedence over all files and the environment, such as those of a command line. */
-  readonly settings?: Settings;
-  /**
-   * Whether the files of the project that need trust are used: as the user decided with `reeve trust` (`stored`), in any
-   * case (`always`) or in no case (`never`). Default: `stored`.
-   */
-  readonly trust?: "stored" | "always" | "never";
-  /** Folder to which file tools and shell commands are confined. Default: the working folder. */
-  readonly root?: string;
-  /** Returns the model of a name, in place of `namedModel`. */
-  readonly resolveModel?: (name: string) => Model;
-  /** Maximum time in which a module of the user must load, in milliseconds. Default: 10_000. */
-  readonly importTimeoutMs?: number;
-  /** MCP servers in addition to those of the files, such as those that an editor passes. Equal names replace those of files. */
-  readonly mcpServers?: ServerConfigs;
-  /** Returns the current time, for the date in prompts. Default: the system's clock. */
-  readonly now?: () => number;
-}
-
-const knownOptions = optionNames<WorkspaceOptions>({
-  cwd: true,
-  home: true,
-  profile: true,
-  ephemeral: true,
-  env: true,
-  settings: true,
-  trust: true,
-  root: true,
-  resolveModel: true,
-  importTimeoutMs: true,
-  mcpServers: true,
-  now: true,
-});
 
 /**
  * Opens the workspace of a folder: agents, prompts, skills, extensions and settings from the files of the user, the
@@ -113,7 +61,7 @@ const knownOptions = optionNames<WorkspaceOptions>({
  * ```
  */
 export async function openWorkspace(options: WorkspaceOptions = {}): Promise<Workspace> {
-  checkOptions("openWorkspace()", options, knownOptions);
+  checkWorkspaceOptions(options);
   const workspace = new Workspace(options);
   await workspace.reload();
   return workspace;

@@ -297,7 +297,7 @@ export type { AgentContext } from "./agent/agent-context.ts";
 export type { AgentPhase } from "./sessions/agent-phase.ts";
 export type { AgentResolver } from "./agent/agent-resolver.ts";
 export { agentSession, type AgentSession } from "./agent/agent-session.ts";
-export type { ReplyReasons } from "./agent/reply-reasons.ts";
+export type { ReplyReasons } from "./messages/reply-reasons.ts";
 export type { Architecture } from "./agent/architecture.ts";
 export type { AuditEntry, AuditLog, AuditReadOptions } from "./agent/audit-log.ts";
 export type { CallPath, EventObserver, ObservedTask } from "./agent/call-path.ts";
@@ -318,7 +318,7 @@ export type * from "./agent/engine.ts";
 export type { EphemeralSource } from "./agent/ephemeral-source.ts";
 export type * from "./agent/extension.ts";
 export type * from "./agent/extension-context.ts";
-export type * from "./agent/extension-event.ts";
+export type * from "./events/extension-event.ts";
 export type { GuardedCall, Guardrail, GuardrailContext } from "./agent/guardrail.ts";
 export type { HistoryKey, HistoryProvider } from "./agent/history-provider.ts";
 export {
@@ -329,7 +329,7 @@ export {
   type HookPayloads,
   type HookSet,
   type Hooks,
-} from "./agent/hook-event.ts";
+} from "./events/hook-event.ts";
 export type { HookRegistry, PreToolVerdict } from "./agent/hook-registry.ts";
 export { modelFor, type HostedAgent } from "./agent/hosted-agent.ts";
 export type {
@@ -359,7 +359,9 @@ export * from "./agent/approval-need.ts";
 export * from "./agent/permissions.ts";
 export type { InstructionsSource, PromptQuery, PromptSource } from "./agent/prompt-source.ts";
 export type { ResourceSource } from "./agent/resource-source.ts";
+export type * from "./agent/llm-request.ts";
 export type * from "./agent/run-context.ts";
+export type * from "./agent/task-report.ts";
 export {
   checkChildRequest,
   checkSpawnOptions,

@@ -1,20 +1,15 @@
 import {
-  capLimits,
   checkOptions,
   describeValue,
   Fault,
-  modelTimeouts,
   optionNames,
-  retrySettings,
   type AgentId,
   type AgentResolver,
-  type Clock,
   type CollectOptions,
   type ContextFactory,
   type DriveOptions,
   type DriveResult,
   type Engine,
-  type Hash,
   type HostedAgent,
   type JsonValue,
   type Lease,
@@ -32,22 +27,17 @@ import { newRun } from "./journal/new-run.ts";
 import { ExtensionErrors, extensionPort } from "./extension-port.ts";
 import { storeOf } from "./open-store.ts";
 import { AwaitedRuns } from "./process/awaited-runs.ts";
-import { CallTimeouts } from "./process/call-timeouts.ts";
-import { ContentHashes } from "./process/content-hashes.ts";
 import { LiveContexts } from "./process/live-contexts.ts";
-import { IdleFlusher } from "./process/idle-flusher.ts";
 import { openRuntimes, type OpenRuntime } from "./process/open-runtimes.ts";
-import { runRetry } from "./process/run-retry.ts";
 import type { CronLoader } from "./process/schedule-record.ts";
 import { RuntimeLifetime } from "./process/runtime-lifetime.ts";
 import { sha256 } from "./process/sha256.ts";
-import { SizeLimit } from "./process/size-limit.ts";
-import { systemClock, systemRandom, uuidSource } from "./process/system-sources.ts";
-import { TaskSlots } from "./process/task-slots.ts";
+import { systemClock, uuidSource } from "./process/system-sources.ts";
 import type { AgentLookup, WorkerContext } from "./process/worker-context.ts";
+import { workerContext, type WorkerOptions } from "./local-worker-context.ts";
 import { RunOwner } from "./run/run-owner.ts";
 import { RuntimeView, type RuntimeWorker } from "./runtime-view.ts";
-import { checkRuntimeOptions, requireNumber, requireShare, type RuntimeOptions } from "./runtime-options.ts";
+import { checkRuntimeOptions, requireNumber, type RuntimeOptions } from "./runtime-options.ts";
 import { AgentRegistry, agentTree } from "./worker/agent-registry.ts";
 import { isResolver } from "./worker/agent-resolvers.ts";
 import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
@@ -118,8 +108,8 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   #unsubscribe: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(store: Store, options: RuntimeOptions & { readonly clock: Clock; readonly hash: Hash }) {
-    const { clock, hash } = options;
+  constructor(store: Store, options: WorkerOptions) {
+    const { clock } = options;
     const concurrency = requireNumber("concurrency", options.concurrency ?? 64, 1);
     this.#onError = options.onError ?? warn;
     this.#closeGraceMs = requireNumber("closeGraceMs", options.closeGraceMs ?? 10_000, 0);
@@ -139,31 +129,11 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       sweep("keepUnnamedSessionsMs", (unnamedBefore) => store.sessions.collect({ unnamedBefore })),
     ].filter((each) => each !== undefined);
     this.#store = store;
-    this.context = {
-      store,
-      clock,
-      hash,
-      ids: options.ids ?? uuidSource,
-      random: options.random ?? systemRandom,
-      prices: options.prices ?? { find: () => null },
-      ...(options.resolveModel !== undefined && { resolveModel: options.resolveModel }),
-      unknownPrice: options.unknownPrice ?? "refuse",
-      caps: capLimits(options.caps),
-      ...(options.warnAt === undefined ? {} : { warnAt: requireShare(options.warnAt) }),
-      versionPolicy,
-      modelTimeouts: modelTimeouts("openRuntime()", options.modelTimeouts),
-      retry: retrySettings(options.retry),
-      runRetry: runRetry(options.runRetry),
-      slots: new TaskSlots(concurrency),
-      callTimeouts: new CallTimeouts(clock),
-      idleFlusher: new IdleFlusher(),
-      contentHashes: new ContentHashes(hash),
-      sizes: new SizeLimit(options.maxValueBytes),
-      stopGraceMs: requireNumber("stopGraceMs", options.stopGraceMs ?? 5_000, 0),
-      suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
-      onError: (error) => this.#report(error),
+    this.context = workerContext(store, options, {
+      concurrency,
       agents: this.agents.hosted,
       contexts: this.contexts,
+      onError,
       extensionPort: (owner) =>
         extensionPort(
           {
@@ -174,7 +144,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
           },
           owner,
         ),
-    };
+    });
     this.#keepAlive = options.keepAlive;
     this.#inbox = new InboxDispatcher({ worker: this.context, agents: this.agents.hosted });
     this.cron = options.cron ?? noCron;
@@ -404,8 +374,12 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       return;
     }
     if (change.kind === "record") return;
-    if (change.kind === "other") for (const owner of this.#owned.values()) owner.poke();
+    if (change.kind === "other") this.#poke(change.owned ?? [...this.#owned.keys()]);
     if (change.kind !== "worker") this.#inbox.dispatch();
+  }
+
+  #poke(runs: readonly RunId[]): void {
+    for (const runId of runs) this.#owned.get(runId)?.poke();
   }
 
   #report(error: unknown): void {

@@ -127,6 +127,8 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
         counted(`leases.release ${lease.runId} ${rest.kind}`, async () => leases.release(lease, rest)),
       check: (lease) => leases.check(lease),
       nextWakeAt: (now) => leases.nextWakeAt(now),
+      isConfirmed: (workerId) => leases.isConfirmed(workerId),
+      countReady: (now, limit) => leases.countReady(now, limit),
     },
     topics: {
       apply: (changes) => counted("topics.apply", () => topics.apply(changes)),

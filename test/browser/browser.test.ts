@@ -227,9 +227,9 @@ test("closeTab() closes a tab while another site replaces its page", async () =>
 });
 
 test("getState() and open() work while a page blocks its thread", async () => {
-  const browser = session({ timeoutMs: 1_000 });
-  await expect(browser.open(`${site}/busy`)).rejects.toThrow("Timeout 1000ms exceeded");
-  await expect(browser.look()).rejects.toThrow("Timeout 1000ms exceeded");
+  const browser = session({ timeoutMs: 4_000 });
+  await expect(browser.open(`${site}/busy`)).rejects.toThrow("Timeout 4000ms exceeded");
+  await expect(browser.look()).rejects.toThrow("Timeout 4000ms exceeded");
   expect((await browser.getState()).tabs).toMatchObject([{ title: "", url: `${site}/busy` }]);
   await browser.open(`${site}/more`, { newTab: true });
   expect(await browser.look()).toContain("Oolong");

@@ -54,12 +54,15 @@ export const wrong: Equal<1, 2> = true;
 `,
 };
 
-const { judgedTypes, planted } = await inCopy(async (copy) => ({
-  judgedTypes: await copy.plant({ [typeTest.file]: typeTest.source }).then(() => compile(copy)),
-  planted: await copy
-    .plant(Object.fromEntries([...plants, ...targets].map(({ file, source }) => [file, source])))
-    .then(() => compile(copy, "src", "src/testing")),
-}));
+const { judgedTypes, planted } = await inCopy(
+  async (copy) => ({
+    judgedTypes: await copy.plant({ [typeTest.file]: typeTest.source }).then(() => compile(copy)),
+    planted: await copy
+      .plant(Object.fromEntries([...plants, ...targets].map(({ file, source }) => [file, source])))
+      .then(() => compile(copy, "src", "src/testing")),
+  }),
+  { isBuilt: true },
+);
 
 test("the compiler accepts the unchanged repository, and type tests pass or fail as they should", () => {
   expect(judgedTypes.code).toBeGreaterThan(0);

@@ -23,7 +23,12 @@ const toolFiles = {
 
 type Tool = keyof typeof toolFiles;
 
-const leftOut = new Set([".git", "node_modules", "dist", "coverage", ".reeve"]);
+const leftOut = new Set([".git", "node_modules", "coverage", ".reeve"]);
+
+export interface CopyOptions {
+  /** Whether the copy contains what the last `tsc -b` wrote, so that the compiler checks only what differs. Default: `false`. */
+  readonly isBuilt?: boolean;
+}
 
 /**
  * A temporary copy of this repository, in which a test plants violations. A gate judges the copy as it judges the
@@ -61,10 +66,14 @@ export class PlantedCopy {
 }
 
 /** Creates a copy, calls `use` with it, and removes it. */
-export async function inCopy<Result>(use: (copy: PlantedCopy) => Promise<Result>): Promise<Result> {
+export async function inCopy<Result>(
+  use: (copy: PlantedCopy) => Promise<Result>,
+  { isBuilt = false }: CopyOptions = {},
+): Promise<Result> {
   const root = await mkdtemp(join(tmpdir(), "reeve-gates-"));
   try {
-    await cp(repository, root, { recursive: true, filter: isCopied });
+    const filter = (path: string): boolean => isSource(path) && (isBuilt || !isOutput(path));
+    await cp(repository, root, { recursive: true, preserveTimestamps: true, filter });
     await linkPackages(root);
     return await use(new PlantedCopy(root));
   } finally {
@@ -81,9 +90,14 @@ function isTool(name: string | undefined): name is Tool {
   return name !== undefined && Object.hasOwn(toolFiles, name);
 }
 
-function isCopied(path: string): boolean {
-  const names = relative(repository, path).split(sep);
-  return !names.some((name) => leftOut.has(name)) && !path.endsWith(".tsbuildinfo");
+function isSource(path: string): boolean {
+  return !relative(repository, path)
+    .split(sep)
+    .some((name) => leftOut.has(name));
+}
+
+function isOutput(path: string): boolean {
+  return relative(repository, path).split(sep).includes("dist") || path.endsWith(".tsbuildinfo");
 }
 
 /**

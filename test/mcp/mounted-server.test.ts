@@ -281,8 +281,6 @@ describe("the conformance suite through the mount", () => {
     };
     listening = await listen(
       {
-        routes: server.server.routes,
-        pageLink: () => undefined,
         drain: async () => undefined,
         fetch: (request, bindings) => server.server.fetch(withToken(request), bindings),
       },

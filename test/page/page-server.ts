@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { chromium as playwright, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { openRuntime } from "../../src/open-runtime.ts";
 import { openStore } from "../../src/index.ts";
 import type { HostedAgent, Runtime, Store } from "../../src/kernel/index.ts";
@@ -16,10 +16,13 @@ export class PageServer {
   readonly folder = mkdtempSync(join(tmpdir(), "reeve-page-"));
   readonly #agents: (folder: string) => readonly HostedAgent[];
   #parts: { readonly store: Store; readonly runtime: Runtime; readonly listening: Listening } | undefined;
+  readonly #concurrency: number | undefined;
   #port = 0;
 
-  constructor(agents: (folder: string) => readonly HostedAgent[]) {
+  /** `concurrency`: number of tasks that work at once. If absent, the runtime's default. */
+  constructor(agents: (folder: string) => readonly HostedAgent[], concurrency?: number) {
     this.#agents = agents;
+    this.#concurrency = concurrency;
   }
 
   get url(): string {
@@ -33,7 +36,8 @@ export class PageServer {
 
   async start(): Promise<void> {
     const store = await openStore(`sqlite:${join(this.folder, "reeve.db")}`);
-    const runtime = await openRuntime({ store, prices, closeGraceMs: 0 });
+    const concurrency = this.#concurrency === undefined ? {} : { concurrency: this.#concurrency };
+    const runtime = await openRuntime({ store, prices, closeGraceMs: 0, ...concurrency });
     const limits = { requestsPerSecond: 10_000, requestBurst: 10_000, changesMs: 20 };
     const agents = this.#agents(this.folder);
     const server = createServer(runtime, { agents, tokens: null, page: pageFolder, limits });
@@ -54,20 +58,6 @@ export class PageServer {
     await this.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }
-}
-
-const unpacked = mkdtempSync(join(tmpdir(), "reeve-chromium-"));
-
-/** Starts Chromium, which unpacks itself into a folder of its own. */
-export async function startBrowser(): Promise<Browser> {
-  process.env["TMPDIR"] = unpacked;
-  const { default: chromium } = await import("@sparticuz/chromium");
-  const executablePath = await chromium.executablePath();
-  return playwright.launch({ executablePath, args: ["--headless=new", "--disable-gpu", "--no-sandbox"] });
-}
-
-export function removeBrowser(): void {
-  rmSync(unpacked, { recursive: true, force: true });
 }
 
 export interface OpenPage {

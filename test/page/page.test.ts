@@ -3,7 +3,8 @@ import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { buildPage } from "../../build/page.ts";
 import { company, releaseTask, soloists } from "./company.ts";
-import { openPage, PageServer, removeBrowser, startBrowser } from "./page-server.ts";
+import { removeBrowser, startBrowser } from "./chromium.ts";
+import { openPage, PageServer } from "./page-server.ts";
 import { Stage } from "./stage.ts";
 
 const stage = new Stage();

@@ -18,6 +18,7 @@ export function tryNow(): void {
 
 const firstDelayMs = 500;
 const longestDelayMs = 8_000;
+const longestWorkMs = 6;
 
 interface StreamMessage {
   /** Name of the message. `message` unless the server sets another. */
@@ -93,8 +94,19 @@ async function readOnce(
   if (connection.value.state !== "live") connection.value = { state: "live" };
   onOpen?.();
   const parser = new StreamParser(onMessage, lastId);
-  if (response.body !== null) for await (const piece of pieces(response.body)) parser.add(piece);
+  if (response.body !== null) await readAll(response.body, parser);
   return parser.lastId;
+}
+
+/** Reads a body to its end. After some milliseconds of work it lets the page draw, however much has arrived. */
+async function readAll(body: ReadableStream<Uint8Array<ArrayBuffer>>, parser: StreamParser): Promise<void> {
+  let resumedAt = performance.now();
+  for await (const piece of pieces(body)) {
+    parser.add(piece);
+    if (performance.now() - resumedAt < longestWorkMs) continue;
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    resumedAt = performance.now();
+  }
 }
 
 async function answer(url: string, options: RequestInit): Promise<Response> {

@@ -9,6 +9,7 @@ import { Name } from "../parts/name.tsx";
 import { Purse, purseText } from "../parts/purse.tsx";
 import { lookOfTask } from "../parts/status.ts";
 import { useSize } from "../parts/use-size.ts";
+import { useBand } from "../parts/use-window.ts";
 import { purseOf, spentOf, toneOf } from "../run/money.ts";
 import { doing } from "../run/task-words.ts";
 import type { LevelProps } from "./level-props.ts";
@@ -28,6 +29,8 @@ export function Cards({ model, view, root, selected, select, isDead }: LevelProp
   const tree = useMemo(() => orgTree(view, root), [view, root]);
   const layout = useMemo(() => (width === 0 ? null : layoutOf(tree, width)), [tree, width]);
   const charged = useCharged(view);
+  const { ref: inner, ...band } = useBand<HTMLDivElement>();
+  const shown = layout === null ? null : inBand(layout, band, selected);
   return (
     <div
       class={`cards ${isDead ? "dead" : ""}`}
@@ -36,10 +39,14 @@ export function Cards({ model, view, root, selected, select, isDead }: LevelProp
       aria-label="Org chart"
       onKeyDown={(event) => moveByKey(event, tree, selected, select)}
     >
-      {layout !== null && (
-        <div class="cards-inner" style={{ height: `${layout.height}px`, width: `${layout.width}px` }}>
-          <Strings layout={layout} view={view} charged={charged} />
-          {layout.cards.map((placed) => (
+      {shown !== null && (
+        <div
+          class="cards-inner"
+          ref={inner}
+          style={{ height: `${shown.height}px`, width: `${shown.width}px` }}
+        >
+          <Strings layout={shown} view={view} charged={charged} />
+          {shown.cards.map((placed) => (
             <Card
               key={placed.node.task.taskId}
               placed={placed}
@@ -51,13 +58,35 @@ export function Cards({ model, view, root, selected, select, isDead }: LevelProp
               isDead={isDead}
             />
           ))}
-          {layout.rests.map((line) => (
+          {shown.rests.map((line) => (
             <Rest key={line.manager.taskId} line={line} runId={model.runId} />
           ))}
         </div>
       )}
     </div>
   );
+}
+
+/** A chart of so many cards is drawn as a whole. */
+const mostCards = 60;
+
+/** What is in view of a large chart, and the selected card, which has the focus. */
+function inBand(
+  layout: ChartLayout,
+  band: { readonly top: number; readonly bottom: number },
+  selected: TaskId,
+): ChartLayout {
+  if (layout.cards.length <= mostCards) return layout;
+  const cards = layout.cards.filter(
+    ({ y, height, node }) => (y + height > band.top && y < band.bottom) || node.task.taskId === selected,
+  );
+  const drawn = new Set(cards.map(({ node }) => node.task.taskId));
+  return {
+    ...layout,
+    cards,
+    strings: layout.strings.filter(({ task }) => drawn.has(task.taskId)),
+    rests: layout.rests.filter(({ y }) => y > band.top && y < band.bottom),
+  };
 }
 
 /** The tasks whose money changed since the last drawing, with their managers. */

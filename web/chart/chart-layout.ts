@@ -77,10 +77,8 @@ class Layout {
     const isRow = this.#available >= narrow && reports.length > 0 && column >= narrowest;
     if (isRow) this.#placeRow(Math.min(widest + indent, column));
     else this.#placeHanging();
-    const height = Math.max(
-      ...this.#cards.map((card) => card.y + card.height),
-      ...this.#rests.map(({ y }) => y + 24),
-    );
+    const cards = this.#cards.reduce((lowest, card) => Math.max(lowest, card.y + card.height), 0);
+    const height = this.#rests.reduce((lowest, { y }) => Math.max(lowest, y + 24), cards);
     return {
       cards: this.#cards,
       strings: this.#strings,
@@ -99,7 +97,7 @@ class Layout {
     const row = top + rootHeight + stringSpace;
     const heads = reports.map((report, at) => {
       const x = left + at * (column + columnGap);
-      this.#hang(report, x, row, column);
+      this.#hang(report, { x, y: row, width: column });
       return { report, center: x + column / 2 };
     });
     if (rest.length > 0)
@@ -136,27 +134,30 @@ class Layout {
   }
 
   #placeHanging(): void {
-    this.#hang(this.#root, side, top, Math.min(this.#available - 2 * side, 560), true);
+    this.#hang(this.#root, { x: side, y: top, width: Math.min(this.#available - 2 * side, 560) }, true);
   }
 
-  /** Places a card and everyone below it, indented. Returns the bottom. */
-  #hang(node: OrgNode, x: number, y: number, width: number, isRoot = false): number {
+  /** Places a card and everyone below it, indented. Returns the card, and the bottom of all. */
+  #hang(
+    node: OrgNode,
+    { x, y, width }: { readonly x: number; readonly y: number; readonly width: number },
+    isRoot = false,
+  ): { readonly card: Placed; readonly bottom: number } {
     const own = isRoot ? rootHeight : cardHeight;
     const card = this.#put(node, x, y, width, own);
     let bottom = y + own;
     const placed: Placed[] = [];
     for (const report of node.reports) {
-      const at = bottom + gap;
-      bottom = this.#hang(report, x + indent, at, width - indent);
-      const found = this.#cards.find((each) => each.node === report);
-      if (found !== undefined) placed.push(found);
+      const hung = this.#hang(report, { x: x + indent, y: bottom + gap, width: width - indent });
+      bottom = hung.bottom;
+      placed.push(hung.card);
     }
     if (node.rest.length > 0) {
       this.#rests.push({ manager: node.task, rest: node.rest, x: x + indent, y: bottom + gap });
       bottom += gap + 24;
     }
     this.#drawHanging(card, placed);
-    return bottom;
+    return { card, bottom };
   }
 
   /** The string of the first report is nearest to the cards, that of the last one is outermost. */

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { useKeys } from "../app/keys.ts";
 import { place, runPath, setQuery } from "../app/route.ts";
-import { clock, counted } from "../parts/format.ts";
+import { clock, counted, grouped } from "../parts/format.ts";
 import { eventWords } from "../run/event-words.ts";
 import { rootId } from "../run/money.ts";
 import type { RunModel } from "../run/run-model.ts";
@@ -106,7 +106,7 @@ function SeatCount({ view }: { readonly view: RunView }): JSX.Element {
             <i key={at} class={at >= seats ? "vacant" : at < seats - waits ? "" : "waits"} />
           ))}
         <span>
-          {seats} {maxSeats === null ? "seats" : `of ${counted(maxSeats, "seat")}`}
+          {grouped(seats)} {maxSeats === null ? "seats" : `of ${counted(maxSeats, "seat")}`}
         </span>
       </span>
       <span class="dim wide-only">

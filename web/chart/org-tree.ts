@@ -78,9 +78,14 @@ export function teamsOf(view: RunView, rootTask: TaskView): readonly Team[] {
     .map((head): Team => ({ head, members: [head, ...below(head.taskId)], isRest: false }));
   const single = reports.filter(({ children: count }) => count === 0);
   if (single.length > 0) teams.push({ head: rootTask, members: single, isRest: true });
-  const need = ({ members }: Team): number => Math.min(...members.map(needOf));
-  const urgent = (team: Team): number => (need(team) < 2 ? need(team) : 2);
-  return teams.toSorted((one, other) => urgent(one) - urgent(other) || spendOfTeam(other) - spendOfTeam(one));
+  return teams.toSorted(
+    (one, other) => urgencyOf(one) - urgencyOf(other) || spendOfTeam(other) - spendOfTeam(one),
+  );
+}
+
+/** 0 if an agent of the team failed, 1 if one waits for a person, 2 otherwise. */
+export function urgencyOf({ members }: Team): number {
+  return members.reduce((most, member) => Math.min(most, needOf(member)), 2);
 }
 
 export function spendOfTeam({ head, members, isRest }: Team): number {

@@ -1,22 +1,46 @@
 import type { JSX } from "preact";
-import { capUsd, counted, usd } from "../parts/format.ts";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import type { TaskId } from "../../src/kernel/index.ts";
+import type { TaskView } from "../../src/surfaces/view/run-view.ts";
+import { capUsd, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
 import { lookOfTask } from "../parts/status.ts";
-import { runPath } from "../app/route.ts";
+import { rowsIn, useBand } from "../parts/use-window.ts";
 import { purseOf, spentOf, toneOf } from "../run/money.ts";
 import { doing } from "../run/task-words.ts";
+import { useTreeOrder } from "../run/use-tree-order.ts";
 import type { LevelProps } from "./level-props.ts";
-import { nodesOf, orgTree } from "./org-tree.ts";
 
-/** The chart as a table: the same tree, one line per agent. */
-export function Rows({ model, view, root, selected, select, isDead }: LevelProps): JSX.Element {
-  const snapshot = model.playhead.value === null ? model.snapshot.value : null;
-  const tree = orgTree(view, root);
+const rowHeight = 36;
+const narrowRowHeight = 45;
+const narrow = 720;
+
+/** The chart as a table: the same tree, one line per agent. Only the lines in view are drawn. */
+export function Rows(level: LevelProps): JSX.Element {
+  const { view, root, selected, select } = level;
+  const order = useTreeOrder(view, root.taskId);
+  const { ref, ...band } = useBand<HTMLTableSectionElement>();
+  const height = window.innerWidth < narrow ? narrowRowHeight : rowHeight;
+  const { first, end, above, below } = rowsIn(band, order.length, height);
+  const focused = useRef<TaskId | null>(null);
+  const moveTo = (taskId: TaskId | undefined): void => {
+    if (taskId === undefined) return;
+    focused.current = taskId;
+    scrollTo(ref.current, order.indexOf(taskId) * height, height);
+    select(taskId);
+  };
+  useLayoutEffect(() => {
+    if (focused.current === null) return;
+    const button = ref.current?.querySelector<HTMLElement>(`[data-task="${focused.current}"] button`);
+    if (button == null) return;
+    focused.current = null;
+    button.focus({ preventScroll: true });
+  });
   return (
     <div class="org-rows">
-      <table class="table dense">
+      <table class="table dense" onKeyDown={(event) => moveByKey(event, order, selected, moveTo)}>
         <thead>
           <tr>
             <th>Agent</th>
@@ -26,50 +50,82 @@ export function Rows({ model, view, root, selected, select, isDead }: LevelProps
             <th class="c-small right wide-only">Allowance</th>
           </tr>
         </thead>
-        <tbody>
-          {nodesOf(tree).map(({ task, rest }) => {
-            const purse = purseOf(task, snapshot);
-            return (
-              <>
-                <tr
-                  key={task.taskId}
-                  class={task.taskId === selected ? "selected" : ""}
-                  data-task={task.taskId}
-                >
-                  <td>
-                    <button
-                      class="agent-cell"
-                      style={{ paddingLeft: `${Math.min(10, task.depth - root.depth) * 16}px` }}
-                      onClick={() => select(task.taskId)}
-                    >
-                      <Glyph look={lookOfTask(task)} />
-                      <Name text={task.agentId} />
-                    </button>
-                  </td>
-                  <td class="cut mid">{isDead && task.endedAt === null ? "no owner" : doing(task, view)}</td>
-                  <td class="wide-only">
-                    {purse.cap !== null && <Purse values={purse} tone={toneOf(task)} />}
-                  </td>
-                  <td class="right">{usd(spentOf(purse))}</td>
-                  <td class="right wide-only">{purse.cap === null ? "no limit" : capUsd(purse.cap)}</td>
-                </tr>
-                {rest.length > 0 && (
-                  <tr key={`${task.taskId} rest`}>
-                    <td colSpan={5}>
-                      <a
-                        class="link"
-                        href={`${runPath(model.runId, "chart")}?root=${task.taskId}&zoom=seats`}
-                      >
-                        and {counted(rest.length, "more report")} of {task.agentId}
-                      </a>
-                    </td>
-                  </tr>
-                )}
-              </>
-            );
+        <tbody ref={ref}>
+          {above > 0 && <tr class="gap" aria-hidden="true" style={{ height: `${above}px` }} />}
+          {order.slice(first, end).map((taskId) => {
+            const task = view.tasks.get(taskId);
+            return task === undefined ? null : <Row key={taskId} {...level} task={task} />;
           })}
+          {below > 0 && <tr class="gap" aria-hidden="true" style={{ height: `${below}px` }} />}
         </tbody>
       </table>
     </div>
   );
+}
+
+function Row({
+  model,
+  view,
+  root,
+  selected,
+  select,
+  isDead,
+  task,
+}: LevelProps & { readonly task: TaskView }): JSX.Element {
+  const purse = purseOf(task, model.playhead.value === null ? model.snapshot.value : null);
+  return (
+    <tr class={task.taskId === selected ? "selected" : ""} data-task={task.taskId}>
+      <td>
+        <button
+          class="agent-cell"
+          style={{ paddingLeft: `${Math.min(10, task.depth - root.depth) * 16}px` }}
+          onClick={() => select(task.taskId)}
+        >
+          <Glyph look={lookOfTask(task)} />
+          <Name text={task.agentId} />
+        </button>
+      </td>
+      <td class="cut mid">{isDead && task.endedAt === null ? "no owner" : doing(task, view)}</td>
+      <td class="wide-only">{purse.cap !== null && <Purse values={purse} tone={toneOf(task)} />}</td>
+      <td class="right">{usd(spentOf(purse))}</td>
+      <td class="right wide-only">{purse.cap === null ? "no limit" : capUsd(purse.cap)}</td>
+    </tr>
+  );
+}
+
+const pageRows = 20;
+
+/** Up and down go to the line beside, with Page a screen further, Home and End to the first and the last. */
+function moveByKey(
+  event: KeyboardEvent,
+  order: readonly TaskId[],
+  selected: TaskId,
+  moveTo: (taskId: TaskId | undefined) => void,
+): void {
+  const at = order.indexOf(selected);
+  const last = order.length - 1;
+  const targets: Readonly<Record<string, number>> = {
+    ArrowUp: Math.max(0, at - 1),
+    ArrowDown: Math.min(last, at + 1),
+    PageUp: Math.max(0, at - pageRows),
+    PageDown: Math.min(last, at + pageRows),
+    Home: 0,
+    End: last,
+  };
+  const target = targets[event.key];
+  if (target === undefined) return;
+  event.preventDefault();
+  event.stopPropagation();
+  moveTo(order[target]);
+}
+
+/** Scrolls so that a line of a table is in view, also if it is not drawn. */
+function scrollTo(body: HTMLElement | null, top: number, height: number): void {
+  const scroller = body?.closest<HTMLElement>(".canvas");
+  if (body == null || scroller == null) return;
+  const frame = scroller.scrollHeight > scroller.clientHeight ? scroller : document.documentElement;
+  const edge = frame === scroller ? scroller.getBoundingClientRect().top : 0;
+  const line = body.getBoundingClientRect().top - edge + top;
+  if (line < 0) frame.scrollTop += line;
+  else if (line + height > frame.clientHeight) frame.scrollTop += line + height - frame.clientHeight;
 }

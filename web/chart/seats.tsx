@@ -1,6 +1,6 @@
 import type { TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { runPath } from "../app/route.ts";
 import { capUsd, counted, grouped, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
@@ -8,7 +8,8 @@ import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
 import { lookOfTask, type Look } from "../parts/status.ts";
 import type { LevelProps } from "./level-props.ts";
-import { byNeed, capOfTeam, spendOfTeam, teamsOf, type Team } from "./org-tree.ts";
+import { byNeed, capOfTeam, spendOfTeam, urgencyOf, type Team } from "./org-tree.ts";
+import { TeamIndex } from "./team-index.ts";
 
 const perLine = 11;
 const size = 11;
@@ -16,13 +17,15 @@ const step = 13;
 
 /** The chart for thousands of agents: a team is a box, an agent a square that is filled as far as its purse is used. */
 export function Seats({ model, view, root }: LevelProps): JSX.Element {
-  const teams = useMemo(() => teamsOf(view, root), [view, root]);
+  const index = useRef<TeamIndex | null>(null);
+  index.current ??= new TeamIndex();
+  const teams = index.current.update(view, root);
   return (
     <div class="teams-view">
       <p class="row wrap">
         <span class="mid wide-only">One square is one agent, filled as far as its purse is used.</span>
         <span class="grow" />
-        <Counts tasks={teams.flatMap(({ members }) => members)} />
+        <Counts counts={index.current.counts} />
       </p>
       <Split teams={teams} />
       <div class="teams">
@@ -43,12 +46,7 @@ const countNames: readonly (readonly [Look, string, string])[] = [
   ["completed", "done", "plain"],
 ];
 
-function Counts({ tasks }: { readonly tasks: readonly TaskView[] }): JSX.Element {
-  const counts = new Map<Look, number>();
-  for (const task of tasks) {
-    const look = lookOfTask(task);
-    counts.set(look, (counts.get(look) ?? 0) + 1);
-  }
+function Counts({ counts }: { readonly counts: ReadonlyMap<Look, number> }): JSX.Element {
   return (
     <>
       {countNames.map(([look, words, tone]) => {
@@ -103,17 +101,16 @@ function Split({ teams }: { readonly teams: readonly Team[] }): JSX.Element | nu
   );
 }
 
-function needOfTeam({ members }: Team): "" | "failed" | "waits" {
-  let need: "" | "waits" = "";
-  for (const member of members) {
-    const look = lookOfTask(member);
-    if (look === "failed") return "failed";
-    if (look === "waits") need = "waits";
-  }
-  return need;
+function needOfTeam(team: Team): "" | "failed" | "waits" {
+  return (["failed", "waits", ""] as const)[urgencyOf(team)] ?? "";
 }
 
+/** A box is made again only if its team changed. */
 function TeamBox({ team, runId }: { readonly team: Team; readonly runId: string }): JSX.Element {
+  return useMemo(() => teamBox(team, runId), [team, runId]);
+}
+
+function teamBox(team: Team, runId: string): JSX.Element {
   const { head, members, isRest } = team;
   const spent = spendOfTeam(team);
   const cap = capOfTeam(team);

@@ -5,19 +5,21 @@ import { useRef, useState } from "preact/hooks";
 import { errorText } from "../api/client.ts";
 import { useRead } from "../api/use-read.ts";
 import { place, runPath } from "../app/route.ts";
-import { capUsd, clock, counted, usd } from "../parts/format.ts";
+import { capUsd, clock, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
 import { lookOfTask } from "../parts/status.ts";
+import { rowsIn, useBand } from "../parts/use-window.ts";
 import { conversationTypes } from "./event-log.ts";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { openPriority, steer } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
-import { doing, hasEndedTask, inTreeOrder } from "./task-words.ts";
+import { doing, hasEndedTask } from "./task-words.ts";
 import { threadOf } from "./thread.ts";
 import { ThreadView } from "./thread-view.tsx";
 import { useStickToEnd } from "./use-stick-to-end.ts";
+import { useTreeOrder } from "./use-tree-order.ts";
 
 /** The agents as a tree, and what one of them wrote, called and asked. */
 export function Conversation({ model }: { readonly model: RunModel }): JSX.Element {
@@ -34,8 +36,10 @@ export function Conversation({ model }: { readonly model: RunModel }): JSX.Eleme
   );
 }
 
-/** Number of agents that the list shows. The chart shows all. */
-const mostAgents = 300;
+const agentHeight = 32;
+/** On a narrow screen the agents are in one line, of which so many are drawn. */
+const narrow = 720;
+const mostInLine = 100;
 
 function Agents({
   model,
@@ -46,21 +50,33 @@ function Agents({
   readonly view: RunView;
   readonly selected: TaskId;
 }): JSX.Element {
-  const tasks = inTreeOrder(view);
+  const order = useTreeOrder(view, rootId);
+  const { ref, ...band } = useBand<HTMLDivElement>();
+  const isLine = window.innerWidth < narrow;
+  const from = isLine ? Math.max(0, order.indexOf(selected) - mostInLine / 2) : 0;
+  const rows = rowsIn(band, order.length, agentHeight);
+  const shown = isLine ? order.slice(from, from + mostInLine) : order.slice(rows.first, rows.end);
   return (
     <nav class="agents" aria-label="Agents of the run">
-      {tasks.slice(0, mostAgents).map((task) => (
-        <a
-          key={task.taskId}
-          href={runPath(model.runId, "conversation", task.taskId)}
-          aria-current={task.taskId === selected ? "page" : undefined}
-          style={{ paddingLeft: `${8 + Math.min(8, task.depth) * 14}px` }}
-        >
-          <Glyph look={lookOfTask(task)} />
-          <Name text={task.agentId} />
-        </a>
-      ))}
-      {tasks.length > mostAgents && <p class="dim">and {counted(tasks.length - mostAgents, "more agent")}</p>}
+      <div
+        ref={ref}
+        style={isLine ? {} : { paddingTop: `${rows.above}px`, paddingBottom: `${rows.below}px` }}
+      >
+        {shown.map((taskId) => {
+          const task = view.tasks.get(taskId);
+          return task === undefined ? null : (
+            <a
+              key={taskId}
+              href={runPath(model.runId, "conversation", taskId)}
+              aria-current={taskId === selected ? "page" : undefined}
+              style={{ paddingLeft: `${8 + Math.min(8, task.depth) * 14}px` }}
+            >
+              <Glyph look={lookOfTask(task)} />
+              <Name text={task.agentId} />
+            </a>
+          );
+        })}
+      </div>
     </nav>
   );
 }
@@ -141,12 +157,12 @@ function TaskPurse({ model, task }: { readonly model: RunModel; readonly task: T
   );
 }
 
-/** The events of a conversation that are no longer in memory. */
+/** The events of a conversation that are not in memory. */
 function useOlder(model: RunModel, taskId: TaskId): readonly Event[] {
   const { first } = model.log;
   const { value } = useRead(
-    async () => (first === 0 ? [] : model.eventsBetween(0, first - 1)),
-    [model, first],
+    async () => (first === 0 ? [] : model.eventsOfTask(taskId, first - 1)),
+    [model, taskId, first],
   );
   return (value ?? []).filter((event) => event.taskId === taskId && conversationTypes.has(event.type));
 }

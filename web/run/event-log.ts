@@ -39,16 +39,23 @@ export const conversationTypes: ReadonlySet<EventType> = new Set<EventType>([
 export class EventLog {
   #events: Event[] = [];
   #byTask = new Map<TaskId, Event[]>();
+  #start = 0;
 
   /** Number of the first kept event. */
   get first(): number {
-    return this.#events[0]?.seq ?? 0;
+    return this.#events[0]?.seq ?? this.#start;
   }
 
   get last(): number {
-    return this.#events.at(-1)?.seq ?? -1;
+    return this.#events.at(-1)?.seq ?? this.#start - 1;
   }
 
+  /** Decides with which event the log starts, before the first one is added. */
+  startAt(seq: number): void {
+    this.#start = seq;
+  }
+
+  /** Adds the next event. An event that the log has already is ignored. */
   add(event: Event): void {
     if (event.seq <= this.last) return;
     this.#events.push(event);

@@ -30,6 +30,7 @@ const patterns: Readonly<Record<EventGroup, RegExp>> = {
   faults: /error|recover|lost|exhausted|overrun|deny|refuse|retry|dead_letter|warning|fallback|guardrail/u,
 };
 
+const none: readonly Event[] = [];
 const rowHeight = 28;
 const extraRows = 10;
 
@@ -45,14 +46,15 @@ export function Events({ model }: { readonly model: RunModel }): JSX.Element {
   const [top, setTop] = useState(0);
   const until = model.shownSeq;
   const filter = useMemo(() => matcher(group, text), [group, text]);
-  const events = useMemo(
-    () => [...older.events, ...model.log.between(model.log.first, until)].filter(filter).toReversed(),
-    [older.events, filter, until, model.lastSeq],
-  );
+  const events = useMatching(model, filter, older.events);
   const scrolled = useRef(0);
   if (view === null) return <></>;
+  const count = endOf(events, until);
   const first = Math.max(0, Math.floor(top / rowHeight) - extraRows);
-  const shown = events.slice(first, first + Math.ceil(height / rowHeight) + 2 * extraRows);
+  const last = Math.max(0, count - first);
+  const shown = events
+    .slice(Math.max(0, last - Math.ceil(height / rowHeight) - 2 * extraRows), last)
+    .toReversed();
   return (
     <div class="events">
       <div class="tools">
@@ -77,7 +79,7 @@ export function Events({ model }: { readonly model: RunModel }): JSX.Element {
             onInput={(event) => setQuery("find", event.currentTarget.value || null)}
           />
         </label>
-        <span class="dim">{counted(events.length, "event")}</span>
+        <span class="dim">{counted(count, "event")}</span>
         {model.log.first > 0 && older.events.length === 0 && (
           <button class="button small" onClick={older.load}>
             Read the {counted(model.log.first, "older event")}
@@ -95,7 +97,7 @@ export function Events({ model }: { readonly model: RunModel }): JSX.Element {
           setTop(scrolled.current);
         }}
       >
-        <ol style={{ height: `${events.length * rowHeight}px` }}>
+        <ol style={{ height: `${count * rowHeight}px` }}>
           {shown.map((event, at) => (
             <EventRow
               key={event.seq}
@@ -106,7 +108,7 @@ export function Events({ model }: { readonly model: RunModel }): JSX.Element {
             />
           ))}
         </ol>
-        {events.length === 0 && <p class="dim">No event fits the filter.</p>}
+        {count === 0 && <p class="dim">No event fits the filter.</p>}
       </div>
     </div>
   );
@@ -142,11 +144,40 @@ function EventRow({ event, view, model, top }: RowProps): JSX.Element {
   );
 }
 
+/** The events that fit a filter, oldest first. An event is compared once, however often the list is drawn. */
+function useMatching(
+  model: RunModel,
+  filter: (event: Event) => boolean,
+  older: readonly Event[],
+): readonly Event[] {
+  const cache = useMemo(() => ({ events: older.filter(filter), last: -1 }), [model, filter, older]);
+  const { log } = model;
+  for (const event of log.between(Math.max(log.first, cache.last + 1), log.last)) {
+    cache.last = event.seq;
+    if (filter(event)) cache.events.push(event);
+  }
+  // The log drops old events, and so does the list, unless the person has asked for all.
+  if (older.length === 0 && (cache.events[0]?.seq ?? 0) < log.first)
+    cache.events = cache.events.filter(({ seq }) => seq >= log.first);
+  return cache.events;
+}
+
+/** How many of the events are at or before a position. */
+function endOf(events: readonly Event[], seq: number): number {
+  let [low, high] = [0, events.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((events[middle]?.seq ?? 0) <= seq) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /** The events before those in memory, which a person asks for. */
 function useOlder(model: RunModel): { readonly events: readonly Event[]; readonly load: () => void } {
   const [wanted, setWanted] = useState(-1);
   const { value } = useRead(async () => (wanted < 0 ? [] : model.eventsBetween(0, wanted)), [model, wanted]);
-  return { events: value ?? [], load: () => setWanted(model.log.first - 1) };
+  return { events: value ?? none, load: () => setWanted(model.log.first - 1) };
 }
 
 /** Reads a filter: `agent:` and `kind:` with parts of a name, and words that type, agent or data contain. */

@@ -1,8 +1,9 @@
 import { batch, effect, signal } from "@preact/signals";
-import type { Delta, Event } from "../../src/kernel/index.ts";
+import type { Delta, Event, TaskId } from "../../src/kernel/index.ts";
 import { RunHistory } from "../../src/surfaces/view/run-history.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
-import { StepLog } from "../../src/surfaces/view/step-log.ts";
+import type { StepLog } from "../../src/surfaces/view/step-log.ts";
+import { viewOfStored, type StoredView } from "../../src/surfaces/view/stored-view.ts";
 import { addressOf, get, RequestError } from "../api/client.ts";
 import { follow } from "../api/connection.ts";
 import { changedRun } from "../api/runs-feed.ts";
@@ -10,10 +11,13 @@ import type { Run, Snapshot } from "../api/types.ts";
 import { announce } from "../app/announce.ts";
 import { EventLog } from "./event-log.ts";
 import { LiveText } from "./live-text.ts";
-import { RunTrace } from "./run-trace.ts";
+import { RunPast } from "./run-past.ts";
+import type { RunTrace } from "./run-trace.ts";
 
 /** Number of events per request when the page reads an earlier part of the log. */
 const pageSize = 1_000;
+/** Number of events before the first view that the page reads at once. Older ones are read when a view needs them. */
+const firstEvents = 1_000;
 const firstSnapshotMs = 200;
 const snapshotMs = 1_500;
 /** A run with more tasks is too large to read its ledger again and again. */
@@ -35,12 +39,12 @@ export class RunModel {
   readonly refusal = signal<RequestError | null>(null);
   /** Changes whenever there is something new to draw. */
   readonly version = signal(0);
-  readonly steps = new StepLog();
   readonly log = new EventLog();
   readonly texts = new LiveText();
-  readonly trace = new RunTrace();
-  readonly #history: RunHistory;
+  readonly past = new RunPast();
+  #history: RunHistory;
   readonly #stop = new AbortController();
+  readonly #pastRead = new AbortController();
   readonly #openedAt = Date.now();
   #connection: AbortController | undefined;
   #isDrawing = false;
@@ -49,13 +53,13 @@ export class RunModel {
 
   constructor(runId: string) {
     this.runId = runId;
-    this.#history = new RunHistory((from, to) => this.#read(from, to));
+    this.#history = this.#historyFrom();
   }
 
   /** Starts to follow the run. Returns a function that stops. */
   open(): () => void {
     void this.#readSummary();
-    this.#connect();
+    void this.#begin();
     const unfollow = effect(() => this.#summaryChanged(changedRun.value));
     return () => {
       unfollow();
@@ -68,6 +72,14 @@ export class RunModel {
   /** Number of the event that is shown. */
   get shownSeq(): number {
     return this.playhead.value ?? this.lastSeq;
+  }
+
+  get steps(): StepLog {
+    return this.past.steps;
+  }
+
+  get trace(): RunTrace {
+    return this.past.trace;
   }
 
   /** Number of the newest event. */
@@ -106,11 +118,86 @@ export class RunModel {
     yield* this.log.between(next, to);
   }
 
+  /** Reads the events of a task up to an event. The server leaves out those of other tasks. */
+  async eventsOfTask(taskId: TaskId, to: number): Promise<readonly Event[]> {
+    const found: Event[] = [];
+    for (let [from, isLast] = [0, false]; !isLast && from <= to;) {
+      const page = await get("/api/runs/{runId}/events", {
+        params: { runId: this.runId },
+        query: { from, limit: pageSize, taskId },
+        signal: this.#stop.signal,
+      });
+      found.push(...page.events.filter(({ seq }) => seq <= to));
+      ({ next: from, isLast } = page);
+    }
+    return found;
+  }
+
   /** Reads events that are no longer in memory. */
   async eventsBetween(from: number, to: number): Promise<readonly Event[]> {
     const events: Event[] = [];
     for await (const event of this.#read(from, to)) events.push(event);
     return events;
+  }
+
+  /**
+   * Draws the run as the server sees it, then follows it from there. A long run is thus drawn at once, and what only its
+   * older events tell is added as they arrive. If the server does not answer, the page follows from the first event.
+   */
+  async #begin(): Promise<void> {
+    const view = await this.#readView();
+    if (this.#stop.signal.aborted) return;
+    if (view !== null && view.seq >= 0) {
+      this.#history = this.#historyFrom(view);
+      this.log.startAt(Math.max(0, view.seq + 1 - firstEvents));
+      this.#draw();
+    }
+    this.#connect();
+    await this.#readPast();
+  }
+
+  #historyFrom(from?: RunView): RunHistory {
+    return new RunHistory((first, last) => this.#read(first, last), {
+      ...(from !== undefined && { from }),
+      readView: async (at) =>
+        (await this.#readView(at)) ?? Promise.reject(new Error("the view was not read")),
+    });
+  }
+
+  /** The view of the server at an event, or at the newest one. `null` if the server refuses or does not answer. */
+  async #readView(at?: number): Promise<RunView | null> {
+    try {
+      const stored = await get("/api/runs/{runId}/tasks", {
+        params: { runId: this.runId },
+        query: at === undefined ? {} : { at },
+        signal: this.#stop.signal,
+      });
+      // The schema of the server says that statuses and ids are texts.
+      return viewOfStored(stored as unknown as StoredView);
+    } catch (error) {
+      if (error instanceof RequestError || this.#stop.signal.aborted) return null;
+      throw error;
+    }
+  }
+
+  /** Reads the events before those in memory, which steps and the dock need, in the background. */
+  async #readPast(): Promise<void> {
+    const { past, log } = this;
+    if (past.seq + 1 >= log.first) return;
+    const reading = AbortSignal.any([this.#stop.signal, this.#pastRead.signal]);
+    await follow({
+      address: () =>
+        addressOf("/api/runs/{runId}/stream", { runId: this.runId }, { from: past.seq + 1, deltas: false }),
+      signal: reading,
+      isOver: () => past.seq + 1 >= log.first,
+      onMessage: ({ name, data }) => {
+        if (name === "message") past.add(data as Event);
+        if (past.seq + 1 < log.first) return;
+        for (const event of log.between(past.seq + 1, log.last)) past.add(event);
+        this.#pastRead.abort();
+        this.#draw();
+      },
+    });
   }
 
   #connect(): void {
@@ -119,7 +206,8 @@ export class RunModel {
     this.#connection = connection;
     this.#isEnded = false;
     void follow({
-      address: () => addressOf("/api/runs/{runId}/stream", { runId: this.runId }, { from: this.lastSeq + 1 }),
+      address: () =>
+        addressOf("/api/runs/{runId}/stream", { runId: this.runId }, { from: this.log.last + 1 }),
       signal: connection.signal,
       isOver: () => this.#isEnded,
       onMessage: ({ name, data }) => {
@@ -142,11 +230,11 @@ export class RunModel {
   }
 
   #addEvent(event: Event): void {
-    if (event.seq <= this.lastSeq) return;
+    if (event.seq <= this.log.last) return;
+    const isNew = event.seq > this.lastSeq;
     this.#history.add(event);
-    this.steps.add(event);
     this.log.add(event);
-    this.trace.add(event, this.#history.seats);
+    this.past.add(event, isNew ? this.#history.seats : undefined);
     if (event.type === "message_end" || event.type === "task_end") this.texts.endMessage(event.taskId);
     if (event.type === "tool_execution_end") this.texts.endCall(event.taskId, event.data.callId);
     if (event.at > this.#openedAt) sayEvent(event);

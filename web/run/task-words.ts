@@ -1,4 +1,4 @@
-import type { TaskId } from "../../src/kernel/index.ts";
+import { rootTaskId, type TaskId } from "../../src/kernel/index.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import { counted, shortModel } from "../parts/format.ts";
 import { statusWord } from "../parts/status.ts";
@@ -48,15 +48,16 @@ export function agentOf(taskId: TaskId | null, view: RunView): string {
   return (taskId === null ? undefined : view.tasks.get(taskId)?.agentId) ?? "another agent";
 }
 
-/** The tasks in the order of the tree: each before its reports, which are in the order of hiring. */
-export function inTreeOrder(view: RunView): readonly TaskView[] {
+/** A task and all below it in the order of the tree: each before its reports, which are in the order of hiring. */
+export function inTreeOrder(view: RunView, root: TaskId = rootTaskId): readonly TaskView[] {
   const children = childrenOf(view);
   const ordered: TaskView[] = [];
   const visit = (task: TaskView): void => {
     ordered.push(task);
     for (const child of children.get(task.taskId) ?? []) visit(child);
   };
-  for (const task of children.get(null) ?? []) visit(task);
+  const first = view.tasks.get(root);
+  if (first !== undefined) visit(first);
   return ordered;
 }
 

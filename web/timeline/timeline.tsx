@@ -5,19 +5,21 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { now } from "../app/now.ts";
 import { place, setQuery } from "../app/route.ts";
-import { capUsd, clock, counted, span, usd } from "../parts/format.ts";
+import { capUsd, clock, counted, grouped, span, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Name } from "../parts/name.tsx";
 import { hasEnded, lookOfTask } from "../parts/status.ts";
 import { useSize } from "../parts/use-size.ts";
+import { rowsIn, useBand } from "../parts/use-window.ts";
 import { rootId } from "../run/money.ts";
 import type { RunModel } from "../run/run-model.ts";
-import { inTreeOrder } from "../run/task-words.ts";
+import { useTreeOrder } from "../run/use-tree-order.ts";
 import { barKind, barOf, barPaths, stepName } from "./lane-bars.ts";
 import { StepDetails } from "./step-details.tsx";
 import { timeScale, type Fold, type TimeScale } from "./time-scale.ts";
 
-const mostLanes = 250;
+const laneHeight = 28;
+const narrowLaneHeight = 56;
 const mostSteps = 200;
 const nameWidth = 224;
 const moneyWidth = 88;
@@ -35,11 +37,8 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
   const isNarrow = width < phone;
   const plot = Math.max(120, isNarrow ? width - 32 : width - nameWidth - moneyWidth);
   const scale = timeScale(view, Math.max(until, view.startedAt + 1), plot, isNarrow ? 0.12 : 0.07);
-  const all = inTreeOrder(view);
-  const tasks = all.slice(0, mostLanes);
   const open = (place.value.query.get("task") ?? rootId) as TaskId;
   const lane = { model, view, scale, plot, until, step, onStep: setStep };
-  const steps = tasks.reduce((sum, { taskId }) => sum + model.steps.of(taskId).length, 0);
   return (
     <div class="with-inspector">
       <div class="canvas timeline" ref={ref}>
@@ -47,7 +46,7 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
           <div class="lanes" style={{ "--plot": `${plot}px` }}>
             <div class="lane axis">
               <span class="lane-name dim">
-                {counted(all.length, "agent")}, {counted(steps, "step")}
+                {counted(view.tasks.size, "agent")}, {counted(model.steps.size, "step")}
               </span>
               <span class="plot">
                 {scale.ticks
@@ -71,19 +70,34 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
             </div>
             <MoneyTrack {...lane} />
             <SeatTrack {...lane} />
-            {tasks.map((task) => (
-              <Lane key={task.taskId} {...lane} task={task} isOpen={task.taskId === open} />
-            ))}
-            {all.length > mostLanes && (
-              <p class="dim foot">
-                and {counted(all.length - mostLanes, "more agent")}. The chart shows all.
-              </p>
-            )}
+            <Lanes {...lane} open={open} height={isNarrow ? narrowLaneHeight : laneHeight} />
             <Seams folds={scale.folds} view={view} left={isNarrow ? 16 : nameWidth} />
           </div>
         )}
       </div>
       <StepDetails model={model} view={view} step={step} onClose={() => setStep(null)} />
+    </div>
+  );
+}
+
+/** The lanes in view. The steps of the open lane count as part of it. */
+function Lanes({
+  open,
+  height,
+  ...lane
+}: LaneProps & { readonly open: TaskId; readonly height: number }): JSX.Element {
+  const { view } = lane;
+  const order = useTreeOrder(view, rootId);
+  const { ref, ...band } = useBand<HTMLDivElement>();
+  const { first, end, above, below } = rowsIn(band, order.length, height);
+  return (
+    <div ref={ref} style={{ paddingTop: `${above}px`, paddingBottom: `${below}px` }}>
+      {order.slice(first, end).map((taskId) => {
+        const task = view.tasks.get(taskId);
+        return task === undefined ? null : (
+          <Lane key={taskId} {...lane} task={task} isOpen={taskId === open} />
+        );
+      })}
     </div>
   );
 }
@@ -167,8 +181,8 @@ function SeatTrack({ model, view, scale, plot, until }: LaneProps): JSX.Element 
         </svg>
       </span>
       <span class="lane-money">
-        {view.seats}
-        {view.maxSeats === null ? "" : ` of ${view.maxSeats}`}
+        {grouped(view.seats)}
+        {view.maxSeats === null || view.maxSeats > 99 ? "" : ` of ${view.maxSeats}`}
       </span>
     </div>
   );

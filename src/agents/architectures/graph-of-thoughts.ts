@@ -23,6 +23,10 @@ import { mapInBranches } from "./map-in-branches.ts";
 import { isBlank } from "./answer-text.ts";
 import {
   inGroups,
+  keepBest,
+  ranked,
+  uniqueThoughts,
+  type Thought,
   joinedAfter,
   operationJson,
   resolveOperations,
@@ -50,18 +54,6 @@ export interface GraphOfThoughtsOptions {
    * `true`.
    */
   readonly parallel?: boolean;
-}
-
-/** One candidate answer, or a part of the work on one. */
-interface Thought {
-  readonly id: string;
-  readonly text: string;
-  /** Ids of the thoughts that this one was made from. */
-  readonly from: readonly string[];
-  /** Score from 0 to 1; `null` until it is scored. */
-  readonly score: number | null;
-  /** The evaluator's reply, which explains the score. */
-  readonly reason: string;
 }
 
 const knownOptions = optionNames<GraphOfThoughtsOptions>({
@@ -372,28 +364,6 @@ function answerSections(thoughts: readonly Thought[]): Readonly<Record<string, s
     text,
   ]);
   return Object.fromEntries(titled) as Record<string, string>;
-}
-
-/** Keeps the best thoughts: of all, or of each group that was made from the same thoughts. */
-function keepBest(
-  { count, per }: OperationOf<"keep_best">,
-  thoughts: readonly Thought[],
-): readonly Thought[] {
-  if (per === "all") return ranked(thoughts).slice(0, count);
-  const groups = Map.groupBy(thoughts, ({ from }) => from.join());
-  return [...groups.values()].flatMap((group) => ranked(group).slice(0, count));
-}
-
-function uniqueThoughts(thoughts: readonly Thought[]): readonly Thought[] {
-  return [...new Map(thoughts.map((each) => [each.id, each])).values()];
-}
-
-/**
- * Sorts thoughts by score, best first. A tie goes to the later thought, which was made from more; thoughts without a
- * score come last.
- */
-function ranked(thoughts: readonly Thought[]): readonly Thought[] {
-  return thoughts.toReversed().toSorted((one, other) => (other.score ?? -1) - (one.score ?? -1));
 }
 
 function toJson({ reason: _reason, ...thought }: Thought): JsonObject {

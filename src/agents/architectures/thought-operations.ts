@@ -273,3 +273,37 @@ export function inGroups<Item>(items: readonly Item[], size: number): readonly (
   for (let start = 0; start < items.length; start += size) groups.push(items.slice(start, start + size));
   return groups;
 }
+
+/** One candidate answer, or a part of the work on one. */
+export interface Thought {
+  readonly id: string;
+  readonly text: string;
+  /** Ids of the thoughts that this one was made from. */
+  readonly from: readonly string[];
+  /** Score from 0 to 1; `null` until it is scored. */
+  readonly score: number | null;
+  /** The evaluator's reply, which explains the score. */
+  readonly reason: string;
+}
+
+/** Keeps the best thoughts: of all, or of each group that was made from the same thoughts. */
+export function keepBest(
+  { count, per }: OperationOf<"keep_best">,
+  thoughts: readonly Thought[],
+): readonly Thought[] {
+  if (per === "all") return ranked(thoughts).slice(0, count);
+  const groups = Map.groupBy(thoughts, ({ from }) => from.join());
+  return [...groups.values()].flatMap((group) => ranked(group).slice(0, count));
+}
+
+export function uniqueThoughts(thoughts: readonly Thought[]): readonly Thought[] {
+  return [...new Map(thoughts.map((each) => [each.id, each])).values()];
+}
+
+/**
+ * Sorts thoughts by score, best first. A tie goes to the later thought, which was made from more; thoughts without a
+ * score come last.
+ */
+export function ranked(thoughts: readonly Thought[]): readonly Thought[] {
+  return thoughts.toReversed().toSorted((one, other) => (other.score ?? -1) - (one.score ?? -1));
+}

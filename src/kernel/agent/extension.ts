@@ -6,7 +6,7 @@ import type {
   ExtensionEvent,
   ExtensionEventType,
   ExtensionResult,
-} from "./extension-event.ts";
+} from "../events/extension-event.ts";
 import type { Guardrail } from "./guardrail.ts";
 import type { Memory } from "./memory.ts";
 import type { Model } from "../messages/model.ts";

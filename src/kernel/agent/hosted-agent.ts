@@ -1,7 +1,7 @@
 import type { CallPath } from "./call-path.ts";
 import type { ChatMessage, UserMessage } from "../messages/chat-message.ts";
 import type { ExtensionPort } from "./extension-context.ts";
-import type { SessionNavigation } from "./extension-event.ts";
+import type { SessionNavigation } from "../events/extension-event.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { AgentId, RunId } from "../base/identity.ts";
 import type { InboxMode, TaskInbox } from "../stores/inbox.ts";

@@ -1,87 +1,32 @@
 import type { RunKind } from "../run/run-record.ts";
-import type { NextRun } from "../run/next-run.ts";
-import type { Interruption, TaskOutcome } from "../run/task-outcome.ts";
+import type { TaskOutcome } from "../run/task-outcome.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
 import type { LlmReply } from "../messages/llm-reply.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
-import type { CancellationError } from "../errors/cancellation-error.ts";
 import type {
   CompactedTranscript,
   CompactionStep,
   SessionCompactionOutcome,
   SessionCompactionStep,
 } from "./compaction.ts";
-import type { EphemeralSource } from "./ephemeral-source.ts";
 import type { ExtensionPort } from "./extension-context.ts";
 import type { EmittableEvent, TurnEvent } from "../events/emittable-event.ts";
-import type { FinishReason } from "../messages/stop-reason.ts";
 import type { AgentId, TaskId, TopicId } from "../base/identity.ts";
 import type { DrainMode } from "../run/input-queue.ts";
-import type { JsonObject, JsonValue } from "../base/json-value.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { Message } from "../messages/message.ts";
-import type { ModelRequest } from "../messages/model.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { RunMeta } from "../run/run-meta.ts";
-import type { SessionChange } from "../sessions/sessions.ts";
 import type { RunSnapshot } from "../limits/run-snapshot.ts";
 import type { AskOutcome } from "../run/ask-outcome.ts";
 import type { ChildRequest, SpawnOptions, SpawnOutcome, TaskHandle } from "../run/spawn-options.ts";
 import type { WaitContext } from "../run/wait-context.ts";
 import type { ToolCall } from "../messages/tool-call.ts";
+import type { LlmRequest } from "./llm-request.ts";
+import type { TaskReport } from "./task-report.ts";
 import type { Tool } from "./tool.ts";
 import type { ToolResult } from "../messages/tool-result.ts";
-import type { Transcript } from "../messages/transcript.ts";
 import type { Turn, TurnOpening, TurnPlan } from "./turn.ts";
-
-/**
- * The request of `ctx.llm`. J4: the step's digest covers `transcript` and `role`. All other fields are sent to the
- * model but are not part of the digest, so they may change between a run and its replay.
- */
-export interface LlmRequest extends Omit<ModelRequest, "messages"> {
-  /** The conversation, without the system prompt. */
-  readonly transcript: Transcript;
-  /** The system prompt. */
-  readonly instructions?: string;
-  /**
-   * Sources of live state for this call only. Their messages follow the transcript. They are read when the model is
-   * called, never on replay, and are not stored.
-   */
-  readonly ephemeral?: readonly EphemeralSource[];
-  /** The role whose model is called. Default: `main`. */
-  readonly role?: string;
-}
-
-/** What a task reports about itself with `ctx.report`. The runtime uses it when the task ends, for any reason. */
-export interface TaskReport {
-  /**
-   * B5: the partial output, or a function that returns it. Becomes the task's output if the task is cancelled or fails.
-   */
-  readonly output?: JsonValue | (() => string | undefined);
-  /** Marks a return of the task's code as an early end with this status instead of `completed`. */
-  readonly interruption?: Interruption;
-  /**
-   * Why the model stopped that gave the output. Default: the reason of the task's last model call or of the last child
-   * that it joined.
-   */
-  readonly finishReason?: FinishReason;
-  /**
-   * S1: session changes to write in the commit that ends the task. Not written if the task failed, because the
-   * invocation then stays hidden and resumable, or if its history is not retained.
-   */
-  readonly sessions?: readonly SessionChange[];
-  /**
-   * Runs to submit in the commit that ends the run, exactly once. Only a root task may request them. Not submitted if
-   * the task failed, because it can be resumed. Replaces runs of earlier reports that have the same key.
-   */
-  readonly next?: readonly NextRun[];
-  /** Additional data for the task's outcome, such as plans, scores and hand-off targets. */
-  readonly metadata?: JsonObject;
-  /**
-   * Called if the task's code ignores a cancel and the runtime abandons it. The callback must run synchronously and is
-   * the last opportunity to call `ctx.report` and `ctx.emitEvent`. No other code of the task runs afterwards.
-   */
-  readonly abandoned?: (stop: CancellationError) => void;
-}
 
 /** What the body of `ctx.step` receives. */
 export interface StepContext {

@@ -98,6 +98,8 @@ export interface EnlistOptions {
  *   turns do not matter. All other rules hold.
  * - L11 An agent name in `agents` matches the agents of this name with any key and of any version.
  * - L12 The store calls `onLost` when it finds that a registration was lost, before the next `claim` of the worker returns.
+ * - L13 `isConfirmed` is true only while no other worker can have taken over the runs of the worker.
+ * - L14 `countReady` counts the runs that a claim of any agent would return. Runs of dead workers may be missing.
  */
 export interface Leases {
   /**
@@ -120,4 +122,11 @@ export interface Leases {
   release(lease: Lease, rest: Rest): Promise<void> | undefined;
   /** L8: epoch milliseconds, or `null` if no suspended run waits for a later time. */
   nextWakeAt(now: number): MaybePromise<number | null>;
+  /**
+   * L13: whether this store has registered the worker and knows, without a query, that the registration holds. A store with
+   * signs of life returns `false` while the last confirmed one is too old.
+   */
+  isConfirmed(workerId: string): boolean;
+  /** L14: number of ready runs at this time (epoch milliseconds), at most `limit`. */
+  countReady(now: number, limit: number): MaybePromise<number>;
 }

@@ -11,11 +11,13 @@ import type { RunId } from "../base/identity.ts";
  * - `message`: a message waits in the inbox of an agent, or may be delivered again.
  * - `worker`: a worker has unregistered or died. Its runs are ready.
  * - `record`: a record of the namespace was written or deleted. It makes no run ready.
- * - `other`: another process has written to the store. Anything may have changed.
+ * - `other`: another process may have written to the store. Anything may have changed. `owned` lists the runs among those that
+ *   this store owns that have changed; if it is absent, all of them may have.
  */
 export type StoreChange =
   | { readonly kind: "new"; readonly runId: RunId; readonly startAt: number | null }
   | { readonly kind: "mail" | "consumed" | "seized"; readonly runId: RunId }
   | { readonly kind: "released"; readonly runId: RunId; readonly isReady: boolean }
   | { readonly kind: "record"; readonly namespace: string }
-  | { readonly kind: "message" | "worker" | "other" };
+  | { readonly kind: "other"; readonly owned?: readonly RunId[] }
+  | { readonly kind: "message" | "worker" };

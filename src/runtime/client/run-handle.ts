@@ -1,5 +1,4 @@
 import {
-  andThen,
   assertJson,
   checkOptions,
   describeValue,
@@ -16,11 +15,9 @@ import {
   type Event,
   type EventOptions,
   type ForkOptions,
-  type Guest,
   type IdSource,
   type Hash,
   type JsonValue,
-  type Mail,
   type MailBody,
   type ModelReference,
   type PendingApproval,
@@ -48,7 +45,8 @@ import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
 import { endedResult, type EndEvents } from "./ended-result.ts";
 import { storedEvents, watchedReader, yieldingSlot, type EventStream } from "./event-readers.ts";
 import { readInput } from "./received-input.ts";
-import { mayResume, StoredRun } from "./stored-run.ts";
+import { isRunResumed } from "./resumed-run.ts";
+import { StoredRun } from "./stored-run.ts";
 import { refuseIfResent } from "./unsent-input.ts";
 import { currentTask } from "../process/async-context.ts";
 import { parseModelName, resolveModel } from "../process/session-model.ts";
@@ -375,35 +373,9 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     );
   }
 
-  /**
-   * Whether an ended run has been resumed or may be by a command in its mailbox. Waits until the owner has handled such
-   * commands. `next` is the seq after the last event that was read.
-   */
   #isResumed(next: number): boolean | Promise<boolean> {
-    return andThen(this.#options.store.mailbox.read(this.runId), (mail) => this.#isResumedBy(mail, next));
-  }
-
-  #isResumedBy(mail: readonly Mail[], next: number): boolean | Promise<boolean> {
-    if (mayResume(mail)) return this.#commandsHandled().then(() => true);
-    // The owner may have handled such a command before the mailbox was read. Then the log has new events.
-    return andThen(this.#options.store.events.lastSeq(this.runId), (last) => last >= next);
-  }
-
-  async #commandsHandled(): Promise<void> {
     const { store, life } = this.#options;
-    const { mailbox } = store;
-    for (let isPending = true; isPending;) {
-      const changed = Promise.withResolvers<void>();
-      const unsubscribe = store.onChange(() => changed.resolve());
-      const guest: Guest = { lifeEnded: () => changed.resolve() };
-      life?.join(guest);
-      // Read again: the mailbox may have changed before the subscription.
-      if (mayResume(await mailbox.read(this.runId)) && life?.fault === undefined) await changed.promise;
-      unsubscribe();
-      life?.leave(guest);
-      life?.check();
-      isPending = mayResume(await mailbox.read(this.runId));
-    }
+    return isRunResumed({ runId: this.runId, store, life }, next);
   }
 
   /** Sends a command. Returns `false` if a command with this id was sent before. Default id: a new one. */

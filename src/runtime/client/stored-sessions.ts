@@ -10,7 +10,6 @@ import {
   sessionSettings,
   thinkingLevels,
   type AgentPhase,
-  type ApplyOptions,
   type SessionUsage,
   type CustomEntry,
   type ForkSessionOptions,
@@ -60,15 +59,11 @@ import {
   sessionQuery,
 } from "./session-arguments.ts";
 import { checkCompaction, compactionOf, hasSummary } from "./compact-session.ts";
+import { SessionEntryWriter, type EntryBody } from "./session-entries.ts";
 import { searchSessions } from "./session-search.ts";
 import { sessionTree } from "./session-tree.ts";
 import { sessionBusy } from "./submit-run.ts";
 import { resubmissionOf, unsentInputs } from "./unsent-input.ts";
-
-/** An entry without the fields that the session gives it. */
-type EntryBody<Entry = SessionEntry> = Entry extends SessionEntry
-  ? Omit<Entry, "id" | "parentId" | "at" | "runId" | "taskId">
-  : never;
 
 export interface StoredSessionsOptions {
   readonly worker: WorkerContext;
@@ -90,10 +85,12 @@ export class StoredSessions implements RuntimeSessions {
   readonly #compact: Submit;
   /** S6: the scope, as the options of the store. Empty without a scope. */
   readonly #scope: { readonly scope?: TenantScope };
+  readonly #entries: SessionEntryWriter;
 
   constructor({ worker, life, scope, submit, compact }: StoredSessionsOptions) {
     this.#scope = scope === undefined ? {} : { scope };
     this.#worker = worker;
+    this.#entries = new SessionEntryWriter(worker, this.#scope);
     this.#life = life;
     this.#submit = submit;
     this.#compact = compact;
@@ -149,13 +146,13 @@ export class StoredSessions implements RuntimeSessions {
 
   async name(sessionId: string, name: string): Promise<void> {
     checkName("name", name);
-    await this.#append(await this.#find(sessionId), { type: "session_info", name });
+    await this.#entries.append(await this.#find(sessionId), { type: "session_info", name });
   }
 
   async label(sessionId: string, entryId: string, label: string | null): Promise<void> {
     checkText("entryId", entryId);
     if (label !== null) checkName("label", label);
-    await this.#append(await this.#find(sessionId), { type: "label", targetId: entryId, label });
+    await this.#entries.append(await this.#find(sessionId), { type: "label", targetId: entryId, label });
   }
 
   async move(sessionId: string, entryId: string | null, options: MoveOptions = {}): Promise<string | null> {
@@ -165,19 +162,19 @@ export class StoredSessions implements RuntimeSessions {
     if (summary !== undefined) this.#checkLarge("summary", summary);
     const session = await this.#find(sessionId);
     const { leafId } = session;
-    const entries = [this.#entry({ type: "leaf", targetId: entryId }, entryId)];
+    const entries = [this.#entries.create({ type: "leaf", targetId: entryId }, entryId)];
     if (summary !== undefined) {
       if (leafId === null)
         throw new Fault(
           "invalid_argument",
           `invalid summary: session ${sessionId} has no branch to leave; omit it`,
         );
-      entries.push(this.#entry({ type: "branch_summary", summary, fromId: leafId }, entryId));
+      entries.push(this.#entries.create({ type: "branch_summary", summary, fromId: leafId }, entryId));
     }
     const { sessionId: id } = session;
     const event = { sessionId: id, leafId, targetId: entryId };
     await askExtensions(this.#worker, session, { type: "session_before_tree", event });
-    await this.#apply(session, entries, { whenIdle: id, whenAt: { sessionId: id } });
+    await this.#entries.add(session, entries, { whenIdle: id, whenAt: { sessionId: id } });
     return summary === undefined ? entryId : (entries.at(-1)?.id ?? null);
   }
 
@@ -197,11 +194,11 @@ export class StoredSessions implements RuntimeSessions {
     const origin = { sessionId: session.sessionId, entryId: leafId };
     await askExtensions(this.#worker, session, { type: "session_before_fork", event: origin });
     const copied = entries.map((entry, index) => (index === 0 ? { ...entry, parentId: null } : entry));
-    const link = this.#entry({ type: "custom", customType: forkType, data: origin }, leafId);
-    const named = name === undefined ? [] : [this.#entry({ type: "session_info", name }, link.id)];
+    const link = this.#entries.create({ type: "custom", customType: forkType, data: origin }, leafId);
+    const named = name === undefined ? [] : [this.#entries.create({ type: "session_info", name }, link.id)];
     const labels = await this.#labelsOf(session.sessionId, entries, link.id);
     const copy = { ...session, sessionId: newId };
-    await this.#apply(copy, [...copied, link, ...labels, ...named], {
+    await this.#entries.add(copy, [...copied, link, ...labels, ...named], {
       whenIdle: session.sessionId,
       whenNew: newId,
       whenAt: { sessionId: session.sessionId },
@@ -227,7 +224,7 @@ export class StoredSessions implements RuntimeSessions {
         : { type: "custom", customType, data: entry.data };
     assertJson(body, "entry");
     this.#checkLarge("entry", body);
-    return this.#append(await this.#find(sessionId), body);
+    return this.#entries.append(await this.#find(sessionId), body);
   }
 
   compact(sessionId: string, compaction: SessionCompaction): Promise<string>;
@@ -257,7 +254,7 @@ export class StoredSessions implements RuntimeSessions {
       );
     const { tokensBefore = contextUsage(entries, () => undefined).tokens } = compaction;
     const { model, thinkingLevel } = sessionSettings(entries);
-    const entry = this.#entry(
+    const entry = this.#entries.create(
       {
         type: "compaction",
         summary,
@@ -269,18 +266,18 @@ export class StoredSessions implements RuntimeSessions {
       leafId,
     );
     const { sessionId: id } = session;
-    await this.#apply(session, [entry], { whenIdle: id, whenAt: { sessionId: id, leafId } });
+    await this.#entries.add(session, [entry], { whenIdle: id, whenAt: { sessionId: id, leafId } });
     return entry.id;
   }
 
   async setModel(sessionId: string, model: string): Promise<void> {
     const reference = parseModelName(model);
-    await this.#append(await this.#find(sessionId), { type: "model_change", ...reference });
+    await this.#entries.append(await this.#find(sessionId), { type: "model_change", ...reference });
   }
 
   async setThinkingLevel(sessionId: string, level: ThinkingLevel): Promise<void> {
     checkChoice("sessions.setThinkingLevel()", "level", level ?? "", thinkingLevels);
-    await this.#append(await this.#find(sessionId), { type: "thinking_level_change", level });
+    await this.#entries.append(await this.#find(sessionId), { type: "thinking_level_change", level });
   }
 
   async search(text: string, options: SearchOptions = {}): Promise<SearchPage> {
@@ -369,43 +366,8 @@ export class StoredSessions implements RuntimeSessions {
     for (const { entry } of stored) if (entry.type === "label") labels.set(entry.targetId, entry.label);
     return path.flatMap(({ id }) => {
       const label = labels.get(id) ?? null;
-      return label === null ? [] : [this.#entry({ type: "label", targetId: id, label }, parentId)];
+      return label === null ? [] : [this.#entries.create({ type: "label", targetId: id, label }, parentId)];
     });
-  }
-
-  #entry(body: EntryBody, parentId: string | null): SessionEntry {
-    const { clock, ids } = this.#worker;
-    const id = `${body.type}_${ids.next()}`;
-    return { ...body, id, parentId, at: clock.now(), runId: null, taskId: null };
-  }
-
-  /** Appends an entry to the leaf at that time. */
-  async #append({ sessionId, agentId, tenantId, userId }: SessionSummary, body: EntryBody): Promise<string> {
-    const entry = this.#entry(body, null);
-    const change = {
-      type: "append",
-      sessionId,
-      agentId,
-      entry,
-      visibility: "visible",
-      atLeaf: true,
-    } as const;
-    const options = { owner: { tenantId, userId }, whenAt: { sessionId }, ...this.#scope };
-    await this.#worker.store.sessions.apply([change], options);
-    return entry.id;
-  }
-
-  async #apply(
-    { sessionId, agentId, tenantId, userId }: SessionSummary,
-    entries: readonly SessionEntry[],
-    options: ApplyOptions,
-  ): Promise<void> {
-    const changes = entries.map(
-      (entry) => ({ type: "append", sessionId, agentId, entry, visibility: "visible" }) as const,
-    );
-    const owner = { tenantId, userId };
-    const run = await this.#worker.store.sessions.apply(changes, { owner, ...options, ...this.#scope });
-    if (run !== undefined) throw sessionBusy(run);
   }
 
   #checkLarge(name: string, value: JsonValue): void {

@@ -9,29 +9,27 @@ import { emittedAddress } from "../journal/wait-names.ts";
 
 interface Branches {
   readonly branches: Readonly<Record<string, Branch<unknown>>>;
-  /** The context of each branch, in declaration order. */
-  readonly contexts: readonly NestedContext[];
-  /** The cancellation scope of all branches. */
-  readonly cancelScope: CancellationScope;
+  readonly contextOf: (name: string, cancelScope: CancellationScope) => NestedContext;
   readonly stopOnFault: boolean;
 }
 
 /**
- * Runs branches concurrently and returns how each settled. With `stopOnFault` the first fault is thrown, and the other
- * branches are abandoned. W1: the values that these have taken return to their waits.
+ * Runs branches concurrently and returns how each settled, in declaration order. With `stopOnFault` the first fault is
+ * thrown, and the other branches are abandoned. W1: the values that these have taken return to their waits.
  */
 export async function runBranches(
   steps: StepExecutor,
   address: StepAddress,
-  { branches, contexts, cancelScope, stopOnFault }: Branches,
+  { branches, contextOf, stopOnFault }: Branches,
 ): Promise<readonly PromiseSettledResult<unknown>[]> {
+  const cancelScope = stopOnFault ? new CancellationScope(steps.cancelScope) : steps.cancelScope;
   // Emitted now, because otherwise these events would come after those of the branches.
-  const told = steps.takeEvents();
-  if (told.length > 0) openStep(steps.runner, emittedAddress(address), steps.cancelScope, told);
+  const events = steps.takeEvents();
+  if (events.length > 0) openStep(steps.runner, emittedAddress(address), steps.cancelScope, events);
   steps.runner.journal.passAbandonments(address);
   const settled: string[] = [];
-  const running = Object.entries(branches).map(async ([name, branch], index) => {
-    const ctx = contexts[index] as NestedContext;
+  const running = Object.entries(branches).map(async ([name, branch]) => {
+    const ctx = contextOf(name, cancelScope);
     try {
       return await insideBranch(steps.runner.inside, cancelScope.token, () => branch(ctx));
     } finally {

@@ -20,20 +20,14 @@ import {
   type ParallelOptions,
   type PersonQuestion,
   type RunContext,
-  type RunKind,
   type SessionCompactionOutcome,
   type SessionCompactionStep,
-  type CallSettings,
-  type RunFacts,
-  type RunMeta,
-  type RunSnapshot,
   type SpawnOptions,
   type SpawnOutcome,
   type StepAddress,
   type StepContext,
   type StepScope,
   type TaskHandle,
-  type TaskId,
   type TaskOutcome,
   type TaskReport,
   type ToolCall,
@@ -64,7 +58,7 @@ import { MessageSteps } from "./messages.ts";
 import { runStep } from "./step-context.ts";
 import { StepExecutor } from "../task/step-executor.ts";
 import type { Body } from "../task/step-body.ts";
-import { CancellationScope } from "../task/cancellation-scope.ts";
+import type { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { askPerson } from "../tool/approval.ts";
 import { callTools, noteResults } from "../tool/tool-batch.ts";
@@ -73,11 +67,13 @@ import { hasOtherRuns } from "./other-runs.ts";
 import { noteReport } from "./task-report.ts";
 import { compactSession } from "./session-compaction-step.ts";
 import { taskPort } from "./task-port.ts";
-import { isTurnOf, takeTurn, type ScopedPlan, type TurnOptions } from "./turn-step.ts";
+import { isTurnOf } from "./taken-turn.ts";
+import { TaskFacts } from "./task-facts.ts";
+import { takeTurn, type ScopedPlan, type TurnOptions } from "./turn-step.ts";
 import { inboxDrain } from "../journal/wait-names.ts";
 
 /** The `RunContext` of one scope: the task itself, a branch, or a tool's body. */
-export class TaskContext implements RunContext {
+export class TaskContext extends TaskFacts implements RunContext {
   readonly #runner: TaskRunner;
   readonly #steps: StepExecutor;
   #outgoing: MessageSteps | undefined;
@@ -100,6 +96,7 @@ export class TaskContext implements RunContext {
     around?: CallHistory,
     isBody = false,
   ) {
+    super(runner);
     this.#isBody = isBody;
     this.#history = new CallHistory(around);
     this.#runner = runner;
@@ -119,60 +116,8 @@ export class TaskContext implements RunContext {
     return (this.#spawned ??= new ChildSteps(this.#steps));
   }
 
-  get meta(): RunMeta {
-    return this.#runner.meta;
-  }
-
-  get facts(): RunFacts {
-    return this.#runner.facts;
-  }
-
-  get taskId(): TaskId {
-    return this.#runner.taskId;
-  }
-
-  get kind(): RunKind {
-    return this.#runner.host.kind;
-  }
-
-  get compactionRequest(): { readonly instructions?: string } | null {
-    return this.#runner.compactionRequest ?? this.#runner.state.compactionRequest;
-  }
-
-  get agentId(): AgentId {
-    return this.#runner.agentId;
-  }
-
-  get snapshot(): RunSnapshot {
-    return this.#runner.state;
-  }
-
   get extensionPort(): ExtensionPort {
     return taskPort(this.#runner, this.signal);
-  }
-
-  get streaming(): boolean {
-    return this.#runner.task.record.streaming;
-  }
-
-  get heartbeat(): boolean {
-    return this.#runner.task.record.heartbeat ?? false;
-  }
-
-  get settings(): CallSettings | null {
-    return this.#runner.task.record.settings ?? null;
-  }
-
-  get addedInstructions(): string {
-    return this.#runner.task.record.addedInstructions ?? "";
-  }
-
-  get sharesPrompt(): boolean {
-    return this.#runner.task.record.inherits !== undefined;
-  }
-
-  get input(): JsonValue {
-    return this.#runner.task.input;
   }
 
   get signal(): AbortSignal {
@@ -333,22 +278,17 @@ export class TaskContext implements RunContext {
     const { stopOnFault = false } = options;
     const address = this.#steps.next();
     return this.#steps.exclusive("parallel", async () => {
-      const names = Object.keys(branches);
-      const cancelScope = stopOnFault
-        ? new CancellationScope(this.#steps.cancelScope)
-        : this.#steps.cancelScope;
-      const contexts = names.map((name) =>
-        this.#inside(branchScope(address, name), cancelScope, this.#isBody),
-      );
-      const settled = await runBranches(this.#steps, address, {
-        branches,
-        contexts,
-        cancelScope,
-        stopOnFault,
-      });
+      const contexts: TaskContext[] = [];
+      const contextOf = (name: string, cancelScope: CancellationScope): TaskContext => {
+        const ctx = this.#inside(branchScope(address, name), cancelScope, this.#isBody);
+        contexts.push(ctx);
+        return ctx;
+      };
+      const settled = await runBranches(this.#steps, address, { branches, contextOf, stopOnFault });
       for (const ctx of contexts) this.#history.join(ctx.#history);
       const values = this.#runner.journal.valuesOf(settled);
-      return Object.fromEntries(names.map((name, index) => [name, values[index]])) as BranchResults<Branches>;
+      const named = Object.keys(branches).map((name, index) => [name, values[index]]);
+      return Object.fromEntries(named) as BranchResults<Branches>;
     });
   }
 

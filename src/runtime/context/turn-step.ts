@@ -1,41 +1,32 @@
-import type { TurnRecord } from "../journal/shared-contents.ts";
 import {
-  andThen,
-  Fault,
-  HistoryRetention,
-  sessionWithin,
   contextMessages,
+  HistoryRetention,
   sealJson,
   sessionSettings,
   Transcript,
-  type ChatMessage,
   type EmittableEvent,
   type EventDraft,
-  type HandledInput,
   type Hash,
   type InheritedRequest,
   type JsonValue,
-  type MaybePromise,
-  type Model,
-  type ModelReference,
   type RunContext,
   type SessionId,
   type SessionPath,
   type SessionSettings,
   type StepAddress,
-  type ThinkingLevel,
-  type ToolSpec,
   type Turn,
   type TurnOpening,
   type TurnPlan,
 } from "../../kernel/index.ts";
-import { requestOfRun } from "./closed-request.ts";
+import type { TurnRecord } from "../journal/shared-contents.ts";
 import { queueWait } from "../journal/wait-names.ts";
-import { resolveModel } from "../process/session-model.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
+import { requestOfRun } from "./closed-request.ts";
+import { requireModel, thawTurn } from "./taken-turn.ts";
+import { historySession, readHistory, rebuildHistory, transcriptOf } from "./turn-history.ts";
 
 /**
  * The digest of a turn. It is stored with the record and refers to nothing else, because a memory store would otherwise
@@ -93,14 +84,14 @@ function startTurn(
       step,
       (open) => makeTurn(open, plan, seen, isAnnounced),
       start,
-      (record) => thaw(runner, record, seen.history),
+      (record) => thawTurn(runner, record, seen.history),
     );
   if (known?.kind !== "turn" || known.outcome.kind !== "ok") return take();
   return seeAgain(runner, known.outcome.value as unknown as TurnRecord, seen).then(take);
 }
 
 async function seeAgain(runner: TaskRunner, record: TurnRecord, seen: SeenHistory): Promise<void> {
-  seen.history = await rebuild(runner, record);
+  seen.history = await rebuildHistory(runner, record);
 }
 
 interface Planned {
@@ -160,7 +151,7 @@ async function inheritTurn(
     input: runner.task.input,
     ...(contents !== undefined && !isHeld && { contents: Object.freeze(contents) }),
   });
-  seen.history = await rebuild(runner, record, contents);
+  seen.history = await rebuildHistory(runner, record, contents);
   return () => {
     emitOpening(open, { instructionsHash: instructions, fromCache: true, leafId, history: seen.history });
     return record;
@@ -177,7 +168,7 @@ function planTurn(
   const settings = sessionSettings(path);
   if (settings.model !== null) requireModel(open.runner, settings.model);
   const see = (planned: TurnPlan): (() => TurnRecord) => {
-    seen.history = historyOf(planned.history ?? contextMessages(path));
+    seen.history = transcriptOf(planned.history ?? contextMessages(path));
     const { history } = seen;
     return () => freeze(open, { plan: planned, sessionId, leafId, history, settings, isAnnounced });
   };
@@ -186,10 +177,6 @@ function planTurn(
 }
 
 const none: readonly never[] = [];
-
-function historyOf(messages: readonly ChatMessage[]): Transcript {
-  return messages.length === 0 ? Transcript.empty : Transcript.of(messages);
-}
 
 /**
  * Creates the record synchronously when it is written, so that contents of earlier records are referenced, not stored
@@ -282,156 +269,6 @@ function emitOpening(open: ActiveStep, opening: Opening): void {
   open.emit({ type: "context", data: { sessionId, leafId, messages: history.length } });
 }
 
-function thaw(runner: TaskRunner, record: TurnRecord, history: Transcript): Turn {
-  const { maxToolCallsPerTurn = Infinity, model, thinkingLevel } = record;
-  runner.maxToolCallsPerTurn = maxToolCallsPerTurn;
-  runner.sessionModel = model && requireModel(runner, model);
-  runner.thinkingLevel = thinkingLevel;
-  runner.turn = { record, history };
-  return new TakenTurn(runner, record, history);
-}
-
-/** Returns the model that the session sets. Throws before anything is paid if no provider is known for it. */
-function requireModel({ worker, agent, agentId, facts }: TaskRunner, reference: ModelReference): Model {
-  const model = resolveModel(worker, agent, reference);
-  if (model !== undefined) return model;
-  const name = `${reference.provider}/${reference.modelId}`;
-  throw new Fault(
-    "model_not_found",
-    `session ${facts.sessionId} of ${agentId} names the model ${name}, which this runtime does not know: set another one with sessions.setModel(), or pass resolveModel to openRuntime()`,
-    { details: { model: name, sessionId: facts.sessionId } },
-  );
-}
-
-/** Whether the turn belongs to this task; its holder started an invocation there. */
-export function isTurnOf(runner: TaskRunner, turn: unknown): boolean {
-  return TakenTurn.isOf(runner, turn);
-}
-
-class TakenTurn implements Turn {
-  readonly at: number;
-  readonly input: JsonValue;
-  readonly sessionId: SessionId | null;
-  readonly leafId: string | null;
-  readonly history: Transcript;
-  readonly instructions: string;
-  readonly instructionsHash: string;
-  readonly tools: readonly ToolSpec[];
-  readonly earlier: readonly ChatMessage[];
-  readonly carried: JsonValue;
-  readonly resumeCount: number;
-  readonly isTransformed: boolean;
-  readonly isSteered: boolean;
-  readonly handled: HandledInput | null;
-  readonly role: string;
-  readonly model: ModelReference | null;
-  readonly thinkingLevel: ThinkingLevel | null;
-  readonly contextWindow: number | null;
-  readonly #runner: TaskRunner;
-
-  constructor(runner: TaskRunner, record: TurnRecord, history: Transcript) {
-    this.at = record.at;
-    this.input = record.input;
-    // A task that shares the prompt of another one reads that task's session and writes to none.
-    this.sessionId = record.role === undefined ? record.sessionId : null;
-    this.leafId = record.role === undefined ? record.leafId : null;
-    this.role = record.role ?? "main";
-    this.history = history;
-    this.instructions = contentOf(runner, record.instructions) as string;
-    this.instructionsHash = record.instructions;
-    this.tools = contentOf(runner, record.tools) as unknown as readonly ToolSpec[];
-    this.earlier =
-      record.earlier === undefined
-        ? none
-        : (contentOf(runner, record.earlier) as unknown as readonly ChatMessage[]);
-    this.carried = record.carried ?? null;
-    this.resumeCount = runner.task.resumed;
-    this.isTransformed = record.isTransformed === true;
-    this.isSteered = record.isSteered === true;
-    this.handled = record.handled ?? null;
-    this.model = record.model ?? null;
-    this.thinkingLevel = record.thinkingLevel ?? null;
-    this.contextWindow = runner.modelFor("main")?.contextWindow ?? null;
-    this.#runner = runner;
-  }
-
-  static isOf(runner: TaskRunner, turn: unknown): boolean {
-    return typeof turn === "object" && turn !== null && #runner in turn && turn.#runner === runner;
-  }
-}
-
-/**
- * Rebuilds the history that the turn saw. Entries never change, and later ones come after its leaf. `contents` holds
- * what no record of the run holds yet.
- */
-async function rebuild(
-  runner: TaskRunner,
-  record: TurnRecord,
-  contents: TurnRecord["contents"] = {},
-): Promise<Transcript> {
-  const messages = (hash: string): readonly ChatMessage[] =>
-    (contents[hash] ?? contentOf(runner, hash)) as unknown as readonly ChatMessage[];
-  const { history, said = none } = record;
-  const before = history === undefined ? await readPath(runner, record) : messages(history);
-  return historyOf(said.length === 0 ? before : [...before, ...said.flatMap(messages)]);
-}
-
-/** The messages of the session path to the leaf of a turn. */
-async function readPath(
-  runner: TaskRunner,
-  { sessionId, leafId }: TurnRecord,
-): Promise<readonly ChatMessage[]> {
-  if (leafId === null || sessionId === null) return none;
-  const path = await runner.worker.store.sessions.readPath(sessionId, { leafId, from: "compaction" });
-  if (path !== undefined) return contextMessages(path.entries);
-  throw new Fault(
-    "not_found",
-    `the history of run ${runner.facts.runId} cannot be rebuilt: entry ${leafId} of session ${sessionId} no longer exists`,
-  );
-}
-
-/**
- * Reads the part of the session path that the model sees, including entries of other tasks of this run that may not be
- * stored yet.
- */
-function readHistory(runner: TaskRunner, sessionId: SessionId | null): MaybePromise<SessionPath> {
-  if (sessionId === null) return emptyPath;
-  // N2: in the run's session only roots continue from the leaf; a child's own session contains only children.
-  const ofChild = runner.task.record.parentId !== null;
-  const read = (): MaybePromise<SessionPath> =>
-    andThen(
-      runner.worker.store.sessions.readPath(sessionId, { ofChild, from: "compaction" }),
-      (path) => path ?? emptyPath,
-    );
-  const flushing = ofChild ? runner.log.flush() : undefined;
-  return flushing === undefined ? read() : flushing.then(read);
-}
-
-const emptyPath: SessionPath = { leafId: null, entries: none };
-
-/**
- * The session of a task's history. A root uses the run's session. A child has a history only if it is kept, in its own
- * session per parent, role, user and tenant.
- */
-function historySession({ task, host, facts, agentId, worker }: TaskRunner): SessionId | null {
-  const { parentId, supervision, role, userId } = task.record;
-  if (parentId === null) return facts.sessionId;
-  if (supervision.retention !== HistoryRetention.PERMANENT) return null;
-  const place = role === undefined ? [agentId] : [supervision.parentId, role];
-  const whose = worker.hash(JSON.stringify([place, host.tenantId, userId]));
-  return sessionWithin(facts.sessionId, whose.slice(0, digitsOfWorker));
-}
-
-/** Number of digits of a hash in a worker's session id, enough to make collisions practically impossible. */
-const digitsOfWorker = 22;
-
 function isErasedAtEnd({ task }: TaskRunner): boolean {
   return task.record.supervision.retention === HistoryRetention.NONE;
-}
-
-function contentOf({ state, facts }: TaskRunner, name: string): JsonValue {
-  const content = state.contents.find(name);
-  if (content === undefined)
-    throw new Fault("store_corrupt", `the content ${name} of ${facts.runId} is missing from its records`);
-  return content;
 }

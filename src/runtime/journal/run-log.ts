@@ -266,12 +266,12 @@ export class RunLog implements FlushableLog {
     this.#eventCount = 0;
     // Only such changes can change the standing. A turn has none of them.
     if ((draft.headcount ?? draft.tasks ?? draft.mailThrough) !== undefined) {
-      const standing = this.#state.takeStanding();
+      const standing = this.#state.totals.takeStanding();
       if (standing !== undefined) draft.standing = standing;
     }
-    const usage = this.#state.takeUsage();
+    const usage = this.#state.totals.takeUsage();
     if (usage !== undefined) draft.usage = usage;
-    const spent = this.#state.takeSpend();
+    const spent = this.#state.totals.takeSpend();
     if (spent !== undefined) draft.spent = spent;
     this.#draft = {};
     this.#dirty = false;

@@ -8,7 +8,7 @@ import {
 } from "../../kernel/index.ts";
 
 /** The part of a run's state that decides its standing. */
-interface StandingRun {
+export interface StandingRun {
   readonly liveTasks: number;
   readonly paused: boolean;
   readonly headcount: Headcount;

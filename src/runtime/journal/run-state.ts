@@ -18,7 +18,6 @@ import {
   type JsonValue,
   type Ledger,
   type Message,
-  type SessionChange,
   type SessionId,
   type StepAddress,
   type StepOpening,
@@ -26,23 +25,18 @@ import {
   type TaskChange,
   type TaskId,
   type TaskRecord,
-  type RunSpend,
   type NextRun,
-  type RunStanding,
-  type Spend,
   type UnknownPrice,
   type Usage,
-  type UsageDelta,
 } from "../../kernel/index.ts";
 import { SharedContents, type TurnRecord } from "./shared-contents.ts";
 import { HeldAllotment } from "./held-allotment.ts";
+import { RecordedTotals } from "./recorded-totals.ts";
 import { Resolutions } from "./resolutions.ts";
-import { spendOf } from "./run-spend.ts";
-import { isSameStanding, running, standingOf } from "./run-standing.ts";
-import { RunUsage } from "./run-usage.ts";
 import { updateClock } from "./task-clock.ts";
 import { abandonmentOf, BranchValues } from "./branch-values.ts";
-import { newTaskState, noteFailedStart, type TaskState } from "./task-state.ts";
+import { SessionWriters } from "./session-writers.ts";
+import { continueTask, newTaskState, noteFailedStart, type TaskState } from "./task-state.ts";
 import {
   asksPerson,
   causesOf,
@@ -55,12 +49,6 @@ import {
 
 /** The part of a commit that changes the state of its run. */
 export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbox" | "topics" | "usage">;
-
-/** A task that has entries in a session. */
-interface SessionWriter {
-  readonly taskId: TaskId;
-  readonly sessionId: SessionId;
-}
 
 const empty: readonly never[] = [];
 
@@ -81,8 +69,7 @@ export class RunState {
   readonly resolutions = new Resolutions();
   #headcount: Headcount | undefined;
   readonly ledger: Ledger;
-  /** Which tasks have entries in which sessions. Created with the first entry. */
-  #sessionWriters: SessionWriter[] | undefined;
+  readonly #sessionWriters = new SessionWriters();
   /** Number of the next commit. */
   nextCommit = 0;
   /** `seq` of the next event. */
@@ -111,17 +98,14 @@ export class RunState {
   paused = false;
   /** Usage of all recorded model calls. In a fork, of those after the fork. */
   usage: Usage = noUsage;
-  /** K1: the last standing that a commit holds. */
-  #standing: RunStanding = running;
   /** B7: what the run holds of the caps per day. */
   readonly allotment = new HeldAllotment();
-  readonly #usage: RunUsage;
-  /** K3: what the account of the root had spent when a commit last held it. */
-  #recordedSpend: Spend | undefined;
+  /** What the commits of the run say about its standing and its spending. */
+  readonly totals: RecordedTotals;
 
   constructor(unknownPrice: UnknownPrice) {
     this.ledger = openLedger(unknownPrice);
-    this.#usage = new RunUsage(this.ledger, this.allotment);
+    this.totals = new RecordedTotals(this);
   }
 
   get headcount(): Headcount {
@@ -162,9 +146,7 @@ export class RunState {
     if (headcount !== undefined) for (const command of headcount) this.applySeat(command, at);
     if (ledger !== undefined) for (const command of ledger) bookLedger(this.ledger, command);
     if (events !== undefined) this.#foldEvents(events, tasks !== undefined);
-    if (commit.standing !== undefined) this.#standing = commit.standing;
-    if (commit.usage !== undefined) this.#usage.note(commit.usage);
-    if (commit.spent !== undefined) this.#recordedSpend = this.ledger.accounts[root]?.spent;
+    this.totals.note(commit);
     // A step, a change of a task or a message from the mailbox is progress.
     if ((steps ?? tasks ?? mailThrough) !== undefined) this.recoveries = 0;
   }
@@ -228,32 +210,6 @@ export class RunState {
     if (task !== undefined) task.waitsFor = causesOf(data);
   }
 
-  /** K1: returns the standing of the run if it has changed since the last call, and notes it as recorded. */
-  takeStanding(): RunStanding | undefined {
-    const standing = standingOf(this);
-    if (isSameStanding(standing, this.#standing)) return undefined;
-    return (this.#standing = standing);
-  }
-
-  /** K3: returns what the run has used, if the run does not run and this has changed since the last call. */
-  takeSpend(): RunSpend | undefined {
-    if (this.#standing.status === "running" || this.ended) return undefined;
-    const spent = this.ledger.accounts[root]?.spent;
-    const isNothing = spent === undefined || (spent.tokens === 0 && spent.turns === 0);
-    if (isNothing || spent === this.#recordedSpend) return undefined;
-    this.#recordedSpend = spent;
-    return spendOf(this);
-  }
-
-  /** U1: returns what the run spent since the last call, if the run does not run after this commit. */
-  takeUsage(): UsageDelta[] | undefined {
-    if (!this.ended && this.#standing.status === "running") return undefined;
-    return this.#usage.take(this.ended, () => {
-      const { record, clock } = this.task(root);
-      return { agentId: record.agentId, createdAt: clock.startedAt };
-    });
-  }
-
   /**
    * Applies everything but events, seats and money, whose commands return outcomes. The voids of a commit apply to records of earlier
    * commits, not to the records of the same commit.
@@ -262,7 +218,7 @@ export class RunState {
     { tasks, opens, counts, steps, voids, resolves, sessions, mailThrough, historyCleared }: RunChange,
     at: number,
   ): void {
-    if (sessions !== undefined) for (const change of sessions) this.#noteEntries(change);
+    if (sessions !== undefined) for (const change of sessions) this.#sessionWriters.note(change);
     if (voids !== undefined) for (const { taskId, address } of voids) this.#void(this.task(taskId), address);
     if (tasks !== undefined) for (const change of tasks) this.#change(change, at);
     if (resolves !== undefined) for (const resolution of resolves) this.resolutions.add(resolution);
@@ -346,27 +302,9 @@ export class RunState {
     return outcome;
   }
 
-  #noteEntries(change: SessionChange): void {
-    if (change.type === "append" || change.type === "say") {
-      const { sessionId } = change;
-      const { taskId } = change.type === "say" ? change.batch : change.entry;
-      if (taskId !== null && !this.sessionsOf(taskId).includes(sessionId))
-        (this.#sessionWriters ??= []).push({ taskId, sessionId });
-    }
-    if (change.type === "remove") {
-      const { sessionId, taskId } = change;
-      this.#sessionWriters = this.#sessionWriters?.filter(
-        (writer) => writer.taskId !== taskId || writer.sessionId !== sessionId,
-      );
-    }
-  }
-
   /** Sessions in which the task has entries. */
   sessionsOf(taskId: TaskId): readonly SessionId[] {
-    if (this.#sessionWriters === undefined) return empty;
-    const sessions: SessionId[] = [];
-    for (const writer of this.#sessionWriters) if (writer.taskId === taskId) sessions.push(writer.sessionId);
-    return sessions;
+    return this.#sessionWriters.sessionsOf(taskId);
   }
 
   #change(change: TaskChange, at: number): void {
@@ -406,13 +344,7 @@ export class RunState {
         task.crashedAt = at;
         break;
       case "continue":
-        task.steps.clear();
-        task.opened.clear();
-        task.counts.clear();
-        task.failedStarts.clear();
-        task.branchValues = undefined;
-        task.journal++;
-        task.input = change.input;
+        continueTask(task, change.input);
         break;
     }
     updateClock(task, this.paused, at);

@@ -98,3 +98,14 @@ export function noteFailedStart({ opened, failedStarts }: TaskState, address: St
   const seq = opened.get(address);
   if (seq !== undefined) failedStarts.set(address, seq);
 }
+
+/** J8: gives the task an empty journal and a new input. */
+export function continueTask(task: TaskState, input: JsonValue): void {
+  task.steps.clear();
+  task.opened.clear();
+  task.counts.clear();
+  task.failedStarts.clear();
+  task.branchValues = undefined;
+  task.journal++;
+  task.input = input;
+}

@@ -2,7 +2,6 @@ import { openStep, type ActiveStep } from "./active-step.ts";
 import {
   CancellationError,
   JsonDigest,
-  reviveFault,
   stepAt,
   type EventDraft,
   type StepAddress,
@@ -15,7 +14,7 @@ import { earlyEventsAddress, earlyEventsIn } from "../journal/wait-names.ts";
 import type { FlushableLog, IdleWait } from "../process/idle-flusher.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
 import { ambiguous, isMismatch, lateCall, type Body, type Call } from "./step-body.ts";
-import { failureOf, none, noneOutcome, outcomeOf } from "./step-outcome.ts";
+import { failureOf, none, noneOutcome, outcomeOf, valueOf } from "./step-outcome.ts";
 import type { TaskRunner } from "./task-runner.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 
@@ -120,7 +119,7 @@ export class StepExecutor implements FlushableLog {
     const events = this.takeEvents();
     try {
       const found = this.runner.journal.find(step);
-      if (found !== undefined) return Promise.resolve(this.#given(step, found, as));
+      if (found !== undefined) return Promise.resolve(valueOf(this.runner.journal, step, found, as));
     } catch (error) {
       return isMismatch(error) ? pendingForever() : Promise.reject(error);
     }
@@ -129,22 +128,22 @@ export class StepExecutor implements FlushableLog {
 
   /** Like `run`, for a step whose value is available synchronously. */
   runSync<Value>(step: StepIdentity, read: () => Value): Promise<Value> {
-    const { runner, cancelScope } = this;
+    const { runner } = this;
     if (this.#isOver || runner.hasEnded) return this.#late(step);
     if (this.#open !== undefined) return Promise.reject(ambiguous(step, this.#open));
     const events = this.takeEvents();
     try {
       const found = runner.journal.find(step);
-      if (found !== undefined) return Promise.resolve(this.#given<Value>(step, found));
+      if (found !== undefined) return Promise.resolve(valueOf<Value>(this.runner.journal, step, found));
       if (!runner.activity.isSeated)
         return this.#performAlone<Value, Value, StepIdentity>(step, () => read, events);
-      this.#check(cancelScope, events);
+      this.#check(events);
       // If an earlier owner has started the step, it has emitted these events.
       if (!runner.task.opened.has(step.address)) for (const draft of events) runner.journal.emit(draft);
       const outcome = outcomeOf(step, read, runner.worker.sizes);
       this.#emptyPolls = undefined;
       runner.journal.record(step, outcome, nothing);
-      return Promise.resolve(this.#given<Value>(step, outcome));
+      return Promise.resolve(valueOf<Value>(runner.journal, step, outcome));
     } catch (error) {
       if (error instanceof CancellationError) runner.noteStop(error);
       return isMismatch(error) ? pendingForever() : Promise.reject(error);
@@ -176,7 +175,7 @@ export class StepExecutor implements FlushableLog {
   async exclusive<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
     if (this.#isOver || this.runner.hasEnded) return this.#late(call);
     if (this.#open !== undefined) throw ambiguous(call, this.#open);
-    this.#recordLooks();
+    this.#recordEmptyPolls();
     this.#open = call;
     try {
       const value = await body();
@@ -198,7 +197,7 @@ export class StepExecutor implements FlushableLog {
   ): Value | Promise<Value> {
     const events = this.takeEvents();
     const found = this.runner.journal.find(step);
-    if (found !== undefined) return this.#given<Value>(step, found);
+    if (found !== undefined) return valueOf<Value>(this.runner.journal, step, found);
     return this.#perform(step, body, events, start);
   }
 
@@ -304,7 +303,7 @@ export class StepExecutor implements FlushableLog {
     if (open.nested?.isAbandoned === true) this.runner.journal.abandon(step.address, noBranches);
     else if (outcome.kind === "failed" && open.firstBranch !== undefined)
       this.runner.journal.abandon(step.address, [open.firstBranch]);
-    const given = this.#given(step, outcome, as);
+    const given = valueOf(this.runner.journal, step, outcome, as);
     this.#leave(step, open);
     return this.#isOver ? pendingForever() : given;
   }
@@ -332,26 +331,24 @@ export class StepExecutor implements FlushableLog {
   ): ActiveStep {
     const open = openStep(this.runner, address, this.cancelScope, events, start);
     if (this.#emptyPolls === undefined) return open;
-    if (open.startSeq < 0) this.#recordLooks();
+    if (open.startSeq < 0) this.#recordEmptyPolls();
     else this.#emptyPolls = undefined;
     return open;
   }
 
   /** Records the empty polls, because the next step does not record its start. */
-  #recordLooks(): void {
-    const looked = this.#emptyPolls;
+  #recordEmptyPolls(): void {
+    const polls = this.#emptyPolls;
     this.#emptyPolls = undefined;
-    if (looked !== undefined)
-      for (const step of looked) this.runner.journal.record(step, noneOutcome, nothing);
+    if (polls !== undefined) for (const step of polls) this.runner.journal.record(step, noneOutcome, nothing);
   }
 
   /**
    * C2, H7: waits for the seat of the task. If the step never starts, its pending events are emitted with the next one.
    */
   #seated(events: readonly EventDraft[]): Promise<void> | undefined {
-    const { runner, cancelScope } = this;
-    if (!runner.activity.isSeated) return this.#seatedLater(events);
-    this.#check(cancelScope, events);
+    if (!this.runner.activity.isSeated) return this.#seatedLater(events);
+    this.#check(events);
     return undefined;
   }
 
@@ -364,25 +361,13 @@ export class StepExecutor implements FlushableLog {
     }
   }
 
-  #check(cancelScope: CancellationScope, events: readonly EventDraft[]): void {
+  #check(events: readonly EventDraft[]): void {
     try {
       this.cancelScope.check();
     } catch (error) {
       this.#putBack(events);
       throw error;
     }
-  }
-
-  #given<Given, Step extends StepIdentity = StepIdentity>(
-    step: Step,
-    outcome: StepOutcome,
-    as?: (value: never, step: Step) => Given,
-  ): Given {
-    if (outcome.kind === "ok")
-      return as === undefined ? (outcome.value as Given) : as(outcome.value as never, step);
-    const fault = reviveFault(outcome.failure);
-    this.runner.journal.noteOrigins(fault, [step.address]);
-    throw fault;
   }
 
   /**

@@ -1,6 +1,7 @@
 import {
   CancellationError,
   Fault,
+  reviveFault,
   sealedOutcome,
   sealJson,
   sealMadeJson,
@@ -10,6 +11,7 @@ import {
   type StepOutcome,
 } from "../../kernel/index.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
+import type { StepJournal } from "./step-journal.ts";
 import type { SizeLimit } from "../process/size-limit.ts";
 
 /** The values of these steps consist of messages, signals and results whose sizes were checked when they were sent. */
@@ -56,4 +58,18 @@ export function failureOf(error: unknown): StepOutcome {
 export function isOutcome(fault: Fault): boolean {
   if (fault instanceof CancellationError) return false;
   return fault.code !== "lease_lost" && fault.code !== "journal_mismatch";
+}
+
+/** Returns the value of a step for the code, which `as` converts. Throws the recorded fault of a failed step. */
+export function valueOf<Given, Step extends StepIdentity = StepIdentity>(
+  journal: Pick<StepJournal, "noteOrigins">,
+  step: Step,
+  outcome: StepOutcome,
+  as?: (value: never, step: Step) => Given,
+): Given {
+  if (outcome.kind === "ok")
+    return as === undefined ? (outcome.value as Given) : as(outcome.value as never, step);
+  const fault = reviveFault(outcome.failure);
+  journal.noteOrigins(fault, [step.address]);
+  throw fault;
 }

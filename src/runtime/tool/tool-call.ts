@@ -1,6 +1,5 @@
 import {
   afterPerforming,
-  deepFreeze,
   Fault,
   JsonDigest,
   MiddlewareTermination,
@@ -9,10 +8,7 @@ import {
   stepAt,
   stopsTask,
   type HostedAgent,
-  type CallPath,
   type EventDraft,
-  type FunctionContext,
-  type JsonObject,
   type JsonValue,
   type StepAddress,
   type Tool,
@@ -20,31 +16,16 @@ import {
   type ToolGate,
   type ToolResult,
   type ToolsOptions,
-  type UpdateFilter,
 } from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { stopAtOverrun } from "../task/budget-stop.ts";
-import { insideTask, BodyContext } from "../process/async-context.ts";
-import { CallTimeout } from "../process/call-timeouts.ts";
 import { coerceInput, parsedArguments } from "./call-arguments.ts";
 import { repairedCall } from "./call-repair.ts";
-import {
-  withGateContext,
-  type CallingScope,
-  type GatedCallOptions,
-  type JudgedCall,
-  type Look,
-} from "./gate-context.ts";
-import { middlewareContext } from "../task/middleware-context.ts";
-import type { InFlightCall } from "../task/in-flight-calls.ts";
-import { ToolCallContext } from "./tool-context.ts";
+import { withGateContext, type CallingScope, type JudgedCall, type Look } from "./gate-context.ts";
+import { performTool, type ToolCallOptions } from "./tool-body.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import { needsApproval, passGate, wasAsked, withdrawAsked } from "./tool-gate.ts";
-
-interface ToolCallOptions extends GatedCallOptions {
-  /** Additional tools, which are found before the agent's own. */
-  readonly extra: readonly Tool[] | undefined;
-}
+import { failedResult, findRefusal, pastLimit, unknownTool } from "./tool-refusal.ts";
 
 export function findTool(
   { tools }: Pick<HostedAgent, "tools">,
@@ -120,7 +101,7 @@ function callFound(
 ): ToolResult | Promise<ToolResult> {
   const { open, call } = options;
   const tool = findTool(open.runner.agent, call.toolName, options.extra);
-  const refusal = tool === undefined ? notThere(options) : findRefusal(options, tool, only);
+  const refusal = tool === undefined ? unknownTool(options) : findRefusal(options, tool, only);
   if (tool !== undefined && refusal === undefined) return execute(options, tool);
   const result = refusal ?? nothing;
   return wasAsked(open)
@@ -128,7 +109,7 @@ function callFound(
     : emitEnd(options, result);
 }
 
-const nothing: ToolResult = failure("");
+const nothing: ToolResult = failedResult("");
 
 function emitEnd({ open, call }: ToolCallOptions, result: ToolResult): ToolResult {
   const { callId, toolName } = call;
@@ -136,65 +117,6 @@ function emitEnd({ open, call }: ToolCallOptions, result: ToolResult): ToolResul
   const status = open.isDenied ? "denied" : result.isError ? "error" : "ok";
   open.emit({ type: "tool_execution_end", data: { callId, toolName, result, durationMs, status } });
   return result;
-}
-
-function pastLimit(limit: number): ToolResult {
-  return failure(
-    `not executed: only the first ${limit} tool calls of a turn are executed; make the call again in the next turn`,
-  );
-}
-
-function notThere({ open, call, extra = [] }: ToolCallOptions): ToolResult {
-  const sent = [...extra, ...(open.runner.agent.tools ?? [])].filter(({ foundBy }) => foundBy === undefined);
-  const known = sent.map(({ name }) => name).join(", ");
-  return failure(`there is no tool ${call.toolName}; there are: ${known || "none"}`);
-}
-
-function findRefusal(
-  options: ToolCallOptions,
-  tool: Tool,
-  only: readonly string[] | undefined,
-): ToolResult | undefined {
-  const { tools, inherits } = options.open.runner.task.record;
-  const refusal = refusedBy(options, tools ?? undefined, "task") ?? refusedBy(options, only, "turn");
-  return refusal ?? (inherits === undefined ? undefined : refusedInChild(options, tool, tools));
-}
-
-function refusedBy(
-  { open, call: { callId, toolName } }: ToolCallOptions,
-  allowed: readonly string[] | undefined,
-  where: "task" | "turn",
-): ToolResult | undefined {
-  if (allowed === undefined || allowed.includes(toolName)) return undefined;
-  return denied(
-    open,
-    { callId, toolName },
-    `not one of this ${where}'s tools`,
-    `${toolName} may not be called ${where === "task" ? "by this task; it" : "in this turn; you"} may call: ${allowed.join(", ") || "none"}`,
-  );
-}
-
-/** Refuses a tool that a child which shares its parent's prompt may not call. */
-function refusedInChild(
-  { open, call }: ToolCallOptions,
-  { inChildren }: Tool,
-  listed: readonly string[] | null,
-): ToolResult | undefined {
-  const { toolName } = call;
-  if (inChildren === undefined || (inChildren === "listed" && listed !== null)) return undefined;
-  const reason = inChildren === "never" ? "only the parent may call it" : "the child's tools do not name it";
-  return denied(open, call, reason, `${toolName} may not be called by this child: ${reason}`);
-}
-
-function denied(
-  open: ActiveStep,
-  { callId, toolName }: Pick<ToolCall, "callId" | "toolName">,
-  reason: string,
-  text: string,
-): ToolResult {
-  open.emit({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
-  open.isDenied = true;
-  return failure(text);
 }
 
 function execute(options: ToolCallOptions, tool: Tool): ToolResult | Promise<ToolResult> {
@@ -241,7 +163,7 @@ async function executeGated(
         const passed = await passGate({ ...options, ...judged, currentTool });
         if ("refusal" in passed) {
           open.isDenied = true;
-          return emitEnd(options, failure(passed.refusal));
+          return emitEnd(options, failedResult(passed.refusal));
         }
         judged = passed;
       }
@@ -269,7 +191,7 @@ function performed(
 ): Promise<ToolResult> {
   let work: Promise<ToolResult>;
   try {
-    work = perform(options, tool, raw, input);
+    work = performTool(options, tool, raw, input);
   } catch (error) {
     work = Promise.reject(error);
   }
@@ -308,9 +230,9 @@ function failed(options: ToolCallOptions, error: unknown): ToolResult {
   try {
     const { open, call } = options;
     open.runner.worker.sizes.assert(message, `the error of tool ${call.toolName}`);
-    return failure(message);
+    return failedResult(message);
   } catch (fault) {
-    return failure(Fault.from(fault).message);
+    return failedResult(Fault.from(fault).message);
   }
 }
 
@@ -342,102 +264,12 @@ async function reviewed(
   result: ToolResult,
 ): Promise<ToolResult> {
   try {
-    const given = await withGateContext(options, look, (gated) => gate.after(gated, result));
-    sealJson(given, `what the gate made of the result of tool ${look.tool.name}`);
-    assertSize(options.open, look.tool, given);
-    return given;
+    const checked = await withGateContext(options, look, (gated) => gate.after(gated, result));
+    sealJson(checked, `what the gate made of the result of tool ${look.tool.name}`);
+    assertSize(options.open, look.tool, checked);
+    return checked;
   } catch (error) {
     if (stopsTask(error)) throw error;
-    return failure(`[withheld: the gate failed: ${Fault.from(error).message}]`);
+    return failedResult(`[withheld: the gate failed: ${Fault.from(error).message}]`);
   }
-}
-
-/** F1: executes the tool through its middleware, if there is any. */
-function perform(options: ToolCallOptions, tool: Tool, raw: JsonValue, input: unknown): Promise<ToolResult> {
-  const layers = options.open.runner.agent.callPath?.function;
-  return layers === undefined ? run(options, tool, input) : performThrough(layers, options, tool, raw, input);
-}
-
-async function performThrough(
-  layers: NonNullable<CallPath["function"]>,
-  options: ToolCallOptions,
-  tool: Tool,
-  raw: JsonValue,
-  input: unknown,
-): Promise<ToolResult> {
-  const { open, call, from } = options;
-  const idempotencyKey = from.steps.idempotencyKey(open.address);
-  const context: FunctionContext = {
-    ...middlewareContext(open),
-    functionName: tool.name,
-    tool,
-    callId: call.callId,
-    idempotencyKey,
-    arguments: raw as JsonObject,
-    filters: [],
-  };
-  await layers.process(context, async () => {
-    const changed = context.arguments !== raw;
-    const parsed = changed ? await tool.parse(context.arguments) : input;
-    try {
-      context.result = await run(options, tool, parsed, context.filters);
-    } finally {
-      open.clearTimeout();
-    }
-    open.emitNestedEvents();
-  });
-  if (context.result !== undefined) return context.result;
-  throw new Fault(
-    "middleware_misuse",
-    `the middleware around ${tool.name} neither called next nor set context.result`,
-  );
-}
-
-/** Runs the body. A tool that suspends has no call in flight while it waits. */
-function run(
-  options: ToolCallOptions,
-  tool: Tool,
-  input: unknown,
-  filters?: readonly UpdateFilter[],
-): Promise<ToolResult> {
-  const { open } = options;
-  open.end();
-  open.isPerformed = true;
-  if (tool.suspends) return runIn(options, tool, input, undefined, filters);
-  const call = open.begin();
-  return call instanceof Promise
-    ? call.then((begun) => runIn(options, tool, input, begun, filters))
-    : runIn(options, tool, input, call, filters);
-}
-
-function runIn(
-  options: ToolCallOptions,
-  tool: Tool,
-  input: unknown,
-  opened: InFlightCall | undefined,
-  filters: readonly UpdateFilter[] | undefined,
-): Promise<ToolResult> {
-  const context = new ToolCallContext(options, opened, filters);
-  options.open.nested = context;
-  // `opened` is absent for a tool that suspends: it has no call in flight, and a cancel ends its waits.
-  if (opened === undefined) return tool.execute(input, context);
-  const inside = new BodyContext(options.open.runner.inside, context);
-  const work = insideTask(inside, () => tool.execute(input, context));
-  opened.body = context;
-  if (tool.timeoutMs !== null) limitTime(options, tool.timeoutMs, context);
-  return context.unlessAbandoned(work, inside);
-}
-
-/** Abandons a body that exceeds its timeout; its later result is ignored. */
-function limitTime({ open, call }: ToolCallOptions, timeoutMs: number, body: ToolCallContext): void {
-  const { clock, callTimeouts } = open.runner.worker;
-  const timer = new CallTimeout(clock.now() + timeoutMs, () =>
-    body.abandon(new Fault("tool_timeout", `${call.toolName} took longer than ${timeoutMs} ms`)),
-  );
-  callTimeouts.add(timer);
-  open.timeout = timer;
-}
-
-function failure(text: string): ToolResult {
-  return deepFreeze({ output: { type: "text", text }, isError: true });
 }

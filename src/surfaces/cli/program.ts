@@ -13,6 +13,7 @@ import { addScheduleCommands } from "./schedule-program.ts";
 import { addServerCommands } from "./server-program.ts";
 import { defaultStore, type StoreOptions } from "./stored-runs.ts";
 import type { Terminal } from "./terminal.ts";
+import { addWorkerCommand } from "./worker-program.ts";
 import { addWorkspaceCommands } from "./workspace-program.ts";
 
 const verifyHelp = `
@@ -162,6 +163,7 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
   addRunCommands(program, terminal, onEnd);
   addScheduleCommands(program, terminal, onEnd);
   addServerCommands(program, terminal, onEnd);
+  addWorkerCommand(program, terminal, onEnd);
   const audit = program.command("audit").description("show who did what in a run, and verify its log");
   audit
     .command("verify")

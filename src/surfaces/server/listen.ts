@@ -34,7 +34,10 @@ export interface Listening {
 const defaultPort = 4711;
 
 /** Serves a fetch handler over HTTP. */
-export async function listen(server: Server, options: ListenOptions = {}): Promise<Listening> {
+export async function listen(
+  server: Pick<Server, "fetch" | "drain">,
+  options: ListenOptions = {},
+): Promise<Listening> {
   const {
     port = defaultPort,
     host = "127.0.0.1",
@@ -76,7 +79,7 @@ async function listening(http: HttpServer, port: number, host: string): Promise<
   http.off("error", failed.reject);
 }
 
-async function close(http: HttpServer, server: Server, graceMs: number): Promise<void> {
+async function close(http: HttpServer, server: Pick<Server, "drain">, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => void http.close(() => resolve()));
   await server.drain();
   http.closeIdleConnections();

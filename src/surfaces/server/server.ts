@@ -15,6 +15,7 @@ import { errorResponse, type ErrorFormat } from "./problem.ts";
 import { jsonBody, limitedRequest } from "./request-body.ts";
 import { pagePolicy, resultResponse, secured } from "./response.ts";
 import type { Route, RouteRequest, RouteResult } from "./route.ts";
+import { RunViews } from "./run-views.ts";
 import { routeTable } from "./routes/table.ts";
 import { object } from "./schema/schema.ts";
 import { Validator } from "./schema/validator.ts";
@@ -175,6 +176,7 @@ class HonoServer implements Server {
     this.#parts = {
       agents: new ServedAgents(agents),
       streams: new OpenStreams(this.#limits, this.#gate, this.#report),
+      views: new RunViews(),
       ...(tokens !== null && { login: new PageLogin(tokens, cookie) }),
       document: () => openApi(this.routes, packageVersion()),
       draining: this.#draining.signal,

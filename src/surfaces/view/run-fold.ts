@@ -3,20 +3,19 @@ import {
   addUsd,
   fromNanoUsd,
   noUsage,
-  Priority,
   rootTaskId,
   toNanoUsd,
   totalTokens,
   type Event,
   type EventType,
   type ExecutionBudget,
-  type RunId,
-  type SessionId,
   type TaskId,
 } from "../../kernel/index.ts";
+import { emptyView, newTask } from "./empty-view.ts";
 import type { MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
 import { noLoss, noSpend, sumOf, type Spend } from "./spend.ts";
-import { VersionedMap } from "./versioned-map.ts";
+import { moneyKey } from "./stored-view.ts";
+import type { VersionedMap } from "./versioned-map.ts";
 
 /**
  * Builds the view of a run from its events. An event costs O(1), except that a charge also counts for all tasks above the
@@ -178,7 +177,7 @@ export class RunFold {
     this.#set({ sessionId, forkedFrom: { runId: origin, at, inherited } });
     for (const { taskId } of this.#tasks) this.#change(taskId, { own: noSpend, total: noSpend });
     for (const { agentId, model } of this.#money)
-      this.#money.set(`${agentId} ${model}`, { agentId, model, calls: 0, usage: noUsage });
+      this.#money.set(moneyKey({ agentId, model }), { agentId, model, calls: 0, usage: noUsage });
   }
 
   #spawn({ taskId: parentId, type, at, data }: Event<"spawn_start"> | Event<"spawn_wait">): void {
@@ -223,7 +222,7 @@ export class RunFold {
     this.#record(taskId, costUsd ?? 0);
     this.#charge(taskId, { calls: 1, tokens: totalTokens(usage), costUsd, lost: noLoss });
     const name = model === undefined ? "unknown" : `${model.provider}/${model.modelId}`;
-    const key = `${agentId} ${name}`;
+    const key = moneyKey({ agentId, model: name });
     const line = this.#money.get(key) ?? { agentId, model: name, calls: 0, usage: noUsage };
     this.#money.set(key, { ...line, calls: line.calls + 1, usage: addUsage(line.usage, usage) });
   }
@@ -355,51 +354,6 @@ const working: ReadonlySet<EventType> = new Set<EventType>([
   "message_start",
   "tool_execution_start",
 ]);
-
-const newTask = {
-  children: 0,
-  priority: Priority.NORMAL,
-  status: "running",
-  budget: null,
-  own: noSpend,
-  total: noSpend,
-  hasSeat: false,
-  yieldsTo: null,
-  waitsFor: [],
-  questions: 0,
-  openCalls: 0,
-  lastCall: null,
-  recorded: 0,
-  recordedUsd: 0,
-  endedAt: null,
-} as const;
-
-/** The view of a run without events. */
-const emptyView: RunView = {
-  runId: "" as RunId,
-  agentId: "",
-  sessionId: "" as SessionId,
-  input: null,
-  status: "pending",
-  output: null,
-  failure: null,
-  startedAt: 0,
-  endedAt: null,
-  seq: -1,
-  at: 0,
-  seats: 0,
-  maxSeats: null,
-  live: 0,
-  active: 0,
-  recorded: 0,
-  recordedUsd: 0,
-  questions: 0,
-  recoveries: [],
-  forkedFrom: null,
-  tasks: new VersionedMap<TaskId, TaskView>(),
-  money: new VersionedMap<string, MoneyLine>(),
-  asked: new VersionedMap<string, QuestionView>(),
-};
 
 /** Whether a task works now: it has not ended, holds a seat and does not wait. */
 function isActive({ status }: TaskView): boolean {

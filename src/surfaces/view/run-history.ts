@@ -8,18 +8,31 @@ const eventsPerView = 1_000;
 /** Reads the events of the run with `fromSeq <= seq <= toSeq`, in order. */
 export type ReadEvents = (fromSeq: number, toSeq: number) => AsyncIterable<Event>;
 
+export interface RunHistoryOptions {
+  /** The view from which the history continues. If absent, it starts before the first event. */
+  readonly from?: RunView;
+  /** Reads the view after the event `seq`, if the history does not keep it. If absent, the history keeps all views. */
+  readonly readView?: (seq: number) => Promise<RunView>;
+}
+
+/** Number of views that a history keeps if it can read others. */
+const mostViews = 16;
+
 /**
  * The view of a run at its newest event and at any earlier one. It keeps no events: a return to an earlier position starts
- * from the nearest kept view before it and reads at most 1,000 events.
+ * from the nearest view before it, one of which exists after every 1,000 events, and reads fewer than 1,000 events.
  */
 export class RunHistory {
   readonly #read: ReadEvents;
-  readonly #fold = new RunFold();
-  /** The views after 1,000, 2,000, ... events. */
-  readonly #kept: RunView[] = [];
+  readonly #readView: RunHistoryOptions["readView"];
+  readonly #fold: RunFold;
+  /** The views after 1,000, 2,000, ... events, by their number: 1, 2, ... The one that was added first is dropped first. */
+  readonly #kept = new Map<number, RunView>();
 
-  constructor(read: ReadEvents) {
+  constructor(read: ReadEvents, { from, readView }: RunHistoryOptions = {}) {
     this.#read = read;
+    this.#readView = readView;
+    this.#fold = new RunFold(from);
   }
 
   /** Number of the newest event, or -1. */
@@ -32,6 +45,11 @@ export class RunHistory {
     return this.#fold.seats;
   }
 
+  /** Number of views that the history keeps. */
+  get keptViews(): number {
+    return this.#kept.size;
+  }
+
   /** Adds the next event of the log. Ignores an event that was added before; throws `invalid_argument` for a gap. */
   add(event: Event): void {
     if (event.seq <= this.seq) return;
@@ -41,7 +59,8 @@ export class RunHistory {
         `invalid event ${event.seq}: expected event ${this.seq + 1}; read the log from there`,
       );
     this.#fold.add(event);
-    if ((event.seq + 1) % eventsPerView === 0) this.#kept.push(this.#fold.view());
+    const events = event.seq + 1;
+    if (events % eventsPerView === 0) this.#keep(events / eventsPerView, this.#fold.view());
   }
 
   /** The run at its newest event. */
@@ -54,8 +73,24 @@ export class RunHistory {
     if (!Number.isSafeInteger(seq) || seq < 0)
       throw new Fault("invalid_argument", `invalid event number ${seq}: expected an integer from 0`);
     if (seq >= this.seq) return this.latest();
-    const fold = new RunFold(this.#kept[Math.floor((seq + 1) / eventsPerView) - 1]);
+    const fold = new RunFold(await this.#viewBefore(Math.floor((seq + 1) / eventsPerView)));
     if (fold.seq < seq) for await (const event of this.#read(fold.seq + 1, seq)) fold.add(event);
     return fold.view();
+  }
+
+  /** The view after so many thousand events. */
+  async #viewBefore(number: number): Promise<RunView | undefined> {
+    const known = this.#kept.get(number);
+    if (known !== undefined || number === 0 || this.#readView === undefined) return known;
+    const view = await this.#readView(number * eventsPerView - 1);
+    this.#keep(number, view);
+    return view;
+  }
+
+  #keep(number: number, view: RunView): void {
+    this.#kept.set(number, view);
+    const [first] = this.#kept.keys();
+    if (this.#readView !== undefined && this.#kept.size > mostViews && first !== undefined)
+      this.#kept.delete(first);
   }
 }

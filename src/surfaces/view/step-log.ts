@@ -33,6 +33,12 @@ export class StepLog {
   readonly #byTask = new Map<TaskId, OpenStep[]>();
   readonly #open = new Map<TaskId, OpenStep[]>();
   #seq = -1;
+  #size = 0;
+
+  /** Number of steps of all tasks. */
+  get size(): number {
+    return this.#size;
+  }
 
   /** Returns the steps of a task, in the order in which they started. */
   of(taskId: TaskId): readonly StepView[] {
@@ -110,6 +116,7 @@ export class StepLog {
       tokens: 0,
       costUsd: 0,
     };
+    this.#size++;
     listIn(this.#byTask, taskId).push(step);
     listIn(this.#open, taskId).push(step);
     return step;

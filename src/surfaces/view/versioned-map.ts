@@ -39,6 +39,26 @@ export class MapVersion<Key, Value> {
       yield* chunk.slice(0, Math.max(0, this.count - number * chunkSize));
   }
 
+  /** Whether another version has the same keys, and is of the same map. */
+  hasKeysOf(other: MapVersion<Key, Value>): boolean {
+    return this.keys === other.keys && this.count === other.count;
+  }
+
+  /**
+   * The values that `before`, an earlier version of the same map, does not have. Costs O(size / 64), and O(64) for each
+   * changed chunk.
+   */
+  *changedSince(before: MapVersion<Key, Value>): IterableIterator<Value> {
+    for (const [number, chunk] of this.chunks.entries()) {
+      const known = before.chunks[number];
+      if (known === chunk && this.count === before.count) continue;
+      for (let at = number * chunkSize; at < Math.min(this.count, (number + 1) * chunkSize); at++) {
+        const value = chunk[at % chunkSize] as Value;
+        if (value !== before.at(at)) yield value;
+      }
+    }
+  }
+
   /** Returns a map that starts with this content. Costs O(size). */
   copy(): VersionedMap<Key, Value> {
     const list = this.keys.list.slice(0, this.count);
@@ -59,6 +79,13 @@ export class VersionedMap<Key, Value> extends MapVersion<Key, Value> {
 
   constructor(keys: Keys<Key> = { list: [], indexes: new Map() }, chunks: Value[][] = [], count = 0) {
     super(keys, chunks, count);
+  }
+
+  /** Returns a map of these values, in their order. */
+  static of<Key, Value>(values: Iterable<Value>, keyOf: (value: Value) => Key): VersionedMap<Key, Value> {
+    const map = new VersionedMap<Key, Value>();
+    for (const value of values) map.set(keyOf(value), value);
+    return map;
   }
 
   set(key: Key, value: Value): void {

@@ -304,6 +304,30 @@ export function claimContract({ test, expect, open, loseWorker }: ContractHarnes
     expect(left).toEqual([{ kind: "worker" }]);
   });
 
+  test("L13: isConfirmed() is true from enlist() to dismiss(), and false for other workers", async () => {
+    const store = await open();
+    expect(store.leases.isConfirmed("w1")).toBe(false);
+    await store.leases.enlist("w1");
+    expect([store.leases.isConfirmed("w1"), store.leases.isConfirmed("w2")]).toEqual([true, false]);
+    await store.leases.dismiss("w1");
+    expect(store.leases.isConfirmed("w1")).toBe(false);
+  });
+
+  test("L14: countReady() counts ready and due runs up to the limit, and no claimed, suspended or ended run", async () => {
+    const store = await open();
+    const count = async (now = 0, limit = 10): Promise<number> => store.leases.countReady(now, limit);
+    expect(await count()).toBe(0);
+    const [one, other] = [await ownRun(store, "a"), await ownRun(store, "b")];
+    expect(await count()).toBe(0);
+    await store.leases.release(one, { kind: "suspended", wakeAt: 100 });
+    await store.leases.release(other, { kind: "ended" });
+    expect(await count(99)).toBe(0);
+    for (const name of ["c", "d", "e"]) await createRun(store, name);
+    expect([await count(99), await count(100), await count(100, 2)]).toEqual([3, 4, 2]);
+    await claimed(store, { now: 100, limit: 2 });
+    expect(await count(100)).toBe(2);
+  });
+
   if (loseWorker === undefined) return;
 
   test("L12: onLost is called once when a registration is lost; the worker is registered again and keeps its runs", async () => {

@@ -13,8 +13,8 @@ type Answer =
   | { readonly tool: string; readonly input: JsonObject }
   | { readonly error: number };
 
-/** Returns the answer to the n-th request. `undefined` leaves the request unanswered. */
-export type Script = (request: number, body: JsonObject) => Answer | undefined;
+/** Returns the answer to the n-th request, at once or later. `undefined` leaves the request unanswered. */
+export type Script = (request: number, body: JsonObject) => Answer | undefined | Promise<Answer | undefined>;
 
 interface Setup {
   readonly folder: string;
@@ -31,7 +31,7 @@ export async function setUp(script: Script, inputTokens = 1_000): Promise<Setup>
   const requests: JsonObject[] = [];
   const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
   const server = createServer((request, response) => {
-    void answer(request, response);
+    answer(request, response).catch((error: unknown) => response.destroy(error as Error));
   });
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let text = "";
@@ -39,7 +39,7 @@ export async function setUp(script: Script, inputTokens = 1_000): Promise<Setup>
     const body = JSON.parse(text) as JsonObject;
     requests.push(body);
     for (const { count, resolve } of waiting) if (requests.length >= count) resolve();
-    const said = script(requests.length, body);
+    const said = await script(requests.length, body);
     if (said === undefined) return;
     if ("error" in said) response.writeHead(said.error, { "content-type": "application/json" }).end("{}");
     else stream(response, said, inputTokens);

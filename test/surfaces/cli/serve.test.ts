@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { whyLeftAlone } from "../../../src/surfaces/cli/serve/serve-command.ts";
+import { whyLeftAlone } from "../../../src/surfaces/cli/run/hosted-agents.ts";
 import { openSse } from "../server/sse-client.ts";
 import { env, setUp } from "./model-server.ts";
 import { main, reeve } from "./reeve-process.ts";

@@ -75,6 +75,14 @@ export class MemoryLeases implements Leases {
     return this.#tables.ready.nextWakeAt(now);
   }
 
+  isConfirmed(workerId: string): boolean {
+    return this.#tables.workers.has(workerId);
+  }
+
+  countReady(now: number, limit: number): number {
+    return Math.min(limit, this.#tables.ready.count(now));
+  }
+
   #release(lease: Lease, rest: Rest): undefined {
     const row = this.#tables.owned(lease);
     row.owner = null;

@@ -62,6 +62,12 @@ export class ReadyRuns {
     return next === Infinity ? null : next;
   }
 
+  /** L14: number of runs that are ready at this time. */
+  count(now: number): number {
+    if (now >= this.#nextWake) this.#wake(now);
+    return this.#size;
+  }
+
   /** L5: takes one run of each tenant in turn. The tenant that was served longest ago comes first. */
   take(limit: number, now: number, isWanted: (row: RunRow) => boolean): readonly RunRow[] {
     if (now >= this.#nextWake) this.#wake(now);

@@ -7,12 +7,7 @@ import type { CommitRows } from "./rows/commit-rows.ts";
 export function eventSource(tables: Tables, rows: CommitRows): EventSource & LogSource {
   const { database } = tables;
   return {
-    end: (runId) =>
-      database.read(async (queries) => {
-        const run = await tables.run(queries, runId);
-        const { number, seq } = await rows.position(queries, run);
-        return { run, number, seq };
-      }),
+    end: (runId) => rows.end(runId),
     start: (known, seq, end) =>
       database.read(async (queries) => ({
         run: (await tables.find(queries, known.runId)) ?? known,

@@ -72,6 +72,8 @@ const seizeAny = takeRun(`run_id = $2 AND state <> ${RunState.ENDED} FOR UPDATE`
 const isAnyoneWaiting = `SELECT 1 WHERE EXISTS (SELECT 1 FROM {runs} WHERE state = ${RunState.READY})
   OR EXISTS (SELECT 1 FROM {runs} WHERE wake_at <= $1)`;
 const nextWake = "SELECT wake_at AS at FROM {runs} WHERE wake_at > $1 ORDER BY wake_at LIMIT 1";
+const countWaiting = `SELECT count(*)::int AS count FROM (SELECT 1 FROM {runs} WHERE state = ${RunState.READY}
+  UNION ALL SELECT 1 FROM {runs} WHERE wake_at <= $1 LIMIT $2) AS waiting`;
 const isOwner = "SELECT 1 FROM {runs} WHERE run_id = $1 AND epoch = $2 AND owner = $3";
 
 const lockOwned = `SELECT 1 FROM {runs} WHERE id = $1 AND epoch = $2 AND owner = $3 FOR NO KEY UPDATE`;
@@ -150,6 +152,15 @@ export class PostgresLeases implements Leases {
 
   async nextWakeAt(now: number): Promise<number | null> {
     return (await this.#tables.database.statements.get<{ readonly at: number }>(nextWake, now))?.at ?? null;
+  }
+
+  isConfirmed(workerId: string): boolean {
+    return this.#beats.isFresh(workerId);
+  }
+
+  async countReady(now: number, limit: number): Promise<number> {
+    const { statements } = this.#tables.database;
+    return (await statements.get<{ readonly count: number }>(countWaiting, now, limit))?.count ?? 0;
   }
 
   async #look(queries: Queries, now: number): Promise<Outlook> {

@@ -26,10 +26,7 @@ export class RunReader {
   /** Yields the commits from number `from` on, page by page. Throws `store_corrupt` if a commit is missing. */
   async *pages(runId: RunId, from = 0): AsyncIterable<readonly Commit[]> {
     const { database } = this.#tables;
-    const { run, end } = await database.read(async (queries) => {
-      const key = await this.#tables.run(queries, runId);
-      return { run: key, end: (await this.#rows.position(queries, key)).number };
-    });
+    const { run, number: end } = await this.#rows.end(runId);
     let next = from;
     for await (const page of this.#rows.decodedPages(run, from, end)) {
       const gap = page.findIndex(({ number }, index) => number !== next + index);

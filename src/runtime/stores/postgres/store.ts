@@ -12,6 +12,7 @@ import {
 import { systemClock } from "../../process/system-sources.ts";
 import { Chain } from "../codec/chain.ts";
 import { LargeValues } from "../codec/large-values.ts";
+import { changedRuns } from "./changed-runs.ts";
 import { PostgresContents } from "./contents.ts";
 import { Database, type DatabaseOptions } from "./db/database.ts";
 import { migrate, storeTables } from "./db/migrate.ts";
@@ -150,7 +151,8 @@ function storeOn(
     pollMs,
     onPoll: async () => {
       if (tables.listeners.size === 0) return;
-      tables.announce({ kind: (await leases.hasLeftBehind()) ? "worker" : "other" });
+      if (await leases.hasLeftBehind()) tables.announce({ kind: "worker" });
+      tables.announce({ kind: "other", owned: await changedRuns(tables) });
     },
     onNotice: (change) => {
       if (change.kind === "seized") leases.forget(change.runId);

@@ -79,6 +79,8 @@ const seizeAny = takeRun(`run_id = ?2 AND state <> ${RunState.ENDED}`);
 const isAnyoneWaiting = `SELECT 1 WHERE EXISTS (SELECT 1 FROM runs WHERE state = ${RunState.READY} AND agent_id > '')
   OR EXISTS (SELECT 1 FROM runs WHERE wake_at <= ?)`;
 
+const countWaiting = `SELECT count(*) AS count FROM (SELECT 1 FROM runs WHERE state = ${RunState.READY}
+  UNION ALL SELECT 1 FROM runs WHERE wake_at <= ?1 LIMIT ?2)`;
 const nextWake = "SELECT wake_at AS at FROM runs WHERE wake_at > ? ORDER BY wake_at LIMIT 1";
 
 /** Whether the run has unread mail. No row if it never had any mail. */
@@ -134,6 +136,16 @@ export class SqliteLeases implements Leases {
   nextWakeAt(now: number): MaybePromise<number | null> {
     return this.#tables.read(
       () => this.#tables.database.get<{ readonly at: number }>(nextWake, now)?.at ?? null,
+    );
+  }
+
+  isConfirmed(workerId: string): boolean {
+    return this.#locks.holds(workerId);
+  }
+
+  countReady(now: number, limit: number): MaybePromise<number> {
+    return this.#tables.read(
+      () => this.#tables.database.get<{ readonly count: number }>(countWaiting, now, limit)?.count ?? 0,
     );
   }
 

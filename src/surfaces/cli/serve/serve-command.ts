@@ -1,4 +1,4 @@
-import { formatSessionId, Fault, parseSessionId, type AgentResolver } from "../../../kernel/index.ts";
+import { formatSessionId, Fault, parseSessionId } from "../../../kernel/index.ts";
 import { openRuntime } from "../../../open-runtime.ts";
 import type { Workspace } from "../../../workspace.ts";
 import {
@@ -21,18 +21,12 @@ import { interrupted } from "../interrupted.ts";
 import { portOption } from "../number-option.ts";
 import { OpenParts } from "../open-parts.ts";
 import { openOwnStore } from "../own-store.ts";
-import {
-  defaultAgentName,
-  inFolder,
-  openRunWorkspace,
-  runAgent,
-  runResolver,
-  type RunResolverOptions,
-} from "../run/run-agent.ts";
+import { hostedResolvers, hostedSettings } from "../run/hosted-agents.ts";
+import { defaultAgentName, openRunWorkspace, runAgent } from "../run/run-agent.ts";
 import { builtPage } from "../page-folder.ts";
 import { checkSandbox } from "../run/run-sandbox.ts";
 import { toMetadata, type RunSettings } from "../run/run-settings.ts";
-import { agentSettings, reloadOnHangup, reportNotices } from "../run/run-workspace.ts";
+import { reloadOnHangup, reportNotices } from "../run/run-workspace.ts";
 import { settingsOf, type SettingsOptions } from "../run/settings-options.ts";
 import { printable, type Terminal } from "../terminal.ts";
 import { askTrust } from "../workspace/trust-command.ts";
@@ -81,7 +75,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
       warn(`${runId} is left alone: ${reason}; drive it with reeve run --resume ${runId}`);
     reloadOnHangup(workspace, open, terminal);
     if (isWorker)
-      for (const resolver of resolvers(workspace, { hosted, root: flags.root, onOpen, onLeave }))
+      for (const resolver of hostedResolvers(workspace, { hosted, root: flags.root, onOpen, onLeave }))
         runtime.register(resolver);
     const page = builtPage();
     const agents = hosted.map((settings) => servedAgent(workspace, settings));
@@ -117,76 +111,6 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
   } finally {
     await open.close();
   }
-}
-
-/**
- * The settings of each agent of the workspace that has a model, as far as `reeve.config.ts` lists them for the server, or
- * of the agent that `--agent` names.
- */
-async function hostedSettings(workspace: Workspace, flags: RunSettings): Promise<readonly RunSettings[]> {
-  if (flags.agent !== undefined) return [await agentSettings(workspace, flags)];
-  const only = workspace.config.server?.agents;
-  const settings: RunSettings[] = [];
-  for (const { name, model, tools } of workspace.agents())
-    // An agent in code has its own model, which the workspace does not know.
-    if ((only?.includes(name) ?? true) && (model !== undefined || tools === undefined))
-      settings.push(await agentSettings(workspace, { ...flags, agent: name }));
-  return settings;
-}
-
-interface ResolverOptions {
-  /** Settings of the agents that the server hosts. */
-  readonly hosted: readonly RunSettings[];
-  readonly root: string;
-  readonly onOpen: (workspace: Workspace) => void;
-  /** Called once for each run that this process does not drive. */
-  readonly onLeave: (runId: string, reason: string) => void;
-}
-
-/**
- * Make the agents of the runs of this folder, whichever process started them. Those of `hosted` also execute the runs of
- * schedules.
- */
-function resolvers(
-  workspace: Workspace,
-  { hosted, root, onOpen, onLeave }: ResolverOptions,
-): readonly AgentResolver[] {
-  const names = new Set([defaultAgentName, ...workspace.agents().map(({ name }) => name)]);
-  const isOfFolder = inFolder(root);
-  const told = new Set<string>();
-  const accepts: RunResolverOptions["accepts"] = (run, stored) => {
-    const reason = isOfFolder(run, stored)
-      ? whyLeftAlone(stored, workspace)
-      : `its folder ${stored.root} is not in ${root}`;
-    if (reason !== undefined && !told.has(run.runId)) onLeave(run.runId, reason);
-    told.add(run.runId);
-    return reason === undefined;
-  };
-  return [...names].map((name) => {
-    const settings = hosted.find(({ agent = defaultAgentName }) => agent === name);
-    return runResolver({
-      name,
-      accepts,
-      onOpen,
-      ...(settings !== undefined && { settings }),
-    });
-  });
-}
-
-/**
- * Why a run is left alone whose stored settings need trust: they name an address that would receive the user's key, or a
- * weaker sandbox. `undefined` if they name nothing of the kind. Such a run is left to `reeve run --resume`.
- */
-export function whyLeftAlone(
-  { baseUrl, sandbox }: Pick<RunSettings, "baseUrl" | "sandbox">,
-  { isTrusted, settings }: Pick<Workspace, "isTrusted" | "settings">,
-): string | undefined {
-  if (isTrusted) return undefined;
-  if (baseUrl !== undefined && baseUrl !== settings.baseUrl)
-    return `its settings name the address ${baseUrl}, and the project is not trusted`;
-  if (sandbox !== undefined && sandbox !== "enforce" && sandbox !== settings.sandbox)
-    return `its settings name the sandbox mode ${sandbox}, and the project is not trusted`;
-  return undefined;
 }
 
 /** An agent of the workspace, for callers of the server. Each session has its own instance. */

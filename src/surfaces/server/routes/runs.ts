@@ -38,7 +38,7 @@ import {
   schemaOf,
   text,
 } from "../schema/schema.ts";
-import { RunFold } from "../../view/run-fold.ts";
+import { storedView } from "../../view/stored-view.ts";
 import { findRun } from "./find-run.ts";
 import { startRun } from "./start-run.ts";
 
@@ -203,11 +203,12 @@ const listEvents = route({
     types: optional(
       list(text({ maxLength: 64 }), { description: "Only events of these types. May be repeated." }),
     ),
+    taskId: optional(text({ pattern: "^t\\d{1,9}$", description: "Only events of this task." })),
   }),
   responses: [page],
   handle: async (request) => {
     const run = await findRun(request);
-    const { from = 0, limit: most = defaultEvents, types } = request.query;
+    const { from = 0, limit: most = defaultEvents, types, taskId } = request.query;
     const events: Event[] = [];
     const wanted = types as readonly EventType[] | undefined;
     for await (const each of run.events({
@@ -215,7 +216,7 @@ const listEvents = route({
       follow: false,
       ...(wanted !== undefined && { types: wanted }),
     })) {
-      if (!("seq" in each)) continue;
+      if (!("seq" in each) || (taskId !== undefined && each.taskId !== taskId)) continue;
       if (events.length === most)
         return reply(page, { events, next: (events.at(-1)?.seq ?? 0) + 1, isLast: false });
       events.push(each);
@@ -232,22 +233,16 @@ const listTasks = route({
   method: "GET",
   path: "/api/runs/{runId}/tasks",
   summary:
-    "Read the tree of tasks of a run, with seats, money and recoveries, at the newest event or at an earlier one. Costs O(events of the run).",
+    "Read the tree of tasks of a run, with seats, money, questions and recoveries, at the newest event or at an earlier one. The server keeps the runs that were read last: the first read costs O(events), a later one the events since then, and an earlier position fewer than 1,000 events.",
   scope: "read",
   params: runParams,
   query: object({ at: optional(integer({ minimum: 0, description: "Seq of the last event that counts." })) }),
   responses: [tasks],
   handle: async (request) => {
     const run = await findRun(request);
-    const { at = Infinity } = request.query;
-    const fold = new RunFold();
-    for await (const each of run.events({ follow: false })) {
-      if (!("seq" in each)) continue;
-      if (each.seq > at) break;
-      fold.add(each);
-    }
-    const { asked: _asked, ...view } = fold.view();
-    return reply(tasks, { ...view, tasks: [...view.tasks], money: [...view.money] });
+    const { at } = request.query;
+    const { views } = request.server;
+    return reply(tasks, storedView(await (at === undefined ? views.latest(run) : views.at(run, at))));
   },
 });
 

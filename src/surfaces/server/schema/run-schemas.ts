@@ -2,7 +2,9 @@ import {
   runKinds,
   runSummaryStatuses,
   waitCauses,
+  type ApprovalDecision,
   type ApprovalKind,
+  type ApprovalRequest,
   type Event,
   type ExecutionBudget,
   type Failure,
@@ -271,6 +273,17 @@ export const runView = named(
     forkedFrom: nullable(object({ runId: text(), at: integer(), inherited: usage })),
     tasks: list(task, { description: "In the order of their creation; `parentId` makes them a tree." }),
     money: list(object({ agentId: text(), model: text(), calls: integer(), usage })),
+    asked: list(
+      object({
+        request: schemaOf<ApprovalRequest>({ type: "object" }),
+        taskId: text(),
+        agentId: text(),
+        askedAt: time,
+        decision: nullable(schemaOf<ApprovalDecision>({ type: "object" })),
+        decidedAt: nullable(time),
+      }),
+      { description: "The questions to people, in the order of asking." },
+    ),
   }),
 );
 

@@ -22,6 +22,8 @@ export interface OwnedRun extends RunKey {
   readonly epoch: number;
   readonly workerId: string;
   position?: Position | undefined;
+  /** Place of the last mail that a poll has announced. */
+  announcedMail?: number;
 }
 
 export interface TablesOptions {

@@ -1,4 +1,12 @@
-import { chainStart, eraseCommit, Fault, type Commit, type Event } from "../../../../kernel/index.ts";
+import {
+  chainStart,
+  eraseCommit,
+  Fault,
+  missingRun,
+  type Commit,
+  type Event,
+  type RunId,
+} from "../../../../kernel/index.ts";
 import { decodeCommit } from "../../codec/commit-codec.ts";
 import type { Position } from "../../codec/commit-draft.ts";
 import type { CommitRow } from "../../codec/commit-row.ts";
@@ -10,6 +18,7 @@ import type { StoredCommit } from "../../codec/stored-commit.ts";
 import { tenantText, type RunKey } from "../../codec/stored-run.ts";
 import type { Database } from "../db/database.ts";
 import type { Queries } from "../db/queries.ts";
+import { runKeyColumns } from "../db/run-row.ts";
 import { keepOnly, keepValues, loadContents } from "./content-rows.ts";
 import type { EntryRows } from "./entry-rows.ts";
 
@@ -17,7 +26,20 @@ const columns = `id, number, at, next_event AS "nextEvent", link, body, refs, se
 const lastRow = `SELECT ${columns} FROM {commits} WHERE run = $1 ORDER BY number DESC LIMIT 1`;
 const lastMark = `SELECT number, next_event AS "nextEvent", link FROM {commits} WHERE run = $1 ORDER BY number DESC LIMIT 1`;
 const between = `SELECT ${columns} FROM {commits} WHERE run = $1 AND number >= $2 AND number < $3 ORDER BY number LIMIT $4`;
+const endOf = `SELECT ${runKeyColumns}, coalesce(last.number + 1, 0) AS number, coalesce(last.next_event, 0) AS seq
+  FROM {runs} AS runs LEFT JOIN LATERAL
+    (SELECT number, next_event FROM {commits} WHERE run = runs.id ORDER BY number DESC LIMIT 1) AS last ON true
+  WHERE run_id = $1`;
 const nextEventOf = `SELECT next_event AS "nextEvent" FROM {commits} WHERE run = $1 AND number = $2`;
+
+/** The end of the journal of a run. */
+interface RunEnd {
+  readonly run: RunKey;
+  /** Number of the next commit. */
+  readonly number: number;
+  /** Seq of the next event. */
+  readonly seq: number;
+}
 
 /** Maximum number of rows per read. */
 const pageRows = 256;
@@ -32,6 +54,14 @@ export class CommitRows {
   constructor(database: Database, entries: EntryRows) {
     this.#database = database;
     this.#entries = entries;
+  }
+
+  /** Returns a run, the number of its next commit and the seq of its next event. Rejects with `not_found`. */
+  async end(runId: RunId): Promise<RunEnd> {
+    const row = await this.#database.statements.get<RunKey & Omit<RunEnd, "run">>(endOf, runId);
+    if (row === undefined) throw missingRun(runId);
+    const { number, seq, ...run } = row;
+    return { run, number, seq };
   }
 
   async position(queries: Queries, run: RunKey): Promise<Position> {
@@ -77,12 +107,20 @@ export class CommitRows {
   async *pages(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitRow[]> {
     for (let next = from; next < end;) {
       const start = next;
-      const rows = await this.#database.read((queries) => this.page(queries, run, start, end));
+      const rows = await this.#wholePage(run, start, end);
       const last = rows.at(-1);
       if (last === undefined) return;
       yield rows;
       next = last.number + 1;
     }
+  }
+
+  /** Reads a page and its contents in one state of the database. Most often there are no contents, and one statement suffices. */
+  async #wholePage(run: RunKey, from: number, end: number): Promise<readonly CommitRow[]> {
+    const until = Math.min(end, from + pageRows);
+    const rows = await this.#database.statements.all<CommitRow>(between, run.id, from, until, pageRows);
+    if (rows.every(({ refs }) => refs === null)) return rows;
+    return this.#database.read((queries) => this.page(queries, run, from, end));
   }
 
   /** Like `pages`, but decodes the commits without the text that retention erased. */

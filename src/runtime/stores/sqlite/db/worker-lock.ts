@@ -78,6 +78,12 @@ export class WorkerLocks {
     );
   }
 
+  /** Whether this process has the lock of the worker, on the file that other processes see. */
+  holds(workerId: string): boolean {
+    const held = this.#held.get(workerId);
+    return held !== undefined && held.inode === inodeOf(this.#file(workerId));
+  }
+
   drop(workerId: string): void {
     const held = this.#held.get(workerId);
     if (held === undefined) return;

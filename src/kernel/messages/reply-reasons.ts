@@ -1,4 +1,4 @@
-import { finishReasonOf, type FinishReason, type StopReason } from "../messages/stop-reason.ts";
+import { finishReasonOf, type FinishReason, type StopReason } from "./stop-reason.ts";
 
 /**
  * Why the replies of a session ended, by their text. An architecture may choose an earlier reply as its answer; the

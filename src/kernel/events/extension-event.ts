@@ -1,6 +1,6 @@
 import type { ChatMessage } from "../messages/chat-message.ts";
 import type { ToolOutput } from "../messages/content.ts";
-import type { Event, EventType } from "../events/event.ts";
+import type { Event, EventType } from "./event.ts";
 import type { SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { ToolCall } from "../messages/tool-call.ts";

@@ -1,0 +1,213 @@
+import { addSpend, findExcess, findWarnings, subtractSpend } from "./account.ts";
+import type { TaskId } from "../base/identity.ts";
+import {
+  nothing,
+  type Account,
+  type CostLabel,
+  type CostLine,
+  type Decision,
+  type Exhaustion,
+  type Ledger,
+  type LedgerOutcome,
+  type Overrun,
+  type ReportedSpend,
+  type Reservation,
+  type ReserveCommand,
+  type Spend,
+} from "./ledger.ts";
+import { boundOf, isPriced } from "./reservation-bound.ts";
+import { chainOf, leaveQueue, nextDecision } from "./reservation-decision.ts";
+import { tallyCall } from "./usage-tally.ts";
+
+const none: readonly never[] = Object.freeze([]);
+/** The outcome of a command that was not applied. */
+export const refused: LedgerOutcome = Object.freeze({
+  applied: false,
+  decisions: none,
+  warnings: none,
+  overrun: null,
+});
+/** The outcome of a command that was applied and has nothing to report. */
+const quiet: LedgerOutcome = Object.freeze({ ...refused, applied: true });
+
+/** A value that may be changed in place. */
+type Changing<Value> = { -readonly [Key in keyof Value]: Value[Key] };
+
+const noReservations: readonly Reservation[] = [];
+
+let lastLabel: CostLabel | undefined;
+let lastKey = "";
+
+/**
+ * The key of a cost line, cached for the last label. It contains the length of the provider's name, because both names
+ * may contain spaces.
+ */
+function lineKey(label: CostLabel): string {
+  if (label !== lastLabel) {
+    lastKey = `${label.agentId} ${label.provider.length} ${label.provider} ${label.modelId}`;
+    lastLabel = label;
+  }
+  return lastKey;
+}
+
+/**
+ * A ledger while a command is applied to it, with the results so far. Lists and amounts in it are replaced, never
+ * changed.
+ */
+export class LedgerBooking {
+  readonly ledger: Changing<Ledger>;
+  #decisions: Decision[] | undefined;
+  #warnings: Exhaustion[] | undefined;
+  #overrun: Overrun | null = null;
+
+  constructor(ledger: Ledger) {
+    this.ledger = ledger;
+  }
+
+  get accounts(): Record<TaskId, Changing<Account>> {
+    return this.ledger.accounts;
+  }
+
+  get outcome(): LedgerOutcome {
+    if (this.#decisions === undefined && this.#warnings === undefined && this.#overrun === null) return quiet;
+    return {
+      applied: true,
+      decisions: this.#decisions ?? none,
+      warnings: this.#warnings ?? none,
+      overrun: this.#overrun,
+    };
+  }
+
+  /** B6: charges the task and every ancestor. */
+  spend(taskId: TaskId, released: Spend, spent: Spend, lost: Spend, unpriced: boolean): void {
+    const { accounts } = this;
+    for (let at: TaskId | null = taskId; at !== null;) {
+      const account: Changing<Account> | undefined = accounts[at];
+      if (account === undefined) return;
+      if (spent !== nothing) account.spent = addSpend(account.spent, spent);
+      if (released !== nothing) account.reserved = subtractSpend(account.reserved, released);
+      if (lost !== nothing) account.lost = addSpend(account.lost, lost);
+      if (unpriced) account.unpriced++;
+      this.#warn(account);
+      at = account.parentId;
+    }
+  }
+
+  #warn(account: Changing<Account>): void {
+    const warnings = findWarnings(account);
+    if (warnings.length === 0) return;
+    (this.#warnings ??= []).push(...warnings);
+    account.warned = [...account.warned, ...warnings.map(({ dimension }) => dimension)];
+  }
+
+  find(id: string): Reservation | undefined {
+    for (const each of this.ledger.open) if (each.id === id) return each;
+    return undefined;
+  }
+
+  /** Ends an open reservation and charges what was spent. */
+  end(
+    reservation: Reservation,
+    spent: Spend,
+    lost: Spend,
+    unpriced: boolean,
+    reported?: ReportedSpend,
+  ): void {
+    const { open } = this.ledger;
+    this.ledger.open = open.length === 1 ? noReservations : open.filter((each) => each !== reservation);
+    const { taskId, held, label, day } = reservation;
+    this.spend(taskId, held, spent, lost, unpriced);
+    if (label === undefined || spent === nothing) return;
+    this.#addLine(label, spent, lost, unpriced);
+    if (day !== undefined) tallyCall(this.ledger, { label, day, spent, lost, unpriced, reported });
+  }
+
+  #addLine(label: CostLabel, spent: Spend, lost: Spend, unpriced: boolean): void {
+    const lines = this.ledger.lines as Record<string, CostLine>;
+    const key = lineKey(label);
+    const line = lines[key];
+    lines[key] = {
+      label,
+      calls: (line?.calls ?? 0) + 1,
+      spent: line === undefined ? spent : addSpend(line.spent, spent),
+      lost: line === undefined ? lost : lost === nothing ? line.lost : addSpend(line.lost, lost),
+      unpriced: (line?.unpriced ?? 0) + (unpriced ? 1 : 0),
+    };
+  }
+
+  /** The nearest cap of the task or an ancestor that is now exceeded. */
+  findPassedCap(taskId: TaskId): Exhaustion | undefined {
+    return chainOf(this.ledger.accounts, taskId)
+      .map((account) => findExcess(account, addSpend(account.spent, account.reserved)))
+      .find((each) => each !== undefined);
+  }
+
+  leave(id: string): boolean {
+    const { waiting } = this.ledger;
+    Object.assign(this.ledger, leaveQueue(this.ledger, id, false));
+    return this.ledger.waiting !== waiting;
+  }
+
+  overran(overrun: Overrun): void {
+    this.#overrun = overrun;
+    this.ledger.overrun = overrun;
+  }
+
+  /** Removes closed accounts without children, from the task upwards. */
+  drop(taskId: TaskId): void {
+    const { accounts } = this;
+    for (let at: TaskId | null = taskId; at !== null;) {
+      const account: Account | undefined = accounts[at];
+      if (account === undefined || !account.closed || account.children > 0 || account.parentId === null)
+        return;
+      delete accounts[at];
+      const parent = accounts[account.parentId];
+      if (parent !== undefined) parent.children--;
+      at = account.parentId;
+    }
+  }
+
+  serve(): void {
+    for (
+      let decision = nextDecision(this.ledger);
+      decision !== undefined;
+      decision = nextDecision(this.ledger)
+    ) {
+      const { id } = decision;
+      const request = this.ledger.waiting.find((each) => each.id === id);
+      if (request === undefined) return;
+      Object.assign(this.ledger, leaveQueue(this.ledger, id, decision.kind === "granted"));
+      this.decide(request, decision);
+    }
+  }
+
+  decide(request: ReserveCommand, decision: Decision): void {
+    if (this.#decisions === undefined) this.#decisions = [decision];
+    else this.#decisions.push(decision);
+    if (decision.kind === "granted") this.#grant(request, decision.outputTokens);
+  }
+
+  #grant(request: ReserveCommand, outputTokens: number): void {
+    const { id, taskId, attempt, label, day } = request;
+    const held = boundOf(request, outputTokens);
+    const priced = isPriced(request);
+    const reservation: Reservation = {
+      id,
+      taskId,
+      attempt,
+      held,
+      priced,
+      ...(label !== undefined && { label }),
+      ...(day !== undefined && { day }),
+    };
+    const { accounts } = this;
+    for (let at: TaskId | null = taskId; at !== null;) {
+      const account: Changing<Account> | undefined = accounts[at];
+      if (account === undefined) break;
+      account.reserved = addSpend(account.reserved, held);
+      at = account.parentId;
+    }
+    const { open } = this.ledger;
+    this.ledger.open = open.length === 0 ? [reservation] : [...open, reservation];
+  }
+}

@@ -1,0 +1,73 @@
+import type {
+  AgentId,
+  CallSettings,
+  JsonValue,
+  RunContext,
+  RunFacts,
+  RunKind,
+  RunMeta,
+  RunSnapshot,
+  TaskId,
+} from "../../kernel/index.ts";
+import type { TaskRunner } from "../task/task-runner.ts";
+
+/** The part of a `RunContext` that describes its task. It is the same in every scope of the task. */
+export class TaskFacts implements Pick<RunContext, keyof TaskFacts> {
+  readonly #runner: TaskRunner;
+
+  constructor(runner: TaskRunner) {
+    this.#runner = runner;
+  }
+
+  get meta(): RunMeta {
+    return this.#runner.meta;
+  }
+
+  get facts(): RunFacts {
+    return this.#runner.facts;
+  }
+
+  get taskId(): TaskId {
+    return this.#runner.taskId;
+  }
+
+  get kind(): RunKind {
+    return this.#runner.host.kind;
+  }
+
+  get compactionRequest(): { readonly instructions?: string } | null {
+    return this.#runner.compactionRequest ?? this.#runner.state.compactionRequest;
+  }
+
+  get agentId(): AgentId {
+    return this.#runner.agentId;
+  }
+
+  get snapshot(): RunSnapshot {
+    return this.#runner.state;
+  }
+
+  get streaming(): boolean {
+    return this.#runner.task.record.streaming;
+  }
+
+  get heartbeat(): boolean {
+    return this.#runner.task.record.heartbeat ?? false;
+  }
+
+  get settings(): CallSettings | null {
+    return this.#runner.task.record.settings ?? null;
+  }
+
+  get addedInstructions(): string {
+    return this.#runner.task.record.addedInstructions ?? "";
+  }
+
+  get sharesPrompt(): boolean {
+    return this.#runner.task.record.inherits !== undefined;
+  }
+
+  get input(): JsonValue {
+    return this.#runner.task.input;
+  }
+}

@@ -1,0 +1,77 @@
+import {
+  rootTaskId as root,
+  type AgentId,
+  type Commit,
+  type Ledger,
+  type RunSpend,
+  type RunStanding,
+  type Spend,
+  type TaskId,
+  type Usage,
+  type UsageDelta,
+} from "../../kernel/index.ts";
+import type { HeldAllotment } from "./held-allotment.ts";
+import { spendOf } from "./run-spend.ts";
+import { isSameStanding, running, standingOf, type StandingRun } from "./run-standing.ts";
+import { RunUsage } from "./run-usage.ts";
+
+/** The part of a run's state that decides what its next commit says about its standing and its spending. */
+interface TotalsRun extends StandingRun {
+  readonly ledger: Ledger;
+  readonly allotment: HeldAllotment;
+  readonly usage: Usage;
+  readonly ended: boolean;
+  task(taskId: TaskId): {
+    readonly record: { readonly agentId: AgentId };
+    readonly clock: { readonly startedAt: number };
+  };
+}
+
+/** What the commits of a run say about its standing and its spending. A commit repeats none of it that has not changed. */
+export class RecordedTotals {
+  readonly #run: TotalsRun;
+  readonly #usage: RunUsage;
+  /** K1: the last standing that a commit holds. */
+  #standing: RunStanding = running;
+  /** K3: what the account of the root had spent when a commit last held it. */
+  #spend: Spend | undefined;
+
+  constructor(run: TotalsRun) {
+    this.#run = run;
+    this.#usage = new RunUsage(run.ledger, run.allotment);
+  }
+
+  /** Applies a stored commit, after its ledger commands. */
+  note({ standing, usage, spent }: Commit): void {
+    if (standing !== undefined) this.#standing = standing;
+    if (usage !== undefined) this.#usage.note(usage);
+    if (spent !== undefined) this.#spend = this.#run.ledger.accounts[root]?.spent;
+  }
+
+  /** K1: returns the standing of the run if it has changed since the last call, and notes it as recorded. */
+  takeStanding(): RunStanding | undefined {
+    const standing = standingOf(this.#run);
+    if (isSameStanding(standing, this.#standing)) return undefined;
+    return (this.#standing = standing);
+  }
+
+  /** K3: returns what the run has used, if the run does not run and this has changed since the last call. */
+  takeSpend(): RunSpend | undefined {
+    if (this.#standing.status === "running" || this.#run.ended) return undefined;
+    const spent = this.#run.ledger.accounts[root]?.spent;
+    const isNothing = spent === undefined || (spent.tokens === 0 && spent.turns === 0);
+    if (isNothing || spent === this.#spend) return undefined;
+    this.#spend = spent;
+    return spendOf(this.#run);
+  }
+
+  /** U1: returns what the run spent since the last call, if the run does not run after this commit. */
+  takeUsage(): UsageDelta[] | undefined {
+    const { ended } = this.#run;
+    if (!ended && this.#standing.status === "running") return undefined;
+    return this.#usage.take(ended, () => {
+      const { record, clock } = this.#run.task(root);
+      return { agentId: record.agentId, createdAt: clock.startedAt };
+    });
+  }
+}

@@ -1,0 +1,65 @@
+import {
+  capLimits,
+  modelTimeouts,
+  retrySettings,
+  type Clock,
+  type Hash,
+  type Store,
+} from "../kernel/index.ts";
+import { CallTimeouts } from "./process/call-timeouts.ts";
+import { ContentHashes } from "./process/content-hashes.ts";
+import { IdleFlusher } from "./process/idle-flusher.ts";
+import type { LiveContexts } from "./process/live-contexts.ts";
+import { runRetry } from "./process/run-retry.ts";
+import { SizeLimit } from "./process/size-limit.ts";
+import { systemRandom, uuidSource } from "./process/system-sources.ts";
+import { TaskSlots } from "./process/task-slots.ts";
+import type { WorkerContext } from "./process/worker-context.ts";
+import { requireNumber, requireShare, type RuntimeOptions } from "./runtime-options.ts";
+
+/** The options of a worker: those of its runtime, with a clock and a hash. */
+export interface WorkerOptions extends RuntimeOptions {
+  readonly clock: Clock;
+  readonly hash: Hash;
+}
+
+/** The parts of a worker's context that the worker itself provides. */
+interface WorkerParts extends Required<Pick<WorkerContext, "agents" | "extensionPort">> {
+  readonly contexts: LiveContexts;
+  /** Maximum number of tasks that execute at the same time. */
+  readonly concurrency: number;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Creates what all runs of a worker share. Refuses invalid options. */
+export function workerContext(store: Store, options: WorkerOptions, parts: WorkerParts): WorkerContext {
+  const { clock, hash } = options;
+  const { agents, contexts, concurrency, extensionPort } = parts;
+  return {
+    store,
+    clock,
+    hash,
+    ids: options.ids ?? uuidSource,
+    random: options.random ?? systemRandom,
+    prices: options.prices ?? { find: () => null },
+    ...(options.resolveModel !== undefined && { resolveModel: options.resolveModel }),
+    unknownPrice: options.unknownPrice ?? "refuse",
+    caps: capLimits(options.caps),
+    ...(options.warnAt === undefined ? {} : { warnAt: requireShare(options.warnAt) }),
+    versionPolicy: options.versionPolicy ?? "resume",
+    modelTimeouts: modelTimeouts("openRuntime()", options.modelTimeouts),
+    retry: retrySettings(options.retry),
+    runRetry: runRetry(options.runRetry),
+    slots: new TaskSlots(concurrency),
+    callTimeouts: new CallTimeouts(clock),
+    idleFlusher: new IdleFlusher(),
+    contentHashes: new ContentHashes(hash),
+    sizes: new SizeLimit(options.maxValueBytes),
+    stopGraceMs: requireNumber("stopGraceMs", options.stopGraceMs ?? 5_000, 0),
+    suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
+    onError: parts.onError,
+    agents,
+    contexts,
+    extensionPort,
+  };
+}

@@ -1,0 +1,121 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { Fault, type Store } from "../../../kernel/index.ts";
+import { openRuntime } from "../../../open-runtime.ts";
+import { systemClock } from "../../../runtime/index.ts";
+import type { Workspace } from "../../../workspace.ts";
+import { listen } from "../../server/listen.ts";
+import type { ExitKind } from "../exit-code.ts";
+import { interrupted } from "../interrupted.ts";
+import { portOption, positiveInteger } from "../number-option.ts";
+import { OpenParts } from "../open-parts.ts";
+import { openOwnStore } from "../own-store.ts";
+import { hostedResolvers, hostedSettings } from "../run/hosted-agents.ts";
+import { defaultAgentName, openRunWorkspace } from "../run/run-agent.ts";
+import { checkSandbox } from "../run/run-sandbox.ts";
+import { reloadOnHangup, reportNotices } from "../run/run-workspace.ts";
+import { numberOf, settingsOf, type SettingsOptions } from "../run/settings-options.ts";
+import type { Terminal } from "../terminal.ts";
+import { askTrust } from "../workspace/trust-command.ts";
+import { observedStore } from "./observed-store.ts";
+import { engineOf } from "./worker-engine.ts";
+import { allObservers, logFormat, WorkerLog } from "./worker-log.ts";
+import { WorkerMetrics } from "./worker-metrics.ts";
+import { WorkerProbe } from "./worker-probe.ts";
+
+/** The options as the command line passes them: texts. */
+export interface WorkerOptions extends SettingsOptions {
+  readonly store: string;
+  readonly engine: string;
+  readonly concurrency?: string;
+  readonly drainTimeout: string;
+  readonly port?: string;
+  readonly host: string;
+  readonly logFormat?: string;
+}
+
+/** Drives the runs of a store until it is interrupted. */
+export async function workerCommand(options: WorkerOptions, terminal: Terminal): Promise<ExitKind> {
+  const log = new WorkerLog(terminal, logFormat(options.logFormat, terminal));
+  const port = options.port === undefined ? undefined : portOption(options.port);
+  const engine = await engineOf(options.engine);
+  const limits = runtimeLimits(options);
+  const flags = settingsOf(options);
+  const talk = log.terminal(terminal);
+  const open = new OpenParts();
+  try {
+    const workspace = open.add(await openRunWorkspace(flags));
+    await askTrust(workspace, talk);
+    const hosted = await hostedSettings(workspace, flags);
+    for (const settings of hosted) await checkSandbox(workspace, settings, talk);
+    const onWarning = (text: string): void => talk.say(text);
+    const opened: Store = open.add(await openOwnStore(options.store, { onWarning }));
+    const metrics = new WorkerMetrics();
+    const store = observedStore(opened, allObservers(metrics, log));
+    const workerId = `worker-${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
+    const runtime = open.add(
+      await openRuntime({
+        ...workspace.config.runtime,
+        ...limits,
+        store,
+        workerId,
+        keepAlive: true,
+        // Each run of a session makes the agent of the session again, with the files as they are then.
+        sameName: "replace",
+        onError: (fault) => log.error(fault),
+        ...(engine !== undefined && { engine }),
+      }),
+    );
+    const onOpen = (other: Workspace): void => reloadOnHangup(open.add(other), open, talk);
+    const onLeave = (runId: string, reason: string): void =>
+      log.write("warn", "run_left_alone", `the run is left alone: ${reason}`, { runId });
+    reloadOnHangup(workspace, open, talk);
+    for (const resolver of hostedResolvers(workspace, { hosted, root: flags.root, onOpen, onLeave }))
+      runtime.register(resolver);
+    const probe = new WorkerProbe({ store, clock: systemClock, workerId, engine: options.engine, metrics });
+    const listening = port === undefined ? undefined : await listen(probe, { port, host: options.host });
+    if (listening !== undefined) open.add(listening);
+    const stopping = interrupted(terminal);
+    reportNotices(workspace, talk);
+    const agents = hosted.map(({ agent = defaultAgentName }) => agent);
+    log.write("info", "worker_started", "the worker claims runs", {
+      workerId,
+      engine: options.engine,
+      agents,
+      pid: process.pid,
+      ...(listening !== undefined && { url: listening.url }),
+    });
+    if (agents.length === 0)
+      log.write(
+        "warn",
+        "no_agents",
+        "no agent is hosted, because none has a model; use --model provider/id, or set REEVE_MODEL",
+      );
+    await stopping;
+    probe.noteDraining();
+    log.write("info", "worker_draining", "the worker claims no more runs and finishes calls in flight");
+    // The probes answer until the runtime is closed, so that a supervisor sees the drain.
+    await runtime.close();
+    log.write("info", "worker_stopped", "the worker has released its runs", { workerId });
+    return "ok";
+  } finally {
+    await open.close();
+  }
+}
+
+/** The options of the runtime that flags set. A flag takes precedence over `reeve.config.ts`. */
+function runtimeLimits({ concurrency, drainTimeout }: WorkerOptions): {
+  readonly concurrency?: number;
+  readonly closeGraceMs: number;
+} {
+  const seconds = numberOf("--drain-timeout", drainTimeout, {}) ?? 0;
+  if (seconds > 86_400)
+    throw new Fault(
+      "invalid_argument",
+      `invalid --drain-timeout ${drainTimeout}: expected at most 86400 seconds`,
+    );
+  return {
+    ...(concurrency !== undefined && { concurrency: positiveInteger("--concurrency", concurrency) }),
+    closeGraceMs: seconds * 1_000,
+  };
+}

@@ -1,0 +1,66 @@
+import type { Event, RunHandle, RunId } from "../../kernel/index.ts";
+import { RunHistory } from "../view/run-history.ts";
+import type { RunView } from "../view/run-view.ts";
+
+/** Number of runs whose views are kept. */
+const mostRuns = 8;
+
+interface KnownRun {
+  readonly history: RunHistory;
+  /** Settles when the read in progress has ended. */
+  reading: Promise<void>;
+}
+
+/**
+ * The views of the runs that were asked for last. The first view of a run costs O(events), the next one the events since
+ * then, and an earlier position fewer than 1,000 events.
+ */
+export class RunViews {
+  readonly #runs = new Map<RunId, KnownRun>();
+
+  /** The run at its newest event. */
+  async latest(run: RunHandle): Promise<RunView> {
+    return (await this.#upToDate(run)).latest();
+  }
+
+  /** The run as it was after the event `seq`. */
+  async at(run: RunHandle, seq: number): Promise<RunView> {
+    return (await this.#upToDate(run)).at(seq);
+  }
+
+  async #upToDate(run: RunHandle): Promise<RunHistory> {
+    const known = this.#known(run);
+    const { history } = known;
+    // One read after the other: a history takes each event once, in order.
+    known.reading = known.reading.catch(() => undefined).then(() => readNew(run, history));
+    await known.reading;
+    return history;
+  }
+
+  /** The run that was not asked for the longest is forgotten first. */
+  #known(run: RunHandle): KnownRun {
+    const { runId } = run;
+    const known = this.#runs.get(runId) ?? {
+      history: new RunHistory((from, to) => eventsBetween(run, from, to)),
+      reading: Promise.resolve(),
+    };
+    this.#runs.delete(runId);
+    this.#runs.set(runId, known);
+    const [oldest] = this.#runs.keys();
+    if (this.#runs.size > mostRuns && oldest !== undefined) this.#runs.delete(oldest);
+    return known;
+  }
+}
+
+async function readNew(run: RunHandle, history: RunHistory): Promise<void> {
+  for await (const event of run.events({ fromSeq: history.seq + 1, follow: false }))
+    if ("seq" in event) history.add(event);
+}
+
+async function* eventsBetween(run: RunHandle, from: number, to: number): AsyncIterable<Event> {
+  for await (const event of run.events({ fromSeq: from, follow: false })) {
+    if (!("seq" in event)) continue;
+    if (event.seq > to) return;
+    yield event;
+  }
+}

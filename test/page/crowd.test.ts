@@ -1,0 +1,102 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { buildPage } from "../../build/page.ts";
+import { Agent, tool } from "../../src/index.ts";
+import { removeBrowser, startBrowser } from "./chromium.ts";
+import { crowd } from "./crowd.ts";
+import { openPage, PageServer } from "./page-server.ts";
+
+const agents = 1_200;
+/** A page of 13 agents has about 450 nodes. One of 1,200 agents must not have one node per agent and more. */
+const mostNodes = 3_000;
+
+const convert = tool({
+  name: "convert",
+  description: "Converts a module",
+  inputSchema: { type: "object", properties: { module: { type: "string" } }, required: ["module"] },
+  execute: async ({ module }) => `converted ${module}`,
+});
+
+/** 1,200 agents whose model calls are in flight until the server stops. */
+const company = crowd({
+  agents,
+  worker: (name, model) => new Agent({ name, model, tools: [convert] }),
+  turn: () => new Promise(() => undefined),
+});
+const server = new PageServer(() => [company], 2 * agents);
+let browser: Browser;
+let page: Page;
+let problems: string[] = [];
+let runId = "";
+
+beforeAll(async () => {
+  await buildPage();
+  await server.start();
+  browser = await startBrowser();
+  const run = await server.runtime.submit(company, "Port 1,200 packages");
+  ({ runId } = run);
+  let hired = 1;
+  for await (const event of run.events({ types: ["spawn_start"] }))
+    if (event.type === "spawn_start" && ++hired === agents) break;
+  ({ page, problems } = await openPage(browser, `${server.url}/runs/${runId}/chart`));
+  page.setDefaultTimeout(60_000);
+}, 180_000);
+
+afterAll(async () => {
+  await browser.close();
+  removeBrowser();
+  await server.remove();
+});
+
+function nodes(): Promise<number> {
+  return page.evaluate("document.querySelectorAll('*').length");
+}
+
+test("a run of 1,200 agents opens as seats, and every level and view has a bounded number of nodes", async () => {
+  await page.getByRole("link", { name: /^testing, \d+ agents/u }).waitFor();
+  await page.getByText("1,200").first().waitFor();
+  const counts: Record<string, number> = { seats: await nodes() };
+  await page.keyboard.press("z");
+  await page.getByRole("treeitem", { name: /^lead/u }).waitFor();
+  counts["cards"] = await nodes();
+  await page.keyboard.press("z");
+  await page.getByRole("row", { name: /^lead/u }).waitFor();
+  counts["rows"] = await nodes();
+  await page.goto(`${server.url}/runs/${runId}/timeline`);
+  await page.getByText(/^1,200 agents/u).waitFor();
+  counts["timeline"] = await nodes();
+  await page.goto(`${server.url}/runs/${runId}/conversation`);
+  await page.getByRole("link", { name: "testing", exact: true }).waitFor();
+  counts["conversation"] = await nodes();
+  await page.goto(`${server.url}/runs/${runId}/events`);
+  await page
+    .getByRole("region", { name: /^Events/u })
+    .getByText("spawn_start")
+    .first()
+    .waitFor();
+  counts["events"] = await nodes();
+  for (const [view, count] of Object.entries(counts)) expect([view, count < mostNodes]).toEqual([view, true]);
+});
+
+test("the keyboard reaches any agent of 1,200: a team from its box, and the first, the next and the last from the rows", async () => {
+  await page.goto(`${server.url}/runs/${runId}/chart`);
+  const box = page.getByRole("link", { name: /^testing, \d+ agents/u });
+  await box.waitFor();
+  await box.focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("navigation", { name: "Managers" }).getByText("testing").waitFor();
+  await page.goto(`${server.url}/runs/${runId}/chart?zoom=rows`);
+  await page.getByRole("row", { name: /^lead/u }).getByRole("button").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.locator("[data-task]:has(button:focus)").filter({ hasText: "testing" }).waitFor();
+  await page.keyboard.press("End");
+  await page.getByRole("complementary", { name: /^About search-\d+/u }).waitFor();
+  await page
+    .locator("[data-task]:has(button:focus)")
+    .filter({ hasText: /^search-\d+/u })
+    .waitFor();
+  await page.keyboard.press("ArrowUp");
+  await page.locator("[data-task]:has(button:focus)").waitFor();
+  expect(await nodes()).toBeLessThan(mostNodes);
+  expect(problems).toEqual([]);
+});

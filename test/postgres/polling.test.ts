@@ -1,0 +1,78 @@
+import { Pool } from "pg";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { openRuntime } from "../../src/index.ts";
+import { formatAgentId, type HostedAgent, type StoreChange } from "../../src/kernel/index.ts";
+import { createRun, ownRun } from "../../src/testing/store-fixtures.ts";
+import { newSchema, openSchema, query } from "./schemas.ts";
+
+const polls = 8;
+
+/** Returns the statements that a store with so many driven runs sends from one poll to another, several polls later. */
+async function statementsOf(runs: number): Promise<readonly string[]> {
+  const schema = newSchema();
+  const sent: string[] = [];
+  const send = Reflect.get(Pool.prototype, "query") as (...args: unknown[]) => unknown;
+  const spy = vi.spyOn(Pool.prototype, "query").mockImplementation(function (this: Pool, ...args: unknown[]) {
+    if (typeof args[0] === "string" && args[0].includes(`"${schema}"`)) sent.push(args[0]);
+    return Reflect.apply(send, this, args) as never;
+  });
+  const store = await openSchema(schema, { pollMs: 20 });
+  const runtime = await openRuntime({ store });
+  const { promise: end, resolve: finish } = Promise.withResolvers<string>();
+  let driven = 0;
+  const agent: HostedAgent = {
+    id: formatAgentId({ name: "busy" }),
+    run: (ctx) => ctx.step("work", () => (driven++, end)),
+  };
+  const handles = await Promise.all(Array.from({ length: runs }, () => runtime.submit(agent, null)));
+  await vi.waitFor(() => expect(driven).toBe(runs), { timeout: 60_000 });
+  const isPoll = (sql: string): boolean => sql.includes("AS wanted (id, epoch, seen, index)");
+  const pollsUntil = async (count: number): Promise<number> => {
+    await vi.waitFor(() => expect(sent.filter(isPoll).length).toBeGreaterThanOrEqual(count), {
+      timeout: 60_000,
+    });
+    return sent.findLastIndex(isPoll);
+  };
+  const first = await pollsUntil(sent.filter(isPoll).length + 2);
+  const last = await pollsUntil(sent.filter(isPoll).length + polls);
+  const between = sent.slice(first, last);
+  spy.mockRestore();
+  finish("done");
+  await Promise.all(handles.map((run) => run.result()));
+  await runtime.close();
+  return between;
+}
+
+test("polling costs the same number of statements for 1 and for 30 driven runs, and reads no mailbox", async () => {
+  for (const runs of [1, 30]) {
+    const sent = await statementsOf(runs);
+    expect(sent.filter((sql) => /SELECT place, body FROM \S+\.mail /u.test(sql))).toEqual([]);
+    // The dead workers, the changed runs, a look for ready runs and one for messages; now and then a beat and the schedules.
+    expect(sent.length / polls).toBeLessThan(8);
+  }
+});
+
+test("a poll announces a run of the store with new mail once, and one with another owner", async () => {
+  const schema = newSchema();
+  const store = await openSchema(schema, { pollMs: 20 });
+  const lease = await ownRun(store);
+  const told: StoreChange[] = [];
+  onTestFinished(store.onChange((change) => told.push(change)));
+  const owned = (): readonly string[] =>
+    told.flatMap((change) => (change.kind === "other" ? (change.owned ?? []) : []));
+  const nextPolls = async (): Promise<void> => {
+    const before = told.length;
+    await vi.waitFor(() => expect(told.length).toBeGreaterThan(before + 3), { timeout: 60_000 });
+  };
+  await nextPolls();
+  expect(owned()).toEqual([]);
+  // Without a notification, as if it had been lost.
+  await query(`INSERT INTO ${schema}.mail (run, place, body) SELECT id, 0, '{}' FROM ${schema}.runs`);
+  await vi.waitFor(() => expect(owned()).toEqual([lease.runId]), { timeout: 60_000 });
+  await nextPolls();
+  expect(owned()).toEqual([lease.runId]);
+  await query(`UPDATE ${schema}.runs SET owner = 'thief', epoch = epoch + 1`);
+  await vi.waitFor(() => expect(owned()).toEqual([lease.runId, lease.runId]), { timeout: 60_000 });
+  await expect(store.leases.check(lease)).rejects.toMatchObject({ code: "lease_lost" });
+  await createRun(store, "b");
+});

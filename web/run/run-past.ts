@@ -1,0 +1,28 @@
+import type { Event } from "../../src/kernel/index.ts";
+import { RunFold } from "../../src/surfaces/view/run-fold.ts";
+import { StepLog } from "../../src/surfaces/view/step-log.ts";
+import { RunTrace } from "./run-trace.ts";
+
+/** What only all events of a run from the first one on can tell: its steps, and what the dock draws over time. */
+export class RunPast {
+  readonly steps = new StepLog();
+  readonly trace = new RunTrace();
+  /** Counts the seats until the past has reached the newest event. */
+  #fold: RunFold | null = new RunFold();
+  #seq = -1;
+
+  /** Number of the last event that was added, or -1. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** Adds the next event. Ignores any other: the caller adds those between first. `seats` is the number after it. */
+  add(event: Event, seats?: number): void {
+    if (event.seq !== this.#seq + 1) return;
+    this.#seq = event.seq;
+    this.steps.add(event);
+    if (seats === undefined) this.#fold?.add(event);
+    else this.#fold = null;
+    this.trace.add(event, seats ?? this.#fold?.seats ?? 0);
+  }
+}
