@@ -175,7 +175,7 @@ class HonoServer implements Server {
     this.routes = routeTable([...(mcp === false ? [] : mcpRoutes(runtime, mcp)), ...routes]);
     this.#parts = {
       agents: new ServedAgents(agents),
-      streams: new OpenStreams(this.#limits, this.#gate, this.#report),
+      streams: new OpenStreams(runtime, this.#limits, this.#gate, this.#report),
       views: new RunViews(),
       ...(tokens !== null && { login: new PageLogin(tokens, cookie) }),
       document: () => openApi(this.routes, packageVersion()),

@@ -1,4 +1,4 @@
-import type { ApprovalPage, Runtime } from "../../../kernel/index.ts";
+import { unfinishedStatuses, type ApprovalPage, type Runtime } from "../../../kernel/index.ts";
 import { reply, route } from "../route.ts";
 import { time } from "../schema/run-schemas.ts";
 import { integer, list, named, number, object } from "../schema/schema.ts";
@@ -56,7 +56,7 @@ async function openQuestions(runtime: Runtime): Promise<number> {
 
 async function unfinishedRuns(runtime: Runtime): Promise<number> {
   let count = 0;
-  for await (const { endedAt } of allRuns(runtime, { status: ["pending", "running", "waiting", "paused"] }))
+  for await (const { endedAt } of allRuns(runtime, { status: unfinishedStatuses }))
     if (endedAt === null) count++;
   return count;
 }
