@@ -50,7 +50,7 @@ it("the steps that a fork shares with its origin are free in its figures", async
   await run.result();
   let last = 0;
   for await (const event of run.events({ follow: false })) if ("seq" in event) last = event.seq;
-  const fork = await run.fork({ at: last, runId: "run_copy" as never });
+  const fork = await run.fork({ at: last, runId: "run_copy" });
   await fork.result();
   const { json } = await server.call("GET", "/api/figures?runId=run_copy");
   expect(json["figures"]).toMatchObject([{ steps: 0, freeSteps: 1, costUsd: 0 }]);
