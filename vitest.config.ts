@@ -25,6 +25,7 @@ const apart = {
   page: ["page"],
   postgres: ["postgres"],
   providers: ["providers"],
+  restate: ["restate"],
   surfaces: ["surfaces"],
 };
 
@@ -69,7 +70,7 @@ export default defineConfig({
           testTimeout: hangs,
           hookTimeout: hangs,
           ...(name === "crash" && { globalSetup: "test/crash/bundled-workers.ts" }),
-          ...(name === "postgres" && {
+          ...((name === "postgres" || name === "restate") && {
             globalSetup: ["test/postgres/shared-server.ts", "test/crash/bundled-workers.ts"],
           }),
           ...(name === "desktop" && { globalSetup: "test/desktop/programs.ts" }),

@@ -1,11 +1,13 @@
 import { render } from "preact";
 import { followRuns } from "./api/runs-feed.ts";
+import { keepPlace } from "./app/keep-place.ts";
 import { listenForKeys } from "./app/keys.ts";
 import { listenForLinks } from "./app/route.ts";
 import { Shell } from "./app/shell.tsx";
 
 listenForLinks();
 listenForKeys();
+keepPlace();
 followRuns();
 
 const root = document.querySelector("#page");

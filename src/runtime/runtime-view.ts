@@ -52,6 +52,7 @@ import { listOwner, StoredSchedules } from "./client/stored-schedules.ts";
 import { StoredSessions } from "./client/stored-sessions.ts";
 import { submitRun } from "./client/submit-run.ts";
 import type { NewRunOptions } from "./journal/new-run.ts";
+import { mailOfSubmission } from "./journal/wait-names.ts";
 import { getRunContext } from "./process/async-context.ts";
 import type { AwaitedRuns } from "./process/awaited-runs.ts";
 import type { LiveContexts } from "./process/live-contexts.ts";
@@ -235,6 +236,14 @@ export class RuntimeView implements Runtime {
     const { journal } = this.#worker.context.store;
     const record = await journal.find(parseRunId(runId), this.#scope);
     return record === undefined ? undefined : this.#handle(record, this.#scope?.userId);
+  }
+
+  async findSubmitted(runId: string): Promise<RunHandle | undefined> {
+    const started = await this.find(runId);
+    if (started !== undefined) return started;
+    const { mailbox } = this.#worker.context.store;
+    const receiver = await mailbox.receiverOf(mailOfSubmission(parseRunId(runId)));
+    return receiver === undefined ? undefined : this.find(receiver);
   }
 
   async list(query: RunQuery = {}): Promise<RunPage> {

@@ -81,6 +81,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
     mailbox: {
       put: (mail, scope) => counted(`mailbox.put ${mail.body.type}`, () => mailbox.put(mail, scope)),
       read: (runId) => mailbox.read(runId),
+      receiverOf: (mailId) => mailbox.receiverOf(mailId),
     },
     inbox: {
       settings: inbox.settings,

@@ -57,6 +57,19 @@ export function mailboxContract({ test, expect, open }: ContractHarness): void {
     await expect(store.mailbox.read(nobody)).rejects.toMatchObject({ code: "not_found" });
   });
 
+  test("P5: receiverOf() finds the run that got the mail of a submission, also after it was consumed", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await createRun(store);
+    await store.mailbox.put(mail(lease.runId, "submit run_other"));
+    await store.mailbox.put(mail(lease.runId, "a"));
+    expect(await store.mailbox.receiverOf("submit run_other")).toBe(lease.runId);
+    await store.journal.append(lease, { number: 1, at: 2, mailThrough: 1 });
+    expect(await store.mailbox.receiverOf("submit run_other")).toBe(lease.runId);
+    for (const unknown of ["a", "submit run_unknown", ""])
+      expect(await store.mailbox.receiverOf(unknown)).toBeUndefined();
+  });
+
   test("a run does not see the mail of another run", async () => {
     const store = await open();
     const one = await createRun(store, "one");

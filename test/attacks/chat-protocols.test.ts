@@ -26,6 +26,9 @@ let eve: string;
 /** A run of ann that waits for her approval. */
 let waiting: RunHandle;
 let approvalId: string;
+/** The ids of its question and its call, as clients see them. */
+let questionId: string;
+let toolCallId: string;
 
 beforeAll(async () => {
   server = await startServer([clerk], { limits: { maxStreamsPerToken: 2 } });
@@ -35,6 +38,8 @@ beforeAll(async () => {
     .forTenant({ tenantId: "acme", userId: "ann" })
     .submit(clerk, "send", { sessionId: "of-ann" });
   [{ approvalId } = { approvalId: "" }] = await waiting.untilPersonIsNeeded();
+  questionId = `${waiting.runId}/${approvalId}`;
+  toolCallId = `${waiting.runId}/call`;
 });
 afterAll(() => server.close());
 
@@ -51,7 +56,7 @@ function agUi(body: Json, token = ann): ReturnType<TestServer["call"]> {
 const user = (id: string, text = "hi"): Json => ({ id, role: "user", parts: [{ type: "text", text }] });
 const approvedPart = (id: string): Json => ({
   type: "tool-send",
-  toolCallId: "call",
+  toolCallId,
   state: "approval-responded",
   input: {},
   approval: { id, approved: true },
@@ -99,7 +104,7 @@ describe("a client of a chat protocol", () => {
   it("cannot execute a call that waits for approval by sending its result, nor answer for others", async () => {
     const result = {
       type: "tool-send",
-      toolCallId: "call",
+      toolCallId,
       state: "output-available",
       input: {},
       output: "done",
@@ -110,15 +115,15 @@ describe("a client of a chat protocol", () => {
     });
     expect(own.text).toContain('"status":"waiting"');
     await isUntouched();
-    const tools = [{ id: "t", role: "tool", toolCallId: "call", content: "done" }];
+    const tools = [{ id: "t", role: "tool", toolCallId, content: "done" }];
     expect((await agUi({ threadId: "of-ann", messages: tools })).text).toContain('"type":"interrupt"');
     await isUntouched();
-    const answered = [{ id: waiting.runId, role: "assistant", parts: [approvedPart(approvalId)] }];
+    const answered = [{ id: waiting.runId, role: "assistant", parts: [approvedPart(questionId)] }];
     for (const id of ["of-ann", "of-eve"]) {
       const { status } = await chat({ id, messages: answered }, eve);
       expect(status).toBe(400);
     }
-    const resume = [{ interruptId: approvalId, status: "resolved", payload: { approved: true } }];
+    const resume = [{ interruptId: questionId, status: "resolved", payload: { approved: true } }];
     const messages = [{ id: "m", role: "user", content: "hi" }];
     expect((await agUi({ threadId: "of-ann", messages, resume }, eve)).status).toBe(404);
     await isUntouched();
@@ -126,18 +131,18 @@ describe("a client of a chat protocol", () => {
 
   it("approves nothing with an answer that is not understood", async () => {
     for (const payload of ["yes", 1, {}, { approved: "true" }, { approved: 1 }, null, [true]]) {
-      const resume = [{ interruptId: approvalId, status: "resolved", payload }];
+      const resume = [{ interruptId: questionId, status: "resolved", payload }];
       const { status } = await agUi({ threadId: "of-ann", messages: [], resume });
       expect([payload, status]).toEqual([payload, 400]);
     }
     for (const approval of [
-      { id: approvalId },
-      { id: approvalId, approved: "true" },
+      { id: questionId },
+      { id: questionId, approved: "true" },
       true,
       { approved: true },
       null,
     ]) {
-      const part = { ...approvedPart(approvalId), approval };
+      const part = { ...approvedPart(questionId), approval };
       await chat({ id: "of-ann", messages: [{ id: waiting.runId, role: "assistant", parts: [part] }] });
     }
     await isUntouched();
@@ -224,20 +229,30 @@ describe("a client of a chat protocol", () => {
       const { runs } = await view.list({ sessionId: "stale", status: ["running", "waiting"] });
       return view.find(runs[0]?.runId ?? "");
     };
-    await chat({ id: "stale", messages: [user("m1", "send")] }, token);
-    const [first] = (await (await waitingRun())?.pendingApprovals()) ?? [];
+    const { text } = await chat({ id: "stale", messages: [user("m1", "send")] }, token);
+    const first = await waitingRun();
+    const [asked] = (await first?.pendingApprovals()) ?? [];
+    const shown = /"approvalId":"([^"]+)"/u.exec(text)?.[1] ?? "";
+    expect(shown).toBe(`${first?.runId}/${asked?.approvalId}`);
     // The client left after the answer, so that its message still says that the call was approved.
-    const approved = { id: "a1", role: "assistant", parts: [approvedPart(first?.approvalId ?? "")] };
-    await chat({ id: "stale", messages: [user("m1", "send"), approved] }, token);
+    const approved = { id: "a1", role: "assistant", parts: [approvedPart(shown)] };
     const before = sent;
+    await chat({ id: "stale", messages: [user("m1", "send"), approved] }, token);
+    expect(sent).toBe(before + 1);
+    // The second run starts with a message of the client, and the third one without.
     const history = [user("m1", "send"), approved, user("m2", "send")];
     await chat({ id: "stale", messages: history }, token);
     const second = await waitingRun();
-    const shown = { id: second?.runId, role: "assistant", parts: [{ type: "text", text: "" }] };
-    await chat({ id: "stale", messages: [...history, shown, user("m3", "Wait.")] }, token);
-    expect((await second?.pendingApprovals())?.map((each) => each.approvalId)).toEqual([first?.approvalId]);
-    expect(sent).toBe(before);
+    await chat({ id: "stale", messages: [...history, user("m3", "Wait.")] }, token);
+    expect((await second?.pendingApprovals())?.map((each) => each.approvalId)).toEqual([asked?.approvalId]);
     await second?.cancel();
+    await second?.result();
+    const third = await view.submit(clerk, "send", { sessionId: "stale" });
+    await third.untilPersonIsNeeded();
+    await chat({ id: "stale", messages: [user("m1", "send"), approved, user("m4", "Wait.")] }, token);
+    expect((await third.pendingApprovals()).map((each) => each.approvalId)).toEqual([asked?.approvalId]);
+    expect(sent).toBe(before + 1);
+    await third.cancel();
   });
 
   it("starts no run when it has too many open streams", async () => {

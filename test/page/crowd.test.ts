@@ -47,7 +47,7 @@ const courier: HostedAgent = {
     return null;
   },
 };
-const server = new PageServer(() => [company, courier], 2 * agents);
+const server = new PageServer(() => [company, courier], { concurrency: 2 * agents });
 let browser: Browser;
 let page: Page;
 let problems: string[] = [];

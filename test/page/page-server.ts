@@ -5,24 +5,40 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { openRuntime } from "../../src/open-runtime.ts";
 import { openStore } from "../../src/index.ts";
 import type { HostedAgent, Runtime, Store } from "../../src/kernel/index.ts";
+import type { RuntimeOptions } from "../../src/runtime/index.ts";
 import { createServer, listen, type Listening } from "../../src/surfaces/server/index.ts";
 import { repository } from "../gates/run-node.ts";
 import { prices } from "./company.ts";
 
 const pageFolder = join(repository, "dist/page");
 
+interface PageServerOptions extends Pick<RuntimeOptions, "concurrency" | "resolveModel"> {
+  /** Folder of the store. Default: a new one. */
+  readonly folder?: string;
+  /** Default: a free one. */
+  readonly port?: number;
+}
+
 /** A server with the page, on one SQLite file, which can be stopped and started again at the same port. */
 export class PageServer {
-  readonly folder = mkdtempSync(join(tmpdir(), "reeve-page-"));
+  readonly folder: string;
   readonly #agents: (folder: string) => readonly HostedAgent[];
   #parts: { readonly store: Store; readonly runtime: Runtime; readonly listening: Listening } | undefined;
-  readonly #concurrency: number | undefined;
-  #port = 0;
+  readonly #runtimeOptions: Pick<RuntimeOptions, "concurrency" | "resolveModel">;
+  #port: number;
 
-  /** `concurrency`: number of tasks that work at once. If absent, the runtime's default. */
-  constructor(agents: (folder: string) => readonly HostedAgent[], concurrency?: number) {
+  constructor(
+    agents: (folder: string) => readonly HostedAgent[],
+    {
+      folder = mkdtempSync(join(tmpdir(), "reeve-page-")),
+      port = 0,
+      ...runtimeOptions
+    }: PageServerOptions = {},
+  ) {
+    this.#runtimeOptions = runtimeOptions;
     this.#agents = agents;
-    this.#concurrency = concurrency;
+    this.folder = folder;
+    this.#port = port;
   }
 
   get url(): string {
@@ -30,14 +46,21 @@ export class PageServer {
   }
 
   get runtime(): Runtime {
+    return this.#open.runtime;
+  }
+
+  get store(): Store {
+    return this.#open.store;
+  }
+
+  get #open() {
     if (this.#parts === undefined) throw new Error("the server is stopped");
-    return this.#parts.runtime;
+    return this.#parts;
   }
 
   async start(): Promise<void> {
     const store = await openStore(`sqlite:${join(this.folder, "reeve.db")}`);
-    const concurrency = this.#concurrency === undefined ? {} : { concurrency: this.#concurrency };
-    const runtime = await openRuntime({ store, prices, closeGraceMs: 0, ...concurrency });
+    const runtime = await openRuntime({ store, prices, closeGraceMs: 0, ...this.#runtimeOptions });
     const limits = { requestsPerSecond: 10_000, requestBurst: 10_000, changesMs: 20 };
     const agents = this.#agents(this.folder);
     const server = createServer(runtime, { agents, tokens: null, page: pageFolder, limits });

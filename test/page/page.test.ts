@@ -1,14 +1,23 @@
-import axe from "axe-core";
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { buildPage } from "../../build/page.ts";
-import { company, releaseTask, soloists } from "./company.ts";
+import { company, soloists } from "./company.ts";
+import { axeIssues } from "./axe-issues.ts";
 import { removeBrowser, startBrowser } from "./chromium.ts";
+import { deadLetter, decisions, releaseRun, submitRun, waitsForPerson } from "./page-runs.ts";
 import { openPage, PageServer } from "./page-server.ts";
 import { Stage } from "./stage.ts";
 
 const stage = new Stage();
-const server = new PageServer((folder) => [company(stage, folder), ...soloists(stage)]);
+const server = new PageServer((folder) => [company(stage, folder), ...soloists(stage)], {
+  resolveModel: (name) =>
+    name === "stage/haiku-5"
+      ? stage.actor(
+          Array.from({ length: 5 }, () => ({ text: "In short: published." })),
+          "haiku-5",
+        )
+      : undefined,
+});
 let browser: Browser;
 const opened: { readonly page: Page; readonly problems: string[] }[] = [];
 
@@ -16,8 +25,7 @@ beforeAll(async () => {
   await buildPage();
   await server.start();
   browser = await startBrowser();
-  // Unpacking the browser takes seconds, and longer on a busy machine.
-}, 120_000);
+});
 
 afterEach(async () => {
   for (const { page, problems } of opened.splice(0)) {
@@ -46,30 +54,6 @@ async function shown(what: Locator): Promise<boolean> {
   return true;
 }
 
-/** Starts a run as a program would. Returns its id. */
-async function submit(agent: string, input: string): Promise<string> {
-  const response = await fetch(`${server.url}/api/runs`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ agent, input }),
-  });
-  const { run } = (await response.json()) as { readonly run: { readonly runId: string } };
-  return run.runId;
-}
-
-async function waitsForPerson(runId: string): Promise<void> {
-  const run = await server.runtime.find(runId);
-  for await (const event of run?.events() ?? []) if (event.type === "approval_request") return;
-}
-
-async function decisions(runId: string): Promise<readonly unknown[]> {
-  const run = await server.runtime.find(runId);
-  const found: unknown[] = [];
-  for await (const event of run?.events({ follow: false, types: ["approval_decision"] }) ?? [])
-    if (event.type === "approval_decision") found.push(event.data.decision);
-  return found;
-}
-
 test("the empty page says what a run is, and New run starts one and opens it", async () => {
   const page = await open("/");
   await page.getByRole("heading", { name: "No runs yet" }).waitFor();
@@ -85,7 +69,7 @@ test("the empty page says what a run is, and New run starts one and opens it", a
 test("the list of runs follows changes, filters by text and shows a group", async () => {
   const page = await open("/runs");
   await page.getByRole("link", { name: "Summarise the incident" }).waitFor();
-  const runId = await submit("publisher", "Publish the patch");
+  const runId = await submitRun(server, "publisher", "Publish the patch");
   await page.getByRole("link", { name: "Publish the patch" }).waitFor();
   await page.getByText("Waits for you").last().waitFor();
   await page.getByLabel("Filter runs").fill("cost>50");
@@ -98,8 +82,8 @@ test("the list of runs follows changes, filters by text and shows a group", asyn
 });
 
 test("an approval in the inbox runs the call, and a second tab says who was first", async () => {
-  const runId = await submit("publisher", "Publish once");
-  await waitsForPerson(runId);
+  const runId = await submitRun(server, "publisher", "Publish once");
+  await waitsForPerson(server, runId);
   const first = await open(`/inbox?run=${runId}`);
   const second = await open(`/inbox?run=${runId}`);
   await second.getByRole("button", { name: "Edit" }).click();
@@ -109,40 +93,44 @@ test("an approval in the inbox runs the call, and a second tab says who was firs
   await second.getByText(/approved this .* ago/u).waitFor();
   await first.goto(`${server.url}/runs/${runId}/conversation`);
   await first.getByText("Published.").waitFor();
-  expect(await decisions(runId)).toHaveLength(1);
+  expect(await decisions(server, runId)).toHaveLength(1);
 });
 
 test("an edited call runs with the person's arguments", async () => {
-  const runId = await submit("publisher", "Publish with care");
+  const runId = await submitRun(server, "publisher", "Publish with care");
   const page = await open(`/runs/${runId}/conversation`);
   await page.getByRole("heading", { name: /wants to call publish/u }).waitFor();
   await page.keyboard.press("e");
   await page.getByLabel("Arguments of the call").fill('{ "command": "npm publish --dry-run" }');
   await page.getByRole("button", { name: "Approve the edited call" }).click();
   await page.getByText("Published.").waitFor();
-  expect(await decisions(runId)).toMatchObject([{ input: { command: "npm publish --dry-run" } }]);
+  expect(await decisions(server, runId)).toMatchObject([{ input: { command: "npm publish --dry-run" } }]);
 });
 
 test("a denied call does not run, and the agent reads the reason", async () => {
-  const runId = await submit("publisher", "Publish today");
+  const runId = await submitRun(server, "publisher", "Publish today");
   const page = await open(`/runs/${runId}/conversation`);
   await page.getByRole("button", { name: /^Deny/u }).click();
   await page.getByLabel(/Reason/u).fill("Wait for the notes.");
   await page.getByRole("button", { name: "Deny the call" }).click();
   await page.getByText("Published.").waitFor();
-  expect(await decisions(runId)).toMatchObject([{ decision: "denied", reason: "Wait for the notes." }]);
+  expect(await decisions(server, runId)).toMatchObject([
+    { decision: "denied", reason: "Wait for the notes." },
+  ]);
 });
 
 test("a question offers its choices, and the choice is the answer", async () => {
-  const runId = await submit("triage", "Answer the mail");
+  const runId = await submitRun(server, "triage", "Answer the mail");
   const page = await open(`/runs/${runId}/conversation`);
   await page.getByRole("button", { name: "Second item, $31.50" }).click();
   await page.getByText("The refund is on its way.").waitFor();
-  expect(await decisions(runId)).toMatchObject([{ decision: "approved", input: "Second item, $31.50" }]);
+  expect(await decisions(server, runId)).toMatchObject([
+    { decision: "approved", input: "Second item, $31.50" },
+  ]);
 });
 
 test("text appears while the model writes it, survives a restart of the server, and steering arrives", async () => {
-  const runId = await submit("desk", "Is 0.9 ready to ship?");
+  const runId = await submitRun(server, "desk", "Is 0.9 ready to ship?");
   const page = await open(`/runs/${runId}/conversation`);
   await page.getByText("Not yet: two tests are").waitFor();
   await page.getByText("writing", { exact: true }).waitFor();
@@ -163,7 +151,7 @@ test("text appears while the model writes it, survives a restart of the server, 
 });
 
 test("a run is paused, resumed and cancelled from its page", async () => {
-  const runId = await submit("publisher", "Publish later");
+  const runId = await submitRun(server, "publisher", "Publish later");
   const page = await open(`/runs/${runId}/conversation`);
   await page.getByRole("heading", { name: /wants to call publish/u }).waitFor();
   await page.getByRole("button", { name: "Pause" }).click();
@@ -177,7 +165,7 @@ test("a run is paused, resumed and cancelled from its page", async () => {
 });
 
 test("a run that stopped at its allowance says what happened, and a top-up continues it", async () => {
-  const runId = await submit("nightly", "Nightly dependency updates");
+  const runId = await submitRun(server, "nightly", "Nightly dependency updates");
   const page = await open(`/runs/${runId}/conversation`);
   await page.getByRole("region", { name: "Stopped at its allowance" }).waitFor();
   await page.getByRole("button", { name: /Top up \$1\.00 and continue/u }).click();
@@ -186,7 +174,7 @@ test("a run that stopped at its allowance says what happened, and a top-up conti
 });
 
 test("a company shows every agent with its edits and its approval card", async () => {
-  const runId = await releaseRun();
+  const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/conversation`);
   const agents = page.getByRole("navigation", { name: "Agents of the run" });
   await agents.getByRole("link", { name: "release" }).click();
@@ -196,7 +184,7 @@ test("a company shows every agent with its edits and its approval card", async (
 });
 
 test("the chart shows cards with purses, arrows move between agents, and zoom changes the level", async () => {
-  const runId = await releaseRun();
+  const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/chart`);
   const tree = page.getByRole("tree", { name: "Org chart" });
   await tree.getByRole("treeitem", { name: /^release.*waits for you: publish.*of \$0\.40/u }).waitFor();
@@ -215,7 +203,7 @@ test("the chart shows cards with purses, arrows move between agents, and zoom ch
 });
 
 test("the playhead redraws every view, disables orders, and L returns to live", async () => {
-  const runId = await releaseRun();
+  const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/chart`);
   await page.getByRole("treeitem", { name: /^release/u }).waitFor();
   await page.getByRole("slider", { name: "Playhead" }).focus();
@@ -233,7 +221,7 @@ test("the playhead redraws every view, disables orders, and L returns to live", 
 });
 
 test("the timeline opens a lane into its steps, and a step offers a fork", async () => {
-  const runId = await releaseRun();
+  const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/timeline`);
   await page.getByRole("button", { name: /^release/u }).click();
   await page.getByRole("button", { name: /^edit/u }).click();
@@ -248,7 +236,7 @@ test("the timeline opens a lane into its steps, and a step offers a fork", async
 });
 
 test("money adds up to the run, and messages show who gave whom a task", async () => {
-  const runId = await releaseRun();
+  const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/money`);
   await page.getByRole("row").filter({ hasText: "Total" }).waitFor();
   const own = await page
@@ -288,7 +276,7 @@ test("a chat streams the answer, keeps it in the session, continues it and stops
 });
 
 test("a fork with another message is compared with its origin, and shared steps are free", async () => {
-  const runId = await submit("writer", "Write about the outage");
+  const runId = await submitRun(server, "writer", "Write about the outage");
   const page = await open(`/runs/${runId}/conversation`);
   await page.getByText("Done", { exact: true }).waitFor();
   await page.keyboard.press("f");
@@ -328,17 +316,102 @@ test("agents, schedules and usage show what the server hosts, when it starts and
   expect(await shown(page.getByRole("row").filter({ hasText: "Total" }))).toBe(true);
 });
 
-/** The company's run, which waits for a person. */
-async function releaseRun(): Promise<string> {
-  const { runs } = await server.runtime.list({ agentId: "lead", limit: 500, status: ["running", "waiting"] });
-  const known = runs.at(-1)?.runId;
-  if (known !== undefined) return known;
-  const runId = await submit("lead", releaseTask);
-  await waitsForPerson(runId);
-  return runId;
-}
+test("the list shows agents, allowance and steps of a run, and badge, figures and inbox count the same", async () => {
+  const stopped = await submitRun(server, "nightly", "Updates of the night");
+  await (await server.runtime.find(stopped))?.result();
+  await deadLetter(server, "reviewer");
+  const page = await open("/runs");
+  const row = page.getByRole("row").filter({ hasText: "Updates of the night" });
+  await row.getByText("of $0.05").waitFor();
+  await row.getByText("Stopped at its allowance").waitFor();
+  expect(await row.getByRole("cell").nth(2).textContent()).toBe("1");
+  // The whole status is visible: nothing of it is cut.
+  const cut =
+    "[...document.querySelectorAll('.runs .word')].filter((word) => word.getBoundingClientRect().right > word.closest('td').getBoundingClientRect().right).length";
+  expect(await page.evaluate(cut)).toBe(0);
+  await page
+    .getByRole("link", { name: /^Inbox/u })
+    .first()
+    .click();
+  await page.getByText("A message could not be delivered").first().waitFor();
+  const items = await page.locator(".inbox-item").count();
+  expect(await page.locator(".top .badge").textContent()).toBe(`${items} wait for you`);
+  await page.locator(".inbox-item", { hasText: "A message could not be delivered" }).first().click();
+  await page.getByRole("button", { name: "Send again" }).click();
+  await page.getByText("A message could not be delivered").waitFor({ state: "detached" });
+  expect(await server.runtime.deadLetters("reviewer")).toEqual([]);
+});
 
-const sections = ["runs", "inbox", "sessions", "agents", "schedules", "usage", "compare"];
+test("an agent gets another priority, and the chart shows who gave its seat to whom at that event", async () => {
+  const runId = await releaseRun(server);
+  const run = await server.runtime.find(runId);
+  let yieldedAt = 0;
+  for await (const event of run?.events({ follow: false, types: ["seat_yield"] }) ?? [])
+    if (event.type === "seat_yield") yieldedAt = event.seq;
+  expect(yieldedAt).toBeGreaterThan(0);
+  const page = await open(`/runs/${runId}/events?find=seat_yield`);
+  await page.locator(".event-row .number", { hasText: new RegExp(`^${yieldedAt}$`, "u") }).click();
+  await page.keyboard.press("1");
+  await page.locator("path.handover").first().waitFor({ state: "attached" });
+  await page.keyboard.press("l");
+  await page.getByRole("treeitem", { name: /^research/u }).click();
+  await page.getByRole("button", { name: "Priority: NORMAL" }).click();
+  await page.getByRole("radio", { name: "HIGH", exact: true }).check();
+  await page.getByRole("button", { name: "Set HIGH" }).click();
+  expect(await shown(page.getByRole("button", { name: "Priority: HIGH" }))).toBe(true);
+});
+
+test("find shows runs, agents and messages that contain a text", async () => {
+  const runId = await submitRun(server, "writer", "Describe the aqueduct");
+  await (await server.runtime.find(runId))?.result();
+  const page = await open("/usage");
+  await page.keyboard.press("/");
+  await page.keyboard.type("aqueduct");
+  await page.keyboard.press("Enter");
+  await page
+    .getByRole("region", { name: "Runs" })
+    .getByRole("link", { name: /Describe the aqueduct/u })
+    .waitFor();
+  expect(await shown(page.getByRole("region", { name: "Messages" }).getByRole("link"))).toBe(true);
+});
+
+test("a step shows what the model saw, and a fork with a changed model is compared with its origin", async () => {
+  const runId = await submitRun(server, "publisher", "Publish with a note");
+  const page = await open(`/runs/${runId}/conversation`);
+  await page.getByRole("button", { name: /^Approve/u }).click();
+  await page.getByText("Done", { exact: true }).waitFor();
+  await page.getByText("What the model saw last").waitFor();
+  await page.keyboard.press("2");
+  await page
+    .getByRole("button", { name: /^sonnet-5/u })
+    .last()
+    .click();
+  await page.getByText("Result of publish").waitFor();
+  await page.keyboard.press("f");
+  await page.getByLabel(/Message that follows/u).fill("Shorter, please.");
+  await page.getByLabel(/Other model/u).fill("stage/haiku-5");
+  await page.getByRole("button", { name: "Start the fork" }).click();
+  await page.getByText("In short: published.").first().waitFor();
+  await page.getByRole("link", { name: "Compare" }).click();
+  expect(await shown(page.getByText(/the same \d+ steps?/u))).toBe(true);
+});
+
+test("focus, selection and scroll survive a reload", async () => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/chart`);
+  await page.getByRole("treeitem", { name: /^fix-flaky-tests/u }).click();
+  await page.reload();
+  await page.locator("[role=treeitem]:focus", { hasText: "fix-flaky-tests" }).waitFor();
+  await page.getByRole("complementary", { name: "About fix-flaky-tests" }).waitFor();
+  await page.keyboard.press("5");
+  await page.locator(".event-row").first().waitFor();
+  await page.evaluate("document.querySelector('.event-rows').scrollTo(0, 560)");
+  await page.reload();
+  const place = (): Promise<unknown> => page.evaluate("document.querySelector('.event-rows')?.scrollTop");
+  await expect.poll(place, { timeout: 60_000 }).toBe(560);
+});
+
+const sections = "runs inbox sessions agents schedules usage compare find?text=publish".split(" ");
 const tabs = ["chart", "timeline", "conversation", "money", "events", "messages"];
 
 test.each([
@@ -346,54 +419,15 @@ test.each([
   ["the sections", 390],
   ["a run", 1440],
   ["a run", 390],
-] as const)(
-  "axe finds no serious issue in the views of %s on %i px, in both themes",
-  async (what, width) => {
-    const runId = await releaseRun();
-    const paths =
-      what === "a run" ? tabs.map((tab) => `/runs/${runId}/${tab}`) : sections.map((name) => `/${name}`);
-    const one = await openPage(browser, server.url + (paths[0] ?? ""), {
-      viewport: { width, height: 900 },
-      colorScheme: "light",
-      reducedMotion: "reduce",
-    });
-    opened.push(one);
-    const { page } = one;
-    // Through the debugger, because the page's policy refuses scripts from elsewhere.
-    await page.evaluate(axe.source);
-    const found: string[] = [];
-    for (const path of paths) {
-      await goWithin(page, path);
-      for (const issue of await axeIssues(page, { resultTypes: ["violations"] }))
-        found.push(`${path}: ${issue}`);
-      await page.keyboard.press("t");
-      const contrast = { runOnly: ["color-contrast"], resultTypes: ["violations"] };
-      for (const issue of await axeIssues(page, contrast)) found.push(`${path} in the other theme: ${issue}`);
-    }
-    expect(found).toEqual([]);
-  },
-  240_000,
-);
-
-/** Goes to a view as the browser's history does, without loading the page again. */
-async function goWithin(page: Page, path: string): Promise<void> {
-  await page.evaluate(
-    `history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"));`,
-  );
-  await page.locator("main h1").first().waitFor();
-}
-
-interface AxeResult {
-  readonly violations: readonly {
-    readonly id: string;
-    readonly impact: string;
-    readonly nodes: readonly { readonly html: string }[];
-  }[];
-}
-
-async function axeIssues(page: Page, options: object): Promise<readonly string[]> {
-  const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as AxeResult;
-  return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
-}
+] as const)("axe finds no serious issue in the views of %s on %i px, in both themes", async (what, width) => {
+  const runId = await releaseRun(server);
+  const paths =
+    what === "a run" ? tabs.map((tab) => `/runs/${runId}/${tab}`) : sections.map((name) => `/${name}`);
+  const one = await openPage(browser, server.url + (paths[0] ?? ""), {
+    viewport: { width, height: 900 },
+    colorScheme: "light",
+    reducedMotion: "reduce",
+  });
+  opened.push(one);
+  expect(await axeIssues(one.page, paths)).toEqual([]);
+});

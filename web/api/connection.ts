@@ -9,6 +9,9 @@ export type Connection =
 
 export const connection = signal<Connection>({ state: "connecting" });
 
+/** Number of the event of the run that is shown. `null` if no run is shown. */
+export const shownEvent = signal<number | null>(null);
+
 const retries = new Set<() => void>();
 
 /** Ends the waits of all streams, so that they connect at once. */

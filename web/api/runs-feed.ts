@@ -2,12 +2,15 @@ import { batch, signal } from "@preact/signals";
 import { announce } from "../app/announce.ts";
 import { get } from "./client.ts";
 import { follow } from "./connection.ts";
-import type { Approval, Facts, Run } from "./types.ts";
+import type { Approval, DeadLetter, Facts, Run } from "./types.ts";
 
 /** The figures of the runs page. `null` until they are read. */
 export const facts = signal<Facts | null>(null);
-/** Everything that waits for a person, the oldest first. `null` until it is read. */
+/** The questions to a person, the oldest first. `null` until they are read. */
 export const approvals = signal<readonly Approval[] | null>(null);
+/** The runs that stopped at their allowance, and the messages that could not be delivered. */
+export const stopped = signal<readonly Run[]>([]);
+export const letters = signal<readonly DeadLetter[]>([]);
 /** The last change of a run, for views that show it. */
 export const changedRun = signal<Run | null>(null);
 /** Counts the times that the server answered again. Lists read themselves again after a change. */
@@ -40,14 +43,18 @@ export function refreshSoon(): void {
 
 async function refresh(): Promise<void> {
   try {
-    const [read, { approvals: open }] = await Promise.all([
+    const [read, { approvals: open }, { runs }, { deadLetters }] = await Promise.all([
       get("/api/facts"),
       get("/api/approvals", { query: { limit: 200 } }),
+      get("/api/runs", { query: { status: ["budget_exhausted"], limit: 100 } }),
+      get("/api/dead-letters"),
     ]);
     sayNew(open);
     batch(() => {
       facts.value = read;
       approvals.value = open;
+      stopped.value = runs;
+      letters.value = deadLetters;
     });
   } catch {
     // The stream reports that the server does not answer, and the next change reads again.

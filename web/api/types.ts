@@ -12,3 +12,4 @@ export type SessionTree = Result<"GET", "/api/sessions/{sessionId}/tree">;
 export type Schedule = Result<"GET", "/api/schedules">["schedules"][number];
 export type UsageRow = Result<"GET", "/api/usage">["rows"][number];
 export type Snapshot = Result<"GET", "/api/runs/{runId}/snapshot">;
+export type RunFigures = Result<"GET", "/api/figures">["figures"][number];

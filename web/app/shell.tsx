@@ -1,6 +1,5 @@
 import type { JSX } from "preact";
-import { connection, tryNow } from "../api/connection.ts";
-import { approvals } from "../api/runs-feed.ts";
+import { connection, shownEvent, tryNow } from "../api/connection.ts";
 import { span } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
@@ -10,6 +9,7 @@ import { openHelp } from "./help.tsx";
 import { useKeys } from "./keys.ts";
 import { now } from "./now.ts";
 import { go, place, runPath } from "./route.ts";
+import { inbox } from "../inbox/inbox-items.ts";
 import { openNewRun } from "../runs/new-run.tsx";
 import { switchTheme } from "./theme.ts";
 import { View } from "./view.tsx";
@@ -80,7 +80,7 @@ export function Shell(): JSX.Element {
   );
 }
 
-/** Finds runs by agent, id or title. The id of a run opens it. */
+/** Finds runs, agents and messages. The id of a run opens it. */
 function FindAll(): JSX.Element {
   return (
     <form
@@ -91,12 +91,12 @@ function FindAll(): JSX.Element {
         const input = event.currentTarget.querySelector("input");
         const text = input?.value.trim() ?? "";
         if (/^run_[\w-]{8,}$/u.test(text)) go(runPath(text));
-        else go(text === "" ? "/runs" : `/runs?find=${encodeURIComponent(text)}`);
+        else go(text === "" ? "/runs" : `/find?text=${encodeURIComponent(text)}`);
         input?.blur();
       }}
     >
       <Icon name="find" />
-      <input type="search" aria-label="Find a run or an agent" placeholder="Find a run or an agent" />
+      <input type="search" aria-label="Find" placeholder="Find a run or a message" />
       <kbd>/</kbd>
     </form>
   );
@@ -125,7 +125,7 @@ function isAt(path: string): boolean {
 }
 
 function Waiting(): JSX.Element | null {
-  const count = approvals.value?.length ?? 0;
+  const count = inbox.value?.length ?? 0;
   return count === 0 ? null : (
     <span class="badge">
       {count}
@@ -180,8 +180,9 @@ function Offline(): JSX.Element | null {
       <Glyph look="failed" />
       <b>The server stopped answering {span(now.value - value.since)} ago.</b>
       <span>
-        You see the last state that arrived. Runs continue without this page.{" "}
-        {next > 0 ? `Next try in ${next} s.` : "Trying now."}
+        You see the{" "}
+        {shownEvent.value === null ? "last state that arrived" : `state of event ${shownEvent.value}`}. Runs
+        continue without this page. {next > 0 ? `Next try in ${next} s.` : "Trying now."}
       </span>
       <span class="grow" />
       <button class="button small" onClick={tryNow}>

@@ -5,6 +5,7 @@ import { ComparePage } from "../compare/compare-page.tsx";
 import { SchedulesPage } from "../schedules/schedules-page.tsx";
 import { SessionsPage } from "../sessions/sessions-page.tsx";
 import { UsagePage } from "../usage/usage-page.tsx";
+import { FindPage } from "../find/find-page.tsx";
 import { InboxPage } from "../inbox/inbox-page.tsx";
 import { RunPage } from "../run/run-page.tsx";
 import { RunsPage } from "../runs/runs-page.tsx";
@@ -29,6 +30,8 @@ export function View(): JSX.Element {
       return <SchedulesPage />;
     case "usage":
       return <UsagePage />;
+    case "find":
+      return <FindPage />;
     case "compare":
       return <ComparePage />;
     default:

@@ -52,7 +52,7 @@ export function Cards({ model, view, root, selected, select, isDead }: LevelProp
               placed={placed}
               isRoot={placed.node === tree}
               view={view}
-              held={model.playhead.value === null ? model.snapshot.value : null}
+              held={model.held}
               isSelected={placed.node.task.taskId === selected}
               onSelect={select}
               isDead={isDead}

@@ -127,7 +127,7 @@ function Absent({ model, taskId }: { readonly model: RunModel; readonly taskId: 
 }
 
 function PurseLines({ model, task }: { readonly model: RunModel; readonly task: TaskView }): JSX.Element {
-  const purse = purseOf(task, model.playhead.value === null ? model.snapshot.value : null);
+  const purse = purseOf(task, model.held);
   const { own, team, lost, held, cap } = purse;
   const left = cap === null ? null : Math.max(0, cap - own - team - lost - held);
   return (

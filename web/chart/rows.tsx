@@ -72,7 +72,7 @@ function Row({
   isDead,
   task,
 }: LevelProps & { readonly task: TaskView }): JSX.Element {
-  const purse = purseOf(task, model.playhead.value === null ? model.snapshot.value : null);
+  const purse = purseOf(task, model.held);
   return (
     <tr class={task.taskId === selected ? "selected" : ""} data-task={task.taskId}>
       <td>

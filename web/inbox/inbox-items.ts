@@ -1,3 +1,5 @@
+import { computed } from "@preact/signals";
+import { approvals, letters, stopped } from "../api/runs-feed.ts";
 import type { Approval, DeadLetter, Run } from "../api/types.ts";
 import { questionText } from "../parts/approval-card.tsx";
 import { usd } from "../parts/format.ts";
@@ -9,26 +11,23 @@ export type InboxItem =
   | { readonly kind: "stopped"; readonly id: string; readonly at: number; readonly run: Run }
   | { readonly kind: "letter"; readonly id: string; readonly at: number; readonly letter: DeadLetter };
 
-/** Everything that waits, the oldest need on top. */
-export function inboxItems(
-  approvals: readonly Approval[],
-  stopped: readonly Run[],
-  letters: readonly DeadLetter[],
-): readonly InboxItem[] {
+/** Everything that waits for a person, the oldest need on top. `null` until it is read. List, badge and figures share it. */
+export const inbox = computed((): readonly InboxItem[] | null => {
+  if (approvals.value === null) return null;
   const items: InboxItem[] = [
-    ...approvals.map((approval): InboxItem => ({
+    ...approvals.value.map((approval): InboxItem => ({
       kind: "question",
       id: `${approval.runId}:${approval.approvalId}`,
       at: approval.requestedAt,
       approval,
     })),
-    ...stopped.map((run): InboxItem => ({
+    ...stopped.value.map((run): InboxItem => ({
       kind: "stopped",
       id: run.runId,
       at: run.endedAt ?? run.updatedAt,
       run,
     })),
-    ...letters.map((letter): InboxItem => ({
+    ...letters.value.map((letter): InboxItem => ({
       kind: "letter",
       id: letter.message.id,
       at: letter.message.sentAt,
@@ -36,7 +35,7 @@ export function inboxItems(
     })),
   ];
   return items.toSorted((one, other) => one.at - other.at);
-}
+});
 
 export function headlineOf(item: InboxItem): string {
   switch (item.kind) {

@@ -1,24 +1,21 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { get } from "../api/client.ts";
-import { approvals, changedRun } from "../api/runs-feed.ts";
-import { useRead } from "../api/use-read.ts";
+import { refreshSoon } from "../api/runs-feed.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
 import { place, setQuery } from "../app/route.ts";
 import { counted, span } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { InboxDetail } from "./inbox-detail.tsx";
-import { headlineOf, inboxItems, placeOf, type InboxItem } from "./inbox-items.ts";
+import { headlineOf, inbox, placeOf, type InboxItem } from "./inbox-items.ts";
 
 /** Everything that waits for a person, over all runs: questions, stopped runs and messages that were not delivered. */
 export function InboxPage(): JSX.Element {
   const { query } = place.value;
   const run = query.get("run");
   const wanted = query.get("item");
-  const { value, again } = useRead(readOthers, [changedRun.value?.status, changedRun.value?.runId]);
-  const all = inboxItems(approvals.value ?? [], value?.stopped ?? [], value?.letters ?? []);
-  const items = all.filter((item) => run === null || isOf(item, run));
+  const all = inbox.value;
+  const items = (all ?? []).filter((item) => run === null || isOf(item, run));
   // What was answered stays in place until the person chooses something else.
   const [last, setLast] = useState<InboxItem | null>(null);
   const found = items.find(({ id }) => id === wanted);
@@ -31,7 +28,7 @@ export function InboxPage(): JSX.Element {
     if (next !== undefined) choose(next);
   };
   useKeys({ j: () => move(1), k: () => move(-1) });
-  const isRead = approvals.value !== null && value !== null;
+  const isRead = all !== null;
   if (isRead && chosen === undefined) return <NothingWaits isFiltered={run !== null} />;
   return (
     <main class={`inbox ${wanted === null ? "" : "has-choice"}`} id="main">
@@ -52,21 +49,13 @@ export function InboxPage(): JSX.Element {
           first answer counts.
         </p>
       </div>
-      {chosen !== undefined && <InboxDetail key={chosen.id} item={chosen} onChanged={again} />}
+      {chosen !== undefined && <InboxDetail key={chosen.id} item={chosen} onChanged={refreshSoon} />}
     </main>
   );
 }
 
 function choose(item: InboxItem): void {
   setQuery("item", item.id);
-}
-
-async function readOthers() {
-  const [{ runs: stopped }, { deadLetters: letters }] = await Promise.all([
-    get("/api/runs", { query: { status: ["budget_exhausted"], limit: 50 } }),
-    get("/api/dead-letters"),
-  ]);
-  return { stopped, letters };
 }
 
 function isOf(item: InboxItem, runId: string): boolean {

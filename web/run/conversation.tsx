@@ -5,7 +5,7 @@ import { useRef, useState } from "preact/hooks";
 import { errorText } from "../api/client.ts";
 import { useRead } from "../api/use-read.ts";
 import { place, runPath } from "../app/route.ts";
-import { capUsd, clock, usd } from "../parts/format.ts";
+import { capUsd, clock, counted, grouped, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
@@ -13,6 +13,7 @@ import { lookOfTask } from "../parts/status.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
 import { conversationTypes } from "./event-log.ts";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
+import { seenBefore, sharesOf } from "./model-input.ts";
 import { openPriority, steer } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
 import { doing, hasEndedTask } from "./task-words.ts";
@@ -92,7 +93,8 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
   const older = useOlder(model, taskId);
   const until = model.playhead.value ?? Infinity;
   void model.version.value;
-  const items = threadOf([...older, ...model.log.ofTask(taskId)], until);
+  const events = [...older, ...model.log.ofTask(taskId)];
+  const items = threadOf(events, until);
   const live = model.playhead.value === null ? model.texts.of(taskId) : undefined;
   const scroller = useRef<HTMLDivElement>(null);
   useStickToEnd(scroller, items.length + (live?.text.length ?? 0));
@@ -121,6 +123,7 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
         <h3>{task.agentId}</h3>
         <p class="mid">{doing(task, view)}</p>
         <TaskPurse model={model} task={task} />
+        <Saw events={events} until={until} />
         <dl class="pairs">
           <dt>Task</dt>
           <dd>
@@ -144,8 +147,58 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
   );
 }
 
+/** What the model of the last answer read, by what it was, and the tools that it called. */
+function Saw({
+  events,
+  until,
+}: {
+  readonly events: readonly Event[];
+  readonly until: number;
+}): JSX.Element | null {
+  const last = events.findLast(
+    (event): event is Event<"message_end"> =>
+      event.type === "message_end" && event.seq <= until && event.data.usage !== undefined,
+  );
+  if (last?.data.usage === undefined) return null;
+  const { inputTokens } = last.data.usage;
+  const tools = new Set(
+    events.flatMap((event) =>
+      event.type === "tool_execution_start" && event.seq <= until ? [event.data.toolName] : [],
+    ),
+  );
+  return (
+    <section>
+      <h3>What the model saw last</h3>
+      <dl class="shares">
+        {sharesOf(seenBefore(events, last.seq), inputTokens).map(({ name, tokens }) => (
+          <>
+            <dt>{name}</dt>
+            <dd>
+              <progress aria-label={`Share of ${name}`} max={Math.max(1, inputTokens)} value={tokens} />
+              <span>{grouped(tokens)}</span>
+            </dd>
+          </>
+        ))}
+      </dl>
+      <p class="label">{counted(inputTokens, "token")}; the parts are estimated from their texts.</p>
+      {tools.size > 0 && (
+        <>
+          <h3>Tools it called</h3>
+          <p class="row wrap">
+            {[...tools].map((name) => (
+              <code key={name} class="chip">
+                {name}
+              </code>
+            ))}
+          </p>
+        </>
+      )}
+    </section>
+  );
+}
+
 function TaskPurse({ model, task }: { readonly model: RunModel; readonly task: TaskView }): JSX.Element {
-  const purse = purseOf(task, model.playhead.value === null ? model.snapshot.value : null);
+  const purse = purseOf(task, model.held);
   return (
     <div class="task-purse">
       <p class="row between">

@@ -17,7 +17,7 @@ const mostRows = 200;
 export function Money({ model }: { readonly model: RunModel }): JSX.Element {
   const view = model.view.value;
   if (view === null) return <></>;
-  const snapshot = model.playhead.value === null ? model.snapshot.value : null;
+  const { held } = model;
   const tasks = inTreeOrder(view);
   const shown = tasks.slice(0, mostRows);
   const rest = tasks.slice(mostRows);
@@ -39,7 +39,7 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
         </thead>
         <tbody>
           {shown.map((task) => {
-            const purse = purseOf(task, snapshot);
+            const purse = purseOf(task, held);
             return (
               <tr key={task.taskId}>
                 <td>

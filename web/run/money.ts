@@ -1,11 +1,11 @@
-import { fromNanoUsd, rootTaskId, type TaskId } from "../../src/kernel/index.ts";
+import { rootTaskId } from "../../src/kernel/index.ts";
 import type { TaskView } from "../../src/surfaces/view/run-view.ts";
-import type { Snapshot } from "../api/types.ts";
 import type { PurseTone, PurseValues } from "../parts/purse.tsx";
+import { nothingHeld, type Held } from "./held.ts";
 import { hasEndedTask } from "./task-words.ts";
 
 /** The purse of a task: what it and its reports spent, lost and hold. */
-export function purseOf(task: TaskView, snapshot: Snapshot | null): PurseValues {
+export function purseOf(task: TaskView, held: Held | null): PurseValues {
   const total = task.total.costUsd ?? 0;
   const lost = task.total.lost.costUsd ?? 0;
   const own = Math.max(0, (task.own.costUsd ?? 0) - (task.own.lost.costUsd ?? 0));
@@ -13,14 +13,9 @@ export function purseOf(task: TaskView, snapshot: Snapshot | null): PurseValues 
     own,
     team: Math.max(0, total - lost - own),
     lost,
-    held: hasEndedTask(task) ? 0 : heldBy(task.taskId, snapshot),
+    held: hasEndedTask(task) ? 0 : (held ?? nothingHeld)(task.taskId),
     cap: task.budget?.maxCostUsd ?? null,
   };
-}
-
-function heldBy(taskId: TaskId, snapshot: Snapshot | null): number {
-  const account = snapshot?.ledger.accounts[taskId];
-  return account === undefined ? 0 : fromNanoUsd(account.reserved.nanoUsd);
 }
 
 export function toneOf(task: TaskView): PurseTone {

@@ -1,7 +1,8 @@
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { errorText } from "../api/client.ts";
+import { shownEvent } from "../api/connection.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
 import { go, runPath, runTabs, sessionPath, type RunTab } from "../app/route.ts";
@@ -27,6 +28,13 @@ interface FrameProps {
 /** What all views of a run share: title, orders, the line of facts, tabs. */
 export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
   const view = model.view.value;
+  const seq = view?.seq ?? null;
+  useLayoutEffect(() => {
+    shownEvent.value = seq;
+    return () => {
+      shownEvent.value = null;
+    };
+  }, [seq]);
   const [problem, setProblem] = useState<string | null>(null);
   const order = (action: Promise<void>): void => {
     setProblem(null);
@@ -158,7 +166,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
   const root = view.tasks.get(rootId);
   const isReplay = model.playhead.value !== null;
   const summary = model.summary.value;
-  const purse = root === undefined ? null : purseOf(root, isReplay ? null : model.snapshot.value);
+  const purse = root === undefined ? null : purseOf(root, model.held);
   const until = view.endedAt ?? (isReplay ? view.at : Math.max(now.value, view.at));
   const isAway = !isReplay && summary?.endedAt === null && summary.waitsFor.includes("worker");
   return (
@@ -190,6 +198,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       </span>
       <span>{clock(until - view.startedAt)}</span>
       <Crashes view={view} />
+      {view.recoveries.length > 0 && <span class="wide-only dim">epoch {view.recoveries.at(-1)?.epoch}</span>}
       <span class="wide-only">
         <a href={sessionPath(view.sessionId)}>Session</a>
       </span>

@@ -1,4 +1,4 @@
-import { batch, effect, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
 import type { Delta, Event, EventType, TaskId } from "../../src/kernel/index.ts";
 import { RunHistory } from "../../src/surfaces/view/run-history.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
@@ -9,6 +9,7 @@ import { follow } from "../api/connection.ts";
 import { changedRun } from "../api/runs-feed.ts";
 import type { Run, Snapshot } from "../api/types.ts";
 import { announce } from "../app/announce.ts";
+import { heldNow, heldThen, nothingHeld, type Held } from "./held.ts";
 import { EventLog } from "./event-log.ts";
 import { LiveText } from "./live-text.ts";
 import { RunPast } from "./run-past.ts";
@@ -54,6 +55,11 @@ export class RunModel {
   readonly version = signal(0);
   readonly log = new EventLog();
   readonly texts = new LiveText();
+  readonly #held = computed((): Held => {
+    const view = this.view.value;
+    if (this.playhead.value === null) return heldNow(this.snapshot.value);
+    return view === null ? nothingHeld : heldThen(view, this.steps);
+  });
   readonly past = new RunPast();
   #history: RunHistory;
   readonly #stop = new AbortController();
@@ -100,6 +106,11 @@ export class RunModel {
   /** Number of the newest event. */
   get lastSeq(): number {
     return this.#history.seq;
+  }
+
+  /** What is held for calls in flight at the event that is shown. */
+  get held(): Held {
+    return this.#held.value;
   }
 
   /** Moves the playhead. `null`, or the newest event, follows the run again. */

@@ -1,4 +1,5 @@
 import type { Run } from "../api/types.ts";
+import { figures } from "./run-figures.ts";
 
 /** The groups of the list of runs. */
 export const groups = ["all", "live", "waits", "failed", "done"] as const;
@@ -40,7 +41,9 @@ export function isIn(group: Group, { status, waitsFor }: Pick<Run, "status" | "w
 type Test = (run: Run) => boolean;
 
 const numbers: Readonly<Record<string, (run: Run) => number>> = {
-  cost: ({ costUsd }) => costUsd ?? 0,
+  cost: ({ runId, costUsd }) => figures.value.get(runId)?.costUsd ?? costUsd ?? 0,
+  agents: ({ runId }) => figures.value.get(runId)?.agents ?? 0,
+  steps: ({ runId }) => figures.value.get(runId)?.steps ?? 0,
   turns: ({ turns }) => turns,
   minutes: ({ createdAt, endedAt, updatedAt }) => ((endedAt ?? updatedAt) - createdAt) / 60_000,
   crashes: ({ recoveries }) => recoveries,

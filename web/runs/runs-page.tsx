@@ -1,17 +1,20 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { facts } from "../api/runs-feed.ts";
-import type { Facts, Run } from "../api/types.ts";
+import type { Facts, Run, RunFigures } from "../api/types.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
 import { go, place, runPath, setQuery } from "../app/route.ts";
-import { ago, clock, counted, usd } from "../parts/format.ts";
+import { ago, capUsd, clock, counted, grouped, span, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon } from "../parts/icon.tsx";
+import { Purse } from "../parts/purse.tsx";
 import { hasEnded, lookOfRun, runWord } from "../parts/status.ts";
+import { inbox } from "../inbox/inbox-items.ts";
 import { EmptyRuns } from "./empty-runs.tsx";
 import { openNewRun } from "./new-run.tsx";
 import { groups, isIn, parseFilter, type Group } from "./run-filter.ts";
+import { figures, useFigures } from "./run-figures.ts";
 import { RunList } from "./run-list.ts";
 
 const groupNames: Readonly<Record<Group, string>> = {
@@ -63,7 +66,7 @@ export function RunsPage(): JSX.Element {
           <input
             type="search"
             aria-label="Filter runs"
-            placeholder="Filter: agent, id, cost>1, turns>50"
+            placeholder="Filter: agent, id, cost>1, steps>50"
             value={text}
             onInput={(event) => setQuery("find", event.currentTarget.value || null)}
           />
@@ -100,20 +103,25 @@ function FactStrip({ read }: { readonly read: Facts | null }): JSX.Element {
     <div class="facts">
       <a href="/inbox">
         <span class="label">Waiting for you</span>
-        <span class={`big ${read !== null && read.waiting > 0 ? "wait" : ""}`}>
-          {read?.waiting ?? "–"} <small>{read?.waiting === 1 ? "question" : "questions"}</small>
-        </span>
+        <Waiting />
       </a>
       <div>
         <span class="label">Live</span>
         <span class="big">
-          {read?.live ?? "–"} <small>{read?.live === 1 ? "run" : "runs"}</small>
+          {read?.live ?? "–"} <small>{read === null ? "" : liveWords(read)}</small>
         </span>
       </div>
       <div>
         <span class="label">Spent today</span>
         <span class="big">
           {read === null ? "–" : usd(read.spentTodayUsd)} <small>since 0:00 UTC</small>
+        </span>
+      </div>
+      <div>
+        <span class="label">Not paid again today</span>
+        <span class="big">
+          {read === null ? "–" : usd(read.notPaidAgainTodayUsd)}{" "}
+          <small>{read === null ? "" : `${counted(read.replayedToday, "step")} replayed`}</small>
         </span>
       </div>
       <div class="wide-only">
@@ -144,6 +152,24 @@ function FactStrip({ read }: { readonly read: Facts | null }): JSX.Element {
   );
 }
 
+function liveWords({ live, liveAgents }: Facts): string {
+  return `${live === 1 ? "run" : "runs"}, ${counted(liveAgents, "agent")}`;
+}
+
+/** How much the inbox holds, and since when. */
+function Waiting(): JSX.Element {
+  const items = inbox.value;
+  const [oldest] = items ?? [];
+  return (
+    <span class={`big ${oldest === undefined ? "" : "wait"}`}>
+      {items?.length ?? "–"}{" "}
+      <small>
+        {oldest === undefined ? (items === null ? "" : "nothing") : `oldest ${span(now.value - oldest.at)}`}
+      </small>
+    </span>
+  );
+}
+
 function RunTable({ list, runs }: { readonly list: RunList; readonly runs: readonly Run[] }): JSX.Element {
   const [selected, setSelected] = useState<string | null>(null);
   const table = useRef<HTMLTableElement>(null);
@@ -161,6 +187,7 @@ function RunTable({ list, runs }: { readonly list: RunList; readonly runs: reado
     Enter: () => (selected === null ? false : go(runPath(selected))),
   });
   const fresh = list.fresh.value.length;
+  useFigures(runs);
   return (
     <>
       {fresh > 0 && (
@@ -173,9 +200,10 @@ function RunTable({ list, runs }: { readonly list: RunList; readonly runs: reado
           <tr>
             <th class="c-status">Status</th>
             <th>Run</th>
-            <th class="c-number right">Turns</th>
-            <th class="c-money right">Spent</th>
+            <th class="c-number right">Agents</th>
+            <th class="c-allowance">Spent of allowance</th>
             <th class="c-number right">Took</th>
+            <th class="c-steps right">Steps</th>
             <th class="c-time right">Started</th>
           </tr>
         </thead>
@@ -192,7 +220,7 @@ function RunTable({ list, runs }: { readonly list: RunList; readonly runs: reado
 function GreyRow(): JSX.Element {
   return (
     <tr class="grey" aria-hidden="true">
-      <td colSpan={6}>
+      <td colSpan={7}>
         <span />
       </td>
     </tr>
@@ -200,7 +228,8 @@ function GreyRow(): JSX.Element {
 }
 
 function RunRow({ run, isSelected }: { readonly run: Run; readonly isSelected: boolean }): JSX.Element {
-  const { runId, agentId, title, createdAt, endedAt, turns, costUsd, recoveries } = run;
+  const { runId, agentId, title, createdAt, endedAt, recoveries } = run;
+  const known = figures.value.get(runId);
   const isOver = hasEnded(run.status);
   const look = lookOfRun(run);
   return (
@@ -221,12 +250,37 @@ function RunRow({ run, isSelected }: { readonly run: Run; readonly isSelected: b
           {recoveries > 0 && <span class="bad">{counted(recoveries, "crash", "crashes")} survived</span>}
         </span>
       </td>
-      <td class="c-number right">{turns}</td>
-      <td class="c-money right">{usd(costUsd)}</td>
+      <td class="c-number right">{known === undefined ? "–" : grouped(known.agents)}</td>
+      <td class="c-allowance">
+        <Spent run={run} known={known} />
+      </td>
       <td class="c-number right">{clock((endedAt ?? Math.max(now.value, createdAt)) - createdAt)}</td>
+      <td class="c-steps right dim">{known === undefined ? "–" : stepWords(known)}</td>
       <td class="c-time right dim">{ago(createdAt, now.value)}</td>
     </tr>
   );
+}
+
+/** The purse of a run with its numbers. Until its figures are read, the summary says what was spent. */
+function Spent({ run, known }: { readonly run: Run; readonly known: RunFigures | undefined }): JSX.Element {
+  const costUsd = known === undefined || known.agents === 0 ? run.costUsd : known.costUsd;
+  const cap = known?.maxCostUsd ?? null;
+  const lost = known?.lostUsd ?? 0;
+  const values = { own: Math.max(0, (costUsd ?? 0) - lost), team: 0, lost, held: 0, cap };
+  const isOver = hasEnded(run.status) && run.status !== "budget_exhausted";
+  return (
+    <>
+      {cap !== null && <Purse values={values} tone={isOver ? "done" : "live"} />}
+      <span class="row between sub">
+        <span>{usd(costUsd)}</span>
+        {known !== undefined && <span>{cap === null ? "no limit" : `of ${capUsd(cap)}`}</span>}
+      </span>
+    </>
+  );
+}
+
+function stepWords({ steps, freeSteps }: RunFigures): string {
+  return freeSteps === 0 ? grouped(steps) : `${grouped(steps)}, ${grouped(freeSteps)} free`;
 }
 
 /** Reads the next page when the end of the list comes into view. */

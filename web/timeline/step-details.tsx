@@ -1,11 +1,12 @@
-import { messageText, type Event } from "../../src/kernel/index.ts";
+import { messageText, type Event, type TaskId } from "../../src/kernel/index.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../src/surfaces/view/step-log.ts";
 import type { JSX } from "preact";
 import { useRead } from "../api/use-read.ts";
-import { clock, grouped, plain, took, usd } from "../parts/format.ts";
+import { clock, grouped, oneLine, plain, took, usd } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { openFork } from "../run/orders.tsx";
+import { seenBefore, type SeenMessage } from "../run/model-input.ts";
 import type { RunModel } from "../run/run-model.ts";
 import { agentOf } from "../run/task-words.ts";
 import { outputText } from "../run/thread.ts";
@@ -48,7 +49,8 @@ function Details({
   const { value } = useRead(async () => {
     const [start] = await model.eventsBetween(startSeq, startSeq);
     const [end] = endSeq === null ? [] : await model.eventsBetween(endSeq, endSeq);
-    return { start, end };
+    const own = kind === "model" ? await eventsOf(model, taskId) : [];
+    return { start, end, seen: seenBefore(own, startSeq) };
   }, [startSeq, endSeq]);
   return (
     <aside class="inspector open" aria-label="About the step">
@@ -95,9 +97,36 @@ function Details({
           <Icon name="fork" /> Fork from here
         </button>
       </div>
+      {kind === "model" && value !== null && <Seen messages={value.seen} />}
       <Text title="Asked" text={askedText(value?.start)} />
       <Text title="Answered" text={answeredText(value?.end)} />
     </aside>
+  );
+}
+
+/** The events of a task that its conversation shows. */
+async function eventsOf(model: RunModel, taskId: TaskId): Promise<readonly Event[]> {
+  const { first } = model.log;
+  const older = first === 0 ? [] : await model.eventsBetween(0, first - 1);
+  return [...older.filter((event) => event.taskId === taskId), ...model.log.ofTask(taskId)];
+}
+
+/** The messages that the model read before it answered. */
+function Seen({ messages }: { readonly messages: readonly SeenMessage[] }): JSX.Element | null {
+  return messages.length === 0 ? null : (
+    <section>
+      <h3>What the model saw</h3>
+      {messages.map(({ seq, title, text }, at) => (
+        <details key={seq} class="seen" open={at === messages.length - 1}>
+          <summary>
+            <b>{title}</b> <span class="cut dim">{oneLine(text).slice(0, 80)}</span>
+          </summary>
+          <pre class="command" tabIndex={0}>
+            {text}
+          </pre>
+        </details>
+      ))}
+    </section>
   );
 }
 

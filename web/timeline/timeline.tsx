@@ -24,6 +24,8 @@ const mostSteps = 200;
 const nameWidth = 224;
 const moneyWidth = 88;
 const phone = 720;
+/** Room that the label of a time needs, so that the last one ends before the column of money. */
+const tickWidth = 48;
 
 /** What happened when: money and seats on top, then one lane per agent. */
 export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
@@ -50,7 +52,7 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
               </span>
               <span class="plot">
                 {scale.ticks
-                  .filter((tick) => tickX(scale, view, tick) < plot - 32)
+                  .filter((tick) => tickX(scale, view, tick) < plot - tickWidth)
                   .map((tick) => (
                     <span key={tick} class="tick" style={{ left: `${tickX(scale, view, tick)}px` }}>
                       {clock(tick)}

@@ -35,6 +35,7 @@ const nothing: SaidText = { text: "", piece: "" };
 
 /** A question that has no answer yet. */
 interface OpenQuestion {
+  readonly questionId: string;
   readonly request: ApprovalRequest;
   readonly call: KnownCall | undefined;
   readonly taskId: TaskId;
@@ -55,7 +56,7 @@ export class AnswerFold {
   readonly #subAgents: boolean;
   readonly #answering = new AnsweringTasks();
   readonly #reader = new AnswerReader();
-  readonly #text = new AnswerText();
+  #text = new AnswerText();
   readonly #calls = new KnownCalls();
   readonly #open = new Map<TaskId, OpenMessage>();
   readonly #questions = new Map<string, OpenQuestion>();
@@ -70,8 +71,9 @@ export class AnswerFold {
 
   /** The questions without an answer, in the order in which they were asked. */
   get openQuestions(): readonly WaitingQuestion[] {
-    return [...this.#questions.values()].map(({ request, call, taskId, isAnswer }) => ({
+    return [...this.#questions.values()].map(({ questionId, request, call, taskId, isAnswer }) => ({
       ...request,
+      questionId,
       taskId,
       isAnswer,
       shownCallId: call?.callId ?? null,
@@ -80,6 +82,11 @@ export class AnswerFold {
 
   get hasOpenQuestions(): boolean {
     return this.#questions.size > 0;
+  }
+
+  /** Forgets the texts before the next part: the next text is the first one, with no empty line before it. */
+  startText(): void {
+    this.#text = new AnswerText();
   }
 
   read(part: Event | Delta): readonly AnswerPart[] {
@@ -148,7 +155,7 @@ export class AnswerFold {
       case "tool_execution_start": {
         const { callId, toolName, input } = event.data;
         if (this.#calls.open(taskId, callId) !== undefined) return [];
-        const call = this.#calls.add(taskId, callId, toolName);
+        const call = this.#calls.add(event, callId, toolName);
         return [{ ...of, type: "tool_call", callId: call.callId, toolName, input }];
       }
       case "tool_execution_end":
@@ -195,17 +202,17 @@ export class AnswerFold {
       parts.push({ ...of, type: "message_end" });
     }
     for (const { callId, toolName, input } of toolCallsOf(message)) {
-      const call = this.#calls.add(taskId, callId, toolName);
+      const call = this.#calls.add({ runId, taskId }, callId, toolName);
       const from = isSpoken ? { messageId } : {};
       parts.push({ type: "tool_call", taskId, isAnswer, callId: call.callId, toolName, input, ...from });
     }
     return parts;
   }
 
-  #endCall({ taskId, data }: Event<"tool_execution_end">, isAnswer: boolean): readonly AnswerPart[] {
+  #endCall({ runId, taskId, data }: Event<"tool_execution_end">, isAnswer: boolean): readonly AnswerPart[] {
     const { callId, toolName, result } = data;
     const known = this.#calls.open(taskId, callId);
-    const call = known ?? this.#calls.add(taskId, callId, toolName);
+    const call = known ?? this.#calls.add({ runId, taskId }, callId, toolName);
     call.isEnded = true;
     const { status = result.isError ? "error" : "ok" } = data;
     const of = { taskId, isAnswer, callId: call.callId, toolName };
@@ -223,23 +230,28 @@ export class AnswerFold {
     return [{ type: "tool_update", taskId, isAnswer, callId: call.callId, toolName, update }];
   }
 
-  #ask({ taskId, data: request }: Event<"approval_request">, isAnswer: boolean): readonly AnswerPart[] {
+  #ask(
+    { runId, taskId, data: request }: Event<"approval_request">,
+    isAnswer: boolean,
+  ): readonly AnswerPart[] {
     const isAboutCall = request.kind === "tool_call" || request.kind === "client_tool";
     const isShown = isAboutCall && (isAnswer || this.#subAgents);
     const call = isShown ? this.#calls.asked(taskId, request.callId) : undefined;
     if (call !== undefined) call.approvalId = request.approvalId;
-    this.#questions.set(request.approvalId, { request, call, taskId, isAnswer });
-    return [{ type: "question", taskId, isAnswer, callId: call?.callId ?? null, request }];
+    const questionId = `${runId}/${request.approvalId}`;
+    this.#questions.set(request.approvalId, { questionId, request, call, taskId, isAnswer });
+    return [{ type: "question", taskId, isAnswer, callId: call?.callId ?? null, questionId, request }];
   }
 
   #decide({ taskId, data }: Event<"approval_decision">, isAnswer: boolean): readonly AnswerPart[] {
     const question = this.#questions.get(data.approvalId);
     if (question === undefined) return [];
     this.#questions.delete(data.approvalId);
-    const { request, call } = question;
+    const { questionId, request, call } = question;
     const { decision } = data;
     if (call !== undefined && request.kind === "tool_call") call.isRefused = decision.decision !== "approved";
-    return [{ type: "decision", taskId, isAnswer, callId: call?.callId ?? null, request, decision }];
+    const of = { taskId, isAnswer, callId: call?.callId ?? null, questionId };
+    return [{ ...of, type: "decision", request, decision }];
   }
 
   #startAgent({ taskId, data }: Event<"spawn_start" | "spawn_wait">): readonly AnswerPart[] {

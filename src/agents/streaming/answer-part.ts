@@ -25,10 +25,19 @@ interface PartOfMessage extends PartOfTask {
   readonly messageId: string;
 }
 
-/** A part about a tool call. `callId` is unique in the run: a provider's id that occurs again has a suffix. */
+/**
+ * A part about a tool call. `callId` is unique in the store and the same for every reader: it starts with the id of the run,
+ * and a provider's id that occurs again has a suffix.
+ */
 interface PartOfCall extends PartOfTask {
   readonly callId: string;
   readonly toolName: string;
+}
+
+/** A part about a question. `questionId` names the run and the approval, so that it is unique in the store. */
+interface PartOfQuestion extends PartOfTask {
+  readonly questionId: string;
+  readonly request: ApprovalRequest;
 }
 
 /**
@@ -40,7 +49,8 @@ export type AnswerPart =
   | (PartOfMessage & { readonly type: "message_start" })
   /**
    * A piece of the text of a message. `piece` is what `AgentStream.text` yields: the text, with an empty line before it if
-   * it follows the text of another message or of a void attempt. Empty if the task does not speak for the run.
+   * it follows the text of another message or of a void attempt that the reader has received. Empty if the task does not
+   * speak for the run.
    */
   | (PartOfMessage & { readonly type: "text"; readonly text: string; readonly piece: string })
   | (PartOfMessage & { readonly type: "reasoning"; readonly text: string })
@@ -63,15 +73,10 @@ export type AnswerPart =
    * permit or the client executes. `null` if no such part precedes the question: code asks it, or a sub-agent that is not
    * shown.
    */
-  | (PartOfTask & {
-      readonly type: "question";
-      readonly callId: string | null;
-      readonly request: ApprovalRequest;
-    })
-  | (PartOfTask & {
+  | (PartOfQuestion & { readonly type: "question"; readonly callId: string | null })
+  | (PartOfQuestion & {
       readonly type: "decision";
       readonly callId: string | null;
-      readonly request: ApprovalRequest;
       readonly decision: ApprovalDecision;
     })
   /** A user message that was added on the way, such as steering. */
@@ -99,6 +104,8 @@ export type AnswerPart =
 
 /** A question without an answer. */
 export interface WaitingQuestion extends ApprovalRequest, PartOfTask {
+  /** The `questionId` of the question's part. */
+  readonly questionId: string;
   /** The `callId` of the question's part. */
   readonly shownCallId: string | null;
 }

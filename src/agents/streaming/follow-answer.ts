@@ -55,6 +55,7 @@ export async function* answerParts(
   let end: Event<"run_end"> | undefined;
   for await (const item of items) {
     if ("seq" in item) next = item.seq + 1;
+    if ("seq" in item && item.seq === fromSeq) fold.startText();
     const parts = fold.read(item);
     // The end of a run that was resumed is not its last one.
     end = item.type === "run_end" ? item : undefined;

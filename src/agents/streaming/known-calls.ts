@@ -1,8 +1,8 @@
-import type { TaskId } from "../../kernel/index.ts";
+import type { RunId, TaskId } from "../../kernel/index.ts";
 
 /** A tool call of a run. */
 export interface KnownCall {
-  /** Unique in the run. */
+  /** Unique in the store. */
   readonly callId: string;
   readonly toolName: string;
   isEnded: boolean;
@@ -12,14 +12,24 @@ export interface KnownCall {
   isRefused: boolean;
 }
 
-/** The tool calls of a run with unique ids. J2: providers repeat the ids of calls, so a repeated id gets a suffix. */
+/** The task that makes a call. */
+interface CallingTask {
+  readonly runId: RunId;
+  readonly taskId: TaskId;
+}
+
+/**
+ * The tool calls of a run with ids that are unique in the store. J2: providers repeat the ids of calls, so an id starts with
+ * that of the run and a repeated id gets a suffix.
+ */
 export class KnownCalls {
   readonly #ids = new Set<string>();
   readonly #calls = new Map<string, KnownCall[]>();
 
-  add(taskId: TaskId, callId: string, toolName: string): KnownCall {
-    let unique = callId;
-    for (let count = 2; this.#ids.has(unique); count++) unique = `${callId}~${count}`;
+  add({ runId, taskId }: CallingTask, callId: string, toolName: string): KnownCall {
+    const first = `${runId}/${callId}`;
+    let unique = first;
+    for (let count = 2; this.#ids.has(unique); count++) unique = `${first}~${count}`;
     this.#ids.add(unique);
     const call: KnownCall = { callId: unique, toolName, isEnded: false, isRefused: false };
     const key = `${taskId} ${callId}`;

@@ -160,35 +160,42 @@ export class UiMessageEncoder {
   }
 
   /** A question that belongs to no call of the message is shown as a call of its own. */
-  #ask({ callId, request }: AnswerPart & { readonly type: "question" }): readonly UiMessageChunk[] {
-    const { approvalId, toolName, input, reason } = request;
-    const toolCallId = callId ?? approvalId;
+  #ask({
+    callId,
+    questionId,
+    request,
+  }: AnswerPart & { readonly type: "question" }): readonly UiMessageChunk[] {
+    const { toolName, input, reason } = request;
+    const toolCallId = callId ?? questionId;
     const chunks: UiMessageChunk[] = [];
     if (callId === null) {
       chunks.push(...this.#startQuestionStep());
       chunks.push({ type: "tool-input-available", toolCallId, toolName, input, dynamic: true });
       this.#calls.add(toolCallId);
-      this.#shownQuestions.add(approvalId);
+      this.#shownQuestions.add(questionId);
     }
     if (request.kind !== "client_tool" && this.#calls.has(toolCallId))
-      chunks.push({ type: "tool-approval-request", approvalId, toolCallId, reason });
+      chunks.push({ type: "tool-approval-request", approvalId: questionId, toolCallId, reason });
     return chunks;
   }
 
   #decide({
     callId,
+    questionId,
     request,
     decision,
   }: AnswerPart & { readonly type: "decision" }): readonly UiMessageChunk[] {
-    const { approvalId, kind } = request;
-    const toolCallId = callId ?? approvalId;
+    const { kind } = request;
+    const toolCallId = callId ?? questionId;
     if (!this.#calls.has(toolCallId)) return [];
     const approved = decision.decision === "approved";
     const reason =
       decision.decision === "denied" && decision.reason !== undefined ? { reason: decision.reason } : {};
     const chunks: UiMessageChunk[] =
-      kind === "client_tool" ? [] : [{ type: "tool-approval-response", approvalId, approved, ...reason }];
-    if (!this.#shownQuestions.has(approvalId)) return chunks;
+      kind === "client_tool"
+        ? []
+        : [{ type: "tool-approval-response", approvalId: questionId, approved, ...reason }];
+    if (!this.#shownQuestions.has(questionId)) return chunks;
     // No result follows for a call that only shows a question.
     const output = decision.decision === "approved" ? (decision.input ?? "approved") : null;
     if (approved) chunks.push({ type: "tool-output-available", toolCallId, output });

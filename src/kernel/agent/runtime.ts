@@ -304,6 +304,11 @@ export interface Runtime {
   ): Promise<RunHandle>;
   /** Returns a run of this store, whichever worker drives it, or `undefined` if there is none. */
   find(runId: string): Promise<RunHandle | undefined>;
+  /**
+   * Returns the run that a submission with this run id started, or that took its input as steering (S5). `undefined` if
+   * there was no such submission, or the run is deleted. Costs no more for a run with a long log.
+   */
+  findSubmitted(runId: string): Promise<RunHandle | undefined>;
   /** Returns runs of this store, newest first, whichever workers drive them. */
   list(query?: RunQuery): Promise<RunPage>;
   /**

@@ -7,6 +7,9 @@ import type { WaitCause } from "./run-standing.ts";
 /** The statuses of a run: those of a run that has not ended, and those with which it may end. */
 export const runSummaryStatuses = Object.freeze(["pending", "running", "waiting", ...runStatuses] as const);
 
+/** The statuses of runs that have not ended. A run may also have ended as `paused`: then it has an `endedAt`. */
+export const unfinishedStatuses = Object.freeze(["pending", "running", "waiting", "paused"] as const);
+
 /**
  * Status of a run: `pending` until a worker claims it, also again after mail arrived or its time was reached; `running`;
  * `waiting` while every live task only waits; `paused` from `RunHandle.pause` to `resume`; or the status with which it

@@ -52,10 +52,16 @@ export interface PlacedMail extends Mail {
  * - P2 Mail is read in the order of arrival, so it is FIFO for each sender.
  * - P3 The owner consumes mail with a commit (`mailThrough`): mail is removed exactly when its effects are durable.
  * - P4 Mail to a run that does not exist is refused with `not_found`. S6: a run outside the scope does not exist.
+ * - P5 `receiverOf` finds the run that got the mail of a submission, also after the mail was consumed.
  */
 export interface Mailbox {
   /** Returns `false` if a mail with this id was put before. */
   put(mail: Mail, scope?: TenantScope): Promise<boolean>;
   /** Returns the mail that is not consumed yet, in the order of arrival (P2). */
   read(runId: RunId): MaybePromise<readonly PlacedMail[]>;
+  /**
+   * Returns the run that got the mail of a submission which became steering (S5). The id of such a mail starts with
+   * `submit `; mail with other ids is not found. Costs no more for a run with a long log.
+   */
+  receiverOf(mailId: string): MaybePromise<RunId | undefined>;
 }

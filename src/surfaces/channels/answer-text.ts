@@ -35,7 +35,8 @@ export interface QuestionForm {
 const maxInput = 1_500;
 /** Longest call that is shown for approval, in characters. */
 const maxCall = 10_000;
-const maxOptions = 8;
+/** Telegram accepts 100 buttons in a message. One is for declining. */
+const maxOptions = 99;
 const deny = { label: "Deny", code: "d" } as const;
 const decline = { label: "Decline", code: "d" } as const;
 
@@ -80,9 +81,11 @@ export function questionForm({
       takesText: false,
     };
   const options = readProperty(input, kind === "select" ? "choices" : "options");
-  const answers = Array.isArray(options) ? options.map(String).slice(0, maxOptions) : [];
+  const all = Array.isArray(options) ? options.map(String) : [];
+  const answers = all.slice(0, maxOptions);
+  const hidden = all.length - answers.length;
   return {
-    text,
+    text: hidden === 0 ? text : `${text}\n\n${hidden} more choices are on the page of the server.`,
     choices: [
       ...answers.map((label, index) => ({ label: label.slice(0, 60), code: String(index) })),
       decline,

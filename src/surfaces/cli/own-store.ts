@@ -41,6 +41,7 @@ export async function openOwnStore(address: string, options: OwnStoreOptions = {
   if (path === undefined) return openStore(address);
   const { allowForeign = false, onWarning = (text) => process.emitWarning(text) } = options;
   const { refusesLinks = address === defaultStore } = options;
+  refuseFileAsFolder(path);
   if (refusesLinks) refuseLink(path);
   if (isNew(path)) await createStore(path, onWarning);
   const store = await openStore(address);
@@ -206,6 +207,17 @@ async function idAt(path: string): Promise<unknown> {
   } finally {
     await store.close();
   }
+}
+
+/** Refuses a store whose folder, or a folder above it, is a file. */
+function refuseFileAsFolder(path: string): void {
+  let folder = dirname(path);
+  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
+  if (statSync(folder).isDirectory()) return;
+  throw new Fault(
+    "invalid_argument",
+    `${folder} is a file, and the store ${path} needs a folder of this name; move the file, or use another store with --store sqlite:PATH`,
+  );
 }
 
 /** Refuses the store of a folder if it is a link to another place, such as the store of another project of the user. */

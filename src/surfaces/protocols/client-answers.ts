@@ -2,17 +2,18 @@ import { AnswerFold, type AnswerFoldOptions } from "../../agents/index.ts";
 import {
   Fault,
   type ApprovalDecision,
-  type ApprovalKind,
+  type ApprovalRequest,
   type JsonValue,
   type RunHandle,
 } from "../../kernel/index.ts";
 
 /** A question of a run, as clients see it. */
 export interface AskedQuestion {
-  readonly approvalId: string;
-  /** Id of the tool call that the client was shown: that of the call, or the `approvalId` for a call that it was not shown. */
+  /** The id that the client was shown. It names the run, so that an answer to another run does not match it. */
+  readonly questionId: string;
+  /** Id of the tool call that the client was shown: that of the call, or the `questionId` for a call that it was not shown. */
   readonly callId: string;
-  readonly kind: ApprovalKind;
+  readonly request: ApprovalRequest;
   /** Seq of the event that asked. */
   readonly seq: number;
 }
@@ -48,26 +49,12 @@ export async function readQuestions(
     for (const part of fold.read(event)) {
       if (part.type === "decision") answeredAt.push(event.seq);
       if (part.type !== "question") continue;
-      const { approvalId, kind } = part.request;
-      all.push({ approvalId, callId: part.callId ?? approvalId, kind, seq: event.seq });
+      const { questionId, request } = part;
+      all.push({ questionId, callId: part.callId ?? questionId, request, seq: event.seq });
     }
   }
-  const openIds = new Set(fold.openQuestions.map(({ approvalId }) => approvalId));
-  return { all, open: all.filter(({ approvalId }) => openIds.has(approvalId)), answeredAt, next };
-}
-
-/**
- * The messages of a client that can contain answers to questions of a run: those after the user's message that started it.
- * Runs that make the same call have the same ids of calls and questions, so that answers to an earlier run must not count.
- * All messages, if the client does not send that one.
- */
-export async function messagesSince<Message extends { readonly id: string }>(
-  run: RunHandle,
-  messages: readonly Message[],
-): Promise<readonly Message[]> {
-  const { metadata } = await run.summary();
-  const at = messages.findLastIndex(({ id }) => id === metadata["clientMessageId"]);
-  return messages.slice(at + 1);
+  const openIds = new Set(fold.openQuestions.map(({ questionId }) => questionId));
+  return { all, open: all.filter(({ questionId }) => openIds.has(questionId)), answeredAt, next };
 }
 
 /**
@@ -92,7 +79,7 @@ export async function answerQuestions(
 
 async function sendAnswer(
   run: RunHandle,
-  { approvalId }: AskedQuestion,
+  { request: { approvalId } }: AskedQuestion,
   answer: ClientAnswer,
 ): Promise<void> {
   try {

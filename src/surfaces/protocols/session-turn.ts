@@ -2,23 +2,18 @@ import { createHash } from "node:crypto";
 import {
   canonicalJson,
   Fault,
-  type JsonObject,
+  unfinishedStatuses,
   type JsonValue,
   type RunHandle,
   type RunSummary,
-  type RunSummaryStatus,
   type Runtime,
   type SessionEntry,
 } from "../../kernel/index.ts";
+import { allRuns } from "../server/streams/run-changes.ts";
 import { runIdOfKey, startRun, type StartedRun, type StartingRequest } from "../server/routes/start-run.ts";
-
-const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting", "paused"];
 
 /** Each new message costs a look into the store. */
 const mostNewMessages = 100;
-
-/** Steering of older runs is not looked for. */
-const mostSteeredRuns = 50;
 
 /** A message of the user in a session. */
 export interface SessionMessage {
@@ -44,19 +39,31 @@ type KnownMessage = Pick<SessionMessage, "sessionId" | "messageId">;
 export async function sendMessage(request: StartingRequest, message: SessionMessage): Promise<StartedRun> {
   const runs = await runsOf(request.runtime, message);
   const [latest] = runs;
-  const inputHash = hashOf(message.input);
-  if (latest === undefined) {
-    const { mustBeKnown = false, isEdited = false } = message;
-    const steering = mustBeKnown || isEdited ? await steeringOf(request.runtime, message) : undefined;
-    if (mustBeKnown && steering === undefined) throw unknownMessage(message);
-    if (steering !== undefined && steering.metadata["clientInputHash"] !== inputHash)
-      throw steeredMessage(message, steering);
-    // The store recognises the repetition of a message that became steering.
-    return submit(request, message, 0);
-  }
-  if (latest.metadata["clientInputHash"] === inputHash) return repeated(request, latest);
+  if (latest === undefined) return sendUnanswered(request, message);
+  if (latest.metadata["clientInputHash"] === hashOf(message.input)) return repeated(request, latest);
   await rewind(request.runtime, latest);
-  return submit(request, message, runs.length);
+  return submit(request, message, runIdOf(request, message, runs.length));
+}
+
+/** Sends a message that has started no run: one that is new, or that became steering. */
+async function sendUnanswered(request: StartingRequest, message: SessionMessage): Promise<StartedRun> {
+  const { mustBeKnown = false, isEdited = false } = message;
+  const steering = await steeringOf(request, message);
+  if (steering === undefined && mustBeKnown) throw unknownMessage(message);
+  const isChanged = steering !== undefined && steering.inputHash !== hashOf(message.input);
+  if (isChanged && (mustBeKnown || isEdited)) throw steeredMessage(message, steering);
+  // The store recognises the repetition of a message that became steering. With another input, it is a new message.
+  const runId = isChanged ? runIdOf(request, message, 0) : firstRunIdOf(request, message);
+  const started = await submit(request, message, runId);
+  if (steering === undefined && started.isSteered) await refuseOtherInput(request, message);
+  return started;
+}
+
+/** Refuses a message if another request has sent the same id with another input at the same time, and was first. */
+async function refuseOtherInput(request: StartingRequest, message: SessionMessage): Promise<void> {
+  const steering = await steeringOf(request, message);
+  if (steering !== undefined && steering.inputHash !== hashOf(message.input))
+    throw steeredMessage(message, steering);
 }
 
 /**
@@ -71,13 +78,14 @@ export async function answerAgain(
   const runs = await runsOf(runtime, message);
   const [latest] = runs;
   if (latest === undefined) {
-    const steering = await steeringOf(runtime, message);
+    const steering = await steeringOf(request, message);
     throw steering === undefined ? unknownMessage(message) : steeredMessage(message, steering);
   }
-  if (unfinished.includes(latest.status)) return repeated(request, latest);
+  if (latest.endedAt === null) return repeated(request, latest);
   const input = await inputOf(runtime, latest);
   await rewind(runtime, latest);
-  return submit(request, { ...message, agent, input }, runs.length);
+  const again = { ...message, agent, input };
+  return submit(request, again, runIdOf(request, again, runs.length));
 }
 
 /**
@@ -85,14 +93,14 @@ export async function answerAgain(
  * ids are unknown.
  */
 export async function newMessages<Message extends { readonly id: string; readonly role: string }>(
-  { runtime }: Pick<StartingRequest, "runtime">,
+  request: Pick<StartingRequest, "runtime" | "access">,
   sessionId: string,
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
   const found = messages.slice(-1);
   for (const message of messages.slice(0, -1).toReversed()) {
     if (message.role !== "user") break;
-    if (await isKnown(runtime, { sessionId, messageId: message.id })) break;
+    if (await isKnown(request, { sessionId, messageId: message.id })) break;
     found.unshift(message);
     if (found.length > mostNewMessages)
       throw new Fault(
@@ -108,9 +116,13 @@ export async function unfinishedRun(
   { runtime, access }: Pick<StartingRequest, "runtime" | "access">,
   sessionId: string,
 ): Promise<RunHandle | undefined> {
-  const { runs } = await runtime.list({ sessionId, kind: "invocation", status: unfinished, limit: 1 });
-  const run = runs[0] && (await runtime.find(runs[0].runId));
-  return run?.as(access.userId ?? access.name);
+  for await (const { runId, endedAt } of allRuns(runtime, {
+    sessionId,
+    kind: "invocation",
+    status: unfinishedStatuses,
+  }))
+    if (endedAt === null) return (await runtime.find(runId))?.as(access.userId ?? access.name);
+  return undefined;
 }
 
 /** The runs that answered a message, newest first. */
@@ -123,44 +135,60 @@ async function runsOf(
 }
 
 /** Whether a message has started a run, or has become steering of one. */
-async function isKnown(runtime: Runtime, message: KnownMessage): Promise<boolean> {
-  return (await runsOf(runtime, message)).length > 0 || (await steeringOf(runtime, message)) !== undefined;
+async function isKnown(
+  { runtime, access }: Pick<StartingRequest, "runtime" | "access">,
+  message: KnownMessage,
+): Promise<boolean> {
+  if ((await runsOf(runtime, message)).length > 0) return true;
+  return (await runtime.findSubmitted(firstRunIdOf({ access }, message))) !== undefined;
 }
 
 /** A message that became steering. */
 interface Steering {
   readonly run: RunSummary;
-  /** The metadata with which the message was submitted. */
-  readonly metadata: JsonObject;
+  /** Hash of the input with which the message was submitted. */
+  readonly inputHash: JsonValue;
 }
 
 /**
- * Finds the run that has taken a message as steering, among the newest runs of the session. Costs O(events of these runs),
- * and is needed only for messages that have started no run.
+ * Finds the run that has taken a message as steering. Reads the events of that run only, which its answer needs anyway, so
+ * that a message which is new costs no more in a session with many long runs.
  */
 async function steeringOf(
-  runtime: Runtime,
-  { sessionId, messageId }: KnownMessage,
+  { runtime, access }: Pick<StartingRequest, "runtime" | "access">,
+  message: KnownMessage,
 ): Promise<Steering | undefined> {
-  const { runs } = await runtime.list({ sessionId, kind: "invocation", limit: mostSteeredRuns });
-  for (const run of runs) {
-    const handle = await runtime.find(run.runId);
-    for (const { metadata = {} } of (await handle?.receivedInput()) ?? [])
-      if (metadata["clientMessageId"] === messageId) return { run, metadata };
-  }
-  return undefined;
+  const submitted = firstRunIdOf({ access }, message);
+  const handle = await runtime.findSubmitted(submitted);
+  const received = (await handle?.receivedInput())?.find(({ submittedAs }) => submittedAs === submitted);
+  if (handle === undefined || received === undefined) return undefined;
+  return { run: await handle.summary(), inputHash: received.metadata?.["clientInputHash"] ?? null };
 }
 
-/** `count` is the number of runs that have answered the message before. Duplicates of a request start one run. */
-function submit(request: StartingRequest, message: SessionMessage, count: number): Promise<StartedRun> {
+type Caller = Pick<StartingRequest, "access">;
+
+/** The run id with which a message is submitted first. It does not depend on the input, so that the message can be found. */
+function firstRunIdOf({ access }: Caller, { sessionId, messageId }: KnownMessage): string {
+  return runIdOfKey(access, "message", sessionId, messageId);
+}
+
+/**
+ * The run id with which a known message is submitted again. `count` is the number of runs that have answered the message
+ * before. Duplicates of a request start one run.
+ */
+function runIdOf({ access }: Caller, message: SessionMessage, count: number): string {
+  const { sessionId, messageId, input } = message;
+  return runIdOfKey(access, "message", sessionId, messageId, hashOf(input), count);
+}
+
+function submit(request: StartingRequest, message: SessionMessage, runId: string): Promise<StartedRun> {
   const { agent, sessionId, messageId, input } = message;
-  const inputHash = hashOf(input);
   return startRun(request, {
     agent,
     input,
     sessionId,
-    runId: runIdOfKey(request.access, "message", sessionId, messageId, inputHash, count),
-    metadata: { clientMessageId: messageId, clientInputHash: inputHash },
+    runId,
+    metadata: { clientMessageId: messageId, clientInputHash: hashOf(input) },
     whenBusy: "steer",
   });
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../kernel/index.ts";
 import type { PageLogin } from "./access/page-login.ts";
+import type { FiguresOfRuns } from "./figures/run-figures.ts";
 import type { RunViews } from "./run-views.ts";
 import type { ServedAgents } from "./served-agents.ts";
 import type { OpenStreams } from "./streams/open-streams.ts";
@@ -8,6 +9,8 @@ import type { OpenStreams } from "./streams/open-streams.ts";
 export interface ServerParts {
   readonly agents: ServedAgents;
   readonly streams: OpenStreams;
+  /** The figures that lists of runs show. */
+  readonly figures: FiguresOfRuns;
   /** The views of runs that were read last. */
   readonly views: RunViews;
   /** Absent if the server needs no token. */

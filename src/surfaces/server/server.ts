@@ -9,6 +9,7 @@ import { AccessGate, loopbackHosts } from "./access/gate.ts";
 import { PageLogin } from "./access/page-login.ts";
 import { RequestRate } from "./access/request-rate.ts";
 import type { Tokens } from "./access/tokens.ts";
+import { FiguresOfRuns } from "./figures/run-figures.ts";
 import { openApi } from "./openapi.ts";
 import { PageFiles } from "./page-files.ts";
 import { errorResponse, type ErrorFormat } from "./problem.ts";
@@ -175,7 +176,8 @@ class HonoServer implements Server {
     this.routes = routeTable([...(mcp === false ? [] : mcpRoutes(runtime, mcp)), ...routes]);
     this.#parts = {
       agents: new ServedAgents(agents),
-      streams: new OpenStreams(this.#limits, this.#gate, this.#report),
+      figures: new FiguresOfRuns(),
+      streams: new OpenStreams(runtime, this.#limits, this.#gate, this.#report),
       views: new RunViews(),
       ...(tokens !== null && { login: new PageLogin(tokens, cookie) }),
       document: () => openApi(this.routes, packageVersion()),

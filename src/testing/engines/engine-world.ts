@@ -20,6 +20,11 @@ import type { ContractHarness } from "../contract-harness.ts";
 export interface EngineRuntimeOptions {
   /** J9: as the option of `openRuntime`. Default: `"resume"`. */
   readonly versionPolicy?: "resume" | "pin" | "refuse";
+  /**
+   * Name of the workers of the case that host the same agents, for an engine that needs to know it. Default: all workers
+   * of the case host the same.
+   */
+  readonly group?: string;
 }
 
 export interface EngineHarness extends Pick<ContractHarness, "test" | "expect"> {

@@ -42,6 +42,7 @@ export function lifeCases(harness: EngineHarness): void {
 
   declare("approval: of two processes that answer at once, the first one counts", async (world) => {
     const [one, two] = [await world.open("one"), await world.open("two")];
+    two.register(asking());
     const run = await one.submit(asking(), null);
     const [pending] = await run.untilPersonIsNeeded();
     const { approvalId = "" } = pending ?? {};
@@ -125,12 +126,12 @@ export function lifeCases(harness: EngineHarness): void {
   });
 
   declare("J9, version: with pin, only a worker of its version continues the run", async (world) => {
-    const pin = { versionPolicy: "pin" } as const;
-    const one = await world.open("one", pin);
+    const pin = (group: string) => ({ versionPolicy: "pin", group }) as const;
+    const one = await world.open("one", pin("1"));
     const run = await one.submit(versioned("1"), null);
     await eventOf(run, "task_suspend");
     await one.close();
-    const two = await world.open("two", pin);
+    const two = await world.open("two", pin("2"));
     const second = versioned("2");
     two.register(second);
     const found = await runIn(two, run);
@@ -138,7 +139,7 @@ export function lifeCases(harness: EngineHarness): void {
     const other = await two.submit(second, null);
     await other.signal("go");
     expect((await other.result()).output).toBe("2");
-    const three = await world.open("three", pin);
+    const three = await world.open("three", pin("1"));
     three.register(versioned("1"));
     expect((await found.result()).output).toBe("1");
   });
@@ -162,6 +163,7 @@ export function lifeCases(harness: EngineHarness): void {
       await ctx.sleep(5);
       return "done";
     });
+    two.register(worker);
     const run = await one.submit(worker, null);
     const read = async (runtime: typeof one): Promise<readonly string[]> => {
       const lines: string[] = [];

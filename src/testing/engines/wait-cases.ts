@@ -132,7 +132,8 @@ export function waitCases(harness: EngineHarness): void {
   });
 
   declare("send: a message starts a run of an agent that another worker hosts", async (world) => {
-    const [one, two] = [await world.open("one"), await world.open("two")];
+    const one = await world.open("one", { group: "senders" });
+    const two = await world.open("two", { group: "targets" });
     const received = Promise.withResolvers<unknown>();
     const target = agentOf("target", async (_ctx, inbox) => received.resolve(inbox.messages[0]?.body));
     two.register(target);

@@ -63,7 +63,7 @@ describe("the parts of an answer", () => {
     expect(pieces(parts)).toBe(text.join(""));
   });
 
-  it("give calls unique ids when a provider repeats one, also within a message", async () => {
+  it("give calls ids that are unique in the store when a provider repeats one, also within a message", async () => {
     const look = tool({
       name: "look",
       description: "Looks.",
@@ -78,12 +78,12 @@ describe("the parts of an answer", () => {
     const parts = await all(followAnswer(run));
     const calls = parts.flatMap((part) => (part.type === "tool_call" ? [[part.callId, part.input]] : []));
     expect(calls).toEqual([
-      ["same", { at: 1 }],
-      ["same~2", { at: 2 }],
-      ["same~3", { at: 3 }],
+      [`${run.runId}/same`, { at: 1 }],
+      [`${run.runId}/same~2`, { at: 2 }],
+      [`${run.runId}/same~3`, { at: 3 }],
     ]);
     const results = parts.flatMap((part) => (part.type === "tool_result" ? [part.callId] : []));
-    expect(results.toSorted()).toEqual(["same", "same~2", "same~3"]);
+    expect(results.toSorted()).toEqual(calls.map(([callId]) => callId));
   });
 });
 

@@ -55,15 +55,30 @@ describe("pairings", () => {
     expect(await pairings.approve(next)).toMatchObject({ senderId: "7", userId: "telegram:7" });
   });
 
-  test("a sender receives at most 3 codes an hour, and a channel has at most 20 that wait", async () => {
+  test("a sender receives at most 3 codes an hour", async () => {
     const { pairings } = open();
-    const ask = (senderId: string): Promise<unknown> => pairings.request({ channel: "telegram", senderId });
-    for (let time = 0; time < 3; time++) await ask("1");
-    await expect(ask("1")).rejects.toMatchObject({ code: "rate_limited" });
-    for (let sender = 2; sender <= 20; sender++) await ask(String(sender));
-    await expect(ask("21")).rejects.toMatchObject({ code: "rate_limited" });
-    await pairings.request({ channel: "other", senderId: "21" });
-    expect(await pairings.pending()).toHaveLength(21);
+    const ask = (): Promise<unknown> => pairings.request({ channel: "telegram", senderId: "1" });
+    for (let time = 0; time < 3; time++) await ask();
+    await expect(ask()).rejects.toMatchObject({ code: "rate_limited" });
+  });
+
+  test("strangers that take all 200 codes of a channel keep no other sender out, and the oldest code becomes invalid", async () => {
+    const { pairings, clock } = open();
+    const ask = async (senderId: string, channel = "telegram"): Promise<string> => {
+      await clock.advance(1);
+      return (await pairings.request({ channel, senderId })).code;
+    };
+    const other = await ask("1", "other");
+    const oldest = await ask("1");
+    const second = await ask("2");
+    for (let sender = 3; sender <= 200; sender++) await ask(String(sender));
+    const code = await ask("201");
+    expect(await pairings.pending()).toHaveLength(201);
+    expect(await pairings.approve(code)).toMatchObject({ senderId: "201" });
+    expect(await pairings.approve(second)).toMatchObject({ senderId: "2" });
+    expect(await pairings.approve(other)).toMatchObject({ channel: "other" });
+    await expect(pairings.approve(oldest)).rejects.toMatchObject({ code: "not_found" });
+    expect(await pairings.approve(await ask("1"))).toMatchObject({ senderId: "1" });
   });
 
   test("codes are random and are not stored", async () => {

@@ -89,6 +89,35 @@ describe("the Telegram channel", () => {
     expect(lines.filter((line) => line.includes("dropped"))).toHaveLength(1);
   });
 
+  test.for([
+    [12, 12],
+    [120, 99],
+  ] as const)("shows %i choices as %i buttons, and takes the last one", async ([count, shown]) => {
+    const choices = Array.from({ length: count }, (_, index) => `Colour ${index + 1}`);
+    const painter: HostedAgent = {
+      id: formatAgentId({ name: "painter" }),
+      run: async (ctx) => {
+        const input = { message: "Which colour?", choices };
+        const call = { kind: "select", toolName: "ask", callId: "c1", input, reason: "it paints" } as const;
+        const decision = await ctx.approval(call);
+        return decision.decision === "approved"
+          ? `Painted: ${JSON.stringify(decision.input)}`
+          : "Not painted";
+      },
+    };
+    const { telegram } = await start({}, { agents: [painter] });
+    telegram.say("1", "1", "1", "Paint it");
+    await telegram.until(() => telegram.sent.length === 1);
+    const [{ text, reply_markup: markup } = { text: "", reply_markup: null }] = telegram.sent;
+    const buttons = (
+      markup as { inline_keyboard: { text: string; callback_data: string }[][] }
+    ).inline_keyboard.flat();
+    expect(buttons.map((each) => each.text)).toEqual([...choices.slice(0, shown), "Decline"]);
+    expect(text.includes("21 more choices are on the page of the server.")).toBe(count > shown);
+    telegram.press("1", "1", buttons.at(-2)?.callback_data ?? "", "q1");
+    await telegram.until(() => telegram.sent.some((each) => each.text === `Painted: "Colour ${shown}"`));
+  });
+
   test("sends an answer as text with entities, so that no markup of a model is interpreted, and without previews", async () => {
     const answer =
       "**bold** <b>html</b> [ok](https://ok.example/a) [run](javascript:alert(1)) [bank.example](https://evil.example) `a*b*`\n# Title\n_it_ snake_case_name ```";

@@ -293,6 +293,8 @@ describe("reeve acp", () => {
     const refusals = [
       [agent.request("session/new", { cwd: "relative", mcpServers: [] }), "invalid_argument"],
       [agent.request("session/new", { cwd: join(folder, "none"), mcpServers: [] }), "invalid_argument"],
+      [agent.request("session/new", { cwd: `${folder}\0`, mcpServers: [] }), "invalid_argument"],
+      [agent.request("session/list", { cwd: `${folder}\0` }), "invalid_argument"],
       [agent.request("session/load", { sessionId: "ses_none", cwd: folder, mcpServers: [] }), "not_found"],
       [agent.request("session/prompt", { sessionId: "ses_none", prompt: [] }), "not_found"],
       [

@@ -111,6 +111,20 @@ describe("a store of the command line", () => {
     expect(warnings).toEqual([expect.stringContaining("set REEVE_HOME to a folder that can be written")]);
   });
 
+  test.for(["project", "project/.reeve"])(
+    "is refused with advice if its folder %s is a file",
+    async (name) => {
+      const { root, path } = await place();
+      const file = join(root, name);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, "");
+      await expect(drive(path)).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: `${file} is a file, and the store ${path} needs a folder of this name; move the file, or use another store with --store sqlite:PATH`,
+      });
+    },
+  );
+
   test("belongs to the user if a command that created it was killed before", async () => {
     const { path, home } = await place();
     // The two traces of a killed command: an id without a store, and a store without its name.

@@ -4,6 +4,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { openStore } from "../../../src/runtime/index.ts";
+import { storedTokens } from "../../../src/surfaces/server/index.ts";
 import { whyLeftAlone } from "../../../src/surfaces/cli/run/hosted-agents.ts";
 import { openSse } from "../server/sse-client.ts";
 import { env, setUp } from "./model-server.ts";
@@ -204,6 +206,23 @@ describe("reeve serve", () => {
       expect.stringContaining("did you mean /explain"),
     ]);
     expect(await server.stop("SIGTERM")).toBe(0);
+  });
+
+  test("reeve serve --no-worker serves a store of others to this machine, and refuses to serve it to other machines", async () => {
+    const { folder } = await setUp(() => ({ text: "no" }));
+    await mkdir(join(folder, ".reeve"));
+    const store = await openStore(`sqlite:${join(folder, ".reeve/reeve.db")}`);
+    await storedTokens(store.records).create({ name: "theirs", scope: "admin" });
+    await store.close();
+    const args = ["serve", "--no-worker", "--host", "0.0.0.0", "--port", "0"];
+    const refused = await reeve(args, { cwd: folder });
+    expect([refused.code, refused.talk]).toEqual([
+      expect.any(Number),
+      expect.stringContaining("no command of yours created it"),
+    ]);
+    expect(refused.code).not.toBe(0);
+    const local = await serve(folder, undefined, "--no-worker");
+    expect(await local.stop("SIGTERM")).toBe(0);
   });
 
   test("reeve serve refuses addresses that other machines reach without tokens, and invalid ports", async () => {

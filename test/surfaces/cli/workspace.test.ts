@@ -107,6 +107,16 @@ describe("reeve run in a workspace", () => {
 });
 
 describe("reeve init, agents and trust", () => {
+  test("reeve init says which file cannot be written if .reeve is a file", async () => {
+    const { run, write } = await place();
+    await write({ ".reeve": "" });
+    const { code, talk } = await run("init");
+    expect([code, talk]).toEqual([
+      2,
+      expect.stringContaining("one of its folders is a file; move that file"),
+    ]);
+  });
+
   test("reeve init writes a starting point that reeve agents lists, and never changes a file", async () => {
     const { run, project, write } = await place();
     await write({ "AGENTS.md": "mine" });

@@ -105,6 +105,10 @@ function say(
   return client.runAgent(parameters);
 }
 
+function callsOf(message: Message | undefined) {
+  return (message?.role === "assistant" ? message.toolCalls : undefined) ?? [];
+}
+
 function texts(messages: readonly Message[]): readonly string[] {
   return messages.map(({ role, content }) => `${role}: ${typeof content === "string" ? content : ""}`);
 }
@@ -125,13 +129,16 @@ describe("@ag-ui/client's HttpAgent", () => {
     const client = clientOf("guide", "client-tool");
     const tools = [{ name: "where", description: "Returns where the user is." }];
     await say(client, "m1", "Where am I?", { tools });
-    expect(client.messages.at(-1)).toMatchObject({
-      role: "assistant",
-      toolCalls: [{ id: "where-1", function: { name: "where" } }],
-    });
-    client.addMessage({ id: "r1", role: "tool", toolCallId: "where-1", content: "Blois" });
+    const [first] = callsOf(client.messages.at(-1));
+    expect(first).toMatchObject({ id: expect.stringMatching(/\/where-1$/u), function: { name: "where" } });
+    client.addMessage({ id: "r1", role: "tool", toolCallId: first?.id ?? "", content: "Blois" });
     const { newMessages } = await client.runAgent({ tools });
     expect(texts(newMessages)).toEqual(['assistant: You are in {"type":"text","text":"Blois"}']);
+    // The provider repeats the id of the call in the next run. The result of the first call is no answer to the second.
+    await say(client, "m2", "And now?", { tools });
+    const [second] = callsOf(client.messages.at(-1));
+    expect(second?.id).toMatch(/\/where-1$/u);
+    expect(second?.id).not.toBe(first?.id);
     const refused = await server.call("POST", "/api/ag-ui/guide", {
       token,
       body: { threadId: "t", runId: "r", messages: [], tools: [{ name: "other" }] },
@@ -143,7 +150,7 @@ describe("@ag-ui/client's HttpAgent", () => {
     const client = clientOf("clerk", "approval");
     await say(client, "m1", "Write to bob");
     const [interrupt] = client.pendingInterrupts;
-    expect(interrupt).toMatchObject({ reason: "tool_call", toolCallId: "call" });
+    expect(interrupt).toMatchObject({ reason: "tool_call", toolCallId: expect.stringMatching(/\/call$/u) });
     const { newMessages } = await client.runAgent({
       resume: [{ interruptId: interrupt?.id ?? "", status: "resolved", payload: { approved: true } }],
     });

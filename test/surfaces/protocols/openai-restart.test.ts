@@ -16,7 +16,7 @@ let port = 0;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "reeve-openai-"));
   await start();
-});
+}, 60_000);
 afterAll(async () => {
   await kill();
   await rm(folder, { recursive: true, force: true });

@@ -227,6 +227,7 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
     "schedules.resume": { params: { name: schedule }, query: owned, status: 200 },
     "schedules.remove": { params: { name: schedule }, query: owned, status: 204 },
     "facts.get": { status: 200 },
+    "figures.list": { query: `?runId=${runId}`, status: 200 },
     "openapi.get": { status: 200 },
     "access.login": { query: "?code=wrong", status: 401 },
     "sessions.delete": { ...session, status: 204 },

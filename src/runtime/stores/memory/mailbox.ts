@@ -43,6 +43,10 @@ export class MemoryMailbox implements Mailbox {
     this.#tables.announce({ kind: "consumed", runId: row.record.runId });
   }
 
+  receiverOf(mailId: string): RunId | undefined {
+    return this.#tables.submitted.get(mailId)?.record.runId;
+  }
+
   read(runId: RunId): MaybePromise<readonly PlacedMail[]> {
     return attempt(() => this.#tables.run(runId).mail);
   }

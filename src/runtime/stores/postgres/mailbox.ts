@@ -51,6 +51,10 @@ export class PostgresMailbox implements Mailbox {
     return rows.map(({ place, body }) => ({ ...(JSON.parse(body) as StoredMail), runId, place }));
   }
 
+  receiverOf(mailId: string): Promise<RunId | undefined> {
+    return this.findSubmitted(this.#tables.database.statements, mailId);
+  }
+
   /** Returns the sessions of the runs that get this mail, to be locked before it is put. */
   async sessionsOf(queries: Queries, mail: readonly Mail[]): Promise<readonly SessionId[]> {
     const rows = await queries.all<{ readonly sessionId: SessionId }>(

@@ -47,6 +47,10 @@ export class SqliteMailbox implements Mailbox {
     if (run !== undefined) this.#put(run, mail);
   }
 
+  receiverOf(mailId: string): MaybePromise<RunId | undefined> {
+    return this.#tables.read(() => this.findSubmitted(mailId));
+  }
+
   /** S5: returns the run that got the mail of this submission. Call inside the journal's transaction. */
   findSubmitted(mailId: string): RunId | undefined {
     return this.#tables.database.get<{ readonly runId: RunId }>(

@@ -29,7 +29,11 @@ interface PairingRequest {
 
 /** The pairings of a store. Every process on the store sees the same ones. */
 export interface Pairings {
-  /** Creates a code for a sender. Throws `rate_limited` if too many codes wait or the sender has asked too often. */
+  /**
+   * Creates a code for a sender. If 200 senders of the channel wait, the code of the one that has waited longest becomes
+   * invalid, so that strangers cannot keep others out; that sender may ask again. Throws `rate_limited` if the sender has
+   * received three codes within the hour.
+   */
   request(request: PairingRequest): Promise<{ readonly code: string; readonly expiresAt: number }>;
   /** Admits the sender of a code. Throws `not_found`, and `rate_limited` after too many wrong codes. */
   approve(code: string, owner?: Partial<Owner>): Promise<Pairing>;
@@ -53,7 +57,7 @@ interface StoredCode extends PendingPairing {
 const alphabet = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const codeLength = 8;
 const hourMs = 3_600_000;
-const maxPending = 20;
+const maxPending = 200;
 const maxPerSender = 3;
 const maxWrong = 10;
 
@@ -66,12 +70,21 @@ export function storedPairings(records: Records, now: () => number = Date.now): 
       .map(({ value }) => value as unknown as StoredCode)
       .filter(({ expiresAt }) => expiresAt > now());
   };
+  const makeRoom = async (waiting: readonly StoredCode[]): Promise<void> => {
+    const oldest = waiting.toSorted((one, other) => one.requestedAt - other.requestedAt);
+    for (const { channel, senderId } of oldest.slice(0, Math.max(0, waiting.length - maxPending + 1)))
+      await remove(records, { namespace: namespaces.codes, key: keyOf(channel, senderId) });
+  };
   return {
     async request({ channel, senderId, senderName }) {
       const waiting = await codes(`${channel}/`);
       const before = waiting.find((each) => each.senderId === senderId);
-      if (before === undefined ? waiting.length >= maxPending : before.issued >= maxPerSender)
-        throw new Fault("rate_limited", `too many pairing codes of channel ${channel} wait for approval`);
+      if (before !== undefined && before.issued >= maxPerSender)
+        throw new Fault(
+          "rate_limited",
+          `the sender has received ${maxPerSender} pairing codes within an hour`,
+        );
+      if (before === undefined) await makeRoom(waiting);
       const code = newCode();
       const expiresAt = now() + hourMs;
       const value: StoredCode = {

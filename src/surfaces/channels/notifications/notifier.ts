@@ -1,10 +1,10 @@
 import {
   Fault,
+  unfinishedStatuses,
   type ApprovalPage,
   type OpenApproval,
   type Runtime,
   type RunSummary,
-  type RunSummaryStatus,
   type Store,
 } from "../../../kernel/index.ts";
 import { allRuns } from "../../server/streams/run-changes.ts";
@@ -35,7 +35,6 @@ export interface NotifierOptions {
   readonly log: (line: string) => void;
 }
 
-const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting", "paused"];
 /** Compactions and children are parts of other work. */
 const kind = "invocation";
 /** Prefix of the keys of unfinished runs. No rule has such a name. */
@@ -121,7 +120,7 @@ export class Notifier {
     const since = stored?.since ?? runtime.clock.now();
     const startedAt = runtime.clock.now();
     const open = new Set<string>();
-    for await (const { runId } of allRuns(runtime, { kind, status: unfinished })) {
+    for await (const { runId } of allRuns(runtime, { kind, status: unfinishedStatuses })) {
       await this.#track(runId);
       open.add(runId);
     }

@@ -127,7 +127,7 @@ export class Questions {
 
   /** N4: answers a question in the name of a sender. */
   async decide({ conversationId, senderId, data }: IncomingDecision): Promise<DecisionReceipt> {
-    const [, code = "", token = ""] = /^([ad]|\d):([\w-]{22})$/u.exec(data) ?? [];
+    const [, code = "", token = ""] = /^([ad]|\d{1,2}):([\w-]{22})$/u.exec(data) ?? [];
     const key = this.#keyOf(conversationId, token);
     const [found, sender] = await Promise.all([
       token === "" ? undefined : this.#get(key),

@@ -1,6 +1,7 @@
 import {
   checkChoice,
   runSummaryStatuses,
+  unfinishedStatuses,
   type RunSummary,
   type RunSummaryStatus,
 } from "../../../kernel/index.ts";
@@ -18,14 +19,12 @@ export interface ListRunsOptions extends StoreOptions {
   readonly json?: boolean;
 }
 
-const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting", "paused"];
-
 /** Prints the runs of a store, newest first: those that have not ended, or all. */
 export function printRuns(options: ListRunsOptions, terminal: Terminal): Promise<ExitKind> {
   const { all = false, status, json = false } = options;
   checkChoice("reeve ps", "--status", status, runSummaryStatuses);
   const limit = positiveInteger("--limit", options.limit);
-  const wanted = status === undefined ? (all ? undefined : unfinished) : [status as RunSummaryStatus];
+  const wanted = status === undefined ? (all ? undefined : unfinishedStatuses) : [status as RunSummaryStatus];
   return withStore(options, terminal, async (store): Promise<ExitKind> => {
     const runs: RunSummary[] = [];
     let hasMore = false;
@@ -43,7 +42,9 @@ export function printRuns(options: ListRunsOptions, terminal: Terminal): Promise
       await terminal.out(line);
     if (runs.length === 0)
       terminal.say(
-        wanted === unfinished ? "No run is in progress; --all lists ended runs, too." : "No run found.",
+        wanted === unfinishedStatuses
+          ? "No run is in progress; --all lists ended runs, too."
+          : "No run found.",
       );
     if (hasMore) terminal.say(`Only the newest ${limit} are shown; --limit shows more.`);
     return "ok";

@@ -31,6 +31,7 @@ import { settingsOf, type SettingsOptions } from "../run/settings-options.ts";
 import { printable, type Terminal } from "../terminal.ts";
 import { askTrust } from "../workspace/trust-command.ts";
 import { idleEngine } from "./idle-engine.ts";
+import { storedStateKey } from "./mcp-state-key.ts";
 
 /** The options as the command line passes them: texts. */
 export interface ServeOptions extends SettingsOptions {
@@ -57,7 +58,9 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     await askTrust(workspace, terminal);
     const hosted = await hostedSettings(workspace, flags);
     if (isWorker) for (const settings of hosted) await checkSandbox(workspace, settings, terminal);
-    const store = open.add(await openOwnStore(options.store, { allowForeign: !isWorker, onWarning: warn }));
+    // The tokens of a store that others created would admit them from other machines.
+    const allowForeign = !isWorker && isLoopback(host);
+    const store = open.add(await openOwnStore(options.store, { allowForeign, onWarning: warn }));
     const tokens = storedTokens(store.records);
     await requireTokens(tokens, host);
     const runtime = open.add(
@@ -91,6 +94,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     const server = createServer(runtime, {
       agents,
       routes: channels.routes,
+      mcp: { stateKey: await storedStateKey(store.records) },
       tokens: needsToken ? tokens : null,
       hosts: [...hostsOf(host), ...(options.allowHost ?? [])],
       ...(page !== undefined && { page }),

@@ -85,12 +85,21 @@ export async function initCommand(path: string | undefined, terminal: Terminal):
 async function write(path: string, text: string): Promise<boolean> {
   try {
     await mkdir(dirname(path), { recursive: true });
+  } catch (error) {
+    throw unwritable(path, error);
+  }
+  try {
     await writeFile(path, text, { flag: "wx" });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw new Fault("invalid_argument", `${path} cannot be written: ${(error as Error).message}`, {
-      cause: error,
-    });
+    throw unwritable(path, error);
   }
+}
+
+function unwritable(path: string, error: unknown): Fault {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const isFile = code === "EEXIST" || code === "ENOTDIR";
+  const problem = isFile ? "one of its folders is a file; move that file" : message;
+  return new Fault("invalid_argument", `${path} cannot be written: ${problem}`, { cause: error });
 }

@@ -69,6 +69,7 @@ class Editor {
       .onRequest(session.new, ({ params, client }) =>
         this.#answer(async () => {
           const opened = await this.#open(formatSessionId(randomUUID()), params, client);
+          this.#sessions.set(opened.sessionId, opened);
           opened.announce();
           return { sessionId: opened.sessionId, modes: opened.modes };
         }),
@@ -111,8 +112,12 @@ class Editor {
     client: AgentContext,
     shows: boolean,
   ): Promise<Sdk.LoadSessionResponse> {
-    const before = this.#sessions.get(params.sessionId);
     const opened = await this.#open(parseSessionId(params.sessionId), params, client);
+    // A session that does not exist leaves the open one, and the prompt that it answers, as they are.
+    await opened.requireStored();
+    const before = this.#sessions.get(opened.sessionId);
+    await before?.cancel();
+    this.#sessions.set(opened.sessionId, opened);
     try {
       await opened.load({ shows });
     } catch (error) {
@@ -129,8 +134,7 @@ class Editor {
     { cwd, mcpServers, additionalDirectories = [] }: Sdk.NewSessionRequest,
     client: AgentContext,
   ): Promise<AcpSession> {
-    if (!isAbsolute(cwd))
-      throw new Fault("invalid_argument", `invalid cwd ${JSON.stringify(cwd)}: expected an absolute path`);
+    checkFolder(cwd);
     if (additionalDirectories.length > 0)
       throw new Fault(
         "unsupported",
@@ -138,15 +142,13 @@ class Editor {
       );
     const folder = await this.#host.open(cwd, serverConfigs(mcpServers));
     this.#folders.add(cwd);
-    await this.#sessions.get(sessionId)?.cancel();
     const log = (line: string): void => this.#host.log(line);
-    const session = new AcpSession({ sessionId, cwd, folder, client, closed: this.closed, log });
-    this.#sessions.set(sessionId, session);
-    return session;
+    return new AcpSession({ sessionId, cwd, folder, client, closed: this.closed, log });
   }
 
   async #list({ cwd, cursor }: Sdk.ListSessionsRequest): Promise<Sdk.ListSessionsResponse> {
     const folder = cwd ?? this.#host.cwd;
+    checkFolder(folder);
     const runtime = await this.#host.find(folder);
     if (runtime === undefined) return { sessions: [] };
     this.#folders.add(folder);
@@ -194,6 +196,15 @@ class Editor {
     const data = { code, ...details };
     return new this.#sdk.RequestError(errorCodes[code] ?? internalError, message, data);
   }
+}
+
+function checkFolder(cwd: string): void {
+  // File systems allow no NUL characters in paths.
+  if (!isAbsolute(cwd) || cwd.includes("\0"))
+    throw new Fault(
+      "invalid_argument",
+      `invalid cwd ${JSON.stringify(cwd)}: expected an absolute path without NUL characters`,
+    );
 }
 
 const internalError = -32_603;

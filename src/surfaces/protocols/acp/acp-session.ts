@@ -18,13 +18,14 @@ import {
   type RunSummary,
   type SessionId,
 } from "../../../kernel/index.ts";
+import { readQuestions, type AskedQuestion } from "../client-answers.ts";
 import type { EditorFolder } from "./acp-host.ts";
 import { AnswerUpdates } from "./answer-updates.ts";
 import { textBlock } from "./content-blocks.ts";
 import { historyUpdates } from "./history-updates.ts";
 import { OpenQuestions } from "./open-questions.ts";
 import { promptInput, type PromptInput } from "./prompt-input.ts";
-import { showRun, unfinished, type ShownRun } from "./shown-run.ts";
+import { showRun, type ShownRun } from "./shown-run.ts";
 
 export interface AcpSessionOptions {
   readonly sessionId: SessionId;
@@ -146,13 +147,19 @@ export class AcpSession {
     });
   }
 
-  /** Continues a stored session. With `shows`, all of its conversation is sent to the editor. Throws `not_found`. */
+  /** Throws `not_found` if the session is not stored: it has neither entries nor a run. */
+  async requireStored(): Promise<void> {
+    const isStored =
+      (await this.#folder.runtime.sessions.get(this.sessionId)) !== undefined ||
+      (await this.#latestRun()) !== undefined;
+    if (!isStored) throw new Fault("not_found", `session ${this.sessionId} does not exist in ${this.cwd}`);
+  }
+
+  /** Continues a stored session. With `shows`, all of its conversation is sent to the editor. */
   async load({ shows }: { readonly shows: boolean }): Promise<void> {
     const { runtime, root, agents, isAgentChosen } = this.#folder;
     const session = await runtime.sessions.get(this.sessionId);
     const latest = await this.#latestRun();
-    if (session === undefined && latest === undefined)
-      throw new Fault("not_found", `session ${this.sessionId} does not exist in ${this.cwd}`);
     this.#title = session?.name ?? session?.title ?? null;
     const name = latest === undefined ? undefined : parseAgentId(latest.agentId).name;
     if (!isAgentChosen && agents.some((each) => each.name === name))
@@ -161,7 +168,7 @@ export class AcpSession {
     if (shows) for (const update of historyUpdates(path, root)) await this.#notify(update);
     if (latest === undefined) return;
     const isHidden = latest.status === "failed" && !path.some(({ runId }) => runId === latest.runId);
-    if (!isHidden && !unfinished.includes(latest.status)) return;
+    if (!isHidden && latest.endedAt !== null) return;
     const run = await runtime.find(latest.runId);
     if (run === undefined) return;
     this.#shown = await showRun(run, latest, root, shows ? (update) => this.#notify(update) : ignore);
@@ -263,7 +270,7 @@ export class AcpSession {
     const { agent } = await this.#folder.agent(parseAgentId(latest.agentId).name, this.sessionId);
     const fromSeq = await this.#nextOf(run);
     runtime.register(agent);
-    if (!unfinished.includes(latest.status) || latest.status === "paused") {
+    if (latest.endedAt !== null || latest.status === "paused") {
       await run.resume();
       await this.#folder.whenResumed(run.runId);
     }
@@ -286,14 +293,13 @@ export class AcpSession {
 
   /** Shows a run until its end. Returns `undefined` if the editor has left. */
   async #follow({ run, fromSeq, own }: Following): Promise<AnswerEnd | undefined> {
-    const updates = new AnswerUpdates(run.runId, this.#folder.root);
+    const updates = new AnswerUpdates(this.#folder.root);
     // Questions that were asked before are not in the part of the log that is shown.
-    if (fromSeq > 0)
-      for (const request of await run.pendingApprovals()) this.#questions.ask(run, request, request.callId);
+    if (fromSeq > 0) for (const question of await pendingQuestions(run)) this.#questions.ask(run, question);
     for await (const part of followAnswer(run, { fromSeq, onPerson: "wait", signal: this.#closed })) {
       if (part.type === "end") return part;
-      if (part.type === "question") this.#questions.ask(run, part.request, part.callId);
-      if (part.type === "decision") this.#questions.settle(run, part.request.approvalId);
+      if (part.type === "question") this.#questions.ask(run, part);
+      if (part.type === "decision") this.#questions.settle(part.questionId);
       if (isOwn(part, own)) continue;
       for (const update of updates.read(part)) await this.#notify(update);
     }
@@ -329,6 +335,13 @@ export class AcpSession {
     if (this.#closed.aborted) return;
     await this.#client.notify("session/update", { sessionId: this.sessionId, update });
   }
+}
+
+/** The questions for whose answers the run waits. Costs O(events of the run). */
+async function pendingQuestions(run: RunHandle): Promise<readonly AskedQuestion[]> {
+  const pending = new Set((await run.pendingApprovals()).map(({ approvalId }) => approvalId));
+  const { all } = await readQuestions(run);
+  return all.filter(({ request }) => pending.has(request.approvalId));
 }
 
 /** Whether the part is the message of the prompt itself, which a run in progress has read. */

@@ -1,13 +1,8 @@
 import type { SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk";
 import type { AnswerPart } from "../../../agents/index.ts";
-import type { JsonValue, RunId } from "../../../kernel/index.ts";
+import type { JsonValue } from "../../../kernel/index.ts";
 import { contentBlock, outputBlocks, textBlock } from "./content-blocks.ts";
 import { planOf, toolCallView } from "./tool-call-view.ts";
-
-/** The id of a tool call in its session. `callId` is unique in the run only. */
-export function toolCallIdOf(runId: RunId, callId: string): string {
-  return `${runId}/${callId}`;
-}
 
 /** A tool call that has been shown. */
 interface ShownCall {
@@ -18,14 +13,12 @@ interface ShownCall {
 
 /** Converts the parts of one run's answer to updates of an editor's session. */
 export class AnswerUpdates {
-  readonly #runId: RunId;
   readonly #root: string;
   readonly #calls = new Map<string, ShownCall>();
   /** Number of attempts of the current message. An editor shows the text of a void attempt as a message of its own. */
   #attempts = 0;
 
-  constructor(runId: RunId, root: string) {
-    this.#runId = runId;
+  constructor(root: string) {
     this.#root = root;
   }
 
@@ -89,7 +82,7 @@ export class AnswerUpdates {
     return [
       {
         sessionUpdate: "tool_call",
-        toolCallId: toolCallIdOf(this.#runId, callId),
+        toolCallId: callId,
         name: toolName,
         ...view,
         status: "in_progress",
@@ -100,7 +93,7 @@ export class AnswerUpdates {
 
   #status(callId: string | null, status: "pending" | "in_progress"): readonly SessionUpdate[] {
     if (callId === null) return [];
-    return [{ sessionUpdate: "tool_call_update", toolCallId: toolCallIdOf(this.#runId, callId), status }];
+    return [{ sessionUpdate: "tool_call_update", toolCallId: callId, status }];
   }
 
   #result({
@@ -118,7 +111,7 @@ export class AnswerUpdates {
     }));
     const update: SessionUpdate = {
       sessionUpdate: "tool_call_update",
-      toolCallId: toolCallIdOf(this.#runId, callId),
+      toolCallId: callId,
       status: isOk ? "completed" : "failed",
       content: isOk ? [...content, ...output] : output,
       rawOutput: result.output,

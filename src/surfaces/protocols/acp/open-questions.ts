@@ -1,6 +1,6 @@
 import type { RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
-import { Fault, type ApprovalRequest, type RunHandle } from "../../../kernel/index.ts";
-import { decisionOf, permissionRequest } from "./permission.ts";
+import { answerIfLive, Fault, type RunHandle } from "../../../kernel/index.ts";
+import { decisionOf, permissionRequest, type ShownQuestion } from "./permission.ts";
 
 export interface QuestionOptions {
   readonly sessionId: string;
@@ -25,7 +25,7 @@ export interface QuestionOptions {
  */
 export class OpenQuestions {
   readonly #options: QuestionOptions;
-  /** By run and question: runs that make the same call have the same `approvalId`. */
+  /** The questions that are being asked, by `questionId`. */
   readonly #open = new Map<string, AbortController>();
 
   constructor(options: QuestionOptions) {
@@ -33,13 +33,13 @@ export class OpenQuestions {
   }
 
   /** Asks, unless the question is open already. Does not wait for the answer. */
-  ask(run: RunHandle, request: ApprovalRequest, callId: string | null): void {
-    const key = keyOf(run, request.approvalId);
-    if (this.#open.has(key)) return;
+  ask(run: RunHandle, question: ShownQuestion): void {
+    const { questionId } = question;
+    if (this.#open.has(questionId)) return;
     const controller = new AbortController();
-    this.#open.set(key, controller);
+    this.#open.set(questionId, controller);
     const { isClosed, say, log } = this.#options;
-    this.#decide(run, request, callId, controller.signal)
+    this.#decide(run, question, controller.signal)
       .catch(async (error: unknown) => {
         if (!isClosed() && !controller.signal.aborted)
           await say(`\n\n[The answer was not stored: ${Fault.from(error).message}]`);
@@ -48,8 +48,8 @@ export class OpenQuestions {
   }
 
   /** The question was answered. */
-  settle(run: RunHandle, approvalId: string): void {
-    this.#open.get(keyOf(run, approvalId))?.abort();
+  settle(questionId: string): void {
+    this.#open.get(questionId)?.abort();
   }
 
   /** Withdraws all questions. They stay open in the run, and are asked again if the run is shown again. */
@@ -58,15 +58,11 @@ export class OpenQuestions {
     this.#open.clear();
   }
 
-  async #decide(
-    run: RunHandle,
-    request: ApprovalRequest,
-    callId: string | null,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #decide(run: RunHandle, question: ShownQuestion, signal: AbortSignal): Promise<void> {
     const { sessionId, root, ask, say, onCancel, isClosed } = this.#options;
+    const { request } = question;
     const { approvalId } = request;
-    const asked = permissionRequest(request, { sessionId, runId: run.runId, root, callId });
+    const asked = permissionRequest(question, { sessionId, root });
     if (asked === undefined) {
       await say(`\n\n[${request.reason} Answer with: reeve approve ${run.runId} --id ${approvalId}]`);
       return;
@@ -77,28 +73,11 @@ export class OpenQuestions {
     } catch (error) {
       if (signal.aborted || isClosed()) return;
       const reason = `the editor could not ask its user: ${Fault.from(error).message}`;
-      return await answer(run, approvalId, { decision: "denied", reason });
+      return await answerIfLive(run, approvalId, { decision: "denied", reason });
     }
     if (signal.aborted) return;
     const decision = decisionOf(response, request);
     if (decision === undefined) onCancel();
-    else await answer(run, approvalId, decision);
-  }
-}
-
-function keyOf({ runId }: RunHandle, approvalId: string): string {
-  return `${runId} ${approvalId}`;
-}
-
-async function answer(
-  run: RunHandle,
-  approvalId: string,
-  decision: Parameters<RunHandle["approve"]>[1],
-): Promise<void> {
-  try {
-    await run.approve(approvalId, decision);
-  } catch (error) {
-    // Another program was faster, or the run has ended.
-    if (!Fault.is(error) || (error.code !== "already_exists" && error.code !== "not_found")) throw error;
+    else await answerIfLive(run, approvalId, decision);
   }
 }

@@ -3,18 +3,22 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
-import type { ApprovalDecision, ApprovalRequest, JsonValue, RunId } from "../../../kernel/index.ts";
-import { toolCallIdOf } from "./answer-updates.ts";
+import type { ApprovalDecision, ApprovalRequest, JsonValue } from "../../../kernel/index.ts";
 import { textBlock } from "./content-blocks.ts";
 import { toolCallView } from "./tool-call-view.ts";
 
-/** The session and the call that a question belongs to. */
-export interface QuestionPlace {
-  readonly sessionId: string;
-  readonly runId: RunId;
-  readonly root: string;
+/** A question with the ids that the editor knows. */
+export interface ShownQuestion {
+  readonly questionId: string;
   /** Id of the call that the editor shows. `null` if it shows none. */
   readonly callId: string | null;
+  readonly request: ApprovalRequest;
+}
+
+/** The session that a question belongs to, and the folder of its tools. */
+export interface QuestionPlace {
+  readonly sessionId: string;
+  readonly root: string;
 }
 
 const allowOnce: PermissionOption = { optionId: "allow", name: "Allow", kind: "allow_once" };
@@ -33,19 +37,19 @@ const choice = "choice ";
  * form, and for the call of a client-side tool.
  */
 export function permissionRequest(
-  request: ApprovalRequest,
-  { sessionId, runId, root, callId }: QuestionPlace,
+  { questionId, callId, request }: ShownQuestion,
+  { sessionId, root }: QuestionPlace,
 ): RequestPermissionRequest | undefined {
   const options = optionsOf(request);
   if (options === undefined) return undefined;
-  const { toolName, input, parsedInput = input, reason, approvalId } = request;
+  const { toolName, input, parsedInput = input, reason } = request;
   const isCall = request.kind === "tool_call";
   const { title, kind, locations, content } = toolCallView(toolName, parsedInput, root);
   return {
     sessionId,
     options,
     toolCall: {
-      toolCallId: toolCallIdOf(runId, callId ?? approvalId),
+      toolCallId: callId ?? questionId,
       title: isCall ? title : messageOf(input, reason),
       kind: isCall ? kind : "other",
       status: "pending",

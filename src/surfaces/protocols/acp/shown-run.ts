@@ -4,9 +4,6 @@ import type { JsonValue, RunHandle, RunSummary } from "../../../kernel/index.ts"
 import { AnswerUpdates } from "./answer-updates.ts";
 import { contentBlock, textBlock } from "./content-blocks.ts";
 
-/** Statuses of a run that has not ended. */
-export const unfinished: readonly string[] = ["pending", "running", "waiting", "paused"];
-
 /** What has been shown of a run: all events before `next`. */
 export interface ShownRun {
   readonly runId: RunHandle["runId"];
@@ -19,13 +16,13 @@ export interface ShownRun {
  */
 export async function showRun(
   run: RunHandle,
-  { status }: RunSummary,
+  { endedAt }: RunSummary,
   root: string,
   notify: (update: SessionUpdate) => Promise<void>,
 ): Promise<ShownRun> {
   const { runId } = run;
   const fold = new AnswerFold();
-  const updates = new AnswerUpdates(runId, root);
+  const updates = new AnswerUpdates(root);
   let next = 0;
   let problem = "";
   for await (const event of run.events({ follow: false })) {
@@ -36,9 +33,10 @@ export async function showRun(
     for (const part of fold.read(event)) for (const update of updates.read(part)) await notify(update);
   }
   const how = "Send /resume to continue it";
-  const text = unfinished.includes(status)
-    ? `\n\n[${runId} has not ended. ${how}, or a message that it reads next.]`
-    : `\n\n[${runId} failed: ${problem} ${how}.]`;
+  const text =
+    endedAt === null
+      ? `\n\n[${runId} has not ended. ${how}, or a message that it reads next.]`
+      : `\n\n[${runId} failed: ${problem} ${how}.]`;
   await notify({
     sessionUpdate: "agent_message_chunk",
     content: textBlock(text),

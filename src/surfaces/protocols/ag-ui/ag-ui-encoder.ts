@@ -253,7 +253,7 @@ export class AgUiEncoder {
       agent.isActive = false;
       const interruptIds = interruptsOf(waiting)
         .filter(({ taskId: of }) => of === taskId)
-        .map(({ approvalId }) => approvalId);
+        .map(({ questionId }) => questionId);
       const outcome = { type: "suspended", ...(interruptIds.length > 0 && { interruptIds }) };
       events.push({ type: "SUBAGENT_FINISHED", subagentRunId: taskId, outcome });
     }
@@ -263,9 +263,9 @@ export class AgUiEncoder {
   /** Questions to a person are interrupts. A run that only waits for tools of the client is complete for AG-UI. */
   #waiting(part: QuestionsPart): AgUiEvent {
     const interrupts = interruptsOf(part).map((question) => {
-      const { approvalId, shownCallId, reason, kind, toolName, input, taskId, isAnswer } = question;
+      const { questionId, shownCallId, reason, kind, toolName, input, taskId, isAnswer } = question;
       return {
-        id: approvalId,
+        id: questionId,
         reason: kind,
         message: reason,
         ...(shownCallId !== null && { toolCallId: shownCallId }),
@@ -275,8 +275,8 @@ export class AgUiEncoder {
       };
     });
     if (interrupts.length > 0) return this.#finished({ type: "interrupt", interrupts });
-    const pendingToolCallIds = part.questions.flatMap(({ shownCallId, approvalId }) => {
-      const callId = shownCallId ?? approvalId;
+    const pendingToolCallIds = part.questions.flatMap(({ shownCallId, questionId }) => {
+      const callId = shownCallId ?? questionId;
       return this.#calls.has(callId) ? [callId] : [];
     });
     return this.#finished({ type: "success", pendingToolCallIds });

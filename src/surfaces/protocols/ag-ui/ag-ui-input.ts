@@ -121,13 +121,13 @@ export class AgUiAnswers {
     return new Set(this.#results.keys());
   }
 
-  knows({ approvalId, callId }: AskedQuestion): boolean {
-    return this.#known.has(callId) || this.#known.has(approvalId);
+  knows({ questionId, callId }: AskedQuestion): boolean {
+    return this.#known.has(callId) || this.#known.has(questionId);
   }
 
-  answerOf({ approvalId, callId, kind }: AskedQuestion): ClientAnswer | undefined {
+  answerOf({ questionId, callId, request: { kind } }: AskedQuestion): ClientAnswer | undefined {
     if (kind === "client_tool") return this.#results.get(callId);
-    const entry = this.#decisions.get(approvalId);
+    const entry = this.#decisions.get(questionId);
     return entry === undefined ? undefined : { type: "decision", decision: decisionOf(entry) };
   }
 

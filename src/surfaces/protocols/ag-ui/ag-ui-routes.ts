@@ -4,7 +4,7 @@ import { route, type Route, type RouteRequest } from "../../server/route.ts";
 import { object, text } from "../../server/schema/schema.ts";
 import { sseFrame } from "../../server/streams/sse-stream.ts";
 import { answerResponse, type AnswerEncoder, type AnswerResponseOptions } from "../answer-response.ts";
-import { answerQuestions, messagesSince, readQuestions, seenUntil } from "../client-answers.ts";
+import { answerQuestions, readQuestions, seenUntil } from "../client-answers.ts";
 import { newMessages, sendMessage, unfinishedRun } from "../session-turn.ts";
 import { AgUiEncoder, type AgUiEvent } from "./ag-ui-encoder.ts";
 import { AgUiAnswers, contentOf, runInput, type AgUiMessage, type RunInput } from "./ag-ui-input.ts";
@@ -40,13 +40,12 @@ const runAgent = route({
     const { resume = [], messages } = request.body;
     const last = messages.at(-1);
     const isAnswer = resume.length > 0 || last?.role === "tool";
+    const answers = new AgUiAnswers(request.body);
     if (waiting !== undefined && (isAnswer || last?.role === "user")) {
-      const since = await messagesSince(waiting, messages);
-      const answers = new AgUiAnswers({ ...request.body, messages: since });
       const response = await answer(request, waiting, answers, isAnswer);
       if (response !== undefined) return response;
     }
-    return send(request, new AgUiAnswers(request.body));
+    return send(request, answers);
   },
 });
 

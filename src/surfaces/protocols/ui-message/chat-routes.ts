@@ -12,7 +12,7 @@ import { sessionParams } from "../../server/schema/session-schemas.ts";
 import { choice, list, object, optional, text, type ValueOf } from "../../server/schema/schema.ts";
 import { answerResponse, type AnswerEncoder, type AnswerResponseOptions } from "../answer-response.ts";
 import { chooseAgent } from "../choose-agent.ts";
-import { answerQuestions, messagesSince, readQuestions, seenUntil } from "../client-answers.ts";
+import { answerQuestions, readQuestions, seenUntil } from "../client-answers.ts";
 import { answerAgain, newMessages, sendMessage, unfinishedRun } from "../session-turn.ts";
 import { contentOf, UiAnswers, uiMessage, type UiMessage } from "./ui-message.ts";
 
@@ -61,7 +61,7 @@ async function send(request: ChatRequest): Promise<Response> {
   const input = unsent.flatMap((each) => contentOf(each));
   const unfinished = await unfinishedRun(request, id);
   if (unfinished !== undefined) {
-    const answers = new UiAnswers(await messagesSince(unfinished, messages));
+    const answers = new UiAnswers(messages);
     await answerQuestions(unfinished, await readQuestions(unfinished), (each) => answers.answerOf(each));
   }
   const chosen = await chooseAgent(request, agent, id);
@@ -99,7 +99,7 @@ async function answer(request: ChatRequest): Promise<Response> {
       `session ${id} waits for no answer; send a message with the role user`,
       { details: { sessionId: id } },
     );
-  const answers = new UiAnswers(await messagesSince(run, messages));
+  const answers = new UiAnswers(messages);
   const questions = await readQuestions(run);
   const count = await answerQuestions(run, questions, (each) => answers.answerOf(each));
   return respond(request, run, shown.id, {

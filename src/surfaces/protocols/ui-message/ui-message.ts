@@ -75,13 +75,13 @@ export class UiAnswers {
     return this.#known;
   }
 
-  knows({ approvalId, callId }: AskedQuestion): boolean {
-    return this.#known.has(callId) || this.#known.has(approvalId);
+  knows({ questionId, callId }: AskedQuestion): boolean {
+    return this.#known.has(callId) || this.#known.has(questionId);
   }
 
-  answerOf({ approvalId, callId, kind }: AskedQuestion): ClientAnswer | undefined {
+  answerOf({ questionId, callId, request: { kind } }: AskedQuestion): ClientAnswer | undefined {
     if (kind === "client_tool") return this.#results.get(callId);
-    const decision = this.#decisions.get(approvalId);
+    const decision = this.#decisions.get(questionId);
     if (decision === undefined) return undefined;
     const { isApproved, reason } = decision;
     const given = reason === undefined ? {} : { reason };
@@ -98,10 +98,10 @@ export class UiAnswers {
     if (state === "output-available") this.#addResult(toolCallId, output ?? null, false);
     if (state === "output-error") this.#addResult(toolCallId, errorText ?? "error", true);
     if (state !== "approval-responded" || !isObject(approval)) return;
-    const { id: approvalId, approved, reason } = approval;
-    if (typeof approvalId !== "string" || typeof approved !== "boolean") return;
-    this.#known.add(approvalId);
-    this.#decisions.set(approvalId, {
+    const { id: questionId, approved, reason } = approval;
+    if (typeof questionId !== "string" || typeof approved !== "boolean") return;
+    this.#known.add(questionId);
+    this.#decisions.set(questionId, {
       isApproved: approved,
       reason: typeof reason === "string" && reason !== "" ? reason : undefined,
     });

@@ -74,7 +74,7 @@ const streamSession = route({
     const { runs } = await runtime.list({ sessionId, limit: 1 });
     if (runs.length === 0 && (await runtime.sessions.get(sessionId)) === undefined)
       throw new Fault("not_found", `session ${sessionId} does not exist`, { details: { sessionId } });
-    const changes = server.streams.changes(access, runtime);
+    const changes = server.streams.changes(access);
     return server.streams.open(access, disconnect, (to) =>
       followSession(to, { runtime, sessionId, from, changes }),
     );
@@ -90,8 +90,8 @@ const streamRuns = route({
   scope: "read",
   isStream: true,
   responses: [stream],
-  handle: ({ runtime, access, disconnect, server }) => {
-    const changes = server.streams.changes(access, runtime);
+  handle: ({ access, disconnect, server }) => {
+    const changes = server.streams.changes(access);
     return server.streams.open(access, disconnect, async (to) => {
       await changes.listen((changed) => {
         void to.send(changed.map((run) => sseFrame(run)).join(""));

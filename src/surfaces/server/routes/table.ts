@@ -3,7 +3,7 @@ import type { Route } from "../route.ts";
 import { openAiRoutes } from "../../protocols/openai/openai-routes.ts";
 import { agUiRoutes } from "../../protocols/ag-ui/ag-ui-routes.ts";
 import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";
-import { getFacts } from "./facts.ts";
+import { factRoutes } from "./facts.ts";
 import { operationRoutes } from "./operations.ts";
 import { publicRoutes } from "./public.ts";
 import { runCommandRoutes } from "./run-commands.ts";
@@ -18,7 +18,7 @@ const typedRoutes = [
   ...sessionRoutes,
   ...operationRoutes,
   ...scheduleRoutes,
-  getFacts,
+  ...factRoutes,
   ...streamRoutes,
   ...publicRoutes,
 ] as const;

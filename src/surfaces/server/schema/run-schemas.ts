@@ -34,7 +34,7 @@ export const sessionId = text({ minLength: 1, maxLength: 256, description: "Id o
 export const agentId = text({ minLength: 1, maxLength: 257, description: "Id of an agent." });
 export const taskId = text({ pattern: "^t\\d{1,9}$", description: "Id of a task. Default: the root, t0." });
 export const time = integer({ description: "Epoch milliseconds." });
-const usd = nullable(number({ description: "US dollars. null if a price is unknown." }));
+export const usd = nullable(number({ description: "US dollars. null if a price is unknown." }));
 
 /** Maximum number of items of a page. */
 export const limit = optional(integer({ minimum: 1, maximum: 500, description: "Maximum number of items." }));

@@ -57,10 +57,12 @@ export class OpenStreams {
   readonly #gate: AccessGate;
   readonly #report: (error: unknown) => void;
   readonly #open = new Set<OpenResponse>();
-  readonly #changes = new Map<string, RunChanges>();
+  readonly #changes: RunChanges;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(limits: StreamLimits, gate: AccessGate, report: (error: unknown) => void) {
+  /** `runtime` sees the runs of all tenants. */
+  constructor(runtime: Runtime, limits: StreamLimits, gate: AccessGate, report: (error: unknown) => void) {
+    this.#changes = new RunChanges(runtime, limits.changesMs, report);
     this.#limits = limits;
     this.#gate = gate;
     this.#report = report;
@@ -109,20 +111,14 @@ export class OpenStreams {
   }
 
   /** The changes of the runs that a caller may see. */
-  changes(access: Access, runtime: Runtime): RunChanges {
-    const key = JSON.stringify([access.tenantId, access.tenantId === null ? null : access.userId]);
-    const known = this.#changes.get(key);
-    if (known !== undefined) return known;
-    const changes = new RunChanges(runtime, this.#limits.changesMs, this.#report, () =>
-      this.#changes.delete(key),
-    );
-    this.#changes.set(key, changes);
-    return changes;
+  changes({ tenantId, userId }: Access): Pick<RunChanges, "listen"> {
+    const scope = tenantId === null ? undefined : { tenantId, ...(userId !== null && { userId }) };
+    return { listen: (listener, signal) => this.#changes.listen(listener, signal, scope) };
   }
 
   /** Looks for changed runs at once, because a request may have changed one. */
   poke(): void {
-    for (const changes of this.#changes.values()) changes.poke();
+    this.#changes.poke();
   }
 
   /** Ends all streams. Their clients resume at another server, or after the restart of this one. */

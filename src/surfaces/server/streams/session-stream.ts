@@ -8,7 +8,7 @@ export interface SessionStreamOptions {
   readonly runtime: Runtime;
   readonly sessionId: string;
   readonly from: SessionPosition;
-  readonly changes: RunChanges;
+  readonly changes: Pick<RunChanges, "listen">;
 }
 
 /**

@@ -1,0 +1,62 @@
+import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { Fault } from "../../../kernel/index.ts";
+import { runObject, type RunObjectOptions, type Sdk, type SliceDriver } from "./run-object.ts";
+
+export interface EndpointOptions extends RunObjectOptions {
+  /** Address on which the worker accepts invocations. */
+  readonly host: string;
+  readonly port: number;
+  /** Called with the port when the worker accepts invocations. */
+  readonly onListen: ((port: number) => Promise<void> | void) | undefined;
+}
+
+/** The HTTP/2 server through which Restate invokes the objects of runs in this process. */
+export class Endpoint {
+  readonly #options: EndpointOptions;
+  readonly #sessions = new Set<ServerHttp2Session>();
+  #server: Http2Server | undefined;
+
+  constructor(options: EndpointOptions) {
+    this.#options = options;
+  }
+
+  async open(driver: SliceDriver): Promise<void> {
+    const { host, port, onListen } = this.#options;
+    const sdk = await loadSdk();
+    const services = [runObject(sdk, this.#options, driver)];
+    const server = createServer(sdk.createEndpointHandler({ services, logger: () => undefined }));
+    server.on("session", (session) => {
+      this.#sessions.add(session);
+      session.on("close", () => this.#sessions.delete(session));
+    });
+    this.#server = server;
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject).listen(port, host, resolve);
+    });
+    await onListen?.((server.address() as AddressInfo).port);
+  }
+
+  /** Answers the open invocations, then ends the connections. */
+  async close(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    const closed = new Promise<void>((resolve) => {
+      server.close(() => resolve());
+    });
+    for (const session of this.#sessions) session.close();
+    await closed;
+  }
+}
+
+async function loadSdk(): Promise<Sdk> {
+  try {
+    return await import("@restatedev/restate-sdk");
+  } catch (error) {
+    throw new Fault(
+      "dependency_missing",
+      "a worker of the Restate engine needs the package @restatedev/restate-sdk: npm install @restatedev/restate-sdk",
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,92 @@
+import {
+  checkOptions,
+  describeValue,
+  Fault,
+  optionNames,
+  type EngineFactory,
+} from "../../../kernel/index.ts";
+import { Endpoint } from "./endpoint.ts";
+import { Ingress } from "./ingress.ts";
+import { RestateEngine } from "./restate-engine.ts";
+
+export { RestateAdmin, type Deployment } from "./admin.ts";
+
+/** Options of `restate`. Durations are milliseconds. */
+export interface RestateOptions {
+  /** URL of the ingress of Restate, such as `http://127.0.0.1:8080`. */
+  readonly ingressUrl: string;
+  /** Where this worker accepts invocations. If absent, the process drives no runs and only submits them. */
+  readonly listen?: {
+    /** Default: `127.0.0.1`. */
+    readonly host?: string;
+    /** With 0, the system chooses a port, which `onListen` receives. */
+    readonly port: number;
+  };
+  /** Called with the port when the worker accepts invocations, for example to register it with `RestateAdmin`. */
+  readonly onListen?: (port: number) => Promise<void> | void;
+  /** Name of the virtual object in Restate. Workers that share a store and its agents have the same. Default: `reeve-runs`. */
+  readonly service?: string;
+  /** Time after which a slice starts no new call. It ends when its open calls have settled. Default: 30_000. */
+  readonly sliceMs?: number;
+  /** Interval at which the worker sends wake-ups that were lost between a commit and its wake-up. Default: 30_000. */
+  readonly sweepMs?: number;
+  /**
+   * Longest time of a slice with its open calls. After it, Restate lets another worker drive the run. It must exceed
+   * the longest call of a model or a tool. Default: 7_200_000.
+   */
+  readonly longestSliceMs?: number;
+}
+
+const knownOptions = optionNames<RestateOptions>({
+  ingressUrl: true,
+  listen: true,
+  onListen: true,
+  service: true,
+  sliceMs: true,
+  sweepMs: true,
+  longestSliceMs: true,
+});
+
+/**
+ * Creates the engine that lets a Restate server decide which worker drives a run and when. Pass it to `openRuntime` with
+ * a store in SQLite or PostgreSQL, which keeps the journal, the money and the events.
+ *
+ * @example
+ * ```ts
+ * import { openRuntime } from "reeve";
+ * import { restate } from "reeve/restate";
+ *
+ * const engine = restate({ ingressUrl: "http://127.0.0.1:8080", listen: { port: 9080 } });
+ * const runtime = await openRuntime({ store: "sqlite:./reeve.db", engine });
+ * ```
+ */
+export function restate(options: RestateOptions): EngineFactory {
+  checkOptions("restate()", options, knownOptions);
+  const { ingressUrl, listen, onListen, service = "reeve-runs" } = options;
+  if (!URL.canParse(ingressUrl))
+    throw new Fault(
+      "invalid_argument",
+      `invalid ingressUrl ${describeValue(ingressUrl)} of restate(): expected the URL of the ingress of Restate, such as "http://127.0.0.1:8080"`,
+    );
+  const sliceMs = duration("sliceMs", options.sliceMs ?? 30_000);
+  const sweepMs = duration("sweepMs", options.sweepMs ?? 30_000);
+  const longestSliceMs = duration("longestSliceMs", options.longestSliceMs ?? 7_200_000);
+  return (port) =>
+    new RestateEngine(port, {
+      ingress: new Ingress(ingressUrl, service),
+      endpoint:
+        listen === undefined
+          ? undefined
+          : new Endpoint({ host: "127.0.0.1", ...listen, onListen, service, longestSliceMs }),
+      sliceMs,
+      sweepMs,
+    });
+}
+
+function duration(name: string, value: number): number {
+  if (Number.isFinite(value) && value >= 1) return value;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${name} ${describeValue(value)} of restate(): expected milliseconds from 1`,
+  );
+}

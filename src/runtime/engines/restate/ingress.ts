@@ -1,0 +1,45 @@
+import { Fault, type RunId } from "../../../kernel/index.ts";
+import type { Wake } from "./run-object.ts";
+
+/** Longest time of a request to Restate. Milliseconds. */
+const requestMs = 10_000;
+
+/** Sends wake-ups of runs to Restate. */
+export class Ingress {
+  readonly #url: string;
+  readonly #service: string;
+
+  constructor(url: string, service: string) {
+    this.#url = url.replace(/\/+$/u, "");
+    this.#service = service;
+  }
+
+  /** Resolves when Restate has stored the wake-up. Rejects with `engine_unavailable`. */
+  async send(runId: RunId, wake: Wake): Promise<void> {
+    const target = `${this.#url}/${this.#service}/${encodeURIComponent(runId)}/drive/send`;
+    const problem = await post(target, wake);
+    if (problem === undefined) return;
+    throw new Fault(
+      "engine_unavailable",
+      `Restate at ${this.#url} did not accept the wake-up of ${runId}: ${problem}. The run is stored, and a worker sends the wake-up again; check the address and that a worker of the service ${this.#service} is deployed`,
+      { details: { runId, url: this.#url } },
+    );
+  }
+}
+
+/** Returns why the request failed. */
+async function post(target: string, body: object): Promise<string | undefined> {
+  try {
+    const response = await fetch(target, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(requestMs),
+    });
+    const text = await response.text();
+    return response.ok ? undefined : `${response.status} ${text.slice(0, 200)}`;
+  } catch (error) {
+    const { cause } = error as Error;
+    return cause instanceof Error ? cause.message || String(cause) : (error as Error).message;
+  }
+}

@@ -1,0 +1,228 @@
+import {
+  Fault,
+  type Engine,
+  type EnginePort,
+  type Lease,
+  type RunHost,
+  type RunId,
+  type StoreChange,
+} from "../../../kernel/index.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { Ingress } from "./ingress.ts";
+import type { Slice, SliceDriver, SliceResult, Wake } from "./run-object.ts";
+
+/** Delay of the sweep after a wake-up that Restate did not accept. Milliseconds. */
+const retryMs = 1_000;
+
+/** Maximum number of runs whose wake-ups one sweep sends. */
+const mostSwept = 256;
+
+/** A run that this process drives. */
+interface OpenSlice {
+  readonly result: Promise<SliceResult>;
+  /** Whether the run got mail or became ready since the slice began. */
+  isReady: boolean;
+}
+
+export interface RestateEngineOptions {
+  readonly ingress: Ingress;
+  /** Serves the objects of runs. `undefined` in a process that only submits runs. */
+  readonly endpoint: Endpoint | undefined;
+  readonly sliceMs: number;
+  readonly sweepMs: number;
+}
+
+/**
+ * Lets Restate decide which worker drives a run and when. An invocation of the object of a run is a slice: it claims the
+ * run, drives it for `sliceMs`, and tells Restate when to continue. The lease in the store is the fence.
+ */
+export class RestateEngine implements Engine, SliceDriver {
+  readonly kind = "restate";
+  readonly processId: string;
+  readonly #port: EnginePort;
+  readonly #options: RestateEngineOptions;
+  readonly #slices = new Map<RunId, OpenSlice>();
+  #host: RunHost | undefined;
+  /** Whether the last wake-up could not be sent. */
+  #isCutOff = false;
+  #sweeping: Promise<void> | undefined;
+  #cancelSweep: (() => void) | undefined;
+  #nextSweepAt = Infinity;
+
+  constructor(port: EnginePort, options: RestateEngineOptions) {
+    this.#port = port;
+    this.#options = options;
+    this.processId = `${port.workerId} ${globalThis.crypto.randomUUID()}`;
+  }
+
+  async start(host: RunHost): Promise<void> {
+    const { leases, workerId, onError } = this.#port;
+    await leases.enlist(workerId, { onLost: onError });
+    this.#host = host;
+    await this.#options.endpoint?.open(this);
+    this.#sweepAfter(0);
+  }
+
+  wake(change: StoreChange): void {
+    if (change.kind === "new") this.#wakeRun(change.runId, { at: change.startAt });
+    else if (change.kind === "mail" || (change.kind === "released" && change.isReady))
+      this.#wakeRun(change.runId, { at: null });
+    else if (change.kind === "worker") this.#sweepAfter(0);
+  }
+
+  agentsChanged(): void {
+    this.#sweepAfter(0);
+  }
+
+  async stop(): Promise<void> {
+    this.#host = undefined;
+    this.#cancelSweep?.();
+    await this.#sweeping;
+    await Promise.allSettled([...this.#slices.values()].map(({ result }) => result));
+    await this.#options.endpoint?.close();
+    await this.#port.leases.dismiss(this.#port.workerId);
+  }
+
+  /**
+   * Drives a run for a slice. An attempt that Restate repeats joins the slice if this process still drives the run.
+   * Rejects if another process should try.
+   */
+  async slice(slice: Slice): Promise<SliceResult> {
+    const { runId } = slice;
+    const open = this.#slices.get(runId) ?? this.#begin(slice);
+    try {
+      const result = await open.result;
+      return open.isReady ? { ...result, isReady: true } : result;
+    } finally {
+      if (this.#slices.get(runId) === open) this.#slices.delete(runId);
+    }
+  }
+
+  #begin(slice: Slice): OpenSlice {
+    const host = this.#host;
+    if (host === undefined) throw new Fault("closed", "this worker is closing; another one drives the run");
+    const open: OpenSlice = { result: this.#drive(host, slice), isReady: false };
+    this.#slices.set(slice.runId, open);
+    return open;
+  }
+
+  async #drive(host: RunHost, { runId, wake, isRepeated, signal }: Slice): Promise<SliceResult> {
+    const { leases, clock } = this.#port;
+    const lease = await this.#claim(runId, isRepeated);
+    if (lease === undefined) return this.#notOwned(wake);
+    const ends = new AbortController();
+    const end = (): void => ends.abort();
+    const cancelTimer = clock.schedule(clock.now() + this.#options.sliceMs, end);
+    signal.addEventListener("abort", end);
+    try {
+      const { rest, isReleased } = await host.drive(lease, { signal: ends.signal });
+      if (!isReleased) await leases.release(lease, rest);
+      const wakeAt = rest.kind === "suspended" ? rest.wakeAt : null;
+      return { isReady: rest.kind === "ready", wake: this.#wakeTime(wakeAt) };
+    } catch (error) {
+      await this.#handBack(lease, Fault.from(error));
+      throw error;
+    } finally {
+      cancelTimer();
+      signal.removeEventListener("abort", end);
+    }
+  }
+
+  /**
+   * Claims the run. The owner that an earlier attempt left behind may count as alive for the rest of its lease; Restate
+   * knows better, so its run is taken.
+   */
+  async #claim(runId: RunId, isRepeated: boolean): Promise<Lease | undefined> {
+    const { leases, workerId, clock, agents } = this.#port;
+    const claim = { workerId, limit: 1, now: clock.now(), agents: agents(), only: [runId] };
+    const [lease] = await leases.claim(claim);
+    return lease ?? (isRepeated ? leases.seize(runId, workerId) : undefined);
+  }
+
+  #notOwned({ at }: Wake): SliceResult {
+    return at !== null && at > this.#port.clock.now()
+      ? { isReady: false, wake: this.#wakeTime(at) }
+      : { isReady: false };
+  }
+
+  #wakeTime(at: number | null): SliceResult["wake"] & ({} | null) {
+    return at === null ? null : { at, delayMs: Math.max(0, at - this.#port.clock.now()) };
+  }
+
+  /** Releases a run that could not be driven. Restate repeats the attempt after a delay. */
+  async #handBack(lease: Lease, fault: Fault): Promise<void> {
+    if (fault.code === "lease_lost") return;
+    if (fault.code !== "version_mismatch") this.#port.onError(fault);
+    await this.#giveBack(lease);
+  }
+
+  /** Releases a run as ready. Tries again while the store is away, because the lease would block other workers. */
+  async #giveBack(lease: Lease): Promise<void> {
+    const { leases, clock, onError } = this.#port;
+    for (;;) {
+      try {
+        await leases.release(lease, { kind: "ready" });
+        return;
+      } catch (error) {
+        if (Fault.from(error).code === "lease_lost" || this.#host === undefined) return;
+        onError(error);
+        await new Promise<void>((resolve) => {
+          clock.schedule(clock.now() + retryMs, resolve);
+        });
+      }
+    }
+  }
+
+  /** Sends a wake-up, unless a slice of this process is open: its end tells Restate. */
+  #wakeRun(runId: RunId, wake: Wake): void {
+    const open = this.#slices.get(runId);
+    if (open !== undefined) open.isReady = true;
+    else void this.#send(runId, wake);
+  }
+
+  /** Returns whether Restate has the wake-up. If not, a sweep sends it. */
+  async #send(runId: RunId, wake: Wake): Promise<boolean> {
+    try {
+      await this.#options.ingress.send(runId, wake);
+      this.#isCutOff = false;
+      return true;
+    } catch (error) {
+      if (!this.#isCutOff) this.#port.onError(error);
+      this.#isCutOff = true;
+      this.#sweepAfter(retryMs);
+      return false;
+    }
+  }
+
+  /** Sweeps after a delay, unless an earlier sweep is scheduled. */
+  #sweepAfter(delayMs: number): void {
+    const { clock } = this.#port;
+    const at = clock.now() + delayMs;
+    if (this.#host === undefined || at >= this.#nextSweepAt) return;
+    this.#cancelSweep?.();
+    this.#nextSweepAt = at;
+    this.#cancelSweep = clock.schedule(at, () => this.#sweep(), { background: true });
+  }
+
+  #sweep(): void {
+    this.#nextSweepAt = Infinity;
+    this.#sweepAfter(this.#options.sweepMs);
+    this.#sweeping ??= this.#sendLost()
+      .catch((error: unknown) => {
+        this.#port.onError(error);
+        this.#sweepAfter(retryMs);
+      })
+      .finally(() => (this.#sweeping = undefined));
+  }
+
+  /**
+   * Sends the wake-ups of runs that are ready: those that were lost between a commit and its wake-up. The claim makes
+   * the runs of dead workers ready. An invocation that finds the run claimed here ends, and the release wakes it again.
+   */
+  async #sendLost(): Promise<void> {
+    const { leases, workerId, clock, agents } = this.#port;
+    const now = clock.now();
+    for (const lease of await leases.claim({ workerId, limit: mostSwept, now, agents: agents() }))
+      await this.#giveBack(lease);
+  }
+}

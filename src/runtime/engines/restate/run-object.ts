@@ -1,0 +1,109 @@
+import type * as sdk from "@restatedev/restate-sdk";
+import type { ObjectContext, VirtualObjectDefinition } from "@restatedev/restate-sdk";
+import type { RunId } from "../../../kernel/index.ts";
+
+/** A message to the object of a run: look whether the run has something to do. */
+export interface Wake {
+  /** Time at which the run starts, in epoch milliseconds. `null` if it may be ready now. */
+  readonly at: number | null;
+}
+
+/** When the run wakes up, and how long that was from the end of the slice. */
+interface WakeTime {
+  readonly at: number;
+  readonly delayMs: number;
+}
+
+/** How a slice left its run. It is journaled by Restate, so that a repeated attempt schedules the same invocations. */
+export interface SliceResult {
+  /** Whether the run has more to do at once. */
+  readonly isReady: boolean;
+  /** When the run wakes up. `null`: at no time. If absent, the slice did not own the run, and its timer stays. */
+  readonly wake?: WakeTime | null;
+}
+
+export interface Slice {
+  readonly runId: RunId;
+  readonly wake: Wake;
+  /** Whether an earlier attempt of this invocation, which may have owned the run, ended without a result. */
+  readonly isRepeated: boolean;
+  /** Aborts when Restate no longer waits for this attempt. */
+  readonly signal: AbortSignal;
+}
+
+/** Drives runs in slices. */
+export interface SliceDriver {
+  /** Differs between processes. */
+  readonly processId: string;
+  slice(slice: Slice): Promise<SliceResult>;
+}
+
+export interface RunObjectOptions {
+  /** Name of the object in Restate. */
+  readonly service: string;
+  /** Time after which Restate considers an attempt without a sign of life as lost. Milliseconds. */
+  readonly longestSliceMs: number;
+}
+
+/** The delayed invocation that wakes a run. The object keeps it as its state. */
+interface Timer {
+  readonly id: string;
+  readonly at: number;
+}
+
+/** The package, which is loaded when a worker opens its endpoint. */
+export type Sdk = typeof sdk;
+
+/**
+ * The virtual object of which each run has one, with the id of the run as its key. Restate executes one invocation of an
+ * object at a time, repeats an attempt that ended without a result, and keeps the timers.
+ */
+export function runObject(
+  { object, rpc, InvocationIdParser }: Sdk,
+  { service, longestSliceMs }: RunObjectOptions,
+  driver: SliceDriver,
+): VirtualObjectDefinition<string, unknown> {
+  return object({
+    name: service,
+    handlers: {
+      drive: async (ctx: ObjectContext, wake: Wake): Promise<void> => {
+        const { id: ownId, attemptCompletedSignal: signal } = ctx.request();
+        const self = ctx.objectSendClient<{ drive: (ctx: ObjectContext, wake: Wake) => Promise<void> }>(
+          { name: service },
+          ctx.key,
+        );
+        const begunBy = await ctx.run("begin", () => driver.processId);
+        const isRepeated = begunBy !== driver.processId;
+        const result = await ctx.run("slice", () =>
+          driver.slice({ runId: ctx.key as RunId, wake, isRepeated, signal }),
+        );
+        const timer = await ctx.get<Timer>("timer");
+        if (result.wake !== undefined && timer?.at !== result.wake?.at) {
+          if (timer !== null && timer.id !== ownId) ctx.cancel(InvocationIdParser.fromString(timer.id));
+          if (result.wake === null) ctx.clear("timer");
+          else {
+            const { at, delayMs } = result.wake;
+            const sent = self.drive({ at: null }, rpc.sendOpts({ delay: delayMs }));
+            ctx.set("timer", { id: await sent.invocationId, at });
+          }
+        } else if (timer?.id === ownId) ctx.clear("timer");
+        if (result.isReady) self.drive({ at: null });
+      },
+    },
+    options: {
+      // The journal of a run is in the store. What Restate keeps about a slice is of no use after its end.
+      journalRetention: 0,
+      idempotencyRetention: 0,
+      inactivityTimeout: longestSliceMs,
+      abortTimeout: longestSliceMs,
+      retryPolicy: {
+        initialInterval: 50,
+        exponentiationFactor: 2,
+        maxInterval: 1_000,
+        // About a year. The sweep of a worker sends the wake-up again.
+        maxAttempts: 30_000_000,
+        onMaxAttempts: "kill",
+      },
+    },
+  });
+}

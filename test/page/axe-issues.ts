@@ -1,0 +1,41 @@
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+
+interface AxeResult {
+  readonly violations: readonly {
+    readonly id: string;
+    readonly impact: string;
+    readonly nodes: readonly { readonly html: string }[];
+  }[];
+}
+
+/** Lists the serious issues that axe finds in the views at `paths`, with the contrast in both themes. */
+export async function axeIssues(page: Page, paths: readonly string[]): Promise<readonly string[]> {
+  // Through the debugger, because the page's policy refuses scripts from elsewhere.
+  await page.evaluate(axe.source);
+  const found: string[] = [];
+  for (const path of paths) {
+    await goWithin(page, path);
+    for (const issue of await issuesOf(page, { resultTypes: ["violations"] }))
+      found.push(`${path}: ${issue}`);
+    await page.keyboard.press("t");
+    const contrast = { runOnly: ["color-contrast"], resultTypes: ["violations"] };
+    for (const issue of await issuesOf(page, contrast)) found.push(`${path} in the other theme: ${issue}`);
+  }
+  return found;
+}
+
+/** Goes to a view as the browser's history does, without loading the page again. */
+async function goWithin(page: Page, path: string): Promise<void> {
+  await page.evaluate(
+    `history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"));`,
+  );
+  await page.locator("main h1").first().waitFor();
+}
+
+async function issuesOf(page: Page, options: object): Promise<readonly string[]> {
+  const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as AxeResult;
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+}

@@ -1,0 +1,101 @@
+// Takes pictures of every view in light, in dark and on a narrow screen, with a company whose worker was killed once. The
+// argument is the folder of the pictures. Default: docs/page.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { buildPage } from "../../build/page.ts";
+import { repository } from "../gates/run-node.ts";
+import { removeBrowser, startBrowser } from "./chromium.ts";
+import { releaseTask } from "./company.ts";
+import { openPage } from "./page-server.ts";
+import { ServedPage } from "./served.ts";
+
+const folder = process.argv[2] ?? join(repository, "docs/page");
+const looks = [
+  ["light", { colorScheme: "light", viewport: { width: 1440, height: 900 } }],
+  ["dark", { colorScheme: "dark", viewport: { width: 1440, height: 900 } }],
+  ["light-390", { colorScheme: "light", viewport: { width: 390, height: 844 } }],
+] as const;
+
+/** Name of a picture, its path, and what must be visible before it is taken. */
+type View = readonly [name: string, path: string, ready: string];
+
+const served = new ServedPage();
+mkdirSync(folder, { recursive: true });
+await buildPage();
+await served.start();
+const browser = await startBrowser();
+try {
+  for (const [look, options] of looks) await take([["empty", "/runs", ".empty h1"]], look, options);
+  const views = await prepare();
+  for (const [look, options] of looks) await take(views, look, options);
+} finally {
+  await browser.close();
+  removeBrowser();
+  await served.remove();
+}
+
+/** Makes what the pictures show. */
+async function prepare(): Promise<readonly View[]> {
+  const lead = await served.submit("lead", releaseTask);
+  const { page } = await openPage(browser, `${served.url}/runs/${lead}/chart`);
+  await page.getByRole("treeitem", { name: /^release.*waits for you: publish/u }).waitFor();
+  await served.kill();
+  await page.getByText(/The server stopped answering/u).waitFor();
+  await page.screenshot({ path: join(folder, "offline-light.png") });
+  await served.start();
+  await page.getByText("1 crash survived").waitFor();
+  served.open("size");
+  const writer = await served.submit("writer", "Summarise the incident of 14 March for the customer");
+  await until(page, writer, "Done");
+  await page.keyboard.press("f");
+  await page.getByLabel(/Message that follows/u).fill("Shorter, please.");
+  await page.getByRole("button", { name: "Start the fork" }).click();
+  await page.getByRole("link", { name: "Compare" }).waitFor();
+  const fork = new URL(page.url()).pathname.split("/")[2] ?? "";
+  await served.submit("publisher", "Publish the patch");
+  await served.submit("triage", "Answer today's support mail");
+  const stopped = await served.submit("nightly", "Nightly dependency updates");
+  await until(page, stopped, "Stopped at its allowance");
+  const chat = await served.submit("chatter", "Is 0.9 ready to ship?");
+  await page.goto(`${served.url}/runs/${chat}`);
+  const session = await page.getByRole("link", { name: "Session", exact: true }).getAttribute("href");
+  await page.context().close();
+  const run = `/runs/${lead}`;
+  return [
+    ["runs", "/runs", ".c-allowance .purse"],
+    ["inbox", "/inbox", ".approval"],
+    ["find", "/find?text=publish", ".found-line"],
+    ["sessions", "/sessions", ".session-line"],
+    ["session", session ?? "/sessions", ".thread .caret"],
+    ["agents", "/agents", "main h1"],
+    ["schedules", "/schedules", "main h1"],
+    ["usage", "/usage", ".table.usage"],
+    ["compare", `/compare?a=${writer}&b=${fork}`, ".facts"],
+    ["stopped", `/runs/${stopped}`, ".fault"],
+    ["chart", `${run}/chart`, ".card"],
+    ["rows", `${run}/chart?zoom=rows`, ".org-rows tr"],
+    ["seats", `${run}/chart?zoom=seats`, ".team-box"],
+    ["timeline", `${run}/timeline`, ".free"],
+    ["conversation", `${run}/conversation`, ".message"],
+    ["money", `${run}/money`, "tr.total"],
+    ["events", `${run}/events`, ".event-row"],
+    ["messages", `${run}/messages`, ".message-list li"],
+  ];
+}
+
+async function until(page: Page, runId: string, word: string): Promise<void> {
+  await page.goto(`${served.url}/runs/${runId}/conversation`);
+  await page.getByText(word, { exact: true }).first().waitFor();
+}
+
+async function take(views: readonly View[], look: string, options: (typeof looks)[number][1]): Promise<void> {
+  const { page } = await openPage(browser, `${served.url}/runs`, { ...options, reducedMotion: "reduce" });
+  for (const [name, path, ready] of views) {
+    await page.goto(served.url + path);
+    await page.locator(ready).first().waitFor({ state: "attached" });
+    if (name !== "empty") await page.locator(".badge").first().waitFor({ state: "attached" });
+    await page.screenshot({ path: join(folder, `${name}-${look}.png`) });
+  }
+  await page.context().close();
+}

@@ -1,0 +1,43 @@
+import { onTestFinished } from "vitest";
+import type { EngineFactory } from "../../src/kernel/index.ts";
+import { RestateAdmin, restate, type RestateOptions } from "../../src/runtime/engines/restate/index.ts";
+import { Balancer } from "./balancer.ts";
+import type { RestateServer } from "./server.ts";
+
+let services = 0;
+
+/** The workers of one test: a service of its own in a Restate server, behind a balancer. */
+export interface Cluster {
+  readonly service: string;
+  readonly admin: RestateAdmin;
+  /** Creates the engine of one worker. */
+  readonly engine: EngineFactory;
+}
+
+export async function newCluster(
+  server: RestateServer,
+  options: Partial<RestateOptions> = {},
+): Promise<Cluster> {
+  const balancer = await Balancer.open();
+  onTestFinished(() => balancer.close());
+  const admin = new RestateAdmin(server.adminUrl);
+  const service = `runs-${process.pid}-${++services}`;
+  let deploying: Promise<string> | undefined;
+  return {
+    service,
+    admin,
+    engine: (port) =>
+      restate({
+        ingressUrl: server.ingressUrl,
+        listen: { port: 0 },
+        service,
+        sweepMs: 500,
+        onListen: async (listening) => {
+          balancer.add(listening);
+          deploying ??= admin.deploy(balancer.uri);
+          await deploying;
+        },
+        ...options,
+      })(port),
+  };
+}

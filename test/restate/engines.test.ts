@@ -1,0 +1,61 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
+import type { EngineFactory } from "../../src/kernel/index.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
+import { sha256 } from "../../src/runtime/process/sha256.ts";
+import { restate } from "../../src/runtime/engines/restate/index.ts";
+import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
+import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
+import { engineContract, type EngineHarness } from "../../src/testing/index.ts";
+import { emptySchema, newSchema } from "../postgres/schemas.ts";
+import { newCluster, type Cluster } from "./cluster.ts";
+import { RestateServer } from "./server.ts";
+
+let server: RestateServer;
+/** The workers of the current case, by the agents that they host: each group has a service of its own in Restate. */
+const clusters = new Map<string, Cluster>();
+
+beforeAll(async () => {
+  server = await RestateServer.start();
+});
+afterAll(() => server.stop());
+
+const engine: EngineFactory = (port) => restate({ ingressUrl: server.ingressUrl })(port);
+
+const open: EngineHarness["open"] = async (store, factory, workerId, options = {}) => {
+  const { versionPolicy = "resume", group = "all" } = options;
+  const cluster = clusters.get(group) ?? (await newCluster(server));
+  clusters.set(group, cluster);
+  return createRuntime({
+    store,
+    engine: factory === engine ? cluster.engine : factory,
+    workerId,
+    pollMs: 10,
+    suspendAfterMs: 0,
+    onError: () => undefined,
+    versionPolicy,
+  });
+};
+
+describe("Restate engine, SQLite store", () => {
+  const prepare: EngineHarness["prepare"] = async () => {
+    clusters.clear();
+    const folder = await mkdtemp(join(tmpdir(), "reeve-restate-store-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    return () => sqliteStore({ path: join(folder, "store.db"), hash: sha256, watchEveryMs: 5 });
+  };
+  engineContract({ test, expect, engine, prepare, open });
+});
+
+describe("Restate engine, PostgreSQL store", () => {
+  const schema = newSchema();
+  const prepare: EngineHarness["prepare"] = async () => {
+    clusters.clear();
+    await emptySchema(schema);
+    const url = inject("postgresUrl");
+    return () => postgresStore({ url, schema, hash: sha256, connections: 4, watchEveryMs: 10 });
+  };
+  engineContract({ test, expect, engine, prepare, open });
+});

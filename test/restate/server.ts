@@ -1,0 +1,101 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+
+/** A Restate server of its own for tests: on the loopback interface, with data in a temporary folder. */
+export class RestateServer {
+  readonly ingressUrl: string;
+  readonly adminUrl: string;
+  readonly #folder: string;
+  readonly #environment: NodeJS.ProcessEnv;
+  #process: ChildProcess | undefined;
+
+  private constructor(folder: string, ports: readonly number[]) {
+    const [ingress = 0, admin = 0, node = 0] = ports;
+    this.#folder = folder;
+    this.ingressUrl = `http://127.0.0.1:${ingress}`;
+    this.adminUrl = `http://127.0.0.1:${admin}`;
+    this.#environment = {
+      PATH: process.env["PATH"],
+      DO_NOT_TRACK: "1",
+      RESTATE_DISABLE_TELEMETRY: "true",
+      // The search for a newer version has no switch. With this proxy, which does not exist, it ends at once.
+      HTTPS_PROXY: "http://127.0.0.1:9",
+      RESTATE_BASE_DIR: folder,
+      RESTATE_NODE_NAME: "test",
+      RESTATE_LISTEN_MODE: "tcp",
+      RESTATE_BIND_IP: "127.0.0.1",
+      RESTATE_BIND_PORT: String(node),
+      RESTATE_ADVERTISED_HOST: "127.0.0.1",
+      RESTATE_INGRESS__BIND_ADDRESS: `127.0.0.1:${ingress}`,
+      RESTATE_ADMIN__BIND_ADDRESS: `127.0.0.1:${admin}`,
+      RESTATE_ADMIN__DISABLE_WEB_UI: "true",
+      RESTATE_DEFAULT_NUM_PARTITIONS: "4",
+      RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE: "128 MiB",
+      RESTATE_LOG_FILTER: "error",
+    };
+  }
+
+  static async start(): Promise<RestateServer> {
+    const ports = [await freePort(), await freePort(), await freePort()];
+    const server = new RestateServer(await mkdtemp(join(tmpdir(), "reeve-restate-")), ports);
+    await server.resume();
+    return server;
+  }
+
+  /** Starts the server on its data, at the same addresses. */
+  async resume(): Promise<void> {
+    // The wrapper of the package leaves the server running when it is killed, so the program itself is started.
+    this.#process = spawn(serverProgram(), ["--no-logo"], { env: this.#environment, stdio: "ignore" });
+    for (const url of [`${this.ingressUrl}/restate/health`, `${this.adminUrl}/health`])
+      while (!(await isUp(url))) {
+        if (this.#process.exitCode !== null)
+          throw new Error(`restate-server ended with ${this.#process.exitCode}`);
+        await setTimeout(20);
+      }
+  }
+
+  /** Ends the server as `kill -9` does. */
+  async kill(): Promise<void> {
+    const child = this.#process;
+    if (child === undefined || child.exitCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+    this.#process = undefined;
+  }
+
+  async stop(): Promise<void> {
+    await this.kill();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+function serverProgram(): string {
+  const require = createRequire(import.meta.url);
+  const wrapper = createRequire(require.resolve("@restatedev/restate-server/package.json"));
+  const name = `@restatedev/restate-server-${process.platform}-${process.arch}/package.json`;
+  return join(dirname(wrapper.resolve(name)), "bin", "restate-server");
+}
+
+async function isUp(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url)).ok;
+  } catch {
+    return false;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}

@@ -1,0 +1,101 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { formatAgentId, type EngineFactory, type HostedAgent, type Runtime } from "../../src/kernel/index.ts";
+import { restate } from "../../src/runtime/engines/restate/index.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
+import { newCluster } from "./cluster.ts";
+import { RestateServer } from "./server.ts";
+
+let server: RestateServer;
+
+beforeAll(async () => {
+  server = await RestateServer.start();
+});
+afterAll(() => server.stop());
+
+async function open(
+  engine: EngineFactory,
+  onError: (error: Error) => void = () => undefined,
+): Promise<Runtime> {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-restate-store-"));
+  const runtime = await createRuntime({
+    store: `sqlite:${join(folder, "store.db")}`,
+    engine,
+    suspendAfterMs: 0,
+    onError,
+  });
+  onTestFinished(async () => {
+    await runtime.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  return runtime;
+}
+
+function agent(run: HostedAgent["run"]): HostedAgent {
+  return { id: formatAgentId({ name: "worker" }), run };
+}
+
+test("a call of 3 s under slices of 1 s is made once", async () => {
+  const { engine } = await newCluster(server, { sliceMs: 1_000 });
+  const runtime = await open(engine);
+  let calls = 0;
+  const slow = agent(async (ctx) => {
+    await ctx.step("slow", async () => {
+      calls++;
+      await setTimeout(3_000);
+      return null;
+    });
+    return ctx.step("next", async () => "done");
+  });
+  expect((await (await runtime.submit(slow, null)).result()).output).toBe("done");
+  expect(calls).toBe(1);
+});
+
+test("while a run sleeps, one delayed invocation is scheduled, and the run is not driven", async () => {
+  const { engine, admin, service } = await newCluster(server, { sweepMs: 60_000 });
+  const runtime = await open(engine);
+  let drives = 0;
+  const sleeper = agent(async (ctx) => {
+    drives++;
+    await ctx.sleep(600_000);
+  });
+  const run = await runtime.submit(sleeper, null);
+  const statuses = async (): Promise<readonly string[]> => {
+    const sql = `SELECT status FROM sys_invocation WHERE target_service_name = '${service}'`;
+    return (await admin.query<{ readonly status: string }>(sql)).map(({ status }) => status);
+  };
+  await expect.poll(statuses, { timeout: 30_000 }).toEqual(["scheduled"]);
+  const before = drives;
+  await run.steer("still asleep");
+  for await (const event of run.events()) if ("seq" in event && event.type === "run_steer") break;
+  // The mail was read in a slice of its own, after which the run waits for the same timer.
+  await expect.poll(statuses, { timeout: 30_000 }).toEqual(["scheduled"]);
+  expect(drives).toBe(before + 1);
+  await run.cancel();
+  expect((await run.result()).status).toBe("cancelled");
+  await expect.poll(statuses, { timeout: 30_000 }).toEqual([]);
+});
+
+test("a run that is submitted while Restate is unreachable is reported, stored, and driven later", async () => {
+  const { engine, service } = await newCluster(server, { sweepMs: 200 });
+  const codes: string[] = [];
+  const folder = await mkdtemp(join(tmpdir(), "reeve-restate-store-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const store = `sqlite:${join(folder, "store.db")}` as const;
+  const cutOff = await createRuntime({
+    store,
+    engine: restate({ ingressUrl: "http://127.0.0.1:9", service }),
+    onError: ({ code }) => codes.push(code),
+  });
+  const worker = agent(async (ctx) => ctx.step("work", async () => "done"));
+  const { runId } = await cutOff.submit(worker, null);
+  await expect.poll(() => codes, { timeout: 30_000 }).toEqual(["engine_unavailable"]);
+  await cutOff.close();
+  const runtime = await createRuntime({ store, engine });
+  onTestFinished(() => runtime.close());
+  runtime.register(worker);
+  expect((await (await runtime.find(runId))?.result())?.output).toBe("done");
+});

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { Agent } from "../../../src/agent.ts";
+import type { RunHandle } from "../../../src/kernel/index.ts";
+import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { startServer, type TestServer } from "./test-server.ts";
+
+let server: TestServer;
+
+beforeAll(async () => {
+  const model = scriptedModel(["One.", "Two."]);
+  const clerk = new Agent({ name: "clerk", model, budget: { maxCostUsd: 2 } });
+  const prices = { find: () => ({ inputUsd: 1e-3, outputUsd: 1e-3 }) };
+  server = await startServer([clerk], {
+    store: memoryStore({ hash: sha256 }),
+    runtimeOptions: { prices },
+  });
+});
+afterAll(() => server.close());
+
+async function start(input: string): Promise<RunHandle> {
+  const { json } = await server.call("POST", "/api/runs", { body: { agent: "clerk", input } });
+  const { runId } = json["run"] as { readonly runId: string };
+  const run = await server.runtime.find(runId);
+  if (run === undefined) throw new Error(`the server has no run ${runId}`);
+  return run;
+}
+
+it("the figures of a run have its agents, steps, cost and allowance, and unknown runs are left out", async () => {
+  const run = await start("Report.");
+  const { costUsd } = await run.result();
+  const { json } = await server.call("GET", `/api/figures?runId=${run.runId}&runId=run_unknown`);
+  expect(json["figures"]).toEqual([
+    {
+      runId: run.runId,
+      agents: 1,
+      liveAgents: 0,
+      steps: 1,
+      freeSteps: 0,
+      costUsd,
+      maxCostUsd: 2,
+      lostUsd: 0,
+      crashes: [],
+    },
+  ]);
+});
+
+it("the steps that a fork shares with its origin are free in its figures", async () => {
+  const run = await start("Report again.");
+  await run.result();
+  let last = 0;
+  for await (const event of run.events({ follow: false })) if ("seq" in event) last = event.seq;
+  const fork = await run.fork({ at: last, runId: "run_copy" });
+  await fork.result();
+  const { json } = await server.call("GET", "/api/figures?runId=run_copy");
+  expect(json["figures"]).toMatchObject([{ steps: 0, freeSteps: 1, costUsd: 0 }]);
+  expect((await server.call("GET", "/api/facts")).json).toMatchObject({
+    live: 0,
+    liveAgents: 0,
+    replayedToday: 0,
+    notPaidAgainTodayUsd: 0,
+  });
+});
+
+it("a token of a tenant reads no figures of other runs", async () => {
+  const run = (await server.runtime.list()).runs[0];
+  const token = await server.tokenOf("acme", "read");
+  const { json } = await server.call("GET", `/api/figures?runId=${run?.runId ?? ""}`, { token });
+  expect(json["figures"]).toEqual([]);
+});

@@ -1,0 +1,89 @@
+/** The place of a person on the page before it is loaded again. */
+interface Kept {
+  readonly href: string;
+  /** Distance from the top of each element that scrolls, by its selector. */
+  readonly scrolls: Readonly<Record<string, number>>;
+  /** Selector of the element that had the focus. */
+  readonly focus: string | null;
+}
+
+const name = "reeve.place";
+const scrollers = [
+  "main.page",
+  ".canvas",
+  ".thread",
+  ".event-rows",
+  ".inbox-list",
+  ".inbox-detail",
+  ".session-tree",
+  ".agents",
+  ".inspector",
+];
+/** How long the page waits for what it shows to appear again. */
+const patienceMs = 10_000;
+
+/** Keeps scroll positions and focus over a reload of the page. */
+export function keepPlace(): void {
+  addEventListener("pagehide", () => {
+    try {
+      sessionStorage.setItem(name, JSON.stringify(placeNow()));
+    } catch {
+      // A browser that keeps nothing opens the page at the top.
+      return;
+    }
+  });
+  const kept = keptPlace();
+  if (kept !== null && kept.href === location.href) restore(kept);
+}
+
+function placeNow(): Kept {
+  const scrolls: Record<string, number> = {};
+  for (const selector of scrollers) {
+    const top = document.querySelector(selector)?.scrollTop ?? 0;
+    if (top > 0) scrolls[selector] = top;
+  }
+  return { href: location.href, scrolls, focus: selectorOf(document.activeElement) };
+}
+
+/** A selector that finds the element again: by its task, its address, or its label. */
+function selectorOf(element: Element | null): string | null {
+  if (element === null || element === document.body) return null;
+  for (const attribute of ["data-task", "href", "aria-label"]) {
+    const value = element.getAttribute(attribute);
+    if (value !== null) return `${element.tagName.toLowerCase()}[${attribute}=${JSON.stringify(value)}]`;
+  }
+  return null;
+}
+
+function keptPlace(): Kept | null {
+  try {
+    const text = sessionStorage.getItem(name);
+    return text === null ? null : (JSON.parse(text) as Kept);
+  } catch {
+    return null;
+  }
+}
+
+/** Scrolls and focuses as soon as the elements are there, unless the person acts first. */
+function restore({ scrolls, focus }: Kept): void {
+  const open = new Map(Object.entries(scrolls));
+  let wanted = focus;
+  const observer = new MutationObserver(() => {
+    for (const [selector, top] of open) {
+      const element = document.querySelector(selector);
+      if (element === null || element.scrollHeight - element.clientHeight < top) continue;
+      element.scrollTop = top;
+      open.delete(selector);
+    }
+    const target = wanted === null ? null : document.querySelector<HTMLElement>(wanted);
+    if (target !== null) {
+      target.focus({ preventScroll: true });
+      wanted = null;
+    }
+    if (open.size === 0 && wanted === null) stop();
+  });
+  const stop = (): void => observer.disconnect();
+  observer.observe(document.body, { childList: true, subtree: true });
+  for (const act of ["pointerdown", "keydown", "wheel"]) addEventListener(act, stop, { once: true });
+  setTimeout(stop, patienceMs);
+}
