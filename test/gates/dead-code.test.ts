@@ -53,6 +53,7 @@ const peersLoaded = [
   "src/surfaces/cli/acp/acp-command.ts unlisted @agentclientprotocol/sdk",
   "src/runtime/stores/postgres/db/database.ts unlisted pg",
   "src/runtime/stores/postgres/db/store-watch.ts unlisted pg",
+  "src/runtime/engines/restate/endpoint.ts unlisted @restatedev/restate-sdk",
 ];
 
 test("the dead code check refuses development packages in source and finds only the planted ones", () => {
