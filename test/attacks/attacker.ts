@@ -1,4 +1,5 @@
 import { fork, spawnSync, type ChildProcess } from "node:child_process";
+import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ToolResult } from "../../src/kernel/index.ts";
 import type { AttackRequest } from "./attacker-process.ts";
@@ -30,6 +31,29 @@ export function identities(): readonly Identity[] {
   return [{ name: "root" }];
 }
 
+/**
+ * Lets the process and its children have at most 2,000 tasks, where the machine has a writable group for it. An attack
+ * that succeeds then fails its test without taking the processes of all other tests.
+ */
+function boundTasks(pid: number): void {
+  const group = `/sys/fs/cgroup/pids/reeve-attacks-${pid}`;
+  try {
+    mkdirSync(group);
+  } catch {
+    // The machine has no such groups. The tests do not depend on them.
+    return;
+  }
+  writeFileSync(join(group, "pids.max"), "2000");
+  writeFileSync(join(group, "cgroup.procs"), `${pid}`);
+  process.once("exit", () => {
+    try {
+      rmdirSync(group);
+    } catch {
+      // A process of the group is still ending. An empty group costs nothing.
+    }
+  });
+}
+
 /** A process that calls tools as one user. */
 export class Attacker {
   readonly #child: ChildProcess;
@@ -43,6 +67,7 @@ export class Attacker {
       execArgv: [],
       env: { PATH: process.env["PATH"], HOME: "/", REEVE_ATTACK_SECRET: environmentSecret },
     });
+    if (process.getuid?.() === 0) boundTasks(this.pid);
     this.#child.on("message", ({ id, result }: { readonly id: number; readonly result: ToolResult }) => {
       this.#waiting.get(id)?.(result);
       this.#waiting.delete(id);

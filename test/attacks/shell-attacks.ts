@@ -227,7 +227,7 @@ export const floods: readonly Attack[] = [
   [
     // Only builtins, because no further process can start. The bomb would use all processors until the call times out.
     "a fork bomb",
-    ":(){ :|:& };:; while [ $SECONDS -lt 2 ]; do set -- /proc/[0-9]*; [ $# -gt 200 ] && breach; done",
+    ":(){ :|:& };:; while [ $SECONDS -lt 2 ]; do :; done; set -- /proc/[0-9]*; [ $# -gt 200 ] && breach",
   ],
   [
     "300 background processes",

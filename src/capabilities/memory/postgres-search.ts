@@ -103,6 +103,6 @@ async function searched<Row extends object>(
 ): Promise<readonly Row[]> {
   if (isEmpty) return queries.all<Row>(latest, scope, limit, asOf);
   if (words === undefined || words.length === 0) return [];
-  const any = words.map((word) => `'${word}'`).join(" | ");
-  return queries.all<Row>(found, scope, limit, `'${scopeWord(scope)}' & (${any})`, asOf, words);
+  const oneOf = words.map((word) => `'${word}'`).join(" | ");
+  return queries.all<Row>(found, scope, limit, `'${scopeWord(scope)}' & (${oneOf})`, asOf, words);
 }

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { constants, setPriority } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../kernel/index.ts";
 import { codeOf } from "../files/error-code.ts";
@@ -19,7 +20,10 @@ export class SandboxProcesses {
   readonly receive = (text: string): void => {
     this.#info += text;
     const pid = /"child-pid":\s*(\d+)/u.exec(this.#info)?.[1];
-    if (pid !== undefined) this.#first ??= Number(pid);
+    if (pid === undefined || this.#first !== undefined) return;
+    const first = (this.#first = Number(pid));
+    // With the priority of others, thousands of processes would start before the watch gets the processor.
+    if (process.getuid?.() === 0) ifAlive(() => setPriority(first, constants.priority.PRIORITY_LOW));
   };
 
   /**
