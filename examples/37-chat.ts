@@ -45,11 +45,12 @@ const text = (chunks: readonly Chunk[]): string => chunks.map(({ delta = "" }) =
 // The AI SDK: the id of the chat is the session. The answer waits for the approval of a tool call.
 const question = { id: "m1", role: "user", parts: [{ type: "text", text: "Write to bob" }] };
 const asked = await post("/api/chat", { id: "letters", messages: [question] });
-const approvalId = asked.find(({ type }) => type === "tool-approval-request")?.["approvalId"];
+const request = asked.find(({ type }) => type === "tool-approval-request");
+const [approvalId, toolCallId] = [request?.["approvalId"], request?.["toolCallId"]];
 console.log(text(asked), "-> approval requested");
 assert.equal(typeof approvalId, "string");
 
-const part = { type: "tool-send", toolCallId: "call-1", state: "approval-responded", input: { to: "bob" } };
+const part = { type: "tool-send", toolCallId, state: "approval-responded", input: { to: "bob" } };
 const message = {
   id: "a1",
   role: "assistant",
