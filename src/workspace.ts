@@ -223,11 +223,15 @@ export class Workspace implements AsyncDisposable {
 
   /**
    * Reads all files again when the process receives a signal, for a command that runs for a long time. A failed reload
-   * goes to `onError`. The returned function stops listening.
+   * goes to `onError`; `onReload` is called after each other one. The returned function stops listening.
    */
-  reloadOnSignal(signal: "SIGHUP" | "SIGUSR2", onError: (error: unknown) => void): () => void {
+  reloadOnSignal(
+    signal: "SIGHUP" | "SIGUSR2",
+    onError: (error: unknown) => void,
+    onReload: () => void = () => undefined,
+  ): () => void {
     const listener = (): void => {
-      this.reload().catch(onError);
+      this.reload().then(onReload).catch(onError);
     };
     process.on(signal, listener);
     return () => void process.off(signal, listener);

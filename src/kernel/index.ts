@@ -5,6 +5,7 @@ export type { CancelSignal, MinimalSignal } from "./base/cancel-signal.ts";
 export type { Clock } from "./base/clock.ts";
 export { describeValue } from "./base/describe-value.ts";
 export { type ErrorKind, errorKinds, type ErrorPolicy, mayBeAnsweredElsewhere } from "./base/error-kind.ts";
+export { escapeMarkup } from "./base/escape-markup.ts";
 export { type Failure, Fault, type FaultOptions } from "./base/fault.ts";
 export {
   modelErrorKind,
@@ -206,6 +207,7 @@ export type { RunStep, RunToolCall } from "./run/run-step.ts";
 export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
 export { nothingSpent, type RunSpend } from "./run/run-spend.ts";
 export * from "./run/run-standing.ts";
+export * from "./run/all-runs.ts";
 export * from "./run/run-summary.ts";
 export { isInScope, longestName, nameProblem, type TenantScope } from "./run/tenant-scope.ts";
 export { sameCaller } from "./run/same-caller.ts";

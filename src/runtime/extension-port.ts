@@ -1,5 +1,6 @@
 import {
   Fault,
+  firstUnfinishedRun,
   type ExtensionError,
   type ExtensionPort,
   type ExtensionSurface,
@@ -78,11 +79,7 @@ export function extensionPort(
     },
     untilIdle: async () => {
       for (;;) {
-        const { runs } = await runtime.list({
-          sessionId,
-          status: ["pending", "running", "waiting", "paused"],
-        });
-        const [open] = runs.filter(({ endedAt }) => endedAt === null);
+        const open = await firstUnfinishedRun(runtime, { sessionId });
         if (open === undefined) return;
         await (await runtime.find(open.runId))?.result();
       }

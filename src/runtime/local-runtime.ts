@@ -163,8 +163,8 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       leases: store.leases,
       clock,
       workerId: options.workerId ?? `worker-${uuidSource.next()}`,
-      // Many more runs than tasks: a run whose tasks wait for a slot or a model still counts as driven.
-      concurrency: Math.max(concurrency * 16, 1_024),
+      // A run that works needs at least one slot. Other runs stay in the store, where workers with free slots find them.
+      concurrency,
       agents: () => this.agents.versions,
       pollMs: requireNumber("pollMs", options.pollMs ?? 500, 1),
       onError,

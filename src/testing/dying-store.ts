@@ -130,6 +130,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       nextWakeAt: (now) => leases.nextWakeAt(now),
       isConfirmed: (workerId) => leases.isConfirmed(workerId),
       countReady: (now, limit) => leases.countReady(now, limit),
+      findReady: (options) => leases.findReady(options),
     },
     topics: {
       apply: (changes) => counted("topics.apply", () => topics.apply(changes)),

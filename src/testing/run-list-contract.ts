@@ -14,6 +14,7 @@ import {
   type Commit,
   type MaybePromise,
   runSummaryStatuses,
+  unfinishedRuns,
   type RunId,
   type RunStanding,
   type WaitCause,
@@ -162,6 +163,19 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(await names(store, { status: "completed" })).toEqual([]);
     const [lease] = await store.leases.claim({ workerId: "w", limit: 1, now: 10 });
     expect(lease?.runId).toBe(runId);
+  });
+
+  test("K1: a run that ended as paused is listed as paused, and is not among the unfinished runs", async () => {
+    const store = await open();
+    await create(store, "b");
+    const { runId, ...lease } = await ownRun(store);
+    const data = { status: "paused", usage: noUsage, costUsd: 0, turns: 0 } as const;
+    const end = placed(runId, 1, eventDraft("run_end", data));
+    await store.journal.append({ ...lease, runId }, { number: 1, at: 2, events: [end] });
+    expect(await names(store, { status: "paused" })).toEqual(["a"]);
+    const unfinished: string[] = [];
+    for await (const run of unfinishedRuns(store.journal)) unfinished.push(run.runId);
+    expect(unfinished).toEqual(["run_b"]);
   });
 
   test("K1: a run stands as its last commit with a standing says, in the same words in list() and summary()", async () => {

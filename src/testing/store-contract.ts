@@ -1,4 +1,5 @@
 import { claimContract } from "./leases/claim-contract.ts";
+import { takeOverContract } from "./leases/take-over-contract.ts";
 import { approvalContract } from "./approval-contract.ts";
 import { contentContract } from "./content-contract.ts";
 import type { ContractHarness } from "./contract-harness.ts";
@@ -37,6 +38,7 @@ export const storeContracts: Readonly<Record<string, (harness: ContractHarness) 
   leases: leaseContract,
   turns: leaseTurnsContract,
   claims: claimContract,
+  takeOvers: takeOverContract,
   topics: topicContract,
   records: recordContract,
   usage: usageContract,

@@ -6,6 +6,9 @@ import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 /** Environment variable with the URL of a PostgreSQL server. If it is set, workers use a schema there instead of a file. */
 export const crashServer = "REEVE_CRASH_POSTGRES";
 
+/** Environment variable with the time after which a worker counts as dead there, in milliseconds. Default: 1,000. */
+export const crashLease = "REEVE_CRASH_LEASE_MS";
+
 /**
  * Opens the store that worker processes share: the SQLite file, or the schema of a PostgreSQL server that is named after it. A
  * worker counts as dead after a second there, so that the next one does not wait long.
@@ -20,7 +23,7 @@ export async function openCrashStore(file: string): Promise<Store> {
     schema,
     hash: sha256,
     connections: 4,
-    leaseMs: 1_000,
+    leaseMs: Number(process.env[crashLease] ?? 1_000),
     watchEveryMs: 10,
     pollMs: 50,
   });

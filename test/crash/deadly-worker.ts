@@ -8,17 +8,24 @@ import {
   type HostedAgent,
   type RunContext,
 } from "../../src/kernel/index.ts";
-import { sha256 } from "../../src/runtime/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
-import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { scriptedModel } from "../../src/testing/scripted-model.ts";
 import { runWorkerDuty } from "../../src/testing/worker-duty.ts";
+import { openCrashStore } from "./crash-store.ts";
+import { siteEngine, type SiteAddress } from "./site-engine.ts";
 
 /** Where the agent ends its process. `steps`: in each of three steps, the first three times. `nowhere`: the run is resumed. */
 type DeadlyPlace = "tool" | "model" | "code" | "steps" | "nowhere";
 
+interface DeadlyOrders {
+  readonly place: DeadlyPlace;
+  /** If given, the worker uses the Restate engine. */
+  readonly site?: SiteAddress;
+}
+
 /** Hosts an agent that kills this process, and one that does not. Ends when the runs of both have ended. */
 await runWorkerDuty(async ({ file, data, mortal }) => {
+  const { place, site } = data as unknown as DeadlyOrders;
   /** Notes the attempt in a file, which survives the process. Returns the number of attempts so far. */
   const attempt = (name: string): number => {
     appendFileSync(`${file}.attempts`, `${name}\n`);
@@ -26,12 +33,13 @@ await runWorkerDuty(async ({ file, data, mortal }) => {
     return lines.filter((line) => line === name).length;
   };
   const runtime = await createRuntime({
-    store: mortal(await sqliteStore({ path: file, hash: sha256, watchEveryMs: 5 })),
+    ...(site !== undefined && { engine: siteEngine(site) }),
+    store: mortal(await openCrashStore(file)),
     pollMs: 10,
     unknownPrice: "ignore",
     onError: (error) => process.stderr.write(`${error.code}: ${error.message}\n`),
   });
-  const deadly = deadlyAgent(data as DeadlyPlace, attempt);
+  const deadly = deadlyAgent(place, attempt);
   const peaceful: HostedAgent = {
     id: formatAgentId({ name: "peaceful" }),
     run: (ctx) => ctx.step("work", async () => "done"),
@@ -40,7 +48,7 @@ await runWorkerDuty(async ({ file, data, mortal }) => {
   const second = await runtime.submit(peaceful, null, { runId: formatRunId("peaceful") });
   await second.result();
   const first = await runtime.submit(deadly, null, { runId: formatRunId("deadly") });
-  if (data === "nowhere") await first.resume();
+  if (place === "nowhere") await first.resume();
   await first.result();
   await runtime.close();
   return [first.runId, second.runId];

@@ -4,11 +4,12 @@ import { postgresStore } from "../../src/runtime/stores/postgres/store.ts";
 import { runWorkerDuty } from "../../src/testing/worker-duty.ts";
 import { fleetAgents } from "../scale/fleet-agents.ts";
 import type { FleetWorkerData } from "../scale/fleet.ts";
+import { siteEngine } from "./site-engine.ts";
 import { price } from "./workload.ts";
 
 /** Hosts the agents of a fleet on a PostgreSQL store until the process receives SIGTERM. */
 await runWorkerDuty(async ({ server, data }) => {
-  const { url, schema, leaseMs, skewMs = 0 } = data as unknown as FleetWorkerData;
+  const { url, schema, leaseMs, skewMs = 0, site } = data as unknown as FleetWorkerData;
   // A machine whose clock is wrong. The monotonic clock is not affected.
   const realNow = Date.now;
   Date.now = () => realNow() + skewMs;
@@ -24,6 +25,7 @@ await runWorkerDuty(async ({ server, data }) => {
   });
   const runtime = await createRuntime({
     store,
+    ...(site !== undefined && { engine: siteEngine(site) }),
     workerId: server.caller,
     prices: { find: () => price },
     suspendAfterMs: 50,

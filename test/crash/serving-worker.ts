@@ -2,11 +2,13 @@ import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { runWorkerDuty } from "../../src/testing/worker-duty.ts";
 import { openCrashStore } from "./crash-store.ts";
 import { errandRun, porter } from "./porter.ts";
+import { crashEngine } from "./site-engine.ts";
 
 /** Submits its runs and hosts the porter agent until the process receives a signal to end. */
 await runWorkerDuty(async ({ file, server, data, mortal }) => {
   const agent = porter(server);
   const runtime = await createRuntime({
+    ...crashEngine(),
     store: mortal(await openCrashStore(file)),
     workerId: server.caller,
     pollMs: 10,

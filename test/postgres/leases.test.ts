@@ -1,3 +1,4 @@
+import { Client } from "pg";
 import { expect, inject, onTestFinished, test, vi } from "vitest";
 import type { Fault, Store, StoreChange } from "../../src/kernel/index.ts";
 import { all, createRun, ownRun, stepRecord } from "../../src/testing/store-fixtures.ts";
@@ -63,6 +64,20 @@ test("J3: check() asks the database if the wall clock was set back", async () =>
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
   onTestFinished(() => void vi.useRealTimers());
   await expect(store.leases.check(lease)).rejects.toMatchObject({ code: "lease_lost" });
+});
+
+test("L13: isConfirmed() is false once the last confirmed beat is older than two thirds of the lease, and true after the next", async () => {
+  const schema = newSchema();
+  const store = await openSchema(schema, { leaseMs: 3_000 });
+  await store.leases.enlist("w1");
+  // No beat can be written while another session holds the lock of the table.
+  const blocker = new Client({ connectionString: inject("postgresUrl") });
+  await blocker.connect();
+  onTestFinished(() => blocker.end());
+  await blocker.query(`BEGIN; LOCK TABLE ${schema}.workers`);
+  await vi.waitFor(() => expect(store.leases.isConfirmed("w1")).toBe(false), { timeout: 60_000 });
+  await blocker.query("ROLLBACK");
+  await vi.waitFor(() => expect(store.leases.isConfirmed("w1")).toBe(true), { timeout: 60_000 });
 });
 
 test("L6: enlist() under the name of a worker that beats in another process fails with already_exists", async () => {

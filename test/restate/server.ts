@@ -7,6 +7,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 
+interface RestateServerOptions {
+  /** Interval at which Restate asks a worker for a sign of life, and time in which it must come. Default: those of Restate. */
+  readonly keepAliveMs?: number;
+}
+
 /** A Restate server of its own for tests: on the loopback interface, with data in a temporary folder. */
 export class RestateServer {
   readonly ingressUrl: string;
@@ -15,7 +20,7 @@ export class RestateServer {
   readonly #environment: NodeJS.ProcessEnv;
   #process: ChildProcess | undefined;
 
-  private constructor(folder: string, ports: readonly number[]) {
+  private constructor(folder: string, ports: readonly number[], { keepAliveMs }: RestateServerOptions) {
     const [ingress = 0, admin = 0, node = 0] = ports;
     this.#folder = folder;
     this.ingressUrl = `http://127.0.0.1:${ingress}`;
@@ -38,12 +43,16 @@ export class RestateServer {
       RESTATE_DEFAULT_NUM_PARTITIONS: "4",
       RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE: "128 MiB",
       RESTATE_LOG_FILTER: "error",
+      ...(keepAliveMs !== undefined && {
+        RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_INTERVAL: `${keepAliveMs}ms`,
+        RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_TIMEOUT: `${keepAliveMs}ms`,
+      }),
     };
   }
 
-  static async start(): Promise<RestateServer> {
+  static async start(options: RestateServerOptions = {}): Promise<RestateServer> {
     const ports = [await freePort(), await freePort(), await freePort()];
-    const server = new RestateServer(await mkdtemp(join(tmpdir(), "reeve-restate-")), ports);
+    const server = new RestateServer(await mkdtemp(join(tmpdir(), "reeve-restate-")), ports, options);
     await server.resume();
     return server;
   }

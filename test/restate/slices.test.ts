@@ -6,6 +6,9 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { formatAgentId, type EngineFactory, type HostedAgent, type Runtime } from "../../src/kernel/index.ts";
 import { restate } from "../../src/runtime/engines/restate/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
+import { CountingServer } from "../../src/testing/index.ts";
+import { servedAgent, use } from "../crash/served-agent.ts";
+import { toolAnswer } from "../crash/workload.ts";
 import { newCluster } from "./cluster.ts";
 import { RestateServer } from "./server.ts";
 
@@ -38,20 +41,29 @@ function agent(run: HostedAgent["run"]): HostedAgent {
   return { id: formatAgentId({ name: "worker" }), run };
 }
 
-test("a call of 3 s under slices of 1 s is made once", async () => {
+test("a call of 3 s under slices of 1 s is made once, by the count of the server that is called", async () => {
   const { engine } = await newCluster(server, { sliceMs: 1_000 });
   const runtime = await open(engine);
-  let calls = 0;
-  const slow = agent(async (ctx) => {
-    await ctx.step("slow", async () => {
-      calls++;
-      await setTimeout(3_000);
-      return null;
-    });
-    return ctx.step("next", async () => "done");
-  });
+  const outside = await CountingServer.open();
+  onTestFinished(() => outside.close());
+  const book = outside.book("slices", ({ name, body }) => ({
+    ...toolAnswer(name, body),
+    ...(name === "slow" && { hold: () => setTimeout(3_000) }),
+  }));
+  const slow = servedAgent(
+    { url: book.url, caller: "worker" },
+    {
+      name: "worker",
+      tools: ["slow", "next"],
+      run: async (ctx) => {
+        await use(ctx, "slow");
+        await use(ctx, "next");
+        return "done";
+      },
+    },
+  );
   expect((await (await runtime.submit(slow, null)).result()).output).toBe("done");
-  expect(calls).toBe(1);
+  expect(book.calls.map(({ name }) => name)).toEqual(["slow", "next"]);
 });
 
 test("while a run sleeps, one delayed invocation is scheduled, and the run is not driven", async () => {

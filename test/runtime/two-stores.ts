@@ -29,6 +29,8 @@ export const twoStores: readonly [string, () => Promise<() => Promise<Store>>][]
 
 export function removeStoresAfterEach(): void {
   afterEach(async () => {
-    for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+    // A runtime that closes after this hook may still write a file of its store.
+    for (const folder of folders.splice(0))
+      await rm(folder, { recursive: true, force: true, maxRetries: 20 });
   });
 }

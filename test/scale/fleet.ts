@@ -11,6 +11,7 @@ import {
   type RunTrace,
   type ServedCall,
 } from "../../src/testing/index.ts";
+import type { SiteAddress } from "../crash/site-engine.ts";
 import { branches, fleetAnswer, fleetRun, seats } from "./fleet-agents.ts";
 import type { LinkFault } from "./faulty-proxy.ts";
 
@@ -21,6 +22,8 @@ export interface FleetWorkerData {
   readonly leaseMs: number;
   /** How much the clock of the worker is wrong. Default: 0. */
   readonly skewMs?: number;
+  /** If given, the worker uses the Restate engine. */
+  readonly site?: SiteAddress;
 }
 
 /** What the harness needs of an engine and its store. Everything else is the same for all engines. */

@@ -61,10 +61,27 @@ export interface ClaimOptions {
   readonly agents?: readonly (AgentVersion | AgentsOfName)[];
   /** L10: if given, only these runs are claimed, for an engine that itself decides which run is driven. */
   readonly only?: readonly RunId[];
+  /**
+   * L15: with `only`, runs that have an owner or wait are claimed, too, for an engine that knows that the owner no longer
+   * drives the run. The owner counts as dead. Default: `false`.
+   */
+  readonly takeOver?: boolean;
   /** Runs that are not claimed, because the worker knows that another version must drive them (J9). */
   readonly except?: readonly RunId[];
   /** Current time in epoch milliseconds. Suspended runs whose `wakeAt` has passed are ready. */
   readonly now: number;
+}
+
+/** Which ready runs to find. */
+export interface ReadyOptions {
+  /** If given, only runs of these agents are returned. */
+  readonly agents?: readonly (AgentVersion | AgentsOfName)[];
+  /** Current time in epoch milliseconds. */
+  readonly now: number;
+  /** Maximum number of runs. */
+  readonly limit: number;
+  /** Only runs that were created after this one are returned. If absent or unknown, the oldest run is the first. */
+  readonly after?: RunId;
 }
 
 export interface EnlistOptions {
@@ -100,6 +117,10 @@ export interface EnlistOptions {
  * - L12 The store calls `onLost` when it finds that a registration was lost, before the next `claim` of the worker returns.
  * - L13 `isConfirmed` is true only while no other worker can have taken over the runs of the worker.
  * - L14 `countReady` counts the runs that a claim of any agent would return. Runs of dead workers may be missing.
+ * - L15 `claim` with `only` and `takeOver` also returns runs that a live worker owns, which counts as a recovery (L7) and fences that
+ *   worker, and suspended runs, which does not count.
+ * - L16 `findReady` returns the runs that a claim would return, the oldest first, and changes nothing: no epoch, no owner, no turn and no
+ *   number of recoveries.
  */
 export interface Leases {
   /**
@@ -129,4 +150,6 @@ export interface Leases {
   isConfirmed(workerId: string): boolean;
   /** L14: number of ready runs at this time (epoch milliseconds), at most `limit`. */
   countReady(now: number, limit: number): MaybePromise<number>;
+  /** L16: ids of ready runs, also of those that a dead worker has left. */
+  findReady(options: ReadyOptions): MaybePromise<readonly RunId[]>;
 }

@@ -1,4 +1,11 @@
-import type { AgentId, AgentPhase, Journal, SessionId, TenantScope } from "../../kernel/index.ts";
+import {
+  unfinishedRuns,
+  type AgentId,
+  type AgentPhase,
+  type Journal,
+  type SessionId,
+  type TenantScope,
+} from "../../kernel/index.ts";
 
 /**
  * Returns what an agent does in a session: `compaction` if the session is being compacted, `turn` if a run of the agent
@@ -11,19 +18,9 @@ export async function agentPhase(
   owner: TenantScope | undefined,
 ): Promise<AgentPhase> {
   let phase: AgentPhase = "idle";
-  for (let after: string | null | undefined; after !== null;) {
-    const query = { sessionId, status: ["pending", "running", "waiting", "paused"] } as const;
-    const { runs, next } = await journal.list({
-      ...query,
-      ...owner,
-      ...(after !== undefined && { after }),
-    });
-    for (const run of runs) {
-      if (run.endedAt !== null) continue;
-      if (run.kind === "compaction") return "compaction";
-      if (run.agentId === agentId) phase = "turn";
-    }
-    after = next;
+  for await (const run of unfinishedRuns(journal, { sessionId, ...owner })) {
+    if (run.kind === "compaction") return "compaction";
+    if (run.agentId === agentId) phase = "turn";
   }
   return phase;
 }

@@ -1,4 +1,9 @@
-import { Fault, type SessionNavigation, type SessionSummary } from "../../kernel/index.ts";
+import {
+  Fault,
+  firstUnfinishedRun,
+  type SessionNavigation,
+  type SessionSummary,
+} from "../../kernel/index.ts";
 import { portFor, type WorkerContext } from "../process/worker-context.ts";
 import { sessionBusy } from "./submit-run.ts";
 
@@ -12,9 +17,7 @@ export async function askExtensions(
   { sessionId, agentId, tenantId, userId }: SessionSummary,
   navigation: SessionNavigation,
 ): Promise<void> {
-  const status = ["pending", "running", "waiting", "paused"] as const;
-  const { runs } = await worker.store.journal.list({ sessionId, status });
-  const open = runs.find(({ endedAt }) => endedAt === null);
+  const open = await firstUnfinishedRun(worker.store.journal, { sessionId });
   if (open !== undefined) throw sessionBusy(open);
   const agent = worker.agents.get(agentId);
   if (agent?.beforeNavigation === undefined) return;

@@ -86,6 +86,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   /** The history of the ended run is being deleted from the application's own store. */
   #isClearing = false;
   #isClosed = false;
+  /** Set while `release` waits for calls in flight. */
+  #onCallsSettled: (() => void) | undefined;
   #refusal: Fault | undefined;
 
   private constructor(
@@ -215,11 +217,23 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (!this.#isClosed && this.#isIdle && this.#running.isIdle) await this.#suspend();
     if (this.#isClosed) return;
     this.#supervisor.seats.drain();
-    const { clock } = this.#worker;
-    const end = clock.now() + graceMs;
-    while (!this.#isClosed && this.#running.hasCalls && !this.#running.isResting && clock.now() < end)
-      await this.#sleep(Math.min(end, clock.now() + 10));
+    if (graceMs > 0 && this.#isCalling) await this.#callsSettled(graceMs);
     await this.#release({ kind: "ready" });
+  }
+
+  /** Resolves once no call is in flight, or after `graceMs`. */
+  async #callsSettled(graceMs: number): Promise<void> {
+    const { clock } = this.#worker;
+    const settled = Promise.withResolvers<void>();
+    this.#onCallsSettled = settled.resolve;
+    const cancel = clock.schedule(clock.now() + graceMs, settled.resolve);
+    await settled.promise;
+    cancel();
+    this.#onCallsSettled = undefined;
+  }
+
+  get #isCalling(): boolean {
+    return this.#running.hasCalls && !this.#running.isResting;
   }
 
   readonly #drain = (): void => {
@@ -231,11 +245,15 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   /** A call of a task has ended. The code may continue first: it may end its task. */
   noteCallEnd(): void {
     if (this.#isDraining) setImmediate(() => this.#releaseDrained());
+    if (this.#onCallsSettled !== undefined)
+      setImmediate(() => {
+        if (this.#isClosed || !this.#isCalling) this.#onCallsSettled?.();
+      });
   }
 
   #releaseDrained(): void {
     if (!this.#isStarted || this.#isClosed || this.#isReleasing || this.#isClearing) return;
-    if (this.#running.hasCalls && !this.#running.isResting) return;
+    if (this.#isCalling) return;
     if (this.#running.isWaiting) void this.#suspend();
     else void this.#release({ kind: "ready" });
   }
@@ -246,11 +264,12 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     });
   }
 
-  /** If all tasks only wait, the run takes no room of the worker. It is released after `suspendAfterMs`, unless a task waits for another run. */
+  /** If all tasks only wait, also for a delay, the run takes no room of the worker. A run without delays is released after `suspendAfterMs`, unless a task waits for another run. */
   noteIdle(): void {
-    if (!this.#isStarted || this.#isClosed || this.#cancelIdleTimer !== undefined || !this.#running.isResting)
+    if (!this.#isStarted || this.#isClosed || this.#cancelIdleTimer !== undefined || !this.#running.isOffSlot)
       return;
     this.#countIdle(true);
+    if (!this.#running.isResting) return;
     this.noteCallEnd();
     if (this.#isDraining || !this.#running.isIdle) return;
     const { clock, suspendAfterMs } = this.#worker;
@@ -366,6 +385,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
 
   #close(): void {
     this.#isClosed = true;
+    this.#onCallsSettled?.();
     this.#options.signal?.removeEventListener("abort", this.#drain);
     this.stayAwake();
     this.#waits.forget();

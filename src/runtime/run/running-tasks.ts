@@ -24,6 +24,11 @@ export class RunningTasks {
     return this.#everyLiveTask("isResting");
   }
 
+  /** Like `isResting`, but tasks may also await a delay. The run takes no room of the worker. */
+  get isOffSlot(): boolean {
+    return this.#everyLiveTask("isOffSlot");
+  }
+
   /** Like `isIdle`, and no task that has a seat is kept from its start or its next call. */
   get isWaiting(): boolean {
     if (!this.isIdle) return false;
@@ -62,7 +67,7 @@ export class RunningTasks {
     this.#runners.clear();
   }
 
-  #everyLiveTask(rest: "isIdle" | "isResting"): boolean {
+  #everyLiveTask(rest: "isIdle" | "isResting" | "isOffSlot"): boolean {
     let isAnyLive = false;
     for (const { record, outcome } of this.#state.tasks.values()) {
       if (outcome !== null) continue;

@@ -67,6 +67,11 @@ export class TaskActivity implements SlotYielder {
     return this.isIdle || (this.#yields > 0 && !this.#slot.isHeld && !this.#slot.isRequested);
   }
 
+  /** The task rests, or only awaits a delay. It takes no room of the worker. */
+  get isOffSlot(): boolean {
+    return this.isResting || (this.#delays > 0 && !this.#slot.isHeld && !this.#slot.isRequested);
+  }
+
   /** A line of the task must not start its next call. */
   get isParked(): boolean {
     return this.#parked.length > 0;
@@ -175,10 +180,12 @@ export class TaskActivity implements SlotYielder {
   async pauseFor<Value>(cancelScope: CancellationScope, work: Promise<Value>): Promise<Value> {
     this.#delays++;
     if (!this.isCalling) this.#slot.give();
+    this.#noteRestSoon();
     try {
       return await this.whileAlive(unlessCancelled(work, cancelScope.token));
     } finally {
       this.#delays--;
+      this.#host.listener.stayAwake();
     }
   }
 
@@ -281,7 +288,7 @@ export class TaskActivity implements SlotYielder {
   #noteRest(): void {
     if (this.#isDropped) return;
     if (this.#yields > 0) this.#slot.give();
-    if (!this.isResting) return;
+    if (!this.isOffSlot) return;
     this.#slot.give();
     if (this.isIdle && this.#waits.length > 0) this.#host.seats.suspend(this.#taskId, this.#waits);
     this.#host.listener.noteIdle();
@@ -289,7 +296,7 @@ export class TaskActivity implements SlotYielder {
 
   /** Checks in the next turn of the event loop, because another line of the task may continue in this one. */
   #noteRestSoon(): void {
-    if (this.#waits.length > 0 || this.#parked.length > 0 || this.#yields > 0)
+    if (this.#waits.length > 0 || this.#parked.length > 0 || this.#yields > 0 || this.#delays > 0)
       setImmediate(() => this.#noteRest());
   }
 }

@@ -54,6 +54,10 @@ export class LocalEngine implements Engine, RunClaimer {
   #wasFull = false;
   /** Number of driven runs that only wait. They take no capacity. */
   #idle = 0;
+  /** Runs that received mail and may have been left in the store. */
+  readonly #mailed = new Set<RunId>();
+  /** Runs that the next claim asks for, whether or not the worker has capacity. */
+  #overdue: readonly RunId[] = noRuns;
   /** Number of reservations by `reserveClaim` that are not completed. */
   #reservedClaims = 0;
   /** Called when the last reservation is completed; `stop` waits for it. */
@@ -76,6 +80,8 @@ export class LocalEngine implements Engine, RunClaimer {
 
   wake(change: StoreChange): void {
     if ("runId" in change && this.#pinned.has(change.runId)) return;
+    if (change.kind === "mail" && (this.#wasFull || this.#capacity <= 0) && this.#mailed.size < maxWaiting)
+      this.#mailed.add(change.runId);
     if (change.kind === "new" && change.startAt !== null) this.#pollBy(change.startAt);
     else if (mayBeReady(change)) this.#claimSoon();
   }
@@ -129,8 +135,14 @@ export class LocalEngine implements Engine, RunClaimer {
     await this.#options.leases.dismiss(this.#options.workerId);
   }
 
+  /**
+   * Mail may cancel a run that waits in the store, so a worker without capacity drives it, too. It does so only at the next poll,
+   * because another worker may have capacity.
+   */
   #poll(): void {
     if (this.#host === undefined) return;
+    this.#overdue = [...this.#mailed];
+    this.#mailed.clear();
     this.#claimSoon();
     const { clock, leases, pollMs, onError } = this.#options;
     const now = clock.now();
@@ -156,16 +168,20 @@ export class LocalEngine implements Engine, RunClaimer {
     this.#isClaimDue = false;
     if (this.#host === undefined) return;
     const { leases, onError } = this.#options;
-    const limit = this.#capacity;
+    const only = this.#overdue;
+    this.#overdue = noRuns;
+    const limit = only.length > 0 ? only.length : this.#capacity;
     this.#wasFull = limit <= 0;
     if (this.#wasFull) return;
     try {
-      const claimed = leases.claim(this.#claimOptions(limit));
+      const options = this.#claimOptions(limit);
+      const claimed = leases.claim(only.length > 0 ? { ...options, only } : options);
       if (claimed instanceof Promise) this.#claiming = this.#claimLater(claimed, limit);
       else this.#driveAll(claimed, limit);
     } catch (error) {
       onError(error);
     }
+    if (only.length > 0) this.#claimSoon();
   };
 
   async #claimLater(claimed: Promise<readonly Lease[]>, limit: number): Promise<void> {

@@ -60,6 +60,19 @@ class EngineWorld {
     return runtime;
   }
 
+  /** Closes the runtime of a run, opens another one that hosts `agent`, and returns the run there. */
+  async takeOver(
+    former: Runtime,
+    run: RunHandle,
+    agent: HostedAgent,
+    options?: EngineRuntimeOptions,
+  ): Promise<RunHandle> {
+    await former.close();
+    const next = await this.open("two", options);
+    next.register(agent);
+    return runIn(next, run);
+  }
+
   async close(): Promise<void> {
     for (const runtime of this.#runtimes) await runtime.close();
   }

@@ -95,10 +95,8 @@ export function lifeCases(harness: EngineHarness): void {
     const one = await world.open("one");
     const run = await one.submit(worker(), null);
     const { seq } = await eventOf(run, "task_suspend");
-    await one.close();
-    const two = await world.open("two");
-    two.register(worker());
-    const fork = await (await runIn(two, run)).fork({ at: seq });
+    const found = await world.takeOver(one, run, worker());
+    const fork = await found.fork({ at: seq });
     await fork.signal("go", "fork");
     expect((await fork.result()).output).toBe("fork");
   });
@@ -117,10 +115,7 @@ export function lifeCases(harness: EngineHarness): void {
     const one = await world.open("one");
     const run = await one.submit(versioned("1"), null);
     await eventOf(run, "task_suspend");
-    await one.close();
-    const two = await world.open("two");
-    two.register(versioned("2"));
-    const found = await runIn(two, run);
+    const found = await world.takeOver(one, run, versioned("2"));
     await found.signal("go");
     expect((await found.result()).output).toBe("2");
   });
@@ -148,10 +143,7 @@ export function lifeCases(harness: EngineHarness): void {
     const one = await world.open("one");
     const run = await one.submit(versioned("1"), null);
     await eventOf(run, "task_suspend");
-    await one.close();
-    const two = await world.open("two", { versionPolicy: "refuse" });
-    two.register(versioned("2"));
-    const found = await runIn(two, run);
+    const found = await world.takeOver(one, run, versioned("2"), { versionPolicy: "refuse" });
     await found.signal("go");
     expect((await found.result()).error?.code).toBe("version_mismatch");
   });
@@ -188,10 +180,7 @@ export function lifeCases(harness: EngineHarness): void {
     const one = await world.open("one");
     const run = await one.submit(worker(), null);
     await eventOf(run, "task_suspend");
-    await one.close();
-    const two = await world.open("two");
-    two.register(worker());
-    const found = await runIn(two, run);
+    const found = await world.takeOver(one, run, worker());
     await found.signal("go");
     await found.result();
     const events = await eventsOf(found);

@@ -5,7 +5,6 @@ import {
   casesOf,
   eventOf,
   eventsOf,
-  runIn,
   spawnChild,
   suspended,
   type EngineHarness,
@@ -70,10 +69,7 @@ export function limitCases(harness: EngineHarness): void {
     const one = await world.open("one");
     const run = await one.submit(worker(), null);
     await eventOf(run, "task_suspend");
-    await one.close();
-    const two = await world.open("two");
-    two.register(worker());
-    const found = await runIn(two, run);
+    const found = await world.takeOver(one, run, worker());
     await found.cancel("late");
     expect((await found.result()).status).toBe("cancelled");
   });
@@ -105,10 +101,7 @@ export function limitCases(harness: EngineHarness): void {
     const one = await world.open("one");
     const run = await one.submit(talker(first), null, { budget: { maxTurns: 1 } });
     expect((await run.result()).status).toBe("budget_exhausted");
-    await one.close();
-    const two = await world.open("two");
-    two.register(talker(second));
-    const found = await runIn(two, run);
+    const found = await world.takeOver(one, run, talker(second));
     await found.topUp({ maxTurns: 1 });
     expect([(await found.result()).status, first.calls.length, second.calls.length]).toEqual([
       "completed",
@@ -182,17 +175,7 @@ export function limitCases(harness: EngineHarness): void {
     const high = agentOf("high", async (ctx) =>
       ctx.step("urgent", async () => (steps.push("urgent"), "high")),
     );
-    const parent = agentOf(
-      "parent",
-      async (ctx) => {
-        const victim = await spawnChild(ctx, low, { priority: Priority.LOW });
-        await ctx.waitForSignal("hurry");
-        const urgent = await spawnChild(ctx, high, { priority: Priority.HIGH });
-        return (await ctx.joinAll([victim, urgent])).map(({ output }) => output);
-      },
-      { subAgents: [low, high] },
-    );
-    const run = await runtime.submit(parent, null, twoSeats);
+    const run = await runtime.submit(preempting(low, high), null, twoSeats);
     await suspended(run, "t0", "t1");
     await run.signal("hurry");
     await eventOf(run, "seat_recall");
@@ -231,26 +214,14 @@ export function limitCases(harness: EngineHarness): void {
         return "low";
       });
       const high = agentOf("high", async (ctx) => (await ctx.waitForSignal("end")) ?? null);
-      return agentOf(
-        "parent",
-        async (ctx) => {
-          const victim = await spawnChild(ctx, low, { priority: Priority.LOW });
-          await ctx.waitForSignal("hurry");
-          const urgent = await spawnChild(ctx, high, { priority: Priority.HIGH });
-          return (await ctx.joinAll([victim, urgent])).map(({ output }) => output);
-        },
-        { subAgents: [low, high] },
-      );
+      return preempting(low, high);
     };
     const one = await world.open("one");
     const run = await one.submit(team(), null, twoSeats);
     await suspended(run, "t0", "t1");
     await run.signal("hurry");
     await eventOf(run, "seat_pause");
-    await one.close();
-    const two = await world.open("two");
-    two.register(team());
-    const found = await runIn(two, run);
+    const found = await world.takeOver(one, run, team());
     await found.signal("end", "high", "t2");
     await eventOf(found, "seat_recall");
     await found.signal("go", null, "t1");
@@ -298,13 +269,24 @@ export function limitCases(harness: EngineHarness): void {
       await eventOf(run, "task_suspend");
       await run.pause();
       await eventOf(run, "run_pause");
-      await one.close();
-      const two = await world.open("two");
-      two.register(worker());
-      const found = await runIn(two, run);
+      const found = await world.takeOver(one, run, worker());
       await found.signal("go");
       await found.resume();
       expect((await found.result()).output).toBe("done");
     },
+  );
+}
+
+/** A parent that spawns `low`, and after the signal `hurry` the more urgent `high`. Returns their outputs. */
+function preempting(low: HostedAgent, high: HostedAgent): HostedAgent {
+  return agentOf(
+    "parent",
+    async (ctx) => {
+      const victim = await spawnChild(ctx, low, { priority: Priority.LOW });
+      await ctx.waitForSignal("hurry");
+      const urgent = await spawnChild(ctx, high, { priority: Priority.HIGH });
+      return (await ctx.joinAll([victim, urgent])).map(({ output }) => output);
+    },
+    { subAgents: [low, high] },
   );
 }

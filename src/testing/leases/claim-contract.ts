@@ -13,7 +13,7 @@ import {
 import type { ContractHarness } from "../contract-harness.ts";
 import { agentId, createRun, ownRun, runRecord } from "../store-fixtures.ts";
 
-type Choice = Partial<Pick<ClaimOptions, "agents" | "only" | "except" | "limit" | "now">>;
+type Choice = Partial<Pick<ClaimOptions, "agents" | "only" | "takeOver" | "except" | "limit" | "now">>;
 
 const first = { number: 0, at: 1 } as const;
 

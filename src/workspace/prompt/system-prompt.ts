@@ -1,8 +1,8 @@
-import type { PromptQuery } from "../../kernel/index.ts";
+import { escapeMarkup, type PromptQuery } from "../../kernel/index.ts";
 import type { Places, Profile } from "../places.ts";
 import type { KnowledgeDocument } from "../skills/knowledge.ts";
 import type { FileSkill } from "../skills/read-skills.ts";
-import { escaped, skillBlock } from "../skills/skill-block.ts";
+import { skillBlock } from "../skills/skill-block.ts";
 import type { InstructionFile } from "./instruction-files.ts";
 import { platformHint } from "./platform-hints.ts";
 
@@ -86,7 +86,9 @@ function knowledge(
   canUse: (tool: string) => boolean,
 ): string {
   const loaded = documents.flatMap(({ path, content }) =>
-    content === undefined ? [] : [`<knowledge path="${escaped(path)}">\n${content.trim()}\n</knowledge>`],
+    content === undefined
+      ? []
+      : [`<knowledge path="${escapeMarkup(path)}">\n${content.trim()}\n</knowledge>`],
   );
   const listed = documents.filter(
     ({ content, file }) =>
@@ -95,7 +97,7 @@ function knowledge(
   const lines = listed.map(({ path, priority, tags, description }) => {
     const facts = { path, priority, tags: tags.join(","), description: description ?? "" };
     const attributes = Object.entries(facts).filter(([, value]) => value !== "");
-    return `<doc ${attributes.map(([name, value]) => `${name}="${escaped(value)}"`).join(" ")} />`;
+    return `<doc ${attributes.map(([name, value]) => `${name}="${escapeMarkup(value)}"`).join(" ")} />`;
   });
   const list =
     lines.length === 0
@@ -122,7 +124,7 @@ function skills(
 
 function instructions(files: readonly InstructionFile[]): string {
   const blocks = files.map(
-    ({ path, text }) => `<instructions file="${escaped(path)}">\n${text}\n</instructions>`,
+    ({ path, text }) => `<instructions file="${escapeMarkup(path)}">\n${text}\n</instructions>`,
   );
   if (blocks.length === 0) return "";
   return titled(

@@ -1,3 +1,4 @@
+import { escapeMarkup } from "../../kernel/index.ts";
 import type { FileSkill } from "./read-skills.ts";
 
 /** Returns the block that lists skills for a model, in the form of the reference library of the specification. */
@@ -5,10 +6,10 @@ export function skillBlock(skills: readonly Pick<FileSkill, "name" | "descriptio
   const lines = skills.flatMap(({ name, description, file }) => [
     "<skill>",
     "<name>",
-    escaped(name),
+    escapeMarkup(name),
     "</name>",
     "<description>",
-    escaped(description),
+    escapeMarkup(description),
     "</description>",
     "<location>",
     file,
@@ -16,17 +17,4 @@ export function skillBlock(skills: readonly Pick<FileSkill, "name" | "descriptio
     "</skill>",
   ]);
   return ["<available_skills>", ...lines, "</available_skills>"].join("\n");
-}
-
-const entities: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-/** Replaces the characters that have a meaning in XML. */
-export function escaped(text: string): string {
-  return text.replaceAll(/[&<>"']/gu, (character) => entities[character] ?? character);
 }

@@ -1,4 +1,4 @@
-import { Fault } from "../../../kernel/index.ts";
+import { describeValue, Fault } from "../../../kernel/index.ts";
 
 /** An endpoint that is registered with Restate. */
 export interface Deployment {
@@ -8,8 +8,25 @@ export interface Deployment {
   readonly createdAt: string;
   /** Names and revisions of the services that the endpoint serves. */
   readonly services: readonly { readonly name: string; readonly revision: number }[];
-  /** Number of invocations that still run on it. */
+  /** Whether a service starts its new slices on it: no later deployment serves the same service. */
+  readonly isCurrent: boolean;
+  /** Number of slices that have begun on it and not ended. Restate continues them on no other deployment. */
   readonly openInvocations: number;
+  /** The runs of up to ten of these slices. */
+  readonly openRuns: readonly string[];
+}
+
+/** The result of `RestateAdmin.drain`. */
+export interface Drained {
+  /** The old deployments that were removed. Their workers may end. */
+  readonly removed: readonly Deployment[];
+  /** The old deployments on which slices still run. */
+  readonly remaining: readonly Deployment[];
+}
+
+interface OpenInvocation {
+  readonly id: string;
+  readonly runId: string | null;
 }
 
 interface StoredDeployment {
@@ -19,16 +36,36 @@ interface StoredDeployment {
   readonly services: readonly { readonly name: string; readonly revision: number }[];
 }
 
+/** Maximum number of runs that are named for a deployment. */
+const mostNamed = 10;
+
+/**
+ * The slices that have begun, with their deployments. Restate pins a slice when its deployment has answered; before, the
+ * deployment of its last attempt counts. A delayed wake-up has neither.
+ */
+const openInvocations = `SELECT coalesce(pinned_deployment_id, last_attempt_deployment_id) AS id, target_service_key AS "runId"
+  FROM sys_invocation WHERE status <> 'completed' AND coalesce(pinned_deployment_id, last_attempt_deployment_id) IS NOT NULL`;
+
 /** Registers, lists and removes the endpoints of workers through the admin API of Restate. */
 export class RestateAdmin {
   readonly #url: string;
 
   constructor(adminUrl: string) {
+    if (!URL.canParse(adminUrl))
+      throw new Fault(
+        "invalid_argument",
+        `invalid adminUrl ${describeValue(adminUrl)}: expected the URL of the admin API of Restate, such as "http://127.0.0.1:9070"`,
+      );
     this.#url = adminUrl.replace(/\/+$/u, "");
   }
 
   /** Registers the endpoint at `uri`. New slices then run on it. Registering it again reads its services again. */
   async deploy(uri: string): Promise<string> {
+    if (!URL.canParse(uri))
+      throw new Fault(
+        "invalid_argument",
+        `invalid uri ${describeValue(uri)} of a deployment: expected the URL at which Restate reaches the workers, such as "http://127.0.0.1:9080"`,
+      );
     const body = { uri, force: true };
     return (await this.#request<{ readonly id: string }>("POST", "/deployments", body)).id;
   }
@@ -39,37 +76,30 @@ export class RestateAdmin {
       "GET",
       "/deployments",
     );
-    const rows = await this.query<{ readonly id: string; readonly open: number }>(
-      "SELECT pinned_deployment_id AS id, count(*) AS open FROM sys_invocation WHERE pinned_deployment_id IS NOT NULL AND status <> 'completed' GROUP BY pinned_deployment_id",
-    );
-    const open = new Map(rows.map((row) => [row.id, row.open]));
+    const open = Map.groupBy(await this.query<OpenInvocation>(openInvocations), ({ id }) => id);
+    const newest = new Map<string, number>();
+    for (const { services } of deployments)
+      for (const { name, revision } of services)
+        newest.set(name, Math.max(revision, newest.get(name) ?? revision));
     return deployments
       .map(({ id, uri, created_at: createdAt, services }) => ({
         id,
         uri,
         createdAt,
         services,
-        openInvocations: open.get(id) ?? 0,
+        isCurrent: services.some(({ name, revision }) => revision === newest.get(name)),
+        openInvocations: open.get(id)?.length ?? 0,
+        openRuns: (open.get(id) ?? []).slice(0, mostNamed).map(({ runId }) => runId ?? "unknown"),
       }))
-      .toSorted((a, b) => b.createdAt.localeCompare(a.createdAt));
+      .toSorted((one, other) => other.createdAt.localeCompare(one.createdAt));
   }
 
-  /**
-   * Removes each deployment that no service uses any more and that has no open invocation, and returns them. A service
-   * uses its deployment with the highest revision.
-   */
-  async drain(): Promise<readonly Deployment[]> {
-    const all = await this.list();
-    const newest = new Map<string, number>();
-    for (const { services } of all)
-      for (const { name, revision } of services)
-        newest.set(name, Math.max(revision, newest.get(name) ?? revision));
-    const drained = all.filter(
-      ({ services, openInvocations }) =>
-        openInvocations === 0 && services.every(({ name, revision }) => revision < (newest.get(name) ?? 0)),
-    );
-    for (const { id } of drained) await this.#request("DELETE", `/deployments/${id}?force=true`);
-    return drained;
+  /** Removes each deployment that no service uses any more and on which no slice runs. */
+  async drain(): Promise<Drained> {
+    const old = (await this.list()).filter(({ isCurrent }) => !isCurrent);
+    const removed = old.filter((each) => each.openInvocations === 0);
+    for (const { id } of removed) await this.#request("DELETE", `/deployments/${id}?force=true`);
+    return { removed, remaining: old.filter((each) => each.openInvocations > 0) };
   }
 
   /** Runs a query on the tables of Restate, such as `sys_invocation`. */
@@ -91,15 +121,21 @@ export class RestateAdmin {
     } catch (error) {
       throw new Fault(
         "engine_unavailable",
-        `the admin API of Restate at ${this.#url} cannot be reached; check the address`,
+        `the admin API of Restate at ${this.#url} cannot be reached; check the address and that Restate runs`,
         { cause: error },
       );
     }
     if (!response.ok)
       throw new Fault(
         "engine_unavailable",
-        `the admin API of Restate at ${this.#url} refused ${method} ${path}: ${response.status} ${text.slice(0, 400)}`,
+        `the admin API of Restate at ${this.#url} refused ${method} ${path}: ${response.status} ${problemOf(text)}`,
       );
     return (text === "" ? {} : JSON.parse(text)) as Answer;
   }
+}
+
+/** The message of an error of the admin API. */
+function problemOf(text: string): string {
+  const message = /"message":"((?:[^"\\]|\\.)*)"/u.exec(text)?.[1];
+  return (message ?? text).slice(0, 400);
 }

@@ -11,6 +11,9 @@ export interface EndpointOptions extends RunObjectOptions {
   readonly onListen: ((port: number) => Promise<void> | void) | undefined;
 }
 
+/** Time in which Restate must take the results of the last slices when the endpoint closes. Milliseconds. */
+const closeMs = 5_000;
+
 /** The HTTP/2 server through which Restate invokes the objects of runs in this process. */
 export class Endpoint {
   readonly #options: EndpointOptions;
@@ -31,13 +34,11 @@ export class Endpoint {
       session.on("close", () => this.#sessions.delete(session));
     });
     this.#server = server;
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject).listen(port, host, resolve);
-    });
+    await listening(server, host, port);
     await onListen?.((server.address() as AddressInfo).port);
   }
 
-  /** Answers the open invocations, then ends the connections. */
+  /** Answers the open invocations, then ends the connections. Restate repeats what it did not take in time. */
   async close(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;
@@ -45,7 +46,25 @@ export class Endpoint {
       server.close(() => resolve());
     });
     for (const session of this.#sessions) session.close();
+    const timer = setTimeout(() => {
+      for (const session of this.#sessions) session.destroy();
+    }, closeMs);
     await closed;
+    clearTimeout(timer);
+  }
+}
+
+async function listening(server: Http2Server, host: string, port: number): Promise<void> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject).listen(port, host, resolve);
+    });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const advice = code === "EADDRINUSE" ? "the port is in use; choose another one" : message;
+    throw new Fault("invalid_argument", `Restate cannot be served at ${host}:${port}: ${advice}`, {
+      cause: error,
+    });
   }
 }
 

@@ -9,7 +9,7 @@ import { Endpoint } from "./endpoint.ts";
 import { Ingress } from "./ingress.ts";
 import { RestateEngine } from "./restate-engine.ts";
 
-export { RestateAdmin, type Deployment } from "./admin.ts";
+export { RestateAdmin, type Deployment, type Drained } from "./admin.ts";
 
 /** Options of `restate`. Durations are milliseconds. */
 export interface RestateOptions {
@@ -35,6 +35,11 @@ export interface RestateOptions {
    * the longest call of a model or a tool. Default: 7_200_000.
    */
   readonly longestSliceMs?: number;
+  /**
+   * Whether the runtime is refused with `engine_unavailable` if the ingress cannot be reached when it opens. Otherwise it
+   * opens, and wake-ups are sent when Restate answers. Default: `false`.
+   */
+  readonly isIngressRequired?: boolean;
 }
 
 const knownOptions = optionNames<RestateOptions>({
@@ -45,6 +50,7 @@ const knownOptions = optionNames<RestateOptions>({
   sliceMs: true,
   sweepMs: true,
   longestSliceMs: true,
+  isIngressRequired: true,
 });
 
 /**
@@ -80,6 +86,7 @@ export function restate(options: RestateOptions): EngineFactory {
           : new Endpoint({ host: "127.0.0.1", ...listen, onListen, service, longestSliceMs }),
       sliceMs,
       sweepMs,
+      isIngressRequired: options.isIngressRequired ?? false,
     });
 }
 

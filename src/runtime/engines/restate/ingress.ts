@@ -14,28 +14,38 @@ export class Ingress {
     this.#service = service;
   }
 
-  /** Resolves when Restate has stored the wake-up. Rejects with `engine_unavailable`. */
-  async send(runId: RunId, wake: Wake): Promise<void> {
-    const target = `${this.#url}/${this.#service}/${encodeURIComponent(runId)}/drive/send`;
-    const problem = await post(target, wake);
+  /** Rejects with `engine_unavailable` if the ingress does not answer. */
+  async check(): Promise<void> {
+    const problem = await request(`${this.#url}/restate/health`, { method: "GET" });
     if (problem === undefined) return;
     throw new Fault(
       "engine_unavailable",
-      `Restate at ${this.#url} did not accept the wake-up of ${runId}: ${problem}. The run is stored, and a worker sends the wake-up again; check the address and that a worker of the service ${this.#service} is deployed`,
+      `the ingress of Restate at ${this.#url} cannot be reached: ${problem}; check the address and that Restate runs`,
+      { details: { url: this.#url } },
+    );
+  }
+
+  /** Resolves when Restate has stored the wake-up. Rejects with `engine_unavailable`. */
+  async send(runId: RunId, wake: Wake): Promise<void> {
+    const target = `${this.#url}/${this.#service}/${encodeURIComponent(runId)}/drive/send`;
+    const problem = await request(target, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(wake),
+    });
+    if (problem === undefined) return;
+    throw new Fault(
+      "engine_unavailable",
+      `Restate at ${this.#url} did not accept the wake-up of ${runId}: ${problem}. The run is stored, and a worker sends the wake-up again; check the address, and register the workers of the service ${this.#service} with reeve deploy`,
       { details: { runId, url: this.#url } },
     );
   }
 }
 
-/** Returns why the request failed. */
-async function post(target: string, body: object): Promise<string | undefined> {
+/** Sends a request. Returns why it failed. */
+async function request(target: string, init: RequestInit): Promise<string | undefined> {
   try {
-    const response = await fetch(target, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(requestMs),
-    });
+    const response = await fetch(target, { ...init, signal: AbortSignal.timeout(requestMs) });
     const text = await response.text();
     return response.ok ? undefined : `${response.status} ${text.slice(0, 200)}`;
   } catch (error) {

@@ -30,6 +30,8 @@ export interface RestateEngineOptions {
   readonly endpoint: Endpoint | undefined;
   readonly sliceMs: number;
   readonly sweepMs: number;
+  /** Whether `start` rejects if the ingress cannot be reached. */
+  readonly isIngressRequired: boolean;
 }
 
 /**
@@ -48,6 +50,8 @@ export class RestateEngine implements Engine, SliceDriver {
   #sweeping: Promise<void> | undefined;
   #cancelSweep: (() => void) | undefined;
   #nextSweepAt = Infinity;
+  /** The run with which the last sweep ended, if there were more. */
+  #lastSwept: RunId | undefined;
 
   constructor(port: EnginePort, options: RestateEngineOptions) {
     this.#port = port;
@@ -57,6 +61,7 @@ export class RestateEngine implements Engine, SliceDriver {
 
   async start(host: RunHost): Promise<void> {
     const { leases, workerId, onError } = this.#port;
+    if (this.#options.isIngressRequired) await this.#options.ingress.check();
     await leases.enlist(workerId, { onLost: onError });
     this.#host = host;
     await this.#options.endpoint?.open(this);
@@ -130,13 +135,13 @@ export class RestateEngine implements Engine, SliceDriver {
 
   /**
    * Claims the run. The owner that an earlier attempt left behind may count as alive for the rest of its lease; Restate
-   * knows better, so its run is taken.
+   * knows better, so its run is taken, and the recovery is counted (L15).
    */
   async #claim(runId: RunId, isRepeated: boolean): Promise<Lease | undefined> {
     const { leases, workerId, clock, agents } = this.#port;
     const claim = { workerId, limit: 1, now: clock.now(), agents: agents(), only: [runId] };
-    const [lease] = await leases.claim(claim);
-    return lease ?? (isRepeated ? leases.seize(runId, workerId) : undefined);
+    const [lease] = await leases.claim({ ...claim, takeOver: isRepeated });
+    return lease;
   }
 
   #notOwned({ at }: Wake): SliceResult {
@@ -151,9 +156,8 @@ export class RestateEngine implements Engine, SliceDriver {
 
   /** Releases a run that could not be driven. Restate repeats the attempt after a delay. */
   async #handBack(lease: Lease, fault: Fault): Promise<void> {
-    if (fault.code === "lease_lost") return;
     if (fault.code !== "version_mismatch") this.#port.onError(fault);
-    await this.#giveBack(lease);
+    if (fault.code !== "lease_lost") await this.#giveBack(lease);
   }
 
   /** Releases a run as ready. Tries again while the store is away, because the lease would block other workers. */
@@ -216,13 +220,17 @@ export class RestateEngine implements Engine, SliceDriver {
   }
 
   /**
-   * Sends the wake-ups of runs that are ready: those that were lost between a commit and its wake-up. The claim makes
-   * the runs of dead workers ready. An invocation that finds the run claimed here ends, and the release wakes it again.
+   * Sends the wake-ups of runs that are ready: those that were lost between a commit and its wake-up, and those that a dead
+   * worker has left. A sweep continues after the last run of the sweep before, so that runs which stay ready delay no others.
    */
   async #sendLost(): Promise<void> {
-    const { leases, workerId, clock, agents } = this.#port;
-    const now = clock.now();
-    for (const lease of await leases.claim({ workerId, limit: mostSwept, now, agents: agents() }))
-      await this.#giveBack(lease);
+    const { leases, clock, agents } = this.#port;
+    const after = this.#lastSwept;
+    const options = { now: clock.now(), limit: mostSwept, agents: agents() };
+    const runs = await leases.findReady(after === undefined ? options : { ...options, after });
+    this.#lastSwept = runs.length < mostSwept ? undefined : runs.at(-1);
+    for (const runId of runs)
+      if (!this.#slices.has(runId) && !(await this.#send(runId, { at: null }))) return;
+    if (this.#lastSwept !== undefined) this.#sweepAfter(retryMs);
   }
 }

@@ -4,6 +4,7 @@ import {
   type ClaimOptions,
   type Lease,
   type Leases,
+  type ReadyOptions,
   type Rest,
   type RunId,
 } from "../../../kernel/index.ts";
@@ -41,8 +42,9 @@ export class MemoryLeases implements Leases {
   }
 
   claim(options: ClaimOptions): readonly Lease[] {
-    const { workerId, limit, now, only } = options;
+    const { workerId, limit, now, only, takeOver = false } = options;
     const { ready: line, runs } = this.#tables;
+    const givenUp = takeOver ? this.#giveUp(only ?? none, options) : none;
     const rows =
       only === undefined
         ? line.take(limit, now, (row) => isWanted(row, options))
@@ -52,7 +54,20 @@ export class MemoryLeases implements Leases {
             now,
             (row) => isWanted(row, options),
           );
+    for (const row of givenUp)
+      if (!rows.includes(row)) this.#tables.place(row);
+      else if (row.owner !== null) this.#tables.announce({ kind: "seized", runId: row.record.runId });
     return rows.length === 0 ? none : rows.map((row) => this.#claim(row, workerId));
+  }
+
+  /** L15: makes those of the given runs ready that have an owner or wait. */
+  #giveUp(runIds: readonly RunId[], options: ClaimOptions): readonly RunRow[] {
+    const { runs, ready: line } = this.#tables;
+    const rows = runIds
+      .flatMap((runId) => runs.get(runId) ?? none)
+      .filter((row) => row.line === undefined && row.isLive && !row.isHeld && isWanted(row, options));
+    for (const row of rows) line.add(row);
+    return rows;
   }
 
   async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
@@ -81,6 +96,18 @@ export class MemoryLeases implements Leases {
 
   countReady(now: number, limit: number): number {
     return Math.min(limit, this.#tables.ready.count(now));
+  }
+
+  findReady({ agents, now, limit, after }: ReadyOptions): readonly RunId[] {
+    const { ready: line, runs } = this.#tables;
+    line.count(now);
+    const rows = [...runs.values()];
+    const from = after === undefined ? 0 : rows.findIndex(({ record }) => record.runId === after) + 1;
+    return rows
+      .slice(from)
+      .filter((row) => row.line !== undefined && (agents === undefined || takesRun(agents, row.record)))
+      .slice(0, limit)
+      .map(({ record }) => record.runId);
   }
 
   #release(lease: Lease, rest: Rest): undefined {

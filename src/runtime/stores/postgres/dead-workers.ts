@@ -1,3 +1,4 @@
+import type { RunId } from "../../../kernel/index.ts";
 import { RunState } from "../codec/stored-run.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
@@ -20,10 +21,12 @@ export const deadOwners = `WITH RECURSIVE owners AS (
 
 const unregister = `DELETE FROM {workers} WHERE worker_id = $1 AND beat_at <= clock_timestamp() - $2 * interval '1 millisecond'`;
 const isRegistered = "SELECT 1 FROM {workers} WHERE worker_id = $1 FOR SHARE";
-const recoverRuns = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READY}, ready_at = $2,
+const recover = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READY}, ready_at = $2,
     recoveries_in_all = recoveries_in_all + 1,
-    recoveries = CASE WHEN recovered_at = ${lastCommit} THEN recoveries + 1 ELSE 1 END, recovered_at = ${lastCommit}
-  WHERE id IN (SELECT id FROM {runs} WHERE owner = $1 AND ($3::bigint IS NULL OR id = $3)
+    recoveries = CASE WHEN recovered_at = ${lastCommit} THEN recoveries + 1 ELSE 1 END, recovered_at = ${lastCommit}`;
+/** Waits for a commit of the owner, so that the run is taken for certain. */
+const recoverOne = `${recover} WHERE owner = $1 AND id = $3`;
+const recoverRuns = `${recover} WHERE id IN (SELECT id FROM {runs} WHERE owner = $1 AND ($3::bigint IS NULL OR id = $3)
     ORDER BY id LIMIT ${mostWoken} FOR UPDATE SKIP LOCKED)`;
 
 /** L7: makes some runs of a worker, or one of them, ready, counts their recovery and returns their number. */
@@ -33,8 +36,20 @@ export async function recoverRunsOf(
   workerId: string,
   id: number | null = null,
 ): Promise<number> {
-  for (const run of tables.owned.values()) if (run.workerId === workerId) tables.owned.delete(run.runId);
+  for (const run of tables.owned.values())
+    if (run.workerId === workerId && (id === null || run.id === id)) tables.owned.delete(run.runId);
   return transaction.run(recoverRuns, workerId, tables.tick(), id);
+}
+
+/** L15: takes a run from its owner, although the owner may be alive, and counts the recovery. */
+export async function takeFrom(
+  tables: Tables,
+  transaction: Transaction,
+  { owner, id, runId }: { readonly owner: string; readonly id: number; readonly runId: RunId },
+): Promise<void> {
+  tables.owned.delete(runId);
+  await transaction.run(recoverOne, owner, tables.tick(), id);
+  transaction.announce({ kind: "seized", runId });
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   type EnlistOptions,
   type Lease,
   type Leases,
+  type ReadyOptions,
   type Rest,
   type RunId,
   type RunRecord,
@@ -20,9 +21,9 @@ import { isExcluded, runKeyColumns } from "./db/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
 import { WorkerBeats } from "./db/worker-beats.ts";
-import { deadOwners, recoverDead, recoverRunsOf, recoveriesNow } from "./dead-workers.ts";
+import { deadOwners, recoverDead, recoverRunsOf, recoveriesNow, takeFrom } from "./dead-workers.ts";
 import { freeHeldRuns } from "./held-runs.ts";
-import { hasDueRun, readyAgents, wakeDueRuns, wantedAgents } from "./ready-runs.ts";
+import { hasDueRun, readyAgents, readyRunIds, wakeDueRuns, wantedAgents } from "./ready-runs.ts";
 import { Turns } from "./ready-turns.ts";
 import { sessionLock } from "./session-changes.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
@@ -48,14 +49,15 @@ interface OneRun {
   readonly agentId: AgentId;
   readonly agentVersion: string | null;
   readonly owner: string | null;
+  readonly runId: RunId;
 }
 
 const none: readonly Lease[] = [];
 
 const look = `SELECT ARRAY(${deadOwners}) AS gone, ${hasDueRun} AS "isAnyoneDue", ARRAY(${readyAgents}) AS ready`;
-const findOnly = `SELECT runs.id, agent_id AS "agentId", agent_version AS "agentVersion", owner
+const findOnly = `SELECT runs.id, run_id AS "runId", agent_id AS "agentId", agent_version AS "agentVersion", owner
   FROM unnest($1::text[]) WITH ORDINALITY AS wanted (name, index) JOIN {runs} AS runs ON run_id = wanted.name
-  WHERE state = ${RunState.READY} OR wake_at <= $2
+  WHERE state = ${RunState.READY} OR wake_at <= $2 OR ($4 AND state IN (${RunState.OWNED}, ${RunState.SUSPENDED}))
     OR (owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {workers}
       WHERE worker_id = owner AND beat_at > clock_timestamp() - $3 * interval '1 millisecond'))
   ORDER BY wanted.index`;
@@ -163,6 +165,10 @@ export class PostgresLeases implements Leases {
     return (await statements.get<{ readonly count: number }>(countWaiting, now, limit))?.count ?? 0;
   }
 
+  findReady(options: ReadyOptions): Promise<readonly RunId[]> {
+    return readyRunIds(this.#tables.database.statements, options, this.#leaseMs);
+  }
+
   async #look(queries: Queries, now: number): Promise<Outlook> {
     const seen = await queries.get<Outlook>(look, this.#leaseMs, now);
     const { gone = [], isAnyoneDue = false, ready = [] } = seen ?? {};
@@ -172,20 +178,21 @@ export class PostgresLeases implements Leases {
 
   /** L10: takes those of the given runs that are ready, in the given order. */
   async #claimOnly(options: ClaimOptions, only: readonly RunId[]): Promise<readonly Lease[]> {
-    const { workerId, limit, now, agents, except } = options;
+    const { workerId, limit, now, agents, except, takeOver = false } = options;
     const wanted = [...new Set(only)].filter((runId) => except?.includes(runId) !== true);
     const find = async (queries: Queries): Promise<readonly OneRun[]> => {
-      const found = await queries.all<OneRun>(findOnly, wanted, now, this.#leaseMs);
+      const found = await queries.all<OneRun>(findOnly, wanted, now, this.#leaseMs, takeOver);
       return found
         .filter((run) => agents === undefined || takesRun(agents, run))
-        .filter(({ owner }) => owner === null || !this.#beats.holds(owner));
+        .filter(({ owner }) => takeOver || owner === null || !this.#beats.holds(owner));
     };
     if ((await find(this.#tables.database.statements)).length === 0) return none;
     return this.#take(workerId, async (transaction) => {
       const taken: Taken[] = [];
-      for (const { id, owner } of await find(transaction)) {
+      for (const { id, owner, runId } of await find(transaction)) {
         if (taken.length >= limit) break;
-        if (owner !== null)
+        if (owner !== null && takeOver) await takeFrom(this.#tables, transaction, { owner, id, runId });
+        else if (owner !== null)
           await recoverDead(this.#tables, transaction, { workerId: owner, leaseMs: this.#leaseMs, id });
         const run = await this.#takeOne(transaction, takeDue, workerId, id);
         if (run !== undefined) taken.push(run);

@@ -1,5 +1,13 @@
-import { agentNameOf, type AgentId, type AgentsOfName, type AgentVersion } from "../../../kernel/index.ts";
+import {
+  agentNameOf,
+  type AgentId,
+  type AgentsOfName,
+  type AgentVersion,
+  type ReadyOptions,
+  type RunId,
+} from "../../../kernel/index.ts";
 import { RunState } from "../codec/stored-run.ts";
+import { addReady, type ReadyRun } from "../sql/ready-page.ts";
 import type { Queries } from "./db/queries.ts";
 
 /** Maximum number of runs of a dead worker, and of runs whose wake time has passed, that become ready in one claim. */
@@ -41,4 +49,31 @@ export async function wakeDueRuns(queries: Queries, now: number): Promise<void> 
      WHERE id IN (SELECT id FROM {runs} WHERE wake_at <= $1 ORDER BY wake_at LIMIT ${mostWoken} FOR UPDATE SKIP LOCKED)`,
     now,
   );
+}
+
+const readyAfter = `SELECT id, run_id AS "runId", agent_id AS "agentId", agent_version AS "agentVersion" FROM {runs}
+  WHERE id IN (SELECT id FROM {runs} WHERE state = ${RunState.READY}
+      UNION ALL SELECT id FROM {runs} WHERE wake_at <= $1
+      UNION ALL SELECT id FROM {runs} WHERE owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {workers}
+        WHERE worker_id = owner AND beat_at > clock_timestamp() - $2 * interval '1 millisecond'))
+    AND id > $3 ORDER BY id LIMIT ${mostWoken}`;
+
+/** L16: reads pages of ready runs until enough of them are of the wanted agents. */
+export async function readyRunIds(
+  queries: Queries,
+  options: ReadyOptions,
+  leaseMs: number,
+): Promise<readonly RunId[]> {
+  const { now, after } = options;
+  const found: RunId[] = [];
+  let last = 0;
+  if (after !== undefined)
+    last =
+      (await queries.get<{ readonly id: number }>("SELECT id FROM {runs} WHERE run_id = $1", after))?.id ?? 0;
+  for (;;) {
+    const page = await queries.all<ReadyRun>(readyAfter, now, leaseMs, last);
+    if (addReady(found, page, options)) return found;
+    last = page.at(-1)?.id ?? last;
+    if (page.length < mostWoken) return found;
+  }
 }

@@ -28,7 +28,8 @@ export class DeadWorkers {
   /** L7: makes some runs of a dead worker, or one of them, ready, counts their recovery and returns their number. */
   recover(workerId: string, id: number | null = null): number {
     const { owned } = this.#tables;
-    for (const run of owned.values()) if (run.workerId === workerId) owned.delete(run.runId);
+    for (const run of owned.values())
+      if (run.workerId === workerId && (id === null || run.id === id)) owned.delete(run.runId);
     return this.#tables.database.run(
       `UPDATE runs SET owner = NULL, holder = NULL, state = ${RunState.READY}, ready_at = ?2,
          recoveries_in_all = recoveries_in_all + 1,

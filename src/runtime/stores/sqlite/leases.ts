@@ -11,6 +11,7 @@ import {
   type Lease,
   type Leases,
   type MaybePromise,
+  type ReadyOptions,
   type Rest,
   type RunId,
   type RunRecord,
@@ -18,7 +19,7 @@ import {
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
 import { DeadWorkers, recoveriesNow } from "./dead-workers.ts";
-import { findReadyRuns, hasDueRun, wakeDueRuns, type ReadyRuns } from "./ready-runs.ts";
+import { findReadyRuns, hasDueRun, readyRunIds, wakeDueRuns, type ReadyRuns } from "./ready-runs.ts";
 import { Turns } from "./ready-turns.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import { freeHeldRuns } from "./held-runs.ts";
@@ -149,6 +150,12 @@ export class SqliteLeases implements Leases {
     );
   }
 
+  findReady(options: ReadyOptions): MaybePromise<readonly RunId[]> {
+    return this.#tables.read(() =>
+      readyRunIds(this.#tables.database, options, JSON.stringify(this.#deadWorkers.find())),
+    );
+  }
+
   #claim(options: ClaimOptions, seen: Outlook): MaybePromise<readonly Lease[]> {
     const { workerId, now } = options;
     const { gone, isAnyoneDue, ready } = seen;
@@ -171,27 +178,35 @@ export class SqliteLeases implements Leases {
 
   /** L10: takes those of the given runs that are ready, in the given order. */
   #claimOnly(options: ClaimOptions, only: readonly RunId[]): MaybePromise<readonly Lease[]> {
-    const { workerId, limit, now, agents, except } = options;
+    const { workerId, limit, now, agents, except, takeOver = false } = options;
     const wanted = [...new Set(only)].filter((runId) => except?.includes(runId) !== true);
+    const isLeft = ({ owner, state }: OneRun, gone: ReadonlySet<string>): boolean =>
+      owner === null ? takeOver && state === RunState.SUSPENDED : takeOver || gone.has(owner);
     const find = (): readonly OneRun[] => {
       const gone = new Set(this.#deadWorkers.find());
       return wanted
         .flatMap((runId) => this.#tables.database.get<OneRun>(oneRun, runId) ?? [])
         .filter((run) => agents === undefined || takesRun(agents, run))
-        .filter((run) => isReadyAt(run, now) || (run.owner !== null && gone.has(run.owner)))
+        .filter((run) => isReadyAt(run, now) || isLeft(run, gone))
         .slice(0, limit);
     };
     return andThen(this.#tables.read(find), (seen) => {
       if (seen.length === 0) return none;
+      let seized: RunId[] = [];
       return this.#tables
         .write({
-          apply: () =>
-            find().flatMap((run) => {
+          apply: () => {
+            seized = [];
+            return find().flatMap((run) => {
               if (run.owner !== null) this.#deadWorkers.recover(run.owner, run.id);
-              return this.#take(takeReady, workerId, run.id) ?? [];
-            }),
+              const taken = this.#take(takeReady, workerId, run.id);
+              if (run.owner !== null && takeOver && taken !== undefined) seized.push(taken.runId);
+              return taken ?? [];
+            });
+          },
           committed: (runs) => {
             for (const run of runs) this.note(run, workerId);
+            for (const runId of seized) this.#tables.announce({ kind: "seized", runId });
           },
         })
         .then((runs) => runs.map((run) => leaseOf(run, workerId)));

@@ -1,6 +1,13 @@
-import type { AgentsOfName, AgentVersion, ClaimOptions } from "../../../kernel/index.ts";
+import {
+  type AgentsOfName,
+  type AgentVersion,
+  type ClaimOptions,
+  type ReadyOptions,
+  type RunId,
+} from "../../../kernel/index.ts";
 import type { Database } from "./db/database.ts";
 import { RunState } from "../codec/stored-run.ts";
+import { addReady, type ReadyRun } from "../sql/ready-page.ts";
 import { ReadyAgent } from "./ready-turns.ts";
 
 /** Maximum number of runs of a dead worker, and of runs whose wake time has passed, that become ready in one claim. */
@@ -73,4 +80,25 @@ export function wakeDueRuns(database: Database, now: number): void {
      WHERE id IN (SELECT id FROM runs WHERE wake_at <= ? ORDER BY wake_at LIMIT ${mostWoken})`,
     now,
   );
+}
+
+const readyAfter = `SELECT id, run_id AS runId, agent_id AS agentId, agent_version AS agentVersion FROM (
+    SELECT id FROM runs WHERE state = ${RunState.READY} AND agent_id > ''
+    UNION SELECT id FROM runs WHERE wake_at <= ?1
+    UNION SELECT id FROM runs WHERE owner IN (SELECT value FROM json_each(?2)))
+  JOIN runs USING (id) WHERE id > ?3 ORDER BY id LIMIT ?4`;
+
+/** L16: reads pages of ready runs until enough of them are of the wanted agents. `gone` is a JSON list of dead workers. */
+export function readyRunIds(database: Database, options: ReadyOptions, gone: string): readonly RunId[] {
+  const { now, after } = options;
+  const found: RunId[] = [];
+  let last = 0;
+  if (after !== undefined)
+    last = database.get<{ readonly id: number }>("SELECT id FROM runs WHERE run_id = ?", after)?.id ?? 0;
+  for (;;) {
+    const page = database.all<ReadyRun>(readyAfter, now, gone, last, mostWoken);
+    if (addReady(found, page, options)) return found;
+    last = page.at(-1)?.id ?? last;
+    if (page.length < mostWoken) return found;
+  }
 }

@@ -1,0 +1,7 @@
+export {
+  restate,
+  RestateAdmin,
+  type Deployment,
+  type Drained,
+  type RestateOptions,
+} from "./runtime/engines/restate/index.ts";

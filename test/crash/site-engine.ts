@@ -1,0 +1,40 @@
+import { restate } from "../../src/restate.ts";
+import type { EngineFactory } from "../../src/kernel/index.ts";
+
+/** Environment variable with a `SiteAddress` as JSON. If it is set, serving workers use the Restate engine. */
+export const crashSite = "REEVE_CRASH_RESTATE";
+
+/** How a worker process reaches Restate, and how it is reached. */
+export interface SiteAddress {
+  readonly ingressUrl: string;
+  readonly service: string;
+  /** The worker sends its port here when it accepts invocations. */
+  readonly registerUrl: string;
+  readonly sliceMs?: number;
+}
+
+/** The Restate engine of a worker process that a test puts behind a balancer. */
+export function siteEngine({
+  ingressUrl,
+  service,
+  registerUrl,
+  sliceMs = 30_000,
+}: SiteAddress): EngineFactory {
+  return restate({
+    ingressUrl,
+    service,
+    sliceMs,
+    sweepMs: 500,
+    listen: { port: 0 },
+    onListen: async (port) => {
+      const response = await fetch(`${registerUrl}/${port}`, { method: "POST" });
+      if (!response.ok) throw new Error(`the port was not registered: ${await response.text()}`);
+    },
+  });
+}
+
+/** The engine that the environment asks for. */
+export function crashEngine(): { readonly engine?: EngineFactory } {
+  const site = process.env[crashSite];
+  return site === undefined ? {} : { engine: siteEngine(JSON.parse(site) as SiteAddress) };
+}

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from "vitest";
+import { restate } from "../../src/restate.ts";
+import { crashServer } from "../crash/crash-store.ts";
+import { crashSite } from "../crash/site-engine.ts";
+import { newSchema } from "../postgres/schemas.ts";
+import { FaultyProxy } from "../scale/faulty-proxy.ts";
+import { runFleet, type FleetWorld } from "../scale/fleet.ts";
+import { fleetCaller } from "../scale/postgres-fleet.ts";
+import { noTrace, wakeZombie } from "../scale/zombie.ts";
+import { RestateServer } from "./server.ts";
+import { WorkerSite } from "./worker-site.ts";
+
+const leaseMs = 1_000;
+const workers = 4;
+/** `npm run test:soak` sets it. */
+const runs = Number(process.env["REEVE_FLEET_RUNS"] ?? 50);
+const seed = Number(process.env["REEVE_FLEET_SEED"] ?? 24);
+
+let server: RestateServer;
+
+beforeAll(async () => {
+  // Restate notices a worker that hangs about as fast as the store does.
+  server = await RestateServer.start({ keepAliveMs: leaseMs / 2 });
+});
+afterAll(() => server.stop());
+
+/** Four places for workers of the Restate engine, each with proxies to Restate, from Restate and to the database. */
+async function restateWorld(): Promise<FleetWorld> {
+  const url = inject("postgresUrl");
+  const schema = newSchema();
+  const proxyTo = async (address: string): Promise<FaultyProxy> => {
+    const { hostname, port } = new URL(address);
+    const proxy = await FaultyProxy.open(hostname, Number(port));
+    onTestFinished(() => proxy.close());
+    return proxy;
+  };
+  const places = await Promise.all(
+    Array.from({ length: workers }, async () => ({
+      database: await proxyTo(url),
+      ingress: await proxyTo(server.ingressUrl),
+    })),
+  );
+  /** The proxies before the workers that live. */
+  const endpoints = new Map<number, FaultyProxy>();
+  const site = await WorkerSite.open(server, {
+    through: async (place, port) => {
+      await endpoints.get(place)?.close();
+      const endpoint = await FaultyProxy.open("127.0.0.1", port);
+      endpoints.set(place, endpoint);
+      return endpoint.port;
+    },
+  });
+  onTestFinished(async () => {
+    await site.close();
+    for (const endpoint of endpoints.values()) await endpoint.close();
+  });
+  const engine = restate({ ingressUrl: server.ingressUrl, service: site.service });
+  let disturbances = 0;
+  return {
+    ...(await fleetCaller({ url, schema, engine })),
+    script: new URL("fleet-worker.mjs", inject("crashWorkers")),
+    leaseMs,
+    orders: (place) => {
+      const { database, ingress } = places[place] ?? {};
+      const address = site.address(place, `http://127.0.0.1:${ingress?.port}`);
+      return {
+        url: url.replace(`:${new URL(url).port}/`, `:${database?.port}/`),
+        schema,
+        leaseMs,
+        site: { ...address, sliceMs: 500 },
+      };
+    },
+    disturb: (place, fault) => {
+      const { database, ingress } = places[place] ?? {};
+      // A worker without Restate still writes to the store, which must refuse it. Then a worker without both.
+      const links =
+        disturbances++ % 2 === 0
+          ? [ingress, endpoints.get(place)]
+          : [ingress, endpoints.get(place), database];
+      for (const link of links) link?.disturb(fault);
+      return () => {
+        for (const link of links) link?.heal();
+      };
+    },
+    restartServers: async () => {
+      await server.kill();
+      await server.resume();
+    },
+  };
+}
+
+test(
+  "J3, J6, B3, E1, H4: four workers that are killed, stopped and disconnected, on a Restate that restarts, complete all runs exactly",
+  { timeout: Math.max(300_000, runs * 2_000) },
+  async () => {
+    const report = await runFleet(await restateWorld(), {
+      seed,
+      runs,
+      workers,
+      faults: Math.max(7, Math.round(runs / 10)),
+    });
+    expect(report.broken, `seed ${seed}, faults: ${report.faults.join(", ")}`).toEqual([]);
+  },
+);
+
+test("J3, L2: a worker that is stopped until Restate gives it up and is then continued writes nothing more and starts no further call", async () => {
+  const site = await WorkerSite.open(server);
+  onTestFinished(() => site.close());
+  process.env[crashServer] = inject("postgresUrl");
+  process.env[crashSite] = JSON.stringify(site.address(0));
+  const report = await wakeZombie();
+  expect(report).toMatchObject(noTrace);
+  expect(report.after).toEqual(report.before);
+});
