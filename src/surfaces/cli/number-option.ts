@@ -7,9 +7,9 @@ export function positiveInteger(option: string, text: string): number {
   throw new Fault("invalid_argument", `invalid ${option} ${text}: expected an integer from 1`);
 }
 
-/** Reads the option `--port`. */
-export function portOption(text: string): number {
+/** Reads an option that is a port. */
+export function portOption(text: string, option = "--port"): number {
   const port = /^\d{1,5}$/u.test(text) ? Number(text) : Number.NaN;
   if (port <= 65_535) return port;
-  throw new Fault("invalid_argument", `invalid --port ${text}: expected an integer from 0 to 65535`);
+  throw new Fault("invalid_argument", `invalid ${option} ${text}: expected an integer from 0 to 65535`);
 }

@@ -4,7 +4,9 @@ import { printAudit, type AuditLogOptions } from "./audit-log.ts";
 import { auditVerify, type AuditVerifyOptions } from "./audit-verify.ts";
 import { printDeadLetters, redeliverLetters, type DeadLettersOptions } from "./dead-letters.ts";
 import { addDemoCommand } from "./demo-program.ts";
+import { addDeployCommands } from "./deploy-program.ts";
 import type { RunCommandOptions } from "./run/run-command.ts";
+import { addAgentOptions } from "./agent-options.ts";
 import { exitCodes, exitCodeTable, exitKindOf, type ExitKind } from "./exit-code.ts";
 import { commandInsteadOf, optionInsteadOf } from "./other-names.ts";
 import { packageVersion } from "./package-root.ts";
@@ -126,21 +128,17 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
     .showHelpAfterError("(use --help for a list of commands and options)")
     .configureOutput({ writeErr: (text) => terminal.say(text.trimEnd()) })
     .exitOverride();
-  program
+  const running = program
     .command("run")
     .description("run an agent on a prompt and print its answer")
-    .argument("[PROMPT...]", "the prompt; - reads more from stdin")
-    .option("-m, --model <provider/id>", "the model (default: $REEVE_MODEL)")
+    .argument("[PROMPT...]", "the prompt; - reads more from stdin");
+  addAgentOptions(running, { model: "the model (default: $REEVE_MODEL)", tools: "read" });
+  running
     .option("--agent <name>", "the agent of the workspace (default: assistant); reeve agents lists them")
     .option("--profile <name>", "the profile (default: $REEVE_PROFILE)")
     .option("--ephemeral", "write nothing: the run is kept in memory only")
-    .option("--base-url <url>", "the provider's address, if it is not the usual one")
     .option("--mode <text|json>", "the format of stdout", "text")
-    .option("--tools <none|read|all>", "the tools of the agent (default: read)")
     .option("--root <folder>", "the folder that the tools may use (default: the current folder)")
-    .option("--sandbox <enforce|warn|off>", "the sandbox of shell commands (default: enforce)")
-    .option("--instructions <text>", "the system prompt")
-    .option("--max-turns <n>", "maximum number of turns (default: 25)")
     .option("--max-tokens <n>", "maximum number of tokens, input and output; with --resume, how many to add")
     .option("--max-budget-usd <usd>", "maximum cost in dollars; with --resume, how much to add")
     .option("--timeout <seconds>", "maximum time")
@@ -164,6 +162,7 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
   addScheduleCommands(program, terminal, onEnd);
   addServerCommands(program, terminal, onEnd);
   addWorkerCommand(program, terminal, onEnd);
+  addDeployCommands(program, terminal, onEnd);
   const audit = program.command("audit").description("show who did what in a run, and verify its log");
   audit
     .command("verify")

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { addAgentOptions } from "./agent-options.ts";
 import { exitCodeTable, type ExitKind } from "./exit-code.ts";
 import type { AcpOptions } from "./acp/editor-folders.ts";
 import type { ServeOptions } from "./serve/serve-command.ts";
@@ -57,7 +58,7 @@ export function addServerCommands(
   terminal: Terminal,
   onEnd: (kind: ExitKind) => void,
 ): void {
-  program
+  const serve = program
     .command("serve")
     .description("serve runs and sessions over HTTP, and drive the runs of this folder")
     .option("--port <n>", "the port; 0 chooses a free one", "4711")
@@ -69,37 +70,27 @@ export function addServerCommands(
     )
     .option("--no-token", "let every program of this machine use the server")
     .option("--no-worker", "drive no runs")
-    .option(
-      "-m, --model <provider/id>",
-      "host the agent of reeve run with this model (default: $REEVE_MODEL)",
-    )
-    .option("--base-url <url>", "the provider's address, if it is not the usual one")
-    .option("--tools <none|read|all>", "the tools of the agents (default: their own, or read)")
     .option("--root <folder>", "the folder that the tools may use (default: the current folder)")
-    .option("--sandbox <enforce|warn|off>", "the sandbox of shell commands (default: enforce)")
-    .option("--instructions <text>", "the system prompt")
-    .option("--max-turns <n>", "maximum number of turns (default: 25)")
     .option(
       "--store <address>",
       "where runs are kept, as sqlite:PATH or postgres://HOST/DATABASE",
       defaultStore,
-    )
-    .addHelpText("after", serveHelp)
-    .action(async (options: ServeOptions) => {
-      const { serveCommand } = await import("./serve/serve-command.ts");
-      onEnd(await serveCommand(options, terminal));
-    });
-  program
+    );
+  addAgentOptions(serve, {
+    model: "host the agent of reeve run with this model (default: $REEVE_MODEL)",
+    tools: "their own, or read",
+  });
+  serve.addHelpText("after", serveHelp).action(async (options: ServeOptions) => {
+    const { serveCommand } = await import("./serve/serve-command.ts");
+    onEnd(await serveCommand(options, terminal));
+  });
+  const acp = program
     .command("acp")
-    .description("answer an editor with the Agent Client Protocol over stdin and stdout")
+    .description("answer an editor with the Agent Client Protocol over stdin and stdout");
+  addAgentOptions(acp, { model: "the model (default: $REEVE_MODEL)", tools: "their own, or read" });
+  acp
     .option("--agent <name>", "the agent of the workspace (default: that of the session, or assistant)")
     .option("--profile <name>", "the profile (default: $REEVE_PROFILE)")
-    .option("-m, --model <provider/id>", "the model (default: $REEVE_MODEL)")
-    .option("--base-url <url>", "the provider's address, if it is not the usual one")
-    .option("--tools <none|read|all>", "the tools of the agents (default: their own, or read)")
-    .option("--sandbox <enforce|warn|off>", "the sandbox of shell commands (default: enforce)")
-    .option("--instructions <text>", "the system prompt")
-    .option("--max-turns <n>", "maximum number of turns (default: 25)")
     .option("--store <address>", "where runs are kept (default: .reeve/reeve.db in the folder of the editor)")
     .addHelpText("after", acpHelp)
     .action(async (options: AcpOptions) => {

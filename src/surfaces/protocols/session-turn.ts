@@ -2,14 +2,13 @@ import { createHash } from "node:crypto";
 import {
   canonicalJson,
   Fault,
-  unfinishedStatuses,
+  firstUnfinishedRun,
   type JsonValue,
   type RunHandle,
   type RunSummary,
   type Runtime,
   type SessionEntry,
 } from "../../kernel/index.ts";
-import { allRuns } from "../server/streams/run-changes.ts";
 import { runIdOfKey, startRun, type StartedRun, type StartingRequest } from "../server/routes/start-run.ts";
 
 /** Each new message costs a look into the store. */
@@ -116,13 +115,8 @@ export async function unfinishedRun(
   { runtime, access }: Pick<StartingRequest, "runtime" | "access">,
   sessionId: string,
 ): Promise<RunHandle | undefined> {
-  for await (const { runId, endedAt } of allRuns(runtime, {
-    sessionId,
-    kind: "invocation",
-    status: unfinishedStatuses,
-  }))
-    if (endedAt === null) return (await runtime.find(runId))?.as(access.userId ?? access.name);
-  return undefined;
+  const run = await firstUnfinishedRun(runtime, { sessionId, kind: "invocation" });
+  return run === undefined ? undefined : (await runtime.find(run.runId))?.as(access.userId ?? access.name);
 }
 
 /** The runs that answered a message, newest first. */

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
-import { Fault } from "../../kernel/index.ts";
+import { Fault, type RunSummary } from "../../kernel/index.ts";
+import { withRunHead } from "./page-head.ts";
 
 const types: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -37,13 +38,23 @@ export class PageFiles {
       throw new Fault("invalid_argument", `invalid page ${folder}: the folder has no index.html`);
   }
 
-  /** The response to a path. Paths of the page without an extension are its views and get `index.html`. */
-  find(path: string): Response | undefined {
+  /**
+   * The response to a path. Paths of the page without an extension are its views and get `index.html`, with the head of the
+   * run that the view shows.
+   */
+  find(path: string, run?: RunSummary): Response | undefined {
     const isView = extname(path) === "" && !path.startsWith("/api/");
-    const file = this.#files.get(path) ?? (isView ? this.#files.get("/index.html") : undefined);
+    const index = this.#files.get("/index.html");
+    const file = this.#files.get(path) ?? (isView ? index : undefined);
     if (file === undefined) return undefined;
-    // Names of assets contain a hash of their content.
-    const cache = path.startsWith("/assets/") ? "public, max-age=31536000, immutable" : "no-cache";
-    return new Response(file.bytes, { headers: { "content-type": file.type, "cache-control": cache } });
+    const headers = { "content-type": file.type, "cache-control": cacheOf(path) };
+    if (file !== index || run === undefined) return new Response(file.bytes, { headers });
+    const html = withRunHead(new TextDecoder().decode(file.bytes), run);
+    return new Response(html, { headers: { ...headers, "cache-control": "no-store" } });
   }
+}
+
+/** Names of assets contain a hash of their content. */
+function cacheOf(path: string): string {
+  return path.startsWith("/assets/") ? "public, max-age=31536000, immutable" : "no-cache";
 }

@@ -1,6 +1,7 @@
 import type { Event, RunHandle, RunId } from "../../kernel/index.ts";
 import { RunHistory } from "../view/run-history.ts";
 import type { RunView } from "../view/run-view.ts";
+import { RecentValues } from "./recent-values.ts";
 
 /** Number of runs whose views are kept. */
 const mostRuns = 8;
@@ -16,7 +17,7 @@ interface KnownRun {
  * then, and an earlier position fewer than 1,000 events.
  */
 export class RunViews {
-  readonly #runs = new Map<RunId, KnownRun>();
+  readonly #runs = new RecentValues<RunId, KnownRun>(mostRuns);
 
   /** The run at its newest event. */
   async latest(run: RunHandle): Promise<RunView> {
@@ -44,10 +45,7 @@ export class RunViews {
       history: new RunHistory((from, to) => eventsBetween(run, from, to)),
       reading: Promise.resolve(),
     };
-    this.#runs.delete(runId);
     this.#runs.set(runId, known);
-    const [oldest] = this.#runs.keys();
-    if (this.#runs.size > mostRuns && oldest !== undefined) this.#runs.delete(oldest);
     return known;
   }
 }

@@ -1,5 +1,12 @@
 import { Hono, type Context } from "hono";
-import { checkOptions, Fault, optionNames, type HostedAgent, type Runtime } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  type HostedAgent,
+  type RunSummary,
+  type Runtime,
+} from "../../kernel/index.ts";
 import type { McpMountOptions } from "../protocols/mcp/mcp-mount.ts";
 import { mcpRoutes } from "../protocols/mcp/mcp-routes.ts";
 import { packageVersion } from "../cli/package-root.ts";
@@ -12,6 +19,7 @@ import type { Tokens } from "./access/tokens.ts";
 import { FiguresOfRuns } from "./figures/run-figures.ts";
 import { openApi } from "./openapi.ts";
 import { PageFiles } from "./page-files.ts";
+import { firstSegment, matches, shownRunId } from "./paths.ts";
 import { errorResponse, type ErrorFormat } from "./problem.ts";
 import { jsonBody, limitedRequest } from "./request-body.ts";
 import { pagePolicy, resultResponse, secured } from "./response.ts";
@@ -212,7 +220,11 @@ class HonoServer implements Server {
         this.#answer(route, context).catch((error: unknown) => this.#refusal(error, route.errors)),
       );
     }
-    this.#app.notFound((context) => this.#answerOther(context));
+    this.#app.notFound((context) =>
+      this.#answerOther(context).catch((error: unknown) =>
+        this.#refusal(error, this.#formatOf(new URL(context.req.url).pathname)),
+      ),
+    );
     this.#app.onError((error, { req }) => this.#refusal(error, this.#formatOf(new URL(req.url).pathname)));
   }
 
@@ -254,7 +266,7 @@ class HonoServer implements Server {
 
   /** Checks who sends the request, how often, and whether the caller may use the route. */
   async #admit(
-    { scope, authenticates = false }: Route,
+    { scope, authenticates = false }: Pick<Route, "scope" | "authenticates">,
     request: Request,
     sender: SenderBindings,
   ): Promise<Access> {
@@ -319,11 +331,11 @@ class HonoServer implements Server {
   }
 
   /** Answers a path that is not in the table: a file of the page, or an error. */
-  #answerOther({ req }: Context): Response {
+  async #answerOther({ req, env }: Context<{ Bindings: Bindings }>): Promise<Response> {
     this.#gate.checkOrigin(req.raw);
     const { pathname } = new URL(req.url);
     if (req.method === "GET" || req.method === "HEAD") {
-      const file = this.#page?.find(pathname);
+      const file = this.#page?.find(pathname, await this.#shownRun(pathname, req.raw, env));
       if (file !== undefined) return secured(file, pagePolicy);
     }
     if (this.#methodsOf(pathname).length > 0) return this.#notAllowed(pathname, req.method);
@@ -331,6 +343,19 @@ class HonoServer implements Server {
       "not_found",
       `${req.method} ${pathname} does not exist; GET /openapi.json lists all routes`,
     );
+  }
+
+  /** The run that a path of the page shows. `undefined` if the caller may not read it: the page itself needs no token. */
+  async #shownRun(path: string, request: Request, sender: SenderBindings): Promise<RunSummary | undefined> {
+    const runId = shownRunId(path);
+    if (this.#page === undefined || runId === undefined) return undefined;
+    try {
+      const access = await this.#admit({ scope: "read" }, request, sender);
+      return await (await this.#viewOf(access).find(runId))?.summary();
+    } catch (error) {
+      if (Fault.from(error).code === "internal") this.#report(error);
+      return undefined;
+    }
   }
 
   #methodsOf(pathname: string): readonly string[] {
@@ -366,18 +391,6 @@ class HonoServer implements Server {
 }
 
 const noQuery = object({});
-
-function firstSegment(path: string): string | undefined {
-  return path.split("/", 2)[1];
-}
-
-/** Whether a path of the table, with parameters in braces, matches a path. */
-function matches(path: string, pathname: string): boolean {
-  const [parts, wanted] = [path.split("/"), pathname.split("/")];
-  return (
-    parts.length === wanted.length && parts.every((part, at) => part.startsWith("{") || part === wanted[at])
-  );
-}
 
 function warn(error: Fault): void {
   process.emitWarning(error.message, { type: "ReeveWarning", code: error.code });

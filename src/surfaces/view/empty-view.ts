@@ -17,6 +17,7 @@ export const newTask = {
   questions: 0,
   openCalls: 0,
   lastCall: null,
+  result: null,
   recorded: 0,
   recordedUsd: 0,
   endedAt: null,

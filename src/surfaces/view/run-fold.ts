@@ -12,6 +12,7 @@ import {
   type TaskId,
 } from "../../kernel/index.ts";
 import { emptyView, newTask } from "./empty-view.ts";
+import { argumentOf, excerpt } from "./excerpt.ts";
 import type { MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
 import { noLoss, noSpend, sumOf, type Spend } from "./spend.ts";
 import { moneyKey } from "./stored-view.ts";
@@ -140,8 +141,6 @@ export class RunFold {
       }
       case "message_end":
         return this.#endModelCall(event);
-      case "retry_start":
-        return this.#endCall(taskId);
       case "tool_execution_start":
         return this.#startCall(taskId, "tool", event.data.toolName);
       case "tool_execution_end":
@@ -168,13 +167,15 @@ export class RunFold {
   #recover({ seq, at, data: { epoch, recoveries } }: Event<"run_recover">): void {
     const { at: lastAt, recorded, recordedUsd } = this.#facts;
     const isCrash = recoveries !== undefined;
-    const recovery = { seq, at, lastAt, epoch, isCrash, replayed: recorded, savedUsd: recordedUsd };
+    const recovery = { seq, at, lastAt, epoch, isCrash, replayed: recorded, savedUsd: recordedUsd, lost: 0 };
     this.#set({ recoveries: [...this.#facts.recoveries, recovery] });
   }
 
   /** The events before are copies of the origin's. The fork does not pay for their calls. */
-  #fork({ data: { origin, at, inherited, sessionId } }: Event<"run_fork">): void {
-    this.#set({ sessionId, forkedFrom: { runId: origin, at, inherited } });
+  #fork({ seq, taskId: root, data: { origin, inherited, sessionId, input } }: Event<"run_fork">): void {
+    // A fork with an input starts the model call again that is in progress at the cut.
+    if (input !== undefined && this.#tasks.get(root)?.lastCall?.kind === "model") this.#endCall(root);
+    this.#set({ sessionId, forkedFrom: { runId: origin, at: seq - 1, inherited } });
     for (const { taskId } of this.#tasks) this.#change(taskId, { own: noSpend, total: noSpend });
     for (const { agentId, model } of this.#money)
       this.#money.set(moneyKey({ agentId, model }), { agentId, model, calls: 0, usage: noUsage });
@@ -199,7 +200,8 @@ export class RunFold {
     this.#setSeat(taskId, false);
     this.#forgetRecorded(taskId);
     const wasLive = task.endedAt === null;
-    this.#change(taskId, { status, endedAt: at, waitsFor: [], openCalls: 0, yieldsTo: null });
+    const result = status === "completed" && output != null ? excerpt(argumentOf(output)) : null;
+    this.#change(taskId, { status, result, endedAt: at, waitsFor: [], openCalls: 0, yieldsTo: null });
     this.#set({ live: this.#facts.live - (wasLive ? 1 : 0) });
     if (taskId === rootTaskId) this.#set({ output: output ?? null, failure: failure ?? null });
   }
@@ -227,9 +229,13 @@ export class RunFold {
     this.#money.set(key, { ...line, calls: line.calls + 1, usage: addUsage(line.usage, usage) });
   }
 
-  /** An attempt that was lost with its worker is no longer in progress. */
-  #lose({ taskId, data: { tokens, costUsd } }: Event<"budget_lost">): void {
-    this.#endCall(taskId);
+  /** A recovery makes the calls again that were lost with the last owner. Any other lost call is no longer in progress. */
+  #lose({ seq, taskId, data: { tokens, costUsd } }: Event<"budget_lost">): void {
+    const { recoveries } = this.#facts;
+    const last = recoveries.at(-1);
+    if (last !== undefined && seq === last.seq + last.lost + 1)
+      this.#set({ recoveries: [...recoveries.slice(0, -1), { ...last, lost: last.lost + 1 }] });
+    else this.#endCall(taskId);
     const lost = { calls: 1, tokens, costUsd };
     this.#charge(taskId, { ...lost, lost });
   }

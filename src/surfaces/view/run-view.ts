@@ -47,6 +47,8 @@ export interface TaskView {
   readonly openCalls: number;
   /** The model or tool call that started last. `null` before the first. */
   readonly lastCall: { readonly kind: "model" | "tool"; readonly name: string } | null;
+  /** The beginning of the output. `null` if the task has not completed, or without one. */
+  readonly result: string | null;
   /** Number of recorded model and tool calls that a replay of the task reads from its journal. */
   readonly recorded: number;
   /** Cost of those model calls. */
@@ -86,6 +88,8 @@ interface RecoveryView {
   readonly replayed: number;
   /** Cost of those calls, which was not paid again. */
   readonly savedUsd: number;
+  /** Number of model calls that the last owner left in flight. They are charged, and the new owner makes them again. */
+  readonly lost: number;
 }
 
 /** The facts of a run as a whole. */
@@ -115,7 +119,10 @@ export interface RunFactsView {
   /** Number of questions to a person without an answer. */
   readonly questions: number;
   readonly recoveries: readonly RecoveryView[];
-  /** The run that this run was forked from. `null` if it is not a fork. */
+  /**
+   * The run that this run was forked from, and the last event that both share. The latter may be before the event at which the
+   * run was forked, because events of one commit are shared together. `null` if it is not a fork.
+   */
   readonly forkedFrom: { readonly runId: RunId; readonly at: number; readonly inherited: Usage } | null;
 }
 

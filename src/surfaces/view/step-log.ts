@@ -1,4 +1,11 @@
-import { totalTokens, type Event, type TaskId } from "../../kernel/index.ts";
+import {
+  messageText,
+  totalTokens,
+  type AssistantMessage,
+  type Event,
+  type TaskId,
+} from "../../kernel/index.ts";
+import { argumentOf, excerpt } from "./excerpt.ts";
 
 /** Kinds of steps: a model call, a tool call, a step of `ctx.step`, a question to a person, a pause, a wait for a seat. */
 export type StepKind = "model" | "tool" | "step" | "person" | "paused" | "seat";
@@ -12,6 +19,8 @@ export interface StepView {
   readonly kind: StepKind;
   /** Name of the model, tool or step; for a question, the tool that asks; else the task that took the seat, if any. */
   readonly name: string;
+  /** What the call is about: the argument of a tool call; the answer of a model call, once it has ended. */
+  readonly about: string;
   /** Id of the call or of the question. Empty for other kinds. */
   readonly id: string;
   readonly startSeq: number;
@@ -19,8 +28,13 @@ export interface StepView {
   /** Event that ended the step. `null` while the step is in progress. */
   readonly endSeq: number | null;
   readonly endAt: number | null;
-  /** `lost`: the worker died during the call. `cut`: the task ended before the step did. `null` while in progress. */
-  readonly outcome: "ok" | "error" | "denied" | "lost" | "cut" | null;
+  /**
+   * `lost`: the worker died during the call. `cut`: the step was stopped before it ended, or a fork makes the call again.
+   * `refused`: the allowance did not cover the call, so it was not made. `null` while in progress.
+   */
+  readonly outcome: "ok" | "error" | "denied" | "lost" | "cut" | "refused" | null;
+  /** Whether the call repeats one that was lost or that failed. */
+  readonly isAgain: boolean;
   readonly tokens: number;
   /** Cost of a model call. `null` if its price is unknown. */
   readonly costUsd: number | null;
@@ -28,16 +42,60 @@ export interface StepView {
 
 type OpenStep = { -readonly [Member in keyof StepView]: StepView[Member] };
 
+/** The step as it was after the event `seq`: a step that ended later is in progress. `null` if it had not started. */
+export function stepAt(step: StepView, seq: number): StepView | null {
+  if (step.startSeq > seq) return null;
+  if (step.endSeq === null || step.endSeq <= seq) return step;
+  return {
+    ...step,
+    endSeq: null,
+    endAt: null,
+    outcome: null,
+    tokens: 0,
+    costUsd: 0,
+    about: step.kind === "model" ? "" : step.about,
+  };
+}
+
+/** Whether an event is the result of a model call, a tool call or a step: what a list counts as a step of a run. */
+export function isResult({ type, data }: Event): boolean {
+  if (type === "message_end") return "usage" in data;
+  return type === "tool_execution_end" || type === "step_end";
+}
+
 /** The steps of a run, by task, as its events describe them. An event costs O(calls in progress of its task). */
 export class StepLog {
   readonly #byTask = new Map<TaskId, OpenStep[]>();
   readonly #open = new Map<TaskId, OpenStep[]>();
+  /** The tasks that take the seats of others, by the task that gives its seat. */
+  readonly #takers = new Map<TaskId, TaskId>();
+  /** Called with every step when it has ended. */
+  readonly #onEnd: (step: StepView) => void;
+  /** The numbers of the events that are results, in order. */
+  readonly #results: number[] = [];
   #seq = -1;
-  #size = 0;
+  #at = 0;
+  /** The last recovery, with the time of the last event before it and the number of calls that were lost. */
+  #recovery = { seq: Number.NEGATIVE_INFINITY, lastAt: 0, lost: 0 };
 
-  /** Number of steps of all tasks. */
-  get size(): number {
-    return this.#size;
+  constructor(onEnd: (step: StepView) => void = () => undefined) {
+    this.#onEnd = onEnd;
+  }
+
+  /** Number of model calls, tool calls and steps of all tasks that have a result after the event `seq`. Costs O(log results). */
+  resultsAt(seq: number): number {
+    let [low, high] = [0, this.#results.length];
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if ((this.#results[middle] ?? 0) <= seq) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The steps in progress, task by task. */
+  *open(): Iterable<StepView> {
+    for (const steps of this.#open.values()) yield* steps;
   }
 
   /** Returns the steps of a task, in the order in which they started. */
@@ -48,7 +106,14 @@ export class StepLog {
   /** Adds the next event. Events that the log contains already are ignored. */
   add(event: Event): void {
     if (event.seq <= this.#seq) return;
+    if (event.type === "run_recover") this.#recovery = { seq: event.seq, lastAt: this.#at, lost: 0 };
     this.#seq = event.seq;
+    if (isResult(event)) this.#results.push(event.seq);
+    this.#addCall(event);
+    this.#at = event.at;
+  }
+
+  #addCall(event: Event): void {
     switch (event.type) {
       case "message_start":
         this.#start(event, "model", event.data.model?.modelId ?? "model");
@@ -56,12 +121,14 @@ export class StepLog {
       case "message_end":
         return this.#endModelCall(event);
       case "retry_start":
-        return this.#end(event, this.#latest(event.taskId, "model"), "error");
+        return this.#retry(event);
       case "budget_lost":
         return this.#lose(event);
-      case "tool_execution_start":
-        this.#start(event, "tool", event.data.toolName, event.data.callId);
+      case "tool_execution_start": {
+        const { toolName, callId, input } = event.data;
+        this.#start(event, "tool", toolName, callId).about = excerpt(argumentOf(input));
         return;
+      }
       case "tool_execution_end": {
         const { callId, status = "ok" } = event.data;
         return this.#end(event, this.#oldest(event.taskId, "tool", callId), status);
@@ -87,7 +154,10 @@ export class StepLog {
         this.#start(event, "seat", "", "", event.data.childTaskId);
         return;
       case "seat_yield":
-        this.#start(event, "paused", event.data.yieldsTo, "", event.data.taskId);
+        this.#takers.set(event.data.taskId, event.data.yieldsTo);
+        return;
+      case "seat_pause":
+        this.#start(event, "paused", this.#takers.get(event.data.taskId) ?? "", "", event.data.taskId);
         return;
       case "seat_grant":
       case "seat_recall":
@@ -95,8 +165,10 @@ export class StepLog {
         this.#end(event, this.#latest(event.data.taskId, "seat"), "ok");
         return this.#end(event, this.#latest(event.data.taskId, "paused"), "ok");
       case "task_end":
-        for (const step of this.#open.get(event.taskId) ?? []) close(step, event, "cut");
-        this.#open.delete(event.taskId);
+        return this.#endAll(event);
+      case "run_fork":
+        // A fork with an input starts the model call again that is in progress at the cut.
+        if (event.data.input !== undefined) this.#end(event, this.#latest(event.taskId, "model"), "cut");
         return;
       default:
     }
@@ -107,6 +179,7 @@ export class StepLog {
       taskId,
       kind,
       name,
+      about: "",
       id,
       startSeq: seq,
       startAt: at,
@@ -115,8 +188,8 @@ export class StepLog {
       outcome: null,
       tokens: 0,
       costUsd: 0,
+      isAgain: false,
     };
-    this.#size++;
     listIn(this.#byTask, taskId).push(step);
     listIn(this.#open, taskId).push(step);
     return step;
@@ -125,7 +198,8 @@ export class StepLog {
   /** `message_end` names no `message_start`. With several calls in progress, the one whose start fits the duration ends. */
   #endModelCall(event: Event<"message_end">): void {
     const { usage, durationMs = 0 } = event.data;
-    if (event.data.message.role !== "assistant") return;
+    const { message } = event.data;
+    if (message.role !== "assistant") return;
     const startedAt = event.at - durationMs;
     const distance = ({ startAt }: StepView): number => Math.abs(startAt - startedAt);
     const calls = (this.#open.get(event.taskId) ?? []).filter(({ kind }) => kind === "model");
@@ -133,6 +207,7 @@ export class StepLog {
       (best, each) => (best === undefined || distance(each) < distance(best) ? each : best),
       undefined,
     );
+    if (call !== undefined) call.about = answerWords(message);
     if (call !== undefined && usage !== undefined) {
       call.tokens = totalTokens(usage);
       call.costUsd = usage.costUsd;
@@ -140,12 +215,35 @@ export class StepLog {
     this.#end(event, call, "ok");
   }
 
+  /** The next attempt follows after a delay, without a `message_start`. */
+  #retry(event: Event<"retry_start">): void {
+    const call = this.#latest(event.taskId, "model");
+    if (call === undefined) return;
+    this.#end(event, call, "error");
+    const again = this.#start(event, "model", call.name);
+    again.isAgain = true;
+    again.startAt = event.at + event.data.delayMs;
+  }
+
+  /** A recovery charges the calls that the last owner left in flight, and then makes them again without a `message_start`. */
   #lose(event: Event<"budget_lost">): void {
+    const { seq, lastAt, lost } = this.#recovery;
+    const isRecovery = event.seq === seq + lost + 1;
+    if (isRecovery) this.#recovery.lost++;
     const call = this.#oldest(event.taskId, "model");
     if (call === undefined) return;
     call.tokens = event.data.tokens;
     call.costUsd = event.data.costUsd;
-    this.#end(event, call, "lost");
+    if (!isRecovery) return this.#end(event, call, "cut");
+    this.#end({ ...event, at: Math.max(call.startAt, lastAt) }, call, "lost");
+    this.#start(event, "model", call.name).isAgain = true;
+  }
+
+  #endAll(event: Event<"task_end">): void {
+    const isStopped = event.data.status === "budget_exhausted";
+    for (const step of this.#open.get(event.taskId) ?? [])
+      this.#close(step, event, isStopped && step.kind === "model" ? "refused" : "cut");
+    this.#open.delete(event.taskId);
   }
 
   #addStep(event: Event<"step_end">): void {
@@ -165,16 +263,25 @@ export class StepLog {
 
   #end(event: Event, step: OpenStep | undefined, outcome: NonNullable<StepView["outcome"]>): void {
     if (step === undefined) return;
-    close(step, event, outcome);
     const open = listIn(this.#open, step.taskId);
     open.splice(open.indexOf(step), 1);
+    this.#close(step, event, outcome);
+  }
+
+  #close(step: OpenStep, { seq, at }: Event, outcome: NonNullable<StepView["outcome"]>): void {
+    step.endSeq = seq;
+    step.endAt = at;
+    step.outcome = outcome;
+    this.#onEnd(step);
   }
 }
 
-function close(step: OpenStep, { seq, at }: Event, outcome: NonNullable<StepView["outcome"]>): void {
-  step.endSeq = seq;
-  step.endAt = at;
-  step.outcome = outcome;
+/** The text of an answer, or the tools that it calls. */
+function answerWords(message: AssistantMessage): string {
+  const text = excerpt(messageText(message));
+  if (text !== "") return text;
+  const names = message.content.flatMap((part) => (part.type === "tool_call" ? [part.toolName] : []));
+  return names.length === 0 ? "" : excerpt(`calls ${[...new Set(names)].join(", ")}`);
 }
 
 function listIn<Key, Value>(lists: Map<Key, Value[]>, key: Key): Value[] {

@@ -151,6 +151,29 @@ describe("reeve worker", { timeout: 120_000 }, () => {
     expect(await one.ended).toBe(0);
   });
 
+  test("a worker says which settings are invalid on SIGHUP, and names an agent that cannot be used", async () => {
+    const { folder, url } = await setUp(() => ({ text: "All is well." }));
+    await mkdir(join(folder, ".reeve/agents"), { recursive: true });
+    const [settings, agentFile] = [
+      join(folder, ".reeve/settings.json"),
+      join(folder, ".reeve/agents/watch.md"),
+    ];
+    await writeFile(agentFile, "---\nmodel: openai-compatible/mini\n---\nGuard the gate.\n");
+    const one = await worker(folder, url);
+    await writeFile(settings, "{ invalid");
+    await writeFile(agentFile, "---\nmodel: openai-compatible/mini\n---\nGuard the tower.\n");
+    one.signal("SIGHUP");
+    const refused = await one.logged(({ message }) => message.includes("the files were not read again"));
+    expect(refused).toMatchObject({ level: "warn", message: expect.stringContaining(settings) as string });
+    await writeFile(settings, "{}");
+    await writeFile(agentFile, "---\nmodel: [\n---\nGuard the tower.\n");
+    one.signal("SIGHUP");
+    const notice = await one.logged(({ message }) => message.includes("the agent cannot be used"));
+    expect(notice).toMatchObject({ level: "warn", message: expect.stringContaining(agentFile) as string });
+    one.signal("SIGTERM");
+    expect(await one.ended).toBe(0);
+  });
+
   test.for([
     [["--concurency", "3"], "Did you mean --concurrency?"],
     [["--concurrency", "0"], "invalid --concurrency 0: expected an integer from 1"],

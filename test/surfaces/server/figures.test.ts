@@ -1,25 +1,44 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Agent } from "../../../src/agent.ts";
+import { tool } from "../../../src/capabilities/index.ts";
 import type { RunHandle } from "../../../src/kernel/index.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { startServer, type TestServer } from "./test-server.ts";
 
 let server: TestServer;
+const held = Promise.withResolvers<void>();
+const released = Promise.withResolvers<void>();
 
 beforeAll(async () => {
   const model = scriptedModel(["One.", "Two."]);
   const clerk = new Agent({ name: "clerk", model, budget: { maxCostUsd: 2 } });
   const prices = { find: () => ({ inputUsd: 1e-3, outputUsd: 1e-3 }) };
-  server = await startServer([clerk], {
+  const reader = new Agent({
+    name: "reader",
+    model: scriptedModel([{ toolCalls: [{ name: "hold", input: {} }] }, "Done."]),
+    tools: [
+      tool({
+        name: "hold",
+        description: "Waits for the test.",
+        inputSchema: { type: "object" },
+        execute: async () => {
+          held.resolve();
+          await released.promise;
+          return "Free.";
+        },
+      }),
+    ],
+  });
+  server = await startServer([clerk, reader], {
     store: memoryStore({ hash: sha256 }),
     runtimeOptions: { prices },
   });
 });
 afterAll(() => server.close());
 
-async function start(input: string): Promise<RunHandle> {
-  const { json } = await server.call("POST", "/api/runs", { body: { agent: "clerk", input } });
+async function start(input: string, agent = "clerk"): Promise<RunHandle> {
+  const { json } = await server.call("POST", "/api/runs", { body: { agent, input } });
   const { runId } = json["run"] as { readonly runId: string };
   const run = await server.runtime.find(runId);
   if (run === undefined) throw new Error(`the server has no run ${runId}`);
@@ -33,6 +52,7 @@ it("the figures of a run have its agents, steps, cost and allowance, and unknown
   expect(json["figures"]).toEqual([
     {
       runId: run.runId,
+      events: expect.any(Number),
       agents: 1,
       liveAgents: 0,
       steps: 1,
@@ -40,6 +60,8 @@ it("the figures of a run have its agents, steps, cost and allowance, and unknown
       costUsd,
       maxCostUsd: 2,
       lostUsd: 0,
+      failure: null,
+      heldUsd: 0,
       crashes: [],
     },
   ]);
@@ -67,4 +89,17 @@ it("a token of a tenant reads no figures of other runs", async () => {
   const token = await server.tokenOf("acme", "read");
   const { json } = await server.call("GET", `/api/figures?runId=${run?.runId ?? ""}`, { token });
   expect(json["figures"]).toEqual([]);
+});
+
+it("what a working run has spent counts on its day before the run waits or ends", async () => {
+  const spent = async (): Promise<number> =>
+    (await server.call("GET", "/api/facts")).json["spentTodayUsd"] as number;
+  const before = await spent();
+  const run = await start("Read.", "reader");
+  await held.promise;
+  const during = await spent();
+  released.resolve();
+  const { costUsd } = await run.result();
+  expect([during > before, during < before + (costUsd ?? 0)]).toEqual([true, true]);
+  expect(await spent()).toBeCloseTo(before + (costUsd ?? 0), 9);
 });

@@ -8,7 +8,7 @@ import { rootTaskId, type Event, type RunSummary } from "../../../src/kernel/ind
 import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
 import { RunHistory } from "../../../src/surfaces/view/run-history.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
-import { StepLog } from "../../../src/surfaces/view/step-log.ts";
+import { stepAt, StepLog, type StepView } from "../../../src/surfaces/view/step-log.ts";
 import { fileOfText } from "../../golden/file-text.ts";
 
 interface RecordedRun {
@@ -176,6 +176,50 @@ describe("the steps of a run", () => {
   });
 });
 
+describe("a step", () => {
+  test("stepAt() shows a step as it was at an earlier event, without what happened later", () => {
+    const [, done] = stepsOf(longRun(5)).of(rootTaskId) as [StepView, StepView];
+    expect(done).toMatchObject({ startSeq: 3, endSeq: 4, outcome: "ok", costUsd: 0.25 });
+    expect(stepAt(done, 2)).toBeNull();
+    expect(stepAt(done, 3)).toMatchObject({ endSeq: null, endAt: null, outcome: null, costUsd: 0 });
+    expect(stepAt(done, 4)).toBe(done);
+  });
+
+  test("resultsAt() counts the results up to an event, and open() lists what is in progress", () => {
+    const log = stepsOf(longRun(6));
+    expect([1, 2, 3, 4, 5].map((seq) => log.resultsAt(seq))).toEqual([0, 1, 1, 2, 2]);
+    expect([...log.open()]).toMatchObject([{ startSeq: 5, endSeq: null }]);
+  });
+
+  test("the next attempt of a call that failed is in flight after the delay of its retry", () => {
+    const failed = { attempt: 1, maxAttempts: 3, delayMs: 10, kind: "overloaded", message: "busy" };
+    const events = [...longRun(2), at(2, "retry_start", failed)];
+    expect(stepsOf(events).of(rootTaskId)).toMatchObject([
+      { startSeq: 1, endSeq: 2, outcome: "error" },
+      { startSeq: 2, startAt: 12, endSeq: null, isAgain: true },
+    ]);
+    expect(folded(events).tasks.get(rootTaskId)).toMatchObject({ openCalls: 1 });
+  });
+
+  test("a call that the allowance did not cover is refused", () => {
+    const events = [...longRun(2), at(2, "task_end", { status: "budget_exhausted" })];
+    expect(stepsOf(events).of(rootTaskId)).toMatchObject([{ endSeq: 2, outcome: "refused", costUsd: 0 }]);
+  });
+
+  test("a task is paused from the moment at which it leaves its seat, not while it finishes its call", () => {
+    const events = [
+      ...longRun(2),
+      at(2, "seat_yield", { taskId: rootTaskId, yieldsTo: "t2" }),
+      at(3, "message_end", { message: { role: "assistant", content: [] }, usage }),
+      at(4, "seat_pause", { taskId: rootTaskId }),
+    ];
+    expect(stepsOf(events).of(rootTaskId)).toMatchObject([
+      { kind: "model", endSeq: 3 },
+      { kind: "paused", name: "t2", startSeq: 4, endSeq: null },
+    ]);
+  });
+});
+
 describe("a recovery", () => {
   test("a recovery counts the recorded calls of live tasks as replayed and their cost as not paid again", () => {
     const events = longRun(8);
@@ -191,8 +235,41 @@ describe("a recovery", () => {
         isCrash: true,
         replayed: recorded,
         savedUsd: recordedUsd,
+        lost: 0,
       },
     ]);
+  });
+
+  test("a call that was in flight at a crash is lost when its worker died, and in flight again after the recovery", () => {
+    const events = [
+      ...longRun(2),
+      at(2, "run_recover", { epoch: 2, recoveries: 1 }),
+      at(3, "budget_lost", { reservationId: "t0 1 1", attempt: 1, tokens: 50, costUsd: 0.5 }),
+    ];
+    expect(folded(events)).toMatchObject({ recoveries: [{ seq: 2, lost: 1 }] });
+    expect(folded(events).tasks.get(rootTaskId)).toMatchObject({ openCalls: 1 });
+    expect(stepsOf(events).of(rootTaskId)).toMatchObject([
+      { startSeq: 1, endSeq: 3, endAt: 1, outcome: "lost", costUsd: 0.5, isAgain: false },
+      { startSeq: 3, startAt: 3, endSeq: null, outcome: null, isAgain: true },
+    ]);
+    const answered = [
+      ...events,
+      at(4, "message_end", { message: { role: "assistant", content: [] }, usage }),
+    ];
+    expect(stepsOf(answered).of(rootTaskId)[1]).toMatchObject({ endSeq: 4, outcome: "ok", costUsd: 0.25 });
+    expect(folded(answered).tasks.get(rootTaskId)).toMatchObject({ openCalls: 0 });
+  });
+
+  test("a call of a task that is cancelled after a recovery is cut, not lost in a crash", () => {
+    const events = [
+      ...longRun(1),
+      at(1, "run_recover", { epoch: 2, recoveries: 1 }),
+      at(2, "message_start", { role: "assistant", attempt: 1 }),
+      at(3, "budget_lost", { reservationId: "t0 1 1", attempt: 1, tokens: 50, costUsd: 0.5 }),
+      at(4, "task_end", { status: "cancelled" }),
+    ];
+    expect(folded(events)).toMatchObject({ recoveries: [{ lost: 0 }] });
+    expect(stepsOf(events).of(rootTaskId)).toMatchObject([{ endSeq: 3, outcome: "cut", costUsd: 0.5 }]);
   });
 });
 

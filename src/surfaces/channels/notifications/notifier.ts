@@ -1,4 +1,5 @@
 import {
+  allRuns,
   Fault,
   unfinishedStatuses,
   type ApprovalPage,
@@ -7,7 +8,6 @@ import {
   type RunSummary,
   type Store,
 } from "../../../kernel/index.ts";
-import { allRuns } from "../../server/streams/run-changes.ts";
 import { allRecords, digest, namespaces, overwrite, remove } from "../channel-records.ts";
 import type { Posted } from "../work/outbox.ts";
 import { ChannelLease } from "../work/channel-lease.ts";

@@ -16,6 +16,11 @@ import type {
 export interface Reply {
   readonly text?: string;
   readonly calls?: readonly ToolUse[];
+  /**
+   * Whether the provider takes a minute to answer this question the first time, so that the worker is killed in the
+   * middle of the call, however slow the machine is. Default: `false`.
+   */
+  readonly isSlow?: boolean;
 }
 
 interface ToolUse {
@@ -84,6 +89,14 @@ export interface DemoModelOptions {
   readonly paceMs: number;
 }
 
+/** An answer of a model of the demo, and how long the model takes for it. */
+interface Answer {
+  readonly response: ModelResponse;
+  readonly durationMs: number;
+}
+
+const slowMs = 60_000;
+
 /** A model without a provider. It takes its time and writes its text piece by piece, as models do. */
 export class DemoModel implements Model {
   readonly provider = "demo";
@@ -101,35 +114,38 @@ export class DemoModel implements Model {
   }
 
   async generate(request: ModelRequest, options: ModelCallOptions = {}): Promise<ModelResponse> {
-    const response = this.#answer(request, options);
-    await pause(this.#durationMs, options);
+    const { response, durationMs } = this.#answer(request, options);
+    await pause(durationMs, options);
     return response;
   }
 
   async *stream(request: ModelRequest, options: ModelCallOptions = {}): AsyncIterable<ModelStreamPart> {
-    const response = this.#answer(request, options);
+    const { response, durationMs } = this.#answer(request, options);
     const pieces = response.message.content.flatMap((part) => (part.type === "text" ? words(part.text) : []));
     // A model reads the request before it writes.
-    await pause(this.#durationMs / 2, options);
+    await pause(durationMs / 2, options);
     for (const text of pieces) {
       yield { type: "text_delta", text };
-      await pause(this.#durationMs / 2 / pieces.length, options);
+      await pause(durationMs / 2 / pieces.length, options);
     }
-    if (pieces.length === 0) await pause(this.#durationMs / 2, options);
+    if (pieces.length === 0) await pause(durationMs / 2, options);
     yield { type: "finish", ...response };
   }
 
-  #answer(request: ModelRequest, { meta }: ModelCallOptions): ModelResponse {
+  #answer(request: ModelRequest, { meta }: ModelCallOptions): Answer {
     const { agent, part, book, worker } = this.#options;
     const sent = JSON.stringify(request.messages);
     const digest = createHash("sha256").update(sent).digest("hex").slice(0, 12);
-    book.write({ runId: meta?.runId ?? "", worker, agent, digest });
-    const { text = "", calls = [] } = part(request);
+    const { text = "", calls = [], isSlow = false } = part(request);
+    const runId = meta?.runId ?? "";
+    const isAsked = (each: Billed): boolean => each.agent === agent && each.digest === digest;
+    const isLate = isSlow && !book.read(runId).some(isAsked);
+    book.write({ runId, worker, agent, digest });
     const content: AssistantPart[] = text === "" ? [] : [{ type: "text", text }];
     const turn = turnOf(request);
     for (const [index, { tool, input }] of calls.entries())
       content.push({ type: "tool_call", callId: `call-${turn}-${index}`, toolName: tool, input });
-    return {
+    const response: ModelResponse = {
       message: { role: "assistant", content },
       stopReason: calls.length > 0 ? "tool_calls" : "stop",
       usage: {
@@ -137,6 +153,7 @@ export class DemoModel implements Model {
         outputTokens: Math.ceil(JSON.stringify(content).length / 4),
       },
     };
+    return { response, durationMs: isLate ? slowMs : this.#durationMs };
   }
 }
 

@@ -147,7 +147,7 @@ export const changelog: Part = lines(
           text: "Users see what was added and fixed.",
           calls: [call("write", { path: "CHANGELOG.md", content: withSection(notes, before) })],
         },
-  () => ({ calls: [call("read", { path: "CHANGELOG.md" })] }),
+  () => ({ calls: [call("read", { path: "CHANGELOG.md" })], isSlow: true }),
   ([, , , written = ""]) => ({
     text: `CHANGELOG.md has ${count(written, /## 0\.9\.0/gu)} section for 0.9.0.`,
   }),

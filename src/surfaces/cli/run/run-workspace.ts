@@ -46,10 +46,15 @@ export function reportNotices({ notices }: Workspace, terminal: Terminal): void 
     terminal.say(`reeve: ${kind}: ${printable(path)}: ${printable(message)}`);
 }
 
-/** Reads the files of a workspace again when the process receives SIGHUP. A file with an error keeps the old state. */
+/**
+ * Reads the files of a workspace again when the process receives SIGHUP, and prints what it has to say about them. Settings with
+ * an error keep the old state.
+ */
 export function reloadOnHangup(workspace: Workspace, open: OpenParts, terminal: Terminal): void {
-  const stop = workspace.reloadOnSignal("SIGHUP", (error) =>
-    terminal.say(`reeve: the files were not read again: ${printable(Fault.from(error).message)}`),
+  const stop = workspace.reloadOnSignal(
+    "SIGHUP",
+    (error) => terminal.say(`reeve: the files were not read again: ${printable(Fault.from(error).message)}`),
+    () => reportNotices(workspace, terminal),
   );
   open.add({ close: async () => stop() });
 }

@@ -1,5 +1,6 @@
 import {
   Fault,
+  unfinishedStatuses,
   type ApprovalDecision,
   type ApprovalPage,
   type ApprovalQuery,
@@ -75,7 +76,7 @@ async function cancelRun(run: RunHandle, reason: string, terminal: Terminal): Pr
   const { status, waitsFor } = await run.snapshot();
   await run.as("person").cancel(reason);
   const { status: now } = await run.snapshot();
-  if (!["pending", "running", "waiting", "paused"].includes(status)) {
+  if (!unfinishedStatuses.some((unfinished) => unfinished === status)) {
     terminal.say(`${run.runId} has ended already (${now}).`);
     return;
   }

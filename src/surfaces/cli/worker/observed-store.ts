@@ -161,5 +161,6 @@ function observedLeases(leases: Leases, watch: LeaseWatch): Leases {
     nextWakeAt: (now) => leases.nextWakeAt(now),
     isConfirmed: (workerId) => leases.isConfirmed(workerId),
     countReady: (now, limit) => leases.countReady(now, limit),
+    findReady: (options) => leases.findReady(options),
   };
 }

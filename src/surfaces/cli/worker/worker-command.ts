@@ -18,15 +18,14 @@ import { numberOf, settingsOf, type SettingsOptions } from "../run/settings-opti
 import type { Terminal } from "../terminal.ts";
 import { askTrust } from "../workspace/trust-command.ts";
 import { observedStore } from "./observed-store.ts";
-import { engineOf } from "./worker-engine.ts";
+import { engineOf, type EngineOptions } from "./worker-engine.ts";
 import { allObservers, logFormat, WorkerLog } from "./worker-log.ts";
 import { WorkerMetrics } from "./worker-metrics.ts";
 import { WorkerProbe } from "./worker-probe.ts";
 
 /** The options as the command line passes them: texts. */
-export interface WorkerOptions extends SettingsOptions {
+export interface WorkerOptions extends SettingsOptions, EngineOptions {
   readonly store: string;
-  readonly engine: string;
   readonly concurrency?: string;
   readonly drainTimeout: string;
   readonly port?: string;
@@ -38,7 +37,7 @@ export interface WorkerOptions extends SettingsOptions {
 export async function workerCommand(options: WorkerOptions, terminal: Terminal): Promise<ExitKind> {
   const log = new WorkerLog(terminal, logFormat(options.logFormat, terminal));
   const port = options.port === undefined ? undefined : portOption(options.port);
-  const engine = await engineOf(options.engine);
+  const engine = await engineOf(options, log);
   const limits = runtimeLimits(options);
   const flags = settingsOf(options);
   const talk = log.terminal(terminal);

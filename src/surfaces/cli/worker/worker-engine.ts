@@ -1,19 +1,63 @@
-import { checkChoice, type EngineFactory } from "../../../kernel/index.ts";
+import { checkChoice, Fault, type EngineFactory } from "../../../kernel/index.ts";
+import { portOption } from "../number-option.ts";
+import { numberOf } from "../run/settings-options.ts";
+import type { WorkerLog } from "./worker-log.ts";
+
+/** The options that choose and set up an engine, as the command line passes them: texts. */
+export interface EngineOptions {
+  readonly engine: string;
+  readonly ingressUrl?: string;
+  readonly endpointPort?: string;
+  readonly endpointHost?: string;
+  readonly service?: string;
+  readonly slice?: string;
+}
+
+/** The options that only the Restate engine has, by the names of their flags. */
+const restateFlags = {
+  ingressUrl: "--ingress-url",
+  endpointPort: "--endpoint-port",
+  endpointHost: "--endpoint-host",
+  service: "--service",
+  slice: "--slice",
+} as const satisfies Partial<Record<keyof EngineOptions, string>>;
 
 /**
  * The engines of `reeve worker`, by the value of `--engine`. Each entry returns the factory of the engine, or `undefined` for
  * the default engine of the runtime. An engine that needs a package loads it in its entry.
  */
 const engines = {
-  local: async () => undefined,
-} satisfies Record<string, () => Promise<EngineFactory | undefined>>;
+  local: async (options) => {
+    for (const [name, flag] of Object.entries(restateFlags))
+      if (options[name as keyof typeof restateFlags] !== undefined)
+        throw new Fault("invalid_argument", `${flag} needs the Restate engine; add --engine restate`);
+    return undefined;
+  },
+  restate: restateEngine,
+} satisfies Record<string, (options: EngineOptions, log: WorkerLog) => Promise<EngineFactory | undefined>>;
 
 type EngineName = keyof typeof engines;
 
 const engineNames = Object.keys(engines) as readonly EngineName[];
 
 /** Returns the factory of an engine. Throws `invalid_argument` if there is none of this name. */
-export function engineOf(name: string): Promise<EngineFactory | undefined> {
-  checkChoice("reeve worker", "--engine", name, engineNames);
-  return engines[name as EngineName]();
+export function engineOf(options: EngineOptions, log: WorkerLog): Promise<EngineFactory | undefined> {
+  checkChoice("reeve worker", "--engine", options.engine, engineNames);
+  return engines[options.engine as EngineName](options, log);
+}
+
+async function restateEngine(options: EngineOptions, log: WorkerLog): Promise<EngineFactory> {
+  const { restate } = await import("../../../restate.ts");
+  const { ingressUrl = "http://127.0.0.1:8080", endpointHost: host = "127.0.0.1" } = options;
+  const { service = "reeve-runs" } = options;
+  const slice = numberOf("--slice", options.slice, {});
+  return restate({
+    ingressUrl,
+    service,
+    listen: { host, port: portOption(options.endpointPort ?? "9080", "--endpoint-port") },
+    onListen: (port) =>
+      log.write("info", "endpoint_opened", "Restate may invoke this worker", { host, port, service }),
+    isIngressRequired: true,
+    ...(slice !== undefined && { sliceMs: slice * 1_000 }),
+  });
 }

@@ -1,16 +1,20 @@
 import {
   rootTaskId,
-  type Event,
+  type Failure,
   type RunHandle,
   type RunSummary,
   type Runtime,
 } from "../../../kernel/index.ts";
 import { RunFold } from "../../view/run-fold.ts";
 import type { RunView } from "../../view/run-view.ts";
+import { isResult } from "../../view/step-log.ts";
+import { RecentValues } from "../recent-values.ts";
 
 /** What a list shows of a run beside its summary. The figures are those of the newest event, also while the run works. */
 export interface RunFigures {
   readonly runId: string;
+  /** Number of events. */
+  readonly events: number;
   /** Number of tasks. 0 if the events of the run are not kept. */
   readonly agents: number;
   /** Number of tasks that have not ended. */
@@ -24,6 +28,8 @@ export interface RunFigures {
   /** Allowance of the run with all top-ups. `null` if it has no limit. */
   readonly maxCostUsd: number | null;
   readonly lostUsd: number;
+  /** The error with which the run ended. `null` if it has none. */
+  readonly failure: Failure | null;
   /** Recoveries after the death of a worker. */
   readonly crashes: readonly { readonly at: number; readonly replayed: number; readonly savedUsd: number }[];
 }
@@ -44,8 +50,10 @@ const mostFolded = 200;
  * later one O(new events) while the run works, and nothing after its end.
  */
 export class FiguresOfRuns {
-  readonly #ended = new Map<string, { readonly updatedAt: number; readonly figures: RunFigures }>();
-  readonly #folded = new Map<string, Counted>();
+  readonly #ended = new RecentValues<string, { readonly updatedAt: number; readonly figures: RunFigures }>(
+    mostEnded,
+  );
+  readonly #folded = new RecentValues<string, Counted>(mostFolded);
   readonly #reading = new Map<string, Promise<RunFigures>>();
 
   /** Returns the figures of a run, which the runtime may see. `undefined` if there is no such run. */
@@ -70,33 +78,21 @@ export class FiguresOfRuns {
       if (!("seq" in event)) continue;
       fold.add(event);
       if (event.type === "run_fork") [steps, freeSteps] = [0, steps];
-      else if (isStep(event)) steps++;
+      else if (isResult(event)) steps++;
     }
     const counted = { fold, steps, freeSteps };
     const figures = { runId, ...figuresOf(fold.view(), counted) };
     this.#folded.delete(runId);
-    if (endedAt === null) keep(this.#folded, mostFolded, runId, counted);
-    else keep(this.#ended, mostEnded, runId, { updatedAt, figures });
+    if (endedAt === null) this.#folded.set(runId, counted);
+    else this.#ended.set(runId, { updatedAt, figures });
     return figures;
   }
-}
-
-/** Sets a value of a map as its newest. The oldest one leaves if there are too many. */
-function keep<Value>(values: Map<string, Value>, most: number, key: string, value: Value): void {
-  values.delete(key);
-  values.set(key, value);
-  const [oldest] = values.keys();
-  if (values.size > most && oldest !== undefined) values.delete(oldest);
-}
-
-function isStep({ type, data }: Event): boolean {
-  if (type === "message_end") return "usage" in data;
-  return type === "tool_execution_end" || type === "step_end";
 }
 
 function figuresOf(view: RunView, { steps, freeSteps }: Omit<Counted, "fold">): Omit<RunFigures, "runId"> {
   const root = view.tasks.get(rootTaskId);
   return {
+    events: view.seq + 1,
     agents: view.tasks.size,
     liveAgents: view.live,
     steps,
@@ -104,6 +100,7 @@ function figuresOf(view: RunView, { steps, freeSteps }: Omit<Counted, "fold">): 
     costUsd: root === undefined ? 0 : root.total.costUsd,
     maxCostUsd: root?.budget?.maxCostUsd ?? null,
     lostUsd: root?.total.lost.costUsd ?? 0,
+    failure: view.failure,
     crashes: view.recoveries
       .filter(({ isCrash }) => isCrash)
       .map(({ at, replayed, savedUsd }) => ({ at, replayed, savedUsd })),

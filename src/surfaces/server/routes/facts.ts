@@ -1,9 +1,15 @@
-import { unfinishedStatuses, type ApprovalPage, type Runtime } from "../../../kernel/index.ts";
-import type { FiguresOfRuns } from "../figures/run-figures.ts";
+import {
+  allRuns,
+  fromNanoUsd,
+  rootTaskId,
+  unfinishedRuns,
+  type ApprovalPage,
+  type Runtime,
+} from "../../../kernel/index.ts";
+import type { FiguresOfRuns, RunFigures } from "../figures/run-figures.ts";
 import { reply, route } from "../route.ts";
-import { runId, time, usd } from "../schema/run-schemas.ts";
+import { failure, runId, time, usd } from "../schema/run-schemas.ts";
 import { integer, list, named, nullable, number, object } from "../schema/schema.ts";
-import { allRuns } from "../streams/run-changes.ts";
 
 const hourMs = 3_600_000;
 const hours = 24;
@@ -14,7 +20,10 @@ const facts = named(
     waiting: integer({ description: "Questions that wait for a person." }),
     live: integer({ description: "Runs that have not ended." }),
     liveAgents: integer({ description: "Agents of those runs that have not ended." }),
-    spentTodayUsd: number({ description: "What runs have spent on this UTC day, as usage by day says." }),
+    spentTodayUsd: number({
+      description:
+        "What runs have spent on this UTC day: usage by day, and what working runs have spent since they waited last.",
+    }),
     replayedToday: integer({
       description: "Steps that runs read from their journals on this UTC day, after a worker had died.",
     }),
@@ -40,10 +49,12 @@ const getFacts = route({
     const now = runtime.clock.now();
     const day = new Date(now).toISOString().slice(0, 10);
     const [today] = await runtime.usage({ by: "day", from: day, to: day });
+    const { live, liveAgents, unrecordedUsd } = await countUnfinished(runtime, figures);
     return reply(found, {
       waiting: await openQuestions(runtime),
-      ...(await unfinishedRuns(runtime, figures)),
-      spentTodayUsd: today?.costUsd ?? 0,
+      live,
+      liveAgents,
+      spentTodayUsd: (today?.costUsd ?? 0) + unrecordedUsd,
       ...(await ofOneDay(runtime, figures, now)),
     });
   },
@@ -60,17 +71,24 @@ async function openQuestions(runtime: Runtime): Promise<number> {
   return count;
 }
 
-async function unfinishedRuns(
+async function countUnfinished(
   runtime: Runtime,
   figures: FiguresOfRuns,
-): Promise<{ readonly live: number; readonly liveAgents: number }> {
-  let [live, liveAgents] = [0, 0];
-  for await (const { runId: id, endedAt } of allRuns(runtime, { status: unfinishedStatuses })) {
-    if (endedAt !== null) continue;
+): Promise<{ readonly live: number; readonly liveAgents: number; readonly unrecordedUsd: number }> {
+  let [live, liveAgents, unrecordedUsd] = [0, 0, 0];
+  for await (const { runId: id, costUsd } of unfinishedRuns(runtime)) {
     live++;
-    liveAgents += (await figures.of(runtime, id))?.liveAgents ?? 0;
+    const known = await figures.of(runtime, id);
+    if (known === undefined) continue;
+    liveAgents += known.liveAgents;
+    unrecordedUsd += unrecorded(known, costUsd);
   }
-  return { live, liveAgents };
+  return { live, liveAgents, unrecordedUsd };
+}
+
+/** What a working run has spent since it waited last: its summary and the usage by day do not have it yet. */
+function unrecorded(known: RunFigures, costUsd: number | null): number {
+  return Math.max(0, (known.costUsd ?? 0) - (costUsd ?? 0));
 }
 
 /** What the runs of the last 24 hours spent by hour, and what they did not pay again on this day. */
@@ -85,8 +103,11 @@ async function ofOneDay(runtime: Runtime, figures: FiguresOfRuns, now: number) {
   for await (const run of allRuns(runtime, { createdAfter: first - 1 })) {
     const hour = spendByHour[Math.floor((run.updatedAt - first) / hourMs)];
     if (hour !== undefined) hour.costUsd += run.costUsd ?? 0;
-    if (run.recoveries === 0) continue;
-    for (const { at, replayed, savedUsd } of (await figures.of(runtime, run.runId))?.crashes ?? []) {
+    if (run.recoveries === 0 && run.endedAt !== null) continue;
+    const known = await figures.of(runtime, run.runId);
+    if (known === undefined) continue;
+    if (hour !== undefined) hour.costUsd += unrecorded(known, run.costUsd);
+    for (const { at, replayed, savedUsd } of known.crashes) {
       if (at < today) continue;
       replayedToday += replayed;
       notPaidAgainTodayUsd += savedUsd;
@@ -99,6 +120,7 @@ const figure = named(
   "RunFigures",
   object({
     runId,
+    events: integer({ description: "Number of events." }),
     agents: integer({ description: "Number of tasks. 0 if the events of the run are not kept." }),
     liveAgents: integer({ description: "Number of tasks that have not ended." }),
     steps: integer({ description: "Number of model calls, tool calls and steps with a result." }),
@@ -108,6 +130,13 @@ const figure = named(
     lostUsd: number({
       description: "The part of the cost that was charged for calls without reported usage.",
     }),
+    failure: nullable(failure),
+    heldUsd: nullable(
+      number({
+        description:
+          "What is held for calls in flight. null if the run has too many events to read its ledger.",
+      }),
+    ),
     crashes: list(object({ at: time, replayed: integer(), savedUsd: number() })),
   }),
 );
@@ -127,9 +156,28 @@ const getFigures = route({
   }),
   responses: [read],
   handle: async ({ runtime, query, server }) => {
-    const figures = await Promise.all(query.runId.map((id) => server.figures.of(runtime, id)));
+    const figures = await Promise.all(
+      query.runId.map(async (id) => {
+        const known = await server.figures.of(runtime, id);
+        return known && { ...known, heldUsd: await heldBy(runtime, known) };
+      }),
+    );
     return reply(read, { figures: figures.filter((each) => each !== undefined) });
   },
 });
+
+/** A run with more events is too long to read its ledger for a row of a list. */
+const mostLedgerEvents = 5_000;
+
+/** What a run holds for its calls in flight. Its ledger is not part of the events, so this reads its journal. */
+async function heldBy(
+  runtime: Runtime,
+  { runId: id, liveAgents, events }: RunFigures,
+): Promise<number | null> {
+  if (liveAgents === 0) return 0;
+  if (events > mostLedgerEvents) return null;
+  const { ledger } = (await (await runtime.find(id))?.snapshot()) ?? {};
+  return fromNanoUsd(ledger?.accounts[rootTaskId]?.reserved.nanoUsd ?? 0);
+}
 
 export const factRoutes = [getFacts, getFigures] as const;

@@ -1,9 +1,9 @@
 import {
   Fault,
   isInScope,
+  allRuns,
   unfinishedStatuses,
   type RunPage,
-  type RunQuery,
   type RunSummary,
   type Runtime,
   type TenantScope,
@@ -136,18 +136,4 @@ function isSame(known: RunSummary | undefined, run: RunSummary): boolean {
     known.costUsd === run.costUsd &&
     known.waitsFor.join() === run.waitsFor.join()
   );
-}
-
-/** All runs of a query, page by page. */
-export async function* allRuns(runtime: Runtime, query: RunQuery): AsyncIterable<RunSummary> {
-  let after: string | null = null;
-  do {
-    const page: Awaited<ReturnType<Runtime["list"]>> = await runtime.list({
-      ...query,
-      limit: 500,
-      ...(after !== null && { after }),
-    });
-    yield* page.runs;
-    after = page.next;
-  } while (after !== null);
 }

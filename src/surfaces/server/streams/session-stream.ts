@@ -1,5 +1,12 @@
-import type { Event, RunHandle, RunId, Runtime, RunSummary } from "../../../kernel/index.ts";
-import { allRuns, type RunChanges } from "./run-changes.ts";
+import {
+  allRuns,
+  type Event,
+  type RunHandle,
+  type RunId,
+  type Runtime,
+  type RunSummary,
+} from "../../../kernel/index.ts";
+import type { RunChanges } from "./run-changes.ts";
 import { BatchWriter } from "./batch-writer.ts";
 import type { SessionPosition } from "./session-position.ts";
 import { sseFrame, type SseStream } from "./sse-stream.ts";

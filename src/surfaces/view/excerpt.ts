@@ -1,0 +1,34 @@
+import type { JsonValue } from "../../kernel/index.ts";
+
+/** Maximum number of characters of an excerpt, so that a view with thousands of tasks stays small. */
+const most = 80;
+
+/** The beginning of a text, in one line. */
+export function excerpt(text: string): string {
+  const line = text
+    .slice(0, 4 * most)
+    .replaceAll(/\s+/gu, " ")
+    .trim();
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+}
+
+/** Names of arguments that say most about a call, the best first. */
+const telling = ["command", "path", "file", "url", "query", "pattern", "question", "task", "message"];
+
+/** The argument that says most about a call as text: the command, the path, the query, or all arguments. */
+export function argumentOf(input: JsonValue): string {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return textOfValue(input ?? "");
+  const fields = input as Readonly<Record<string, JsonValue>>;
+  const names = Object.keys(fields);
+  for (const name of names.length === 1 ? names : telling) {
+    const value = fields[name];
+    if (typeof value === "string" && value !== "") return textOfValue(value);
+  }
+  return names.length === 0 ? "" : textOfValue(input);
+}
+
+/** A JSON value in one line. A string is its own text. */
+function textOfValue(value: JsonValue): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  return text.replaceAll(/\s+/gu, " ").trim();
+}
