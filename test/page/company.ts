@@ -181,10 +181,14 @@ export function soloists(stage: Stage): readonly HostedAgent[] {
   const solo = (name: string, lines: Parameters<Stage["actor"]>[0], more: object = {}) =>
     new Agent({ name, model: stage.actor(lines), ...more });
   return [
-    solo("chatter", [
-      { text: "Almost: one test is flaky.", hold: "chatter" },
-      { text: "I am at it, and it takes a while.", hold: "never" },
-    ]),
+    solo(
+      "chatter",
+      [
+        { text: "Almost: one test is flaky.", hold: "chatter" },
+        { text: "I am at it, and it takes a while.", hold: "never" },
+      ],
+      { budget: { maxCostUsd: 0.5 } },
+    ),
     solo("writer", [{ text: "Here is the summary of the incident. The cause was one missing index." }]),
     solo("desk", [
       { text: "Not yet: two tests are flaky, and one advisory is open.", hold: "desk" },
@@ -206,9 +210,28 @@ export function soloists(stage: Stage): readonly HostedAgent[] {
       ],
       { tools: [askHuman] },
     ),
+    bureau(stage),
     solo("nightly", [{ tokens: 300, calls: [call("note", { text: "updater" })] }, { text: "Updated." }], {
       tools: [noted],
       budget: { maxCostUsd: 0.05 },
     }),
   ];
+}
+
+/** A company that stops at its allowance after its report has answered. */
+function bureau(stage: Stage): HostedAgent {
+  const updater = new Agent({
+    name: "updater-web",
+    model: stage.actor([{ text: "Nine updates are open." }]),
+    budget: { maxCostUsd: 0.06 },
+  });
+  return new OrchestratorAgent({
+    name: "bureau",
+    model: stage.actor([
+      { text: "One report.", calls: [hand("updater-web", "What is outdated?")] },
+      { text: "Everything is current.", tokens: 400 },
+    ]),
+    subAgents: [updater],
+    budget: { maxCostUsd: 0.07 },
+  });
 }

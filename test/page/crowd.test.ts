@@ -145,7 +145,10 @@ test("Shift and an arrow move the playhead to steps before the newest 1,000 even
     if ("seq" in event) ends.push(event.seq);
   const [load, lock] = ends;
   const at = (seq: number | undefined): Promise<void> =>
-    page.locator(".dock .position b").getByText(String(seq), { exact: true }).waitFor();
+    page
+      .locator(".dock .position b")
+      .getByText(((seq ?? Number.NaN) + 1).toLocaleString("en-US"), { exact: true })
+      .waitFor();
   await page.goto(`${server.url}/runs/${run.runId}/messages`);
   await page.getByRole("button", { name: "End", pressed: true }).waitFor();
   // The second move must start from the result of the first one.

@@ -85,9 +85,25 @@ export class PageServer {
 
 export interface OpenPage {
   readonly page: Page;
-  /** Errors and warnings of the page so far. */
+  /** Errors and warnings of the page so far, without those that a test expects. */
   readonly problems: string[];
+  /** From now on, failed requests that fit are expected. Returns a function that ends this. */
+  readonly expect: (failures: ExpectedFailures) => () => void;
 }
+
+/** Failed requests that a test causes on purpose. */
+interface ExpectedFailures {
+  /** What the browser says about a request: its network error or the status of its answer. */
+  readonly says: RegExp;
+  /** Path of the request. */
+  readonly path: RegExp;
+}
+
+/** What the browser says about requests to a server that stopped. */
+export const serverIsDown: ExpectedFailures = {
+  says: /net::ERR_(?:CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|SOCKET_NOT_CONNECTED)\b/u,
+  path: /^\/api\//u,
+};
 
 /** Opens a path of the page in a context of its own. */
 export async function openPage(
@@ -100,8 +116,13 @@ export async function openPage(
   // Generous, because a busy machine draws slowly.
   page.setDefaultTimeout(60_000);
   const problems: string[] = [];
+  const expected = new Set<ExpectedFailures>();
   page.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") problems.push(message.text());
+    if (message.type() !== "error" && message.type() !== "warning") return;
+    const [text, { url: source }] = [message.text(), message.location()];
+    const path = URL.canParse(source) ? new URL(source).pathname : "";
+    if (![...expected].some((failures) => failures.says.test(text) && failures.path.test(path)))
+      problems.push(`${text} ${source}`);
   });
   page.on("pageerror", (error) => problems.push(error.message));
   page.on("request", (request) => {
@@ -109,5 +130,9 @@ export async function openPage(
       problems.push(`external request ${request.url()}`);
   });
   await page.goto(url);
-  return { page, problems };
+  const expect = (failures: ExpectedFailures): (() => void) => {
+    expected.add(failures);
+    return () => void expected.delete(failures);
+  };
+  return { page, problems, expect };
 }

@@ -1,13 +1,15 @@
-// Takes pictures of every view in light, in dark and on a narrow screen, with a company whose worker was killed once. The
-// argument is the folder of the pictures. Default: docs/page.
+// Takes pictures of every view in light, in dark and on a narrow screen: with a company of 13 agents whose worker was killed
+// once, with one agent, and with 1,200 and 5,000 agents. The argument is the folder of the pictures. Default: docs/page.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { buildPage } from "../../build/page.ts";
 import { repository } from "../gates/run-node.ts";
+import { Agent, tool } from "../../src/index.ts";
 import { removeBrowser, startBrowser } from "./chromium.ts";
 import { releaseTask } from "./company.ts";
-import { openPage } from "./page-server.ts";
+import { crowd } from "./crowd.ts";
+import { openPage, PageServer } from "./page-server.ts";
 import { ServedPage } from "./served.ts";
 
 const folder = process.argv[2] ?? join(repository, "docs/page");
@@ -17,8 +19,32 @@ const looks = [
   ["light-390", { colorScheme: "light", viewport: { width: 390, height: 844 } }],
 ] as const;
 
+const convert = tool({
+  name: "convert",
+  description: "Converts a module",
+  inputSchema: { type: "object", properties: { module: { type: "string" } }, required: ["module"] },
+  execute: async ({ module }) => `converted ${module}`,
+});
+
 /** Name of a picture, its path, and what must be visible before it is taken. */
 type View = readonly [name: string, path: string, ready: string];
+
+type Look = (typeof looks)[number][0];
+
+/** Numbers of agents, each with its pictures: view, path, what must be visible, and looks. */
+const crowds: readonly (readonly [agents: number, pictures: readonly CrowdPicture[]])[] = [
+  [
+    1_200,
+    [
+      ["seats", "chart", ".team-box", ["light", "dark", "light-390"]],
+      ["rows", "chart?zoom=rows", ".org-rows tr", ["light"]],
+      ["timeline", "timeline", ".agent-lane", ["light"]],
+      ["conversation", "conversation", ".agents a", ["light"]],
+    ],
+  ],
+  [5_000, [["seats", "chart", ".team-box", ["light", "dark"]]]],
+];
+type CrowdPicture = readonly [name: string, path: string, ready: string, looks: readonly Look[]];
 
 const served = new ServedPage();
 mkdirSync(folder, { recursive: true });
@@ -29,6 +55,7 @@ try {
   for (const [look, options] of looks) await take([["empty", "/runs", ".empty h1"]], look, options);
   const views = await prepare();
   for (const [look, options] of looks) await take(views, look, options);
+  for (const [agents, pictures] of crowds) await takeCrowd(agents, pictures);
 } finally {
   await browser.close();
   removeBrowser();
@@ -74,6 +101,8 @@ async function prepare(): Promise<readonly View[]> {
     ["compare", `/compare?a=${writer}&b=${fork}`, ".facts"],
     ["stopped", `/runs/${stopped}`, ".fault"],
     ["chart", `${run}/chart`, ".card"],
+    ["chart-1", `/runs/${writer}/chart`, ".card"],
+    ["timeline-1", `/runs/${writer}/timeline`, ".agent-lane"],
     ["rows", `${run}/chart?zoom=rows`, ".org-rows tr"],
     ["seats", `${run}/chart?zoom=seats`, ".team-box"],
     ["timeline", `${run}/timeline`, ".free"],
@@ -87,6 +116,41 @@ async function prepare(): Promise<readonly View[]> {
 async function until(page: Page, runId: string, word: string): Promise<void> {
   await page.goto(`${served.url}/runs/${runId}/conversation`);
   await page.getByText(word, { exact: true }).first().waitFor();
+}
+
+/** Takes the pictures of a run with so many agents, whose calls are in flight. */
+async function takeCrowd(agents: number, pictures: readonly CrowdPicture[]): Promise<void> {
+  const company = crowd({
+    agents,
+    worker: (name, model) => new Agent({ name, model, tools: [convert] }),
+    turn: oneTurn(agents),
+  });
+  const server = new PageServer(() => [company], { concurrency: 2 * agents });
+  await server.start();
+  try {
+    const run = await server.runtime.submit(company, `Port ${agents} packages to the new module format`);
+    let hired = 1;
+    for await (const event of run.events({ types: ["spawn_start"] }))
+      if (event.type === "spawn_start" && ++hired === agents) break;
+    for (const [look, options] of looks) {
+      const { page } = await openPage(browser, `${server.url}/runs`, { ...options, reducedMotion: "reduce" });
+      for (const [name, path, ready, wanted] of pictures) {
+        if (!wanted.includes(look)) continue;
+        await page.goto(`${server.url}/runs/${run.runId}/${path}`);
+        await page.locator(ready).first().waitFor({ state: "attached" });
+        await page.screenshot({ path: join(folder, `${name}-${agents}-${look}.png`) });
+      }
+      await page.context().close();
+    }
+  } finally {
+    await server.remove();
+  }
+}
+
+/** Lets as many turns pass as there are agents. The turns after them are in flight. */
+function oneTurn(agents: number): () => Promise<void> {
+  let turns = 0;
+  return () => (turns++ < agents ? Promise.resolve() : new Promise(() => undefined));
 }
 
 async function take(views: readonly View[], look: string, options: (typeof looks)[number][1]): Promise<void> {

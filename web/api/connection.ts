@@ -21,7 +21,7 @@ export function tryNow(): void {
 
 const firstDelayMs = 500;
 const longestDelayMs = 8_000;
-const longestWorkMs = 6;
+const longestWorkMs = 4;
 
 interface StreamMessage {
   /** Name of the message. `message` unless the server sets another. */
@@ -84,10 +84,11 @@ class Unanswered extends Error {}
 
 /** Reads one connection to its end. Returns the last id. */
 async function readOnce(
-  { address, onMessage, onOpen, signal: stop }: StreamOptions,
+  options: StreamOptions,
   lastId: string | null,
   onAnswer: () => void,
 ): Promise<string | null> {
+  const { address, onOpen, signal: stop } = options;
   const headers = { accept: "text/event-stream", ...(lastId !== null && { "last-event-id": lastId }) };
   const response = await answer(address(), { cache: "no-store", signal: stop, headers });
   if (response.status >= 400 && response.status < 500 && response.status !== 429)
@@ -96,20 +97,26 @@ async function readOnce(
   onAnswer();
   if (connection.value.state !== "live") connection.value = { state: "live" };
   onOpen?.();
-  const parser = new StreamParser(onMessage, lastId);
-  if (response.body !== null) await readAll(response.body, parser);
+  const parser = new StreamParser(lastId);
+  if (response.body !== null) await readAll(response.body, parser, options);
   return parser.lastId;
 }
 
 /** Reads a body to its end. After some milliseconds of work it lets the page draw, however much has arrived. */
-async function readAll(body: ReadableStream<Uint8Array<ArrayBuffer>>, parser: StreamParser): Promise<void> {
+async function readAll(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  parser: StreamParser,
+  { onMessage, signal: stop }: StreamOptions,
+): Promise<void> {
   let resumedAt = performance.now();
-  for await (const piece of pieces(body)) {
-    parser.add(piece);
-    if (performance.now() - resumedAt < longestWorkMs) continue;
-    await new Promise((resolve) => setTimeout(resolve, 0));
-    resumedAt = performance.now();
-  }
+  for await (const piece of pieces(body))
+    for (const message of parser.messages(piece)) {
+      if (stop.aborted) return;
+      onMessage(message);
+      if (performance.now() - resumedAt < longestWorkMs) continue;
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      resumedAt = performance.now();
+    }
 }
 
 async function answer(url: string, options: RequestInit): Promise<Response> {
@@ -133,25 +140,24 @@ async function* pieces(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncIter
 /** Splits the text of a stream into messages. A message may arrive in several pieces. */
 class StreamParser {
   lastId: string | null;
-  readonly #onMessage: (message: StreamMessage) => void;
   #rest = "";
 
-  constructor(onMessage: (message: StreamMessage) => void, lastId: string | null = null) {
-    this.#onMessage = onMessage;
+  constructor(lastId: string | null = null) {
     this.lastId = lastId;
   }
 
-  add(piece: string): void {
+  /** The messages that a piece completes. */
+  *messages(piece: string): Iterable<StreamMessage> {
     const text = this.#rest + piece;
     let start = 0;
     for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n", start)) {
-      this.#read(text.slice(start, end));
+      yield* this.#read(text.slice(start, end));
       start = end + 2;
     }
     this.#rest = text.slice(start);
   }
 
-  #read(block: string): void {
+  *#read(block: string): Iterable<StreamMessage> {
     let [name, data, id] = ["message", "", null as string | null];
     for (const line of block.split("\n")) {
       const at = line.indexOf(":");
@@ -162,7 +168,7 @@ class StreamParser {
       else if (line.startsWith("id")) id = value;
     }
     if (data === "") return;
-    this.#onMessage({ name, data: JSON.parse(data) as unknown });
+    yield { name, data: JSON.parse(data) as unknown };
     // After the message, so that a reader that failed gets it again.
     if (id !== null) this.lastId = id;
   }

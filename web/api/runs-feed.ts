@@ -1,4 +1,4 @@
-import { batch, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
 import { announce } from "../app/announce.ts";
 import { get } from "./client.ts";
 import { follow } from "./connection.ts";
@@ -8,9 +8,15 @@ import type { Approval, DeadLetter, Facts, Run } from "./types.ts";
 export const facts = signal<Facts | null>(null);
 /** The questions to a person, the oldest first. `null` until they are read. */
 export const approvals = signal<readonly Approval[] | null>(null);
+/** The ids of the runs that have such a question. */
+export const asking = computed(
+  (): ReadonlySet<string> => new Set(approvals.value?.map(({ runId }) => runId)),
+);
 /** The runs that stopped at their allowance, and the messages that could not be delivered. */
 export const stopped = signal<readonly Run[]>([]);
 export const letters = signal<readonly DeadLetter[]>([]);
+/** The titles of the runs with questions, by their ids. */
+export const titles = signal<ReadonlyMap<string, string>>(new Map());
 /** The last change of a run, for views that show it. */
 export const changedRun = signal<Run | null>(null);
 /** Counts the times that the server answered again. Lists read themselves again after a change. */
@@ -56,10 +62,24 @@ async function refresh(): Promise<void> {
       stopped.value = runs;
       letters.value = deadLetters;
     });
+    await readTitles(open);
   } catch {
     // The stream reports that the server does not answer, and the next change reads again.
     return;
   }
+}
+
+/** Reads the titles of runs that are not known yet. */
+async function readTitles(open: readonly Approval[]): Promise<void> {
+  const unknown = new Set(open.map(({ runId }) => runId).filter((id) => !titles.peek().has(id)));
+  if (unknown.size === 0) return;
+  const read = await Promise.all(
+    [...unknown].map((runId) => get("/api/runs/{runId}", { params: { runId } })),
+  );
+  titles.value = new Map([
+    ...titles.peek(),
+    ...read.map(({ runId, title, agentId }) => [runId, title ?? agentId] as const),
+  ]);
 }
 
 function sayNew(open: readonly Approval[]): void {

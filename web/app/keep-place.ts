@@ -22,6 +22,13 @@ const scrollers = [
 /** How long the page waits for what it shows to appear again. */
 const patienceMs = 10_000;
 
+let isKept = false;
+
+/** Whether the page was loaded again at the same address and shows the place of before. It does until the person acts. */
+export function isPlaceKept(): boolean {
+  return isKept;
+}
+
 /** Keeps scroll positions and focus over a reload of the page. */
 export function keepPlace(): void {
   addEventListener("pagehide", () => {
@@ -33,7 +40,9 @@ export function keepPlace(): void {
     }
   });
   const kept = keptPlace();
-  if (kept !== null && kept.href === location.href) restore(kept);
+  if (kept === null || kept.href !== location.href) return;
+  isKept = true;
+  restore(kept);
 }
 
 function placeNow(): Kept {
@@ -83,7 +92,11 @@ function restore({ scrolls, focus }: Kept): void {
     if (open.size === 0 && wanted === null) stop();
   });
   const stop = (): void => observer.disconnect();
+  const leave = (): void => {
+    isKept = false;
+    stop();
+  };
   observer.observe(document.body, { childList: true, subtree: true });
-  for (const act of ["pointerdown", "keydown", "wheel"]) addEventListener(act, stop, { once: true });
+  for (const act of ["pointerdown", "keydown", "wheel"]) addEventListener(act, leave, { once: true });
   setTimeout(stop, patienceMs);
 }

@@ -18,6 +18,7 @@ let isAfterG = false;
 /** Keys of the page. The component that appeared last is asked first, and a part of a view before the view. */
 export function listenForKeys(): void {
   addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && isSearch(event.target)) event.target.blur();
     if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
     if (document.querySelector("dialog[open]") !== null) return;
     const name = keyName(event);
@@ -35,6 +36,10 @@ export function listenForKeys(): void {
 function keyName({ key, shiftKey }: KeyboardEvent): string {
   const plain = key.length === 1 ? key.toLowerCase() : `${shiftKey ? "Shift+" : ""}${key}`;
   return isAfterG ? `g ${plain}` : plain;
+}
+
+function isSearch(target: EventTarget | null): target is HTMLInputElement {
+  return target instanceof HTMLInputElement && target.type === "search";
 }
 
 function isTyping(target: EventTarget | null): boolean {

@@ -15,8 +15,11 @@ function placeOf(href: string): Place {
 
 /** Goes to a path of the page. `replace` leaves no entry in the history. */
 export function go(path: string, { replace = false }: { readonly replace?: boolean } = {}): void {
+  const before = location.pathname;
   if (replace) history.replaceState(null, "", path);
   else history.pushState(null, "", path);
+  // On a narrow screen the whole page scrolls. Another view opens at its top.
+  if (location.pathname !== before) scrollTo(0, 0);
   place.value = placeOf(location.href);
 }
 

@@ -11,7 +11,7 @@ import { lookOfTask } from "../parts/status.ts";
 import { useSize } from "../parts/use-size.ts";
 import { useBand } from "../parts/use-window.ts";
 import { purseOf, spentOf, toneOf } from "../run/money.ts";
-import { doing } from "../run/task-words.ts";
+import { doingOrResult } from "../run/task-words.ts";
 import type { LevelProps } from "./level-props.ts";
 import {
   cardOf,
@@ -178,7 +178,7 @@ function Card({ placed, view, isRoot, held, isSelected, isDead, onSelect }: Card
   const purse = purseOf(task, held);
   const look = lookOfTask(task);
   const isOver = task.endedAt !== null;
-  const words = isDead && !isOver ? "no owner: the process died" : doing(task, view);
+  const words = isDead && !isOver ? "no owner: the process died" : doingOrResult(task, view);
   return (
     <div
       class={`card ${look} ${isRoot ? "root" : ""} ${isDead && !isOver ? "ownerless" : ""}`}

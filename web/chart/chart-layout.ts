@@ -74,7 +74,7 @@ class Layout {
     const inner = this.#available - 2 * side;
     const columns = reports.length + (this.#root.rest.length > 0 ? 1 : 0);
     const column = (inner - (columns - 1) * columnGap) / Math.max(1, columns);
-    const isRow = this.#available >= narrow && reports.length > 0 && column >= narrowest;
+    const isRow = this.#available >= narrow && (columns === 0 || (reports.length > 0 && column >= narrowest));
     if (isRow) this.#placeRow(Math.min(widest + indent, column));
     else this.#placeHanging();
     const cards = this.#cards.reduce((lowest, card) => Math.max(lowest, card.y + card.height), 0);

@@ -1,12 +1,14 @@
 import type { TaskId } from "../../src/kernel/index.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
+import { isPlaceKept } from "../app/keep-place.ts";
 import { useKeys } from "../app/keys.ts";
 import { place, runPath, setQuery } from "../app/route.ts";
 import { clock, counted, grouped } from "../parts/format.ts";
 import { eventWords } from "../run/event-words.ts";
 import { rootId } from "../run/money.ts";
+import { hasNoOwner } from "../run/owner.ts";
 import type { RunModel } from "../run/run-model.ts";
 import { Cards } from "./cards.tsx";
 import { Inspector } from "./inspector.tsx";
@@ -25,12 +27,7 @@ export function Chart({ model }: { readonly model: RunModel }): JSX.Element {
   const next = zooms[(zooms.indexOf(zoom) + 1) % zooms.length] ?? "cards";
   useKeys({ z: () => setQuery("zoom", next) });
   const wanted = query.get("task") as TaskId | null;
-  useEffect(() => {
-    if (wanted !== null)
-      document
-        .querySelector(`[data-task="${wanted}"]`)
-        ?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [wanted, zoom]);
+  useScrollTo(wanted, zoom);
   const focus = (query.get("root") as TaskId | null) ?? rootId;
   const root = view?.tasks.get(focus) ?? view?.tasks.get(rootId);
   if (view === null || root === undefined) return <></>;
@@ -48,7 +45,7 @@ export function Chart({ model }: { readonly model: RunModel }): JSX.Element {
               </button>
             ))}
           </div>
-          <SeatCount view={view} />
+          <SeatCount view={view} isDead={isDead} />
           <Ticker model={model} view={view} isDead={isDead} />
         </div>
         {root.taskId !== rootId && <Crumbs model={model} view={view} root={root} />}
@@ -60,9 +57,21 @@ export function Chart({ model }: { readonly model: RunModel }): JSX.Element {
           <Seats {...level} />
         )}
       </div>
-      <Inspector model={model} view={view} taskId={wanted ?? selected} />
+      <Inspector model={model} view={view} taskId={wanted ?? selected} isDead={isDead} />
     </div>
   );
+}
+
+/** Scrolls to the chosen agent. After a reload the page stays where it was. */
+function useScrollTo(wanted: TaskId | null, zoom: Zoom): void {
+  const isKept = useRef(isPlaceKept());
+  useEffect(() => {
+    if (wanted !== null && !isKept.current)
+      document
+        .querySelector(`[data-task="${wanted}"]`)
+        ?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    isKept.current = false;
+  }, [wanted, zoom]);
 }
 
 const mostCards = 60;
@@ -75,29 +84,21 @@ function zoomOf(view: RunView | null, chosen: string | null): Zoom {
   return agents <= mostCards ? "cards" : agents <= mostRows ? "rows" : "seats";
 }
 
-/** Whether the next event says that the owner had died. Live, the server says that the run waits for a worker. */
-function hasNoOwner(model: RunModel, view: RunView): boolean {
-  const crash = model.live.value?.recoveries.find(({ isCrash, seq }) => isCrash && seq === view.seq + 1);
-  if (model.playhead.value !== null) return crash !== undefined;
-  const summary = model.summary.value;
-  return summary !== null && summary.endedAt === null && view.seq > 0 && summary.waitsFor.includes("worker");
-}
-
 const mostSeats = 40;
 
-function SeatCount({ view }: { readonly view: RunView }): JSX.Element {
+function SeatCount({ view, isDead }: { readonly view: RunView; readonly isDead: boolean }): JSX.Element {
   const { seats, maxSeats } = view;
   const shown = Math.min(mostSeats, maxSeats ?? seats);
   let [waits, paused, pending] = [0, 0, 0];
   for (const task of view.tasks) {
     if (task.hasSeat && task.questions > 0) waits++;
-    if (task.status === "paused" && task.endedAt === null) paused++;
+    if ((task.status === "paused" || task.status === "pausing") && task.endedAt === null) paused++;
     if (task.status === "pending") pending++;
   }
   return (
     <>
       <span
-        class="seats"
+        class={`seats ${isDead ? "dead" : ""}`}
         role="img"
         aria-label={`${seats} of ${maxSeats ?? "any number of"} seats are taken`}
       >
@@ -127,7 +128,7 @@ function Ticker({
   readonly isDead: boolean;
 }): JSX.Element | null {
   if (isDead)
-    return <p class="ticker bad">The worker died. No process owns the run, and nothing is spent.</p>;
+    return <p class="ticker bad cut">The worker died. No process owns the run, and nothing is spent.</p>;
   const event = model.log.at(view.seq);
   if (event === undefined) return null;
   return (

@@ -1,17 +1,20 @@
 import { formatPriority, type TaskId } from "../../src/kernel/index.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
+import { stepAt } from "../../src/surfaces/view/step-log.ts";
 import type { JSX } from "preact";
 import { now } from "../app/now.ts";
 import { runPath, setQuery, place } from "../app/route.ts";
-import { capUsd, clock, shortModel, usd } from "../parts/format.ts";
+import { capUsd, clock, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon } from "../parts/icon.tsx";
+import { Line } from "../parts/line.tsx";
 import { Name } from "../parts/name.tsx";
-import { Purse } from "../parts/purse.tsx";
+import { Purse, type PurseTone } from "../parts/purse.tsx";
 import { lookOfTask, statusWord } from "../parts/status.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../run/money.ts";
 import { openPriority, openTopUp } from "../run/orders.tsx";
 import type { RunModel } from "../run/run-model.ts";
+import { isBadEnd, stepName, stepResult } from "../run/step-words.ts";
 import { agentOf, doing, hasEndedTask } from "../run/task-words.ts";
 
 const tones = {
@@ -30,15 +33,18 @@ export function Inspector({
   model,
   view,
   taskId,
+  isDead,
 }: {
   readonly model: RunModel;
   readonly view: RunView;
   readonly taskId: TaskId;
+  readonly isDead: boolean;
 }): JSX.Element {
   const task = view.tasks.get(taskId);
   const isOpen = place.value.query.get("task") !== null;
   if (task === undefined) return <Absent model={model} taskId={taskId} />;
-  const look = lookOfTask(task);
+  const isOwnerless = isDead && !hasEndedTask(task);
+  const look = isOwnerless ? "failed" : lookOfTask(task);
   const isReplay = model.playhead.value !== null;
   return (
     <aside class={`inspector ${isOpen ? "open" : ""}`} aria-label={`About ${task.agentId}`}>
@@ -48,7 +54,11 @@ export function Inspector({
           <Name text={task.agentId} />
         </h2>
         <span class={`chip ${tones[look]}`}>
-          {look === "running" ? "Running" : statusWord(task.status, task.questions)}
+          {isOwnerless
+            ? "No owner"
+            : look === "running"
+              ? "Running"
+              : statusWord(task.status, task.questions)}
         </span>
         <button
           class="icon-button small sheet-close"
@@ -58,8 +68,8 @@ export function Inspector({
           <Icon name="close" />
         </button>
       </div>
-      <p class="mid">{doing(task, view)}</p>
-      <PurseLines model={model} task={task} />
+      <p class="mid">{isOwnerless ? "no owner: the process died" : doing(task, view)}</p>
+      <PurseLines model={model} task={task} tone={isOwnerless ? "done" : toneOf(task)} />
       <div class="actions task-orders">
         {!isReplay && !hasEndedTask(task) && task.budget?.maxCostUsd != null && (
           <button class="button small" onClick={() => openTopUp(model, taskId)}>
@@ -126,7 +136,15 @@ function Absent({ model, taskId }: { readonly model: RunModel; readonly taskId: 
   );
 }
 
-function PurseLines({ model, task }: { readonly model: RunModel; readonly task: TaskView }): JSX.Element {
+function PurseLines({
+  model,
+  task,
+  tone,
+}: {
+  readonly model: RunModel;
+  readonly task: TaskView;
+  readonly tone: PurseTone;
+}): JSX.Element {
   const purse = purseOf(task, model.held);
   const { own, team, lost, held, cap } = purse;
   const left = cap === null ? null : Math.max(0, cap - own - team - lost - held);
@@ -136,38 +154,19 @@ function PurseLines({ model, task }: { readonly model: RunModel; readonly task: 
         <b class="big">{task.total.costUsd === null ? "unpriced" : usd(spentOf(purse))}</b>
         {cap !== null && cap > 0 && (
           <span class="dim">
-            of {capUsd(cap)}, {Math.round((100 * (own + team + lost + held)) / cap)} % used or held
+            of {capUsd(cap)}, {Math.round((100 * (own + team + lost + held)) / cap)} %{" "}
+            {held > 0 ? "used or held" : "used"}
           </span>
         )}
       </p>
-      {cap !== null && <Purse values={purse} size="large" tone={toneOf(task)} />}
-      <dl class="lines">
+      {cap !== null && <Purse values={purse} size="large" tone={tone} />}
+      <dl class={`lines ${tone}`}>
         <Line kind="own" name="own calls" amount={own} />
         {task.children > 0 && <Line kind="team" name="reports" amount={team} />}
         {lost > 0 && <Line kind="lost" name="lost calls" amount={lost} />}
         {held > 0 && <Line kind="hatched" name="held for calls in flight" amount={held} />}
         {left !== null && <Line kind="left" name="left" amount={left} />}
       </dl>
-    </div>
-  );
-}
-
-function Line({
-  kind,
-  name,
-  amount,
-}: {
-  readonly kind: string;
-  readonly name: string;
-  readonly amount: number;
-}): JSX.Element {
-  return (
-    <div>
-      <dt>
-        <i class={kind} />
-        {name}
-      </dt>
-      <dd>{usd(amount)}</dd>
     </div>
   );
 }
@@ -222,10 +221,8 @@ function Steps({
 }): JSX.Element | null {
   const steps = model.steps
     .of(task.taskId)
-    .filter(
-      ({ startSeq, kind }) =>
-        startSeq <= view.seq && (kind === "model" || kind === "tool" || kind === "step"),
-    )
+    .filter(({ kind }) => kind === "model" || kind === "tool" || kind === "step")
+    .flatMap((step) => stepAt(step, view.seq) ?? [])
     .slice(-lastSteps)
     .toReversed();
   if (steps.length === 0) return null;
@@ -241,24 +238,13 @@ function Steps({
         </a>
       </h3>
       <ol class="steps">
-        {steps.map(({ startSeq, startAt, kind, name, endSeq, outcome, costUsd }) => {
-          const isOpen = endSeq === null || endSeq > view.seq;
-          return (
-            <li key={startSeq}>
-              <span class="dim">{clock(startAt - view.startedAt)}</span>
-              <span class="cut">{kind === "model" ? shortModel(name) : name}</span>
-              <span class={outcome === "lost" || outcome === "error" ? "bad" : "dim"}>
-                {isOpen
-                  ? "in flight"
-                  : outcome === "lost"
-                    ? "lost"
-                    : kind === "model"
-                      ? usd(costUsd)
-                      : (outcome ?? "")}
-              </span>
-            </li>
-          );
-        })}
+        {steps.map((step) => (
+          <li key={`${step.startSeq} ${step.kind}`}>
+            <span class="dim">{clock(step.startAt - view.startedAt)}</span>
+            <span class="cut">{stepName(step)}</span>
+            <span class={isBadEnd(step) ? "bad" : "dim"}>{stepResult(step)}</span>
+          </li>
+        ))}
       </ol>
     </section>
   );

@@ -9,7 +9,7 @@ import { Purse } from "../parts/purse.tsx";
 import { lookOfTask } from "../parts/status.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
 import { purseOf, spentOf, toneOf } from "../run/money.ts";
-import { doing } from "../run/task-words.ts";
+import { doingOrResult } from "../run/task-words.ts";
 import { useTreeOrder } from "../run/use-tree-order.ts";
 import type { LevelProps } from "./level-props.ts";
 
@@ -85,7 +85,7 @@ function Row({
           <Name text={task.agentId} />
         </button>
       </td>
-      <td class="cut mid">{isDead && task.endedAt === null ? "no owner" : doing(task, view)}</td>
+      <td class="cut mid">{isDead && task.endedAt === null ? "no owner" : doingOrResult(task, view)}</td>
       <td class="wide-only">{purse.cap !== null && <Purse values={purse} tone={toneOf(task)} />}</td>
       <td class="right">{usd(spentOf(purse))}</td>
       <td class="right wide-only">{purse.cap === null ? "no limit" : capUsd(purse.cap)}</td>

@@ -5,7 +5,7 @@ import { runPath } from "../app/route.ts";
 import { capUsd, counted, grouped, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Name } from "../parts/name.tsx";
-import { Purse } from "../parts/purse.tsx";
+import { Purse, type PurseTone } from "../parts/purse.tsx";
 import { lookOfTask, type Look } from "../parts/status.ts";
 import type { LevelProps } from "./level-props.ts";
 import { byNeed, capOfTeam, spendOfTeam, urgencyOf, type Team } from "./org-tree.ts";
@@ -84,7 +84,7 @@ function Split({ teams }: { readonly teams: readonly Team[] }): JSX.Element | nu
         const share = cap === 0 ? 0 : Math.min(1, spendOfTeam(team) / cap);
         const need = needOfTeam(team);
         return (
-          <g key={`${team.head.taskId} ${team.isRest}`}>
+          <g key={`${team.head.taskId} ${team.isRest}`} class={toneOfTeam(team)}>
             <rect class="allowance" x={left} y="6" width={Math.max(1, width - 2)} height="34" />
             <rect
               class="spent"
@@ -103,6 +103,11 @@ function Split({ teams }: { readonly teams: readonly Team[] }): JSX.Element | nu
 
 function needOfTeam(team: Team): "" | "failed" | "waits" {
   return (["failed", "waits", ""] as const)[urgencyOf(team)] ?? "";
+}
+
+/** A team is done when all its agents have ended. */
+function toneOfTeam({ members }: Team): PurseTone {
+  return members.every((member) => member.endedAt !== null) ? "done" : "live";
 }
 
 /** A box is made again only if its team changed. */
@@ -129,7 +134,7 @@ function teamBox(team: Team, runId: string): JSX.Element {
         </b>
         <span class="count">{grouped(members.length)}</span>
       </span>
-      <Purse values={{ own: 0, team: spent, lost: 0, held: 0, cap }} size="small" />
+      <Purse values={{ own: 0, team: spent, lost: 0, held: 0, cap }} size="small" tone={toneOfTeam(team)} />
       <svg width={perLine * step} height={lines * step} aria-hidden="true">
         {squares(byNeed(members)).map(([kind, path]) => (
           <path key={kind} class={kind} d={path} />

@@ -5,14 +5,16 @@ import { get } from "../api/client.ts";
 import type { Run } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import { go, place, runPath, setQuery } from "../app/route.ts";
-import { clock, counted, oneLine, plain, usd } from "../parts/format.ts";
+import { clock, counted, grouped, oneLine, plain, usd } from "../parts/format.ts";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
 import { purseOf, rootId } from "../run/money.ts";
 import { inputText } from "../run/thread.ts";
 import {
   compareRuns,
+  firstDifference,
   readRun,
+  type SharedRow,
   type ComparedRow,
   type ComparedRun,
   type ComparedStep,
@@ -26,32 +28,48 @@ export function ComparePage(): JSX.Element {
   const [a, b] = [query.get("a"), query.get("b")];
   return (
     <main class="page" id="main">
-      <div class="page-head">
-        <h1>Compare</h1>
-        {a !== null && b !== null && (
-          <>
-            <div class="segments" role="group" aria-label="Show">
-              <button aria-pressed={query.get("show") === null} onClick={() => setQuery("show", null)}>
-                All steps
-              </button>
-              <button
-                aria-pressed={query.get("show") !== null}
-                onClick={() => setQuery("show", "differences")}
-              >
-                Differences
-              </button>
-            </div>
-            <button class="button" onClick={() => go(`/compare?a=${b}&b=${a}`, { replace: true })}>
-              Swap
-            </button>
-          </>
-        )}
-      </div>
-      <Pickers a={a} b={b} />
-      {a !== null && b !== null && (
+      {a !== null && b !== null ? (
         <Comparison key={`${a} ${b}`} a={a} b={b} isShort={query.get("show") !== null} />
+      ) : (
+        <>
+          <div class="page-head">
+            <h1>Compare</h1>
+          </div>
+          <Pickers a={a} b={b} />
+        </>
       )}
     </main>
+  );
+}
+
+function HeadLine({
+  a,
+  b,
+  differences,
+  isShort,
+}: {
+  readonly a: string;
+  readonly b: string;
+  /** `null` until both runs are read. */
+  readonly differences: number | null;
+  readonly isShort: boolean;
+}): JSX.Element {
+  return (
+    <div class="page-head compare-bar">
+      <h1>Compare</h1>
+      <div class="segments" role="group" aria-label="Show">
+        <button aria-pressed={!isShort} onClick={() => setQuery("show", null)}>
+          All steps
+        </button>
+        <button aria-pressed={isShort} onClick={() => setQuery("show", "differences")}>
+          Differences
+          {differences !== null && <span class="count">{grouped(differences)}</span>}
+        </button>
+      </div>
+      <button class="button" onClick={() => go(`/compare?a=${b}&b=${a}`, { replace: true })}>
+        Swap
+      </button>
+    </div>
   );
 }
 
@@ -105,26 +123,40 @@ function Comparison({
     return { left: readRun(left), right: readRun(right) };
   }, [a, b]);
   const rows = useMemo(() => (value === null ? [] : compareRuns(value.left, value.right)), [value]);
-  if (value === null) return <p class="dim">{problem ?? "Reading both runs"}</p>;
-  const first = rows.findIndex(({ kind }) => kind !== "shared" && kind !== "same");
+  const first = firstDifference(rows)?.row;
+  const differing = rows.filter(({ kind }) => kind !== "shared" && kind !== "same");
   const shown = isShort ? rows.filter(({ kind }) => kind !== "same") : rows;
+  const shared = rows.find((row) => row.kind === "shared");
   return (
     <>
-      <Differences left={value.left} right={value.right} rows={rows} />
-      <div class="compare">
-        <Head run={value.left} name="A" />
-        <div class="between-runs" />
-        <Head run={value.right} name="B" />
-        {shown.map((row, at) => (
-          <Row key={at} row={row} isFirst={row === rows[first]} />
-        ))}
-      </div>
-      <p class="dim foot">
-        Steps are aligned by agent and position. Shared steps come from the origin's journal and cost the fork
-        nothing.
-      </p>
+      <HeadLine a={a} b={b} isShort={isShort} differences={value === null ? null : differing.length} />
+      <Pickers a={a} b={b} />
+      {value === null ? (
+        <p class="dim">{problem ?? "Reading both runs"}</p>
+      ) : (
+        <>
+          <Differences left={value.left} right={value.right} rows={rows} />
+          <div class="compare">
+            <Head run={value.left} name="A" free={freeSteps(shared, "a")} />
+            <div class="between-runs" />
+            <Head run={value.right} name="B" free={freeSteps(shared, "b")} />
+            {shown.map((row, at) => (
+              <Row key={at} row={row} isFirst={row === first} />
+            ))}
+          </div>
+          <p class="dim foot">
+            Steps are aligned by agent and position. Shared steps come from the origin's journal and cost the
+            fork nothing.
+          </p>
+        </>
+      )}
     </>
   );
+}
+
+/** Number of steps that a run has from its origin's journal. */
+function freeSteps(shared: SharedRow | undefined, side: "a" | "b"): number {
+  return shared?.free.includes(side) === true ? shared.steps : 0;
 }
 
 async function allEvents(runId: string): Promise<readonly Event[]> {
@@ -160,9 +192,10 @@ function Differences({
   const cost = costOf(right) - costOf(left);
   const time = lengthOf(right) - lengthOf(left);
   const share = costOf(left) === 0 ? null : Math.round((100 * Math.abs(cost)) / costOf(left));
-  const first = rows.find(({ kind }) => kind !== "shared" && kind !== "same");
+  const first = firstDifference(rows);
   const shared = rows.find((row) => row.kind === "shared");
   const isSame = plain(left.view.output) === plain(right.view.output);
+  const isMissing = left.view.endedAt === null && right.view.endedAt === null && isSame;
   return (
     <div class="facts">
       <Fact name="Cost" value={`${cost < 0 ? "−" : "+"}${usd(Math.abs(cost))}`}>
@@ -171,16 +204,13 @@ function Differences({
       <Fact name="Time" value={`${time < 0 ? "−" : "+"}${clock(Math.abs(time))}`}>
         {time === 0 ? "" : `B took ${time < 0 ? "less" : "longer"}`}
       </Fact>
-      <Fact name="Steps" value={`${left.steps} / ${right.steps}`}>
-        {shared === undefined ? "" : `${shared.steps} shared`}
+      <Fact name="Steps" value={`${grouped(left.steps)} / ${grouped(right.steps)}`}>
+        {shared === undefined ? "" : `${grouped(shared.steps)} shared`}
       </Fact>
-      <Fact
-        name="First difference"
-        value={first === undefined || first.kind === "shared" ? "None" : first.agentId}
-      >
-        {""}
+      <Fact name="First difference" value={first === null ? "None" : `Step ${grouped(first.step)}`}>
+        {first?.agentId ?? ""}
       </Fact>
-      <Fact name="Answer" value={isSame ? "Same" : "Differs"} isWaiting={!isSame}>
+      <Fact name="Answer" value={isMissing ? "None yet" : isSame ? "Same" : "Differs"} isWaiting={!isSame}>
         {""}
       </Fact>
     </div>
@@ -208,7 +238,15 @@ function Fact({
   );
 }
 
-function Head({ run, name }: { readonly run: ComparedRun; readonly name: string }): JSX.Element {
+function Head({
+  run,
+  name,
+  free,
+}: {
+  readonly run: ComparedRun;
+  readonly name: string;
+  readonly free: number;
+}): JSX.Element {
   const { view } = run;
   const root = view.tasks.get(rootId);
   const title = oneLine(inputText(view.input));
@@ -217,10 +255,13 @@ function Head({ run, name }: { readonly run: ComparedRun; readonly name: string 
       <p class="row">
         <span class={`chip ${name === "B" ? "live" : ""}`}>{name}</span>
         <a class="cut strong" href={runPath(view.runId)}>
-          {view.forkedFrom === null ? title : `Fork at event ${view.forkedFrom.at}: ${title}`}
+          {view.forkedFrom === null ? title : `Fork after event ${view.forkedFrom.at}: ${title}`}
         </a>
       </p>
-      <code class="dim cut">{view.runId}</code>
+      <p class="row label">
+        <code class="cut">{view.runId}</code>
+        {free > 0 && <span class="free-steps">{counted(free, "step")} free</span>}
+      </p>
       <p class="row">
         {root !== undefined && <Purse values={purseOf(root, null)} />}
         <span>{usd(root?.total.costUsd ?? 0)}</span>
@@ -235,17 +276,9 @@ function Row({ row, isFirst }: { readonly row: ComparedRow; readonly isFirst: bo
   if (row.kind === "shared")
     return (
       <>
-        <div class="cell">
-          <span class="cut grow">
-            {counted(row.steps, "step")}, until event {row.at}
-          </span>
-          <span>{usd(row.costUsd)}</span>
-        </div>
+        <SharedCell row={row} side="a" />
         <div class="between-runs">=</div>
-        <div class="cell dim">
-          <span class="cut grow">the same {counted(row.steps, "step")}</span>
-          <span class="chip free">free</span>
-        </div>
+        <SharedCell row={row} side="b" />
       </>
     );
   const tone = `${row.kind === "same" ? "" : "differs"} ${isFirst ? "first" : ""}`;
@@ -255,6 +288,30 @@ function Row({ row, isFirst }: { readonly row: ComparedRow; readonly isFirst: bo
       <div class={`between-runs ${isFirst ? "first" : ""}`}>{isFirst ? "first" : signs[row.kind]}</div>
       <Cell step={"b" in row ? row.b : undefined} agentId={row.agentId} tone={tone} />
     </>
+  );
+}
+
+/** The steps that two runs share. A fork has them from the journal of its origin and pays nothing. */
+function SharedCell({
+  row: { agentId, steps, costUsd, at, free },
+  side,
+}: {
+  readonly row: SharedRow;
+  readonly side: "a" | "b";
+}): JSX.Element {
+  const isFree = free.includes(side);
+  return (
+    <div class={`cell ${isFree ? "dim" : ""}`}>
+      <span class="mid cell-agent">
+        <Name text={agentId} />
+      </span>
+      <span class="cut grow">
+        {isFree
+          ? `the same ${counted(steps, "step")}`
+          : `${counted(steps, "step")}, until event ${grouped(at)}`}
+      </span>
+      {isFree ? <span class="chip free">free</span> : <span>{usd(costUsd)}</span>}
+    </div>
   );
 }
 
@@ -275,7 +332,7 @@ function Cell({
     );
   return (
     <div class={`cell ${tone}`}>
-      <span class="mid cell-agent wide-only">
+      <span class="mid cell-agent">
         <Name text={agentId} />
       </span>
       <span class="cut grow" title={step.words}>

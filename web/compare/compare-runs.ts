@@ -1,9 +1,9 @@
+import { argumentOf } from "../../src/surfaces/view/excerpt.ts";
 import { messageText, type Event, type TaskId } from "../../src/kernel/index.ts";
 import { RunFold } from "../../src/surfaces/view/run-fold.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import { StepLog, type StepView } from "../../src/surfaces/view/step-log.ts";
 import { oneLine, shortModel } from "../parts/format.ts";
-import { argumentOf } from "../parts/tool-call.tsx";
 import { inTreeOrder } from "../run/task-words.ts";
 import { outputText } from "../run/thread.ts";
 
@@ -22,9 +22,21 @@ export interface ComparedRun {
   readonly steps: number;
 }
 
+/** What a fork has from its origin, or two forks from the same one. */
+export interface SharedRow {
+  readonly kind: "shared";
+  readonly agentId: string;
+  readonly steps: number;
+  readonly costUsd: number;
+  /** The last event that the runs share. */
+  readonly at: number;
+  /** The runs that did not pay for these steps. */
+  readonly free: readonly ("a" | "b")[];
+}
+
 /** One line of a comparison. */
 export type ComparedRow =
-  | { readonly kind: "shared"; readonly steps: number; readonly costUsd: number; readonly at: number }
+  | SharedRow
   | {
       readonly kind: "same" | "differs";
       readonly agentId: string;
@@ -47,7 +59,6 @@ export function readRun(events: readonly Event[]): ComparedRun {
   }
   const view = fold.view();
   const agents = new Map<string, { agentId: string; steps: readonly ComparedStep[] }>();
-  let count = 0;
   for (const task of inTreeOrder(view)) {
     const steps = log
       .of(task.taskId)
@@ -59,10 +70,9 @@ export function readRun(events: readonly Event[]): ComparedRun {
           step.endSeq === null ? undefined : byEnd.get(step.endSeq),
         ),
       );
-    count += steps.length;
     agents.set(placeOf(task.taskId, view, agents), { agentId: task.agentId, steps });
   }
-  return { view, agents, steps: count };
+  return { view, agents, steps: log.resultsAt(view.seq) };
 }
 
 /** Names a task by its agent and by how many tasks of that agent come before it. */
@@ -85,9 +95,9 @@ function comparedStep(step: StepView, start: Event | undefined, end: Event | und
 
 /** Aligns the steps of two runs by agent and position. What a fork shares with its origin is one line. */
 export function compareRuns(a: ComparedRun, b: ComparedRun): readonly ComparedRow[] {
-  const shared = sharedUntil(a.view, b.view);
+  const shared = sharedPart(a.view, b.view);
   const isShared = ({ step }: ComparedStep): boolean =>
-    shared !== null && step.endSeq !== null && step.endSeq <= shared;
+    shared !== null && step.endSeq !== null && step.endSeq <= shared.at;
   const rows: ComparedRow[] = [];
   let [steps, costUsd] = [0, 0];
   for (const place of new Set([...a.agents.keys(), ...b.agents.keys()])) {
@@ -106,14 +116,27 @@ export function compareRuns(a: ComparedRun, b: ComparedRun): readonly ComparedRo
       else if (other !== undefined) rows.push({ kind: "only-b", agentId, b: other });
     }
   }
-  return steps === 0 ? rows : [{ kind: "shared", steps, costUsd, at: shared ?? 0 }, ...rows];
+  if (steps === 0 || shared === null) return rows;
+  return [{ kind: "shared", agentId: a.view.agentId, steps, costUsd, ...shared }, ...rows];
 }
 
-/** The last event that two runs share. `null` if neither is a fork of the other, nor both of the same run. */
-function sharedUntil(a: RunView, b: RunView): number | null {
-  if (b.forkedFrom?.runId === a.runId) return b.forkedFrom.at;
-  if (a.forkedFrom?.runId === b.runId) return a.forkedFrom.at;
+/** The first step that differs, with its number among all steps of the comparison. `null` if there is none. */
+export function firstDifference(
+  rows: readonly ComparedRow[],
+): { readonly row: ComparedRow; readonly step: number; readonly agentId: string } | null {
+  let step = 0;
+  for (const row of rows) {
+    step += row.kind === "shared" ? row.steps : 1;
+    if (row.kind !== "shared" && row.kind !== "same") return { row, step, agentId: row.agentId };
+  }
+  return null;
+}
+
+/** What two runs share. `null` if neither is a fork of the other, nor both of the same run. */
+function sharedPart(a: RunView, b: RunView): Pick<SharedRow, "at" | "free"> | null {
+  if (b.forkedFrom?.runId === a.runId) return { at: b.forkedFrom.at, free: ["b"] };
+  if (a.forkedFrom?.runId === b.runId) return { at: a.forkedFrom.at, free: ["a"] };
   if (a.forkedFrom !== null && a.forkedFrom.runId === b.forkedFrom?.runId)
-    return Math.min(a.forkedFrom.at, b.forkedFrom.at);
+    return { at: Math.min(a.forkedFrom.at, b.forkedFrom.at), free: ["a", "b"] };
   return null;
 }

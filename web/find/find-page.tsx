@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { get } from "../api/client.ts";
+import { asking } from "../api/runs-feed.ts";
 import type { Run } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import { now } from "../app/now.ts";
@@ -41,7 +42,7 @@ export function FindPage(): JSX.Element {
           <h2>{counted(value.runs.length, "run")}</h2>
           {value.runs.slice(0, mostShown).map((run) => (
             <a key={run.runId} class="found-line" href={runPath(run.runId)}>
-              <Glyph look={lookOfRun(run)} />
+              <Glyph look={lookOfRun(run, asking.value)} />
               <span class="cut strong">{run.title ?? run.runId}</span>
               <span class="label">{ago(run.createdAt, now.value)}</span>
               <span class="sub">

@@ -2,14 +2,17 @@ import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { errorText, get, post } from "../api/client.ts";
 import type { Approval, Run } from "../api/types.ts";
+import { titles } from "../api/runs-feed.ts";
 import { useRead } from "../api/use-read.ts";
 import { runPath } from "../app/route.ts";
 import { ApprovalCard } from "../parts/approval-card.tsx";
 import { DeadLetterCard } from "../parts/dead-letter-card.tsx";
-import { usd } from "../parts/format.ts";
+import { counted, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { ToolCall } from "../parts/tool-call.tsx";
+import { failureWords } from "../run/failure-words.ts";
 import { threadOf, type ToolItem } from "../run/thread.ts";
+import { figures, useFigures } from "../runs/run-figures.ts";
 import type { InboxItem } from "./inbox-items.ts";
 
 /** One thing that waits, with what to do about it. */
@@ -74,7 +77,7 @@ function Asked({ approval }: { readonly approval: Approval }): JSX.Element {
     decidedAt: null,
   };
   const { value } = useRead(() => callsBefore(approval), [approval.approvalId]);
-  const names = rootAgentId === agentId ? [agentId] : [rootAgentId, agentId];
+  const names = [titles.value.get(runId) ?? rootAgentId, agentId];
   return (
     <Detail runId={runId} task={taskId} names={names}>
       <ApprovalCard question={question} hasKeys />
@@ -109,6 +112,8 @@ const amountUsd = 1;
 
 function Stopped({ run, onChanged }: { readonly run: Run; readonly onChanged: () => void }): JSX.Element {
   const [state, setState] = useState<string | null>(null);
+  useFigures([run]);
+  const failure = figures.value.get(run.runId)?.failure ?? null;
   const topUp = async (): Promise<void> => {
     try {
       await post("/api/runs/{runId}/top-up", {
@@ -131,7 +136,8 @@ function Stopped({ run, onChanged }: { readonly run: Run; readonly onChanged: ()
         </header>
         <div class="letter-body">
           <p class="lead">
-            {run.agentId} spent {usd(run.costUsd)} in {run.turns} turns and stopped before the next call.
+            {run.agentId} spent {usd(run.costUsd)} in {counted(run.turns, "turn")}.{" "}
+            {failure === null ? "It stopped before the next call." : failureWords(failure)}
           </p>
           <p class="mid">
             What is recorded is kept. A top-up continues from there and pays for none of it again.

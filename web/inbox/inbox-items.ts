@@ -1,9 +1,9 @@
+import { argumentOf } from "../../src/surfaces/view/excerpt.ts";
 import { computed } from "@preact/signals";
-import { approvals, letters, stopped } from "../api/runs-feed.ts";
+import { approvals, letters, stopped, titles } from "../api/runs-feed.ts";
 import type { Approval, DeadLetter, Run } from "../api/types.ts";
 import { questionText } from "../parts/approval-card.tsx";
-import { usd } from "../parts/format.ts";
-import { argumentOf } from "../parts/tool-call.tsx";
+import { shortId, usd } from "../parts/format.ts";
 
 /** One thing that waits for a person. */
 export type InboxItem =
@@ -56,7 +56,7 @@ export function headlineOf(item: InboxItem): string {
 export function placeOf(item: InboxItem): readonly [string, string] {
   switch (item.kind) {
     case "question":
-      return [item.approval.agentId, item.approval.runId];
+      return [item.approval.agentId, titles.value.get(item.approval.runId) ?? shortId(item.approval.runId)];
     case "stopped":
       return [item.run.agentId, item.run.title ?? item.run.runId];
     case "letter":

@@ -41,6 +41,14 @@ export function InboxPage(): JSX.Element {
               : "Reading"}
           </span>
         </div>
+        {run !== null && (
+          <p class="inbox-filter dim">
+            Items of one run.{" "}
+            <a class="link" href="/inbox">
+              Show all
+            </a>
+          </p>
+        )}
         {items.map((item) => (
           <Line key={item.id} item={item} isChosen={item.id === chosen?.id} />
         ))}

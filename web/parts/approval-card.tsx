@@ -7,9 +7,8 @@ import { errorText, get, post, RequestError, type Body } from "../api/client.ts"
 import { refreshSoon } from "../api/runs-feed.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
-import { oneLine, plain, span, timeOfDay } from "./format.ts";
+import { oneLine, personName, plain, span, timeOfDay } from "./format.ts";
 import { Glyph } from "./glyph.tsx";
-import { argumentOf } from "./tool-call.tsx";
 
 /** A question as the card shows it, from the log of a run or from the inbox. */
 interface Question {
@@ -35,23 +34,26 @@ type Answer = Omit<Body<"POST", "/api/runs/{runId}/decide">, "approvalId">;
 /** Asks a person. Afterwards it is one line: who decided, and when. */
 export function ApprovalCard({ question, hasKeys = false }: CardProps): JSX.Element {
   const { decision, decidedAt } = question;
-  const [sent, setSent] = useState<{ readonly words: string } | null>(null);
+  const [sent, setSent] = useState<{ readonly words: string; readonly at: number } | null>(null);
   if (decision !== null)
     return (
       <p class="decided">
         <Glyph look={decision.decision === "approved" ? "completed" : "cancelled"} />
         {decisionWords(decision)} {question.request.toolName}
-        {decidedAt !== null && <span class="label">{timeOfDay(decidedAt)}</span>}
+        {decidedAt !== null && <span class="label">at {timeOfDay(decidedAt)}</span>}
       </p>
     );
   if (sent !== null)
     return (
       <p class="decided" role="status">
-        <Glyph look="pending" />
+        <Glyph look={sent.words === sentWords.approved ? "completed" : "cancelled"} />
         {sent.words}
+        <span class="label">at {timeOfDay(sent.at)}</span>
       </p>
     );
-  return <OpenCard question={question} hasKeys={hasKeys} onSent={(words) => setSent({ words })} />;
+  return (
+    <OpenCard question={question} hasKeys={hasKeys} onSent={(words) => setSent({ words, at: Date.now() })} />
+  );
 }
 
 interface OpenProps extends CardProps {
@@ -97,7 +99,16 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   };
   useKeys(hasKeys ? keys : {});
   return (
-    <section class="approval" ref={root} aria-label={`${agentId} waits for you`}>
+    <section
+      class="approval"
+      ref={root}
+      aria-label={`${agentId} waits for you`}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || (edited === null && denial === null)) return;
+        setEdited(null);
+        setDenial(null);
+      }}
+    >
       <header>
         <Glyph look={isCall ? "waits" : "question"} />
         {isCall ? "Waits for you" : "A question"}
@@ -121,9 +132,13 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
           />
         )}
         <dl class="pairs">
-          <dt>Why it asks</dt>
-          <dd>{request.reason}</dd>
-          <dt>If approved</dt>
+          {request.reason !== questionText(request.input) && (
+            <>
+              <dt>Why it asks</dt>
+              <dd>{request.reason}</dd>
+            </>
+          )}
+          <dt>{isCall ? "If approved" : "If answered"}</dt>
           <dd>{isCall ? "The call runs once, with these arguments." : "The answer goes to the agent."}</dd>
           <dt>Meanwhile</dt>
           <dd>{agentId} keeps its seat. Nothing is spent.</dd>
@@ -157,6 +172,11 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
               {edited === null && (
                 <button class="button" onClick={edit}>
                   {isCall ? "Edit" : "Write an answer"} <kbd>E</kbd>
+                </button>
+              )}
+              {edited !== null && (
+                <button class="button" onClick={() => setEdited(null)}>
+                  Back
                 </button>
               )}
               <button class="button deny" onClick={() => setDenial("")}>
@@ -261,22 +281,17 @@ async function lostRace(error: unknown, { runId, request }: Question): Promise<s
 
 function firstWords(by: unknown, decision: string, at: unknown): string {
   const passed = typeof at === "number" ? ` ${span(Date.now() - at)} ago` : "";
-  return `${typeof by === "string" ? by : "Another person"} ${decision} this${passed}.`;
+  return `${personName(typeof by === "string" ? by : undefined)} ${decision} this${passed}.`;
 }
 
 function decisionWords(decision: ApprovalDecision): string {
-  const who = decision.by ?? "A person";
-  return `${who} ${decision.decision}`;
+  return `${personName(decision.by)} ${decision.decision}`;
 }
 
 /** Who wants what, as a sentence. */
 function sentence(agentId: string, { kind, toolName, input }: Question["request"]): string {
   if (kind !== "tool_call") return questionText(input) ?? `${agentId} asks with ${toolName}`;
-  const about = argumentOf(input);
-  const short = about.length > 60 ? `${about.slice(0, 59)}…` : about;
-  return short === ""
-    ? `${agentId} wants to call ${toolName}`
-    : `${agentId} wants to call ${toolName}: ${short}`;
+  return `${agentId} wants to call ${toolName}`;
 }
 
 export function questionText(input: JsonValue): string | null {

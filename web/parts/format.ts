@@ -5,10 +5,21 @@ export function usd(amount: number | null): string {
   return `$${grouped(amount.toFixed(3))}`;
 }
 
-/** Money: two decimals for an allowance, more only for one below ten cents, none from 100 dollars. */
+/** Money: two decimals for an allowance, more only for a part of a cent below one dollar, none from 100 dollars. */
 export function capUsd(amount: number): string {
   if (amount >= 100) return `$${grouped(amount.toFixed(0))}`;
-  return amount !== 0 && amount < 0.1 ? usd(amount) : `$${amount.toFixed(2)}`;
+  const isWhole = Math.abs(amount * 100 - Math.round(amount * 100)) < 1e-6;
+  return isWhole || amount >= 1 ? `$${amount.toFixed(2)}` : usd(amount);
+}
+
+/** A person by name. The person on the machine of the server has none, and reads the page. */
+export function personName(by: string | undefined): string {
+  return by === "person" ? "You" : (by ?? "A person");
+}
+
+/** The start of a run's id, which tells runs of one list apart: `run_394d481d`. */
+export function shortId(runId: string): string {
+  return runId.split("-")[0] ?? runId;
 }
 
 export function grouped(number: number | string): string {

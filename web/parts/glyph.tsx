@@ -5,7 +5,6 @@ const shapes: Readonly<Record<Look | "question" | "letter", ComponentChildren>> 
   running: (
     <>
       <circle class="ring" cx="7" cy="7" r="6" />
-      <circle class="pulse" cx="7" cy="7" r="6" />
       <circle class="dot" cx="7" cy="7" r="3.5" />
     </>
   ),

@@ -45,8 +45,9 @@ export function Purse({ values, size, tone = "live" }: PurseProps): JSX.Element 
 
 /** The purse as a sentence, for people who do not see the bar. */
 export function purseText({ own, team, lost, held, cap }: PurseValues): string {
-  const parts = [`${usd(own + team + lost)} spent`];
+  const parts = [`${usd(own + team + lost)} ${cap === null ? "" : `of ${capUsd(cap)} `}spent`];
   if (lost > 0) parts.push(`${usd(lost)} of it lost`);
   if (held > 0) parts.push(`${usd(held)} held`);
-  return cap === null ? `${parts.join(", ")}, no limit` : `${parts.join(", ")} of ${capUsd(cap)}`;
+  if (cap === null) parts.push("no limit");
+  return parts.join(", ");
 }

@@ -1,3 +1,4 @@
+import { statusWords as words } from "../../src/surfaces/view/status-words.ts";
 import type { TaskView, RunFactsView } from "../../src/surfaces/view/run-view.ts";
 import type { Run } from "../api/types.ts";
 
@@ -14,6 +15,7 @@ export type Look =
 
 type TaskStatus = TaskView["status"];
 type RunStatus = RunFactsView["status"];
+type ListedRun = Pick<Run, "runId" | "status" | "waitsFor">;
 
 /** The look of a status of a task or a run. `questions`: how many questions wait for a person. */
 export function lookOf(status: TaskStatus | RunStatus, questions = 0): Look {
@@ -42,27 +44,17 @@ export function lookOfTask({ status, questions, waitsFor }: TaskView): Look {
   return isForReports && questions === 0 ? "running" : lookOf(status, questions);
 }
 
-/** The look of a run in a list. */
-export function lookOfRun({ status, waitsFor }: Pick<Run, "status" | "waitsFor">): Look {
-  if (status === "waiting") return waitsFor.includes("person") ? "waits" : "suspended";
-  return lookOf(status);
+/** Whether a run waits for a person, also while some of its agents work. `asking`: the runs with open questions. */
+export function waitsForPerson({ runId, status, waitsFor }: ListedRun, asking: ReadonlySet<string>): boolean {
+  if (status === "waiting") return waitsFor.includes("person") || asking.has(runId);
+  return status === "running" && asking.has(runId);
 }
 
-const words: Readonly<Record<RunStatus | TaskStatus, string>> = {
-  pending: "Waits for a worker",
-  running: "Running",
-  waiting: "Waits",
-  pausing: "Pausing",
-  paused: "Paused",
-  completed: "Done",
-  cancelled: "Cancelled",
-  failed: "Failed",
-  max_turns: "Stopped at its turns",
-  max_output: "Stopped at its output limit",
-  budget_exhausted: "Stopped at its allowance",
-  deadline_exceeded: "Stopped at its deadline",
-  guardrail_tripped: "Stopped by a guardrail",
-};
+/** The look of a run in a list. */
+export function lookOfRun(run: ListedRun, asking: ReadonlySet<string>): Look {
+  if (waitsForPerson(run, asking)) return "waits";
+  return run.status === "waiting" ? "suspended" : lookOf(run.status);
+}
 
 export function statusWord(status: RunStatus | TaskStatus, questions = 0): string {
   return questions > 0 && (status === "waiting" || status === "running") ? "Waits for you" : words[status];
@@ -80,11 +72,11 @@ const causes: Readonly<Record<Run["waitsFor"][number], string>> = {
 };
 
 /** The status of a run in a list, in words. */
-export function runWord({ status, waitsFor }: Pick<Run, "status" | "waitsFor">): string {
+export function runWord(run: ListedRun, asking: ReadonlySet<string>): string {
+  const { status, waitsFor } = run;
   const [first] = waitsFor;
-  if (status === "waiting" && first !== undefined)
-    return causes[waitsFor.includes("person") ? "person" : first];
-  return words[status];
+  if (waitsForPerson(run, asking)) return causes.person;
+  return status === "waiting" && first !== undefined ? causes[first] : words[status];
 }
 
 export function hasEnded(status: RunStatus): boolean {

@@ -1,8 +1,8 @@
-import type { JsonValue } from "../../src/kernel/index.ts";
+import { argumentOf } from "../../src/surfaces/view/excerpt.ts";
 import type { JSX } from "preact";
 import type { ToolItem } from "../run/thread.ts";
 import { Diff, diffCount } from "./diff.tsx";
-import { oneLine, plain, took } from "./format.ts";
+import { plain, took } from "./format.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
 /** One tool call: a line that opens. An edit is open and shows its diff. */
@@ -44,15 +44,4 @@ const waiting: Readonly<Partial<Record<ToolItem["status"], string>>> = {
 function iconOf(name: string): IconName {
   if (name === "edit" || name === "write") return "edit";
   return name === "bash" ? "terminal" : "tool";
-}
-
-/** The argument that says most about a call: the command, the path, the query, or all of them. */
-export function argumentOf(input: JsonValue): string {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return oneLine(input ?? "");
-  const fields = input as Readonly<Record<string, JsonValue>>;
-  for (const name of ["command", "path", "file", "url", "query", "pattern", "question", "task", "message"]) {
-    const value = fields[name];
-    if (typeof value === "string" && value !== "") return oneLine(value);
-  }
-  return Object.keys(fields).length === 0 ? "" : oneLine(input);
 }

@@ -3,15 +3,14 @@ import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { errorText } from "../api/client.ts";
-import { useRead } from "../api/use-read.ts";
 import { place, runPath } from "../app/route.ts";
 import { capUsd, clock, counted, grouped, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
 import { lookOfTask } from "../parts/status.ts";
+import { useCurrentInView } from "../parts/use-current-in-view.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
-import { conversationTypes } from "./event-log.ts";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { seenBefore, sharesOf } from "./model-input.ts";
 import { openPriority, steer } from "./orders.tsx";
@@ -19,6 +18,7 @@ import type { RunModel } from "./run-model.ts";
 import { doing, hasEndedTask } from "./task-words.ts";
 import { threadOf } from "./thread.ts";
 import { ThreadView } from "./thread-view.tsx";
+import { useConversation } from "./use-events.ts";
 import { useStickToEnd } from "./use-stick-to-end.ts";
 import { useTreeOrder } from "./use-tree-order.ts";
 
@@ -53,12 +53,14 @@ function Agents({
 }): JSX.Element {
   const order = useTreeOrder(view, rootId);
   const { ref, ...band } = useBand<HTMLDivElement>();
+  // Agents that are hired before the chosen one in the tree move it.
+  const strip = useCurrentInView(`${selected} ${order.indexOf(selected)}`);
   const isLine = window.innerWidth < narrow;
   const from = isLine ? Math.max(0, order.indexOf(selected) - mostInLine / 2) : 0;
   const rows = rowsIn(band, order.length, agentHeight);
   const shown = isLine ? order.slice(from, from + mostInLine) : order.slice(rows.first, rows.end);
   return (
-    <nav class="agents" aria-label="Agents of the run">
+    <nav class="agents" ref={strip} aria-label="Agents of the run">
       <div
         ref={ref}
         style={isLine ? {} : { paddingTop: `${rows.above}px`, paddingBottom: `${rows.below}px` }}
@@ -90,10 +92,8 @@ interface ThreadProps {
 
 function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
   const { taskId } = task;
-  const older = useOlder(model, taskId);
   const until = model.playhead.value ?? Infinity;
-  void model.version.value;
-  const events = [...older, ...model.log.ofTask(taskId)];
+  const events = useConversation(model, taskId);
   const items = threadOf(events, until);
   const live = model.playhead.value === null ? model.texts.of(taskId) : undefined;
   const scroller = useRef<HTMLDivElement>(null);
@@ -117,7 +117,7 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
           live={live}
           time={(at) => clock(at - view.startedAt)}
         />
-        {items.length === 0 && live === undefined && <p class="dim">{task.agentId} has not started yet.</p>}
+        {items.length === 0 && live === undefined && <p class="dim">{nothingWords(task)}</p>}
       </div>
       <aside class="inspector">
         <h3>{task.agentId}</h3>
@@ -145,6 +145,10 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
       </aside>
     </>
   );
+}
+
+function nothingWords({ agentId, status }: TaskView): string {
+  return status === "pending" ? `${agentId} has not started yet.` : `${agentId} has written nothing so far.`;
 }
 
 /** What the model of the last answer read, by what it was, and the tools that it called. */
@@ -208,16 +212,6 @@ function TaskPurse({ model, task }: { readonly model: RunModel; readonly task: T
       {purse.cap !== null && <Purse values={purse} size="large" tone={toneOf(task)} />}
     </div>
   );
-}
-
-/** The events of a conversation that are not in memory. */
-function useOlder(model: RunModel, taskId: TaskId): readonly Event[] {
-  const { first } = model.log;
-  const { value } = useRead(
-    async () => (first === 0 ? [] : model.eventsThatFit({ taskId }, first - 1)),
-    [model, taskId, first],
-  );
-  return (value ?? []).filter((event) => event.taskId === taskId && conversationTypes.has(event.type));
 }
 
 function Steer({ model, agentId }: { readonly model: RunModel; readonly agentId: string }): JSX.Element {

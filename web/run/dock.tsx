@@ -2,11 +2,13 @@ import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useKeys } from "../app/keys.ts";
-import { clock } from "../parts/format.ts";
+import { clock, grouped } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { hasEnded } from "../parts/status.ts";
+import { densityPaths, placeOf } from "./dock-paths.ts";
 import type { RunModel } from "./run-model.ts";
+import { timeScale, type TimeScale } from "./time-scale.ts";
 
 /** Number of frames of a whole playback, and the time between two of them. */
 const frames = 240;
@@ -36,8 +38,8 @@ export function Dock({ model, live }: { readonly model: RunModel; readonly live:
       <Scrubber model={model} live={live} at={view.at} />
       <span class="position">
         <span class="wide-only">event </span>
-        <b>{shown}</b>
-        <span class="wide-only dim"> of {last}</span>
+        <b>{grouped(shown + 1)}</b>
+        <span class="wide-only dim"> of {grouped(last + 1)}</span>
       </span>
       <button class="live-button" aria-pressed={isLive} onClick={() => void model.seek(null)}>
         <Glyph look={hasEnded(live.status) ? "completed" : "running"} />
@@ -82,6 +84,9 @@ function usePlayback(model: RunModel): { readonly isPlaying: boolean; readonly p
 }
 
 const height = 32;
+/** Width of the drawing in its own units, and the share of it that a crash takes. */
+const whole = 1_000;
+const foldShare = 0.02;
 
 /** The events over time: their density, crashes in red, handovers of seats in violet, waiting in amber. */
 function Scrubber({
@@ -95,45 +100,38 @@ function Scrubber({
 }): JSX.Element {
   void model.version.value;
   const { trace } = model;
-  const { density } = trace;
-  const duration = Math.max(1, trace.durationMs);
-  const highest = Math.max(1, ...density);
-  const x = (time: number): number =>
-    (1_000 * Math.max(0, Math.min(duration, time - live.startedAt))) / duration;
-  const barWidth = 1_000 / Math.max(1, density.length);
-  const bars = density.map((count, index) => {
-    if (count === 0) return "";
-    const tall = 2 + (22 * Math.sqrt(count)) / Math.sqrt(highest);
-    return `M${(index * barWidth).toFixed(1)} ${height}v${-tall}h${(barWidth * 0.75).toFixed(1)}v${tall}z`;
-  });
-  const shown = Math.round((x(at) * density.length) / 1_000);
+  const until = Math.max(live.at, live.startedAt + 1);
+  const scale = timeScale(live, until, whole, foldShare);
+  const x = (time: number, seq = Infinity): number => scale.x({ at: time, seq });
+  const { shown, later } = densityPaths(trace, scale, model.shownSeq);
   return (
     <div class="scrubber">
       <svg viewBox={`0 0 1000 ${height}`} preserveAspectRatio="none" aria-hidden="true">
-        {live.recoveries
-          .filter(({ isCrash }) => isCrash)
-          .map((crash) => (
-            <rect
-              key={crash.seq}
-              class="crash"
-              x={x(crash.lastAt)}
-              y="0"
-              width={Math.max(4, x(crash.at) - x(crash.lastAt))}
-              height={height}
-            />
-          ))}
-        <path class="density" d={bars.slice(0, shown + 1).join("")} />
-        <path class="density later" d={bars.slice(shown + 1).join("")} />
+        {scale.folds.map((fold) => (
+          <rect key={fold.seq} class="crash" x={fold.x} y="0" width={fold.width} height={height} />
+        ))}
+        <path class="density" d={shown} />
+        <path class="density later" d={later} />
         {trace.handovers.map((handover) => (
-          <rect key={handover.seq} class="handover" x={x(handover.at)} y="0" width="2" height="8" />
+          <rect
+            key={handover.seq}
+            class="handover"
+            x={x(handover.at, handover.seq)}
+            y="0"
+            width="2"
+            height="8"
+          />
         ))}
         {[...live.asked].map(({ request, askedAt, decidedAt }) => (
           <rect
             key={request.approvalId}
             class="waiting"
-            x={x(askedAt)}
+            x={placeOf(scale, askedAt)}
             y="0"
-            width={Math.max(2, x(decidedAt ?? live.endedAt ?? live.at) - x(askedAt))}
+            width={Math.max(
+              2,
+              placeOf(scale, decidedAt ?? live.endedAt ?? live.at) - placeOf(scale, askedAt),
+            )}
             height="3"
           />
         ))}
@@ -141,24 +139,25 @@ function Scrubber({
       <input
         type="range"
         aria-label="Playhead"
-        aria-valuetext={`event ${model.shownSeq}, ${clock(at - live.startedAt)}`}
+        aria-valuetext={`event ${grouped(model.shownSeq + 1)}, ${clock(at - live.startedAt)}`}
         min={0}
-        max={duration}
+        max={whole}
         step="any"
-        value={Math.min(duration, at - live.startedAt)}
-        onInput={(event) => void model.seek(seqAtTime(model, live, Number(event.currentTarget.value)))}
+        value={model.shownSeq >= model.lastSeq ? whole : x(at, model.shownSeq)}
+        onInput={(event) => void model.seek(seqAtPlace(model, scale, Number(event.currentTarget.value)))}
       />
     </div>
   );
 }
 
-/** The last event at or before a time after the start. */
-function seqAtTime(model: RunModel, live: RunView, passedMs: number): number {
+/** The last event at or before a place of the dock. */
+function seqAtPlace(model: RunModel, scale: TimeScale, place: number): number {
+  if (place <= 0) return 0;
+  if (place >= scale.width) return model.lastSeq;
   const { log, trace } = model;
-  if (passedMs >= live.at - live.startedAt) return model.lastSeq;
-  const near = trace.seqAt(passedMs);
+  const wanted = scale.timeAt(place);
+  const near = trace.seqAt(wanted);
   if (near < log.first) return near;
-  const wanted = live.startedAt + passedMs;
   let [low, high] = [log.first, log.last];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);

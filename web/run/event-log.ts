@@ -1,8 +1,9 @@
-import type { Event, EventType, TaskId } from "../../src/kernel/index.ts";
+import type { Event, EventType } from "../../src/kernel/index.ts";
 
 /** Number of events that the page keeps. Older ones are read from the server when a view needs them. */
-const most = 20_000;
-const dropped = 5_000;
+const most = 6_000;
+/** Number of events that are dropped at once. */
+const dropped = 1_000;
 
 /** Types of events that a conversation shows. */
 export const conversationTypes: ReadonlySet<EventType> = new Set<EventType>([
@@ -24,6 +25,8 @@ export const conversationTypes: ReadonlySet<EventType> = new Set<EventType>([
   "approval_request",
   "approval_decision",
   "handoff",
+  "spawn_start",
+  "spawn_wait",
   "spawn_refuse",
   "retry_start",
   "model_fallback",
@@ -35,10 +38,9 @@ export const conversationTypes: ReadonlySet<EventType> = new Set<EventType>([
   "task_end",
 ]);
 
-/** The newest events of a run, and those that conversations show by task. */
+/** The newest events of a run. */
 export class EventLog {
   #events: Event[] = [];
-  #byTask = new Map<TaskId, Event[]>();
   #start = 0;
 
   /** Number of the first kept event. */
@@ -59,12 +61,7 @@ export class EventLog {
   add(event: Event): void {
     if (event.seq <= this.last) return;
     this.#events.push(event);
-    if (conversationTypes.has(event.type)) {
-      const list = this.#byTask.get(event.taskId);
-      if (list === undefined) this.#byTask.set(event.taskId, [event]);
-      else list.push(event);
-    }
-    if (this.#events.length > most) this.#drop();
+    if (this.#events.length > most) this.#events = this.#events.slice(dropped);
   }
 
   at(seq: number): Event | undefined {
@@ -74,20 +71,5 @@ export class EventLog {
   /** The kept events with `from <= seq <= to`. */
   between(from: number, to: number): readonly Event[] {
     return this.#events.slice(Math.max(0, from - this.first), Math.max(0, to - this.first + 1));
-  }
-
-  /** The events that the conversation of a task shows. */
-  ofTask(taskId: TaskId): readonly Event[] {
-    return this.#byTask.get(taskId) ?? [];
-  }
-
-  #drop(): void {
-    this.#events = this.#events.slice(dropped);
-    const { first } = this;
-    for (const [taskId, list] of this.#byTask)
-      this.#byTask.set(
-        taskId,
-        list.filter(({ seq }) => seq >= first),
-      );
   }
 }

@@ -1,13 +1,14 @@
-import { messageText, type Event } from "../../src/kernel/index.ts";
+import { argumentOf } from "../../src/surfaces/view/excerpt.ts";
+import { messageText, type Event, type RunStatus, type TaskId } from "../../src/kernel/index.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
-import { counted, oneLine, took, usd } from "../parts/format.ts";
-import { argumentOf } from "../parts/tool-call.tsx";
-import { agentOf } from "./task-words.ts";
+import { counted, grouped, oneLine, took, usd } from "../parts/format.ts";
+import { statusWord } from "../parts/status.ts";
+import { agentOf, callWords, waitWord } from "./task-words.ts";
 import { inputText } from "./thread.ts";
 
 export type EventTone = "plain" | "wait" | "bad" | "hold" | "live";
 
-/** What happened, in words. */
+/** What the agent of an event did, in words that follow its name. */
 export function eventWords(event: Event, view: RunView): string {
   switch (event.type) {
     case "run_start":
@@ -15,7 +16,7 @@ export function eventWords(event: Event, view: RunView): string {
     case "run_end":
     case "task_end":
     case "agent_end":
-      return `ended: ${event.data.status.replaceAll("_", " ")}`;
+      return endWords(event.data.status);
     case "run_recover":
       return event.data.recoveries === undefined
         ? `another worker continues, epoch ${event.data.epoch}`
@@ -23,7 +24,7 @@ export function eventWords(event: Event, view: RunView): string {
     case "run_steer":
       return `${event.data.by}: ${oneLine(inputText(event.data.input))}`;
     case "run_fork":
-      return `fork of ${event.data.origin} at event ${event.data.at}`;
+      return `fork of ${event.data.origin} after event ${event.seq - 1}`;
     case "message_start":
       return `calls ${event.data.model?.modelId ?? "a model"}`;
     case "message_end": {
@@ -32,9 +33,9 @@ export function eventWords(event: Event, view: RunView): string {
       return `${oneLine(messageText(message)) || "answers with calls"}${cost}`;
     }
     case "tool_execution_start":
-      return `${event.data.toolName} ${argumentOf(event.data.input)}`;
+      return `${callWords(event.data.toolName)} ${argumentOf(event.data.input)}`.trimEnd();
     case "tool_execution_end":
-      return `${event.data.toolName} took ${took(event.data.durationMs)}`;
+      return `${callWords(event.data.toolName)}: ${took(event.data.durationMs)}`;
     case "user_message":
       return oneLine(messageText(event.data.message));
     default:
@@ -52,17 +53,17 @@ function moreWords(event: Event, view: RunView): string {
     case "handoff":
       return `gives ${event.data.target} a task: ${oneLine(event.data.task)}`;
     case "seat_yield":
-      return `${agentOf(event.data.taskId, view)} gives its seat to ${agentOf(event.data.yieldsTo, view)}`;
+      return `${other(event, view)}gives its seat to ${agentOf(event.data.yieldsTo, view)}`;
     case "seat_pause":
-      return `${agentOf(event.data.taskId, view)} paused`;
+      return `${other(event, view)}pauses`;
     case "seat_grant":
-      return `${agentOf(event.data.taskId, view)} takes a seat`;
+      return `${other(event, view)}takes a seat`;
     case "seat_recall":
-      return `${agentOf(event.data.taskId, view)} continues from its journal`;
+      return `${other(event, view)}continues from its journal`;
     case "seat_keep":
-      return `${agentOf(event.data.taskId, view)} keeps its seat`;
+      return `${other(event, view)}keeps its seat`;
     case "approval_request":
-      return `asks: ${event.data.toolName} ${argumentOf(event.data.input)}`;
+      return `asks: ${event.data.toolName} ${argumentOf(event.data.input)}`.trimEnd();
     case "approval_decision":
       return `${event.data.decision.by ?? "a person"} ${event.data.decision.decision}`;
     case "budget_lost":
@@ -71,22 +72,82 @@ function moreWords(event: Event, view: RunView): string {
       return `${event.data.by} added ${event.data.add.maxCostUsd === undefined ? "to the allowance" : usd(event.data.add.maxCostUsd)}`;
     case "budget_warning":
     case "budget_exhausted":
-      return `${event.data.dimension}: ${event.data.used} of ${event.data.limit}`;
+      return `has used ${budgetWords(event.data.dimension, event.data.used)} of ${budgetWords(event.data.dimension, event.data.limit)}`;
     case "task_suspend":
-      return `waits for ${event.data.waitsFor.map((name) => waitName(name, view)).join(", ")}`;
+      return `waits for ${event.data.waitsFor.map((name) => waitWord(name, view)).join(", ") || "a moment"}`;
     case "task_wake":
-      return `continues: ${event.data.by}`;
+      return `continues after ${wakeWord(event.data.by, view)}`;
     case "turn_start":
       return `turn ${event.data.turn}`;
     case "turn_end":
       return `turn ${event.data.turn}, ${counted(event.data.toolCalls, "tool call")}`;
     default:
-      return oneLine(event.data).slice(0, 200);
+      return rareWords(event);
   }
 }
 
-function waitName(name: string, view: RunView): string {
-  return name.startsWith("join ") ? agentOf(name.slice(5) as never, view) : name;
+function rareWords(event: Event): string {
+  switch (event.type) {
+    case "input":
+      return `receives ${oneLine(inputText(event.data.input))}`;
+    case "task_start":
+    case "agent_start":
+    case "before_agent_start":
+      return "starts";
+    case "context":
+      return `reads ${counted(event.data.messages, "message")} of its session`;
+    case "save_point":
+      return "saved its session";
+    case "settled":
+      return "has no run left in its session";
+    case "task_signal":
+      return `receives the signal ${event.data.name} from ${event.data.by}`;
+    case "step_end":
+      return `${event.data.name}: ${took(event.data.durationMs)}`;
+    case "session_compact":
+      return `summarised its session: ${grouped(event.data.tokensBefore)} to ${grouped(event.data.tokensAfter)} tokens`;
+    default: {
+      // A type without words of its own: its name, and the error if it has one.
+      const name = event.type.replaceAll("_", " ");
+      return "failure" in event.data && event.data.failure !== undefined
+        ? `${name}: ${oneLine(event.data.failure.message)}`
+        : name;
+    }
+  }
+}
+
+const ends: Readonly<Partial<Record<RunStatus, string>>> = {
+  completed: "is done",
+  failed: "failed",
+  cancelled: "was cancelled",
+  paused: "is paused",
+};
+
+/** How a task ended, in words that follow the name of its agent. */
+export function endWords(status: RunStatus): string {
+  return ends[status] ?? statusWord(status).toLowerCase();
+}
+
+/** The name of the agent that an event is about, if it is not the agent of the event. */
+function other(event: Event & { readonly data: { readonly taskId: TaskId } }, view: RunView): string {
+  return event.taskId === event.data.taskId ? "" : `${agentOf(event.data.taskId, view)} `;
+}
+
+function wakeWord(by: string, view: RunView): string {
+  switch (by) {
+    case "time":
+      return "its time came";
+    case "cancel":
+      return "it was cancelled";
+    case "seat":
+      return "it got a seat";
+    default:
+      return waitWord(by, view);
+  }
+}
+
+function budgetWords(dimension: string, amount: number): string {
+  return dimension === "costUsd" ? usd(amount) : `${grouped(amount)} ${dimension}`;
 }
 
 export function eventTone({ type }: Event): EventTone {

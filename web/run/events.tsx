@@ -31,7 +31,10 @@ const patterns: Readonly<Record<EventGroup, RegExp>> = {
 };
 
 const none: readonly Event[] = [];
-const rowHeight = 28;
+const wideRowHeight = 28;
+/** On a narrow screen an event has two lines: when and who, then what. */
+const narrowRowHeight = 56;
+const narrow = 720;
 const extraRows = 10;
 
 /** The log of a run, newest first. Only the rows in view are drawn. */
@@ -48,6 +51,7 @@ export function Events({ model }: { readonly model: RunModel }): JSX.Element {
   const filter = useMemo(() => matcher(group, text), [group, text]);
   const events = useMatching(model, filter, older.events);
   const scrolled = useRef(0);
+  const rowHeight = window.innerWidth < narrow ? narrowRowHeight : wideRowHeight;
   if (view === null) return <></>;
   const count = endOf(events, until);
   const first = Math.max(0, Math.floor(top / rowHeight) - extraRows);
@@ -127,6 +131,7 @@ function EventRow({ event, view, model, top }: RowProps): JSX.Element {
     <li class="event-row" style={{ top: `${top}px` }}>
       <button
         class="dim number"
+        aria-label={`Show the run at event ${event.seq}`}
         title="Show the run at this event"
         onClick={() => void model.seek(event.seq)}
       >

@@ -1,4 +1,3 @@
-import type { Event } from "../../src/kernel/index.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { get } from "../api/client.ts";
@@ -7,35 +6,35 @@ import { DeadLetterCard } from "../parts/dead-letter-card.tsx";
 import { clock, counted, oneLine } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { rowsIn, useBand } from "../parts/use-window.ts";
+import { isMessage, messageTypes, type MessageEvent } from "./message-events.ts";
+import type { EventFilter } from "./event-filter.ts";
 import type { RunModel } from "./run-model.ts";
 import { agentOf } from "./task-words.ts";
 import { inputText } from "./thread.ts";
+import { useEvents } from "./use-events.ts";
 
-/** Types of events that say who sent what to whom. */
-const messageTypes = ["handoff", "run_steer", "task_signal", "mail_receive", "task_end"] as const;
-type MessageEvent = Extract<Event, { readonly type: (typeof messageTypes)[number] }>;
-
+const messages: EventFilter = { types: messageTypes };
 const nothing = "No agent and no person has sent a message yet.";
 /** Height of the lowest message, in pixels. */
 const leastHeight = 32;
 
 /** What agents and people sent to each other in a run, and messages that could not be delivered. */
 export function Messages({ model }: { readonly model: RunModel }): JSX.Element {
-  void model.version.value;
   const view = model.view.value;
-  const older = useOlder(model);
+  const { events, isReading, problem } = useEvents(model, messages);
   const { ref, bottom } = useBand<HTMLOListElement>();
   if (view === null) return <></>;
-  const { first } = model.log;
-  const kept = model.log.between(first, model.shownSeq).filter(isMessage);
-  const before = older.events.filter(({ seq }) => seq < first && seq <= model.shownSeq);
-  const sent = [...before, ...kept].toReversed();
+  const sent = events
+    .filter(isMessage)
+    .filter(({ seq }) => seq <= model.shownSeq)
+    .toReversed();
+  const note = problem ?? (isReading ? "Reading older messages" : null);
   // Messages differ in height. Those above the viewport are drawn too, so that the ones in view keep their place.
   const rows = rowsIn({ top: 0, bottom }, sent.length, leastHeight);
   return (
     <div class="canvas messages">
       <DeadLetters view={view} />
-      <p class="dim">{older.note ?? (sent.length === 0 ? nothing : counted(sent.length, "message"))}</p>
+      <p class="dim">{note ?? (sent.length === 0 ? nothing : counted(sent.length, "message"))}</p>
       <ol class="message-list" ref={ref} style={{ paddingBottom: `${rows.below}px` }}>
         {sent.slice(0, rows.end).map((event) => (
           <Message key={event.seq} event={event} view={view} />
@@ -43,25 +42,6 @@ export function Messages({ model }: { readonly model: RunModel }): JSX.Element {
       </ol>
     </div>
   );
-}
-
-/** The messages before the events in memory, and a note until they are read. */
-function useOlder(model: RunModel): {
-  readonly events: readonly MessageEvent[];
-  readonly note: string | null;
-} {
-  const { first } = model.log;
-  const { value, problem } = useRead(
-    async () =>
-      first === 0 ? [] : (await model.eventsThatFit({ types: messageTypes }, first - 1)).filter(isMessage),
-    [model, first],
-  );
-  return { events: value ?? [], note: problem ?? (value === null ? "Reading older messages" : null) };
-}
-
-function isMessage(event: Event): event is MessageEvent {
-  if (event.type === "task_end") return event.parentId !== null && event.data.output !== undefined;
-  return messageTypes.some((type) => type === event.type);
 }
 
 function Message({ event, view }: { readonly event: MessageEvent; readonly view: RunView }): JSX.Element {

@@ -25,7 +25,7 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
   const lost = root?.total.lost.costUsd ?? 0;
   return (
     <div class="canvas money">
-      <table class="table dense">
+      <table class="table dense figure-cards by-agent">
         <thead>
           <tr>
             <th>Agent</th>
@@ -52,9 +52,13 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
                   </a>
                 </td>
                 <td class="dim cut">{modelOf(model, task.taskId)}</td>
-                <td class="right">{task.own.calls}</td>
-                <td class="right">{usd(task.own.costUsd === null ? null : purse.own)}</td>
-                <td class={`right ${task.own.lost.calls > 0 ? "bad" : "dim"}`}>
+                <td class="right" data-head="Calls">
+                  {task.own.calls}
+                </td>
+                <td class="right" data-head="Own">
+                  {usd(task.own.costUsd === null ? null : purse.own)}
+                </td>
+                <td class={`right ${task.own.lost.calls > 0 ? "bad" : "dim"}`} data-head="Lost">
                   {task.own.lost.calls > 0 ? usd(task.own.lost.costUsd) : "–"}
                 </td>
                 <td>
@@ -63,7 +67,9 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
                     <span class="amount">{usd(spentOf(purse))}</span>
                   </span>
                 </td>
-                <td class="right">{purse.cap === null ? "no limit" : capUsd(purse.cap)}</td>
+                <td class="right" data-head="Allowance">
+                  {purse.cap === null ? "no limit" : capUsd(purse.cap)}
+                </td>
               </tr>
             );
           })}
@@ -71,8 +77,12 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
             <tr>
               <td class="dim">and {counted(rest.length, "more agent")}</td>
               <td />
-              <td class="right">{rest.reduce((sum, { own }) => sum + own.calls, 0)}</td>
-              <td class="right">{usd(rest.reduce((sum, { own }) => sum + (own.costUsd ?? 0), 0))}</td>
+              <td class="right" data-head="Calls">
+                {rest.reduce((sum, { own }) => sum + own.calls, 0)}
+              </td>
+              <td class="right" data-head="Own">
+                {usd(rest.reduce((sum, { own }) => sum + (own.costUsd ?? 0), 0))}
+              </td>
               <td />
               <td />
               <td />
@@ -82,11 +92,17 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
             <tr class="total">
               <td>Total</td>
               <td />
-              <td class="right">{root.total.calls}</td>
-              <td class="right">{usd(root.total.costUsd === null ? null : root.total.costUsd - lost)}</td>
-              <td class={`right ${lost > 0 ? "bad" : ""}`}>{lost > 0 ? usd(lost) : "–"}</td>
+              <td class="right" data-head="Calls">
+                {root.total.calls}
+              </td>
+              <td class="right" data-head="Own">
+                {usd(root.total.costUsd === null ? null : root.total.costUsd - lost)}
+              </td>
+              <td class={`right ${lost > 0 ? "bad" : ""}`} data-head="Lost">
+                {lost > 0 ? usd(lost) : "–"}
+              </td>
               <td class="right">{usd(root.total.costUsd)}</td>
-              <td class="right">
+              <td class="right" data-head="Allowance">
                 {root.budget?.maxCostUsd == null ? "no limit" : capUsd(root.budget.maxCostUsd)}
               </td>
             </tr>
@@ -113,7 +129,7 @@ function Models({ view }: { readonly view: RunView }): JSX.Element | null {
   }
   if (byModel.size === 0) return null;
   return (
-    <table class="table dense models">
+    <table class="table dense models figure-cards">
       <thead>
         <tr>
           <th>Model</th>
@@ -127,10 +143,18 @@ function Models({ view }: { readonly view: RunView }): JSX.Element | null {
         {[...byModel].map(([name, line]) => (
           <tr key={name}>
             <td class="cut">{name}</td>
-            <td class="right">{line.calls}</td>
-            <td class="right">{line.input.toLocaleString("en-US")}</td>
-            <td class="right">{line.output.toLocaleString("en-US")}</td>
-            <td class="right">{usd(line.costUsd)}</td>
+            <td class="right" data-head="Calls">
+              {line.calls}
+            </td>
+            <td class="right" data-head="Input tokens">
+              {line.input.toLocaleString("en-US")}
+            </td>
+            <td class="right" data-head="Output tokens">
+              {line.output.toLocaleString("en-US")}
+            </td>
+            <td class="right" data-head="Spent">
+              {usd(line.costUsd)}
+            </td>
           </tr>
         ))}
       </tbody>

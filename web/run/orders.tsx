@@ -143,6 +143,7 @@ export function openFork(model: RunModel, at: number): void {
 }
 
 function Fork({ model, at }: { readonly model: RunModel; readonly at: number }): JSX.Element {
+  const agent = model.live.value?.tasks.get(rootId)?.agentId ?? "the agent";
   const [input, setInput] = useState("");
   const [other, setOther] = useState("");
   const start = async (): Promise<void> => {
@@ -159,15 +160,16 @@ function Fork({ model, at }: { readonly model: RunModel; readonly at: number }):
   return (
     <FormDialog title={`Fork at event ${at}`} confirm="Start the fork" onConfirm={start}>
       <p>
-        The fork shares all steps up to event {at} with this run and pays for none of them. Calls in flight at
-        that event are made again. This run is not changed.
+        The fork shares what was recorded up to event {at} and pays for none of it. Calls in flight at that
+        event are made again. Events that were recorded together are shared together, so that the fork may
+        begin a few events before. This run is not changed.
       </p>
       <label class="field">
-        Message that follows the shared steps, optional
+        Message that follows the shared steps, to {agent}, optional
         <textarea rows={3} value={input} onInput={(event) => setInput(event.currentTarget.value)} />
       </label>
       <label class="field">
-        Other model from there on, optional, as provider/id
+        Other model of {agent} from there on, optional, as provider/id
         <input value={other} onInput={(event) => setOther(event.currentTarget.value)} />
       </label>
     </FormDialog>

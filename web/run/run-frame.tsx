@@ -2,19 +2,22 @@ import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 import { errorText } from "../api/client.ts";
-import { shownEvent } from "../api/connection.ts";
+import { connection, shownEvent } from "../api/connection.ts";
+import { asking } from "../api/runs-feed.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
 import { go, runPath, runTabs, sessionPath, type RunTab } from "../app/route.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
-import { clock, counted, oneLine, usd, capUsd } from "../parts/format.ts";
+import { capUsd, clock, counted, grouped, oneLine, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Purse } from "../parts/purse.tsx";
+import { useCurrentInView } from "../parts/use-current-in-view.ts";
 import { hasEnded, lookOf, runWord, statusWord } from "../parts/status.ts";
 import { Dock } from "./dock.tsx";
 import { StopCard } from "./stop-card.tsx";
-import { purseOf, rootId, spentOf } from "./money.ts";
+import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
+import { hasNoOwner } from "./owner.ts";
 import { openCancel, openFork, openTopUp, pause, resume } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
 import { inputText } from "./thread.ts";
@@ -44,6 +47,7 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
     Object.fromEntries(runTabs.map((each) => [String(tabKeys[each]), () => go(runPath(model.runId, each))])),
   );
   useKeys({ f: () => openFork(model, model.playhead.value ?? model.lastSeq) });
+  const tabs = useCurrentInView(`${tab} ${view === null}`);
   return (
     <main class="run" id="main">
       <header class="run-head">
@@ -57,13 +61,13 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
           <h1 class="cut">{titleOf(model)}</h1>
           <Orders model={model} onOrder={order} />
         </div>
-        {view !== null && <FactLine model={model} view={view} />}
+        {view === null ? <FirstFacts model={model} /> : <FactLine model={model} view={view} />}
         {problem !== null && (
           <p class="problem" role="alert">
             {problem}
           </p>
         )}
-        <nav class="tabs" aria-label="Views of the run">
+        <nav class="tabs" ref={tabs} aria-label="Views of the run">
           {runTabs.map((each) => (
             <a key={each} href={runPath(model.runId, each)} aria-current={each === tab ? "page" : undefined}>
               {tabNames[each]}
@@ -107,10 +111,19 @@ function TabCount({
   readonly model: RunModel;
   readonly view: RunView;
 }): JSX.Element | null {
-  const count = tab === "chart" ? view.tasks.size : tab === "events" ? view.seq + 1 : null;
-  return count === null || model.lastSeq < 0 ? null : (
-    <span class="count">{count.toLocaleString("en-US")}</span>
-  );
+  void model.version.value;
+  const count = countsOf(model, view)[tab];
+  return count === undefined || model.lastSeq < 0 ? null : <span class="count">{grouped(count)}</span>;
+}
+
+/** What the tabs count. Steps and messages need all events, so they are counted once the page has read them. */
+function countsOf({ past, steps }: RunModel, { tasks, seq }: RunView): Partial<Record<RunTab, number>> {
+  const isRead = past.seq >= seq;
+  return {
+    chart: tasks.size,
+    events: seq + 1,
+    ...(isRead && { timeline: steps.resultsAt(seq), messages: past.messages }),
+  };
 }
 
 /** The task as it was given. */
@@ -130,14 +143,15 @@ function Orders({
 }): JSX.Element | null {
   const view = model.live.value;
   if (view === null) return null;
-  const isReplay = model.playhead.value !== null;
+  // Orders go to the live run, and only a server that answers can take them.
+  const isOff = model.playhead.value !== null || connection.value.state === "offline";
   const isOver = hasEnded(view.status);
   const isPaused = view.status === "paused";
   const mayTopUp = view.tasks.get(rootId)?.budget?.maxCostUsd !== null;
   return (
     <div class="orders">
       {mayTopUp && (!isOver || view.status === "budget_exhausted") && (
-        <button class="button" disabled={isReplay} onClick={() => openTopUp(model)}>
+        <button class="button" disabled={isOff} onClick={() => openTopUp(model)}>
           Top up
         </button>
       )}
@@ -147,17 +161,30 @@ function Orders({
       {!isOver && (
         <button
           class="button"
-          disabled={isReplay}
+          disabled={isOff}
           onClick={() => onOrder(isPaused ? resume(model) : pause(model))}
         >
           {isPaused ? "Resume" : "Pause"}
         </button>
       )}
       {!isOver && (
-        <button class="button deny" disabled={isReplay} onClick={() => openCancel(model)}>
+        <button class="button deny" disabled={isOff} onClick={() => openCancel(model)}>
           Cancel run
         </button>
       )}
+    </div>
+  );
+}
+
+/** What the summary says until the events are read. */
+function FirstFacts({ model }: { readonly model: RunModel }): JSX.Element | null {
+  const summary = model.summary.value;
+  return summary === null ? null : (
+    <div class="facts-line">
+      <span class={`status ${lookOf(summary.status)}`}>
+        <Glyph look={lookOf(summary.status)} />
+        <span>{statusWord(summary.status)}</span>
+      </span>
     </div>
   );
 }
@@ -171,11 +198,22 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
   const isAway = !isReplay && summary?.endedAt === null && summary.waitsFor.includes("worker");
   return (
     <div class="facts-line">
-      <span class={`status ${lookOf(view.status, view.questions)}`}>
-        <Glyph look={isAway ? "pending" : lookOf(view.status, view.questions)} />
-        <span>{isAway && summary !== null ? runWord(summary) : statusWord(view.status, view.questions)}</span>
-        {view.questions > 0 && <a href={`/inbox?run=${view.runId}`}>{counted(view.questions, "question")}</a>}
-      </span>
+      {hasNoOwner(model, view) ? (
+        <span class="status failed">
+          <Glyph look="failed" />
+          No worker owns it
+        </span>
+      ) : (
+        <span class={`status ${lookOf(view.status, view.questions)}`}>
+          <Glyph look={isAway ? "pending" : lookOf(view.status, view.questions)} />
+          <span>
+            {isAway && summary !== null
+              ? runWord(summary, asking.value)
+              : statusWord(view.status, view.questions)}
+          </span>
+          {view.questions > 0 && <a href={`/inbox?run=${view.runId}`}>{questionWords(view)}</a>}
+        </span>
+      )}
       {isReplay && (
         <span>
           <span class="chip hold">Replay, as of {clock(view.at - view.startedAt)}</span>
@@ -186,14 +224,14 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
           <b>{root?.total.costUsd === null ? "unpriced" : usd(spentOf(purse))}</b>
           {purse.cap !== null && (
             <>
-              <Purse values={purse} />
+              <Purse values={purse} {...(root !== undefined && { tone: toneOf(root) })} />
               <span class="dim">of {capUsd(purse.cap)}</span>
             </>
           )}
         </span>
       )}
       <span>
-        <b>{view.seats}</b>
+        <b>{grouped(view.seats)}</b>
         <span class="dim">{view.maxSeats === null ? "seats" : `of ${counted(view.maxSeats, "seat")}`}</span>
       </span>
       <span>{clock(until - view.startedAt)}</span>
@@ -205,11 +243,20 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       {view.forkedFrom !== null && (
         <span class="wide-only">
           <a href={runPath(view.forkedFrom.runId)}>Fork of {view.forkedFrom.runId}</a>
-          <span class="dim">at event {view.forkedFrom.at}</span>
+          <span class="dim">after event {view.forkedFrom.at}</span>
           <a href={`/compare?a=${view.forkedFrom.runId}&b=${view.runId}`}>Compare</a>
         </span>
       )}
     </div>
+  );
+}
+
+/** How many questions wait. Those of tool calls are approvals. */
+function questionWords({ asked, questions }: RunView): string {
+  const open = [...asked].filter(({ decision }) => decision === null);
+  return counted(
+    questions,
+    open.every(({ request }) => request.kind === "tool_call") ? "approval" : "question",
   );
 }
 
@@ -221,9 +268,11 @@ function Crashes({ view }: { readonly view: RunView }): JSX.Element | null {
   return (
     <span class="wide-only">
       <span class="bad">{counted(crashes.length, "crash", "crashes")} survived</span>
-      <span class="dim">
-        {counted(replayed, "step")} replayed free, {usd(saved)} not paid again
-      </span>
+      {replayed > 0 && (
+        <span class="dim">
+          {counted(replayed, "step")} replayed free, {usd(saved)} not paid again
+        </span>
+      )}
     </span>
   );
 }

@@ -1,17 +1,20 @@
 import { batch, computed, effect, signal } from "@preact/signals";
-import type { Delta, Event, EventType, TaskId } from "../../src/kernel/index.ts";
+import type { Delta, Event, EventType } from "../../src/kernel/index.ts";
 import { RunHistory } from "../../src/surfaces/view/run-history.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { StepLog } from "../../src/surfaces/view/step-log.ts";
 import { viewOfStored, type StoredView } from "../../src/surfaces/view/stored-view.ts";
 import { addressOf, get, RequestError } from "../api/client.ts";
 import { follow } from "../api/connection.ts";
+import { firstSummary } from "../api/first-summary.ts";
 import { changedRun } from "../api/runs-feed.ts";
 import type { Run, Snapshot } from "../api/types.ts";
 import { announce } from "../app/announce.ts";
 import { heldNow, heldThen, nothingHeld, type Held } from "./held.ts";
+import { fits, type EventFilter } from "./event-filter.ts";
 import { EventLog } from "./event-log.ts";
 import { LiveText } from "./live-text.ts";
+import { RedrawPacer } from "./redraw-pacer.ts";
 import { RunPast } from "./run-past.ts";
 import type { RunTrace } from "./run-trace.ts";
 
@@ -23,12 +26,6 @@ const firstSnapshotMs = 200;
 const snapshotMs = 1_500;
 /** A run with more tasks is too large to read its ledger again and again. */
 const snapshotTasks = 1_000;
-
-/** Which events of the log the server returns. If a field is absent, it does not restrict them. */
-interface EventFilter {
-  readonly taskId?: TaskId;
-  readonly types?: readonly EventType[];
-}
 
 /** Types of events with which a call ends. */
 const callEnds: ReadonlySet<EventType> = new Set<EventType>([
@@ -66,15 +63,21 @@ export class RunModel {
   readonly #pastRead = new AbortController();
   readonly #openedAt = Date.now();
   #connection: AbortController | undefined;
-  #isDrawing = false;
+  readonly #pacer = new RedrawPacer(() => this.#draw());
   #snapshotTimer: ReturnType<typeof setTimeout> | undefined;
   #isEnded = false;
   /** Settles when the last move by a step has ended. */
   #stepping: Promise<void> = Promise.resolve();
 
-  constructor(runId: string) {
+  /** `known` is a view of an earlier visit, which is shown until the server answers. */
+  constructor(runId: string, known: RunView | null = null) {
     this.runId = runId;
-    this.#history = this.#historyFrom();
+    this.summary.value = firstSummary(runId);
+    this.#history = known === null ? this.#historyFrom() : this.#historyFrom(known);
+    if (known === null) return;
+    this.log.startAt(known.seq + 1);
+    this.live.value = known;
+    this.view.value = known;
   }
 
   /** Starts to follow the run. Returns a function that stops. */
@@ -176,17 +179,18 @@ export class RunModel {
     return events;
   }
 
-  /** Reads the events up to one that fit a filter. The server leaves out all others. */
-  async eventsThatFit(filter: EventFilter, to: number): Promise<readonly Event[]> {
+  /** The events with `from <= seq <= to` that fit a filter, from memory or from the server, which leaves out all others. */
+  async eventsThatFit(filter: EventFilter, to: number, from = 0): Promise<readonly Event[]> {
+    if (from >= this.log.first) return this.log.between(from, to).filter((event) => fits(event, filter));
     const found: Event[] = [];
-    for (let [from, isLast] = [0, false]; !isLast && from <= to;) {
+    for (let [next, isLast] = [from, false]; !isLast && next <= to;) {
       const page = await get("/api/runs/{runId}/events", {
         params: { runId: this.runId },
-        query: { from, limit: pageSize, ...filter },
+        query: { from: next, limit: pageSize, ...filter },
         signal: this.#stop.signal,
       });
       found.push(...page.events.filter(({ seq }) => seq <= to));
-      ({ next: from, isLast } = page);
+      ({ next, isLast } = page);
     }
     return found;
   }
@@ -208,7 +212,7 @@ export class RunModel {
     if (view !== null && view.seq >= 0) {
       this.#history = this.#historyFrom(view);
       this.log.startAt(Math.max(0, view.seq + 1 - firstEvents));
-      this.#draw();
+      this.#pacer.request();
     }
     this.#connect();
     await this.#readPast();
@@ -253,7 +257,7 @@ export class RunModel {
         if (past.seq + 1 < log.first) return;
         for (const event of log.between(past.seq + 1, log.last)) past.add(event);
         this.#pastRead.abort();
-        this.#draw();
+        this.#pacer.request();
       },
     });
   }
@@ -277,14 +281,14 @@ export class RunModel {
 
   #end(): void {
     this.#isEnded = true;
-    this.#draw();
+    this.#pacer.request();
     void this.#readSummary();
   }
 
   #add(item: Event | Delta): void {
     if ("seq" in item) this.#addEvent(item);
     else this.texts.add(item);
-    this.#draw();
+    this.#pacer.request();
   }
 
   #addEvent(event: Event): void {
@@ -299,21 +303,13 @@ export class RunModel {
     this.#readSnapshotSoon();
   }
 
-  /** Draws at most once per frame, however many events arrive. */
   #draw(): void {
-    if (this.#isDrawing) return;
-    this.#isDrawing = true;
-    const draw = (): void => {
-      this.#isDrawing = false;
-      if (this.#stop.signal.aborted) return;
-      batch(() => {
-        if (this.lastSeq >= 0) this.live.value = this.#history.latest();
-        if (this.playhead.value === null) this.view.value = this.live.value;
-        this.version.value++;
-      });
-    };
-    if (document.hidden) setTimeout(draw, 250);
-    else requestAnimationFrame(draw);
+    if (this.#stop.signal.aborted) return;
+    batch(() => {
+      if (this.lastSeq >= 0) this.live.value = this.#history.latest();
+      if (this.playhead.value === null) this.view.value = this.live.value;
+      this.version.value++;
+    });
   }
 
   async #readSummary(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import { place, runTabs, type RunTab } from "../app/route.ts";
 import { Chart } from "../chart/chart.tsx";
 import { Timeline } from "../timeline/timeline.tsx";
@@ -23,20 +24,39 @@ const views: Readonly<Record<RunTab, (props: RunViewProps) => JSX.Element>> = {
   messages: Messages,
 };
 
+/** The views of the runs that were shown last, so that a server that does not answer blanks nothing. */
+const lastViews = new Map<string, RunView>();
+const mostViews = 8;
+
+function keepView({ runId, live }: RunModel): void {
+  const view = live.peek();
+  if (view === null) return;
+  lastViews.delete(runId);
+  lastViews.set(runId, view);
+  const [oldest] = lastViews.keys();
+  if (lastViews.size > mostViews && oldest !== undefined) lastViews.delete(oldest);
+}
+
 /** One run. It is followed for as long as one of its views is open. */
 export function RunPage({ runId }: { readonly runId: string }): JSX.Element {
-  const model = useMemo(() => new RunModel(runId), [runId]);
-  useEffect(() => model.open(), [model]);
+  const model = useMemo(() => new RunModel(runId, lastViews.get(runId) ?? null), [runId]);
+  useEffect(() => {
+    const close = model.open();
+    return () => {
+      close();
+      keepView(model);
+    };
+  }, [model]);
   const first = useFirstTab(model);
   const tab = runTabs.find((each) => each === place.value.parts[2]) ?? first;
   const View = views[tab];
   const refusal = model.refusal.value;
   if (refusal !== null && model.live.value === null)
     return (
-      <main class="page" id="main">
+      <main class="empty" id="main">
         <h1>This run cannot be shown</h1>
         <p class="prose">
-          {refusal.message} <code>{refusal.code}</code>
+          The server says: {refusal.message} (<code>{refusal.code}</code>).
         </p>
         <p>
           <a class="button" href="/runs">

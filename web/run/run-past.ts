@@ -1,15 +1,22 @@
 import type { Event } from "../../src/kernel/index.ts";
 import { RunFold } from "../../src/surfaces/view/run-fold.ts";
 import { StepLog } from "../../src/surfaces/view/step-log.ts";
+import { isMessage } from "./message-events.ts";
 import { RunTrace } from "./run-trace.ts";
 
 /** What only all events of a run from the first one on can tell: its steps, and what the dock draws over time. */
 export class RunPast {
-  readonly steps = new StepLog();
   readonly trace = new RunTrace();
+  readonly steps = new StepLog((step) => this.trace.addEnded(step));
   /** Counts the seats until the past has reached the newest event. */
   #fold: RunFold | null = new RunFold();
   #seq = -1;
+  #messages = 0;
+
+  /** Number of messages that agents and people sent to each other. */
+  get messages(): number {
+    return this.#messages;
+  }
 
   /** Number of the last event that was added, or -1. */
   get seq(): number {
@@ -20,9 +27,10 @@ export class RunPast {
   add(event: Event, seats?: number): void {
     if (event.seq !== this.#seq + 1) return;
     this.#seq = event.seq;
-    this.steps.add(event);
+    if (isMessage(event)) this.#messages++;
     if (seats === undefined) this.#fold?.add(event);
     else this.#fold = null;
     this.trace.add(event, seats ?? this.#fold?.seats ?? 0);
+    this.steps.add(event);
   }
 }

@@ -1,13 +1,22 @@
-import type { Event } from "../../src/kernel/index.ts";
+import { rootTaskId, type Event } from "../../src/kernel/index.ts";
+import type { StepView } from "../../src/surfaces/view/step-log.ts";
 
 const mostBuckets = 240;
-const firstBucketMs = 50;
+const firstBucketMs = 1;
 const mostPoints = 2_000;
 
 interface Bucket {
   events: number;
   /** Number of the last event in the bucket, or of the last one before it. */
   lastSeq: number;
+  /** How much more is held than in the bucket before. */
+  heldMoreUsd: number;
+}
+
+/** What was held in a span of time that starts `activeMs` after the start, without the time of crashes. */
+export interface HeldSpan {
+  readonly activeMs: number;
+  readonly heldUsd: number;
 }
 
 /** A value that holds from a time until the next point. */
@@ -17,9 +26,17 @@ export interface TracePoint {
   readonly value: number;
 }
 
-/** What the dock and the timeline draw over time. An event costs O(1) on average, and the size is bounded. */
+/**
+ * What the dock and the timeline draw over time. The time of crashes is left out. An event costs O(1) on average, and the
+ * size is bounded.
+ */
 export class RunTrace {
   #startAt: number | null = null;
+  #lastAt = 0;
+  #crashes: { readonly toAt: number; readonly downMs: number }[] = [];
+  #topUps: TracePoint[] = [];
+  /** Changes of what is held after the last span. */
+  #later: { readonly at: number; readonly moreUsd: number }[] = [];
   #spentUsd = 0;
   #bucketMs = firstBucketMs;
   #buckets: Bucket[] = [];
@@ -31,8 +48,13 @@ export class RunTrace {
   add(event: Event, seats: number): void {
     const { seq, at, type } = event;
     this.#startAt ??= at;
+    if (event.type === "run_recover" && event.data.recoveries !== undefined)
+      this.#crashes.push({ toAt: at, downMs: at - this.#lastAt });
+    this.#lastAt = at;
+    if (event.type === "budget_top_up" && event.data.taskId === rootTaskId)
+      this.#topUps = added(this.#topUps, { at, seq, value: event.data.add.maxCostUsd ?? 0 });
     this.#spentUsd = type === "run_fork" ? 0 : this.#spentUsd + costOf(event);
-    this.#count(Math.max(0, at - this.#startAt), seq);
+    this.#count(this.activeMs(at), seq);
     if (type === "seat_yield") this.#handovers = added(this.#handovers, { at, seq, value: 1 });
     if (this.#seats.at(-1)?.value !== seats) this.#seats = added(this.#seats, { at, seq, value: seats });
     const { value } = this.#spend.at(-1) ?? {};
@@ -52,30 +74,74 @@ export class RunTrace {
     return this.#handovers;
   }
 
+  /** What was added to the allowance of the run, and when. */
+  get topUps(): readonly TracePoint[] {
+    return this.#topUps;
+  }
+
   /** Numbers of events in equal spans of time, from the start to the last event. */
   get density(): readonly number[] {
     return this.#buckets.map(({ events }) => events);
   }
 
-  /** Length of all spans together, in milliseconds. */
-  get durationMs(): number {
-    return this.#buckets.length * this.#bucketMs;
+  /** Number of the last event of each span, or of the last one before it. */
+  get lastSeqs(): readonly number[] {
+    return this.#buckets.map(({ lastSeq }) => lastSeq);
   }
 
-  /** Number of the last event at or before a time after the start, as exactly as the spans are. */
-  seqAt(passedMs: number): number {
-    const at = Math.floor(passedMs / this.#bucketMs);
-    return this.#buckets[Math.max(0, Math.min(this.#buckets.length - 1, at))]?.lastSeq ?? 0;
+  /** Length of one span, in milliseconds. */
+  get spanMs(): number {
+    return this.#bucketMs;
+  }
+
+  /** Time from the start to a time, without the time of crashes. */
+  activeMs(at: number): number {
+    const down = this.#crashes.reduce((sum, { toAt, downMs }) => sum + (toAt <= at ? downMs : 0), 0);
+    return Math.max(0, at - (this.#startAt ?? at) - down);
+  }
+
+  /** Adds a step that has ended. While a model call is in flight, its price is held. */
+  addEnded({ kind, startAt, endAt, costUsd }: StepView): void {
+    if (kind !== "model" || endAt === null || costUsd === null || costUsd === 0) return;
+    this.#hold(startAt, costUsd);
+    this.#hold(endAt + this.#bucketMs, -costUsd);
+  }
+
+  /** What was held in each span of time. Calls that are in flight now share what is held now. */
+  held(open: readonly StepView[], heldNowUsd: number): readonly HeldSpan[] {
+    const more = this.#buckets.map(({ heldMoreUsd }) => heldMoreUsd);
+    for (const { startAt } of open) {
+      const at = Math.min(more.length - 1, Math.floor(this.activeMs(startAt) / this.#bucketMs));
+      more[at] = (more[at] ?? 0) + heldNowUsd / open.length;
+    }
+    let heldUsd = 0;
+    return more.map((each, at) => {
+      heldUsd = Math.max(0, heldUsd + each);
+      return { activeMs: at * this.#bucketMs, heldUsd: heldUsd < 1e-9 ? 0 : heldUsd };
+    });
+  }
+
+  /** Number of the last event at or before a time, as exactly as the spans are. */
+  seqAt(at: number): number {
+    const index = Math.floor(this.activeMs(at) / this.#bucketMs);
+    return this.#buckets[Math.max(0, Math.min(this.#buckets.length - 1, index))]?.lastSeq ?? 0;
+  }
+
+  #hold(at: number, moreUsd: number): void {
+    const bucket = this.#buckets[Math.floor(this.activeMs(at) / this.#bucketMs)];
+    if (bucket !== undefined) bucket.heldMoreUsd += moreUsd;
+    else this.#later.push({ at, moreUsd });
   }
 
   #count(passedMs: number, seq: number): void {
     while (passedMs / this.#bucketMs >= mostBuckets) this.#merge();
     const at = Math.floor(passedMs / this.#bucketMs);
-    while (this.#buckets.length <= at) this.#buckets.push({ events: 0, lastSeq: seq - 1 });
+    while (this.#buckets.length <= at) this.#buckets.push({ events: 0, lastSeq: seq - 1, heldMoreUsd: 0 });
     const bucket = this.#buckets[at];
     if (bucket === undefined) return;
     bucket.events++;
     bucket.lastSeq = seq;
+    for (const { at: heldAt, moreUsd } of this.#later.splice(0)) this.#hold(heldAt, moreUsd);
   }
 
   /** Doubles the length of the spans. */
@@ -84,7 +150,11 @@ export class RunTrace {
     for (let at = 0; at < this.#buckets.length; at += 2) {
       const [one, other] = [this.#buckets[at], this.#buckets[at + 1]];
       if (one !== undefined)
-        merged.push({ events: one.events + (other?.events ?? 0), lastSeq: other?.lastSeq ?? one.lastSeq });
+        merged.push({
+          events: one.events + (other?.events ?? 0),
+          lastSeq: other?.lastSeq ?? one.lastSeq,
+          heldMoreUsd: one.heldMoreUsd + (other?.heldMoreUsd ?? 0),
+        });
     }
     this.#buckets = merged;
     this.#bucketMs *= 2;

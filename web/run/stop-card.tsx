@@ -1,10 +1,13 @@
-import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
+import { runPath } from "../app/route.ts";
 import { capUsd, counted, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
+import { Line } from "../parts/line.tsx";
 import { Purse } from "../parts/purse.tsx";
-import { hasEnded, statusWord } from "../parts/status.ts";
-import { purseOf, rootId, spentOf } from "./money.ts";
+import { hasEnded, lookOfTask, statusWord } from "../parts/status.ts";
+import { failureWords } from "./failure-words.ts";
+import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { openTopUp, resume, topUp } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
 
@@ -26,7 +29,7 @@ export function StopCard({ model, view, onOrder }: StopProps): JSX.Element | nul
     return null;
   const purse = purseOf(root, null);
   const isMoney = view.status === "budget_exhausted" && purse.cap !== null;
-  const answered = root.total.calls - root.total.lost.calls;
+  const { lost } = root.total;
   const amount = Math.max(1, Math.ceil((purse.cap ?? 0) / 2));
   return (
     <section class="fault" aria-label={statusWord(view.status)}>
@@ -38,11 +41,14 @@ export function StopCard({ model, view, onOrder }: StopProps): JSX.Element | nul
       <div class="body">
         <div>
           <p class="lead">
-            {view.failure?.message ?? `The run ended: ${statusWord(view.status).toLowerCase()}.`}
+            {view.failure === null
+              ? `The run ended: ${statusWord(view.status).toLowerCase()}.`
+              : failureWords(view.failure)}
           </p>
           <p class="mid">
-            Nothing is lost: {counted(answered, "answered call")} {answered === 1 ? "is" : "are"} recorded.
-            The run continues from there and pays for none of them again.
+            {keptWords(root.total.calls - lost.calls)}
+            {lost.calls > 0 &&
+              ` ${counted(lost.calls, "call")} got no answer, charged at the highest possible cost: ${usd(lost.costUsd)}.`}
           </p>
           <div class="actions">
             {isMoney ? (
@@ -68,9 +74,70 @@ export function StopCard({ model, view, onOrder }: StopProps): JSX.Element | nul
               <span class="dim">of {capUsd(purse.cap)}</span>
             </p>
             <Purse values={purse} size="large" />
+            <dl class="lines">
+              <Line kind="own" name={root.agentId} amount={purse.own} />
+              {root.children > 0 && (
+                <Line kind="team" name={counted(root.children, "report")} amount={purse.team} />
+              )}
+              {purse.lost > 0 && <Line kind="lost" name="lost calls" amount={purse.lost} />}
+            </dl>
           </div>
         )}
       </div>
+      {root.children > 0 && <WhereItWent view={view} />}
     </section>
   );
+}
+
+const mostReports = 5;
+
+/** What the reports of the root spent, with all below them: those that failed first, then by spend. */
+function WhereItWent({ view }: { readonly view: RunView }): JSX.Element {
+  const reports = [...view.tasks]
+    .filter(({ parentId }) => parentId === rootId)
+    .toSorted((one, other) => needOf(other) - needOf(one) || spendOf(other) - spendOf(one));
+  const rest = reports.slice(mostReports);
+  return (
+    <section class="went" aria-label="Where it went">
+      <h2>Where it went</h2>
+      <ol>
+        {reports.slice(0, mostReports).map((task) => {
+          const purse = purseOf(task, null);
+          return (
+            <li key={task.taskId}>
+              <Glyph look={lookOfTask(task)} />
+              <a class="cut" href={runPath(view.runId, "conversation", task.taskId)}>
+                {task.agentId}
+              </a>
+              {purse.cap === null ? <span /> : <Purse values={purse} tone={toneOf(task)} />}
+              <span>
+                {usd(spentOf(purse))}
+                {purse.cap !== null && <span class="dim"> of {capUsd(purse.cap)}</span>}
+              </span>
+            </li>
+          );
+        })}
+      </ol>
+      {rest.length > 0 && (
+        <a class="link" href={runPath(view.runId, "money")}>
+          and {rest.length} more, {usd(rest.reduce((sum, task) => sum + spendOf(task), 0))}
+        </a>
+      )}
+    </section>
+  );
+}
+
+function needOf(task: TaskView): number {
+  return lookOfTask(task) === "failed" ? 1 : 0;
+}
+
+function spendOf({ total }: TaskView): number {
+  return total.costUsd ?? 0;
+}
+
+/** What a run keeps for its continuation. */
+function keptWords(answered: number): string {
+  if (answered === 0) return "No call has an answer yet. The run starts again from its input.";
+  const [verb, them] = answered === 1 ? ["is", "it"] : ["are", "them"];
+  return `${counted(answered, "answered call")} ${verb} recorded. The run continues from there and does not pay for ${them} again.`;
 }

@@ -7,6 +7,11 @@ export function hasEndedTask({ endedAt }: TaskView): boolean {
   return endedAt !== null;
 }
 
+/** What an agent does now, or the beginning of its result. */
+export function doingOrResult(task: TaskView, view: RunView): string {
+  return task.result || doing(task, view);
+}
+
 /** What an agent does now, in words. */
 export function doing(task: TaskView, view: RunView): string {
   if (hasEndedTask(task)) return statusWord(task.status).toLowerCase();
@@ -24,17 +29,61 @@ export function doing(task: TaskView, view: RunView): string {
   if (task.openCalls > 0 && task.lastCall !== null) {
     const { kind, name } = task.lastCall;
     const more = task.openCalls > 1 ? ` and ${task.openCalls - 1} more` : "";
-    return kind === "model" ? `calls ${shortModel(name)}${more}` : `runs ${name}${more}`;
+    return `${kind === "model" ? `calls ${shortModel(name)}` : callWords(name)}${more}`;
   }
   return "works";
 }
 
 function waitWords({ waitsFor }: TaskView, view: RunView): string {
-  const joined = waitsFor.filter((name) => name.startsWith("join "));
-  if (joined.length === 1) return `waits for ${agentOf((joined[0] ?? "").slice(5) as TaskId, view)}`;
-  if (joined.length > 1) return `waits for ${counted(joined.length, "report")}`;
-  if (waitsFor.includes("budget")) return "waits for money that is held";
-  return waitsFor.length === 0 ? "waits" : `waits for ${waitsFor[0] ?? ""}`;
+  const joined = waitsFor.flatMap((name) => (name.startsWith("join ") ? name.split(" ").slice(1) : []));
+  const [first] = joined.length > 0 ? [`join ${joined.join(" ")}`] : waitsFor;
+  return first === undefined ? "waits" : `waits for ${waitWord(first, view)}`;
+}
+
+/** What a wait of a task is for, in words. */
+export function waitWord(name: string, view: RunView): string {
+  const [kind = "", ...rest] = name.split(" ");
+  switch (kind) {
+    case "join":
+      return rest.length === 1 ? agentOf(rest[0] as TaskId, view) : counted(rest.length, "report");
+    case "approval":
+      return "a person";
+    case "reply":
+      return "a reply";
+    case "sleep":
+      return "its time";
+    case "signal":
+      return `the signal ${rest.join(" ")}`;
+    case "budget":
+      return "money that is held";
+    case "steer":
+    case "follow_up":
+      return "input";
+    default:
+      return name;
+  }
+}
+
+const handoff = "handoff_";
+
+/** Whether a tool gives a task to another agent. */
+export function isHandOff(tool: string): boolean {
+  return tool.startsWith(handoff);
+}
+
+/** The agent to which a hand-off gives a task. */
+export function targetOf(tool: string): string {
+  return tool.slice(handoff.length);
+}
+
+/** A tool as the title of its call: `hires NAME` for a hand-off, otherwise its name. */
+export function toolTitle(tool: string): string {
+  return isHandOff(tool) ? `hires ${targetOf(tool)}` : tool;
+}
+
+/** A call of a tool in words: `hires NAME` for a hand-off, otherwise `runs NAME`. */
+export function callWords(tool: string): string {
+  return isHandOff(tool) ? toolTitle(tool) : `runs ${tool}`;
 }
 
 function questionOf(taskId: TaskId, view: RunView): string {

@@ -7,6 +7,8 @@ import { counted, oneLine, span, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Prose } from "../parts/prose.tsx";
 import { ToolCall } from "../parts/tool-call.tsx";
+import { endWords } from "./event-words.ts";
+import { failureWords } from "./failure-words.ts";
 import type { LiveMessage } from "./live-text.ts";
 import type { RunModel } from "./run-model.ts";
 import type { ThreadItem } from "./thread.ts";
@@ -75,7 +77,7 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
         </Message>
       );
     case "message": {
-      if (item.text === "" && item.reasoning === "") return null;
+      if (item.text === "" && item.reasoning === "" && !item.isEmpty) return null;
       const facts = [
         item.turn > 0 ? `turn ${item.turn}` : null,
         item.tokens === null ? null : counted(item.tokens, "token"),
@@ -85,6 +87,7 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
         <Message when={when} who={agentId} facts={facts.join(" · ")}>
           {item.reasoning !== "" && <Reasoning text={item.reasoning} />}
           {item.text !== "" && <Prose text={item.text} />}
+          {item.isEmpty && <p class="note plain">The answer is empty.</p>}
         </Message>
       );
     }
@@ -112,7 +115,7 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
           <a class="hired" href={runPath(view.runId, "conversation", item.taskId)}>
             <Glyph look={view.tasks.get(item.taskId)?.endedAt === null ? "running" : "completed"} />
             <b>hired {item.agent}</b>
-            <span class="cut dim">{oneLine(item.task)}</span>
+            {item.task !== "" && <span class="cut dim">{oneLine(item.task)}</span>}
           </a>
         </Message>
       );
@@ -129,8 +132,8 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
         <Message when={when}>
           <p class="note bad">
             <Glyph look={item.status === "cancelled" ? "cancelled" : "failed"} />
-            {agentId} ended: {item.status.replaceAll("_", " ")}
-            {item.failure !== null && `. ${item.failure}`}
+            {agentId} {endWords(item.status)}
+            {item.failure !== null && `. ${failureWords(item.failure)}`}
           </p>
         </Message>
       );
@@ -188,9 +191,11 @@ function Crash({ view, seq }: { readonly view: RunView; readonly seq: number }):
       </svg>
       <p>
         A worker died. Another one continued after {span(crash.at - crash.lastAt)}.
-        <span class="dim">
-          {counted(crash.replayed, "step")} replayed free, {usd(crash.savedUsd)} not paid again
-        </span>
+        {crash.replayed > 0 && (
+          <span class="dim">
+            {counted(crash.replayed, "step")} replayed free, {usd(crash.savedUsd)} not paid again
+          </span>
+        )}
       </p>
       <svg viewBox="0 0 200 8" preserveAspectRatio="none" aria-hidden="true">
         <path d={tornPath} />

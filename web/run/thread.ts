@@ -4,11 +4,14 @@ import {
   totalTokens,
   type AssistantMessage,
   type Event,
+  type Failure,
   type JsonValue,
+  type RunStatus,
   type TaskId,
   type ToolOutput,
 } from "../../src/kernel/index.ts";
-import { plain } from "../parts/format.ts";
+import { personName, plain } from "../parts/format.ts";
+import { isHandOff, targetOf } from "./task-words.ts";
 
 interface ItemBase {
   readonly seq: number;
@@ -34,6 +37,8 @@ export type ThreadItem =
   | (ItemBase & { readonly kind: "input"; readonly text: string; readonly from: string })
   | (ItemBase & {
       readonly kind: "message";
+      /** The model answered with neither words nor calls. */
+      readonly isEmpty: boolean;
       readonly text: string;
       readonly reasoning: string;
       readonly turn: number;
@@ -50,7 +55,7 @@ export type ThreadItem =
     })
   | (ItemBase & { readonly kind: "crash"; readonly recoverySeq: number })
   | (ItemBase & { readonly kind: "note"; readonly text: string; readonly tone: "plain" | "bad" | "hold" })
-  | (ItemBase & { readonly kind: "end"; readonly status: string; readonly failure: string | null });
+  | (ItemBase & { readonly kind: "end"; readonly status: RunStatus; readonly failure: Failure | null });
 
 /** Builds the conversation of a task from its events up to `until`. */
 export function threadOf(events: Iterable<Event>, until: number): readonly ThreadItem[] {
@@ -69,8 +74,15 @@ class Thread {
   add(event: Event): void {
     const { seq, at } = event;
     switch (event.type) {
+      case "run_start":
+        return this.#addBrief({ kind: "input", seq, at, text: inputText(event.data.input), from: "Brief" });
       case "agent_start":
-        return this.#push({ kind: "input", seq, at, text: inputText(event.data.input), from: "Brief" });
+        return this.#addBrief({ kind: "input", seq, at, text: inputText(event.data.input), from: "Brief" });
+      case "spawn_start":
+      case "spawn_wait": {
+        const { childTaskId, agentId } = event.data;
+        return this.#addHired({ kind: "hired", seq, at, taskId: childTaskId, agent: agentId, task: "" });
+      }
       case "user_message":
         return this.#push({
           kind: "input",
@@ -95,17 +107,31 @@ class Thread {
         return this.#mark(null, "open");
       case "handoff": {
         const { childTaskId, target, task } = event.data;
-        return this.#push({ kind: "hired", seq, at, taskId: childTaskId, agent: target, task });
+        return this.#addHired({ kind: "hired", seq, at, taskId: childTaskId, agent: target, task });
       }
       case "task_end": {
         const { status, failure } = event.data;
         this.#mark(null, "cut");
         if (status === "completed") return;
-        return this.#push({ kind: "end", seq, at, status, failure: failure?.message ?? null });
+        return this.#push({ kind: "end", seq, at, status, failure: failure ?? null });
       }
       default:
         this.#addNote(event);
     }
+  }
+
+  /** The brief of an agent's loop replaces that of its run, which has the same words. */
+  #addBrief(item: ThreadItem): void {
+    if (this.items.length === 1 && this.items[0]?.kind === "input") this.items.length = 0;
+    this.#push(item);
+  }
+
+  /** A hand-off says more about a hire than its seat, and stays one line with it. */
+  #addHired(item: Extract<ThreadItem, { kind: "hired" }>): void {
+    const at = this.items.findLastIndex((each) => each.kind === "hired" && each.taskId === item.taskId);
+    const known = this.items[at];
+    if (known?.kind !== "hired") this.#push(item);
+    else if (known.task === "") this.items[at] = { ...item, seq: known.seq };
   }
 
   #addNote(event: Event): void {
@@ -124,8 +150,10 @@ class Thread {
     const reasoning = reasoningOf(data.message);
     const { usage, modelRole } = data;
     if (modelRole !== undefined && text === "") return;
+    const isEmpty = text === "" && reasoning === "" && !data.message.content.some(isToolCall);
     this.#push({
       kind: "message",
+      isEmpty,
       seq,
       at,
       text,
@@ -140,7 +168,8 @@ class Thread {
     const { callId, toolName, input } = data;
     // After a crash the call in flight is made again, with the same id. It stays one line.
     const known = this.#openCall(callId);
-    if (known !== undefined) return;
+    // A hand-off is shown as the hire that follows.
+    if (known !== undefined || isHandOff(toolName)) return;
     this.#push({
       kind: "tool",
       seq,
@@ -166,7 +195,8 @@ class Thread {
     } as const;
     const open = this.#openCall(callId);
     if (open === undefined) {
-      this.#push({ kind: "tool", seq, at, callId, name: toolName, input: null, ...ended });
+      const name = isHandOff(toolName) ? `answer of ${targetOf(toolName)}` : toolName;
+      this.#push({ kind: "tool", seq, at, callId, name, input: null, ...ended });
       return;
     }
     this.items[this.items.indexOf(open)] = { ...open, ...ended };
@@ -208,17 +238,17 @@ function noteOf(event: Event): Note | null {
   switch (event.type) {
     case "run_fork":
       return {
-        text: `Forked from ${event.data.origin} at event ${event.data.at}. The steps above are free.`,
+        text: `Forked from ${event.data.origin} after event ${event.seq - 1}. The steps above are free.`,
         tone: "hold",
       };
     case "run_pause":
-      return { text: `${event.data.by} paused the run`, tone: "hold" };
+      return { text: `${personName(event.data.by)} paused the run`, tone: "hold" };
     case "run_resume":
-      return { text: `${event.data.by} resumed the run`, tone: "plain" };
+      return { text: `${personName(event.data.by)} resumed the run`, tone: "plain" };
     case "run_cancel":
-      return { text: `${event.data.by} cancelled the run: ${event.data.reason}`, tone: "bad" };
+      return { text: `${personName(event.data.by)} cancelled the run: ${event.data.reason}`, tone: "bad" };
     case "run_steer":
-      return { text: `${event.data.by} sent: ${inputText(event.data.input)}`, tone: "hold" };
+      return { text: `${personName(event.data.by)} sent: ${inputText(event.data.input)}`, tone: "hold" };
     case "permission_deny":
       return {
         text: `${event.data.toolName} was denied by ${event.data.by}: ${event.data.reason}`,
@@ -249,7 +279,7 @@ function noteOf(event: Event): Note | null {
     case "budget_lost":
       return { text: "A call was lost and is charged at its bound", tone: "bad" };
     case "budget_top_up":
-      return { text: `${event.data.by} topped up the allowance`, tone: "plain" };
+      return { text: `${personName(event.data.by)} topped up the allowance`, tone: "plain" };
     case "budget_exhausted":
       return { text: "The allowance is used up", tone: "bad" };
     case "budget_overrun":
@@ -287,6 +317,10 @@ export function outputText(output: ToolOutput): string {
         .map((part) => (part.type === "text" ? part.text : `[${part.mediaType}]`))
         .join("\n");
   }
+}
+
+function isToolCall({ type }: AssistantMessage["content"][number]): boolean {
+  return type === "tool_call";
 }
 
 function reasoningOf({ content }: AssistantMessage): string {

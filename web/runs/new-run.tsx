@@ -48,7 +48,7 @@ function NewRun({ agent }: { readonly agent?: string }): JSX.Element {
           {(agents ?? []).map((each) => (
             <option key={each.name} value={each.name}>
               {each.name}
-              {each.description === null ? "" : `: ${each.description}`}
+              {each.description === null || each.description === "" ? "" : `: ${each.description}`}
             </option>
           ))}
         </select>

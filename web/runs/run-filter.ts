@@ -1,4 +1,7 @@
+import { unfinishedStatuses } from "../../src/kernel/index.ts";
 import type { Run } from "../api/types.ts";
+import { asking } from "../api/runs-feed.ts";
+import { waitsForPerson } from "../parts/status.ts";
 import { figures } from "./run-figures.ts";
 
 /** The groups of the list of runs. */
@@ -22,9 +25,9 @@ export function statusesOf(group: Group): readonly Status[] | null {
     case "all":
       return null;
     case "live":
-      return ["pending", "running", "waiting", "paused"];
+      return unfinishedStatuses;
     case "waits":
-      return ["waiting"];
+      return ["waiting", "running"];
     case "failed":
       return failed;
     case "done":
@@ -33,9 +36,9 @@ export function statusesOf(group: Group): readonly Status[] | null {
 }
 
 /** Whether a run belongs to a group. */
-export function isIn(group: Group, { status, waitsFor }: Pick<Run, "status" | "waitsFor">): boolean {
-  if (group === "waits") return status === "waiting" && waitsFor.includes("person");
-  return statusesOf(group)?.includes(status) ?? true;
+export function isIn(group: Group, run: Pick<Run, "runId" | "status" | "waitsFor">): boolean {
+  if (group === "waits") return waitsForPerson(run, asking.value);
+  return statusesOf(group)?.includes(run.status) ?? true;
 }
 
 type Test = (run: Run) => boolean;

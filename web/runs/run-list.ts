@@ -16,15 +16,20 @@ export class RunList {
   /** Whether new runs may appear at once. */
   isFree: () => boolean = () => true;
   readonly #group: Group;
-  readonly #stop = new AbortController();
+  #stop = new AbortController();
   #after: string | null = null;
+  /** Whether the runs are those of an earlier visit, which the next answer replaces. */
+  #isOld = false;
   #isReading = false;
 
   constructor(group: Group) {
     this.#group = group;
   }
 
+  /** Reads the runs and follows their changes. Returns a function that stops; what was read stays. */
   open(): () => void {
+    this.#stop = new AbortController();
+    this.#isOld = true;
     const unfollow = effect(() => {
       void connected.value;
       void this.#readFirst();
@@ -34,6 +39,7 @@ export class RunList {
       unfollow();
       unwatch();
       this.#stop.abort();
+      this.#isReading = false;
     };
   }
 
@@ -55,20 +61,23 @@ export class RunList {
 
   async #read(after: string | null): Promise<void> {
     this.#isReading = true;
+    const { signal: stopped } = this.#stop;
     const status = statusesOf(this.#group);
     try {
       const { runs, next } = await get("/api/runs", {
         query: { limit: pageSize, ...(status !== null && { status }), ...(after !== null && { after }) },
-        signal: this.#stop.signal,
+        signal: stopped,
       });
       this.problem.value = null;
-      this.#merge(runs, after === null);
-      if (after !== null || this.#after === null) this.#after = next;
+      if (this.#isOld) this.runs.value = runs;
+      else this.#merge(runs, after === null);
+      if (after !== null || this.#after === null || this.#isOld) this.#after = next;
+      this.#isOld = false;
       this.state.value = this.#after === null ? "complete" : "more";
     } catch (error) {
-      if (!this.#stop.signal.aborted) this.problem.value = errorText(error);
+      if (!stopped.aborted) this.problem.value = errorText(error);
     } finally {
-      this.#isReading = false;
+      if (!stopped.aborted) this.#isReading = false;
     }
   }
 

@@ -1,11 +1,12 @@
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { facts } from "../api/runs-feed.ts";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { connection } from "../api/connection.ts";
+import { asking, facts } from "../api/runs-feed.ts";
 import type { Facts, Run, RunFigures } from "../api/types.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
 import { go, place, runPath, setQuery } from "../app/route.ts";
-import { ago, capUsd, clock, counted, grouped, span, usd } from "../parts/format.ts";
+import { ago, capUsd, clock, counted, grouped, shortId, span, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Purse } from "../parts/purse.tsx";
@@ -30,8 +31,11 @@ export function RunsPage(): JSX.Element {
   const { query } = place.value;
   const group = groups.find((each) => each === query.get("show")) ?? "all";
   const text = query.get("find") ?? "";
-  const list = useMemo(() => new RunList(group), [group]);
+  const list = listOf(group);
   useEffect(() => list.open(), [list]);
+  // The counts are those of the runs that are read so far.
+  const everything = listOf("all");
+  useEffect(() => (everything === list ? undefined : everything.open()), [everything, list]);
   const matches = parseFilter(text);
   const all = list.runs.value;
   const runs = all.filter((run) => isIn(group, run) && matches(run));
@@ -58,6 +62,7 @@ export function RunsPage(): JSX.Element {
               onClick={() => setQuery("show", each === "all" ? null : each)}
             >
               {groupNames[each]}
+              <span class="count">{countIn(each, everything)}</span>
             </button>
           ))}
         </div>
@@ -72,7 +77,7 @@ export function RunsPage(): JSX.Element {
           />
         </label>
       </div>
-      {list.problem.value !== null && (
+      {list.problem.value !== null && connection.value.state !== "offline" && (
         <p class="problem" role="alert">
           {list.problem.value}
         </p>
@@ -95,6 +100,22 @@ export function RunsPage(): JSX.Element {
       <End list={list} shown={runs.length} />
     </main>
   );
+}
+
+const lists = new Map<Group, RunList>();
+
+/** The list of a group. It is kept, so that a server that does not answer blanks nothing. */
+function listOf(group: Group): RunList {
+  const known = lists.get(group) ?? new RunList(group);
+  lists.set(group, known);
+  return known;
+}
+
+/** How many of the runs that are read belong to a group, with a plus if there are more. */
+function countIn(group: Group, { runs, state }: RunList): string {
+  if (state.value === "loading") return "";
+  const count = runs.value.filter((run) => isIn(group, run)).length;
+  return `${grouped(count)}${state.value === "more" && group !== "live" && group !== "waits" ? "+" : ""}`;
 }
 
 function FactStrip({ read }: { readonly read: Facts | null }): JSX.Element {
@@ -228,16 +249,17 @@ function GreyRow(): JSX.Element {
 }
 
 function RunRow({ run, isSelected }: { readonly run: Run; readonly isSelected: boolean }): JSX.Element {
-  const { runId, agentId, title, createdAt, endedAt, recoveries } = run;
+  const { runId, agentId, title, createdAt, endedAt } = run;
   const known = figures.value.get(runId);
+  const crashes = known?.crashes.length ?? 0;
   const isOver = hasEnded(run.status);
-  const look = lookOfRun(run);
+  const look = lookOfRun(run, asking.value);
   return (
     <tr class={`${isOver && look !== "failed" ? "over" : ""} ${isSelected ? "selected" : ""}`}>
       <td class="c-status">
         <span class={`status ${look}`}>
           <Glyph look={look} />
-          <span class="word">{runWord(run)}</span>
+          <span class="word">{runWord(run, asking.value)}</span>
         </span>
       </td>
       <td class="c-title">
@@ -246,8 +268,10 @@ function RunRow({ run, isSelected }: { readonly run: Run; readonly isSelected: b
         </a>
         <span class="sub">
           <span class="cut">{agentId}</span>
-          <code class="cut">{runId}</code>
-          {recoveries > 0 && <span class="bad">{counted(recoveries, "crash", "crashes")} survived</span>}
+          <code class="cut" title={runId}>
+            {shortId(runId)}
+          </code>
+          {crashes > 0 && <span class="bad">{counted(crashes, "crash", "crashes")} survived</span>}
         </span>
       </td>
       <td class="c-number right">{known === undefined ? "–" : grouped(known.agents)}</td>
@@ -266,8 +290,9 @@ function Spent({ run, known }: { readonly run: Run; readonly known: RunFigures |
   const costUsd = known === undefined || known.agents === 0 ? run.costUsd : known.costUsd;
   const cap = known?.maxCostUsd ?? null;
   const lost = known?.lostUsd ?? 0;
-  const values = { own: Math.max(0, (costUsd ?? 0) - lost), team: 0, lost, held: 0, cap };
   const isOver = hasEnded(run.status) && run.status !== "budget_exhausted";
+  const held = hasEnded(run.status) ? 0 : (known?.heldUsd ?? 0);
+  const values = { own: Math.max(0, (costUsd ?? 0) - lost), team: 0, lost, held, cap };
   return (
     <>
       {cap !== null && <Purse values={values} tone={isOver ? "done" : "live"} />}

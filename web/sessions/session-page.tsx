@@ -1,21 +1,25 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { errorText, get, post } from "../api/client.ts";
-import { changedRun } from "../api/runs-feed.ts";
+import { asking, changedRun } from "../api/runs-feed.ts";
 import type { Run } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import { place, runPath, setQuery } from "../app/route.ts";
-import { counted, timeOfDay, usd } from "../parts/format.ts";
+import { capUsd, counted, timeOfDay, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Prose } from "../parts/prose.tsx";
-import { hasEnded, lookOfRun } from "../parts/status.ts";
+import { Purse } from "../parts/purse.tsx";
+import { hasEnded, lookOfRun, runWord } from "../parts/status.ts";
 import { ToolCall } from "../parts/tool-call.tsx";
 import { rootId } from "../run/money.ts";
 import { steer } from "../run/orders.tsx";
 import { RunModel } from "../run/run-model.ts";
 import { threadOf } from "../run/thread.ts";
+import { useConversation } from "../run/use-events.ts";
 import { ThreadView } from "../run/thread-view.tsx";
 import { useStickToEnd } from "../run/use-stick-to-end.ts";
+import { figures, useFigures } from "../runs/run-figures.ts";
+import { ChatBar } from "./chat-bar.tsx";
 import { Composer, type Attached } from "./composer.tsx";
 import { historyOf, type HistoryItem } from "./history.ts";
 import { inputOf } from "./input-of.ts";
@@ -24,6 +28,7 @@ import { sessionRows, type SessionRow } from "./session-rows.ts";
 /** One conversation: its tree, and the chat with its agent. */
 export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.Element {
   const leaf = place.value.query.get("leaf");
+  const isTree = place.value.query.get("show") === "tree";
   const changed = changedRun.value?.sessionId === sessionId ? changedRun.value : null;
   const { value, problem, again } = useRead(
     () => readSession(sessionId, leaf),
@@ -41,26 +46,34 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
   const spent = runs.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0);
   const branches = rows.filter(({ isBranch }) => isBranch).length;
   return (
-    <main class="session has-choice" id="main">
+    <main class={`session has-choice ${isTree ? "shows-tree" : ""}`} id="main">
+      <ChatBar name={session.name ?? session.title ?? session.agentId} isTree={isTree} />
       <div class="session-tree">
         <div class="session-head">
-          <p class="crumbs">
+          <p class="row between crumbs">
             <a href="/sessions">Sessions</a>
+            <a class="button small" href="/sessions?new=1">
+              New session
+            </a>
           </p>
           <h1 class="cut">{session.name ?? session.title ?? session.agentId}</h1>
           <p class="dim">
-            {counted(session.entries, "entry", "entries")}, {counted(branches + 1, "branch", "branches")},{" "}
+            {counted(rows.length, "entry", "entries")}, {counted(branches + 1, "branch", "branches")},{" "}
             {usd(spent)} over {counted(runs.length, "run")}
           </p>
         </div>
-        {rows.map((row) => (
+        {rows.map((row, at) => (
           <TreeLine
             key={row.entry.id}
             row={row}
+            isFirst={at === 0}
             isChosen={row.entry.id === (leaf ?? session.leafId)}
             agentId={session.agentId}
           />
         ))}
+        {newest !== undefined && newest.endedAt === null && (
+          <WorkingLine run={newest} isFirst={rows.length === 0} />
+        )}
       </div>
       <Chat
         key={newest?.runId ?? "none"}
@@ -86,23 +99,32 @@ async function readSession(sessionId: string, leaf: string | null) {
   return { session, tree, entries, runs };
 }
 
+/** Continues at an entry. On a narrow screen the chat takes the place of the tree. */
+function choose(entryId: string): void {
+  setQuery("leaf", entryId);
+  setQuery("show", null);
+}
+
 const railGap = 16;
 
 /** Filled dots are people, rings are agents. */
 function TreeLine({
   row,
+  isFirst,
   isChosen,
   agentId,
 }: {
   readonly row: SessionRow;
+  readonly isFirst: boolean;
   readonly isChosen: boolean;
   readonly agentId: string;
 }): JSX.Element {
   const { entry, text, who, label, rail, isBranch, below } = row;
+  const isTop = rail === 0 && isFirst;
   const x = 26 + Math.min(2, rail) * railGap;
   const rails = [...below].filter((each) => each !== rail).map((each) => 26 + Math.min(2, each) * railGap);
   return (
-    <button class="tree-line" aria-current={isChosen} onClick={() => setQuery("leaf", entry.id)}>
+    <button class="tree-line" aria-current={isChosen} onClick={() => choose(entry.id)}>
       <svg viewBox="0 0 72 40" width="72" height="40" aria-hidden="true">
         {rails.map((at) => (
           <path key={at} class="rail" d={`M${at} 0V40`} />
@@ -110,7 +132,7 @@ function TreeLine({
         {isBranch ? (
           <path class="rail branch" d={`M${x - railGap} 0c0 14 ${railGap} 6 ${railGap} 20`} />
         ) : (
-          <path class="rail" d={`M${x} 0V20`} />
+          !isTop && <path class="rail" d={`M${x} 0V20`} />
         )}
         {below.has(rail) && <path class={`rail ${rail > 0 ? "branch" : ""}`} d={`M${x} 20V40`} />}
         <circle
@@ -132,6 +154,25 @@ function TreeLine({
   );
 }
 
+/** The run at work. What it writes joins the tree when it ends. */
+function WorkingLine({ run, isFirst }: { readonly run: Run; readonly isFirst: boolean }): JSX.Element {
+  return (
+    <a class="tree-line" href={runPath(run.runId)}>
+      <svg viewBox="0 0 72 40" width="72" height="40" aria-hidden="true">
+        {!isFirst && <path class="rail" d="M26 0V20" />}
+        <circle class="person" cx="26" cy="20" r="4.5" />
+      </svg>
+      <span class="tree-text">
+        <span class="cut">{run.title ?? run.agentId}</span>
+        <span class="sub">
+          <span>{runWord(run, asking.value)}</span>
+        </span>
+      </span>
+      <span class="label">{timeOfDay(run.createdAt)}</span>
+    </a>
+  );
+}
+
 interface ChatProps {
   readonly sessionId: string;
   readonly agentId: string;
@@ -148,14 +189,14 @@ function Chat({ sessionId, agentId, items, runs, leaf, onChanged }: ChatProps): 
   const scroller = useRef<HTMLDivElement>(null);
   const view = live?.view.value ?? null;
   const text = live?.texts.of(rootId);
-  const thread = live === null ? [] : threadOf(live.log.ofTask(rootId), Infinity);
-  void live?.version.value;
+  const thread = threadOf(useConversation(live, rootId), Infinity);
   const isBusy = live !== null && (view === null || !hasEnded(view.status));
   useStickToEnd(scroller, items.length + thread.length + (text?.text.length ?? 0));
   // What the live run wrote becomes entries when it is closed. Until then its own log shows it.
   const closed = items.filter(({ runId }) => live === null || runId !== live.runId);
-  const waiting = thread.filter((item) => item.kind === "note" && item.text.includes(" sent: ")).length;
+  const sent = thread.flatMap((item) => (item.kind === "note" ? (item.text.split(" sent: ")[1] ?? []) : []));
   const read = thread.filter((item) => item.kind === "input" && item.from === "Steering").length;
+  const waiting = sent.slice(read);
   const run = async (action: () => Promise<void>): Promise<boolean> => {
     setProblem(null);
     try {
@@ -216,13 +257,7 @@ function Chat({ sessionId, agentId, items, runs, leaf, onChanged }: ChatProps): 
               live={text}
               time={timeOfDay}
             />
-            {view.tasks.size > 1 && (
-              <RunCard
-                run={newest}
-                agents={view.tasks.size}
-                costUsd={view.tasks.get(rootId)?.total.costUsd ?? null}
-              />
-            )}
+            {view.tasks.size > 1 && newest !== undefined && <RunCard run={newest} />}
           </>
         )}
       </div>
@@ -236,12 +271,12 @@ function Chat({ sessionId, agentId, items, runs, leaf, onChanged }: ChatProps): 
             </button>
           </p>
         )}
-        {isBusy && waiting > read && (
+        {isBusy && waiting.length > 0 && (
           <p class="composer-note">
             <span class="chip hold">
-              Steering, {waiting - read} {waiting - read === 1 ? "waits" : "wait"}
+              Steering, {waiting.length} {waiting.length === 1 ? "waits" : "wait"}
             </span>
-            <span class="mid">{agentId} reads it before its next turn.</span>
+            <span class="mid cut">“{waiting.at(-1)}”, read before the next turn</span>
           </p>
         )}
         {problem !== null && (
@@ -296,28 +331,34 @@ function Entry({
             {item.calls.map((call) => (
               <ToolCall key={call.callId} item={call} />
             ))}
-            {run !== undefined && <RunCard run={run} costUsd={run.costUsd} />}
+            {run !== undefined && <RunCard run={run} />}
           </div>
         </article>
       );
   }
 }
 
-function RunCard({
-  run,
-  agents,
-  costUsd,
-}: {
-  readonly run: Run | undefined;
-  readonly agents?: number;
-  readonly costUsd: number | null;
-}): JSX.Element | null {
-  return run === undefined ? null : (
+function RunCard({ run }: { readonly run: Run }): JSX.Element {
+  useFigures([run]);
+  const known = figures.value.get(run.runId);
+  const cost = known === undefined || known.agents === 0 ? run.costUsd : known.costUsd;
+  const lost = known?.lostUsd ?? 0;
+  const cap = known?.maxCostUsd ?? null;
+  const held = hasEnded(run.status) ? 0 : (known?.heldUsd ?? 0);
+  const values = { own: Math.max(0, (cost ?? 0) - lost), team: 0, lost, held, cap };
+  return (
     <a class="hired run-card" href={runPath(run.runId)}>
-      <Glyph look={lookOfRun(run)} />
-      <b class="cut">{run.title ?? run.runId}</b>
-      <span class="label">
-        {agents === undefined ? counted(run.turns, "turn") : counted(agents, "agent")}, {usd(costUsd)}
+      <span class="row">
+        <Glyph look={lookOfRun(run, asking.value)} />
+        <b class="cut">{run.title ?? run.runId}</b>
+        <span class="label">{known === undefined ? "" : counted(known.agents, "agent")}</span>
+      </span>
+      <span class="row">
+        {cap !== null && <Purse values={values} tone={hasEnded(run.status) ? "done" : "live"} />}
+        <span class="run-spent">
+          {usd(cost)}
+          {cap !== null && ` of ${capUsd(cap)}`}
+        </span>
       </span>
     </a>
   );

@@ -113,7 +113,7 @@ function NewSession(): JSX.Element {
                 {agents.map(({ name, description }) => (
                   <option key={name} value={name}>
                     {name}
-                    {description === null ? "" : `: ${description}`}
+                    {description === null || description === "" ? "" : `: ${description}`}
                   </option>
                 ))}
               </select>

@@ -1,29 +1,78 @@
-import { shortModel } from "../parts/format.ts";
-import type { StepView } from "../../src/surfaces/view/step-log.ts";
-import type { TimeScale } from "./time-scale.ts";
+import { stepAt, type StepView } from "../../src/surfaces/view/step-log.ts";
+import { isHandOff } from "../run/step-words.ts";
+import type { Moment, Piece, TimeScale } from "../run/time-scale.ts";
 
-export type BarKind = "model" | "tool" | "open" | "lost" | "person" | "paused" | "seat";
+export type BarKind =
+  | "model"
+  | "tool"
+  | "open"
+  | "lost"
+  | "refused"
+  | "person"
+  | "paused"
+  | "seat"
+  | "report";
 
 const narrowest = 3;
 
-/** How a step looks at an event: in flight, lost, or what it is. `null` if it does not exist yet. */
-export function barKind({ kind, startSeq, endSeq, outcome }: StepView, seq: number): BarKind | null {
-  if (startSeq > seq) return null;
+/** How a step looks at the event that is shown. A call without an answer that was charged looks lost. */
+function barKind(step: StepView): BarKind {
+  const { kind, outcome, costUsd } = step;
   if (kind === "person" || kind === "paused" || kind === "seat") return kind;
-  if (endSeq === null || endSeq > seq) return "open";
-  if (outcome === "lost") return "lost";
-  return kind === "model" ? "model" : "tool";
+  if (isHandOff(step)) return "report";
+  if (outcome === null) return "open";
+  if (outcome === "refused") return "refused";
+  if (kind !== "model") return "tool";
+  return outcome === "lost" || (outcome === "cut" && costUsd !== 0) ? "lost" : "model";
 }
 
-/** Left edge and width of a step's bar, at least 3 px. */
-export function barOf(
-  { startAt, endAt, endSeq }: StepView,
-  scale: TimeScale,
-  at: { readonly seq: number; readonly until: number },
-): { readonly x: number; readonly width: number } {
-  const end = endAt === null || endSeq === null || endSeq > at.seq ? at.until : endAt;
-  const x = scale.x(startAt);
-  return { x, width: Math.max(narrowest, scale.x(Math.max(end, startAt)) - x) };
+/** One step with its bar. */
+export interface Bar {
+  readonly step: StepView;
+  readonly kind: BarKind;
+  readonly pieces: readonly Piece[];
+}
+
+/** The bars of a task's steps as they were at a moment. A tool call has none while it asks a person or is paused. */
+export function barsOf(steps: readonly StepView[], scale: TimeScale, until: Moment): readonly Bar[] {
+  const shown = steps.flatMap((step) => stepAt(step, until.seq) ?? []);
+  const waits = shown.filter(({ kind }) => kind === "person" || kind === "paused");
+  return shown.map((step) => {
+    const spans = workingSpans(step, waits, until);
+    const isWaiting = step.outcome === null && spans.at(-1)?.[1] !== until;
+    const kind = barKind(step);
+    return {
+      step,
+      kind: kind === "open" && isWaiting ? "tool" : kind,
+      pieces: spans.flatMap(([from, to]) => scale.pieces(from, to, narrowest)),
+    };
+  });
+}
+
+type Span = readonly [from: Moment, to: Moment];
+
+function spanOf({ startAt, startSeq, endAt, endSeq, outcome }: StepView, until: Moment): Span {
+  const start = { at: startAt, seq: startSeq };
+  if (endAt === null || endSeq === null) return [start, until];
+  // A lost call ends when its worker died, before the event that says so.
+  return [start, { at: endAt, seq: outcome === "lost" ? startSeq : endSeq }];
+}
+
+/** The time of a step without that in which its tool waits for a person or its task has no seat. */
+function workingSpans(step: StepView, waits: readonly StepView[], until: Moment): readonly Span[] {
+  const whole = spanOf(step, until);
+  if (step.kind !== "tool" || isHandOff(step)) return [whole];
+  const spans: Span[] = [];
+  let [from] = whole;
+  const [, to] = whole;
+  for (const wait of waits) {
+    if (wait.kind === "person" && wait.name !== step.name) continue;
+    const [start, end] = spanOf(wait, until);
+    if (end.seq <= from.seq || start.seq >= to.seq || end === from) continue;
+    if (start.seq > from.seq) spans.push([from, start]);
+    from = end;
+  }
+  return from.seq < to.seq || spans.length === 0 ? [...spans, [from, to]] : spans;
 }
 
 const shapes: Readonly<Record<BarKind, { readonly y: number; readonly height: number }>> = {
@@ -31,56 +80,28 @@ const shapes: Readonly<Record<BarKind, { readonly y: number; readonly height: nu
   tool: { y: 8, height: 12 },
   open: { y: 8, height: 12 },
   lost: { y: 8, height: 12 },
+  refused: { y: 8.5, height: 11 },
   person: { y: 12, height: 4 },
-  paused: { y: 13, height: 2 },
-  seat: { y: 13, height: 2 },
+  paused: { y: 14, height: 0 },
+  seat: { y: 14, height: 0 },
+  report: { y: 14, height: 0 },
 };
 
-function isOpenAt({ endSeq }: StepView, seq: number): boolean {
-  return endSeq === null || endSeq > seq;
-}
-
-function isHandOff({ kind, name }: StepView): boolean {
-  return kind === "tool" && name.startsWith("handoff_");
-}
-
 /** One path per kind of bar, so that a lane with thousands of steps is a handful of elements. */
-export function barPaths(
-  steps: readonly StepView[],
-  scale: TimeScale,
-  at: { readonly seq: number; readonly until: number },
-): readonly (readonly [BarKind, string])[] {
+export function barPaths(bars: readonly Bar[]): readonly (readonly [BarKind, string])[] {
   const paths = new Map<BarKind, string>();
-  const isAsking = steps.some(
-    (step) => step.kind === "person" && barKind(step, at.seq) !== null && isOpenAt(step, at.seq),
-  );
-  for (const step of steps) {
-    const kind = barKind(step, at.seq);
-    // A hand-off is the work of the report, and a call that asks a person does nothing meanwhile.
-    if (kind === null || isHandOff(step) || (kind === "open" && step.kind === "tool" && isAsking)) continue;
-    const { x, width } = barOf(step, scale, at);
-    const { y, height } = shapes[kind];
-    const path =
-      kind === "paused" || kind === "seat"
-        ? `M${x.toFixed(1)} ${y}h${width.toFixed(1)}`
-        : `M${x.toFixed(1)} ${y}h${(width - 0.5).toFixed(1)}v${height}H${x.toFixed(1)}z`;
-    paths.set(kind, (paths.get(kind) ?? "") + path);
+  for (const { kind, pieces } of bars) {
+    // A hand-off is the work of the report, which has a lane.
+    if (kind === "report") continue;
+    for (const piece of pieces) paths.set(kind, (paths.get(kind) ?? "") + pathOf(kind, piece));
   }
   return [...paths];
 }
 
-/** What a step is, in words. */
-export function stepName({ kind, name }: StepView): string {
-  switch (kind) {
-    case "model":
-      return shortModel(name);
-    case "person":
-      return `waits for you: ${name}`;
-    case "paused":
-      return "paused, its seat is taken";
-    case "seat":
-      return "waits for a seat";
-    default:
-      return name;
-  }
+/** Neighbours have a gap of half a pixel, but no bar is narrower than it must be. */
+function pathOf(kind: BarKind, { x, width }: Piece): string {
+  const { y, height } = shapes[kind];
+  const left = x.toFixed(1);
+  if (height === 0) return `M${left} ${y}h${width.toFixed(1)}`;
+  return `M${left} ${y}h${Math.max(narrowest, width - 0.5).toFixed(1)}v${height}H${left}z`;
 }

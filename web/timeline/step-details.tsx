@@ -1,4 +1,4 @@
-import { messageText, type Event, type TaskId } from "../../src/kernel/index.ts";
+import { messageText, type Event } from "../../src/kernel/index.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../src/surfaces/view/step-log.ts";
 import type { JSX } from "preact";
@@ -10,7 +10,8 @@ import { seenBefore, type SeenMessage } from "../run/model-input.ts";
 import type { RunModel } from "../run/run-model.ts";
 import { agentOf } from "../run/task-words.ts";
 import { outputText } from "../run/thread.ts";
-import { stepName } from "./lane-bars.ts";
+import { outcomeWords, stepName } from "../run/step-words.ts";
+import { conversationOf } from "../run/use-events.ts";
 
 interface DetailProps {
   readonly model: RunModel;
@@ -45,11 +46,11 @@ function Details({
   step,
   onClose,
 }: Omit<DetailProps, "step"> & { readonly step: StepView }): JSX.Element {
-  const { startSeq, endSeq, startAt, endAt, taskId, kind, tokens, costUsd, outcome } = step;
+  const { startSeq, endSeq, startAt, endAt, taskId, kind, name, tokens, costUsd, outcome } = step;
   const { value } = useRead(async () => {
     const [start] = await model.eventsBetween(startSeq, startSeq);
     const [end] = endSeq === null ? [] : await model.eventsBetween(endSeq, endSeq);
-    const own = kind === "model" ? await eventsOf(model, taskId) : [];
+    const own = kind === "model" ? await model.eventsThatFit(conversationOf(taskId), startSeq) : [];
     return { start, end, seen: seenBefore(own, startSeq) };
   }, [startSeq, endSeq]);
   return (
@@ -61,7 +62,7 @@ function Details({
         </button>
       </div>
       <p class="mid">{agentOf(taskId, view)}</p>
-      <dl class="pairs">
+      <dl class="pairs step-facts">
         <dt>Started</dt>
         <dd>
           {clock(startAt - view.startedAt)}
@@ -72,15 +73,15 @@ function Details({
             <dt>Cost</dt>
             <dd>{endSeq === null ? "in flight" : usd(costUsd)}</dd>
             <dt>Tokens</dt>
-            <dd>{grouped(tokens)}</dd>
+            <dd>{tokenWords(value?.end, tokens)}</dd>
+            <dt>Model</dt>
+            <dd>{name}</dd>
           </>
         )}
         {outcome !== null && (
           <>
             <dt>Outcome</dt>
-            <dd class={outcome === "ok" ? "" : "bad"}>
-              {outcome === "lost" ? "lost in the crash, charged at its bound" : outcome}
-            </dd>
+            <dd class={outcome === "ok" ? "" : "bad"}>{outcomeWords(step)}</dd>
           </>
         )}
         <dt>Events</dt>
@@ -93,7 +94,7 @@ function Details({
         <button class="button small" onClick={() => void model.seek(endSeq ?? startSeq)}>
           Show the run then
         </button>
-        <button class="button small" onClick={() => openFork(model, endSeq ?? startSeq)}>
+        <button class="button small" onClick={() => openFork(model, lastBefore(step, model))}>
           <Icon name="fork" /> Fork from here
         </button>
       </div>
@@ -104,11 +105,16 @@ function Details({
   );
 }
 
-/** The events of a task that its conversation shows. */
-async function eventsOf(model: RunModel, taskId: TaskId): Promise<readonly Event[]> {
-  const { first } = model.log;
-  const older = first === 0 ? [] : await model.eventsBetween(0, first - 1);
-  return [...older.filter((event) => event.taskId === taskId), ...model.log.ofTask(taskId)];
+/** The tokens of a call, split into what the model read and wrote if the provider says so. */
+function tokenWords(end: Event | undefined, tokens: number): string {
+  if (end?.type !== "message_end" || end.data.usage === undefined) return grouped(tokens);
+  const { outputTokens } = end.data.usage;
+  return `${grouped(tokens - outputTokens)} in, ${grouped(outputTokens)} out`;
+}
+
+/** The last event at which the step is in flight, so that a fork there makes it again. */
+function lastBefore({ endSeq }: StepView, { lastSeq }: RunModel): number {
+  return endSeq === null ? lastSeq : endSeq - 1;
 }
 
 /** The messages that the model read before it answered. */
@@ -119,7 +125,7 @@ function Seen({ messages }: { readonly messages: readonly SeenMessage[] }): JSX.
       {messages.map(({ seq, title, text }, at) => (
         <details key={seq} class="seen" open={at === messages.length - 1}>
           <summary>
-            <b>{title}</b> <span class="cut dim">{oneLine(text).slice(0, 80)}</span>
+            <b>{title}</b> <span class="cut dim excerpt">{oneLine(text).slice(0, 80)}</span>
           </summary>
           <pre class="command" tabIndex={0}>
             {text}
@@ -164,7 +170,9 @@ const kinds = [
   ["model", "model call"],
   ["tool", "tool call"],
   ["open", "in flight"],
-  ["lost", "lost in a crash"],
+  ["lost", "lost: charged, no answer"],
+  ["refused", "not made: allowance used up"],
+  ["report", "a report works"],
   ["person", "waits for you"],
   ["paused", "paused"],
   ["seat", "waits for a seat"],

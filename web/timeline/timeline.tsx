@@ -1,11 +1,11 @@
 import type { TaskId } from "../../src/kernel/index.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
-import type { StepView } from "../../src/surfaces/view/step-log.ts";
+import { stepAt, type StepView } from "../../src/surfaces/view/step-log.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { now } from "../app/now.ts";
 import { place, setQuery } from "../app/route.ts";
-import { capUsd, clock, counted, grouped, span, usd } from "../parts/format.ts";
+import { counted, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Name } from "../parts/name.tsx";
 import { hasEnded, lookOfTask } from "../parts/status.ts";
@@ -14,18 +14,24 @@ import { rowsIn, useBand } from "../parts/use-window.ts";
 import { rootId } from "../run/money.ts";
 import type { RunModel } from "../run/run-model.ts";
 import { useTreeOrder } from "../run/use-tree-order.ts";
-import { barKind, barOf, barPaths, stepName } from "./lane-bars.ts";
+import { placeOf } from "../run/dock-paths.ts";
+import { stepName, stepResult } from "../run/step-words.ts";
+import { timeScale } from "../run/time-scale.ts";
+import { barPaths, barsOf, type Bar } from "./lane-bars.ts";
+import { AxisLabels, Free, GridLines, Seams } from "./seams.tsx";
 import { StepDetails } from "./step-details.tsx";
-import { timeScale, type Fold, type TimeScale } from "./time-scale.ts";
+import { MoneyTrack, SeatTrack, seatWords, type TrackProps } from "./tracks.tsx";
 
 const laneHeight = 28;
 const narrowLaneHeight = 56;
 const mostSteps = 200;
 const nameWidth = 224;
-const moneyWidth = 88;
 const phone = 720;
-/** Room that the label of a time needs, so that the last one ends before the column of money. */
-const tickWidth = 48;
+
+/** Width of the column at the right, in which the seats of a large company fit. */
+function moneyWidth({ seats, maxSeats }: RunView): number {
+  return Math.max(88, 36 + 7 * seatWords(seats, maxSeats).length);
+}
 
 /** What happened when: money and seats on top, then one lane per agent. */
 export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
@@ -37,7 +43,8 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
   const isReplay = model.playhead.value !== null;
   const until = view.endedAt ?? (isReplay || hasEnded(view.status) ? view.at : Math.max(now.value, view.at));
   const isNarrow = width < phone;
-  const plot = Math.max(120, isNarrow ? width - 32 : width - nameWidth - moneyWidth);
+  const money = moneyWidth(view);
+  const plot = Math.max(120, isNarrow ? width - 32 : width - nameWidth - money);
   const scale = timeScale(view, Math.max(until, view.startedAt + 1), plot, isNarrow ? 0.12 : 0.07);
   const open = (place.value.query.get("task") ?? rootId) as TaskId;
   const lane = { model, view, scale, plot, until, step, onStep: setStep };
@@ -45,41 +52,38 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
     <div class="with-inspector">
       <div class="canvas timeline" ref={ref}>
         {width > 0 && (
-          <div class="lanes" style={{ "--plot": `${plot}px` }}>
+          <div class="lanes" style={{ "--plot": `${plot}px`, "--money": `${money}px` }}>
             <div class="lane axis">
               <span class="lane-name dim">
-                {counted(view.tasks.size, "agent")}, {counted(model.steps.size, "step")}
+                {counted(view.tasks.size, "agent")}, {counted(model.steps.resultsAt(view.seq), "step")}
               </span>
               <span class="plot">
-                {scale.ticks
-                  .filter((tick) => tickX(scale, view, tick) < plot - tickWidth)
-                  .map((tick) => (
-                    <span key={tick} class="tick" style={{ left: `${tickX(scale, view, tick)}px` }}>
-                      {clock(tick)}
-                    </span>
-                  ))}
-                {scale.folds.map((fold) => (
-                  <span
-                    key={fold.seq}
-                    class="tick bad"
-                    style={{ left: `${fold.x}px`, width: `${fold.width}px` }}
-                  >
-                    {span(fold.toAt - fold.fromAt)}
-                  </span>
-                ))}
+                <AxisLabels scale={scale} />
               </span>
               <span class="lane-money dim">Own spend</span>
             </div>
+            <GridLines scale={scale} left={isNarrow ? 16 : nameWidth} />
             <MoneyTrack {...lane} />
             <SeatTrack {...lane} />
             <Lanes {...lane} open={open} height={isNarrow ? narrowLaneHeight : laneHeight} />
-            <Seams folds={scale.folds} view={view} left={isNarrow ? 16 : nameWidth} />
+            <Seams scale={scale} view={view} left={isNarrow ? 16 : nameWidth} />
           </div>
         )}
       </div>
-      <StepDetails model={model} view={view} step={step} onClose={() => setStep(null)} />
+      <StepDetails
+        model={model}
+        view={view}
+        step={step === null ? null : shownStep(model, step, view.seq)}
+        onClose={() => setStep(null)}
+      />
     </div>
   );
+}
+
+/** The chosen step as it is at the event that is shown. `null` if it has not started there. */
+function shownStep(model: RunModel, chosen: StepView, seq: number): StepView | null {
+  const known = model.steps.of(chosen.taskId).find((step) => isSameStep(step, chosen));
+  return known === undefined ? null : stepAt(known, seq);
 }
 
 /** The lanes in view. The steps of the open lane count as part of it. */
@@ -104,90 +108,9 @@ function Lanes({
   );
 }
 
-interface LaneProps {
-  readonly model: RunModel;
-  readonly view: RunView;
-  readonly scale: TimeScale;
-  readonly plot: number;
-  readonly until: number;
+interface LaneProps extends TrackProps {
   readonly step: StepView | null;
   readonly onStep: (step: StepView | null) => void;
-}
-
-/** The place of a label: times are counted without the folds. */
-function tickX(scale: TimeScale, view: RunView, passed: number): number {
-  let at = view.startedAt + passed;
-  for (const fold of scale.folds) if (at > fold.fromAt) at += fold.toAt - fold.fromAt;
-  return scale.x(at);
-}
-
-const moneyHeight = 112;
-
-function MoneyTrack({ model, view, scale, plot, until }: LaneProps): JSX.Element {
-  const root = view.tasks.get(rootId);
-  const cap = root?.budget?.maxCostUsd ?? null;
-  const points = model.trace.spend.filter(({ seq }) => seq <= view.seq);
-  const spent = root?.total.costUsd ?? 0;
-  const highest = Math.max(cap ?? 0, spent, 1e-9) * 1.25;
-  const y = (value: number): number => moneyHeight - (moneyHeight * value) / highest;
-  const line = points.map(({ at, value }) => `H${scale.x(at).toFixed(1)}V${y(value).toFixed(1)}`).join("");
-  const path = `M0 ${moneyHeight}${line}H${scale.x(until).toFixed(1)}V${moneyHeight}z`;
-  return (
-    <div class="lane money-track">
-      <span class="lane-name">
-        <b>Money</b>
-        <span class="label">spent, allowance</span>
-      </span>
-      <span class="plot">
-        <svg
-          width={plot}
-          height={moneyHeight}
-          role="img"
-          aria-label={`${usd(spent)} spent${cap === null ? "" : ` of ${capUsd(cap)}`}`}
-        >
-          <path class="area" d={path} />
-          {cap !== null && <path class="cap" d={`M0 ${y(cap)}H${plot}`} />}
-          {cap !== null && (
-            <text x="4" y={y(cap) - 5}>
-              allowance {capUsd(cap)}
-            </text>
-          )}
-        </svg>
-      </span>
-      <span class="lane-money">
-        <b>{usd(root?.total.costUsd ?? null)}</b>
-      </span>
-    </div>
-  );
-}
-
-function SeatTrack({ model, view, scale, plot, until }: LaneProps): JSX.Element {
-  const points = model.trace.seats.filter(({ seq }) => seq <= view.seq);
-  const most = Math.max(
-    view.maxSeats !== null && view.maxSeats <= 200 ? view.maxSeats : 0,
-    ...points.map(({ value }) => value),
-    1,
-  );
-  const tall = 20;
-  const path = points
-    .map(({ at, value }) => `H${scale.x(at).toFixed(1)}V${(24 - (tall * value) / most).toFixed(1)}`)
-    .join("");
-  return (
-    <div class="lane seat-track">
-      <span class="lane-name">
-        <b>Seats</b>
-      </span>
-      <span class="plot">
-        <svg width={plot} height={28} role="img" aria-label={`${view.seats} seats are taken`}>
-          <path d={`M0 24${path}H${scale.x(until).toFixed(1)}V24z`} />
-        </svg>
-      </span>
-      <span class="lane-money">
-        {grouped(view.seats)}
-        {view.maxSeats === null || view.maxSeats > 99 ? "" : ` of ${view.maxSeats}`}
-      </span>
-    </div>
-  );
 }
 
 function Lane({
@@ -197,8 +120,8 @@ function Lane({
 }: LaneProps & { readonly task: TaskView; readonly isOpen: boolean }): JSX.Element {
   const { model, view, scale, plot, until, step, onStep } = lane;
   const steps = model.steps.of(task.taskId);
-  const at = { seq: view.seq, until };
-  const end = task.endedAt ?? until;
+  const bars = barsOf(steps, scale, { at: until, seq: view.seq });
+  const lifeEnd = Math.max(task.endedAt ?? until, task.createdAt);
   return (
     <>
       <button
@@ -212,11 +135,8 @@ function Lane({
         </span>
         <span class="plot">
           <svg width={plot} height={28} aria-hidden="true">
-            <path
-              class="life"
-              d={`M${scale.x(task.createdAt)} 13.500H${scale.x(Math.max(end, task.createdAt))}`}
-            />
-            {barPaths(steps, scale, at).map(([kind, path]) => (
+            <path class="life" d={`M${placeOf(scale, task.createdAt)} 13.500H${placeOf(scale, lifeEnd)}`} />
+            {barPaths(bars).map(([kind, path]) => (
               <path key={kind} class={`bar ${kind}`} d={path} />
             ))}
           </svg>
@@ -227,107 +147,56 @@ function Lane({
         <span class="lane-money">{usd(task.own.costUsd)}</span>
       </button>
       {isOpen &&
-        steps.slice(-mostSteps).map((each) => {
-          const kind = barKind(each, view.seq);
-          if (kind === null) return null;
-          const { x, width } = barOf(each, scale, at);
-          return (
-            <button
-              key={`${each.startSeq} ${each.kind}`}
-              class={`lane step-lane ${each === step ? "selected" : ""}`}
-              onClick={() => onStep(each === step ? null : each)}
-            >
-              <span class="lane-name" style={{ paddingLeft: `${38 + Math.min(8, task.depth) * 14}px` }}>
-                <span class="cut">{stepName(each)}</span>
-              </span>
-              <span class="plot">
-                <i class={`bar ${kind}`} style={{ left: `${x}px`, width: `${width}px` }} />
-              </span>
-              <span class={`lane-money ${kind === "lost" ? "bad" : ""}`}>
-                {kind === "open" ? "in flight" : each.kind === "model" ? usd(each.costUsd) : "–"}
-              </span>
-            </button>
-          );
-        })}
+        bars
+          .slice(-mostSteps)
+          .map((bar) => (
+            <StepLane
+              key={`${bar.step.startSeq} ${bar.step.kind} ${bar.step.id}`}
+              bar={bar}
+              depth={task.depth}
+              isSelected={step !== null && isSameStep(step, bar.step)}
+              onStep={onStep}
+            />
+          ))}
     </>
   );
 }
 
-/** The calls that the new owner read from the journal instead of making them again. */
-function Free({
-  fold,
-  steps,
-  task,
-}: {
-  readonly fold: Fold;
-  readonly steps: readonly StepView[];
-  readonly task: TaskView;
-}): JSX.Element | null {
-  if (task.endedAt !== null && task.endedAt <= fold.fromAt) return null;
-  const count = steps.filter(
-    ({ kind, endSeq, outcome }) =>
-      (kind === "model" || kind === "tool") && endSeq !== null && endSeq < fold.seq && outcome === "ok",
-  ).length;
-  return count === 0 ? null : (
-    <span class="free" style={{ left: `${fold.x + 4}px`, width: `${Math.max(16, fold.width - 8)}px` }}>
-      {fold.width > 52 ? `${count} free` : count}
-    </span>
-  );
+function isSameStep(one: StepView, other: StepView): boolean {
+  return one.taskId === other.taskId && one.startSeq === other.startSeq && one.kind === other.kind;
 }
 
-/** The torn edges of a crash, over all lanes. */
-function Seams({
-  folds,
-  view,
-  left,
+function StepLane({
+  bar: { step, kind, pieces },
+  depth,
+  isSelected,
+  onStep,
 }: {
-  readonly folds: readonly Fold[];
-  readonly view: RunView;
-  readonly left: number;
+  readonly bar: Bar;
+  readonly depth: number;
+  readonly isSelected: boolean;
+  readonly onStep: (step: StepView | null) => void;
 }): JSX.Element {
+  const isCall = kind === "model" || kind === "lost" || kind === "refused" || kind === "open";
+  const name = stepName(step);
   return (
-    <>
-      {folds.map((fold) => {
-        const crash = view.recoveries.find(({ seq }) => seq === fold.seq);
-        return (
-          <div
-            key={fold.seq}
-            class="seam"
-            style={{ left: `${left + fold.x}px`, width: `${fold.width}px` }}
-            aria-hidden="true"
-          >
-            <svg width="6" height="100%">
-              <rect width="6" height="100%" fill="url(#torn)" />
-            </svg>
-            <svg width="6" height="100%">
-              <rect width="6" height="100%" fill="url(#torn)" />
-            </svg>
-            {crash !== undefined && (
-              <span class="flag">
-                a worker died; another one continued after {span(crash.at - crash.lastAt)}:{" "}
-                {counted(crash.replayed, "step")} free
-              </span>
-            )}
-          </div>
-        );
-      })}
-      <svg width="0" height="0" aria-hidden="true">
-        <defs>
-          <pattern
-            id="in-flight"
-            width="5"
-            height="5"
-            patternUnits="userSpaceOnUse"
-            patternTransform="rotate(45)"
-          >
-            <rect class="hatch-ground" width="5" height="5" />
-            <rect class="hatch-line" width="2" height="5" />
-          </pattern>
-          <pattern id="torn" width="6" height="12" patternUnits="userSpaceOnUse">
-            <path class="torn-edge" d="M1 0 5 3 1 6 5 9 1 12" />
-          </pattern>
-        </defs>
-      </svg>
-    </>
+    <button
+      class={`lane step-lane ${isSelected ? "selected" : ""}`}
+      onClick={() => onStep(isSelected ? null : step)}
+    >
+      <span class="lane-name" style={{ paddingLeft: `${38 + Math.min(8, depth) * 14}px` }}>
+        <span class="cut" title={name}>
+          {name}
+        </span>
+      </span>
+      <span class="plot">
+        {pieces.map(({ x, width }) => (
+          <i key={x} class={`bar ${kind}`} style={{ left: `${x}px`, width: `${width}px` }} />
+        ))}
+      </span>
+      <span class={`lane-money ${kind === "lost" || kind === "refused" ? "bad" : ""}`}>
+        {!isCall ? "–" : kind === "lost" ? usd(step.costUsd) : stepResult(step)}
+      </span>
+    </button>
   );
 }

@@ -13,6 +13,12 @@ const names: Readonly<Record<Dimension, string>> = {
   model: "By model",
   user: "By user",
 };
+const heads: Readonly<Record<Dimension, string>> = {
+  day: "Day",
+  agent: "Agent",
+  model: "Model",
+  user: "User",
+};
 const shownDays = 30;
 const dayMs = 86_400_000;
 
@@ -45,12 +51,12 @@ export function UsagePage(): JSX.Element {
       {by === "day" && rows.length > 0 && <Days rows={rows} />}
       {value !== null && rows.length === 0 && <p class="dim">No run has spent anything yet.</p>}
       {rows.length > 0 && (
-        <table class="table dense usage">
+        <table class="table dense usage figure-cards">
           <thead>
             <tr>
-              <th>{names[by].slice(3)}</th>
+              <th>{heads[by]}</th>
               <th class="c-small right">Runs</th>
-              <th class="c-small right wide-only">Turns</th>
+              <th class="c-small right">Turns</th>
               <th class="c-model right wide-only">Input tokens</th>
               <th class="c-model right wide-only">Output tokens</th>
               <th class="c-small right">Lost</th>
@@ -62,11 +68,15 @@ export function UsagePage(): JSX.Element {
             {ordered.map((row) => (
               <tr key={`${row.key} ${row.tenantId}`}>
                 <td class="cut">{row.key ?? "none"}</td>
-                <td class="right">{grouped(row.runs)}</td>
-                <td class="right wide-only">{grouped(row.turns)}</td>
+                <td class="right" data-head="Runs">
+                  {grouped(row.runs)}
+                </td>
+                <td class="right" data-head="Turns">
+                  {grouped(row.turns)}
+                </td>
                 <td class="right wide-only">{grouped(row.inputTokens)}</td>
                 <td class="right wide-only">{grouped(row.outputTokens)}</td>
-                <td class={`right ${row.unreported.costUsd > 0 ? "bad" : "dim"}`}>
+                <td class={`right ${row.unreported.costUsd > 0 ? "bad" : "dim"}`} data-head="Lost">
                   {row.unreported.costUsd > 0 ? usd(row.unreported.costUsd) : "–"}
                 </td>
                 <td class="wide-only">
@@ -76,24 +86,29 @@ export function UsagePage(): JSX.Element {
                     value={row.costUsd}
                   />
                 </td>
-                <td class="right">{usd(row.costUsd)}</td>
+                <td class="right" data-head="Spent">
+                  {usd(row.costUsd)}
+                </td>
               </tr>
             ))}
             <tr class="total">
               <td>Total</td>
-              <td class="right">
-                {by === "day" ? "" : grouped(rows.reduce((sum, { runs }) => sum + runs, 0))}
+              <td class="right" data-head="Runs">
+                {by === "day" ? null : grouped(rows.reduce((sum, { runs }) => sum + runs, 0))}
               </td>
-              <td class="wide-only" />
+              <td />
               <td class="wide-only" />
               <td class="wide-only" />
               <td />
               <td class="wide-only" />
-              <td class="right">{usd(total)}</td>
+              <td class="right" data-head="Spent">
+                {usd(total)}
+              </td>
             </tr>
           </tbody>
         </table>
       )}
+      {rows.length > 0 && <p class="dim foot">A run adds what it spent when it waits, pauses or ends.</p>}
       <Unpriced rows={rows} />
     </main>
   );
@@ -117,7 +132,10 @@ function Days({ rows }: { readonly rows: readonly UsageRow[] }): JSX.Element {
   return (
     <div class="facts days">
       <div>
-        <span class="label">Spend by day, last 30 days</span>
+        <span class="row between">
+          <span class="label">Spend by day, last 30 days</span>
+          <span class="label">highest day {usd(highest)}</span>
+        </span>
         <svg
           viewBox="0 0 300 80"
           preserveAspectRatio="none"
@@ -143,9 +161,9 @@ function Days({ rows }: { readonly rows: readonly UsageRow[] }): JSX.Element {
             );
           })}
         </svg>
-        <span class="row between label">
-          <span>{days[0]}</span>
-          <span>{days.at(-1)}</span>
+        <span class="row between">
+          <span class="label">{days[0]}</span>
+          <span class="label">{days.at(-1)}</span>
         </span>
       </div>
     </div>

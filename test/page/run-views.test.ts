@@ -1,0 +1,166 @@
+import { expect, test } from "vitest";
+import { axeIssues } from "./axe-issues.ts";
+import { releaseRun } from "./page-runs.ts";
+import { pageTests, shown } from "./page-tests.ts";
+
+const { server, open } = pageTests();
+
+test("a company shows every agent with its edits and its approval card", async () => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/conversation`);
+  const agents = page.getByRole("navigation", { name: "Agents of the run" });
+  await agents.getByRole("link", { name: "release" }).click();
+  await page.getByText('"version": "0.9.0",').waitFor();
+  await page.getByText("npm publish --tag latest --access public", { exact: true }).first().waitFor();
+  expect(await shown(page.getByRole("link", { name: "1 approval" }))).toBe(true);
+});
+
+test("the chart shows cards with purses, arrows move between agents, and zoom changes the level", async () => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/chart`);
+  const tree = page.getByRole("tree", { name: "Org chart" });
+  await tree.getByRole("treeitem", { name: /^release.*waits for you: publish.*of \$0\.40/u }).waitFor();
+  await tree.getByRole("treeitem", { name: /^lead/u }).focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowRight");
+  // At once: no key press may get lost, however slowly the page draws.
+  expect(await page.locator("[role=treeitem]:focus").textContent()).toMatch(/^build/u);
+  await page.getByRole("complementary", { name: "About build" }).waitFor();
+  await page.keyboard.press("z");
+  await page.getByRole("columnheader", { name: "Allowance" }).waitFor();
+  await page.keyboard.press("z");
+  expect(
+    await shown(page.getByRole("link", { name: /^(?:research|build|review), \d+ agents/u }).first()),
+  ).toBe(true);
+});
+
+test("the playhead redraws every view, disables orders, and L returns to live", async () => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/chart`);
+  await page.getByRole("treeitem", { name: /^release/u }).waitFor();
+  await page.getByRole("slider", { name: "Playhead" }).focus();
+  await page.keyboard.press("Home");
+  await page.getByText(/^Replay, as of/u).waitFor();
+  await page.getByRole("treeitem", { name: /^release/u }).waitFor({ state: "detached" });
+  expect(await page.getByRole("treeitem").count()).toBe(1);
+  expect(await page.getByRole("button", { name: "Cancel run" }).isDisabled()).toBe(true);
+  await page.keyboard.press("5");
+  await page.getByText("1 event", { exact: true }).waitFor();
+  await page.keyboard.press("4");
+  await page.getByRole("row").filter({ hasText: "lead" }).waitFor();
+  await page.keyboard.press("l");
+  expect(await shown(page.getByRole("row").filter({ hasText: "fix-flaky-tests" }))).toBe(true);
+});
+
+test("the timeline opens a lane into its steps, and a step offers a fork", async () => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/timeline`);
+  await page.getByRole("button", { name: /^release/u }).click();
+  await page.getByRole("button", { name: /^edit/u }).click();
+  await page.getByText("replaced 1 occurrence").waitFor();
+  await page.getByRole("button", { name: "Fork from here" }).click();
+  await page.getByRole("button", { name: "Start the fork" }).click();
+  await page.getByRole("link", { name: `Fork of ${runId}` }).waitFor();
+  expect(page.url()).not.toContain(runId);
+  await page.getByRole("button", { name: "Cancel run" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel run" }).click();
+  await page.getByText("Cancelled", { exact: true }).waitFor();
+});
+
+test("money adds up to the run, and messages show who gave whom a task", async () => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/money`);
+  await page.getByRole("row").filter({ hasText: "Total" }).waitFor();
+  const own = await page
+    .locator(".money .table")
+    .first()
+    .locator("tbody tr:not(.total) td:nth-child(4)")
+    .allTextContents();
+  const sum = own.reduce((total, text) => total + Number(text.replace("$", "")), 0);
+  const total = Number((await page.locator("tr.total td:nth-child(4)").textContent())?.replace("$", ""));
+  expect(Math.abs(sum - total)).toBeLessThan(0.01);
+  await page.keyboard.press("6");
+  expect(await shown(page.getByText("Publish if it is clean."))).toBe(true);
+});
+
+test("an agent gets another priority, and the chart shows who gave its seat to whom at that event", async () => {
+  const runId = await releaseRun(server);
+  const run = await server.runtime.find(runId);
+  let yieldedAt = 0;
+  for await (const event of run?.events({ follow: false, types: ["seat_yield"] }) ?? [])
+    if (event.type === "seat_yield") yieldedAt = event.seq;
+  expect(yieldedAt).toBeGreaterThan(0);
+  const page = await open(`/runs/${runId}/events?find=seat_yield`);
+  await page.locator(".event-row .number", { hasText: new RegExp(`^${yieldedAt}$`, "u") }).click();
+  await page.keyboard.press("1");
+  await page.locator("path.handover").first().waitFor({ state: "attached" });
+  await page.keyboard.press("l");
+  await page.getByRole("treeitem", { name: /^research/u }).click();
+  await page.getByRole("button", { name: "Priority: NORMAL" }).click();
+  await page.getByRole("radio", { name: "HIGH", exact: true }).check();
+  await page.getByRole("button", { name: "Set HIGH" }).click();
+  expect(await shown(page.getByRole("button", { name: "Priority: HIGH" }))).toBe(true);
+});
+
+test("focus, selection and scroll survive a reload", async () => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/chart`);
+  await page.getByRole("treeitem", { name: /^fix-flaky-tests/u }).click();
+  await page.reload();
+  await page.locator("[role=treeitem]:focus", { hasText: "fix-flaky-tests" }).waitFor();
+  await page.getByRole("complementary", { name: "About fix-flaky-tests" }).waitFor();
+  await page.keyboard.press("5");
+  await page.locator(".event-row").first().waitFor();
+  await page.evaluate("document.querySelector('.event-rows').scrollTo(0, 560)");
+  await page.reload();
+  const place = (): Promise<unknown> => page.evaluate("document.querySelector('.event-rows')?.scrollTop");
+  await expect.poll(place, { timeout: 60_000 }).toBe(560);
+});
+
+test("the tabs count agents, steps, events and messages, and the list shows what a run holds", async () => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/chart`);
+  const tabs = page.getByRole("navigation", { name: "Views of the run" });
+  await tabs.getByRole("link", { name: /^Org chart\s*\d+$/u }).waitFor();
+  for (const name of ["Timeline", "Events", "Messages"])
+    await tabs.getByRole("link", { name: new RegExp(`^${name}\\s*\\d+$`, "u") }).waitFor();
+  await page.goto(`${server.url}/runs`);
+  await page.getByRole("button", { name: /^Live\s*\d+$/u }).waitFor();
+  const row = page.getByRole("row").filter({ has: page.locator(`a[href="/runs/${runId}"]`) });
+  expect(await shown(row.getByRole("img", { name: /\$[\d.]+ held/u }))).toBe(true);
+});
+
+test("a reload keeps the chart where it was, also if the chosen card is out of view", async () => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/chart`, { viewport: { width: 1440, height: 560 } });
+  const card = page.getByRole("treeitem", { name: /^security-advisory-correlator/u });
+  await card.click();
+  await page.evaluate("document.querySelector('.canvas').scrollTo(0, 0)");
+  await page.reload();
+  await page.getByRole("complementary", { name: /^About security/u }).waitFor();
+  await page.locator("[role=treeitem]:focus", { hasText: "security" }).waitFor();
+  expect(await page.evaluate("document.querySelector('.canvas').scrollTop")).toBe(0);
+  await page.getByRole("treeitem", { name: /^lead/u }).click();
+  await card.click();
+  expect(await page.evaluate("document.querySelector('.canvas').scrollTop")).toBeGreaterThan(0);
+});
+
+const sections = "runs inbox sessions agents schedules usage compare find?text=publish".split(" ");
+const tabs = ["chart", "timeline", "conversation", "money", "events", "messages"];
+
+test.each([
+  ["the sections", 1440],
+  ["the sections", 390],
+  ["a run", 1440],
+  ["a run", 390],
+] as const)("axe finds no serious issue in the views of %s on %i px, in both themes", async (what, width) => {
+  const runId = await releaseRun(server);
+  const paths =
+    what === "a run" ? tabs.map((tab) => `/runs/${runId}/${tab}`) : sections.map((name) => `/${name}`);
+  const page = await open(paths[0] ?? "", {
+    viewport: { width, height: 900 },
+    colorScheme: "light",
+    reducedMotion: "reduce",
+  });
+  expect(await axeIssues(page, paths)).toEqual([]);
+});

@@ -1,0 +1,23 @@
+import type { JSX } from "preact";
+import { usd } from "./format.ts";
+
+/** One part of a purse with its mark, its name and its amount. */
+export function Line({
+  kind,
+  name,
+  amount,
+}: {
+  readonly kind: string;
+  readonly name: string;
+  readonly amount: number;
+}): JSX.Element {
+  return (
+    <div>
+      <dt>
+        <i class={kind} />
+        {name}
+      </dt>
+      <dd>{usd(amount)}</dd>
+    </div>
+  );
+}

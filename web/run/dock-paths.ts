@@ -1,0 +1,38 @@
+import type { RunTrace } from "./run-trace.ts";
+import type { TimeScale } from "./time-scale.ts";
+
+const height = 32;
+const tallest = 22;
+/** A run of few events has few spans. Its bars do not grow wider than this. */
+const widest = 10;
+
+/** The density of events, up to the event that is shown and after it. No bar is in a fold. */
+export function densityPaths(
+  trace: Pick<RunTrace, "density" | "spanMs" | "lastSeqs">,
+  scale: TimeScale,
+  shownSeq: number,
+): { readonly shown: string; readonly later: string } {
+  const { density, spanMs, lastSeqs } = trace;
+  const highest = Math.max(1, ...density);
+  const paths = { shown: "", later: "" };
+  for (const [at, count] of density.entries()) {
+    if (count === 0) continue;
+    const left = scale.xOfActive(at * spanMs);
+    const right = scale.folds.reduce(
+      (edge, { x }) => (x >= left && x < edge ? x : edge),
+      scale.xOfActive((at + 1) * spanMs),
+    );
+    const width = Math.max(1, Math.min(widest, 0.75 * (right - left)));
+    const tall = 2 + (tallest * Math.sqrt(count)) / Math.sqrt(highest);
+    const start = Math.min(left, scale.width - width);
+    const bar = `M${start.toFixed(1)} ${height}v${(-tall).toFixed(1)}h${width.toFixed(1)}v${tall.toFixed(1)}z`;
+    paths[(lastSeqs[at - 1] ?? -1) < shownSeq ? "shown" : "later"] += bar;
+  }
+  return paths;
+}
+
+/** The place of a time of which no event is known: the fold of a crash counts as its left edge. */
+export function placeOf(scale: TimeScale, at: number): number {
+  const before = scale.folds.find(({ fromAt, toAt }) => at <= fromAt || at < toAt);
+  return scale.x({ at, seq: before === undefined ? Infinity : before.seq - 1 });
+}

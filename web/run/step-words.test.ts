@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { rootTaskId } from "../../src/kernel/index.ts";
+import { stepAt, type StepView } from "../../src/surfaces/view/step-log.ts";
+import { isBadEnd, outcomeWords, stepName, stepResult } from "./step-words.ts";
+
+function step(change: Partial<StepView>): StepView {
+  return {
+    taskId: rootTaskId,
+    kind: "model",
+    name: "stage/sonnet-5",
+    id: "",
+    about: "",
+    startSeq: 1,
+    startAt: 1,
+    endSeq: 9,
+    endAt: 9,
+    outcome: "ok",
+    isAgain: false,
+    tokens: 0,
+    costUsd: 0.02,
+    ...change,
+  };
+}
+
+test("a replay says of a step that fails later only that it is in flight", () => {
+  const failed = step({ kind: "tool", name: "note", outcome: "error" });
+  expect([stepResult(failed), isBadEnd(failed)]).toEqual(["error", true]);
+  const then = stepAt(failed, 8) as StepView;
+  expect([stepResult(then), isBadEnd(then)]).toEqual(["in flight", false]);
+});
+
+test("a hand-off is named after the report that works, and is never in flight", () => {
+  const hired = step({ kind: "tool", name: "handoff_build", endSeq: null, outcome: null });
+  expect([stepName(hired), stepResult(hired)]).toEqual(["hires build", "works"]);
+});
+
+test("a call that was cancelled is not said to be lost in a crash, and one that was refused has no price", () => {
+  expect(outcomeWords(step({ outcome: "cut" }))).toBe("stopped before it answered, charged at its bound");
+  expect(outcomeWords(step({ outcome: "lost" }))).toBe("lost in the crash, charged at its bound");
+  expect(stepResult(step({ outcome: "refused", costUsd: 0 }))).toBe("not made");
+  expect(stepName(step({ isAgain: true }))).toBe("sonnet-5, asked again");
+});

@@ -1,0 +1,62 @@
+import type { StepView } from "../../src/surfaces/view/step-log.ts";
+import { shortModel, usd } from "../parts/format.ts";
+import { toolTitle } from "./task-words.ts";
+
+const handOff = "handoff_";
+
+/** Whether a step hands a task to a report, which does the work. */
+export function isHandOff({ kind, name }: StepView): boolean {
+  return kind === "tool" && name.startsWith(handOff);
+}
+
+/** What a step is, in words. The answer of a model call is its name. */
+export function stepName({ kind, name, about, isAgain }: StepView): string {
+  switch (kind) {
+    case "model": {
+      const model = `${shortModel(name)}${isAgain ? ", asked again" : ""}`;
+      return about === "" ? model : `${about} · ${model}`;
+    }
+    case "tool":
+      return `${toolTitle(name)} ${about}`.trimEnd();
+    case "person":
+      return `waits for you: ${name}`;
+    case "paused":
+      return "paused, its seat is taken";
+    case "seat":
+      return "waits for a seat";
+    default:
+      return name;
+  }
+}
+
+/** Whether a step ended without what it was made for. */
+export function isBadEnd({ outcome }: StepView): boolean {
+  return outcome === "lost" || outcome === "error" || outcome === "refused";
+}
+
+/** How a step ended, or what it cost, in one or two words. */
+export function stepResult(step: StepView): string {
+  const { kind, outcome, costUsd } = step;
+  if (outcome === null) return isHandOff(step) ? "works" : "in flight";
+  if (outcome === "refused") return "not made";
+  if (kind === "model") return outcome === "lost" ? `lost ${usd(costUsd)}` : usd(costUsd);
+  return outcome === "cut" ? "stopped" : outcome;
+}
+
+/** How a step ended, as a sentence. */
+export function outcomeWords({ kind, outcome, costUsd }: StepView): string {
+  switch (outcome) {
+    case "lost":
+      return "lost in the crash, charged at its bound";
+    case "refused":
+      return "not made: the allowance did not cover it";
+    case "cut":
+      return kind === "model" && costUsd !== 0
+        ? "stopped before it answered, charged at its bound"
+        : "stopped before it ended";
+    case "ok":
+      return "done";
+    default:
+      return outcome ?? "in flight";
+  }
+}

@@ -1,0 +1,131 @@
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
+
+/** A crash on the time axis: a band of fixed width, whatever it took. */
+export interface Fold {
+  /** Event with which the new owner continued. */
+  readonly seq: number;
+  readonly fromAt: number;
+  readonly toAt: number;
+  /** Left edge and width in pixels. */
+  readonly x: number;
+  readonly width: number;
+}
+
+/** A part of the axis, in pixels. */
+export interface Piece {
+  readonly x: number;
+  readonly width: number;
+}
+
+/** A moment of a run. `seq` decides on which side of a fold a moment is that has the time of the crash. */
+export interface Moment {
+  readonly at: number;
+  readonly seq: number;
+}
+
+/** Maps times to pixels. Crashes are folds, so that the axis has seams. */
+export interface TimeScale {
+  readonly width: number;
+  readonly folds: readonly Fold[];
+  /** The place of a moment. It is never inside a fold. */
+  x(moment: Moment): number;
+  /** The place of a time after the start that is counted without the folds. */
+  xOfActive(activeMs: number): number;
+  /** The time at a place. */
+  timeAt(x: number): number;
+  /** The parts of a span outside the folds, each at least `narrowest` wide. */
+  pieces(from: Moment, to: Moment, narrowest: number): readonly Piece[];
+  /** Times for labels, in milliseconds after the start and without the folds, and the time between two of them. */
+  readonly ticks: readonly number[];
+  readonly tickMs: number;
+}
+
+const mostFoldShare = 0.4;
+
+type Times = Pick<RunView, "startedAt" | "recoveries">;
+
+/** The scale of a run from its start to `until`, on `width` pixels. `share` is the width of one fold. */
+export function timeScale(view: Times, until: number, width: number, share: number): TimeScale {
+  const { startedAt } = view;
+  const crashes = view.recoveries.filter(({ isCrash }) => isCrash);
+  const foldWidth = crashes.length === 0 ? 0 : width * Math.min(share, mostFoldShare / crashes.length);
+  const down = crashes.reduce((sum, { at, lastAt }) => sum + (at - lastAt), 0);
+  const active = Math.max(1, until - startedAt - down);
+  const perMs = (width - foldWidth * crashes.length) / active;
+  const folds: Fold[] = [];
+  let [time, left] = [startedAt, 0];
+  for (const { seq, at, lastAt } of crashes) {
+    left += (lastAt - time) * perMs;
+    folds.push({ seq, fromAt: lastAt, toAt: at, x: left, width: foldWidth });
+    left += foldWidth;
+    time = at;
+  }
+  const within = (x: number): number => Math.max(0, Math.min(width, x));
+  const x = ({ at, seq }: Moment): number => {
+    let [from, start] = [startedAt, 0];
+    for (const fold of folds) {
+      if (seq < fold.seq) return within(Math.min(fold.x, start + (at - from) * perMs));
+      [from, start] = [fold.toAt, fold.x + fold.width];
+    }
+    return within(Math.max(start, start + (at - from) * perMs));
+  };
+  const xOfActive = (activeMs: number): number => {
+    const before = folds.filter((fold, at) => activeMs * perMs > fold.x - at * foldWidth + 1e-6).length;
+    return within(activeMs * perMs + before * foldWidth);
+  };
+  const timeAt = (place: number): number => {
+    let [from, start] = [startedAt, 0];
+    for (const fold of folds) {
+      if (place <= fold.x) break;
+      if (place < fold.x + fold.width) return fold.fromAt;
+      [from, start] = [fold.toAt, fold.x + fold.width];
+    }
+    return from + (place - start) / perMs;
+  };
+  const pieces = (from: Moment, to: Moment, narrowest: number): readonly Piece[] => {
+    const [first, last] = [x(from), Math.max(x(from), x(to))];
+    const parts: Piece[] = [];
+    let start = 0;
+    for (const fold of folds) {
+      if (from.seq < fold.seq) parts.push(...pieceIn(start, fold.x, first, last, narrowest));
+      start = fold.x + fold.width;
+      if (to.seq < fold.seq) return parts;
+    }
+    return [...parts, ...pieceIn(start, width, first, last, narrowest)];
+  };
+  return { width, folds, x, xOfActive, timeAt, pieces, ...ticksOf(active, width) };
+}
+
+/** The part of a span in a stretch between two folds. A part that is too narrow grows without entering a fold. */
+function pieceIn(
+  left: number,
+  right: number,
+  first: number,
+  last: number,
+  narrowest: number,
+): readonly Piece[] {
+  if (last < left || first > right) return [];
+  const [from, to] = [Math.max(left, first), Math.min(right, last)];
+  const width = Math.max(narrowest, to - from);
+  return [{ x: Math.max(0, Math.min(from, right - width)), width }];
+}
+
+const steps = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000,
+  600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 43_200_000, 86_400_000,
+];
+
+function ticksOf(active: number, width: number): Pick<TimeScale, "ticks" | "tickMs"> {
+  const most = Math.max(2, Math.floor(width / 100));
+  const tickMs = steps.find((each) => active / each <= most) ?? 86_400_000;
+  const count = Math.min(100, Math.floor(active / tickMs) + 1);
+  return { tickMs, ticks: Array.from({ length: count }, (_each, at) => at * tickMs) };
+}
+
+/** The first place at or after `x` at which something of a width fits without touching a fold. */
+export function clearOfFolds(folds: readonly Fold[], x: number, width: number): number {
+  let place = x;
+  for (const fold of folds)
+    if (place < fold.x + fold.width && place + width > fold.x) place = fold.x + fold.width + x;
+  return place;
+}

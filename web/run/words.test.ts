@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import { BudgetExhaustedError, Fault, type Event, type TaskId } from "../../src/kernel/index.ts";
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import { stepAt, type StepView } from "../../src/surfaces/view/step-log.ts";
+import { eventWords } from "./event-words.ts";
+import { failureWords } from "./failure-words.ts";
+import { stepName } from "./step-words.ts";
+import { doing } from "./task-words.ts";
+
+const names = new Map([
+  ["t1", { agentId: "size" }],
+  ["t2", { agentId: "release" }],
+]);
+const view = { tasks: names } as unknown as RunView;
+
+function words(taskId: string, type: string, data: object): string {
+  return eventWords({ type, data, taskId } as Event, view);
+}
+
+function call(toolName: string, input: object): string {
+  return words("t1", "tool_execution_start", { toolName, input });
+}
+
+test("an event of a seat names its agent only if another agent caused it", () => {
+  const data = { taskId: "t1" as TaskId, yieldsTo: "t2" as TaskId };
+  expect(words("t1", "seat_yield", data)).toBe("gives its seat to release");
+  expect(words("t2", "seat_yield", data)).toBe("size gives its seat to release");
+});
+
+test("an event says what a task waits for, without ids", () => {
+  const suspend = (name: string): string => words("t1", "task_suspend", { waitsFor: [name] });
+  expect(suspend("approval t4/2/0/S8oBb35dP150YUps")).toBe("waits for a person");
+  expect(suspend("join t2")).toBe("waits for release");
+  expect(suspend("join t1 t2")).toBe("waits for 2 reports");
+  expect(suspend("signal go")).toBe("waits for the signal go");
+  expect(words("t1", "task_wake", { by: "join t2" })).toBe("continues after release");
+});
+
+test("an event without words of its own is named, and shows no JSON", () => {
+  expect(words("t1", "save_point", { sessionId: "ses_1", leafId: null })).toBe("saved its session");
+  expect(words("t1", "journal_warning", { steps: 9 })).toBe("journal warning");
+});
+
+test("a call of a hand-off tool hires, and a call with one argument shows its value", () => {
+  expect(call("handoff_release", {})).toBe("hires release");
+  expect(call("convert", { module: "src/module-0.ts" })).toBe("runs convert src/module-0.ts");
+  const task = { status: "running", questions: 0, openCalls: 4, endedAt: null, waitsFor: [] };
+  const lastCall = { kind: "tool", name: "handoff_release" };
+  expect(doing({ ...task, lastCall } as never, view)).toBe("hires release and 3 more");
+});
+
+test("the error of an exhausted budget says what the next call needed and what was left", () => {
+  const limits = { dimension: "costUsd", limit: 0.21, used: 0.222924 } as const;
+  const refused = { reserved: 0.035145, remaining: 0.022221, spent: 0.187779, unreported: 0 };
+  expect(failureWords(new BudgetExhaustedError({ ...limits, refused }).toJSON())).toBe(
+    "The next call needed at least $0.035, and $0.022 was left of $0.21. It was not started.",
+  );
+  expect(failureWords(new BudgetExhaustedError({ ...limits, used: 0.215 }).toJSON())).toBe(
+    "$0.215 of $0.21 is used. No further call starts.",
+  );
+  expect(failureWords({ code: "budget_exhausted", message: "An older text." })).toBe("An older text.");
+  expect(failureWords(new Fault("internal", "The call took 30 s.").toJSON())).toBe("The call took 30 s.");
+});
+
+test("a step is named by what it is about, and an answer only from its end on", () => {
+  const step = {
+    kind: "model",
+    name: "a/sonnet-5",
+    about: "Two files differ.",
+    startSeq: 6,
+    endSeq: 7,
+  } as StepView;
+  const shown = [6, 7].map((seq) => stepName(stepAt(step, seq) as StepView));
+  expect(shown).toEqual(["sonnet-5", "Two files differ. · sonnet-5"]);
+  const reading = { ...step, kind: "tool", name: "read", about: "package.json" } as const;
+  expect(stepName(reading)).toBe("read package.json");
+  expect(stepName({ ...reading, name: "handoff_size", about: "" })).toBe("hires size");
+});

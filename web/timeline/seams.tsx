@@ -1,0 +1,134 @@
+import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
+import type { StepView } from "../../src/surfaces/view/step-log.ts";
+import type { JSX } from "preact";
+import { counted } from "../parts/format.ts";
+import type { Fold, TimeScale } from "../run/time-scale.ts";
+import { downTime, freeWords, tickLabels } from "./axis-labels.ts";
+import { flagPlaces } from "./track-paths.ts";
+
+/** The times of the axis, and how long each crash took. */
+export function AxisLabels({ scale }: { readonly scale: TimeScale }): JSX.Element {
+  return (
+    <>
+      {tickLabels(scale).map(({ x, text }) => (
+        <span key={x} class="tick" style={{ left: `${x}px` }}>
+          {text}
+        </span>
+      ))}
+      {scale.folds.map((fold) => (
+        <span key={fold.seq} class="tick bad" style={{ left: `${fold.x}px`, width: `${fold.width}px` }}>
+          {downTime(fold)}
+        </span>
+      ))}
+    </>
+  );
+}
+
+/** A line at every time of the axis, behind all lanes. */
+export function GridLines({
+  scale,
+  left,
+}: {
+  readonly scale: TimeScale;
+  readonly left: number;
+}): JSX.Element {
+  return (
+    <>
+      {scale.ticks.map((tick) => (
+        <i key={tick} class="grid-line" style={{ left: `${left + scale.xOfActive(tick)}px` }} />
+      ))}
+    </>
+  );
+}
+
+/** The calls that the new owner read from the journal instead of making them again. */
+export function Free({
+  fold,
+  steps,
+  task,
+}: {
+  readonly fold: Fold;
+  readonly steps: readonly StepView[];
+  readonly task: TaskView;
+}): JSX.Element | null {
+  if (task.endedAt !== null && task.endedAt <= fold.fromAt) return null;
+  const count = steps.filter(
+    ({ kind, endSeq, outcome }) =>
+      (kind === "model" || kind === "tool") && endSeq !== null && endSeq < fold.seq && outcome === "ok",
+  ).length;
+  const width = Math.max(16, fold.width - 8);
+  return count === 0 ? null : (
+    <span
+      class="free"
+      title={`${counted(count, "step")} free`}
+      style={{ left: `${fold.x + (fold.width - width) / 2}px`, width: `${width}px` }}
+    >
+      {freeWords(count, width)}
+    </span>
+  );
+}
+
+/** The torn edges of a crash over all lanes, and what happened in words. */
+export function Seams({
+  scale,
+  view,
+  left,
+}: {
+  readonly scale: TimeScale;
+  readonly view: RunView;
+  readonly left: number;
+}): JSX.Element {
+  const flags = scale.folds.flatMap((fold) => {
+    const crash = view.recoveries.find(({ seq }) => seq === fold.seq);
+    if (crash === undefined) return [];
+    const lost = crash.lost === 0 ? "" : `, ${counted(crash.lost, "call")} lost`;
+    const free = `${counted(crash.replayed, "step")} free${lost}`;
+    return [{ fold, text: `a worker died; another one continued after ${downTime(fold)}: ${free}` }];
+  });
+  return (
+    <>
+      {scale.folds.map((fold) => (
+        <div
+          key={fold.seq}
+          class="seam"
+          style={{ left: `${left + fold.x}px`, width: `${fold.width}px` }}
+          aria-hidden="true"
+        >
+          <svg width="6" height="100%">
+            <rect width="6" height="100%" fill="url(#torn)" />
+          </svg>
+          <svg width="6" height="100%">
+            <rect width="6" height="100%" fill="url(#torn)" />
+          </svg>
+        </div>
+      ))}
+      {flagPlaces(flags, scale.width).map(({ fold, text, left: x, width, line }) => (
+        <span
+          key={fold.seq}
+          class="flag"
+          title={text}
+          style={{ left: `${left + x}px`, maxWidth: `${width}px`, top: `${60 + 24 * line}px` }}
+        >
+          {text}
+        </span>
+      ))}
+      <svg width="0" height="0" aria-hidden="true">
+        <defs>
+          <pattern
+            id="in-flight"
+            width="5"
+            height="5"
+            patternUnits="userSpaceOnUse"
+            patternTransform="rotate(45)"
+          >
+            <rect class="hatch-ground" width="5" height="5" />
+            <rect class="hatch-line" width="2" height="5" />
+          </pattern>
+          <pattern id="torn" width="6" height="12" patternUnits="userSpaceOnUse">
+            <path class="torn-edge" d="M1 0 5 3 1 6 5 9 1 12" />
+          </pattern>
+        </defs>
+      </svg>
+    </>
+  );
+}

@@ -1,0 +1,144 @@
+import { expect, test } from "vitest";
+import { rootTaskId, type Event } from "../../src/kernel/index.ts";
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import type { StepView } from "../../src/surfaces/view/step-log.ts";
+import { densityPaths } from "../run/dock-paths.ts";
+import { RunTrace } from "../run/run-trace.ts";
+import { clearOfFolds, timeScale, type TimeScale } from "../run/time-scale.ts";
+import { downTime, tickLabels } from "./axis-labels.ts";
+import { barPaths, barsOf } from "./lane-bars.ts";
+import { areaPath, flagPlaces } from "./track-paths.ts";
+
+/** A run of 2,000 ms of work with a crash after the first 1,000 ms that took `downMs`. */
+function scaleOf(downMs: number, width = 1_000): TimeScale {
+  const crash = { seq: 10, lastAt: 1_000, at: 1_000 + downMs, isCrash: true };
+  const view = { startedAt: 0, recoveries: [crash] } as unknown as RunView;
+  return timeScale(view, 2_000 + downMs, width, 0.1);
+}
+
+function event(seq: number, at: number, type = "turn_start", data: object = {}): Event {
+  return { seq, at, type, data, taskId: rootTaskId } as unknown as Event;
+}
+
+function step(change: Partial<StepView>): StepView {
+  const times = { startSeq: 1, startAt: 500, endSeq: 20, endAt: 1_500, outcome: "ok" } as const;
+  const what = { taskId: rootTaskId, kind: "tool", name: "write", id: "", about: "" } as const;
+  return { ...what, ...times, isAgain: false, tokens: 0, costUsd: 0, ...change };
+}
+
+test("a fold has the same width and place whether the crash took no time or an hour", () => {
+  for (const downMs of [0, 400, 3_600_000])
+    expect(scaleOf(downMs).folds).toMatchObject([{ x: 450, width: 100 }]);
+  expect(scaleOf(0).x({ at: 1_000, seq: 9 })).toBe(450);
+  expect(scaleOf(0).x({ at: 1_000, seq: 10 })).toBe(550);
+  expect(scaleOf(3_600_000).timeAt(1_000)).toBe(3_602_000);
+});
+
+test("bars and areas end at the edges of a fold, and every part of a bar is at least 3 px wide", () => {
+  const scale = scaleOf(400);
+  const until = { at: 2_400, seq: 30 };
+  const [bar] = barsOf([step({ endAt: 1_900 })], scale, until);
+  expect(bar?.pieces).toEqual([
+    { x: 225, width: 225 },
+    { x: 550, width: 225 },
+  ]);
+  const [narrow] = barsOf([step({ startAt: 1_000, endAt: 1_400 })], scale, until);
+  expect(narrow?.pieces).toEqual([
+    { x: 447, width: 3 },
+    { x: 550, width: 3 },
+  ]);
+  const area = areaPath([{ at: 0, seq: 0, value: 5 }], scale, {
+    until,
+    y: (value) => 10 - value,
+    ground: 10,
+  });
+  expect(area).toBe("M0 10H0.0V5.0H450.0V10H550.0V5.0H1000.0V10z");
+  expect(barPaths(barsOf([step({ startAt: 10, endAt: 11, endSeq: 2 })], scale, until))).toEqual([
+    ["tool", "M4.5 8h3.0v12H4.5z"],
+  ]);
+});
+
+test("a lost call is red before the fold, and the call that is made again is hatched after it", () => {
+  const until = { at: 2_400, seq: 30 };
+  const lost = step({ kind: "model", endSeq: 11, endAt: 1_000, outcome: "lost", costUsd: 0.1 });
+  const again = step({
+    kind: "model",
+    startSeq: 11,
+    startAt: 1_400,
+    endSeq: null,
+    endAt: null,
+    outcome: null,
+  });
+  expect(barsOf([lost, again], scaleOf(400), until)).toMatchObject([
+    { kind: "lost", pieces: [{ x: 225, width: 225 }] },
+    { kind: "open", pieces: [{ x: 550, width: 450 }] },
+  ]);
+});
+
+test("a tool call has no bar while it asks a person, and a hand-off has none in the lane of its manager", () => {
+  const scale = timeScale({ startedAt: 0, recoveries: [] }, 1_000, 1_000, 0.1);
+  const until = { at: 1_000, seq: 30 };
+  const call = step({ startAt: 100, endSeq: null, endAt: null, outcome: null });
+  const asks = { ...call, kind: "person", startSeq: 2, startAt: 200 } as const;
+  expect(barsOf([call, asks], scale, until)).toMatchObject([
+    { kind: "tool", pieces: [{ x: 100, width: 100 }] },
+    { kind: "person", pieces: [{ x: 200, width: 800 }] },
+  ]);
+  expect(barPaths(barsOf([{ ...call, name: "handoff_build" }], scale, until))).toEqual([]);
+});
+
+test("the label of a crash is inside the plot, and labels do not cover each other", () => {
+  const [fold] = scaleOf(400).folds;
+  const text = "a worker died; another one continued after 0.4 s: 13 steps free";
+  for (const x of [0, 300, 900]) {
+    const [place] = flagPlaces([{ fold: { ...fold!, x }, text }], 1_000);
+    expect(place?.left).toBeGreaterThanOrEqual(0);
+    expect((place?.left ?? 0) + (place?.width ?? 0)).toBeLessThanOrEqual(1_000);
+  }
+  const two = [0, 120].map((x) => ({ fold: { ...fold!, x }, text }));
+  expect(flagPlaces(two, 1_000).map(({ line }) => line)).toEqual([0, 1]);
+});
+
+test("labels of the axis and the allowance stay clear of an early fold, and short runs have different times", () => {
+  const early = timeScale(
+    { startedAt: 0, recoveries: [{ seq: 1, lastAt: 5, at: 400, isCrash: true }] } as unknown as RunView,
+    1_400,
+    1_000,
+    0.1,
+  );
+  const [fold] = early.folds;
+  expect(clearOfFolds(early.folds, 4, 104)).toBeGreaterThan(fold!.x + fold!.width);
+  expect(tickLabels(early).every(({ x }) => x >= fold!.x + fold!.width)).toBe(true);
+  expect(downTime(fold!)).toBe("0.4 s");
+  const short = timeScale({ startedAt: 0, recoveries: [] }, 46, 1_000, 0.1);
+  const texts = tickLabels(short).map(({ text }) => text);
+  expect(texts.slice(0, 3)).toEqual(["0 ms", "5 ms", "10 ms"]);
+});
+
+test("the dock leaves the time of a crash out, and the bar of the last event is at its end", () => {
+  const trace = new RunTrace();
+  trace.add(event(0, 0), 1);
+  trace.add(event(1, 100), 1);
+  trace.add(event(2, 3_600_100, "run_recover", { epoch: 2, recoveries: 1 }), 1);
+  trace.add(event(3, 3_600_200), 1);
+  expect(trace.activeMs(3_600_200)).toBe(200);
+  const crash = { seq: 2, lastAt: 100, at: 3_600_100, isCrash: true };
+  const view = { startedAt: 0, recoveries: [crash] } as unknown as RunView;
+  const scale = timeScale(view, 3_600_200, 1_000, 0.02);
+  expect(scale.x({ at: 3_600_200, seq: 3 })).toBe(1_000);
+  const { shown, later } = densityPaths(trace, scale, 1);
+  const starts = `${shown}${later}`.match(/M[\d.]+/gu)?.map((text) => Number(text.slice(1))) ?? [];
+  expect(starts[0]).toBe(0);
+  expect(starts.at(-1)).toBeGreaterThan(980);
+});
+
+test("what is held rises while a call is in flight and falls when it ends", () => {
+  const trace = new RunTrace();
+  for (const [seq, at] of [0, 50, 100].entries())
+    trace.add({ seq, at, type: "turn_start", data: {}, taskId: rootTaskId } as unknown as Event, 1);
+  trace.addEnded(step({ kind: "model", startAt: 10, endAt: 50, costUsd: 0.25 }));
+  const heldAt = (ms: number): number | undefined => trace.held([], 0)[ms]?.heldUsd;
+  expect([heldAt(9), heldAt(10), heldAt(50), heldAt(52)]).toEqual([0, 0.25, 0.25, 0]);
+  const open = step({ kind: "model", startAt: 60, endSeq: null, endAt: null });
+  expect(trace.held([open], 0.5)[100]?.heldUsd).toBe(0.5);
+});
