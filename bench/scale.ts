@@ -1,23 +1,34 @@
 // Needs `npm ci` with development packages: it starts the PostgreSQL server of the tests, which waits for the disk here.
 import { Pool } from "pg";
-import { openRuntime, sha256, type Runtime } from "reeve";
+import { openRuntime, sha256 } from "reeve";
 import { formatAgentId, type HostedAgent } from "reeve/kernel";
 import { postgresStore } from "reeve/postgres";
 import { PostgresServer } from "../test/postgres/server.ts";
 import { median, type Row } from "./row.ts";
+import { ScaleFleet } from "./scale-fleet.ts";
+import { restateRows } from "./scale-restate.ts";
+import { kilobyte, submitAll, timeSteps } from "./scale-steps.ts";
 
-const rounds = 5;
+/** Many short rounds that alternate, so that both sides meet the same disturbances. */
+const rounds = 15;
 const connections = 10;
-const kilobyte = { text: "x".repeat(1_000) };
+/** Runs that each worker process drives at the same time. */
+const runsEach = 16;
 
 export async function* rows(): AsyncIterable<Row> {
   const server = await PostgresServer.start({ isSynced: true });
   try {
     for (const [runs, each] of [
-      [1, 400],
-      [16, 100],
+      [1, 200],
+      [16, 50],
     ] as const)
       yield await steps(server.url, runs, each);
+    yield await shortRuns(server.url, 16);
+    yield* restateRows(server.url);
+    yield* fleets(server.url, 50);
+    yield* fleets(server.url, 0);
+    yield await takeOver(server.url, 15_000, 1);
+    yield await takeOver(server.url, 3_000, 3);
   } finally {
     await server.stop();
   }
@@ -28,6 +39,9 @@ async function steps(url: string, runs: number, each: number): Promise<Row> {
   const runtime = await openRuntime({ store: await postgresStore({ url, hash: sha256, connections }) });
   const pool = new Pool({ connectionString: url, max: connections });
   const [ours, floor]: [number[], number[]] = [[], []];
+  // Code that has run some thousand times is compiled. That of a worker is, after its first minute.
+  await timeSteps(runtime, `warm-${runs}`, runs, 4_000 / runs);
+  await bareStatements(pool, runs, 4_000 / runs);
   for (let round = 0; round < rounds; round++) {
     ours.push(await timeSteps(runtime, `steps-${runs}-${round}`, runs, each));
     floor.push(await bareStatements(pool, runs, each));
@@ -36,25 +50,34 @@ async function steps(url: string, runs: number, each: number): Promise<Row> {
   await pool.end();
   return {
     name: `PostgreSQL: steps of 1 KB, ${runs} run${runs === 1 ? "" : "s"} at once, against the bare fenced statement`,
-    value: median(ours.slice(1)),
+    value: median(ours),
     unit: "steps/s",
-    against: median(floor.slice(1)),
+    against: median(floor),
     goal: { atLeast: 0.6 },
   };
 }
 
-async function timeSteps(runtime: Runtime, name: string, runs: number, each: number): Promise<number> {
-  const agent: HostedAgent = {
-    id: formatAgentId({ name }),
-    run: async (ctx) => {
-      for (let index = 0; index < each; index++) await ctx.step("work", async () => kilobyte);
-      return "done";
-    },
+/** Runs per second that are created, claimed, driven for one step and ended, so many at once. */
+async function shortRuns(url: string, runs: number): Promise<Row> {
+  const runtime = await openRuntime({ store: await postgresStore({ url, hash: sha256, connections }) });
+  const rates: number[] = [];
+  for (let round = 0; round <= 5; round++) {
+    const agent: HostedAgent = {
+      id: formatAgentId({ name: `short-${round}` }),
+      run: (ctx) => ctx.step("work", async () => kilobyte),
+    };
+    const began = performance.now();
+    for (let batch = 0; batch < 4; batch++) await submitAll(runtime, agent, runs);
+    rates.push((4 * runs) / ((performance.now() - began) / 1_000));
+  }
+  await runtime.close();
+  return {
+    name: `PostgreSQL: runs of one step from submit to result, ${runs} at once`,
+    value: median(rates.slice(1)),
+    unit: "runs/s",
+    against: null,
+    goal: null,
   };
-  const started = performance.now();
-  const handles = await Promise.all(Array.from({ length: runs }, () => runtime.submit(agent, null)));
-  await Promise.all(handles.map((run) => run.result()));
-  return (runs * each) / ((performance.now() - started) / 1_000);
 }
 
 /** Inserts rows of the same size in sequences, each of which checks its fence in the same statement. */
@@ -72,4 +95,63 @@ async function bareStatements(pool: Pool, runs: number, each: number): Promise<n
   };
   await Promise.all(Array.from({ length: runs }, (_, index) => sequence(index + 1)));
   return (runs * each) / ((performance.now() - started) / 1_000);
+}
+
+/**
+ * Steps per second with 1, 2 and 4 worker processes that drive 16 runs each, against the same number of times one worker. With calls
+ * that take time, workers wait; without them, workers and the server share the processors of this machine.
+ */
+async function* fleets(url: string, callMs: number): AsyncIterable<Row> {
+  let one: number | undefined;
+  for (const workers of [1, 2, 4]) {
+    const rate = await fleetRate(url, workers, callMs);
+    one ??= rate;
+    yield {
+      name: `PostgreSQL: steps of 1 KB, ${workers} worker process${workers === 1 ? "" : "es"}, 16 runs each, ${callMs === 0 ? "no waits" : `calls of ${callMs} ms`}`,
+      value: rate,
+      unit: "steps/s",
+      against: one * workers,
+      goal: null,
+    };
+  }
+}
+
+async function fleetRate(url: string, workers: number, callMs: number): Promise<number> {
+  const fleet = await ScaleFleet.open(url, { leaseMs: 15_000, concurrency: runsEach, callMs });
+  try {
+    await fleet.submit(workers * runsEach);
+    const names = Array.from({ length: workers }, (_, index) => `worker-${index}`);
+    for (const name of names) await fleet.start(name);
+    for (const name of names) await fleet.untilWorking(name, runsEach);
+    return await fleet.rate(3_000);
+  } finally {
+    await fleet.close();
+  }
+}
+
+/** The longest time from the kill of a worker until all its runs have continued in another one. */
+async function takeOver(url: string, leaseMs: number, kills: number): Promise<Row> {
+  const fleet = await ScaleFleet.open(url, { leaseMs, concurrency: runsEach, callMs: 50 });
+  const seconds: number[] = [];
+  try {
+    await fleet.start("worker-0");
+    await fleet.submit(runsEach);
+    for (let kill = 0; kill < kills; kill++) {
+      await fleet.untilWorking(`worker-${kill}`, runsEach);
+      await fleet.start(`worker-${kill + 1}`);
+      await fleet.kill(`worker-${kill}`);
+      const began = performance.now();
+      await fleet.untilContinued(await fleet.commits());
+      seconds.push((performance.now() - began) / 1_000);
+    }
+  } finally {
+    await fleet.close();
+  }
+  return {
+    name: `PostgreSQL: take-over of ${runsEach} runs after a kill, lease of ${leaseMs / 1_000} s, longest of ${kills}`,
+    value: Math.max(...seconds),
+    unit: "s",
+    against: null,
+    goal: { atMost: leaseMs / 1_000 + 2 },
+  };
 }
