@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { AlternatingProjects } from "./test/alternating-projects.ts";
@@ -27,23 +28,28 @@ const apart = {
   providers: ["providers"],
   restate: ["restate"],
   surfaces: ["surfaces"],
+  view: ["surfaces/view"],
 };
 
-/** The suites whose files may share a process: no file leaves anything behind that another one notices. */
-const shared = new Set(["contract", "postgres"]);
+/**
+ * The suites whose files may share a process: no file leaves anything behind that another one notices. The tests of the
+ * view count executed blocks, which functions that other files have warmed up would change.
+ */
+const shared = new Set(["contract", "postgres", "providers", "surfaces"]);
 
 export default defineConfig({
   test: {
     reporters: ["default", new ClosingLine()],
-    // More workers than processors, because the longest suites mostly wait for processes that they start and kill.
-    maxWorkers: "150%",
+    // More workers than processors, because the longest suites mostly wait for processes that they start and kill. A
+    // number, because Vitest limits a percentage to the number of processors.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     sequence: { sequencer: AlternatingProjects },
     projects: [
       {
         test: {
           name: "unit",
           globalSetup: "test/bubblewrap.ts",
-          include: ["test/**/*.test.ts"],
+          include: ["test/**/*.test.ts", "web/**/*.test.ts"],
           exclude: Object.values(apart).flatMap((folders) => folders.map((folder) => `test/${folder}/**`)),
           pool: "forks",
           isolate: false,
@@ -67,11 +73,17 @@ export default defineConfig({
         test: {
           name,
           include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
+          ...(name === "surfaces" && { exclude: ["test/surfaces/view/**"] }),
           testTimeout: hangs,
           hookTimeout: hangs,
           ...(name === "crash" && { globalSetup: "test/crash/bundled-workers.ts" }),
           ...((name === "postgres" || name === "restate") && {
-            globalSetup: ["test/postgres/shared-server.ts", "test/crash/bundled-workers.ts"],
+            globalSetup: [
+              "test/postgres/shared-server.ts",
+              "test/crash/bundled-workers.ts",
+              // The tests of the Restate engine start the command line.
+              ...(name === "restate" ? ["test/built-package.ts"] : []),
+            ],
           }),
           ...(name === "desktop" && { globalSetup: "test/desktop/programs.ts" }),
           // One process loads the sources once for many files.

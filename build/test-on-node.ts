@@ -7,9 +7,19 @@ const versions = ["22.19.0", "26.10.0"];
 /** The tests of the SQLite store, which depends on `node:sqlite`, and of the golden journals. */
 const files = ["test/contract/sqlite-store.test.ts", "test/golden", "test/runtime/stores/sqlite"];
 
-/** Runs the tests on a version of the package `node`, which npm takes from its configured registry. */
+/**
+ * Runs the tests on a version of the package `node`, which npm takes from its configured registry. `npm test` runs them
+ * beside all others, so they use one worker.
+ */
 function run(version: string): Promise<number | null> {
-  const suite = ["node_modules/vitest/vitest.mjs", "run", "--project", "contract", ...files];
+  const suite = [
+    "node_modules/vitest/vitest.mjs",
+    "run",
+    "--project",
+    "contract",
+    "--maxWorkers=1",
+    ...files,
+  ];
   const args = ["exec", "--yes", `--package=node@${version}`, "--", "node", ...suite];
   return new Promise((resolve, reject) => {
     spawn("npm", args, { stdio: "inherit" }).once("error", reject).once("close", resolve);

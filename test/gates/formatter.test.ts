@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { runTogether, stepsOf } from "../../build/check.ts";
 import { inCopy, readScripts } from "./planted-copy.ts";
 
 const { control, planted } = await inCopy(async (copy) => ({
@@ -20,8 +21,22 @@ test("the formatter refuses an unformatted file and names it", () => {
 });
 
 test.for(["check", "test"])("npm run %s runs every gate", async (script) => {
-  const steps = (await readScripts())[script]?.split(" && ");
-  expect(steps).toEqual(
+  const [program, file, ...args] = (await readScripts())[script]?.split(" ") ?? [];
+  expect([program, file]).toEqual(["node", "build/check.ts"]);
+  expect(stepsOf(args).flat()).toEqual(
     expect.arrayContaining(["tsc -b", "npm run lint", "npm run format:check", "npm run dead-code"]),
   );
+});
+
+test("npm test also runs all suites and the core on the other versions of Node", async () => {
+  const args = (await readScripts())["test"]?.split(" ") ?? [];
+  expect(stepsOf(args).flat()).toEqual(expect.arrayContaining(["vitest run", "npm run test:node"]));
+});
+
+test.for<[first: string, beside: string, succeeds: boolean]>([
+  ["true", "true", true],
+  ["false", "true", false],
+  ["true", "false", false],
+])("a step of %s beside %s succeeds: %s", async ([first, beside, succeeds]) => {
+  expect(await runTogether(first, beside)).toBe(succeeds);
 });

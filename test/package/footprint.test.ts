@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -75,6 +75,12 @@ describe("the installed package", () => {
     const written = JSON.parse(await readFile(join(folder, "release/sbom.cdx.json"), "utf8")) as Sbom;
     expect(written.components).toHaveLength(sbom.components.length);
     expect(await readFile(join(folder, "release/licences.txt"), "utf8")).toContain("ajv ");
+  });
+
+  test("the published package contains no source map of a module", async () => {
+    const files = await readdir(join(tree, "dist"), { recursive: true });
+    expect(files).toContain("index.js");
+    expect(files.filter((file) => file.endsWith(".js.map"))).toEqual([]);
   });
 
   test("every export can be imported without an optional package", async () => {
