@@ -1,33 +1,41 @@
 // Checks the repository: node build/check.ts [--all]. `npm run check` and `npm test` call it.
 import { spawn } from "node:child_process";
 
-/** What a finished command printed, if it was not printed at once. */
-interface Finished {
-  readonly succeeded: boolean;
-  readonly output: string;
-}
-
-/** Runs a command whose output is printed at once, or returned with the result. */
-function run(command: string, output: "printed" | "returned"): Promise<Finished> {
+/** Runs a command and prints its output at once. Returns whether it succeeded. */
+function runVisibly(command: string): Promise<boolean> {
   const [program = "", ...args] = command.split(" ");
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, {
-      stdio: output === "printed" ? "inherit" : ["ignore", "pipe", "pipe"],
-    });
-    let text = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream?.setEncoding("utf8").on("data", (piece: string) => (text += piece));
-    child.once("error", reject).once("close", (code) => resolve({ succeeded: code === 0, output: text }));
+    spawn(program, args, { stdio: "inherit" })
+      .once("error", reject)
+      .once("close", (code) => resolve(code === 0));
   });
 }
 
-/** Runs the first command, prints its output at once, and runs the others beside it. Prints their output after it. */
+/** Runs a command, and prints one line when it ends. Returns its output if it failed. */
+function runQuietly(command: string): Promise<string | undefined> {
+  const [program = "", ...args] = command.split(" ");
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding("utf8").on("data", (piece: string) => (output += piece));
+    child.once("error", reject).once("close", (code) => {
+      process.stdout.write(`\n${command}: ${code === 0 ? "succeeded" : "failed"}\n`);
+      resolve(code === 0 ? undefined : output);
+    });
+  });
+}
+
+/**
+ * Runs the first command, prints its output at once, and runs the others beside it. The output of a command beside it
+ * is printed only if that command failed, so that the output ends with what went wrong or with the first command.
+ */
 export async function runTogether(first: string, ...others: readonly string[]): Promise<boolean> {
-  const beside = others.map((command) => run(command, "returned"));
-  const { succeeded } = await run(first, "printed");
-  const rest = await Promise.all(beside);
-  for (const { output } of rest) process.stdout.write(output);
-  return succeeded && rest.every((each) => each.succeeded);
+  const beside = others.map(runQuietly);
+  const succeeded = await runVisibly(first);
+  const failures = (await Promise.all(beside)).filter((output) => output !== undefined);
+  for (const output of failures) process.stdout.write(output);
+  return succeeded && failures.length === 0;
 }
 
 /** Commands of a step: the first prints its output at once, and the others run beside it. */
