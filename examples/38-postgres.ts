@@ -49,7 +49,11 @@ if (isFirst) {
   const { output } = (await run?.result()) ?? {};
   console.log(`the second worker says: ${String(output)}`);
   assert.equal(output, "finished");
-  assert.deepEqual(readFileSync(join(folder, "done.txt"), "utf8").trim().split("\n"), ["one", "two", "three"]);
+  assert.deepEqual(readFileSync(join(folder, "done.txt"), "utf8").trim().split("\n"), [
+    "one",
+    "two",
+    "three",
+  ]);
   console.log("each part was done once");
   rmSync(folder, { recursive: true, force: true });
 }

@@ -26,7 +26,10 @@ interface RunSummary {
 function apiOf(origin: string) {
   const call = async <Answer>(path: string, body?: object): Promise<Answer> => {
     const post = { method: "POST", headers: { "content-type": "application/json" } };
-    const answer = await fetch(origin + path, body === undefined ? {} : { ...post, body: JSON.stringify(body) });
+    const answer = await fetch(
+      origin + path,
+      body === undefined ? {} : { ...post, body: JSON.stringify(body) },
+    );
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return (await answer.json()) as Answer;
   };
@@ -71,7 +74,12 @@ describe.for(["SQLite", "PostgreSQL"] as const)("reeve serve --engine restate, %
     const flags = [...shared, "--store", store, "--tools", "all"];
     const admin = new RestateAdmin(server.adminUrl);
     const start = async (): Promise<RunningWorker> => {
-      const worker = await startWorker({ main, cwd: folder, env: env(url), args: [...flags, "--endpoint-port", "0"] });
+      const worker = await startWorker({
+        main,
+        cwd: folder,
+        env: env(url),
+        args: [...flags, "--endpoint-port", "0"],
+      });
       const { port } = await worker.logged(({ event }) => event === "endpoint_opened");
       balancer.add(port as number);
       return worker;
@@ -94,7 +102,9 @@ describe.for(["SQLite", "PostgreSQL"] as const)("reeve serve --engine restate, %
     expect(await api.result(greeted)).toMatchObject({ status: "completed", output: "Hello." });
 
     const suspended = (id: string) =>
-      worker.logged(({ event, runId, rest }) => event === "run_released" && runId === id && rest === "suspended");
+      worker.logged(
+        ({ event, runId, rest }) => event === "run_released" && runId === id && rest === "suspended",
+      );
     const approved = await api.start("Write a note");
     const cancelled = await api.start("Write another note");
     await Promise.all([suspended(approved), suspended(cancelled)]);

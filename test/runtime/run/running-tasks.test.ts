@@ -8,7 +8,11 @@ import { agent, settle, setUp, spawnTask } from "../runtime-setup.ts";
 const count = 1_000;
 
 /** Runners that count how often they are asked whether they rest. */
-function newRunners(): { readonly tasks: RunningTasks; readonly runners: Runner[]; readonly asked: () => number } {
+function newRunners(): {
+  readonly tasks: RunningTasks;
+  readonly runners: Runner[];
+  readonly asked: () => number;
+} {
   let asked = 0;
   const state = { liveTasks: count } as RunState;
   const tasks = new RunningTasks(state, {} as RunHeadcount);
