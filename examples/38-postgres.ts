@@ -47,7 +47,7 @@ if (isFirst) {
   runtime.register(worker);
   const run = await runtime.find(runId);
   const { output } = (await run?.result()) ?? {};
-  console.log(`the second worker says: ${String(output)}`);
+  console.log("the second worker says:", output);
   assert.equal(output, "finished");
   assert.deepEqual(readFileSync(join(folder, "done.txt"), "utf8").trim().split("\n"), [
     "one",

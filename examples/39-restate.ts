@@ -60,7 +60,7 @@ console.log("version 2 is deployed, version 1 is drained and closed");
 
 const run = await current.find(runId);
 const { output } = (await run?.result()) ?? {};
-console.log(`the run ran on ${String(output)}`);
+console.log("the run ran on", output);
 assert.equal(output, "version 1, then version 2");
 await current.close();
 rmSync(folder, { recursive: true, force: true });

@@ -77,7 +77,7 @@ export class RunningTasks {
   }
 
   dropAll(): void {
-    for (const runner of [...this.#ring]) this.drop(runner);
+    for (const runner of this.#runners.values()) this.drop(runner);
   }
 
   /**

@@ -64,7 +64,7 @@ test("a dropped task is not asked any more, and the tasks that remain decide", (
   expect(tasks.isIdle).toBe(false);
   (runners[scattered[0] as number] as Runner).rests = true;
   expect(tasks.isIdle).toBe(true);
-  for (const runner of [...tasks.all()]) tasks.drop(runner);
+  for (const runner of tasks.all()) tasks.drop(runner);
   expect([...tasks.all()]).toEqual([]);
 });
 
@@ -83,17 +83,16 @@ test("the end of a parent with n live children looks at the tasks of the run a b
       },
       { subAgents: [child] },
     );
-    const values = Map.prototype.values;
-    // Each visit of a task by a scan of the run's tasks reads its entry of this map.
-    Map.prototype.values = function counted(this: Map<unknown, unknown>) {
+    const values: unknown = Reflect.get(Map.prototype, "values");
+    Reflect.set(Map.prototype, "values", function counted(this: Map<unknown, unknown>): unknown {
       if (isEnding && this.has("t0") && this.has("t1")) visits += this.size;
-      return Reflect.apply(values, this, []) as ReturnType<typeof values>;
-    };
+      return Reflect.apply(values as Map<unknown, unknown>["values"], this, []);
+    });
     try {
       const run = await runtime.submit(parent, null, { spawnBudget: { maxAgents: children + 1 } });
       expect((await run.result()).status).toBe("completed");
     } finally {
-      Map.prototype.values = values;
+      Reflect.set(Map.prototype, "values", values);
     }
     return visits / children;
   };
