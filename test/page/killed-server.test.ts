@@ -56,7 +56,10 @@ test("a page whose server is killed keeps what it shows, continues live, and dra
   const recovered = Number(await page.locator(".event-row .number").first().textContent());
   await page.locator(".event-row .number").first().click();
   await page.keyboard.press("ArrowLeft");
-  await page.locator(".dock .position b").getByText(String(recovered - 1), { exact: true }).waitFor();
+  await page
+    .locator(".dock .position b")
+    .getByText(String(recovered - 1), { exact: true })
+    .waitFor();
   await page.getByText("No worker owns it").waitFor();
   await page.keyboard.press("1");
   await page

@@ -57,7 +57,8 @@ test("a comparison fits 390 px with 40 px targets, and cuts no name", async () =
   const page = await open(`/compare?a=${runId}&b=${fork?.runId}`, { viewport });
   await page.locator(".compare .cell").first().waitFor();
   expect(await narrowIssues(page)).toEqual([]);
-  const cut = "[...document.querySelectorAll('.compare .cut, .facts .cut')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)";
+  const cut =
+    "[...document.querySelectorAll('.compare .cut, .facts .cut')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)";
   expect(await page.evaluate(cut)).toEqual([]);
 });
 
@@ -93,7 +94,9 @@ test.each([390, 1_000])("the inspector of a conversation is a sheet on %i px", a
   const sheet = page.getByRole("complementary", { name: "About lead" });
   await page.getByRole("button", { name: "About lead" }).click();
   await sheet.getByText("What the model saw last").waitFor();
-  expect(await page.evaluate("getComputedStyle(document.querySelector('aside.inspector')).position")).toBe("fixed");
+  expect(await page.evaluate("getComputedStyle(document.querySelector('aside.inspector')).position")).toBe(
+    "fixed",
+  );
   expect(isWithin(await sheet.boundingBox(), { x: 0, y: 0, width, height: 844 })).toBe(true);
   if (width === viewport.width) expect(await narrowIssues(page)).toEqual([]);
   await page.reload();

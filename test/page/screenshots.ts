@@ -135,7 +135,10 @@ async function takeCrowd(agents: number, pictures: readonly CrowdPicture[]): Pro
   const server = new PageServer(() => [company], { concurrency: 2 * agents });
   await server.start();
   try {
-    const run = await server.runtime.submit(company, `Port ${agents.toLocaleString("en-US")} packages to the new module format`);
+    const run = await server.runtime.submit(
+      company,
+      `Port ${agents.toLocaleString("en-US")} packages to the new module format`,
+    );
     let hired = 1;
     for await (const event of run.events({ types: ["spawn_start"] }))
       if (event.type === "spawn_start" && ++hired === agents) break;

@@ -184,8 +184,10 @@ function Offline(): JSX.Element | null {
       <b>The server stopped answering {span(now.value - value.since)} ago.</b>
       <span>
         You see the{" "}
-        {shownEvent.value === null ? "last state that arrived" : `state of event ${grouped(shownEvent.value)}`}. Runs
-        continue without this page. {next > 0 ? `Next try in ${next} s.` : "Trying now."}
+        {shownEvent.value === null
+          ? "last state that arrived"
+          : `state of event ${grouped(shownEvent.value)}`}
+        . Runs continue without this page. {next > 0 ? `Next try in ${next} s.` : "Trying now."}
       </span>
       <span class="grow" />
       <button class="button small" onClick={tryNow}>

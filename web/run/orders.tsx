@@ -160,9 +160,9 @@ function Fork({ model, at }: { readonly model: RunModel; readonly at: number }):
   return (
     <FormDialog title={`Fork at event ${grouped(at)}`} confirm="Start the fork" onConfirm={start}>
       <p>
-        The fork shares what was recorded up to event {grouped(at)} and pays for none of it. Calls in flight at that
-        event are made again. Events that were recorded together are shared together, so that the fork may
-        begin a few events before. This run is not changed.
+        The fork shares what was recorded up to event {grouped(at)} and pays for none of it. Calls in flight
+        at that event are made again. Events that were recorded together are shared together, so that the fork
+        may begin a few events before. This run is not changed.
       </p>
       <label class="field">
         Message that follows the shared steps, to {agent}, optional

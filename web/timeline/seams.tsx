@@ -83,7 +83,13 @@ export function Seams({
   readonly plot: number;
   readonly isDead: boolean;
 }): JSX.Element {
-  const open = { seq: view.seq + 1, x: scale.width, width: plot - scale.width, fromAt: view.at, toAt: view.at };
+  const open = {
+    seq: view.seq + 1,
+    x: scale.width,
+    width: plot - scale.width,
+    fromAt: view.at,
+    toAt: view.at,
+  };
   const flags: { fold: Fold; text: string }[] = scale.folds.flatMap((fold) => {
     const crash = view.recoveries.find(({ seq }) => seq === fold.seq);
     if (crash === undefined) return [];
@@ -91,7 +97,8 @@ export function Seams({
     const free = `${counted(crash.replayed, "step")} free${lost}`;
     return [{ fold, text: `a worker died; another one continued after ${downTime(fold)}: ${free}` }];
   });
-  if (isDead) flags.push({ fold: open, text: "The worker died. No process owns the run, and nothing is spent." });
+  if (isDead)
+    flags.push({ fold: open, text: "The worker died. No process owns the run, and nothing is spent." });
   return (
     <>
       {scale.folds.map((fold) => (
@@ -110,11 +117,7 @@ export function Seams({
         </div>
       ))}
       {isDead && (
-        <div
-          class="seam"
-          style={{ left: `${left + open.x}px`, width: `${open.width}px` }}
-          aria-hidden="true"
-        >
+        <div class="seam" style={{ left: `${left + open.x}px`, width: `${open.width}px` }} aria-hidden="true">
           <svg width="6" height="100%">
             <rect width="6" height="100%" fill="url(#torn)" />
           </svg>

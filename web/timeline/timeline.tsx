@@ -60,7 +60,10 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
     <div class="with-inspector">
       <div class="canvas timeline" ref={ref}>
         {width > 0 && (
-          <div class={`lanes ${isDead ? "dead" : ""}`} style={{ "--plot": `${plot}px`, "--money": `${money}px` }}>
+          <div
+            class={`lanes ${isDead ? "dead" : ""}`}
+            style={{ "--plot": `${plot}px`, "--money": `${money}px` }}
+          >
             <div class="lane axis">
               <span class="lane-name dim">
                 {counted(view.tasks.size, "agent")}, {counted(model.steps.resultsAt(view.seq), "step")}

@@ -106,7 +106,12 @@ export function SeatTrack({ model, view, scale, plot, until }: TrackProps): JSX.
         <b>Seats</b>
       </span>
       <span class="plot">
-        <svg width={plot} height={28} role="img" aria-label={`${counted(view.seats, "seat")} ${view.seats === 1 ? "is" : "are"} taken`}>
+        <svg
+          width={plot}
+          height={28}
+          role="img"
+          aria-label={`${counted(view.seats, "seat")} ${view.seats === 1 ? "is" : "are"} taken`}
+        >
           <path d={areaPath(points, scale, { until: end, y, ground: 24 })} />
         </svg>
       </span>
