@@ -98,7 +98,8 @@ test.each([390, 1_000])("the inspector of a conversation is a sheet on %i px", a
     "fixed",
   );
   expect(isWithin(await sheet.boundingBox(), { x: 0, y: 0, width, height: 844 })).toBe(true);
-  if (width === viewport.width) expect(await narrowIssues(page)).toEqual([]);
+  // Only on a phone are all targets for fingers.
+  expect(width === viewport.width ? await narrowIssues(page) : []).toEqual([]);
   await page.reload();
   await sheet.waitFor();
   await sheet.getByRole("button", { name: "Close" }).click();

@@ -96,7 +96,7 @@ test("a team that needs a person moves to the front of the seats and keeps the f
   const page = await open(`/runs/${runId}/chart?zoom=seats`);
   const box = page.getByRole("link", { name: /^release, \d+ agents/u });
   await page.locator(".team-box.waits", { hasText: "release" }).waitFor();
-  // Before the question, the team needs nobody.
+  // Before the question, the team needs no person.
   await page.keyboard.press("Shift+ArrowLeft");
   await page.locator(".team-box:not(.waits)", { hasText: "release" }).waitFor();
   await box.focus();

@@ -63,7 +63,7 @@ try {
   await served.remove();
 }
 
-console.log(`${taken} pictures are in ${folder}`);
+process.stdout.write(`${taken} pictures are in ${folder}\n`);
 
 async function takePicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(folder, `${name}.png`) });

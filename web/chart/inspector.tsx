@@ -107,9 +107,12 @@ export function Inspector({
   );
 }
 
+function close(): void {
+  setQuery("task", null);
+}
+
 /** Closes the sheet, which a narrow screen shows above the chart. */
 function Close(): JSX.Element {
-  const close = (): void => setQuery("task", null);
   useKeys({ Escape: () => (place.value.query.get("task") === null ? false : close()) });
   return (
     <button class="icon-button small sheet-close" aria-label="Close" onClick={close}>

@@ -49,12 +49,10 @@ test("a cancel without a reason names the person alone", () => {
 });
 
 test("a task that its manager cancelled names the manager, or says that it has ended", () => {
-  const scoutOf = (reason: string): string => {
-    const view = runOf(cancelled(child, reason));
-    return doing(view.tasks.get(child)!, view);
-  };
-  expect(scoutOf("the hand-off timed out")).toBe("cancelled by lead: the hand-off timed out");
-  expect(scoutOf("its parent has ended")).toBe("cancelled because lead has ended");
+  const [, , alone] = wordsOf(runOf(cancelled(child, "the hand-off timed out")));
+  expect(alone).toBe("cancelled by lead: the hand-off timed out");
+  const [, , left] = wordsOf(runOf(cancelled(child, "its parent has ended")));
+  expect(left).toBe("cancelled because lead has ended");
 });
 
 test("a run that was resumed after a cancel is cancelled no longer", () => {
