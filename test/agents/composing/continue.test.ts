@@ -51,7 +51,9 @@ describe("continue()", () => {
       name: "hold",
       process: ({ signal }) => {
         asking.resolve();
-        return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+        return new Promise((_resolve, reject) =>
+          signal.addEventListener("abort", () => reject(signal.reason)),
+        );
       },
     };
     const held = scout([], { middleware: [hold] });

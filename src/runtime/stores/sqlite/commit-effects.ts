@@ -121,7 +121,8 @@ export class CommitEffects {
     if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
     // Removed entries may have been the last owners of contents.
     if (removesEntries(commit)) this.#collector.collect().catch(() => undefined);
-    if (mail !== undefined) for (const { runId: to } of mail) this.#tables.announce({ kind: "mail", runId: to });
+    if (mail !== undefined)
+      for (const { runId: to } of mail) this.#tables.announce({ kind: "mail", runId: to });
     if (mailThrough !== undefined) this.#tables.announce({ kind: "consumed", runId });
     if (inbox !== undefined && inbox.length > 0) this.#tables.announce({ kind: "message" });
   }
