@@ -6,14 +6,14 @@ import { isMessage, messageTypes, messageWords } from "../run/message-events.ts"
 export const searchedTypes = ["task_start", ...messageTypes] as const;
 
 /** An agent that works or worked in a run. */
-export interface FoundAgent {
+interface FoundAgent {
   readonly run: Run;
   readonly taskId: TaskId;
   readonly agentId: string;
 }
 
 /** A message of a run. */
-export interface FoundMessage {
+interface FoundMessage {
   readonly run: Run;
   readonly seq: number;
   readonly at: number;
