@@ -18,14 +18,7 @@ interface TakeOverOptions {
 }
 
 /** The longest time from the kill of a worker until all its runs have continued in another one. */
-export async function takeOver({
-  engine,
-  url,
-  leaseMs,
-  kills,
-  goal,
-  site,
-}: TakeOverOptions): Promise<Row> {
+export async function takeOver({ engine, url, leaseMs, kills, goal, site }: TakeOverOptions): Promise<Row> {
   const setup = { leaseMs, concurrency: runs, callMs: 50, ...(site !== undefined && { site }) };
   const fleet = await ScaleFleet.open(url, setup);
   const seconds: number[] = [];

@@ -32,7 +32,13 @@ export async function* rows(): AsyncIterable<Row> {
       [15_000, 1],
       [3_000, 3],
     ] as const)
-      yield await takeOver({ engine: "PostgreSQL", url: server.url, leaseMs, kills, goal: leaseMs / 1_000 + 2 });
+      yield await takeOver({
+        engine: "PostgreSQL",
+        url: server.url,
+        leaseMs,
+        kills,
+        goal: leaseMs / 1_000 + 2,
+      });
   } finally {
     await server.stop();
   }
