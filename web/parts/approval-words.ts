@@ -20,7 +20,7 @@ function fieldsOf(input: JsonValue): Fields {
 export function sentence(agentId: string, { kind, toolName, input, parsedInput }: Asked): string {
   if (kind !== "tool_call") return questionText(input) ?? `${agentId} asks a question`;
   const { command, path } = fieldsOf(parsedInput ?? input);
-  if (typeof command === "string") return `${agentId} wants to run a command`;
+  if (toolName === "bash" && typeof command === "string") return `${agentId} wants to run a command`;
   if (typeof path === "string" && (toolName === "edit" || toolName === "write"))
     return `${agentId} wants to ${toolName} ${path}`;
   return `${agentId} wants to call ${toolName}`;
