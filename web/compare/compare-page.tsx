@@ -5,7 +5,7 @@ import { get } from "../api/client.ts";
 import type { Run } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import { go, place, runPath, setQuery } from "../app/route.ts";
-import { clock, counted, grouped, oneLine, plain, usd } from "../parts/format.ts";
+import { clock, counted, grouped, oneLine, plain, shortId, usd } from "../parts/format.ts";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
 import { purseOf, rootId } from "../run/money.ts";
@@ -101,7 +101,7 @@ function Picker({ name, title, chosen, runs }: PickerProps): JSX.Element {
         {!isListed && <option value={chosen}>{chosen}</option>}
         {runs.map(({ runId, title: words, agentId }) => (
           <option key={runId} value={runId}>
-            {words ?? agentId} ({runId.slice(0, 12)})
+            {words ?? agentId} ({shortId(runId)})
           </option>
         ))}
       </select>
