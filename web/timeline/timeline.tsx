@@ -141,7 +141,7 @@ function Lane({
             ))}
           </svg>
           {scale.folds.map((fold) => (
-            <Free key={fold.seq} fold={fold} steps={steps} task={task} />
+            <Free key={fold.seq} fold={fold} count={model.steps.replayedAt(fold.seq, task.taskId)} />
           ))}
         </span>
         <span class="lane-money">{usd(task.own.costUsd)}</span>
