@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { connection, shownEvent, tryNow } from "../api/connection.ts";
-import { span } from "../parts/format.ts";
+import { grouped, span } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { closeDialog, Dialog, dialog, DialogHost } from "../parts/dialog.tsx";
@@ -115,6 +115,9 @@ function openMore(): void {
           ),
         )}
       </nav>
+      <form method="dialog" class="actions end">
+        <button class="button">Close</button>
+      </form>
     </Dialog>
   );
 }
@@ -128,7 +131,7 @@ function Waiting(): JSX.Element | null {
   const count = inbox.value?.length ?? 0;
   return count === 0 ? null : (
     <span class="badge">
-      {count}
+      {grouped(count)}
       <span class="unseen"> wait for you</span>
     </span>
   );
@@ -181,8 +184,10 @@ function Offline(): JSX.Element | null {
       <b>The server stopped answering {span(now.value - value.since)} ago.</b>
       <span>
         You see the{" "}
-        {shownEvent.value === null ? "last state that arrived" : `state of event ${shownEvent.value}`}. Runs
-        continue without this page. {next > 0 ? `Next try in ${next} s.` : "Trying now."}
+        {shownEvent.value === null
+          ? "last state that arrived"
+          : `state of event ${grouped(shownEvent.value)}`}
+        . Runs continue without this page. {next > 0 ? `Next try in ${next} s.` : "Trying now."}
       </span>
       <span class="grow" />
       <button class="button small" onClick={tryNow}>

@@ -1,4 +1,4 @@
-import { rootTaskId, type Event } from "../../src/kernel/index.ts";
+import type { Event, TaskId, TopUp } from "../../src/kernel/index.ts";
 import type { StepView } from "../../src/surfaces/view/step-log.ts";
 
 const mostBuckets = 240;
@@ -9,11 +9,16 @@ interface Bucket {
   events: number;
   /** Number of the last event in the bucket, or of the last one before it. */
   lastSeq: number;
-  /** How much more is held than in the bucket before. */
-  heldMoreUsd: number;
+  /** Price of the calls that started in the bucket. */
+  heldUsd: number;
+  /** Price of the calls that ended in the bucket, and the time of the last of these ends. */
+  releasedUsd: number;
+  releasedMs: number;
 }
 
-/** What was held in a span of time that starts `activeMs` after the start, without the time of crashes. */
+const emptyBucket: Omit<Bucket, "lastSeq"> = { events: 0, heldUsd: 0, releasedUsd: 0, releasedMs: 0 };
+
+/** What was held from `activeMs` after the start, without the time of crashes, until the next of these. */
 export interface HeldSpan {
   readonly activeMs: number;
   readonly heldUsd: number;
@@ -26,6 +31,12 @@ export interface TracePoint {
   readonly value: number;
 }
 
+/** What a caller added to the budget of a task. The value is the money. */
+export interface TopUpPoint extends TracePoint {
+  readonly add: Partial<TopUp>;
+  readonly by: string;
+}
+
 /**
  * What the dock and the timeline draw over time. The time of crashes is left out. An event costs O(1) on average, and the
  * size is bounded.
@@ -34,7 +45,7 @@ export class RunTrace {
   #startAt: number | null = null;
   #lastAt = 0;
   #crashes: { readonly toAt: number; readonly downMs: number }[] = [];
-  #topUps: TracePoint[] = [];
+  readonly #topUps = new Map<TaskId, TopUpPoint[]>();
   /** Changes of what is held after the last span. */
   #later: { readonly at: number; readonly moreUsd: number }[] = [];
   #spentUsd = 0;
@@ -51,8 +62,7 @@ export class RunTrace {
     if (event.type === "run_recover" && event.data.recoveries !== undefined)
       this.#crashes.push({ toAt: at, downMs: at - this.#lastAt });
     this.#lastAt = at;
-    if (event.type === "budget_top_up" && event.data.taskId === rootTaskId)
-      this.#topUps = added(this.#topUps, { at, seq, value: event.data.add.maxCostUsd ?? 0 });
+    if (event.type === "budget_top_up") this.#addTopUp(event);
     this.#spentUsd = type === "run_fork" ? 0 : this.#spentUsd + costOf(event);
     this.#count(this.activeMs(at), seq);
     if (type === "seat_yield") this.#handovers = added(this.#handovers, { at, seq, value: 1 });
@@ -74,9 +84,9 @@ export class RunTrace {
     return this.#handovers;
   }
 
-  /** What was added to the allowance of the run, and when. */
-  get topUps(): readonly TracePoint[] {
-    return this.#topUps;
+  /** What was added to the budget of a task, and when. */
+  topUpsOf(taskId: TaskId): readonly TopUpPoint[] {
+    return this.#topUps.get(taskId) ?? [];
   }
 
   /** Numbers of events in equal spans of time, from the start to the last event. */
@@ -104,21 +114,30 @@ export class RunTrace {
   addEnded({ kind, startAt, endAt, costUsd }: StepView): void {
     if (kind !== "model" || endAt === null || costUsd === null || costUsd === 0) return;
     this.#hold(startAt, costUsd);
-    this.#hold(endAt + this.#bucketMs, -costUsd);
+    this.#hold(endAt, -costUsd);
   }
 
-  /** What was held in each span of time. Calls that are in flight now share what is held now. */
+  /**
+   * What was held over time. It rises with the span of time in which a call started, and falls when the last call of a span
+   * has ended. Calls that are in flight now share what is held now.
+   */
   held(open: readonly StepView[], heldNowUsd: number): readonly HeldSpan[] {
-    const more = this.#buckets.map(({ heldMoreUsd }) => heldMoreUsd);
+    const more = this.#buckets.map(({ heldUsd }) => heldUsd);
     for (const { startAt } of open) {
       const at = Math.min(more.length - 1, Math.floor(this.activeMs(startAt) / this.#bucketMs));
       more[at] = (more[at] ?? 0) + heldNowUsd / open.length;
     }
-    let heldUsd = 0;
-    return more.map((each, at) => {
-      heldUsd = Math.max(0, heldUsd + each);
-      return { activeMs: at * this.#bucketMs, heldUsd: heldUsd < 1e-9 ? 0 : heldUsd };
-    });
+    const spans: HeldSpan[] = [];
+    let sum = 0;
+    const change = (activeMs: number, moreUsd: number): void => {
+      sum += moreUsd;
+      spans.push({ activeMs, heldUsd: sum < 1e-9 ? 0 : sum });
+    };
+    for (const [at, { releasedUsd, releasedMs }] of this.#buckets.entries()) {
+      change(at * this.#bucketMs, more[at] ?? 0);
+      if (releasedUsd > 0) change(releasedMs, -releasedUsd);
+    }
+    return spans;
   }
 
   /** Number of the last event at or before a time, as exactly as the spans are. */
@@ -127,16 +146,26 @@ export class RunTrace {
     return this.#buckets[Math.max(0, Math.min(this.#buckets.length - 1, index))]?.lastSeq ?? 0;
   }
 
+  #addTopUp({ at, seq, data: { taskId, add, by } }: Event<"budget_top_up">): void {
+    const points = this.#topUps.get(taskId) ?? [];
+    this.#topUps.set(taskId, added(points, { at, seq, value: add.maxCostUsd ?? 0, add, by }));
+  }
+
   #hold(at: number, moreUsd: number): void {
-    const bucket = this.#buckets[Math.floor(this.activeMs(at) / this.#bucketMs)];
-    if (bucket !== undefined) bucket.heldMoreUsd += moreUsd;
-    else this.#later.push({ at, moreUsd });
+    const activeMs = this.activeMs(at);
+    const bucket = this.#buckets[Math.floor(activeMs / this.#bucketMs)];
+    if (bucket === undefined) this.#later.push({ at, moreUsd });
+    else if (moreUsd > 0) bucket.heldUsd += moreUsd;
+    else {
+      bucket.releasedUsd -= moreUsd;
+      bucket.releasedMs = Math.max(bucket.releasedMs, activeMs);
+    }
   }
 
   #count(passedMs: number, seq: number): void {
     while (passedMs / this.#bucketMs >= mostBuckets) this.#merge();
     const at = Math.floor(passedMs / this.#bucketMs);
-    while (this.#buckets.length <= at) this.#buckets.push({ events: 0, lastSeq: seq - 1, heldMoreUsd: 0 });
+    while (this.#buckets.length <= at) this.#buckets.push({ ...emptyBucket, lastSeq: seq - 1 });
     const bucket = this.#buckets[at];
     if (bucket === undefined) return;
     bucket.events++;
@@ -153,7 +182,9 @@ export class RunTrace {
         merged.push({
           events: one.events + (other?.events ?? 0),
           lastSeq: other?.lastSeq ?? one.lastSeq,
-          heldMoreUsd: one.heldMoreUsd + (other?.heldMoreUsd ?? 0),
+          heldUsd: one.heldUsd + (other?.heldUsd ?? 0),
+          releasedUsd: one.releasedUsd + (other?.releasedUsd ?? 0),
+          releasedMs: Math.max(one.releasedMs, other?.releasedMs ?? 0),
         });
     }
     this.#buckets = merged;
@@ -167,7 +198,7 @@ function costOf(event: Event): number {
 }
 
 /** Adds a point. A list that is too long loses every second one. */
-function added(points: TracePoint[], point: TracePoint): TracePoint[] {
+function added<Point extends TracePoint>(points: Point[], point: Point): Point[] {
   points.push(point);
   return points.length > mostPoints
     ? points.filter((_each, at) => at % 2 === 1 || at === points.length - 1)

@@ -8,12 +8,13 @@ import {
   totalTokens,
   type Event,
   type ExecutionBudget,
+  type Failure,
   type TaskId,
 } from "../../kernel/index.ts";
 import { emptyView, newTask } from "./empty-view.ts";
 import { argumentOf, excerpt } from "./excerpt.ts";
 import { continuesTask } from "./continued-task.ts";
-import type { MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
+import type { CancelView, MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
 import { noLoss, noSpend, sumOf, type Spend } from "./spend.ts";
 import { moneyKey } from "./stored-view.ts";
 import type { VersionedMap } from "./versioned-map.ts";
@@ -80,7 +81,9 @@ export class RunFold {
       case "run_pause":
         return this.#set({ status: "paused" });
       case "run_resume":
-        return this.#set({ status: "running", endedAt: null });
+        return this.#set({ status: "running", endedAt: null, cancelled: null });
+      case "run_cancel":
+        return this.#set({ cancelled: { reason: event.data.reason, by: event.data.by } });
       case "run_end":
         return this.#set({ status: event.data.status, endedAt: event.at });
       default:
@@ -201,9 +204,19 @@ export class RunFold {
     const wasLive = task.endedAt === null;
     if (wasLive) this.#countRecorded(task, -1);
     const result = status === "completed" && output != null ? excerpt(argumentOf(output)) : null;
-    this.#change(taskId, { status, result, endedAt: at, waitsFor: [], openCalls: 0, yieldsTo: null });
+    const cancelled = status === "cancelled" ? this.#cancelOf(taskId, failure) : null;
+    const left = { waitsFor: [], openCalls: 0, yieldsTo: null };
+    this.#change(taskId, { status, result, cancelled, endedAt: at, ...left });
     this.#set({ live: this.#facts.live - (wasLive ? 1 : 0) });
     if (taskId === rootTaskId) this.#set({ output: output ?? null, failure: failure ?? null });
+  }
+
+  /** C1: the cancel of a run reaches all tasks with its reason. A task below the root may also be cancelled alone. */
+  #cancelOf(taskId: TaskId, failure: Failure | undefined): CancelView {
+    const { cancelled } = this.#facts;
+    const reason = failure?.message ?? "";
+    const isOfRun = cancelled !== null && (taskId === rootTaskId || reason.startsWith(cancelled.reason));
+    return isOfRun ? cancelled : { reason, by: null };
   }
 
   #topUp({ data: { taskId, add } }: Event<"budget_top_up">): void {
@@ -334,7 +347,7 @@ export class RunFold {
   }
 
   #continue(task: TaskView): void {
-    this.#change(task.taskId, { endedAt: null, status: "running", result: null });
+    this.#change(task.taskId, { endedAt: null, status: "running", result: null, cancelled: null });
     this.#countRecorded(task, 1);
     this.#set({ live: this.#facts.live + 1, endedAt: null, status: "running" });
     this.#setSeat(task.taskId, true);

@@ -212,6 +212,13 @@ export const runSnapshot = named(
 const lost = { calls: integer(), tokens: integer(), costUsd: usd };
 const spend = named("Spend", object({ ...lost, lost: object(lost) }));
 
+const cancelled = nullable(
+  object({
+    reason: text(),
+    by: nullable(text({ description: "Who cancelled the run. Null if a task above cancelled the task." })),
+  }),
+);
+
 const task = named(
   "Task",
   object({
@@ -232,6 +239,7 @@ const task = named(
     openCalls: integer(),
     lastCall: nullable(object({ kind: choice(["model", "tool"]), name: text() })),
     result: nullable(text({ description: "The beginning of the output of a completed task." })),
+    cancelled,
     recorded: integer(),
     recordedUsd: number(),
     createdAt: time,
@@ -249,6 +257,7 @@ export const runView = named(
     status: text(),
     output: anyJson(),
     failure: nullable(failure),
+    cancelled,
     startedAt: time,
     endedAt: nullable(time),
     seq: integer({ description: "The last event that counts." }),
