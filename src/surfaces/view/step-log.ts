@@ -162,7 +162,8 @@ export class StepLog {
       case "tool_execution_start": {
         const { toolName, callId, input } = event.data;
         // A call that is made again after a crash has the same id, and stays one step.
-        const call = this.#oldest(event.taskId, "tool", callId) ?? this.#start(event, "tool", toolName, callId);
+        const call =
+          this.#oldest(event.taskId, "tool", callId) ?? this.#start(event, "tool", toolName, callId);
         call.about = excerpt(argumentOf(input));
         return;
       }
@@ -282,8 +283,7 @@ export class StepLog {
   #endAll(event: Event<"task_end">): void {
     const isStopped = event.data.status === "budget_exhausted";
     const open = this.#open.get(event.taskId) ?? [];
-    for (const step of open)
-      this.#close(step, event, isStopped && step.kind === "model" ? "refused" : "cut");
+    for (const step of open) this.#close(step, event, isStopped && step.kind === "model" ? "refused" : "cut");
     this.#ended.set(
       event.taskId,
       open.filter(({ kind }) => kind === "tool"),
