@@ -13,7 +13,7 @@ import { inbox } from "../inbox/inbox-items.ts";
 import { openNewRun } from "../runs/new-run.tsx";
 import { switchTheme } from "./theme.ts";
 import { View } from "./view.tsx";
-import { sections } from "./sections.ts";
+import { isIn, sections } from "./sections.ts";
 
 /** The whole page: the bar on top, the view, and what lies above them. */
 export function Shell(): JSX.Element {
@@ -81,7 +81,7 @@ export function Shell(): JSX.Element {
 }
 
 /** Finds runs, agents and messages. The id of a run opens it. */
-function FindAll(): JSX.Element {
+function FindAll({ onFind }: { readonly onFind?: () => void }): JSX.Element {
   return (
     <form
       class="find find-all"
@@ -93,6 +93,7 @@ function FindAll(): JSX.Element {
         if (/^run_[\w-]{8,}$/u.test(text)) go(runPath(text));
         else go(text === "" ? "/runs" : `/find?text=${encodeURIComponent(text)}`);
         input?.blur();
+        onFind?.();
       }}
     >
       <Icon name="find" />
@@ -106,6 +107,7 @@ function FindAll(): JSX.Element {
 function openMore(): void {
   dialog.value = () => (
     <Dialog title="More">
+      <FindAll onFind={closeDialog} />
       <nav class="more-list" aria-label="More sections">
         {[...sections.filter(({ icon }) => icon === undefined), { path: "/compare", name: "Compare" }].map(
           ({ path, name }) => (
@@ -123,8 +125,7 @@ function openMore(): void {
 }
 
 function isAt(path: string): boolean {
-  const [first = "runs"] = place.value.parts;
-  return `/${first}` === path;
+  return isIn(path, place.value.parts);
 }
 
 function Waiting(): JSX.Element | null {

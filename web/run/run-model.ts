@@ -325,6 +325,11 @@ export class RunModel {
   #summaryChanged(run: Run | null): void {
     if (run?.runId !== this.runId) return;
     this.summary.value = run;
+    // The page was opened before the run was started.
+    if (this.refusal.peek() !== null) {
+      this.refusal.value = null;
+      void this.#begin();
+    }
     if (this.#isEnded && run.updatedAt > (this.live.peek()?.at ?? 0)) this.#connect();
   }
 
