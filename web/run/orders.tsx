@@ -163,11 +163,15 @@ function Fork({ model, at: wanted }: { readonly model: RunModel; readonly at: nu
     go(runPath(run.runId));
   };
   return (
-    <FormDialog title={at < 0 ? "Fork this run" : `Fork at event ${grouped(at)}`} confirm="Start the fork" onConfirm={start}>
+    <FormDialog
+      title={at < 0 ? "Fork this run" : `Fork at event ${grouped(at)}`}
+      confirm="Start the fork"
+      onConfirm={start}
+    >
       <p>
-        The fork shares what was recorded up to {at < 0 ? "the newest event" : `event ${grouped(at)}`} and pays for none of it. Calls in flight
-        at that event are made again. Events that were recorded together are shared together, so that the fork
-        may begin a few events before. This run is not changed.
+        The fork shares what was recorded up to {at < 0 ? "the newest event" : `event ${grouped(at)}`} and
+        pays for none of it. Calls in flight at that event are made again. Events that were recorded together
+        are shared together, so that the fork may begin a few events before. This run is not changed.
       </p>
       <label class="field">
         Message that follows the shared steps, to {agent}, optional
