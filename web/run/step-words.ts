@@ -54,7 +54,9 @@ export function stepResult(step: StepView, view: Pick<RunView, "forkedFrom">): s
 export function outcomeWords(step: StepView, view: Pick<RunView, "forkedFrom">): string {
   const { kind, outcome, costUsd } = step;
   if (isFree(step, view))
-    return outcome === "cut" ? "in flight in the origin, made again" : "shared with the origin, which paid for it";
+    return outcome === "cut"
+      ? "in flight in the origin, made again"
+      : "shared with the origin, which paid for it";
   switch (outcome) {
     case "lost":
       return "lost in the crash, charged at its bound";

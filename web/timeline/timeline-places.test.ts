@@ -105,7 +105,11 @@ test("the label of a crash is inside the plot, and labels do not cover each othe
 
 test("labels of the axis and the allowance stay clear of an early fold, and short runs have different times", () => {
   const early = timeScale(
-    { startedAt: 0, recoveries: [{ seq: 1, lastAt: 5, at: 400, isCrash: true }], forkedFrom: null } as unknown as RunView,
+    {
+      startedAt: 0,
+      recoveries: [{ seq: 1, lastAt: 5, at: 400, isCrash: true }],
+      forkedFrom: null,
+    } as unknown as RunView,
     1_400,
     1_000,
     0.1,
