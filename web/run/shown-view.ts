@@ -1,6 +1,6 @@
+import { emptyView } from "../../src/surfaces/view/empty-view.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import { noSpend } from "../../src/surfaces/view/spend.ts";
-import { moneyKey } from "../../src/surfaces/view/stored-view.ts";
 import { VersionedMap } from "../../src/surfaces/view/versioned-map.ts";
 
 /**
@@ -19,7 +19,7 @@ export function shownView(view: RunView, live: RunView | null): RunView {
   });
   return {
     ...view,
-    ...(isShared && { forkedFrom, money: VersionedMap.of([], moneyKey) }),
+    ...(isShared && { forkedFrom, money: emptyView.money }),
     tasks: VersionedMap.of(shown, ({ taskId }) => taskId),
   };
 }
