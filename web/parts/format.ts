@@ -7,12 +7,10 @@ export function usd(amount: number | null): string {
 
 /** Two amounts that differ, with as many decimals as tell them apart. */
 export function usdApart(one: number, other: number): readonly [string, string] {
-  const words = [usd(one), usd(other)] as const;
-  for (let digits = 4; one !== other && words[0] === words[1] && digits <= 9; digits++) {
-    const [left, right] = [one.toFixed(digits), other.toFixed(digits)];
-    if (left !== right) return [`$${grouped(left)}`, `$${grouped(right)}`];
-  }
-  return words;
+  const differ = (digits: number): boolean => one.toFixed(digits) !== other.toFixed(digits);
+  const digits = usd(one) === usd(other) ? [4, 5, 6, 7, 8, 9].find(differ) : undefined;
+  if (digits === undefined) return [usd(one), usd(other)];
+  return [`$${grouped(one.toFixed(digits))}`, `$${grouped(other.toFixed(digits))}`];
 }
 
 /** Money: two decimals for an allowance, more only for a part of a cent below one dollar, none from 100 dollars. */

@@ -296,14 +296,13 @@ export class StepLog {
   #fork(event: Event<"run_fork">): void {
     const { taskId: root } = event;
     const renewed = event.data.input === undefined ? undefined : this.#latest(root, "model");
-    for (const steps of this.#open.values())
-      for (const step of [...steps]) {
-        this.#end({ ...event, at: Math.max(step.startAt, this.#at) }, step, "cut");
-        if (step === renewed) continue;
-        const again = this.#start(event, step.kind, step.name, step.id, step.taskId);
-        again.about = step.about;
-        again.isAgain = step.kind === "model";
-      }
+    for (const step of [...this.#open.values()].flat()) {
+      this.#end({ ...event, at: Math.max(step.startAt, this.#at) }, step, "cut");
+      if (step === renewed) continue;
+      const again = this.#start(event, step.kind, step.name, step.id, step.taskId);
+      again.about = step.about;
+      again.isAgain = step.kind === "model";
+    }
   }
 
   #addStep(event: Event<"step_end">): void {
