@@ -184,6 +184,26 @@ test("a fork with another message is compared with its origin, and shared steps 
   ).toBe(true);
 });
 
+test("F before the page has read the log forks at the newest event", async () => {
+  const runId = await submitRun(server, "writer", "Write about the newest event");
+  await (await server.runtime.find(runId))?.result();
+  const page = await open("/usage");
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  await page.route(/\/tasks$/u, async (route) => {
+    await released;
+    await route.continue();
+  });
+  await page.goto(`${server.url}/runs/${runId}/conversation`);
+  await page.getByText("Done", { exact: true }).waitFor();
+  await page.keyboard.press("f");
+  await page.getByRole("heading", { name: "Fork this run" }).waitFor();
+  release();
+  await page.getByRole("heading", { name: /^Fork at event \d+$/u }).waitFor();
+  await page.getByLabel(/Message that follows/u).fill("Shorter, please.");
+  await page.getByRole("button", { name: "Start the fork" }).click();
+  expect(await shown(page.getByRole("link", { name: `Fork of ${runId}` }))).toBe(true);
+});
+
 test("agents, schedules and usage show what the server hosts, when it starts and what it spent", async () => {
   const page = await open("/agents");
   await page.getByRole("img", { name: "lead may hire 4 agents" }).waitFor();

@@ -1,4 +1,5 @@
 import type { TaskId } from "../../src/kernel/index.ts";
+import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -100,6 +101,7 @@ const mostSeats = 40;
 function SeatCount({ view, isDead }: { readonly view: RunView; readonly isDead: boolean }): JSX.Element {
   const { seats, maxSeats } = view;
   const shown = Math.min(mostSeats, maxSeats ?? seats);
+  const held = view.status === "paused" ? "paused" : "";
   let [waits, paused, pending] = [0, 0, 0];
   for (const task of view.tasks) {
     if (task.hasSeat && task.questions > 0) waits++;
@@ -115,7 +117,7 @@ function SeatCount({ view, isDead }: { readonly view: RunView; readonly isDead: 
       >
         {shown <= 24 &&
           Array.from({ length: shown }, (_each, at) => (
-            <i key={at} class={at >= seats ? "vacant" : at < seats - waits ? "" : "waits"} />
+            <i key={at} class={at >= seats ? "vacant" : at < seats - waits ? held : "waits"} />
           ))}
         <span>
           {grouped(seats)} {maxSeats === null ? "seats" : `of ${counted(maxSeats, "seat")}`}
@@ -144,7 +146,7 @@ function Ticker({
   if (event === undefined) return null;
   return (
     <p class="ticker cut">
-      <span class="dim">{clock(event.at - view.startedAt)}</span> <b>{event.agentId}</b>{" "}
+      <span class="dim">{clock(runTime(view, event.at))}</span> <b>{event.agentId}</b>{" "}
       {eventWords(event, view)}
     </p>
   );

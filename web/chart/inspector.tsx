@@ -1,4 +1,5 @@
 import { formatPriority, type TaskId } from "../../src/kernel/index.ts";
+import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import { stepAt } from "../../src/surfaces/view/step-log.ts";
 import type { JSX } from "preact";
@@ -100,7 +101,7 @@ export function Inspector({
             <>
               <dt>Hired by</dt>
               <dd>
-                {agentOf(task.parentId, view)}, at {clock(task.createdAt - view.startedAt)}
+                {agentOf(task.parentId, view)}, at {clock(runTime(view, task.createdAt))}
               </dd>
             </>
           )}
@@ -145,7 +146,7 @@ function Absent({ model, taskId }: { readonly model: RunModel; readonly taskId: 
       {task !== undefined && live !== null && (
         <p class="mid">
           Not hired yet at this event. {agentOf(task.parentId, live)} hires it at{" "}
-          {clock(task.createdAt - live.startedAt)}.
+          {clock(runTime(live, task.createdAt))}.
         </p>
       )}
       <div class="actions task-orders">
@@ -260,10 +261,10 @@ function Steps({
       </h3>
       <ol class="steps">
         {steps.map((step) => (
-          <li key={`${step.startSeq} ${step.kind}`}>
-            <span class="dim">{clock(step.startAt - view.startedAt)}</span>
+          <li key={`${step.startSeq} ${step.kind} ${step.id}`}>
+            <span class="dim">{clock(runTime(view, step.startAt))}</span>
             <span class="cut">{stepName(step)}</span>
-            <span class={isBadEnd(step) ? "bad" : "dim"}>{stepResult(step)}</span>
+            <span class={isBadEnd(step) ? "bad" : "dim"}>{stepResult(step, view)}</span>
           </li>
         ))}
       </ol>

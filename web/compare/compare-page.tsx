@@ -1,4 +1,5 @@
 import type { Event } from "../../src/kernel/index.ts";
+import { startOfRun } from "../../src/surfaces/view/run-clock.ts";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { get } from "../api/client.ts";
@@ -178,7 +179,7 @@ function costOf({ view }: ComparedRun): number {
 }
 
 function lengthOf({ view }: ComparedRun): number {
-  return (view.endedAt ?? view.at) - view.startedAt;
+  return (view.endedAt ?? view.at) - startOfRun(view);
 }
 
 function Differences({

@@ -1,4 +1,5 @@
 import { formatPriority, type Event, type TaskId } from "../../src/kernel/index.ts";
+import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
@@ -134,7 +135,7 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
           taskId={taskId}
           model={model}
           live={live}
-          time={(at) => clock(at - view.startedAt)}
+          time={(at) => clock(runTime(view, at))}
         />
         {items.length === 0 && live === undefined && <p class="dim">{nothingWords(task)}</p>}
       </div>

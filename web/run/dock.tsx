@@ -1,3 +1,4 @@
+import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -140,7 +141,7 @@ function Scrubber({
       <input
         type="range"
         aria-label="Playhead"
-        aria-valuetext={`event ${grouped(Math.max(0, model.shownSeq))}, ${clock(at - live.startedAt)}`}
+        aria-valuetext={`event ${grouped(Math.max(0, model.shownSeq))}, ${clock(runTime(live, at))}`}
         min={0}
         max={whole}
         step="any"

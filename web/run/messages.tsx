@@ -1,3 +1,4 @@
+import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { get } from "../api/client.ts";
@@ -47,7 +48,7 @@ function Message({ event, view }: { readonly event: MessageEvent; readonly view:
   const { from, to, text } = messageWords(event, (taskId) => agentOf(taskId, view));
   return (
     <li tabIndex={-1}>
-      <span class="dim">{clock(event.at - view.startedAt)}</span>
+      <span class="dim">{clock(runTime(view, event.at))}</span>
       <span>
         <b>{from}</b> <Icon name="open" /> <b>{to}</b>
       </span>

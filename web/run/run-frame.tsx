@@ -1,3 +1,4 @@
+import { runTime, startOfRun } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
@@ -228,7 +229,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       )}
       {isReplay && (
         <span>
-          <span class="chip hold">Replay, as of {clock(view.at - view.startedAt)}</span>
+          <span class="chip hold">Replay, as of {clock(runTime(view, view.at))}</span>
         </span>
       )}
       {purse !== null && (
@@ -246,7 +247,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
         <b>{grouped(view.seats)}</b>
         <span class="dim">{view.maxSeats === null ? "seats" : `of ${counted(view.maxSeats, "seat")}`}</span>
       </span>
-      <span>{clock(until - view.startedAt)}</span>
+      <span>{clock(until - startOfRun(view))}</span>
       <Crashes view={view} />
       {view.recoveries.length > 0 && <span class="wide-only dim">epoch {view.recoveries.at(-1)?.epoch}</span>}
       <span class="wide-only">
@@ -255,7 +256,9 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       {view.forkedFrom !== null && (
         <span class="wide-only">
           <a href={runPath(view.forkedFrom.runId)}>Fork of {view.forkedFrom.runId}</a>
-          <span class="dim">after event {grouped(view.forkedFrom.at)}</span>
+          <span class="dim">
+            after event {grouped(view.forkedFrom.at)}, {usd(view.forkedFrom.inherited.costUsd)} not paid again
+          </span>
           <a href={`/compare?a=${view.forkedFrom.runId}&b=${view.runId}`}>Compare</a>
         </span>
       )}

@@ -133,7 +133,7 @@ function Lane({
 }: LaneProps & { readonly task: TaskView; readonly isOpen: boolean }): JSX.Element {
   const { model, view, scale, plot, until, step, isDead, onStep } = lane;
   const steps = model.steps.of(task.taskId);
-  const bars = barsOf(steps, scale, { at: until, seq: view.seq });
+  const bars = barsOf(steps, scale, { at: until, seq: view.seq }, view);
   const topUps = model.trace.topUpsOf(task.taskId).filter(({ seq }) => seq <= view.seq);
   const lifeEnd = Math.max(task.endedAt ?? until, task.createdAt);
   return (
@@ -156,7 +156,7 @@ function Lane({
             ))}
           </svg>
           {scale.folds.map((fold) => (
-            <Free key={fold.seq} fold={fold} steps={steps} task={task} />
+            <Free key={fold.seq} fold={fold} count={model.steps.replayedAt(fold.seq, task.taskId)} />
           ))}
           <TopUps points={topUps} scale={scale} />
         </span>
@@ -169,6 +169,7 @@ function Lane({
             <StepLane
               key={`${bar.step.startSeq} ${bar.step.kind} ${bar.step.id}`}
               bar={bar}
+              view={view}
               depth={task.depth}
               isSelected={step !== null && isSameStep(step, bar.step)}
               onStep={onStep}
@@ -179,21 +180,29 @@ function Lane({
 }
 
 function isSameStep(one: StepView, other: StepView): boolean {
-  return one.taskId === other.taskId && one.startSeq === other.startSeq && one.kind === other.kind;
+  return (
+    one.taskId === other.taskId &&
+    one.startSeq === other.startSeq &&
+    one.kind === other.kind &&
+    one.id === other.id
+  );
 }
 
 function StepLane({
   bar: { step, kind, pieces },
+  view,
   depth,
   isSelected,
   onStep,
 }: {
   readonly bar: Bar;
+  readonly view: RunView;
   readonly depth: number;
   readonly isSelected: boolean;
   readonly onStep: (step: StepView | null) => void;
 }): JSX.Element {
-  const isCall = kind === "model" || kind === "lost" || kind === "refused" || kind === "open";
+  const isCall =
+    kind === "model" || kind === "free" || kind === "lost" || kind === "refused" || kind === "open";
   const name = stepName(step);
   return (
     <button
@@ -211,7 +220,7 @@ function StepLane({
         ))}
       </span>
       <span class={`lane-money ${kind === "lost" || kind === "refused" ? "bad" : ""}`}>
-        {!isCall ? "–" : kind === "lost" ? usd(step.costUsd) : stepResult(step)}
+        {!isCall ? "–" : kind === "lost" ? usd(step.costUsd) : stepResult(step, view)}
       </span>
     </button>
   );
