@@ -257,7 +257,7 @@ function Chat({ sessionId, agentId, items, runs, leaf, onChanged }: ChatProps): 
               live={text}
               time={timeOfDay}
             />
-            {view.tasks.size > 1 && newest !== undefined && <RunCard run={newest} />}
+            {newest !== undefined && <RunCard run={newest} />}
           </>
         )}
       </div>
