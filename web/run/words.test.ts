@@ -63,8 +63,16 @@ test("an agent says where it stands in the line for a seat, and in which turn it
   const lost = { calls: 1 };
   const task = (taskId: string, priority: number, status: string): TaskView =>
     ({
-      ...{ taskId, priority, status, createdAt: 1, endedAt: null, questions: 0, waitsFor: [] },
-      ...{ openCalls: 1, lastCall: { kind: "model", name: "p/large" }, own: { calls: 3, lost } },
+      taskId,
+      priority,
+      status,
+      createdAt: 1,
+      endedAt: null,
+      questions: 0,
+      waitsFor: [],
+      openCalls: 1,
+      lastCall: { kind: "model", name: "p/large" },
+      own: { calls: 3, lost },
     }) as unknown as TaskView;
   const [low, high, busy] = [task("t1", 1, "pending"), task("t2", 3, "pending"), task("t3", 2, "running")];
   const company = { tasks: [low, high, busy] } as unknown as RunView;
