@@ -104,7 +104,7 @@ export function askedWith(tool: string): string {
 }
 
 /** Where an agent stands that waits for a seat: `first in line`. Higher priorities precede, then who asked first. */
-export function lineWords(task: TaskView, view: RunView): string {
+function lineWords(task: TaskView, view: RunView): string {
   const line = [...view.tasks]
     .filter(({ status }) => status === "pending")
     .toSorted((one, other) => other.priority - one.priority || one.createdAt - other.createdAt);
