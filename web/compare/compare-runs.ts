@@ -4,7 +4,7 @@ import { RunFold } from "../../src/surfaces/view/run-fold.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import { StepLog, type StepView } from "../../src/surfaces/view/step-log.ts";
 import { oneLine, shortModel } from "../parts/format.ts";
-import { inTreeOrder } from "../run/task-words.ts";
+import { inTreeOrder, toolTitle } from "../run/task-words.ts";
 import { outputText } from "../run/thread.ts";
 
 /** A step of one of two runs, with what it answered. */
@@ -85,7 +85,7 @@ function comparedStep(step: StepView, start: Event | undefined, end: Event | und
   if (step.kind === "tool") {
     const about = start?.type === "tool_execution_start" ? argumentOf(start.data.input) : "";
     const answer = end?.type === "tool_execution_end" ? outputText(end.data.result.output) : "";
-    return { step, words: `${step.name} ${about}`.trim(), answer: `${about}\n${answer}` };
+    return { step, words: `${toolTitle(step.name, null)} ${about}`.trim(), answer: `${about}\n${answer}` };
   }
   if (end === undefined) return { step, words: `not answered · ${shortModel(step.name)}`, answer: "" };
   const text = end.type === "message_end" ? oneLine(messageText(end.data.message)) : "";

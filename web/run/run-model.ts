@@ -17,6 +17,7 @@ import { LiveText } from "./live-text.ts";
 import { RedrawPacer } from "./redraw-pacer.ts";
 import { RunPast } from "./run-past.ts";
 import type { RunTrace } from "./run-trace.ts";
+import { shownView } from "./shown-view.ts";
 
 /** Number of events per request when the page reads an earlier part of the log. */
 const pageSize = 1_000;
@@ -40,7 +41,11 @@ export class RunModel {
   /** The run at the newest event. `null` until the first events arrive. */
   readonly live = signal<RunView | null>(null);
   /** The run at the playhead. */
-  readonly view = signal<RunView | null>(null);
+  readonly view = computed(() => {
+    const { value } = this.#position;
+    return value === null ? null : shownView(value, this.live.value);
+  });
+  readonly #position = signal<RunView | null>(null);
   /** Number of the event that is shown. `null`: the newest one. */
   readonly playhead = signal<number | null>(null);
   readonly summary = signal<Run | null>(null);
@@ -77,7 +82,7 @@ export class RunModel {
     if (known === null) return;
     this.log.startAt(known.seq + 1);
     this.live.value = known;
-    this.view.value = known;
+    this.#position.value = known;
   }
 
   /** Starts to follow the run. Returns a function that stops. */
@@ -121,14 +126,14 @@ export class RunModel {
     if (seq === null || seq >= this.lastSeq) {
       batch(() => {
         this.playhead.value = null;
-        this.view.value = this.live.value;
+        this.#position.value = this.live.value;
       });
       return;
     }
     const wanted = Math.max(0, seq);
     this.playhead.value = wanted;
     const view = await this.#history.at(wanted);
-    if (this.playhead.value === wanted) this.view.value = view;
+    if (this.playhead.value === wanted) this.#position.value = view;
   }
 
   /** Moves the playhead to the next end of a call, before or after it. One move starts when the one before has ended. */
@@ -307,7 +312,7 @@ export class RunModel {
     if (this.#stop.signal.aborted) return;
     batch(() => {
       if (this.lastSeq >= 0) this.live.value = this.#history.latest();
-      if (this.playhead.value === null) this.view.value = this.live.value;
+      if (this.playhead.value === null) this.#position.value = this.live.value;
       this.version.value++;
     });
   }

@@ -17,7 +17,7 @@ import type { RunModel } from "../run/run-model.ts";
 import { useTreeOrder } from "../run/use-tree-order.ts";
 import { placeOf } from "../run/dock-paths.ts";
 import { stepName, stepResult } from "../run/step-words.ts";
-import { timeScale } from "../run/time-scale.ts";
+import { scaleAt, timeScale } from "../run/time-scale.ts";
 import { barPaths, barsOf, type Bar } from "./lane-bars.ts";
 import { AxisLabels, Free, GridLines, Seams } from "./seams.tsx";
 import { StepDetails } from "./step-details.tsx";
@@ -46,13 +46,18 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
   const isDead = hasNoOwner(model, view);
   const isStill = isReplay || isDead || hasEnded(view.status);
   const until = view.endedAt ?? (isStill ? view.at : Math.max(now.value, view.at));
+  // In replay the axis is that of the whole run, so that nothing moves while the playhead does.
+  const whole = isReplay ? (model.live.value ?? view) : view;
+  const wholeUntil = isReplay ? (whole.endedAt ?? Math.max(until, whole.at)) : until;
   const isNarrow = width < phone;
   const money = moneyWidth(view);
   const plot = Math.max(120, isNarrow ? width - 32 : width - nameWidth - money);
   const share = isNarrow ? 0.12 : 0.07;
   // While no worker owns the run, its fold is open: it takes the right end of the plot.
-  const worked = isDead ? plot * (1 - share) : plot;
-  const scale = timeScale(view, Math.max(until, view.startedAt + 1), worked, share);
+  const isOpenFold = isDead && !isReplay;
+  const worked = isOpenFold ? plot * (1 - share) : plot;
+  const axis = timeScale(whole, Math.max(wholeUntil, view.startedAt + 1), worked, share);
+  const scale = scaleAt(axis, view.seq, isDead);
   const open = (place.value.query.get("task") ?? rootId) as TaskId;
   const lane = { model, view, scale, plot, until, step, isDead, onStep: setStep };
   const left = isNarrow ? 16 : nameWidth;
@@ -70,7 +75,7 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
               </span>
               <span class="plot">
                 <AxisLabels scale={scale} />
-                {isDead && (
+                {isOpenFold && (
                   <span class="tick bad" style={{ left: `${worked}px`, width: `${plot - worked}px` }}>
                     no owner
                   </span>
@@ -82,7 +87,14 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
             <MoneyTrack {...lane} />
             <SeatTrack {...lane} />
             <Lanes {...lane} open={open} height={isNarrow ? narrowLaneHeight : laneHeight} />
-            <Seams scale={scale} view={view} left={left} plot={plot} isDead={isDead} />
+            <Seams scale={scale} view={view} left={left} plot={plot} isDead={isOpenFold} />
+            {isReplay && (
+              <i
+                class="playhead"
+                style={{ left: `${left + scale.x({ at: until, seq: view.seq })}px` }}
+                aria-hidden="true"
+              />
+            )}
           </div>
         )}
       </div>
@@ -137,7 +149,7 @@ function Lane({
 }: LaneProps & { readonly task: TaskView; readonly isOpen: boolean }): JSX.Element {
   const { model, view, scale, plot, until, step, isDead, onStep } = lane;
   const steps = model.steps.of(task.taskId);
-  const bars = barsOf(steps, scale, { at: until, seq: view.seq });
+  const bars = barsOf(steps, scale, { at: until, seq: view.seq }, view);
   const topUps = model.trace.topUpsOf(task.taskId).filter(({ seq }) => seq <= view.seq);
   const lifeEnd = Math.max(task.endedAt ?? until, task.createdAt);
   return (
@@ -160,7 +172,11 @@ function Lane({
             ))}
           </svg>
           {scale.folds.map((fold) => (
-            <Free key={fold.seq} fold={fold} count={model.steps.replayedAt(fold.seq, task.taskId)} />
+            <Free
+              key={fold.seq}
+              fold={fold}
+              count={fold.seq > view.seq ? 0 : model.steps.replayedAt(fold.seq, task.taskId)}
+            />
           ))}
           <TopUps points={topUps} scale={scale} />
         </span>
@@ -173,6 +189,7 @@ function Lane({
             <StepLane
               key={`${bar.step.startSeq} ${bar.step.kind} ${bar.step.id}`}
               bar={bar}
+              view={view}
               depth={task.depth}
               isSelected={step !== null && isSameStep(step, bar.step)}
               onStep={onStep}
@@ -183,22 +200,30 @@ function Lane({
 }
 
 function isSameStep(one: StepView, other: StepView): boolean {
-  return one.taskId === other.taskId && one.startSeq === other.startSeq && one.kind === other.kind;
+  return (
+    one.taskId === other.taskId &&
+    one.startSeq === other.startSeq &&
+    one.kind === other.kind &&
+    one.id === other.id
+  );
 }
 
 function StepLane({
   bar: { step, kind, pieces },
+  view,
   depth,
   isSelected,
   onStep,
 }: {
   readonly bar: Bar;
+  readonly view: RunView;
   readonly depth: number;
   readonly isSelected: boolean;
   readonly onStep: (step: StepView | null) => void;
 }): JSX.Element {
-  const isCall = kind === "model" || kind === "lost" || kind === "refused" || kind === "open";
-  const name = stepName(step);
+  const isCall =
+    kind === "model" || kind === "free" || kind === "lost" || kind === "refused" || kind === "open";
+  const name = stepName(step, view);
   return (
     <button
       class={`lane step-lane ${isSelected ? "selected" : ""}`}
@@ -215,7 +240,7 @@ function StepLane({
         ))}
       </span>
       <span class={`lane-money ${kind === "lost" || kind === "refused" ? "bad" : ""}`}>
-        {!isCall ? "–" : kind === "lost" ? usd(step.costUsd) : stepResult(step)}
+        {!isCall ? "–" : kind === "lost" ? usd(step.costUsd) : stepResult(step, view)}
       </span>
     </button>
   );
