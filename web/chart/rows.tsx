@@ -2,14 +2,14 @@ import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { TaskId } from "../../src/kernel/index.ts";
 import type { TaskView } from "../../src/surfaces/view/run-view.ts";
-import { capUsd, usd } from "../parts/format.ts";
+import { usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
 import { lookOfTask } from "../parts/status.ts";
 import { useKeptFocus } from "../parts/use-kept-focus.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
-import { purseOf, spentOf, toneOf } from "../run/money.ts";
+import { capWords, purseOf, spentOf, toneOf } from "../run/money.ts";
 import { doingOrResult } from "../run/task-words.ts";
 import { useTreeOrder } from "../run/use-tree-order.ts";
 import { focusedTask, taskOf } from "./focused-task.ts";
@@ -110,7 +110,7 @@ function Row({
       <td class="cut mid">{isDead && task.endedAt === null ? "no owner" : doingOrResult(task, view)}</td>
       <td class="wide-only">{purse.cap !== null && <Purse values={purse} tone={toneOf(task)} />}</td>
       <td class="right">{usd(spentOf(purse))}</td>
-      <td class="right wide-only">{purse.cap === null ? "no limit" : capUsd(purse.cap)}</td>
+      <td class="right wide-only">{capWords(task)}</td>
     </tr>
   );
 }

@@ -20,6 +20,7 @@ import {
   type ComparedRun,
   type ComparedStep,
 } from "./compare-runs.ts";
+import { figures, useFigures } from "../runs/run-figures.ts";
 import { costDifference, timeDifference, type DifferenceWords } from "./difference-words.ts";
 
 const pageSize = 5_000;
@@ -78,12 +79,19 @@ function HeadLine({
 function Pickers({ a, b }: { readonly a: string | null; readonly b: string | null }): JSX.Element {
   const { value } = useRead(() => get("/api/runs", { query: { limit: 100 } }), []);
   const runs = value?.runs ?? [];
+  useFigures(runs);
   return (
     <div class="two pickers">
       <Picker name="a" title="A" chosen={a} runs={runs} />
       <Picker name="b" title="B" chosen={b} runs={runs} />
     </div>
   );
+}
+
+/** Tells a fork from its origin, which has the same title. */
+function forkWords(runId: string): string {
+  const at = figures.value.get(runId)?.forkedFrom?.at;
+  return at === undefined ? "" : ` (fork after event ${grouped(at)})`;
 }
 
 interface PickerProps {
@@ -104,6 +112,7 @@ function Picker({ name, title, chosen, runs }: PickerProps): JSX.Element {
         {runs.map(({ runId, title: words, agentId }) => (
           <option key={runId} value={runId}>
             {shortId(runId)}: {words ?? agentId}
+            {forkWords(runId)}
           </option>
         ))}
       </select>

@@ -8,6 +8,7 @@ import { refreshSoon } from "../api/runs-feed.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
 import { oneLine, personName, plain, span, timeOfDay } from "./format.ts";
+import { decisionWords } from "./decision-words.ts";
 import { Glyph } from "./glyph.tsx";
 
 /** A question as the card shows it, from the log of a run or from the inbox. */
@@ -39,7 +40,7 @@ export function ApprovalCard({ question, hasKeys = false }: CardProps): JSX.Elem
     return (
       <p class="decided">
         <Glyph look={decision.decision === "approved" ? "completed" : "cancelled"} />
-        {decisionWords(decision)} {question.request.toolName}
+        {decisionWords(decision, question.request)}
         {decidedAt !== null && <span class="label">at {timeOfDay(decidedAt)}</span>}
       </p>
     );
@@ -282,10 +283,6 @@ async function lostRace(error: unknown, { runId, request }: Question): Promise<s
 function firstWords(by: unknown, decision: string, at: unknown): string {
   const passed = typeof at === "number" ? ` ${span(Date.now() - at)} ago` : "";
   return `${personName(typeof by === "string" ? by : undefined)} ${decision} this${passed}.`;
-}
-
-function decisionWords(decision: ApprovalDecision): string {
-  return `${personName(decision.by)} ${decision.decision}`;
 }
 
 /** Who wants what, as a sentence. */

@@ -10,7 +10,7 @@ import {
   type TaskId,
   type ToolOutput,
 } from "../../src/kernel/index.ts";
-import { grouped, personName, plain } from "../parts/format.ts";
+import { capUsd, counted, grouped, personName, plain } from "../parts/format.ts";
 import { cancelSentence } from "./cancel-words.ts";
 import { isHandOff, targetOf } from "./task-words.ts";
 
@@ -70,6 +70,8 @@ export function threadOf(events: Iterable<Event>, until: number): readonly Threa
 
 class Thread {
   readonly items: ThreadItem[] = [];
+  /** The calls that are questions to a person. */
+  readonly #questions = new Set<string>();
   #turn = 0;
 
   add(event: Event): void {
@@ -103,6 +105,7 @@ class Thread {
         return this.#endTool(event);
       case "approval_request":
         this.#mark(event.data.callId, "asks");
+        if (event.data.kind !== "tool_call") this.#questions.add(event.data.callId);
         return this.#push({ kind: "question", seq, at, approvalId: event.data.approvalId });
       case "approval_decision":
         return this.#mark(null, "open");
@@ -200,7 +203,9 @@ class Thread {
       this.#push({ kind: "tool", seq, at, callId, name, input: null, ...ended });
       return;
     }
-    this.items[this.items.indexOf(open)] = { ...open, ...ended };
+    // A question lasts until its answer. The tool itself measures only what follows the answer.
+    const lasted = this.#questions.has(callId) ? at - open.at : durationMs;
+    this.items[this.items.indexOf(open)] = { ...open, ...ended, durationMs: lasted };
   }
 
   #openCall(callId: string): ToolItem | undefined {
@@ -280,14 +285,21 @@ function noteOf(event: Event): Note | null {
     case "budget_lost":
       return { text: "A call was lost and is charged at its bound", tone: "bad" };
     case "budget_top_up":
-      return { text: `${personName(event.data.by)} topped up the allowance`, tone: "plain" };
-    case "budget_exhausted":
-      return { text: "The allowance is used up", tone: "bad" };
+      return { text: topUpWords(event.data), tone: "plain" };
     case "budget_overrun":
       return { text: "A provider billed more than the bound of the call. The run stops.", tone: "bad" };
     default:
       return null;
   }
+}
+
+function topUpWords({ by, add: { maxCostUsd, maxTokens, maxTurns } }: Event<"budget_top_up">["data"]): string {
+  const parts = [
+    maxCostUsd === undefined ? "" : capUsd(maxCostUsd),
+    maxTokens === undefined ? "" : counted(maxTokens, "token"),
+    maxTurns === undefined ? "" : counted(maxTurns, "turn"),
+  ].filter((part) => part !== "");
+  return `${personName(by)} topped up the allowance by ${parts.join(", ")}`;
 }
 
 /** The text of an input: a text, messages or content parts. */
