@@ -26,7 +26,7 @@ export function Chart({ model }: { readonly model: RunModel }): JSX.Element {
   const { query } = place.value;
   const zoom = zoomOf(view, query.get("zoom"));
   const next = zooms[(zooms.indexOf(zoom) + 1) % zooms.length] ?? "cards";
-  useKeys({ z: () => setQuery("zoom", next) });
+  useKeys({ z: () => setQuery("zoom", next), ArrowUp: enterChart, ArrowDown: enterChart });
   const wanted = query.get("task") as TaskId | null;
   useScrollTo(wanted, zoom);
   const focus = (query.get("root") as TaskId | null) ?? rootId;
@@ -61,6 +61,17 @@ export function Chart({ model }: { readonly model: RunModel }): JSX.Element {
       <Inspector model={model} view={view} taskId={wanted ?? selected} isDead={isDead} />
     </div>
   );
+}
+
+/** Before the chart has the focus, up and down start at the chosen agent. */
+function enterChart({ target, key }: KeyboardEvent): boolean {
+  if (target instanceof HTMLInputElement) return false;
+  const chosen = document.querySelector<HTMLElement>(
+    "[role=treeitem][aria-selected=true], .selected .agent-cell",
+  );
+  if (chosen === null || chosen.contains(document.activeElement)) return false;
+  chosen.focus();
+  return chosen.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true })) || true;
 }
 
 /** Scrolls to the chosen agent. After a reload the page stays where it was. */

@@ -14,7 +14,7 @@ import { Name } from "../parts/name.tsx";
 import { Purse, type PurseTone } from "../parts/purse.tsx";
 import { lookOfTask, statusWord } from "../parts/status.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../run/money.ts";
-import { openPriority, openTopUp } from "../run/orders.tsx";
+import { areOrdersOff, openPriority, openTopUp } from "../run/orders.tsx";
 import type { RunModel } from "../run/run-model.ts";
 import { isBadEnd, stepName, stepResult } from "../run/step-words.ts";
 import { agentOf, doing, hasEndedTask } from "../run/task-words.ts";
@@ -68,12 +68,20 @@ export function Inspector({
       <PurseLines model={model} task={task} tone={isOwnerless ? "done" : toneOf(task)} />
       <div class="actions task-orders">
         {!isReplay && !hasEndedTask(task) && task.budget?.maxCostUsd != null && (
-          <button class="button small" onClick={() => openTopUp(model, taskId)}>
+          <button
+            class="button small"
+            disabled={areOrdersOff(model)}
+            onClick={() => openTopUp(model, taskId)}
+          >
             Top up
           </button>
         )}
         {!isReplay && !hasEndedTask(task) && (
-          <button class="button small" onClick={() => openPriority(model, taskId)}>
+          <button
+            class="button small"
+            disabled={areOrdersOff(model)}
+            onClick={() => openPriority(model, taskId)}
+          >
             Priority: {formatPriority(task.priority)}
           </button>
         )}

@@ -310,7 +310,7 @@ function SharedCell({
 }): JSX.Element {
   const isFree = free.includes(side);
   return (
-    <div class={`cell ${isFree ? "dim" : ""}`}>
+    <div class={`cell ${isFree ? "dim" : ""}`} tabIndex={-1}>
       <span class="mid cell-agent">
         <Name text={agentId} />
       </span>
@@ -335,12 +335,12 @@ function Cell({
 }): JSX.Element {
   if (step === undefined)
     return (
-      <div class={`cell missing ${tone.includes("first") ? "first" : ""}`}>
+      <div class={`cell missing ${tone.includes("first") ? "first" : ""}`} tabIndex={-1}>
         <span class="unseen">no such step</span>
       </div>
     );
   return (
-    <div class={`cell ${tone}`}>
+    <div class={`cell ${tone}`} tabIndex={-1}>
       <span class="mid cell-agent">
         <Name text={agentId} />
       </span>

@@ -16,7 +16,7 @@ import { useCurrentInView } from "../parts/use-current-in-view.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { seenBefore, sharesOf } from "./model-input.ts";
-import { openPriority, steer } from "./orders.tsx";
+import { areOrdersOff, openPriority, steer } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
 import { doing, hasEndedTask } from "./task-words.ts";
 import { threadOf } from "./thread.ts";
@@ -163,12 +163,18 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
         </dl>
         {!hasEndedTask(task) && model.playhead.value === null && (
           <div class="actions orders-of-task">
-            <button class="button small" onClick={() => openPriority(model, taskId)}>
+            <button
+              class="button small"
+              disabled={areOrdersOff(model)}
+              onClick={() => openPriority(model, taskId)}
+            >
               Priority: {formatPriority(task.priority)}
             </button>
           </div>
         )}
-        {taskId === rootId && !hasEndedTask(task) && <Steer model={model} agentId={task.agentId} />}
+        {taskId === rootId && !hasEndedTask(task) && model.playhead.value === null && (
+          <Steer model={model} agentId={task.agentId} />
+        )}
       </aside>
     </>
   );
@@ -264,7 +270,11 @@ function Steer({ model, agentId }: { readonly model: RunModel; readonly agentId:
           onInput={(event) => setText(event.currentTarget.value)}
         />
         <div class="actions end">
-          <button class="button small" disabled={text.trim() === ""} onClick={() => void send()}>
+          <button
+            class="button small"
+            disabled={text.trim() === "" || areOrdersOff(model)}
+            onClick={() => void send()}
+          >
             Send
           </button>
         </div>

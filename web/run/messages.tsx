@@ -47,7 +47,7 @@ export function Messages({ model }: { readonly model: RunModel }): JSX.Element {
 function Message({ event, view }: { readonly event: MessageEvent; readonly view: RunView }): JSX.Element {
   const { from, to, text } = messageWords(event, (taskId) => agentOf(taskId, view));
   return (
-    <li>
+    <li tabIndex={-1}>
       <span class="dim">{clock(runTime(view, event.at))}</span>
       <span>
         <b>{from}</b> <Icon name="open" /> <b>{to}</b>

@@ -2,6 +2,7 @@ import { formatPriority, priorities, type Priority, type TaskId } from "../../sr
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { post } from "../api/client.ts";
+import { isOffline } from "../api/connection.ts";
 import { go, runPath } from "../app/route.ts";
 import { capUsd, counted, grouped, usd } from "../parts/format.ts";
 import { dialog, FormDialog } from "../parts/dialog.tsx";
@@ -9,6 +10,11 @@ import { hasEnded } from "../parts/status.ts";
 import { heldNow } from "./held.ts";
 import { purseOf, rootId, spentOf } from "./money.ts";
 import type { RunModel } from "./run-model.ts";
+
+/** Whether orders are off: they go to the live run, and only a server that answers can take them. */
+export function areOrdersOff({ playhead }: Pick<RunModel, "playhead">): boolean {
+  return playhead.value !== null || isOffline.value;
+}
 
 /** Asks how much to add to the allowance of the run, or of one of its agents. */
 export function openTopUp(model: RunModel, taskId: TaskId = rootId): void {

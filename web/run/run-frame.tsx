@@ -3,7 +3,7 @@ import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 import { errorText } from "../api/client.ts";
-import { connection, shownEvent } from "../api/connection.ts";
+import { isOffline, shownEvent } from "../api/connection.ts";
 import { asking } from "../api/runs-feed.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
@@ -20,7 +20,7 @@ import { Dock } from "./dock.tsx";
 import { StopCard } from "./stop-card.tsx";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { hasNoOwner } from "./owner.ts";
-import { openCancel, openFork, openTopUp, pause, resume } from "./orders.tsx";
+import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
 import { inputText } from "./thread.ts";
 
@@ -48,7 +48,9 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
   useKeys(
     Object.fromEntries(runTabs.map((each) => [String(tabKeys[each]), () => go(runPath(model.runId, each))])),
   );
-  useKeys({ f: () => openFork(model, model.playhead.value ?? model.lastSeq) });
+  useKeys({
+    f: () => (isOffline.value ? false : openFork(model, model.playhead.value ?? model.lastSeq)),
+  });
   const tabs = useCurrentInView(`${tab} ${view === null}`);
   return (
     <main class="run" id="main">
@@ -124,7 +126,7 @@ function countsOf({ past, steps }: RunModel, { tasks, seq }: RunView): Partial<R
   return {
     chart: tasks.size,
     events: seq + 1,
-    ...(isRead && { timeline: steps.resultsAt(seq), messages: past.messages }),
+    ...(isRead && { timeline: steps.resultsAt(seq), messages: past.messagesAt(seq) }),
   };
 }
 
@@ -145,8 +147,7 @@ function Orders({
 }): JSX.Element | null {
   const view = model.live.value;
   if (view === null) return null;
-  // Orders go to the live run, and only a server that answers can take them.
-  const isOff = model.playhead.value !== null || connection.value.state === "offline";
+  const isOff = areOrdersOff(model);
   const isOver = hasEnded(view.status);
   const isPaused = view.status === "paused";
   const mayTopUp = view.tasks.get(rootId)?.budget?.maxCostUsd !== null;
@@ -157,7 +158,11 @@ function Orders({
           Top up
         </button>
       )}
-      <button class="button" onClick={() => openFork(model, model.playhead.value ?? model.lastSeq)}>
+      <button
+        class="button"
+        disabled={isOffline.value}
+        onClick={() => openFork(model, model.playhead.value ?? model.lastSeq)}
+      >
         <Icon name="fork" /> Fork
       </button>
       {!isOver && (

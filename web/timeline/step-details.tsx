@@ -2,6 +2,7 @@ import { messageText, type Event } from "../../src/kernel/index.ts";
 import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../src/surfaces/view/step-log.ts";
+import { isOffline } from "../api/connection.ts";
 import type { JSX } from "preact";
 import { useRead } from "../api/use-read.ts";
 import { useKeys } from "../app/keys.ts";
@@ -100,7 +101,11 @@ function Details({
         <button class="button small" onClick={() => void model.seek(endSeq ?? startSeq)}>
           Show the run then
         </button>
-        <button class="button small" onClick={() => openFork(model, lastBefore(step, model))}>
+        <button
+          class="button small"
+          disabled={isOffline.value}
+          onClick={() => openFork(model, lastBefore(step, model))}
+        >
           <Icon name="fork" /> Fork from here
         </button>
       </div>
