@@ -7,7 +7,8 @@ export function decisionWords(
   { kind, toolName }: Pick<ApprovalRequest, "kind" | "toolName">,
 ): string {
   const who = personName(decision.by);
-  const reason = decision.decision === "denied" && decision.reason !== undefined ? `: ${decision.reason}` : "";
+  const reason =
+    decision.decision === "denied" && decision.reason !== undefined ? `: ${decision.reason}` : "";
   if (kind === "tool_call") return `${who} ${decision.decision} ${toolName}${reason}`;
   if (decision.decision === "skipped") return `${who} skipped the question`;
   if (decision.decision === "denied") return `${who} did not answer${reason}`;

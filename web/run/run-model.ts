@@ -362,7 +362,9 @@ export class RunModel {
 
 function endSentence(status: RunStatus): string {
   const words = statusWord(status);
-  return /^stopped/iu.test(words) ? `The run ${words.toLowerCase()}.` : `The run ended: ${words.toLowerCase()}.`;
+  return /^stopped/iu.test(words)
+    ? `The run ${words.toLowerCase()}.`
+    : `The run ended: ${words.toLowerCase()}.`;
 }
 
 /** Speaks what a person must know: crashes, failures and the end. Approvals are spoken by the inbox. */

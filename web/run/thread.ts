@@ -293,7 +293,10 @@ function noteOf(event: Event): Note | null {
   }
 }
 
-function topUpWords({ by, add: { maxCostUsd, maxTokens, maxTurns } }: Event<"budget_top_up">["data"]): string {
+function topUpWords({
+  by,
+  add: { maxCostUsd, maxTokens, maxTurns },
+}: Event<"budget_top_up">["data"]): string {
   const parts = [
     maxCostUsd === undefined ? "" : capUsd(maxCostUsd),
     maxTokens === undefined ? "" : counted(maxTokens, "token"),

@@ -128,8 +128,8 @@ export function UsagePage(): JSX.Element {
       )}
       {rows.length > 0 && (
         <p class="dim foot">
-          A run adds what it spent when all its agents wait, or when it pauses or ends. Until then it is in the
-          line of agents at work.
+          A run adds what it spent when all its agents wait, or when it pauses or ends. Until then it is in
+          the line of agents at work.
         </p>
       )}
       <Unpriced rows={rows} />

@@ -29,7 +29,8 @@ const facts = named(
         "What working runs have spent since they waited last. The usage has it when they wait, pause or end.",
     }),
     replayedToday: integer({
-      description: "Steps that runs read from their journals on this UTC day, after a worker had died. Steps that forks share are not counted.",
+      description:
+        "Steps that runs read from their journals on this UTC day, after a worker had died. Steps that forks share are not counted.",
     }),
     notPaidAgainTodayUsd: number({ description: "Cost of those steps." }),
     spendByHour: list(object({ from: time, costUsd: number() }), {
