@@ -19,7 +19,7 @@ import {
 } from "./approval-words.ts";
 import { decisionWords } from "./decision-words.ts";
 import { Diff } from "./diff.tsx";
-import { personName, plain, span, timeOfDay } from "./format.ts";
+import { plain, span, timeOfDay } from "./format.ts";
 import { Glyph } from "./glyph.tsx";
 
 /** A question as the card shows it, from the log of a run or from the inbox. */
