@@ -12,6 +12,10 @@ export interface AllowanceLabel {
 const labelWidth = 104;
 const indent = 4;
 
+function label(value: number, left: number): AllowanceLabel {
+  return { left, text: `allowance ${capUsd(value)}`, value };
+}
+
 /** The labels of the first allowance, at the start, and of the newest one, after the last top-up if it fits there. */
 export function allowanceLabels(
   cap: number | null,
@@ -20,11 +24,6 @@ export function allowanceLabels(
 ): readonly AllowanceLabel[] {
   if (cap === null) return [];
   const first = topUps.reduce((sum, { value }) => sum - value, cap);
-  const label = (value: number, left: number): AllowanceLabel => ({
-    left,
-    text: `allowance ${capUsd(value)}`,
-    value,
-  });
   const start = clearOfFolds(scale.folds, indent, labelWidth);
   const last = topUps.at(-1);
   if (last === undefined) return [label(cap, start)];

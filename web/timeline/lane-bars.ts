@@ -78,7 +78,7 @@ function workingSpans(step: StepView, waits: readonly StepView[], until: Moment)
   let [from] = whole;
   const [, to] = whole;
   for (const wait of waits) {
-    // A call of a model asks nobody. One that was about to start when its task gave up the seat starts after the pause.
+    // Only a tool asks a person. A model call that was about to start when its task gave up the seat starts after the pause.
     if (wait.kind === "person" && (step.kind === "model" || wait.name !== step.name)) continue;
     const [start, end] = spanOf(wait, until);
     if (end.seq <= from.seq || start.seq >= to.seq || end === from) continue;
