@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { TaskId } from "../../src/kernel/index.ts";
 import type { TaskView } from "../../src/surfaces/view/run-view.ts";
-import { usd } from "../parts/format.ts";
+import { capUsd, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
@@ -109,7 +109,17 @@ function Row({
       </td>
       <td class="cut mid">{isDead && task.endedAt === null ? "no owner" : doingOrResult(task, view)}</td>
       <td class="wide-only">{purse.cap !== null && <Purse values={purse} tone={toneOf(task)} />}</td>
-      <td class="right">{usd(spentOf(purse))}</td>
+      <td class="right row-money">
+        <span>
+          {usd(spentOf(purse))}
+          {purse.cap !== null && <span class="narrow-only dim"> of {capUsd(purse.cap)}</span>}
+        </span>
+        {purse.cap !== null && (
+          <span class="narrow-only" aria-hidden="true">
+            <Purse values={purse} size="small" tone={toneOf(task)} />
+          </span>
+        )}
+      </td>
       <td class="right wide-only">{capWords(task)}</td>
     </tr>
   );

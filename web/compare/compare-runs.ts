@@ -91,7 +91,7 @@ function comparedStep(step: StepView, start: Event | undefined, end: Event | und
   if (step.kind === "tool") {
     const input = start?.type === "tool_execution_start" ? start.data.input : null;
     const answer = end?.type === "tool_execution_end" ? outputText(end.data.result.output) : "";
-    const words = `${toolTitle(step.name)} ${argumentOf(input)}`.trim();
+    const words = `${toolTitle(step.name, null)} ${argumentOf(input)}`.trim();
     return { step, words, answer: `${JSON.stringify(input)}\n${answer}` };
   }
   if (end === undefined) return { step, words: `not answered · ${shortModel(step.name)}`, answer: "" };

@@ -70,9 +70,9 @@ export function threadOf(events: Iterable<Event>, until: number): readonly Threa
 
 class Thread {
   readonly items: ThreadItem[] = [];
-  /** The calls that are questions to a person. */
-  readonly #questions = new Set<string>();
   #turn = 0;
+  /** Ids of the calls that are questions to a person. */
+  readonly #asked = new Set<string>();
 
   add(event: Event): void {
     const { seq, at } = event;
@@ -104,8 +104,8 @@ class Thread {
       case "tool_execution_end":
         return this.#endTool(event);
       case "approval_request":
-        this.#mark(event.data.callId, "asks");
-        if (event.data.kind !== "tool_call") this.#questions.add(event.data.callId);
+        if (event.data.kind === "tool_call") this.#mark(event.data.callId, "asks");
+        else this.#replaceByQuestion(event.data.callId);
         return this.#push({ kind: "question", seq, at, approvalId: event.data.approvalId });
       case "approval_decision":
         return this.#mark(null, "open");
@@ -168,12 +168,19 @@ class Thread {
     });
   }
 
+  /** The question of a tool is shown as its card, not as a call too. */
+  #replaceByQuestion(callId: string): void {
+    this.#asked.add(callId);
+    const open = this.#openCall(callId);
+    if (open !== undefined) this.items.splice(this.items.indexOf(open), 1);
+  }
+
   #startTool({ seq, at, data }: Event<"tool_execution_start">): void {
     const { callId, toolName, input } = data;
     // After a crash the call in flight is made again, with the same id. It stays one line.
     const known = this.#openCall(callId);
     // A hand-off is shown as the hire that follows.
-    if (known !== undefined || isHandOff(toolName)) return;
+    if (known !== undefined || isHandOff(toolName) || this.#asked.has(callId)) return;
     this.#push({
       kind: "tool",
       seq,
@@ -197,15 +204,14 @@ class Thread {
       diff: typeof diff === "string" ? diff : null,
       durationMs,
     } as const;
+    if (this.#asked.has(callId)) return;
     const open = this.#openCall(callId);
     if (open === undefined) {
-      const name = isHandOff(toolName) ? `answer of ${targetOf(toolName)}` : toolName;
+      const name = isHandOff(toolName) ? `answer of ${targetOf(toolName, null)}` : toolName;
       this.#push({ kind: "tool", seq, at, callId, name, input: null, ...ended });
       return;
     }
-    // A question lasts until its answer. The tool itself measures only what follows the answer.
-    const lasted = this.#questions.has(callId) ? at - open.at : durationMs;
-    this.items[this.items.indexOf(open)] = { ...open, ...ended, durationMs: lasted };
+    this.items[this.items.indexOf(open)] = { ...open, ...ended };
   }
 
   #openCall(callId: string): ToolItem | undefined {

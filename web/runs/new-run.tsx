@@ -38,7 +38,7 @@ function NewRun({ agent }: { readonly agent?: string }): JSX.Element {
     go(runPath(run.runId));
   };
   return (
-    <FormDialog title="New run" confirm="Start" onConfirm={start}>
+    <FormDialog title="New run" confirm="Start" isOff={agents?.length === 0} onConfirm={start}>
       {problem !== null && <p class="problem">{problem}</p>}
       {agents?.length === 0 && (
         <p class="mid">

@@ -228,7 +228,7 @@ function StepLane({
 }): JSX.Element {
   const isCall =
     kind === "model" || kind === "free" || kind === "lost" || kind === "refused" || kind === "open";
-  const name = stepName(step);
+  const name = stepName(step, view);
   return (
     <button
       class={`lane step-lane ${isSelected ? "selected" : ""}`}
