@@ -20,6 +20,7 @@ import { Dock } from "./dock.tsx";
 import { StopCard } from "./stop-card.tsx";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { hasNoOwner } from "./owner.ts";
+import { isPastRead } from "./past-read.ts";
 import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
 import { inputText } from "./thread.ts";
@@ -121,8 +122,10 @@ function TabCount({
 }
 
 /** What the tabs count. Steps and messages need all events, so they are counted once the page has read them. */
-function countsOf({ past, steps }: RunModel, { tasks, seq }: RunView): Partial<Record<RunTab, number>> {
-  const isRead = past.seq >= seq;
+function countsOf(model: RunModel, view: RunView): Partial<Record<RunTab, number>> {
+  const { past, steps } = model;
+  const { tasks, seq } = view;
+  const isRead = isPastRead(model, view);
   return {
     chart: tasks.size,
     events: seq + 1,

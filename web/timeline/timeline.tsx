@@ -12,6 +12,7 @@ import { hasEnded, lookOfTask } from "../parts/status.ts";
 import { useSize } from "../parts/use-size.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
 import { rootId } from "../run/money.ts";
+import { isPastRead } from "../run/past-read.ts";
 import { hasNoOwner } from "../run/owner.ts";
 import type { RunModel } from "../run/run-model.ts";
 import { useTreeOrder } from "../run/use-tree-order.ts";
@@ -71,7 +72,10 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
           >
             <div class="lane axis">
               <span class="lane-name dim">
-                {counted(view.tasks.size, "agent")}, {counted(model.steps.resultsAt(view.seq), "step")}
+                {counted(view.tasks.size, "agent")},{" "}
+                {isPastRead(model, view)
+                  ? counted(model.steps.resultsAt(view.seq), "step")
+                  : "reading the log"}
               </span>
               <span class="plot">
                 <AxisLabels scale={scale} />
@@ -83,6 +87,11 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
               </span>
               <span class="lane-money dim">Own spend</span>
             </div>
+            {!isPastRead(model, view) && (
+              <p class="reading" role="status">
+                Reading the log of the run. Steps, money and seats over time are not complete yet.
+              </p>
+            )}
             <GridLines scale={scale} left={left} />
             <MoneyTrack {...lane} />
             <SeatTrack {...lane} />
