@@ -78,7 +78,7 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
                   : "reading the log"}
               </span>
               <span class="plot">
-                <AxisLabels scale={scale} />
+                <AxisLabels scale={scale} seq={view.seq} />
                 {isOpenFold && (
                   <span class="tick bad" style={{ left: `${worked}px`, width: `${plot - worked}px` }}>
                     no owner
