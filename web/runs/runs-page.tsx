@@ -143,7 +143,7 @@ function FactStrip({ read }: { readonly read: Facts | null }): JSX.Element {
         <span class="big">
           {read === null ? "–" : usd(read.notPaidAgainTodayUsd)}{" "}
           <small>
-            {read === null ? "" : `${counted(read.replayedToday, "step")} replayed after crashes`}
+            {read === null ? "" : `${counted(read.replayedToday, "step")} after crashes`}
           </small>
         </span>
       </div>
