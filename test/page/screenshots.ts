@@ -53,9 +53,8 @@ await buildPage();
 await served.start();
 const browser = await startBrowser();
 try {
-  for (const [look, options] of looks) await take([["empty", "/runs", ".empty h1"]], look, options);
-  const views = await prepare();
-  for (const [look, options] of looks) await take(views, look, options);
+  await takeAll([["empty", "/runs", ".empty h1"]]);
+  await takeAll(await prepare());
   for (const [agents, pictures] of crowds) await takeCrowd(agents, pictures);
 } finally {
   await browser.close();
@@ -148,6 +147,7 @@ async function takeCrowd(agents: number, pictures: readonly CrowdPicture[]): Pro
         if (!wanted.includes(look)) continue;
         await page.goto(`${server.url}/runs/${run.runId}/${path}`);
         await page.locator(ready).first().waitFor({ state: "attached" });
+        await untilRead(page);
         await takePicture(page, `${name}-${agents}-${look}`);
       }
       await page.context().close();
@@ -163,11 +163,22 @@ function oneTurn(agents: number): () => Promise<void> {
   return () => (turns++ < agents ? Promise.resolve() : new Promise(() => undefined));
 }
 
+/** Waits until the page has read the whole log of a run. Its steps are counted then. */
+async function untilRead(page: Page): Promise<void> {
+  await page.locator(".tabs a[href$='/timeline'] .count").waitFor({ state: "attached" });
+}
+
+/** Takes the pictures of views in all looks at once, because a page mostly waits for the server. */
+async function takeAll(views: readonly View[]): Promise<void> {
+  await Promise.all(looks.map(([look, options]) => take(views, look, options)));
+}
+
 async function take(views: readonly View[], look: string, options: (typeof looks)[number][1]): Promise<void> {
   const { page } = await openPage(browser, `${served.url}/runs`, { ...options, reducedMotion: "reduce" });
   for (const [name, path, ready] of views) {
     await page.goto(served.url + path);
     await page.locator(ready).first().waitFor({ state: "attached" });
+    if (path.startsWith("/runs/")) await untilRead(page);
     if (name !== "empty") await page.locator(".badge").first().waitFor({ state: "attached" });
     await takePicture(page, `${name}-${look}`);
   }

@@ -7,13 +7,14 @@ import { closeDialog, Dialog, dialog, DialogHost } from "../parts/dialog.tsx";
 import { announcement } from "./announce.ts";
 import { openHelp } from "./help.tsx";
 import { useKeys } from "./keys.ts";
+import { moveInList } from "./move-in-list.ts";
 import { now } from "./now.ts";
 import { go, place, runPath } from "./route.ts";
 import { inbox } from "../inbox/inbox-items.ts";
 import { openNewRun } from "../runs/new-run.tsx";
 import { switchTheme } from "./theme.ts";
 import { View } from "./view.tsx";
-import { sections } from "./sections.ts";
+import { isIn, sections } from "./sections.ts";
 
 /** The whole page: the bar on top, the view, and what lies above them. */
 export function Shell(): JSX.Element {
@@ -22,6 +23,9 @@ export function Shell(): JSX.Element {
     ...Object.fromEntries(
       sections.flatMap(({ key, path }) => (key === undefined ? [] : [[`g ${key}`, () => go(path)]])),
     ),
+    // Views with keys of their own for it are asked first.
+    j: () => moveInList(1),
+    k: () => moveInList(-1),
     n: () => openNewRun(),
     t: switchTheme,
     "?": openHelp,
@@ -81,7 +85,7 @@ export function Shell(): JSX.Element {
 }
 
 /** Finds runs, agents and messages. The id of a run opens it. */
-function FindAll(): JSX.Element {
+function FindAll({ onFind }: { readonly onFind?: () => void }): JSX.Element {
   return (
     <form
       class="find find-all"
@@ -93,10 +97,11 @@ function FindAll(): JSX.Element {
         if (/^run_[\w-]{8,}$/u.test(text)) go(runPath(text));
         else go(text === "" ? "/runs" : `/find?text=${encodeURIComponent(text)}`);
         input?.blur();
+        onFind?.();
       }}
     >
       <Icon name="find" />
-      <input type="search" aria-label="Find" placeholder="Find a run or a message" />
+      <input type="search" aria-label="Find" placeholder="Find run, agent, message" />
       <kbd>/</kbd>
     </form>
   );
@@ -106,6 +111,7 @@ function FindAll(): JSX.Element {
 function openMore(): void {
   dialog.value = () => (
     <Dialog title="More">
+      <FindAll onFind={closeDialog} />
       <nav class="more-list" aria-label="More sections">
         {[...sections.filter(({ icon }) => icon === undefined), { path: "/compare", name: "Compare" }].map(
           ({ path, name }) => (
@@ -123,8 +129,7 @@ function openMore(): void {
 }
 
 function isAt(path: string): boolean {
-  const [first = "runs"] = place.value.parts;
-  return `/${first}` === path;
+  return isIn(path, place.value.parts);
 }
 
 function Waiting(): JSX.Element | null {

@@ -1,4 +1,5 @@
 import type { TaskId } from "../../src/kernel/index.ts";
+import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -25,7 +26,7 @@ export function Chart({ model }: { readonly model: RunModel }): JSX.Element {
   const { query } = place.value;
   const zoom = zoomOf(view, query.get("zoom"));
   const next = zooms[(zooms.indexOf(zoom) + 1) % zooms.length] ?? "cards";
-  useKeys({ z: () => setQuery("zoom", next) });
+  useKeys({ z: () => setQuery("zoom", next), ArrowUp: enterChart, ArrowDown: enterChart });
   const wanted = query.get("task") as TaskId | null;
   useScrollTo(wanted, zoom);
   const focus = (query.get("root") as TaskId | null) ?? rootId;
@@ -33,9 +34,11 @@ export function Chart({ model }: { readonly model: RunModel }): JSX.Element {
   if (view === null || root === undefined) return <></>;
   const selected = wanted !== null && view.tasks.get(wanted) !== undefined ? wanted : root.taskId;
   const isDead = hasNoOwner(model, view);
+  // Squares cannot be chosen. Teams have the whole width unless an agent was chosen before.
+  const hasInspector = zoom !== "seats" || wanted !== null;
   const level = { model, view, root, selected, isDead, select: (taskId: TaskId) => setQuery("task", taskId) };
   return (
-    <div class="with-inspector">
+    <div class={hasInspector ? "with-inspector" : "with-inspector alone"}>
       <div class="canvas chart">
         <div class="chart-tools">
           <div class="segments" role="group" aria-label="Zoom">
@@ -57,9 +60,20 @@ export function Chart({ model }: { readonly model: RunModel }): JSX.Element {
           <Seats {...level} />
         )}
       </div>
-      <Inspector model={model} view={view} taskId={wanted ?? selected} isDead={isDead} />
+      {hasInspector && <Inspector model={model} view={view} taskId={wanted ?? selected} isDead={isDead} />}
     </div>
   );
+}
+
+/** Before the chart has the focus, up and down start at the chosen agent. */
+function enterChart({ target, key }: KeyboardEvent): boolean {
+  if (target instanceof HTMLInputElement) return false;
+  const chosen = document.querySelector<HTMLElement>(
+    "[role=treeitem][aria-selected=true], .selected .agent-cell",
+  );
+  if (chosen === null || chosen.contains(document.activeElement)) return false;
+  chosen.focus();
+  return chosen.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true })) || true;
 }
 
 /** Scrolls to the chosen agent. After a reload the page stays where it was. */
@@ -89,6 +103,7 @@ const mostSeats = 40;
 function SeatCount({ view, isDead }: { readonly view: RunView; readonly isDead: boolean }): JSX.Element {
   const { seats, maxSeats } = view;
   const shown = Math.min(mostSeats, maxSeats ?? seats);
+  const held = view.status === "paused" ? "paused" : "";
   let [waits, paused, pending] = [0, 0, 0];
   for (const task of view.tasks) {
     if (task.hasSeat && task.questions > 0) waits++;
@@ -103,16 +118,19 @@ function SeatCount({ view, isDead }: { readonly view: RunView; readonly isDead: 
         aria-label={`${grouped(seats)} of ${maxSeats === null ? "any number of" : grouped(maxSeats)} seats are taken`}
       >
         {shown <= 24 &&
+          view.endedAt === null &&
           Array.from({ length: shown }, (_each, at) => (
-            <i key={at} class={at >= seats ? "vacant" : at < seats - waits ? "" : "waits"} />
+            <i key={at} class={at >= seats ? "vacant" : at < seats - waits ? held : "waits"} />
           ))}
         <span>
           {grouped(seats)} {maxSeats === null ? "seats" : `of ${counted(maxSeats, "seat")}`}
         </span>
       </span>
-      <span class="dim wide-only">
-        {grouped(paused)} paused, {grouped(pending)} {pending === 1 ? "waits" : "wait"} for a seat
-      </span>
+      {paused + pending > 0 && (
+        <span class="dim wide-only">
+          {grouped(paused)} paused, {grouped(pending)} {pending === 1 ? "waits" : "wait"} for a seat
+        </span>
+      )}
     </>
   );
 }
@@ -133,7 +151,7 @@ function Ticker({
   if (event === undefined) return null;
   return (
     <p class="ticker cut">
-      <span class="dim">{clock(event.at - view.startedAt)}</span> <b>{event.agentId}</b>{" "}
+      <span class="dim">{clock(runTime(view, event.at))}</span> <b>{event.agentId}</b>{" "}
       {eventWords(event, view)}
     </p>
   );

@@ -1,11 +1,12 @@
 import { formatPriority, type TaskId } from "../../src/kernel/index.ts";
+import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import { stepAt } from "../../src/surfaces/view/step-log.ts";
 import type { JSX } from "preact";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
 import { runPath, setQuery, place } from "../app/route.ts";
-import { capUsd, clock, grouped, usd } from "../parts/format.ts";
+import { capUsd, clock, grouped, shortModel, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Line } from "../parts/line.tsx";
@@ -13,10 +14,11 @@ import { Name } from "../parts/name.tsx";
 import { Purse, type PurseTone } from "../parts/purse.tsx";
 import { lookOfTask, statusWord } from "../parts/status.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../run/money.ts";
-import { openPriority, openTopUp } from "../run/orders.tsx";
+import { isPastRead } from "../run/past-read.ts";
+import { areOrdersOff, openPriority, openTopUp } from "../run/orders.tsx";
 import type { RunModel } from "../run/run-model.ts";
 import { isBadEnd, stepName, stepResult } from "../run/step-words.ts";
-import { agentOf, doing, hasEndedTask } from "../run/task-words.ts";
+import { agentOf, doingInDetail, hasEndedTask } from "../run/task-words.ts";
 
 const tones = {
   running: "live",
@@ -47,6 +49,9 @@ export function Inspector({
   const isOwnerless = isDead && !hasEndedTask(task);
   const look = isOwnerless ? "failed" : lookOfTask(task);
   const isReplay = model.playhead.value !== null;
+  const calledModel = model.steps
+    .of(taskId)
+    .findLast(({ kind, startSeq }) => kind === "model" && startSeq <= view.seq);
   return (
     <aside class={`inspector ${isOpen ? "open" : ""}`} aria-label={`About ${task.agentId}`}>
       <div class="row">
@@ -63,16 +68,24 @@ export function Inspector({
         </span>
         <Close />
       </div>
-      <p class="mid">{isOwnerless ? "no owner: the process died" : doing(task, view)}</p>
+      <p class="mid">{isOwnerless ? "no owner: the process died" : doingInDetail(task, view)}</p>
       <PurseLines model={model} task={task} tone={isOwnerless ? "done" : toneOf(task)} />
       <div class="actions task-orders">
         {!isReplay && !hasEndedTask(task) && task.budget?.maxCostUsd != null && (
-          <button class="button small" onClick={() => openTopUp(model, taskId)}>
+          <button
+            class="button small"
+            disabled={areOrdersOff(model)}
+            onClick={() => openTopUp(model, taskId)}
+          >
             Top up
           </button>
         )}
         {!isReplay && !hasEndedTask(task) && (
-          <button class="button small" onClick={() => openPriority(model, taskId)}>
+          <button
+            class="button small"
+            disabled={areOrdersOff(model)}
+            onClick={() => openPriority(model, taskId)}
+          >
             Priority: {formatPriority(task.priority)}
           </button>
         )}
@@ -92,8 +105,14 @@ export function Inspector({
             <>
               <dt>Hired by</dt>
               <dd>
-                {agentOf(task.parentId, view)}, at {clock(task.createdAt - view.startedAt)}
+                {agentOf(task.parentId, view)}, at {clock(runTime(view, task.createdAt))}
               </dd>
+            </>
+          )}
+          {calledModel !== undefined && (
+            <>
+              <dt>Model</dt>
+              <dd>{shortModel(calledModel.name)}</dd>
             </>
           )}
           <dt>Seat</dt>
@@ -137,7 +156,7 @@ function Absent({ model, taskId }: { readonly model: RunModel; readonly taskId: 
       {task !== undefined && live !== null && (
         <p class="mid">
           Not hired yet at this event. {agentOf(task.parentId, live)} hires it at{" "}
-          {clock(task.createdAt - live.startedAt)}.
+          {clock(runTime(live, task.createdAt))}.
         </p>
       )}
       <div class="actions task-orders">
@@ -232,6 +251,7 @@ function Steps({
   readonly view: RunView;
   readonly task: TaskView;
 }): JSX.Element | null {
+  if (!isPastRead(model, view)) return <p class="dim">Reading the steps</p>;
   const steps = model.steps
     .of(task.taskId)
     .filter(({ kind }) => kind === "model" || kind === "tool" || kind === "step")
@@ -252,10 +272,10 @@ function Steps({
       </h3>
       <ol class="steps">
         {steps.map((step) => (
-          <li key={`${step.startSeq} ${step.kind}`}>
-            <span class="dim">{clock(step.startAt - view.startedAt)}</span>
-            <span class="cut">{stepName(step)}</span>
-            <span class={isBadEnd(step) ? "bad" : "dim"}>{stepResult(step)}</span>
+          <li key={`${step.startSeq} ${step.kind} ${step.id}`}>
+            <span class="dim">{clock(runTime(view, step.startAt))}</span>
+            <span class="cut">{stepName(step, view)}</span>
+            <span class={isBadEnd(step) ? "bad" : "dim"}>{stepResult(step, view)}</span>
           </li>
         ))}
       </ol>

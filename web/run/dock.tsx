@@ -1,12 +1,15 @@
+import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { isOffline } from "../api/connection.ts";
 import { useKeys } from "../app/keys.ts";
+import { now } from "../app/now.ts";
 import { clock, grouped } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { hasEnded } from "../parts/status.ts";
-import { densityPaths, placeOf } from "./dock-paths.ts";
+import { densityPaths, dockEnd, placeOf } from "./dock-paths.ts";
 import type { RunModel } from "./run-model.ts";
 import { timeScale, type TimeScale } from "./time-scale.ts";
 
@@ -42,8 +45,8 @@ export function Dock({ model, live }: { readonly model: RunModel; readonly live:
         <span class="wide-only dim"> of {grouped(Math.max(0, last))}</span>
       </span>
       <button class="live-button" aria-pressed={isLive} onClick={() => void model.seek(null)}>
-        <Glyph look={hasEnded(live.status) ? "completed" : "running"} />
-        {hasEnded(live.status) ? "End" : "Live"}
+        <Glyph look={hasEnded(live.status) ? "completed" : isOffline.value ? "pending" : "running"} />
+        {hasEnded(live.status) ? "End" : isOffline.value ? "Newest" : "Live"}
       </button>
     </footer>
   );
@@ -100,7 +103,7 @@ function Scrubber({
 }): JSX.Element {
   void model.version.value;
   const { trace } = model;
-  const until = Math.max(live.at, live.startedAt + 1);
+  const until = dockEnd(live, now.value);
   const scale = timeScale(live, until, whole, foldShare);
   const x = (time: number, seq = Infinity): number => scale.x({ at: time, seq });
   const { shown, later } = densityPaths(trace, scale, model.shownSeq);
@@ -128,10 +131,7 @@ function Scrubber({
             class="waiting"
             x={placeOf(scale, askedAt)}
             y="0"
-            width={Math.max(
-              2,
-              placeOf(scale, decidedAt ?? live.endedAt ?? live.at) - placeOf(scale, askedAt),
-            )}
+            width={Math.max(2, placeOf(scale, decidedAt ?? live.endedAt ?? until) - placeOf(scale, askedAt))}
             height="3"
           />
         ))}
@@ -139,7 +139,7 @@ function Scrubber({
       <input
         type="range"
         aria-label="Playhead"
-        aria-valuetext={`event ${grouped(Math.max(0, model.shownSeq))}, ${clock(at - live.startedAt)}`}
+        aria-valuetext={`event ${grouped(Math.max(0, model.shownSeq))}, ${clock(runTime(live, at))}`}
         min={0}
         max={whole}
         step="any"

@@ -23,6 +23,9 @@ export function heldNow(snapshot: Snapshot | null): Held {
  * cost in the end. Costs O(tasks, and steps of the tasks with calls in flight).
  */
 export function heldThen(view: RunView, steps: StepLog): Held {
+  const { forkedFrom } = view;
+  // The origin paid for the calls that a fork shares.
+  if (forkedFrom !== null && view.seq <= forkedFrom.at) return nothingHeld;
   const held = new Map<TaskId, number>();
   for (const task of view.tasks) {
     if (task.openCalls === 0) continue;

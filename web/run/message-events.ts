@@ -1,4 +1,6 @@
-import type { Event } from "../../src/kernel/index.ts";
+import type { Event, TaskId } from "../../src/kernel/index.ts";
+import { oneLine } from "../parts/format.ts";
+import { inputText } from "./thread.ts";
 
 /** Types of events that say who sent what to whom. */
 export const messageTypes = ["handoff", "run_steer", "task_signal", "mail_receive", "task_end"] as const;
@@ -7,4 +9,31 @@ export type MessageEvent = Extract<Event, { readonly type: (typeof messageTypes)
 export function isMessage(event: Event): event is MessageEvent {
   if (event.type === "task_end") return event.parentId !== null && event.data.output !== undefined;
   return messageTypes.some((type) => type === event.type);
+}
+
+interface MessageWords {
+  readonly from: string;
+  readonly to: string;
+  readonly text: string;
+}
+
+/** Who sent what to whom. `agentOf` names the agent of a task. */
+export function messageWords(event: MessageEvent, agentOf: (taskId: TaskId | null) => string): MessageWords {
+  const { agentId } = event;
+  switch (event.type) {
+    case "handoff":
+      return { from: agentId, to: event.data.target, text: oneLine(event.data.task) };
+    case "run_steer":
+      return { from: event.data.by, to: agentId, text: oneLine(inputText(event.data.input)) };
+    case "task_signal":
+      return { from: event.data.by, to: agentId, text: `signal ${event.data.name}` };
+    case "mail_receive":
+      return { from: event.data.from ?? "a caller", to: agentId, text: `message ${event.data.messageId}` };
+    case "task_end":
+      return {
+        from: agentId,
+        to: agentOf(event.parentId),
+        text: oneLine(inputText(event.data.output ?? null)),
+      };
+  }
 }

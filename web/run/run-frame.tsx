@@ -1,8 +1,9 @@
+import { runTime, startOfRun } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 import { errorText } from "../api/client.ts";
-import { connection, shownEvent } from "../api/connection.ts";
+import { isOffline, shownEvent } from "../api/connection.ts";
 import { asking } from "../api/runs-feed.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
@@ -19,7 +20,8 @@ import { Dock } from "./dock.tsx";
 import { StopCard } from "./stop-card.tsx";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { hasNoOwner } from "./owner.ts";
-import { openCancel, openFork, openTopUp, pause, resume } from "./orders.tsx";
+import { isPastRead } from "./past-read.ts";
+import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
 import { inputText } from "./thread.ts";
 
@@ -47,7 +49,9 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
   useKeys(
     Object.fromEntries(runTabs.map((each) => [String(tabKeys[each]), () => go(runPath(model.runId, each))])),
   );
-  useKeys({ f: () => openFork(model, model.playhead.value ?? model.lastSeq) });
+  useKeys({
+    f: () => (isOffline.value ? false : openFork(model, model.playhead.value ?? model.lastSeq)),
+  });
   const tabs = useCurrentInView(`${tab} ${view === null}`);
   return (
     <main class="run" id="main">
@@ -118,12 +122,14 @@ function TabCount({
 }
 
 /** What the tabs count. Steps and messages need all events, so they are counted once the page has read them. */
-function countsOf({ past, steps }: RunModel, { tasks, seq }: RunView): Partial<Record<RunTab, number>> {
-  const isRead = past.seq >= seq;
+function countsOf(model: RunModel, view: RunView): Partial<Record<RunTab, number>> {
+  const { past, steps } = model;
+  const { tasks, seq } = view;
+  const isRead = isPastRead(model, view);
   return {
     chart: tasks.size,
     events: seq + 1,
-    ...(isRead && { timeline: steps.resultsAt(seq), messages: past.messages }),
+    ...(isRead && { timeline: steps.resultsAt(seq), messages: past.messagesAt(seq) }),
   };
 }
 
@@ -144,8 +150,7 @@ function Orders({
 }): JSX.Element | null {
   const view = model.live.value;
   if (view === null) return null;
-  // Orders go to the live run, and only a server that answers can take them.
-  const isOff = model.playhead.value !== null || connection.value.state === "offline";
+  const isOff = areOrdersOff(model);
   const isOver = hasEnded(view.status);
   const isPaused = view.status === "paused";
   const mayTopUp = view.tasks.get(rootId)?.budget?.maxCostUsd !== null;
@@ -156,7 +161,11 @@ function Orders({
           Top up
         </button>
       )}
-      <button class="button" onClick={() => openFork(model, model.playhead.value ?? model.lastSeq)}>
+      <button
+        class="button"
+        disabled={isOffline.value}
+        onClick={() => openFork(model, model.playhead.value ?? model.lastSeq)}
+      >
         <Icon name="fork" /> Fork
       </button>
       {!isOver && (
@@ -196,7 +205,10 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
   const summary = model.summary.value;
   const purse = root === undefined ? null : purseOf(root, model.held);
   const until = view.endedAt ?? (isReplay ? view.at : Math.max(now.value, view.at));
-  const cancelled = hasEnded(view.status) ? runCancelWords(view) : null;
+  const words = runCancelWords(view);
+  // A cancel that comes too late does not change how the run ended.
+  const cancelled = view.status === "cancelled" || !hasEnded(view.status) ? words : null;
+  const isStopping = cancelled !== null && view.status !== "cancelled";
   const isAway = !isReplay && summary?.endedAt === null && summary.waitsFor.includes("worker");
   return (
     <div class="facts-line">
@@ -204,6 +216,14 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
         <span class="status failed">
           <Glyph look="failed" />
           No worker owns it
+        </span>
+      ) : isStopping ? (
+        <span class="status cancelled">
+          <Glyph look="cancelled" />
+          <span>Cancelling</span>
+          <span class="dim cut" title={cancelled}>
+            {cancelled}
+          </span>
         </span>
       ) : (
         <span class={`status ${lookOf(view.status, view.questions)}`}>
@@ -223,7 +243,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       )}
       {isReplay && (
         <span>
-          <span class="chip hold">Replay, as of {clock(view.at - view.startedAt)}</span>
+          <span class="chip hold">Replay, as of {clock(runTime(view, view.at))}</span>
         </span>
       )}
       {purse !== null && (
@@ -241,7 +261,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
         <b>{grouped(view.seats)}</b>
         <span class="dim">{view.maxSeats === null ? "seats" : `of ${counted(view.maxSeats, "seat")}`}</span>
       </span>
-      <span>{clock(until - view.startedAt)}</span>
+      <span>{clock(until - startOfRun(view))}</span>
       <Crashes view={view} />
       {view.recoveries.length > 0 && <span class="wide-only dim">epoch {view.recoveries.at(-1)?.epoch}</span>}
       <span class="wide-only">
@@ -250,7 +270,9 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       {view.forkedFrom !== null && (
         <span class="wide-only">
           <a href={runPath(view.forkedFrom.runId)}>Fork of {view.forkedFrom.runId}</a>
-          <span class="dim">after event {grouped(view.forkedFrom.at)}</span>
+          <span class="dim">
+            after event {grouped(view.forkedFrom.at)}, {usd(view.forkedFrom.inherited.costUsd)} not paid again
+          </span>
           <a href={`/compare?a=${view.forkedFrom.runId}&b=${view.runId}`}>Compare</a>
         </span>
       )}

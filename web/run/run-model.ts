@@ -1,5 +1,5 @@
 import { batch, computed, effect, signal } from "@preact/signals";
-import type { Delta, Event, EventType } from "../../src/kernel/index.ts";
+import type { Delta, Event, EventType, RunStatus } from "../../src/kernel/index.ts";
 import { RunHistory } from "../../src/surfaces/view/run-history.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { StepLog } from "../../src/surfaces/view/step-log.ts";
@@ -10,6 +10,7 @@ import { firstSummary } from "../api/first-summary.ts";
 import { changedRun } from "../api/runs-feed.ts";
 import type { Run, Snapshot } from "../api/types.ts";
 import { announce } from "../app/announce.ts";
+import { statusWord } from "../parts/status.ts";
 import { heldNow, heldThen, nothingHeld, type Held } from "./held.ts";
 import { fits, type EventFilter } from "./event-filter.ts";
 import { EventLog } from "./event-log.ts";
@@ -17,6 +18,7 @@ import { LiveText } from "./live-text.ts";
 import { RedrawPacer } from "./redraw-pacer.ts";
 import { RunPast } from "./run-past.ts";
 import type { RunTrace } from "./run-trace.ts";
+import { shownView } from "./shown-view.ts";
 
 /** Number of events per request when the page reads an earlier part of the log. */
 const pageSize = 1_000;
@@ -40,7 +42,11 @@ export class RunModel {
   /** The run at the newest event. `null` until the first events arrive. */
   readonly live = signal<RunView | null>(null);
   /** The run at the playhead. */
-  readonly view = signal<RunView | null>(null);
+  readonly view = computed(() => {
+    const { value } = this.#position;
+    return value === null ? null : shownView(value, this.live.value);
+  });
+  readonly #position = signal<RunView | null>(null);
   /** Number of the event that is shown. `null`: the newest one. */
   readonly playhead = signal<number | null>(null);
   readonly summary = signal<Run | null>(null);
@@ -77,7 +83,7 @@ export class RunModel {
     if (known === null) return;
     this.log.startAt(known.seq + 1);
     this.live.value = known;
-    this.view.value = known;
+    this.#position.value = known;
   }
 
   /** Starts to follow the run. Returns a function that stops. */
@@ -121,14 +127,14 @@ export class RunModel {
     if (seq === null || seq >= this.lastSeq) {
       batch(() => {
         this.playhead.value = null;
-        this.view.value = this.live.value;
+        this.#position.value = this.live.value;
       });
       return;
     }
     const wanted = Math.max(0, seq);
     this.playhead.value = wanted;
     const view = await this.#history.at(wanted);
-    if (this.playhead.value === wanted) this.view.value = view;
+    if (this.playhead.value === wanted) this.#position.value = view;
   }
 
   /** Moves the playhead to the next end of a call, before or after it. One move starts when the one before has ended. */
@@ -307,7 +313,7 @@ export class RunModel {
     if (this.#stop.signal.aborted) return;
     batch(() => {
       if (this.lastSeq >= 0) this.live.value = this.#history.latest();
-      if (this.playhead.value === null) this.view.value = this.live.value;
+      if (this.playhead.value === null) this.#position.value = this.live.value;
       this.version.value++;
     });
   }
@@ -325,6 +331,11 @@ export class RunModel {
   #summaryChanged(run: Run | null): void {
     if (run?.runId !== this.runId) return;
     this.summary.value = run;
+    // The page was opened before the run was started.
+    if (this.refusal.peek() !== null) {
+      this.refusal.value = null;
+      void this.#begin();
+    }
     if (this.#isEnded && run.updatedAt > (this.live.peek()?.at ?? 0)) this.#connect();
   }
 
@@ -349,11 +360,18 @@ export class RunModel {
   }
 }
 
+function endSentence(status: RunStatus): string {
+  const words = statusWord(status);
+  return /^stopped/iu.test(words)
+    ? `The run ${words.toLowerCase()}.`
+    : `The run ended: ${words.toLowerCase()}.`;
+}
+
 /** Speaks what a person must know: crashes, failures and the end. Approvals are spoken by the inbox. */
 function sayEvent(event: Event): void {
   if (event.type === "run_recover" && event.data.recoveries !== undefined)
     announce("A worker died. Another one continues the run.");
-  else if (event.type === "run_end") announce(`The run ended: ${event.data.status.replaceAll("_", " ")}.`);
+  else if (event.type === "run_end") announce(endSentence(event.data.status));
   else if (event.type === "task_end" && event.data.failure !== undefined)
     announce(`${event.agentId} failed.`);
 }

@@ -11,11 +11,13 @@ export class RunPast {
   /** Counts the seats until the past has reached the newest event. */
   #fold: RunFold | null = new RunFold();
   #seq = -1;
-  #messages = 0;
+  /** Numbers of the events with messages that agents and people sent to each other. */
+  readonly #messages: number[] = [];
 
-  /** Number of messages that agents and people sent to each other. */
-  get messages(): number {
-    return this.#messages;
+  /** Number of messages up to an event. */
+  messagesAt(seq: number): number {
+    const later = this.#messages.findLastIndex((each) => each <= seq);
+    return later + 1;
   }
 
   /** Number of the last event that was added, or -1. */
@@ -27,7 +29,7 @@ export class RunPast {
   add(event: Event, seats?: number): void {
     if (event.seq !== this.#seq + 1) return;
     this.#seq = event.seq;
-    if (isMessage(event)) this.#messages++;
+    if (isMessage(event)) this.#messages.push(event.seq);
     if (seats === undefined) this.#fold?.add(event);
     else this.#fold = null;
     this.trace.add(event, seats ?? this.#fold?.seats ?? 0);

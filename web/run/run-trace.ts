@@ -38,13 +38,13 @@ export interface TopUpPoint extends TracePoint {
 }
 
 /**
- * What the dock and the timeline draw over time. The time of crashes is left out. An event costs O(1) on average, and the
+ * What the dock and the timeline draw over time. The time of crashes is left out, and that before the start of a fork. An event costs O(1) on average, and the
  * size is bounded.
  */
 export class RunTrace {
   #startAt: number | null = null;
   #lastAt = 0;
-  #crashes: { readonly toAt: number; readonly downMs: number }[] = [];
+  #stops: { readonly toAt: number; readonly downMs: number }[] = [];
   readonly #topUps = new Map<TaskId, TopUpPoint[]>();
   /** Changes of what is held after the last span. */
   #later: { readonly at: number; readonly moreUsd: number }[] = [];
@@ -59,11 +59,12 @@ export class RunTrace {
   add(event: Event, seats: number): void {
     const { seq, at, type } = event;
     this.#startAt ??= at;
-    if (event.type === "run_recover" && event.data.recoveries !== undefined)
-      this.#crashes.push({ toAt: at, downMs: at - this.#lastAt });
+    if ((event.type === "run_recover" && event.data.recoveries !== undefined) || type === "run_fork")
+      this.#stops.push({ toAt: at, downMs: at - this.#lastAt });
+    if (type === "run_fork") this.#forgetMoney();
     this.#lastAt = at;
     if (event.type === "budget_top_up") this.#addTopUp(event);
-    this.#spentUsd = type === "run_fork" ? 0 : this.#spentUsd + costOf(event);
+    this.#spentUsd += costOf(event);
     this.#count(this.activeMs(at), seq);
     if (type === "seat_yield") this.#handovers = added(this.#handovers, { at, seq, value: 1 });
     if (this.#seats.at(-1)?.value !== seats) this.#seats = added(this.#seats, { at, seq, value: seats });
@@ -106,7 +107,7 @@ export class RunTrace {
 
   /** Time from the start to a time, without the time of crashes. */
   activeMs(at: number): number {
-    const down = this.#crashes.reduce((sum, { toAt, downMs }) => sum + (toAt <= at ? downMs : 0), 0);
+    const down = this.#stops.reduce((sum, { toAt, downMs }) => sum + (toAt <= at ? downMs : 0), 0);
     return Math.max(0, at - (this.#startAt ?? at) - down);
   }
 
@@ -149,6 +150,14 @@ export class RunTrace {
   #addTopUp({ at, seq, data: { taskId, add, by } }: Event<"budget_top_up">): void {
     const points = this.#topUps.get(taskId) ?? [];
     this.#topUps.set(taskId, added(points, { at, seq, value: add.maxCostUsd ?? 0, add, by }));
+  }
+
+  /** A fork has not paid for what it shares. */
+  #forgetMoney(): void {
+    this.#spentUsd = 0;
+    this.#spend = [];
+    this.#later = [];
+    for (const bucket of this.#buckets) Object.assign(bucket, { heldUsd: 0, releasedUsd: 0, releasedMs: 0 });
   }
 
   #hold(at: number, moreUsd: number): void {

@@ -1,10 +1,12 @@
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import { stepAt, type StepView } from "../../src/surfaces/view/step-log.ts";
-import { isHandOff } from "../run/step-words.ts";
+import { isFree, isHandOff } from "../run/step-words.ts";
 import type { Moment, Piece, TimeScale } from "../run/time-scale.ts";
 
 export type BarKind =
   | "model"
   | "tool"
+  | "free"
   | "open"
   | "lost"
   | "refused"
@@ -14,12 +16,15 @@ export type BarKind =
   | "report";
 
 const narrowest = 3;
+/** A lost call ends at the torn edge of a crash, which covers 3 px of it. */
+const narrowestLost = 9;
 
 /** How a step looks at the event that is shown. A call without an answer that was charged looks lost. */
-function barKind(step: StepView): BarKind {
+function barKind(step: StepView, view: Pick<RunView, "forkedFrom">): BarKind {
   const { kind, outcome, costUsd } = step;
   if (kind === "person" || kind === "paused" || kind === "seat") return kind;
   if (isHandOff(step)) return "report";
+  if (isFree(step, view)) return "free";
   if (outcome === null) return "open";
   if (outcome === "refused") return "refused";
   if (kind !== "model") return "tool";
@@ -33,18 +38,25 @@ export interface Bar {
   readonly pieces: readonly Piece[];
 }
 
-/** The bars of a task's steps as they were at a moment. A tool call has none while it asks a person or is paused. */
-export function barsOf(steps: readonly StepView[], scale: TimeScale, until: Moment): readonly Bar[] {
+/** The bars of a task's steps as they were at a moment. A call has none while it asks a person or is paused. */
+export function barsOf(
+  steps: readonly StepView[],
+  scale: TimeScale,
+  until: Moment,
+  view: Pick<RunView, "forkedFrom">,
+): readonly Bar[] {
   const shown = steps.flatMap((step) => stepAt(step, until.seq) ?? []);
   const waits = shown.filter(({ kind }) => kind === "person" || kind === "paused");
   return shown.map((step) => {
     const spans = workingSpans(step, waits, until);
     const isWaiting = step.outcome === null && spans.at(-1)?.[1] !== until;
-    const kind = barKind(step);
+    const kind = barKind(step, view);
     return {
       step,
       kind: kind === "open" && isWaiting ? "tool" : kind,
-      pieces: spans.flatMap(([from, to]) => scale.pieces(from, to, narrowest)),
+      pieces: spans.flatMap(([from, to]) =>
+        scale.pieces(from, to, kind === "lost" ? narrowestLost : narrowest),
+      ),
     };
   });
 }
@@ -61,12 +73,13 @@ function spanOf({ startAt, startSeq, endAt, endSeq, outcome }: StepView, until: 
 /** The time of a step without that in which its tool waits for a person or its task has no seat. */
 function workingSpans(step: StepView, waits: readonly StepView[], until: Moment): readonly Span[] {
   const whole = spanOf(step, until);
-  if (step.kind !== "tool" || isHandOff(step)) return [whole];
+  if ((step.kind !== "tool" && step.kind !== "model") || isHandOff(step)) return [whole];
   const spans: Span[] = [];
   let [from] = whole;
   const [, to] = whole;
   for (const wait of waits) {
-    if (wait.kind === "person" && wait.name !== step.name) continue;
+    // Only a tool asks a person. A model call that was about to start when its task gave up the seat starts after the pause.
+    if (wait.kind === "person" && (step.kind === "model" || wait.name !== step.name)) continue;
     const [start, end] = spanOf(wait, until);
     if (end.seq <= from.seq || start.seq >= to.seq || end === from) continue;
     if (start.seq > from.seq) spans.push([from, start]);
@@ -80,6 +93,7 @@ const shapes: Readonly<Record<BarKind, { readonly y: number; readonly height: nu
   tool: { y: 8, height: 12 },
   open: { y: 8, height: 12 },
   lost: { y: 8, height: 12 },
+  free: { y: 8.5, height: 11 },
   refused: { y: 8.5, height: 11 },
   person: { y: 12, height: 4 },
   paused: { y: 14, height: 0 },

@@ -1,9 +1,8 @@
-import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
-import type { StepView } from "../../src/surfaces/view/step-log.ts";
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
-import { counted } from "../parts/format.ts";
+import { counted, downTime } from "../parts/format.ts";
 import type { Fold, TimeScale } from "../run/time-scale.ts";
-import { downTime, freeWords, tickLabels } from "./axis-labels.ts";
+import { freeWords, tickLabels } from "./axis-labels.ts";
 import { flagPlaces } from "./track-paths.ts";
 
 /** The times of the axis, and how long each crash took. */
@@ -17,7 +16,7 @@ export function AxisLabels({ scale }: { readonly scale: TimeScale }): JSX.Elemen
       ))}
       {scale.folds.map((fold) => (
         <span key={fold.seq} class="tick bad" style={{ left: `${fold.x}px`, width: `${fold.width}px` }}>
-          {downTime(fold)}
+          {downTime(fold.toAt - fold.fromAt)}
         </span>
       ))}
     </>
@@ -41,21 +40,8 @@ export function GridLines({
   );
 }
 
-/** The calls that the new owner read from the journal instead of making them again. */
-export function Free({
-  fold,
-  steps,
-  task,
-}: {
-  readonly fold: Fold;
-  readonly steps: readonly StepView[];
-  readonly task: TaskView;
-}): JSX.Element | null {
-  if (task.endedAt !== null && task.endedAt <= fold.fromAt) return null;
-  const count = steps.filter(
-    ({ kind, endSeq, outcome }) =>
-      (kind === "model" || kind === "tool") && endSeq !== null && endSeq < fold.seq && outcome === "ok",
-  ).length;
+/** The calls of an agent that the new owner read from the journal instead of making them again. */
+export function Free({ fold, count }: { readonly fold: Fold; readonly count: number }): JSX.Element | null {
   const width = Math.max(16, fold.width - 8);
   return count === 0 ? null : (
     <span
@@ -67,6 +53,8 @@ export function Free({
     </span>
   );
 }
+
+const died = "The worker died. No process owns the run, and nothing is spent.";
 
 /** The torn edges of a crash over all lanes, and what happened in words. A crash that goes on has no right edge. */
 export function Seams({
@@ -92,13 +80,17 @@ export function Seams({
   };
   const flags: { fold: Fold; text: string }[] = scale.folds.flatMap((fold) => {
     const crash = view.recoveries.find(({ seq }) => seq === fold.seq);
-    if (crash === undefined) return [];
+    if (crash === undefined) return fold.seq > view.seq ? [{ fold, text: died }] : [];
     const lost = crash.lost === 0 ? "" : `, ${counted(crash.lost, "call")} lost`;
     const free = `${counted(crash.replayed, "step")} free${lost}`;
-    return [{ fold, text: `a worker died; another one continued after ${downTime(fold)}: ${free}` }];
+    return [
+      {
+        fold,
+        text: `a worker died; another one continued after ${downTime(fold.toAt - fold.fromAt)}: ${free}`,
+      },
+    ];
   });
-  if (isDead)
-    flags.push({ fold: open, text: "The worker died. No process owns the run, and nothing is spent." });
+  if (isDead) flags.push({ fold: open, text: died });
   return (
     <>
       {scale.folds.map((fold) => (

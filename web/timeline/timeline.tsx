@@ -12,12 +12,13 @@ import { hasEnded, lookOfTask } from "../parts/status.ts";
 import { useSize } from "../parts/use-size.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
 import { rootId } from "../run/money.ts";
+import { isPastRead } from "../run/past-read.ts";
 import { hasNoOwner } from "../run/owner.ts";
 import type { RunModel } from "../run/run-model.ts";
 import { useTreeOrder } from "../run/use-tree-order.ts";
 import { placeOf } from "../run/dock-paths.ts";
 import { stepName, stepResult } from "../run/step-words.ts";
-import { timeScale } from "../run/time-scale.ts";
+import { scaleAt, timeScale } from "../run/time-scale.ts";
 import { barPaths, barsOf, type Bar } from "./lane-bars.ts";
 import { AxisLabels, Free, GridLines, Seams } from "./seams.tsx";
 import { StepDetails } from "./step-details.tsx";
@@ -30,9 +31,9 @@ const mostSteps = 200;
 const nameWidth = 224;
 const phone = 720;
 
-/** Width of the column at the right, in which the seats of a large company fit. */
+/** Width of the column at the right, in which what is held and the seats of a large company fit. */
 function moneyWidth({ seats, maxSeats }: RunView): number {
-  return Math.max(88, 36 + 7 * seatWords(seats, maxSeats).length);
+  return Math.max(112, 36 + 7 * seatWords(seats, maxSeats).length);
 }
 
 /** What happened when: money and seats on top, then one lane per agent. */
@@ -46,13 +47,18 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
   const isDead = hasNoOwner(model, view);
   const isStill = isReplay || isDead || hasEnded(view.status);
   const until = view.endedAt ?? (isStill ? view.at : Math.max(now.value, view.at));
+  // In replay the axis is that of the whole run, so that nothing moves while the playhead does.
+  const whole = isReplay ? (model.live.value ?? view) : view;
+  const wholeUntil = isReplay ? (whole.endedAt ?? Math.max(until, whole.at)) : until;
   const isNarrow = width < phone;
   const money = moneyWidth(view);
   const plot = Math.max(120, isNarrow ? width - 32 : width - nameWidth - money);
   const share = isNarrow ? 0.12 : 0.07;
   // While no worker owns the run, its fold is open: it takes the right end of the plot.
-  const worked = isDead ? plot * (1 - share) : plot;
-  const scale = timeScale(view, Math.max(until, view.startedAt + 1), worked, share);
+  const isOpenFold = isDead && !isReplay;
+  const worked = isOpenFold ? plot * (1 - share) : plot;
+  const axis = timeScale(whole, Math.max(wholeUntil, view.startedAt + 1), worked, share);
+  const scale = scaleAt(axis, view.seq, isDead);
   const open = (place.value.query.get("task") ?? rootId) as TaskId;
   const lane = { model, view, scale, plot, until, step, isDead, onStep: setStep };
   const left = isNarrow ? 16 : nameWidth;
@@ -66,19 +72,38 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
           >
             <div class="lane axis">
               <span class="lane-name dim">
-                {counted(view.tasks.size, "agent")}, {counted(model.steps.resultsAt(view.seq), "step")}
+                {counted(view.tasks.size, "agent")},{" "}
+                {isPastRead(model, view)
+                  ? counted(model.steps.resultsAt(view.seq), "step")
+                  : "reading the log"}
               </span>
               <span class="plot">
                 <AxisLabels scale={scale} />
-                {isDead && <span class="tick bad open-fold">no owner</span>}
+                {isOpenFold && (
+                  <span class="tick bad" style={{ left: `${worked}px`, width: `${plot - worked}px` }}>
+                    no owner
+                  </span>
+                )}
               </span>
               <span class="lane-money dim">Own spend</span>
             </div>
+            {!isPastRead(model, view) && (
+              <p class="reading" role="status">
+                Reading the log of the run. Steps, money and seats over time are not complete yet.
+              </p>
+            )}
             <GridLines scale={scale} left={left} />
             <MoneyTrack {...lane} />
             <SeatTrack {...lane} />
             <Lanes {...lane} open={open} height={isNarrow ? narrowLaneHeight : laneHeight} />
-            <Seams scale={scale} view={view} left={left} plot={plot} isDead={isDead} />
+            <Seams scale={scale} view={view} left={left} plot={plot} isDead={isOpenFold} />
+            {isReplay && (
+              <i
+                class="playhead"
+                style={{ left: `${left + scale.x({ at: until, seq: view.seq })}px` }}
+                aria-hidden="true"
+              />
+            )}
           </div>
         )}
       </div>
@@ -133,7 +158,7 @@ function Lane({
 }: LaneProps & { readonly task: TaskView; readonly isOpen: boolean }): JSX.Element {
   const { model, view, scale, plot, until, step, isDead, onStep } = lane;
   const steps = model.steps.of(task.taskId);
-  const bars = barsOf(steps, scale, { at: until, seq: view.seq });
+  const bars = barsOf(steps, scale, { at: until, seq: view.seq }, view);
   const topUps = model.trace.topUpsOf(task.taskId).filter(({ seq }) => seq <= view.seq);
   const lifeEnd = Math.max(task.endedAt ?? until, task.createdAt);
   return (
@@ -144,7 +169,7 @@ function Lane({
         aria-expanded={isOpen}
         onClick={() => setQuery("task", isOpen ? "none" : task.taskId)}
       >
-        <span class="lane-name" style={{ paddingLeft: `${24 + Math.min(8, task.depth) * 14}px` }}>
+        <span class="lane-name" style={{ "--depth": Math.min(8, task.depth) }}>
           <Glyph look={lookOfTask(task)} />
           <Name text={task.agentId} />
         </span>
@@ -156,7 +181,11 @@ function Lane({
             ))}
           </svg>
           {scale.folds.map((fold) => (
-            <Free key={fold.seq} fold={fold} steps={steps} task={task} />
+            <Free
+              key={fold.seq}
+              fold={fold}
+              count={fold.seq > view.seq ? 0 : model.steps.replayedAt(fold.seq, task.taskId)}
+            />
           ))}
           <TopUps points={topUps} scale={scale} />
         </span>
@@ -169,6 +198,7 @@ function Lane({
             <StepLane
               key={`${bar.step.startSeq} ${bar.step.kind} ${bar.step.id}`}
               bar={bar}
+              view={view}
               depth={task.depth}
               isSelected={step !== null && isSameStep(step, bar.step)}
               onStep={onStep}
@@ -179,28 +209,36 @@ function Lane({
 }
 
 function isSameStep(one: StepView, other: StepView): boolean {
-  return one.taskId === other.taskId && one.startSeq === other.startSeq && one.kind === other.kind;
+  return (
+    one.taskId === other.taskId &&
+    one.startSeq === other.startSeq &&
+    one.kind === other.kind &&
+    one.id === other.id
+  );
 }
 
 function StepLane({
   bar: { step, kind, pieces },
+  view,
   depth,
   isSelected,
   onStep,
 }: {
   readonly bar: Bar;
+  readonly view: RunView;
   readonly depth: number;
   readonly isSelected: boolean;
   readonly onStep: (step: StepView | null) => void;
 }): JSX.Element {
-  const isCall = kind === "model" || kind === "lost" || kind === "refused" || kind === "open";
-  const name = stepName(step);
+  const isCall =
+    kind === "model" || kind === "free" || kind === "lost" || kind === "refused" || kind === "open";
+  const name = stepName(step, view);
   return (
     <button
       class={`lane step-lane ${isSelected ? "selected" : ""}`}
       onClick={() => onStep(isSelected ? null : step)}
     >
-      <span class="lane-name" style={{ paddingLeft: `${38 + Math.min(8, depth) * 14}px` }}>
+      <span class="lane-name" style={{ "--depth": 1 + Math.min(8, depth) }}>
         <span class="cut" title={name}>
           {name}
         </span>
@@ -211,7 +249,7 @@ function StepLane({
         ))}
       </span>
       <span class={`lane-money ${kind === "lost" || kind === "refused" ? "bad" : ""}`}>
-        {!isCall ? "–" : kind === "lost" ? usd(step.costUsd) : stepResult(step)}
+        {!isCall ? "–" : kind === "lost" ? usd(step.costUsd) : stepResult(step, view)}
       </span>
     </button>
   );

@@ -5,6 +5,7 @@ import {
   type Event,
   type TaskId,
 } from "../../kernel/index.ts";
+import { continuesTask } from "./continued-task.ts";
 import { argumentOf, excerpt } from "./excerpt.ts";
 
 /** Kinds of steps: a model call, a tool call, a step of `ctx.step`, a question to a person, a pause, a wait for a seat. */
@@ -75,6 +76,13 @@ export class StepLog {
   readonly #results: number[] = [];
   #seq = -1;
   #at = 0;
+  /** The tasks that have ended, with the tool calls that their end cut off. */
+  readonly #ended = new Map<TaskId, readonly OpenStep[]>();
+  readonly #parents = new Map<TaskId, TaskId | null>();
+  /** Number of recorded calls of each task, which a replay of the task reads from its journal. */
+  readonly #recorded = new Map<TaskId, number>();
+  /** What each recovery read from the journals of the tasks that had not ended, by the number of its event. */
+  readonly #replayed = new Map<number, ReadonlyMap<TaskId, number>>();
   /** The last recovery, with the time of the last event before it and the number of calls that were lost. */
   #recovery = { seq: Number.NEGATIVE_INFINITY, lastAt: 0, lost: 0 };
 
@@ -103,14 +111,41 @@ export class StepLog {
     return this.#byTask.get(taskId) ?? [];
   }
 
+  /** Number of calls of a task that the recovery with the event `seq` read from the journal. */
+  replayedAt(seq: number, taskId: TaskId): number {
+    return this.#replayed.get(seq)?.get(taskId) ?? 0;
+  }
+
   /** Adds the next event. Events that the log contains already are ignored. */
   add(event: Event): void {
     if (event.seq <= this.#seq) return;
-    if (event.type === "run_recover") this.#recovery = { seq: event.seq, lastAt: this.#at, lost: 0 };
+    if (event.type === "run_recover") this.#recover(event);
     this.#seq = event.seq;
-    if (isResult(event)) this.#results.push(event.seq);
+    if (isResult(event)) this.#addResult(event);
+    this.#parents.set(event.taskId, event.parentId);
+    if (continuesTask(event)) this.#continue(event, event.taskId);
     this.#addCall(event);
     this.#at = event.at;
+  }
+
+  #recover({ seq }: Event<"run_recover">): void {
+    this.#recovery = { seq, lastAt: this.#at, lost: 0 };
+    this.#replayed.set(seq, new Map([...this.#recorded].filter(([taskId]) => !this.#ended.has(taskId))));
+  }
+
+  #addResult({ seq, type, taskId }: Event): void {
+    this.#results.push(seq);
+    if (type !== "step_end") this.#recorded.set(taskId, (this.#recorded.get(taskId) ?? 0) + 1);
+  }
+
+  /** A task that continues after its end goes on with its tool calls, such as that of a report, without starting them again. */
+  #continue(event: Event, taskId: TaskId): void {
+    const cut = this.#ended.get(taskId);
+    if (cut === undefined) return;
+    this.#ended.delete(taskId);
+    for (const { name, id, about } of cut) this.#start(event, "tool", name, id, taskId).about = about;
+    const parentId = this.#parents.get(taskId) ?? null;
+    if (parentId !== null) this.#continue(event, parentId);
   }
 
   #addCall(event: Event): void {
@@ -126,7 +161,10 @@ export class StepLog {
         return this.#lose(event);
       case "tool_execution_start": {
         const { toolName, callId, input } = event.data;
-        this.#start(event, "tool", toolName, callId).about = excerpt(argumentOf(input));
+        // A call that is made again after a crash has the same id, and stays one step.
+        const call =
+          this.#oldest(event.taskId, "tool", callId) ?? this.#start(event, "tool", toolName, callId);
+        call.about = excerpt(argumentOf(input));
         return;
       }
       case "tool_execution_end": {
@@ -166,10 +204,11 @@ export class StepLog {
         return this.#end(event, this.#latest(event.data.taskId, "paused"), "ok");
       case "task_end":
         return this.#endAll(event);
-      case "run_fork":
-        // A fork with an input starts the model call again that is in progress at the cut.
-        if (event.data.input !== undefined) this.#end(event, this.#latest(event.taskId, "model"), "cut");
+      case "task_continue_as_new":
+        this.#recorded.delete(event.taskId);
         return;
+      case "run_fork":
+        return this.#fork(event);
       default:
     }
   }
@@ -241,9 +280,29 @@ export class StepLog {
 
   #endAll(event: Event<"task_end">): void {
     const isStopped = event.data.status === "budget_exhausted";
-    for (const step of this.#open.get(event.taskId) ?? [])
-      this.#close(step, event, isStopped && step.kind === "model" ? "refused" : "cut");
+    const open = this.#open.get(event.taskId) ?? [];
+    for (const step of open) this.#close(step, event, isStopped && step.kind === "model" ? "refused" : "cut");
+    this.#ended.set(
+      event.taskId,
+      open.filter(({ kind }) => kind === "tool"),
+    );
     this.#open.delete(event.taskId);
+  }
+
+  /**
+   * A fork goes on with what is in progress at the cut: the part before ends with the last shared event. With an input, a
+   * `message_start` follows for the model call of the root.
+   */
+  #fork(event: Event<"run_fork">): void {
+    const { taskId: root } = event;
+    const renewed = event.data.input === undefined ? undefined : this.#latest(root, "model");
+    for (const step of [...this.#open.values()].flat()) {
+      this.#end({ ...event, at: Math.max(step.startAt, this.#at) }, step, "cut");
+      if (step === renewed) continue;
+      const again = this.#start(event, step.kind, step.name, step.id, step.taskId);
+      again.about = step.about;
+      again.isAgain = step.kind === "model";
+    }
   }
 
   #addStep(event: Event<"step_end">): void {
