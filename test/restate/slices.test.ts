@@ -132,7 +132,13 @@ test("the slices of a run leave no further invocations behind, although every wo
   const workers = [];
   for (const workerId of ["one", "two", "three"]) {
     const store = await postgresStore({ url, schema, hash: sha256, connections: 4 });
-    const worker = await createRuntime({ store, engine, workerId, suspendAfterMs: 0, onError: () => undefined });
+    const worker = await createRuntime({
+      store,
+      engine,
+      workerId,
+      suspendAfterMs: 0,
+      onError: () => undefined,
+    });
     onTestFinished(() => worker.close());
     worker.register(stepper);
     workers.push(worker);
