@@ -6,13 +6,7 @@ import { freeWords, tickLabels } from "./axis-labels.ts";
 import { flagPlaces } from "./track-paths.ts";
 
 /** The times of the axis, and how long each crash took. One that is not over at the event that is shown has no end yet. */
-export function AxisLabels({
-  scale,
-  seq,
-}: {
-  readonly scale: TimeScale;
-  readonly seq: number;
-}): JSX.Element {
+export function AxisLabels({ scale, seq }: { readonly scale: TimeScale; readonly seq: number }): JSX.Element {
   return (
     <>
       {tickLabels(scale).map(({ x, text }) => (
