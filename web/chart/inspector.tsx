@@ -14,6 +14,7 @@ import { Name } from "../parts/name.tsx";
 import { Purse, type PurseTone } from "../parts/purse.tsx";
 import { lookOfTask, statusWord } from "../parts/status.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../run/money.ts";
+import { isPastRead } from "../run/past-read.ts";
 import { areOrdersOff, openPriority, openTopUp } from "../run/orders.tsx";
 import type { RunModel } from "../run/run-model.ts";
 import { isBadEnd, stepName, stepResult } from "../run/step-words.ts";
@@ -250,6 +251,7 @@ function Steps({
   readonly view: RunView;
   readonly task: TaskView;
 }): JSX.Element | null {
+  if (!isPastRead(model, view)) return <p class="dim">Reading the steps</p>;
   const steps = model.steps
     .of(task.taskId)
     .filter(({ kind }) => kind === "model" || kind === "tool" || kind === "step")

@@ -9,7 +9,7 @@ import { Purse } from "../parts/purse.tsx";
 import { lookOfTask } from "../parts/status.ts";
 import { useKeptFocus } from "../parts/use-kept-focus.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
-import { purseOf, spentOf, toneOf } from "../run/money.ts";
+import { capWords, purseOf, spentOf, toneOf } from "../run/money.ts";
 import { doingOrResult } from "../run/task-words.ts";
 import { useTreeOrder } from "../run/use-tree-order.ts";
 import { focusedTask, taskOf } from "./focused-task.ts";
@@ -127,7 +127,7 @@ function Row({
           </span>
         )}
       </td>
-      <td class="right wide-only">{purse.cap === null ? "no limit" : capUsd(purse.cap)}</td>
+      <td class="right wide-only">{capWords(task)}</td>
     </tr>
   );
 }

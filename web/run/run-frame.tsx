@@ -20,6 +20,7 @@ import { Dock } from "./dock.tsx";
 import { StopCard } from "./stop-card.tsx";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { hasNoOwner } from "./owner.ts";
+import { isPastRead } from "./past-read.ts";
 import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
 import { inputText } from "./thread.ts";
@@ -126,8 +127,10 @@ function TabCount({
 }
 
 /** What the tabs count. Steps and messages need all events, so they are counted once the page has read them. */
-function countsOf({ past, steps }: RunModel, { tasks, seq }: RunView): Partial<Record<RunTab, number>> {
-  const isRead = past.seq >= seq;
+function countsOf(model: RunModel, view: RunView): Partial<Record<RunTab, number>> {
+  const { past, steps } = model;
+  const { tasks, seq } = view;
+  const isRead = isPastRead(model, view);
   return {
     chart: tasks.size,
     events: seq + 1,
@@ -207,7 +210,10 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
   const summary = model.summary.value;
   const purse = root === undefined ? null : purseOf(root, model.held);
   const until = view.endedAt ?? (isReplay ? view.at : Math.max(now.value, view.at));
-  const cancelled = hasEnded(view.status) ? runCancelWords(view) : null;
+  const words = runCancelWords(view);
+  // A cancel that comes too late does not change how the run ended.
+  const cancelled = view.status === "cancelled" || !hasEnded(view.status) ? words : null;
+  const isStopping = cancelled !== null && view.status !== "cancelled";
   const isAway = !isReplay && summary?.endedAt === null && summary.waitsFor.includes("worker");
   return (
     <div class="facts-line">
@@ -215,6 +221,14 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
         <span class="status failed">
           <Glyph look="failed" />
           No worker owns it
+        </span>
+      ) : isStopping ? (
+        <span class="status cancelled">
+          <Glyph look="cancelled" />
+          <span>Cancelling</span>
+          <span class="dim cut" title={cancelled}>
+            {cancelled}
+          </span>
         </span>
       ) : (
         <span class={`status ${lookOf(view.status, view.questions)}`}>

@@ -10,7 +10,7 @@ import {
   type TaskId,
   type ToolOutput,
 } from "../../src/kernel/index.ts";
-import { grouped, personName, plain } from "../parts/format.ts";
+import { capUsd, counted, grouped, personName, plain } from "../parts/format.ts";
 import { cancelSentence } from "./cancel-words.ts";
 import { isHandOff, targetOf } from "./task-words.ts";
 
@@ -291,14 +291,24 @@ function noteOf(event: Event): Note | null {
     case "budget_lost":
       return { text: "A call was lost and is charged at its bound", tone: "bad" };
     case "budget_top_up":
-      return { text: `${personName(event.data.by)} topped up the allowance`, tone: "plain" };
-    case "budget_exhausted":
-      return { text: "The allowance is used up", tone: "bad" };
+      return { text: topUpWords(event.data), tone: "plain" };
     case "budget_overrun":
       return { text: "A provider billed more than the bound of the call. The run stops.", tone: "bad" };
     default:
       return null;
   }
+}
+
+function topUpWords({
+  by,
+  add: { maxCostUsd, maxTokens, maxTurns },
+}: Event<"budget_top_up">["data"]): string {
+  const parts = [
+    maxCostUsd === undefined ? "" : capUsd(maxCostUsd),
+    maxTokens === undefined ? "" : counted(maxTokens, "token"),
+    maxTurns === undefined ? "" : counted(maxTurns, "turn"),
+  ].filter((part) => part !== "");
+  return `${personName(by)} topped up the allowance by ${parts.join(", ")}`;
 }
 
 /** The text of an input: a text, messages or content parts. */

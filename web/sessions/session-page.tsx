@@ -23,7 +23,7 @@ import { ChatBar } from "./chat-bar.tsx";
 import { Composer, type Attached } from "./composer.tsx";
 import { historyOf, type HistoryItem } from "./history.ts";
 import { inputOf } from "./input-of.ts";
-import { sessionRows, type SessionRow } from "./session-rows.ts";
+import { entryWords, sessionRows, type SessionRow } from "./session-rows.ts";
 
 /** One conversation: its tree, and the chat with its agent. */
 export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.Element {
@@ -59,7 +59,7 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
           </p>
           <h1 class="cut">{session.name ?? session.title ?? session.agentId}</h1>
           <p class="dim">
-            {counted(rows.length, "entry", "entries")}, {counted(branches + 1, "branch", "branches")},{" "}
+            {entryWords(session.entries, rows.length)}, {counted(branches + 1, "branch", "branches")},{" "}
             {usd(spent)} over {counted(runs.length, "run")}
           </p>
         </div>
