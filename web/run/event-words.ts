@@ -33,13 +33,13 @@ export function eventWords(event: Event, view: RunView): string {
       return `calls ${event.data.model?.modelId ?? "a model"}`;
     case "message_end": {
       const { usage, message } = event.data;
-      const cost = usage === undefined ? "" : `, ${usd(usage.costUsd)}`;
+      const cost = usage === undefined ? "" : ` · ${usd(usage.costUsd)}`;
       return `${oneLine(messageText(message)) || "answers with calls"}${cost}`;
     }
     case "tool_execution_start":
-      return `${callWords(event.data.toolName)} ${argumentOf(event.data.input)}`.trimEnd();
+      return `${callWords(event.data.toolName, view)} ${argumentOf(event.data.input)}`.trimEnd();
     case "tool_execution_end":
-      return `${callWords(event.data.toolName)}: ${took(event.data.durationMs)}`;
+      return `${callWords(event.data.toolName, view)}: ${took(event.data.durationMs)}`;
     case "user_message":
       return oneLine(messageText(event.data.message));
     default:

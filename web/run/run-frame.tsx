@@ -7,7 +7,7 @@ import { isOffline, shownEvent } from "../api/connection.ts";
 import { asking } from "../api/runs-feed.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
-import { go, runPath, runTabs, sessionPath, type RunTab } from "../app/route.ts";
+import { go, place, runPath, runTabs, sessionPath, type RunTab } from "../app/route.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { capUsd, clock, counted, grouped, oneLine, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
@@ -20,6 +20,7 @@ import { Dock } from "./dock.tsx";
 import { StopCard } from "./stop-card.tsx";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { hasNoOwner } from "./owner.ts";
+import { isPastRead } from "./past-read.ts";
 import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
 import { inputText } from "./thread.ts";
@@ -81,12 +82,17 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
         </nav>
       </header>
       {view !== null && model.playhead.value === null && (
-        <StopCard model={model} view={view} onOrder={order} />
+        <StopCard model={model} view={view} isShort={isShortStop(tab)} onOrder={order} />
       )}
       {view === null ? <p class="loading">Reading the log of the run</p> : children}
       {model.live.value !== null && <Dock model={model} live={model.live.value} />}
     </main>
   );
+}
+
+/** A run that stopped opens with what happened and where its money went. A chosen view has the room, except Money. */
+function isShortStop(tab: RunTab): boolean {
+  return place.value.parts[2] !== undefined && tab !== "money";
 }
 
 const tabNames: Readonly<Record<RunTab, string>> = {
@@ -121,8 +127,10 @@ function TabCount({
 }
 
 /** What the tabs count. Steps and messages need all events, so they are counted once the page has read them. */
-function countsOf({ past, steps }: RunModel, { tasks, seq }: RunView): Partial<Record<RunTab, number>> {
-  const isRead = past.seq >= seq;
+function countsOf(model: RunModel, view: RunView): Partial<Record<RunTab, number>> {
+  const { past, steps } = model;
+  const { tasks, seq } = view;
+  const isRead = isPastRead(model, view);
   return {
     chart: tasks.size,
     events: seq + 1,
@@ -202,7 +210,10 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
   const summary = model.summary.value;
   const purse = root === undefined ? null : purseOf(root, model.held);
   const until = view.endedAt ?? (isReplay ? view.at : Math.max(now.value, view.at));
-  const cancelled = hasEnded(view.status) ? runCancelWords(view) : null;
+  const words = runCancelWords(view);
+  // A cancel that comes too late does not change how the run ended.
+  const cancelled = view.status === "cancelled" || !hasEnded(view.status) ? words : null;
+  const isStopping = cancelled !== null && view.status !== "cancelled";
   const isAway = !isReplay && summary?.endedAt === null && summary.waitsFor.includes("worker");
   return (
     <div class="facts-line">
@@ -210,6 +221,14 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
         <span class="status failed">
           <Glyph look="failed" />
           No worker owns it
+        </span>
+      ) : isStopping ? (
+        <span class="status cancelled">
+          <Glyph look="cancelled" />
+          <span>Cancelling</span>
+          <span class="dim cut" title={cancelled}>
+            {cancelled}
+          </span>
         </span>
       ) : (
         <span class={`status ${lookOf(view.status, view.questions)}`}>

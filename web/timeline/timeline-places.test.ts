@@ -30,6 +30,17 @@ function step(change: Partial<StepView>): StepView {
 
 const noFork = { forkedFrom: null };
 
+test("a model call that starts after the pause of its task has no bar in the pause", () => {
+  const scale = timeScale({ startedAt: 0, recoveries: [], forkedFrom: null }, 1_000, 1_000, 0.1);
+  const call = step({ kind: "model", startAt: 100, startSeq: 1, endAt: 900, endSeq: 8 });
+  const pause = step({ kind: "paused", startAt: 110, startSeq: 2, endAt: 600, endSeq: 5 });
+  const [bar] = barsOf([call, pause], scale, { at: 1_000, seq: 9 }, noFork);
+  expect(bar?.pieces.map(({ x, width }) => [x, width])).toEqual([
+    [100, 10],
+    [600, 300],
+  ]);
+});
+
 test("a fold has the same width and place whether the crash took no time or an hour", () => {
   for (const downMs of [0, 400, 3_600_000])
     expect(scaleOf(downMs).folds).toMatchObject([{ x: 450, width: 100 }]);
@@ -178,6 +189,15 @@ test("the band of what is held ends where its call ends, also if a span of time 
   const scale = timeScale({ startedAt: 0, recoveries: [], forkedFrom: null }, 600_000, 600, 0.1);
   const path = heldPath(trace.held([], 0), () => 1, scale, { endMs: 600_000, y: (value) => 10 - 4 * value });
   expect(path).toBe("M4.1 6.0V5.0H6.0V6.0z");
+});
+
+test("the band of what is held continues after a fold, and nothing of it is in the fold", () => {
+  const held = [
+    { activeMs: 900, heldUsd: 1 },
+    { activeMs: 1_500, heldUsd: 0 },
+  ];
+  const path = heldPath(held, () => 0, scaleOf(400), { endMs: 2_000, y: (value) => 10 - value });
+  expect(path).toBe("M405.0 10.0V9.0H450.0V10.0zM550.0 10.0V9.0H775.0V10.0z");
 });
 
 test("a top-up is a mark with its amount inside the plot, in the lane of its agent alone", () => {

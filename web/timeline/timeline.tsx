@@ -12,6 +12,7 @@ import { hasEnded, lookOfTask } from "../parts/status.ts";
 import { useSize } from "../parts/use-size.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
 import { rootId } from "../run/money.ts";
+import { isPastRead } from "../run/past-read.ts";
 import { hasNoOwner } from "../run/owner.ts";
 import type { RunModel } from "../run/run-model.ts";
 import { useTreeOrder } from "../run/use-tree-order.ts";
@@ -30,9 +31,9 @@ const mostSteps = 200;
 const nameWidth = 224;
 const phone = 720;
 
-/** Width of the column at the right, in which the seats of a large company fit. */
+/** Width of the column at the right, in which what is held and the seats of a large company fit. */
 function moneyWidth({ seats, maxSeats }: RunView): number {
-  return Math.max(88, 36 + 7 * seatWords(seats, maxSeats).length);
+  return Math.max(112, 36 + 7 * seatWords(seats, maxSeats).length);
 }
 
 /** What happened when: money and seats on top, then one lane per agent. */
@@ -71,14 +72,26 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
           >
             <div class="lane axis">
               <span class="lane-name dim">
-                {counted(view.tasks.size, "agent")}, {counted(model.steps.resultsAt(view.seq), "step")}
+                {counted(view.tasks.size, "agent")},{" "}
+                {isPastRead(model, view)
+                  ? counted(model.steps.resultsAt(view.seq), "step")
+                  : "reading the log"}
               </span>
               <span class="plot">
-                <AxisLabels scale={scale} />
-                {isOpenFold && <span class="tick bad open-fold">no owner</span>}
+                <AxisLabels scale={scale} seq={view.seq} />
+                {isOpenFold && (
+                  <span class="tick bad" style={{ left: `${worked}px`, width: `${plot - worked}px` }}>
+                    no owner
+                  </span>
+                )}
               </span>
               <span class="lane-money dim">Own spend</span>
             </div>
+            {!isPastRead(model, view) && (
+              <p class="reading" role="status">
+                Reading the log of the run. Steps, money and seats over time are not complete yet.
+              </p>
+            )}
             <GridLines scale={scale} left={left} />
             <MoneyTrack {...lane} />
             <SeatTrack {...lane} />
@@ -156,7 +169,7 @@ function Lane({
         aria-expanded={isOpen}
         onClick={() => setQuery("task", isOpen ? "none" : task.taskId)}
       >
-        <span class="lane-name" style={{ paddingLeft: `${24 + Math.min(8, task.depth) * 14}px` }}>
+        <span class="lane-name" style={{ "--depth": Math.min(8, task.depth) }}>
           <Glyph look={lookOfTask(task)} />
           <Name text={task.agentId} />
         </span>
@@ -219,13 +232,13 @@ function StepLane({
 }): JSX.Element {
   const isCall =
     kind === "model" || kind === "free" || kind === "lost" || kind === "refused" || kind === "open";
-  const name = stepName(step);
+  const name = stepName(step, view);
   return (
     <button
       class={`lane step-lane ${isSelected ? "selected" : ""}`}
       onClick={() => onStep(isSelected ? null : step)}
     >
-      <span class="lane-name" style={{ paddingLeft: `${38 + Math.min(8, depth) * 14}px` }}>
+      <span class="lane-name" style={{ "--depth": 1 + Math.min(8, depth) }}>
         <span class="cut" title={name}>
           {name}
         </span>
