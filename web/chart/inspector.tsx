@@ -16,6 +16,7 @@ import { openPriority, openTopUp } from "../run/orders.tsx";
 import type { RunModel } from "../run/run-model.ts";
 import { isBadEnd, stepName, stepResult } from "../run/step-words.ts";
 import { agentOf, doing, hasEndedTask } from "../run/task-words.ts";
+import { useSteps } from "../run/use-steps.ts";
 
 const tones = {
   running: "live",
@@ -219,8 +220,7 @@ function Steps({
   readonly view: RunView;
   readonly task: TaskView;
 }): JSX.Element | null {
-  const steps = model.steps
-    .of(task.taskId)
+  const steps = useSteps(model, [task.taskId])(task.taskId)
     .filter(({ kind }) => kind === "model" || kind === "tool" || kind === "step")
     .flatMap((step) => stepAt(step, view.seq) ?? [])
     .slice(-lastSteps)

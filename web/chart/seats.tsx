@@ -1,6 +1,6 @@
 import type { TaskView } from "../../src/surfaces/view/run-view.ts";
-import type { JSX } from "preact";
-import { useMemo, useRef } from "preact/hooks";
+import { Component, type JSX } from "preact";
+import { useRef } from "preact/hooks";
 import { runPath } from "../app/route.ts";
 import { capUsd, counted, grouped, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
@@ -110,9 +110,23 @@ function toneOfTeam({ members }: Team): PurseTone {
   return members.every((member) => member.endedAt !== null) ? "done" : "live";
 }
 
-/** A box is made again only if its team changed. */
-function TeamBox({ team, runId }: { readonly team: Team; readonly runId: string }): JSX.Element {
-  return useMemo(() => teamBox(team, runId), [team, runId]);
+interface TeamBoxProps {
+  readonly team: Team;
+  readonly runId: string;
+}
+
+/**
+ * A box is made again only if its team changed. A kept element would do the same, but it refers to the page in which it
+ * was drawn first: the heap would contain one whole page per team.
+ */
+class TeamBox extends Component<TeamBoxProps> {
+  override shouldComponentUpdate({ team, runId }: TeamBoxProps): boolean {
+    return team !== this.props.team || runId !== this.props.runId;
+  }
+
+  override render({ team, runId }: TeamBoxProps): JSX.Element {
+    return teamBox(team, runId);
+  }
 }
 
 function teamBox(team: Team, runId: string): JSX.Element {

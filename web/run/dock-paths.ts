@@ -1,4 +1,4 @@
-import type { RunTrace } from "./run-trace.ts";
+import type { RunTrace } from "../../src/surfaces/view/run-trace.ts";
 import type { TimeScale } from "./time-scale.ts";
 
 const height = 32;

@@ -6,7 +6,7 @@ import { DeadLetterCard } from "../parts/dead-letter-card.tsx";
 import { clock, counted, oneLine } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { rowsIn, useBand } from "../parts/use-window.ts";
-import { isMessage, messageTypes, type MessageEvent } from "./message-events.ts";
+import { isMessage, messageTypes, type MessageEvent } from "../../src/surfaces/view/message-events.ts";
 import type { EventFilter } from "./event-filter.ts";
 import type { RunModel } from "./run-model.ts";
 import { agentOf } from "./task-words.ts";

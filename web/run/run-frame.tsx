@@ -112,18 +112,13 @@ function TabCount({
   readonly view: RunView;
 }): JSX.Element | null {
   void model.version.value;
-  const count = countsOf(model, view)[tab];
+  const count = countsOf(view)[tab];
   return count === undefined || model.lastSeq < 0 ? null : <span class="count">{grouped(count)}</span>;
 }
 
-/** What the tabs count. Steps and messages need all events, so they are counted once the page has read them. */
-function countsOf({ past, steps }: RunModel, { tasks, seq }: RunView): Partial<Record<RunTab, number>> {
-  const isRead = past.seq >= seq;
-  return {
-    chart: tasks.size,
-    events: seq + 1,
-    ...(isRead && { timeline: steps.resultsAt(seq), messages: past.messages }),
-  };
+/** What the tabs count. */
+function countsOf({ tasks, results, seq, messages }: RunView): Partial<Record<RunTab, number>> {
+  return { chart: tasks.size, timeline: results, events: seq + 1, messages };
 }
 
 /** The task as it was given. */

@@ -1,13 +1,15 @@
 import { batch, computed, effect, signal } from "@preact/signals";
-import type { Delta, Event, EventType } from "../../src/kernel/index.ts";
+import type { Delta, Event, EventType, TaskId } from "../../src/kernel/index.ts";
 import { RunHistory } from "../../src/surfaces/view/run-history.ts";
+import { RunPast, type StoredPast } from "../../src/surfaces/view/run-past.ts";
+import type { RunTrace } from "../../src/surfaces/view/run-trace.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
-import type { StepLog } from "../../src/surfaces/view/step-log.ts";
+import type { StepLog, StepView } from "../../src/surfaces/view/step-log.ts";
 import { viewOfStored, type StoredView } from "../../src/surfaces/view/stored-view.ts";
 import { addressOf, get, RequestError } from "../api/client.ts";
 import { follow } from "../api/connection.ts";
 import { firstSummary } from "../api/first-summary.ts";
-import { changedRun } from "../api/runs-feed.ts";
+import { changedRun, connected } from "../api/runs-feed.ts";
 import type { Run, Snapshot } from "../api/types.ts";
 import { announce } from "../app/announce.ts";
 import { heldNow, heldThen, nothingHeld, type Held } from "./held.ts";
@@ -15,8 +17,6 @@ import { fits, type EventFilter } from "./event-filter.ts";
 import { EventLog } from "./event-log.ts";
 import { LiveText } from "./live-text.ts";
 import { RedrawPacer } from "./redraw-pacer.ts";
-import { RunPast } from "./run-past.ts";
-import type { RunTrace } from "./run-trace.ts";
 
 /** Number of events per request when the page reads an earlier part of the log. */
 const pageSize = 1_000;
@@ -26,6 +26,8 @@ const firstSnapshotMs = 200;
 const snapshotMs = 1_500;
 /** A run with more tasks is too large to read its ledger again and again. */
 const snapshotTasks = 1_000;
+/** Number of ended steps that the page keeps. Older ones are read from the server when a view needs them. */
+const mostSteps = 1_000;
 
 /** Types of events with which a call ends. */
 const callEnds: ReadonlySet<EventType> = new Set<EventType>([
@@ -55,12 +57,15 @@ export class RunModel {
   readonly #held = computed((): Held => {
     const view = this.view.value;
     if (this.playhead.value === null) return heldNow(this.snapshot.value);
-    return view === null ? nothingHeld : heldThen(view, this.steps);
+    return view === null ? nothingHeld : heldThen(view, this.#inProgress.value);
   });
-  readonly past = new RunPast();
+  /** The steps that were in progress at the playhead. */
+  readonly #inProgress = signal<readonly StepView[]>([]);
+  #past = new RunPast({ mostSteps });
+  /** The events that arrived before the past was read, with the seats after each. `null` once it is read. */
+  #early: { readonly event: Event; readonly seats: number }[] | null = null;
   #history: RunHistory;
   readonly #stop = new AbortController();
-  readonly #pastRead = new AbortController();
   readonly #openedAt = Date.now();
   #connection: AbortController | undefined;
   readonly #pacer = new RedrawPacer(() => this.#draw());
@@ -99,11 +104,11 @@ export class RunModel {
   }
 
   get steps(): StepLog {
-    return this.past.steps;
+    return this.#past.steps;
   }
 
   get trace(): RunTrace {
-    return this.past.trace;
+    return this.#past.trace;
   }
 
   /** Number of the newest event. */
@@ -127,8 +132,33 @@ export class RunModel {
     }
     const wanted = Math.max(0, seq);
     this.playhead.value = wanted;
-    const view = await this.#history.at(wanted);
-    if (this.playhead.value === wanted) this.view.value = view;
+    const [view, inProgress] = await Promise.all([this.#history.at(wanted), this.#inProgressAt(wanted)]);
+    if (this.playhead.value !== wanted) return;
+    batch(() => {
+      this.view.value = view;
+      this.#inProgress.value = inProgress;
+    });
+  }
+
+  /** The steps that were in progress after an event, as they are now. */
+  async #inProgressAt(at: number): Promise<readonly StepView[]> {
+    if (this.#early === null && at + 1 >= this.steps.first) return [...this.steps.inProgressAt(at)];
+    return this.#readSteps({ at });
+  }
+
+  /** All steps of some tasks, as they are now, also those that are no longer in memory. */
+  stepsOf(taskIds: readonly TaskId[]): Promise<readonly StepView[]> {
+    return this.#readSteps({ taskId: taskIds });
+  }
+
+  async #readSteps(query: { readonly at?: number; readonly taskId?: readonly string[] }) {
+    const { steps } = await get("/api/runs/{runId}/steps", {
+      params: { runId: this.runId },
+      query,
+      signal: this.#stop.signal,
+    });
+    // The schema of the server says that ids are texts.
+    return steps as readonly StepView[];
   }
 
   /** Moves the playhead to the next end of a call, before or after it. One move starts when the one before has ended. */
@@ -204,7 +234,7 @@ export class RunModel {
 
   /**
    * Draws the run as the server sees it, then follows it from there. A long run is thus drawn at once, and what only its
-   * older events tell is added as they arrive. If the server does not answer, the page follows from the first event.
+   * older events tell is added when the server has sent it. If the server does not answer, the page follows from the first event.
    */
   async #begin(): Promise<void> {
     const view = await this.#readView();
@@ -215,7 +245,7 @@ export class RunModel {
       this.#pacer.request();
     }
     this.#connect();
-    await this.#readPast();
+    if (this.lastSeq >= 0) this.#followPast();
   }
 
   #historyFrom(from?: RunView): RunHistory {
@@ -242,24 +272,32 @@ export class RunModel {
     }
   }
 
-  /** Reads the events before those in memory, which steps and the dock need, in the background. */
-  async #readPast(): Promise<void> {
-    const { past, log } = this;
-    if (past.seq + 1 >= log.first) return;
-    const reading = AbortSignal.any([this.#stop.signal, this.#pastRead.signal]);
-    await follow({
-      address: () =>
-        addressOf("/api/runs/{runId}/stream", { runId: this.runId }, { from: past.seq + 1, deltas: false }),
-      signal: reading,
-      isOver: () => past.seq + 1 >= log.first,
-      onMessage: ({ name, data }) => {
-        if (name === "message") past.add(data as Event);
-        if (past.seq + 1 < log.first) return;
-        for (const event of log.between(past.seq + 1, log.last)) past.add(event);
-        this.#pastRead.abort();
-        this.#pacer.request();
-      },
+  /** Reads the past, and tries again whenever the server answers again, until it is read. */
+  #followPast(): void {
+    this.#early = [];
+    const unfollow = effect(() => {
+      void connected.value;
+      if (this.#early !== null) void this.#readPast();
     });
+    this.#stop.signal.addEventListener("abort", unfollow, { once: true });
+  }
+
+  /** Reads the steps of the run and what the dock draws, and adds the events that have arrived meanwhile. */
+  async #readPast(): Promise<void> {
+    try {
+      const from = await get("/api/runs/{runId}/past", {
+        params: { runId: this.runId },
+        signal: this.#stop.signal,
+      });
+      if (this.#early === null) return;
+      // The schema of the server says that ids are texts.
+      this.#past = new RunPast({ mostSteps, from: from as unknown as StoredPast });
+      for (const { event, seats } of this.#early) this.#past.add(event, seats);
+      this.#early = null;
+      this.#pacer.request();
+    } catch (error) {
+      if (!(error instanceof RequestError) && !this.#stop.signal.aborted) throw error;
+    }
   }
 
   #connect(): void {
@@ -296,11 +334,16 @@ export class RunModel {
     const isNew = event.seq > this.lastSeq;
     this.#history.add(event);
     this.log.add(event);
-    this.past.add(event, isNew ? this.#history.seats : undefined);
+    if (isNew) this.#addToPast(event, this.#history.seats);
     if (event.type === "message_end" || event.type === "task_end") this.texts.endMessage(event.taskId);
     if (event.type === "tool_execution_end") this.texts.endCall(event.taskId, event.data.callId);
     if (event.at > this.#openedAt) sayEvent(event);
     this.#readSnapshotSoon();
+  }
+
+  #addToPast(event: Event, seats: number): void {
+    if (this.#early === null) this.#past.add(event, seats);
+    else this.#early.push({ event, seats });
   }
 
   #draw(): void {

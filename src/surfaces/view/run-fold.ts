@@ -13,8 +13,10 @@ import {
 } from "../../kernel/index.ts";
 import { emptyView, newTask } from "./empty-view.ts";
 import { argumentOf, excerpt } from "./excerpt.ts";
+import { isMessage } from "./message-events.ts";
 import type { MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
 import { noLoss, noSpend, sumOf, type Spend } from "./spend.ts";
+import { isResult } from "./step-log.ts";
 import { moneyKey } from "./stored-view.ts";
 import type { VersionedMap } from "./versioned-map.ts";
 
@@ -66,7 +68,13 @@ export class RunFold {
     if (seq <= this.#facts.seq) return;
     if (event.type !== "run_recover") this.#require(event);
     this.#addRunEvent(event);
-    this.#set({ seq, at });
+    const { results, messages } = this.#facts;
+    this.#set({
+      seq,
+      at,
+      results: results + Number(isResult(event)),
+      messages: messages + Number(isMessage(event)),
+    });
   }
 
   #addRunEvent(event: Event): void {
@@ -270,6 +278,7 @@ export class RunFold {
       ...task,
       openCalls: task.openCalls + 1,
       lastCall: { kind, name },
+      model: kind === "model" ? name : task.model,
     }));
   }
 

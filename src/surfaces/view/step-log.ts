@@ -63,34 +63,90 @@ export function isResult({ type, data }: Event): boolean {
   return type === "tool_execution_end" || type === "step_end";
 }
 
+/** The newest steps of a run and the rest of a log's state, as JSON. */
+export interface StoredSteps {
+  /** Number of the last event, and its time. */
+  readonly seq: number;
+  readonly at: number;
+  /** `steps` contains every step in progress, and every one that ended at or after this event. */
+  readonly first: number;
+  readonly steps: readonly StepView[];
+  /** Tasks that give their seats, each with the task that takes it. */
+  readonly takers: readonly (readonly [TaskId, TaskId])[];
+  /** The last recovery, with the time of the last event before it and the number of calls that were lost. */
+  readonly recovery: { readonly seq: number; readonly lastAt: number; readonly lost: number };
+}
+
+export interface StepLogOptions {
+  /** Called with every step when it has ended. */
+  readonly onEnd?: (step: StepView) => void;
+  /** The log keeps at least so many ended steps, and drops the oldest when it has twice as many. Default: it keeps all. */
+  readonly most?: number;
+  /** The log that this one continues. If absent, it starts before the first event. */
+  readonly from?: StoredSteps;
+}
+
 /** The steps of a run, by task, as its events describe them. An event costs O(calls in progress of its task). */
 export class StepLog {
   readonly #byTask = new Map<TaskId, OpenStep[]>();
   readonly #open = new Map<TaskId, OpenStep[]>();
+  /** The ended steps in the order of their ends. */
+  #ended: OpenStep[] = [];
   /** The tasks that take the seats of others, by the task that gives its seat. */
-  readonly #takers = new Map<TaskId, TaskId>();
-  /** Called with every step when it has ended. */
+  readonly #takers: Map<TaskId, TaskId>;
   readonly #onEnd: (step: StepView) => void;
-  /** The numbers of the events that are results, in order. */
-  readonly #results: number[] = [];
-  #seq = -1;
-  #at = 0;
-  /** The last recovery, with the time of the last event before it and the number of calls that were lost. */
-  #recovery = { seq: Number.NEGATIVE_INFINITY, lastAt: 0, lost: 0 };
+  readonly #most: number;
+  #first: number;
+  #seq: number;
+  #at: number;
+  #recovery: { seq: number; lastAt: number; lost: number };
 
-  constructor(onEnd: (step: StepView) => void = () => undefined) {
+  constructor({ onEnd = () => undefined, most = Infinity, from }: StepLogOptions = {}) {
     this.#onEnd = onEnd;
+    this.#most = most;
+    this.#first = from?.first ?? 0;
+    this.#seq = from?.seq ?? -1;
+    this.#at = from?.at ?? 0;
+    this.#takers = new Map(from?.takers);
+    // No run starts with a lost call, so that no event follows this recovery.
+    this.#recovery = { ...(from?.recovery ?? { seq: -1, lastAt: 0, lost: 0 }) };
+    for (const step of from?.steps ?? []) this.#restore({ ...step });
+    this.#ended.sort((one, other) => (one.endSeq ?? 0) - (other.endSeq ?? 0));
   }
 
-  /** Number of model calls, tool calls and steps of all tasks that have a result after the event `seq`. Costs O(log results). */
-  resultsAt(seq: number): number {
-    let [low, high] = [0, this.#results.length];
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      if ((this.#results[middle] ?? 0) <= seq) low = middle + 1;
-      else high = middle;
+  /** Number of the last event, or -1. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** The log has every step that ended at or after this event. 0 if it has all. */
+  get first(): number {
+    return this.#first;
+  }
+
+  /** What another log needs to continue, with so many of the steps that ended last. */
+  stored(most: number): StoredSteps {
+    const cut = Math.max(0, this.#ended.length - most);
+    return {
+      seq: this.#seq,
+      at: this.#at,
+      first: cut === 0 ? this.#first : (this.#ended[cut - 1]?.endSeq ?? 0) + 1,
+      steps: [...this.#ended.slice(cut), ...this.open()].sort(
+        (one, other) => one.startSeq - other.startSeq,
+      ),
+      takers: [...this.#takers],
+      recovery: { ...this.#recovery },
+    };
+  }
+
+  /** The steps that were in progress after the event `seq`, if they have not been dropped. Costs O(steps since then). */
+  *inProgressAt(seq: number): Iterable<StepView> {
+    for (let at = this.#ended.length - 1; at >= 0; at--) {
+      const step = this.#ended[at];
+      if (step === undefined || (step.endSeq ?? 0) <= seq) break;
+      if (step.startSeq <= seq) yield step;
     }
-    return low;
+    for (const step of this.open()) if (step.startSeq <= seq) yield step;
   }
 
   /** The steps in progress, task by task. */
@@ -108,7 +164,6 @@ export class StepLog {
     if (event.seq <= this.#seq) return;
     if (event.type === "run_recover") this.#recovery = { seq: event.seq, lastAt: this.#at, lost: 0 };
     this.#seq = event.seq;
-    if (isResult(event)) this.#results.push(event.seq);
     this.#addCall(event);
     this.#at = event.at;
   }
@@ -272,7 +327,25 @@ export class StepLog {
     step.endSeq = seq;
     step.endAt = at;
     step.outcome = outcome;
+    this.#ended.push(step);
+    if (this.#ended.length >= 2 * this.#most) this.#drop(this.#ended.length - this.#most);
     this.#onEnd(step);
+  }
+
+  #drop(count: number): void {
+    this.#first = (this.#ended[count - 1]?.endSeq ?? 0) + 1;
+    const dropped = new Set(this.#ended.splice(0, count));
+    for (const taskId of new Set([...dropped].map((step) => step.taskId)))
+      this.#byTask.set(
+        taskId,
+        listIn(this.#byTask, taskId).filter((step) => !dropped.has(step)),
+      );
+  }
+
+  #restore(step: OpenStep): void {
+    listIn(this.#byTask, step.taskId).push(step);
+    if (step.endSeq === null) listIn(this.#open, step.taskId).push(step);
+    else this.#ended.push(step);
   }
 }
 

@@ -12,6 +12,7 @@ import {
   type RunResult,
   type RunSnapshot,
 } from "../../../kernel/index.ts";
+import type { StoredTrace } from "../../view/run-trace.ts";
 import {
   anyJson,
   anyObject,
@@ -231,6 +232,7 @@ const task = named(
     questions: integer(),
     openCalls: integer(),
     lastCall: nullable(object({ kind: choice(["model", "tool"]), name: text() })),
+    model: nullable(text({ description: "The model that the task called last." })),
     result: nullable(text({ description: "The beginning of the output of a completed task." })),
     recorded: integer(),
     recordedUsd: number(),
@@ -260,6 +262,8 @@ export const runView = named(
     recorded: integer(),
     recordedUsd: number(),
     questions: integer(),
+    results: integer({ description: "Model calls, tool calls and steps that have a result." }),
+    messages: integer({ description: "Messages that agents and people sent to each other." }),
     recoveries: list(
       object({
         seq: integer(),
@@ -286,6 +290,42 @@ export const runView = named(
       }),
       { description: "The questions to people, in the order of asking." },
     ),
+  }),
+);
+
+const step = named(
+  "Step",
+  object({
+    taskId: text(),
+    kind: choice(["model", "tool", "step", "person", "paused", "seat"]),
+    name: text(),
+    about: text(),
+    id: text(),
+    startSeq: integer(),
+    startAt: time,
+    endSeq: nullable(integer()),
+    endAt: nullable(time),
+    outcome: nullable(choice(["ok", "error", "denied", "lost", "cut", "refused"])),
+    isAgain: flag({ description: "Whether the call repeats one that was lost or that failed." }),
+    tokens: integer(),
+    costUsd: usd,
+  }),
+);
+
+export const steps = object({ steps: list(step, { description: "In the order in which they started." }) });
+
+export const runPast = named(
+  "RunPast",
+  object({
+    trace: schemaOf<StoredTrace>({ type: "object", description: "Events, money and seats over time." }),
+    steps: object({
+      seq: integer({ description: "The last event that counts." }),
+      at: time,
+      first: integer({ description: "`steps` contains every step that ended at or after this event." }),
+      steps: list(step),
+      takers: list(list(text()), { description: "Tasks that give their seats, and the tasks that take them." }),
+      recovery: object({ seq: integer(), lastAt: time, lost: integer() }),
+    }),
   }),
 );
 

@@ -1,4 +1,4 @@
-import type { Event } from "../../src/kernel/index.ts";
+import type { Event } from "../../kernel/index.ts";
 
 /** Types of events that say who sent what to whom. */
 export const messageTypes = ["handoff", "run_steer", "task_signal", "mail_receive", "task_end"] as const;
