@@ -46,7 +46,8 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
   useKeys(
     Object.fromEntries(runTabs.map((each) => [String(tabKeys[each]), () => go(runPath(model.runId, each))])),
   );
-  useKeys({ f: () => openFork(model, model.playhead.value ?? model.lastSeq) });
+  // Before the first view there is no event to fork at.
+  useKeys({ f: () => view !== null && openFork(model, model.playhead.value ?? model.lastSeq) });
   const tabs = useCurrentInView(`${tab} ${view === null}`);
   return (
     <main class="run" id="main">
