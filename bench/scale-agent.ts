@@ -11,6 +11,15 @@ export interface ScaleWorkerOrders {
   readonly concurrency: number;
   /** Duration of the call that each step makes. 0 makes steps without a wait. */
   readonly callMs: number;
+  /** If given, Restate distributes the runs. */
+  readonly site?: ScaleSite;
+}
+
+/** How a worker process reaches Restate, and where it sends the port at which it accepts invocations. */
+export interface ScaleSite {
+  readonly ingressUrl: string;
+  readonly service: string;
+  readonly registerUrl: string;
 }
 
 /** An agent that records steps of 1 KB until its process ends. */

@@ -7,12 +7,13 @@ import { Pool } from "pg";
 import { openRuntime, sha256, type Runtime } from "reeve";
 import type { EngineFactory } from "reeve/kernel";
 import { postgresStore } from "reeve/postgres";
+import { restate } from "reeve/restate";
 import { stepping, type ScaleWorkerOrders } from "./scale-agent.ts";
 
 /** Maximum time that a row waits for something that should take a second or two. */
 const patienceMs = 30_000;
 
-type WorkerSetup = Pick<ScaleWorkerOrders, "leaseMs" | "concurrency" | "callMs">;
+type WorkerSetup = Pick<ScaleWorkerOrders, "leaseMs" | "concurrency" | "callMs" | "site">;
 
 /** Worker processes on a schema of their own, and a runtime that submits runs to them and drives none. */
 export class ScaleFleet {
@@ -34,7 +35,10 @@ export class ScaleFleet {
   static async open(url: string, setup: WorkerSetup): Promise<ScaleFleet> {
     const schema = `scale_${randomUUID().replaceAll("-", "")}`;
     const store = await postgresStore({ url, schema, hash: sha256, connections: 4 });
-    const runtime = await openRuntime({ store, engine: idleEngine });
+    const { site } = setup;
+    // Without a port, the engine submits runs to Restate and drives none.
+    const engine = site === undefined ? idleEngine : restate(site);
+    const runtime = await openRuntime({ store, engine });
     return new ScaleFleet(url, schema, setup, new Pool({ connectionString: url, max: 2 }), runtime);
   }
 

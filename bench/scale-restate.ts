@@ -9,13 +9,18 @@ import type { Store } from "reeve/kernel";
 import { postgresStore } from "reeve/postgres";
 import { restate, RestateAdmin } from "reeve/restate";
 import { RestateServer } from "../test/restate/server.ts";
+import { WorkerSite } from "../test/restate/worker-site.ts";
 import { median, type Row } from "./row.ts";
 import { kilobyte, timeSteps } from "./scale-steps.ts";
+import { takeOver } from "./scale-take-over.ts";
 
 const rounds = 5;
 const bareService = "bare-steps";
 
-/** Steps per second of runs that Restate distributes, against a Restate service that records the same results itself. */
+/**
+ * Steps per second of runs that Restate distributes, against a Restate service that records the same results itself, and the
+ * time until the runs of a dead worker continue.
+ */
 export async function* restateRows(url: string): AsyncIterable<Row> {
   const server = await RestateServer.start();
   const folder = await mkdtemp(join(tmpdir(), "reeve-scale-"));
@@ -31,6 +36,16 @@ export async function* restateRows(url: string): AsyncIterable<Row> {
             : postgresStore({ url, hash: sha256 });
         yield await steps(server, { store, open }, runs, each);
       }
+    const site = await WorkerSite.open(server);
+    yield await takeOver({
+      engine: "Restate and PostgreSQL",
+      url,
+      leaseMs: 15_000,
+      kills: 3,
+      goal: 3,
+      site: site.address(0),
+    });
+    await site.close();
   } finally {
     await server.stop();
     await rm(folder, { recursive: true, force: true });

@@ -8,6 +8,7 @@ import { median, type Row } from "./row.ts";
 import { ScaleFleet } from "./scale-fleet.ts";
 import { restateRows } from "./scale-restate.ts";
 import { kilobyte, submitAll, timeSteps } from "./scale-steps.ts";
+import { takeOver } from "./scale-take-over.ts";
 
 /** Many short rounds that alternate, so that both sides meet the same disturbances. */
 const rounds = 15;
@@ -27,8 +28,17 @@ export async function* rows(): AsyncIterable<Row> {
     yield* restateRows(server.url);
     yield* fleets(server.url, 50);
     yield* fleets(server.url, 0);
-    yield await takeOver(server.url, 15_000, 1);
-    yield await takeOver(server.url, 3_000, 3);
+    for (const [leaseMs, kills] of [
+      [15_000, 1],
+      [3_000, 3],
+    ] as const)
+      yield await takeOver({
+        engine: "PostgreSQL",
+        url: server.url,
+        leaseMs,
+        kills,
+        goal: leaseMs / 1_000 + 2,
+      });
   } finally {
     await server.stop();
   }
@@ -127,31 +137,4 @@ async function fleetRate(url: string, workers: number, callMs: number): Promise<
   } finally {
     await fleet.close();
   }
-}
-
-/** The longest time from the kill of a worker until all its runs have continued in another one. */
-async function takeOver(url: string, leaseMs: number, kills: number): Promise<Row> {
-  const fleet = await ScaleFleet.open(url, { leaseMs, concurrency: runsEach, callMs: 50 });
-  const seconds: number[] = [];
-  try {
-    await fleet.start("worker-0");
-    await fleet.submit(runsEach);
-    for (let kill = 0; kill < kills; kill++) {
-      await fleet.untilWorking(`worker-${kill}`, runsEach);
-      await fleet.start(`worker-${kill + 1}`);
-      await fleet.kill(`worker-${kill}`);
-      const began = performance.now();
-      await fleet.untilContinued(await fleet.commits());
-      seconds.push((performance.now() - began) / 1_000);
-    }
-  } finally {
-    await fleet.close();
-  }
-  return {
-    name: `PostgreSQL: take-over of ${runsEach} runs after a kill, lease of ${leaseMs / 1_000} s, longest of ${kills}`,
-    value: Math.max(...seconds),
-    unit: "s",
-    against: null,
-    goal: { atMost: leaseMs / 1_000 + 2 },
-  };
 }

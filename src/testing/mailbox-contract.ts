@@ -50,6 +50,21 @@ export function mailboxContract({ test, expect, open }: ContractHarness): void {
     ]);
   });
 
+  test("P3: listeners of the store learn of consumed mail after its commit", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await store.mailbox.put(mail(lease.runId, "a"));
+    const left: Promise<number>[] = [];
+    const unsubscribe = store.onChange((change) => {
+      if (change.kind === "consumed" && change.runId === lease.runId)
+        left.push(Promise.resolve(store.mailbox.read(lease.runId)).then(({ length }) => length));
+    });
+    await store.journal.append(lease, { number: 1, at: 2 });
+    await store.journal.append(lease, { number: 2, at: 3, mailThrough: 0 });
+    unsubscribe();
+    expect(await Promise.all(left)).toEqual([0]);
+  });
+
   test("P4: put() refuses mail to a run that does not exist", async () => {
     const store = await open();
     const nobody = formatRunId("nobody");

@@ -17,14 +17,18 @@ export async function openCrashStore(file: string): Promise<Store> {
   const url = process.env[crashServer];
   if (url === undefined) return sqliteStore({ path: file, hash: sha256, watchEveryMs: 5 });
   const { postgresStore } = await import("../../src/runtime/stores/postgres/store.ts");
-  const schema = `t_${createHash("sha256").update(file).digest("hex").slice(0, 32)}`;
   return postgresStore({
     url,
-    schema,
+    schema: crashSchema(file),
     hash: sha256,
     connections: 4,
     leaseMs: Number(process.env[crashLease] ?? 1_000),
     watchEveryMs: 10,
     pollMs: 50,
   });
+}
+
+/** The schema of a PostgreSQL server that stands for a SQLite file. */
+export function crashSchema(file: string): string {
+  return `t_${createHash("sha256").update(file).digest("hex").slice(0, 32)}`;
 }

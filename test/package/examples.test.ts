@@ -1,7 +1,25 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, inject, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
+import { PostgresServer } from "../postgres/server.ts";
+import { RestateServer } from "../restate/server.ts";
 import { runOffline } from "./run-offline.ts";
+
+// The servers that some examples need. Their processes inherit the addresses.
+const servers: { readonly stop: () => Promise<void> }[] = [];
+beforeAll(async () => {
+  const postgres = await PostgresServer.start();
+  servers.push(postgres);
+  const restate = await RestateServer.start();
+  servers.push(restate);
+  vi.stubEnv("POSTGRES_URL", postgres.url);
+  vi.stubEnv("RESTATE_INGRESS_URL", restate.ingressUrl);
+  vi.stubEnv("RESTATE_ADMIN_URL", restate.adminUrl);
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  for (const server of servers) await server.stop();
+});
 
 const folder = join(inject("builtPackage"), "examples");
 const examples = (await readdir(folder)).filter((file) => file.endsWith(".ts"));

@@ -101,7 +101,7 @@ export function company(stage: Stage, root: string): HostedAgent {
   const size = agent(
     "size",
     0.25,
-    [{ calls: [call("note", { text: "du -sh dist" })], hold: "size" }, { text: "1.1 MB." }],
+    [{ calls: [call("note", { text: "du -sh dist" })] }, { text: "1.1 MB." }],
     "haiku-5",
   );
   const build = new OrchestratorAgent({
@@ -114,7 +114,7 @@ export function company(stage: Stage, root: string): HostedAgent {
       { text: "The build is green.", hold: "build" },
     ]),
     subAgents: [
-      { agent: size, priority: Priority.LOW },
+      { agent: size, priority: Priority.LOW, onFull: "wait" },
       { agent: flaky, priority: Priority.HIGH },
     ],
     budget: { maxCostUsd: 0.6 },
@@ -126,7 +126,7 @@ export function company(stage: Stage, root: string): HostedAgent {
       tokens: 300,
     },
   ]);
-  const docs = agent("reviewer-docs", 0.2, [{ text: "The guides are complete.", hold: "docs" }], "haiku-5");
+  const docs = agent("reviewer-docs", 0.2, [{ text: "The guides are complete." }], "haiku-5");
   const review = new OrchestratorAgent({
     name: "review",
     model: stage.actor([
@@ -136,16 +136,22 @@ export function company(stage: Stage, root: string): HostedAgent {
       },
       { text: "Approved with two notes." },
     ]),
-    subAgents: [api, docs],
+    // Nine seats are too few for all at once: these wait until one frees.
+    subAgents: [
+      { agent: api, onFull: "wait" },
+      { agent: docs, onFull: "wait" },
+    ],
     budget: { maxCostUsd: 0.5 },
   });
-  const release = new Agent({
+  const changelog = agent("changelog", 0.12, [{ text: "Nine entries, two of them breaking." }], "haiku-5");
+  const release = new OrchestratorAgent({
     name: "release",
     model: stage.actor([
       {
         text: "The version goes to 0.9.0 and the tag from next to latest.",
         calls: [call("edit", { path: "package.json", oldText: '"0.9.0-rc.3"', newText: '"0.9.0"' })],
       },
+      { calls: [hand("changelog", "List what changed since 0.8.")] },
       {
         text: "412 files, no source maps, no test fixtures. All that blocked is closed except the flaky lease test.",
         calls: [call("publish", { command: "npm publish --tag latest --access public" })],
@@ -153,6 +159,7 @@ export function company(stage: Stage, root: string): HostedAgent {
       { text: "Published." },
     ]),
     tools: [...files, publish],
+    subAgents: [{ agent: changelog, onFull: "wait" }],
     budget: { maxCostUsd: 0.4 },
   });
   return new OrchestratorAgent({

@@ -1,4 +1,4 @@
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildPage } from "../../build/page.ts";
 import { Agent, tool } from "../../src/index.ts";
@@ -125,6 +125,32 @@ test("the keyboard reaches any agent of 1,200: a team from its box, and the firs
   expect(problems).toEqual([]);
 });
 
+test("no key press is lost in rows: in a line that was not chosen, after a scroll, and before the next line is drawn", async () => {
+  await page.goto(`${server.url}/runs/${runId}/chart?zoom=rows`);
+  const line = (name: string, focus = ""): Locator =>
+    page.locator(`tr[data-task]${focus}`).filter({ hasText: new RegExp(`^${name}(?!\\d)`, "u") });
+  const focused = (name: string): Promise<void> => line(name, ":has(button:focus)").waitFor();
+  await line("testing-1").getByRole("button").focus();
+  await page.keyboard.press("ArrowDown");
+  await focused("testing-2");
+  // The line is no longer drawn, and the next one is not drawn yet.
+  await page.evaluate("document.querySelector('.canvas').scrollTo(0, 20_000)");
+  await line("testing-2").waitFor({ state: "detached" });
+  await page.keyboard.press("ArrowDown");
+  await focused("testing-3");
+  await page.keyboard.press("End");
+  const about = page.getByRole("complementary", { name: /^About search-\d+/u });
+  const last = Number((await about.getAttribute("aria-label"))?.split("-").at(-1));
+  await focused(`search-${last}`);
+  await page.keyboard.press("Home");
+  await focused("lead");
+  await page.keyboard.press("End");
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("ArrowUp");
+  await focused(`search-${last - 2}`);
+  expect(problems).toEqual([]);
+});
+
 test("messages of the whole run are shown, also those before the newest 1,000 events", async () => {
   const run = await server.runtime.submit(courier, "Deliver 1,500 parcels");
   await run.result();
@@ -147,7 +173,7 @@ test("Shift and an arrow move the playhead to steps before the newest 1,000 even
   const at = (seq: number | undefined): Promise<void> =>
     page
       .locator(".dock .position b")
-      .getByText(((seq ?? Number.NaN) + 1).toLocaleString("en-US"), { exact: true })
+      .getByText((seq ?? Number.NaN).toLocaleString("en-US"), { exact: true })
       .waitFor();
   await page.goto(`${server.url}/runs/${run.runId}/messages`);
   await page.getByRole("button", { name: "End", pressed: true }).waitFor();

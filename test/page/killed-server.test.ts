@@ -51,18 +51,24 @@ test("a page whose server is killed keeps what it shows, continues live, and dra
   expect(await page.locator("[role=treeitem]:focus").textContent()).toMatch(/^build/u);
   await page.getByRole("complementary", { name: "About build" }).waitFor();
 
-  // At the event before the recovery, no worker owns the run. The dock counts events from 1.
+  // At the event before the recovery, no worker owns the run. The dock and the log number events alike.
   await page.goto(`${served.url}/runs/${runId}/events?find=run_recover`);
   const recovered = Number(await page.locator(".event-row .number").first().textContent());
   await page.locator(".event-row .number").first().click();
   await page.keyboard.press("ArrowLeft");
-  await page.locator(".dock .position b").getByText(String(recovered), { exact: true }).waitFor();
+  await page
+    .locator(".dock .position b")
+    .getByText(String(recovered - 1), { exact: true })
+    .waitFor();
   await page.getByText("No worker owns it").waitFor();
   await page.keyboard.press("1");
   await page
     .getByRole("complementary", { name: /^About/u })
     .getByText("No owner", { exact: true })
     .waitFor();
+  await page.keyboard.press("2");
+  await page.getByText("The worker died. No process owns the run, and nothing is spent.").waitFor();
+  await page.locator(".axis").getByText("no owner", { exact: true }).waitFor();
   await page.keyboard.press("l");
   // A crash takes the same room in the dock, however long it lasted.
   expect(await page.locator(".scrubber .crash").getAttribute("width")).toBe("20");

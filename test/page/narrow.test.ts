@@ -1,7 +1,8 @@
+import type { Locator } from "playwright-core";
 import { expect, test } from "vitest";
 import { isWithin } from "./box.ts";
 import { narrowIssues } from "./narrow-issues.ts";
-import { releaseRun } from "./page-runs.ts";
+import { releaseRun, submitRun } from "./page-runs.ts";
 import { pageTests, shown } from "./page-tests.ts";
 
 const { server, open } = pageTests();
@@ -42,6 +43,90 @@ test.each([
     issues.push(...(await narrowIssues(page)).map((issue) => `${path}: ${issue}`));
   }
   expect(issues).toEqual([]);
+});
+
+test("a comparison fits 390 px with 40 px targets, and cuts no name", async () => {
+  const runId = await submitRun(server, "writer", "Summarise the incident of 14 March for the customer");
+  const run = await server.runtime.find(runId);
+  await run?.result();
+  let at = 0;
+  for await (const event of run?.events({ follow: false, types: ["run_end"] }) ?? [])
+    if ("seq" in event) at = event.seq;
+  const fork = await run?.fork({ at, input: "Shorter, please." });
+  await fork?.result();
+  const page = await open(`/compare?a=${runId}&b=${fork?.runId}`, { viewport });
+  await page.locator(".compare .cell").first().waitFor();
+  expect(await narrowIssues(page)).toEqual([]);
+  const cut =
+    "[...document.querySelectorAll('.compare .cut, .facts .cut')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)";
+  expect(await page.evaluate(cut)).toEqual([]);
+});
+
+test("dialogs fit 390 px, their targets have 40 px, and each has a button that closes it", async () => {
+  const runId = await releaseRun(server);
+  const page = await open("/runs", { viewport });
+  const issues: string[] = [];
+  const look = async (opener: Locator): Promise<void> => {
+    await opener.click();
+    const dialog = page.getByRole("dialog");
+    await dialog.waitFor();
+    const name = await dialog.getAttribute("aria-label");
+    issues.push(...(await narrowIssues(page)).map((issue) => `${name}: ${issue}`));
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await dialog.waitFor({ state: "detached" });
+  };
+  const button = (name: string): Locator => page.getByRole("button", { name, exact: true });
+  await page.locator(".table.runs .title").first().waitFor();
+  for (const name of ["New run", "Keys and help", "More"]) await look(button(name));
+  await page.goto(`${server.url}/schedules`);
+  await look(button("New schedule"));
+  await page.goto(`${server.url}/runs/${runId}/chart?task=t0`);
+  await page.getByRole("complementary", { name: "About lead" }).waitFor();
+  await look(button("Priority: NORMAL"));
+  await page.keyboard.press("Escape");
+  for (const name of ["Top up", "Fork", "Cancel run"]) await look(button(name));
+  expect(issues).toEqual([]);
+});
+
+test.each([390, 1_000])("the inspector of a conversation is a sheet on %i px", async (width) => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/conversation`, { viewport: { width, height: 844 } });
+  const sheet = page.getByRole("complementary", { name: "About lead" });
+  await page.getByRole("button", { name: "About lead" }).click();
+  await sheet.getByText("What the model saw last").waitFor();
+  expect(await page.evaluate("getComputedStyle(document.querySelector('aside.inspector')).position")).toBe(
+    "fixed",
+  );
+  expect(isWithin(await sheet.boundingBox(), { x: 0, y: 0, width, height: 844 })).toBe(true);
+  // Only on a phone are all targets for fingers.
+  expect(width === viewport.width ? await narrowIssues(page) : []).toEqual([]);
+  await page.reload();
+  await sheet.waitFor();
+  await sheet.getByRole("button", { name: "Close" }).click();
+  await sheet.waitFor({ state: "hidden" });
+  await page.getByRole("button", { name: "About lead" }).click();
+  await sheet.waitFor();
+  await page.keyboard.press("Escape");
+  expect(await sheet.isVisible()).toBe(false);
+});
+
+test("scroll and focus survive a reload on 390 px, where the whole page scrolls", async () => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/chart?zoom=rows`, { viewport: { width: 390, height: 500 } });
+  const line = page.locator("tr[data-task]").filter({ hasText: /^fix-flaky-tests/u });
+  await line.getByRole("button").focus();
+  await page.evaluate("scrollTo(0, 230)");
+  await page.reload();
+  const top = (): Promise<unknown> => page.evaluate("scrollY");
+  await expect.poll(top, { timeout: 60_000 }).toBe(230);
+  await line.and(page.locator(":has(button:focus)")).waitFor();
+  // A conversation opens at its newest entry, unless the person read something above.
+  await page.goto(`${server.url}/runs/${runId}/conversation`);
+  await expect.poll(top, { timeout: 60_000 }).toBeGreaterThan(120);
+  await page.evaluate("scrollTo(0, 60)");
+  await page.reload();
+  await page.locator(".thread .message").nth(4).waitFor();
+  await expect.poll(top, { timeout: 60_000 }).toBe(60);
 });
 
 test("a conversation on 390 px opens at the question that waits, with its agent in view", async () => {

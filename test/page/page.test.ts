@@ -118,8 +118,12 @@ test("a run is paused, resumed and cancelled from its page", async () => {
   await page.getByRole("button", { name: "Pause" }).waitFor();
   await page.getByRole("button", { name: "Cancel run" }).click();
   await page.getByText("1 agent stops.").waitFor();
+  await page.getByLabel(/Reason/u).fill("Not today.");
   await page.getByRole("dialog").getByRole("button", { name: "Cancel run" }).click();
-  expect(await shown(page.getByText("Cancelled", { exact: true }))).toBe(true);
+  await page.getByText("Cancelled", { exact: true }).waitFor();
+  // The run and its agent say who cancelled them, and why.
+  await page.getByText("by you: Not today.", { exact: true }).waitFor();
+  expect(await shown(page.getByText("publisher was cancelled by you: Not today."))).toBe(true);
 });
 
 test("a run that stopped at its allowance says what happened, and a top-up continues it", async () => {

@@ -67,6 +67,44 @@ test("the timeline opens a lane into its steps, and a step offers a fork", async
   await page.getByText("Cancelled", { exact: true }).waitFor();
 });
 
+test("Esc closes a step of the timeline, whose cross is for sheets alone", async () => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/timeline`);
+  await page.getByRole("button", { name: /^release/u }).click();
+  await page.getByRole("button", { name: /^edit/u }).click();
+  const about = page.getByRole("complementary", { name: "About the step" });
+  await about.getByText("tool call", { exact: true }).waitFor();
+  expect(await about.getByRole("button", { name: "Close" }).isVisible()).toBe(false);
+  await page.keyboard.press("Escape");
+  await about.waitFor({ state: "detached" });
+  await page.getByText("Open a lane and choose a step").waitFor();
+});
+
+test("a top-up is drawn in the lane of its agent, and in no other", async () => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/timeline`);
+  const lane = page.locator(".agent-lane", { hasText: "fix-flaky-tests" });
+  const taskId = (await lane.getAttribute("data-task")) ?? "";
+  const run = await server.runtime.find(runId);
+  await run?.topUp({ maxCostUsd: 0.5 }, taskId);
+  await lane.getByText("+$0.50").waitFor();
+  expect(await page.getByText("+$0.50").count()).toBe(1);
+});
+
+test("a team that needs a person moves to the front of the seats and keeps the focus", async () => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/chart?zoom=seats`);
+  const box = page.getByRole("link", { name: /^release, \d+ agents/u });
+  await page.locator(".team-box.waits", { hasText: "release" }).waitFor();
+  // Before the question, the team needs no person.
+  await page.keyboard.press("Shift+ArrowLeft");
+  await page.locator(".team-box:not(.waits)", { hasText: "release" }).waitFor();
+  await box.focus();
+  await page.keyboard.press("l");
+  await page.locator(".team-box.waits", { hasText: "release" }).waitFor();
+  expect(await page.evaluate("document.activeElement?.getAttribute('aria-label')")).toMatch(/^release,/u);
+});
+
 test("money adds up to the run, and messages show who gave whom a task", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/money`);
@@ -121,7 +159,7 @@ test("the tabs count agents, steps, events and messages, and the list shows what
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/chart`);
   const tabs = page.getByRole("navigation", { name: "Views of the run" });
-  await tabs.getByRole("link", { name: /^Org chart\s*\d+$/u }).waitFor();
+  await tabs.getByRole("link", { name: /^Org chart\s*13$/u }).waitFor();
   for (const name of ["Timeline", "Events", "Messages"])
     await tabs.getByRole("link", { name: new RegExp(`^${name}\\s*\\d+$`, "u") }).waitFor();
   await page.goto(`${server.url}/runs`);

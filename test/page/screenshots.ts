@@ -46,6 +46,7 @@ const crowds: readonly (readonly [agents: number, pictures: readonly CrowdPictur
 ];
 type CrowdPicture = readonly [name: string, path: string, ready: string, looks: readonly Look[]];
 
+let taken = 0;
 const served = new ServedPage();
 mkdirSync(folder, { recursive: true });
 await buildPage();
@@ -62,6 +63,13 @@ try {
   await served.remove();
 }
 
+process.stdout.write(`${taken} pictures are in ${folder}\n`);
+
+async function takePicture(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: join(folder, `${name}.png`) });
+  taken++;
+}
+
 /** Makes what the pictures show. */
 async function prepare(): Promise<readonly View[]> {
   const lead = await served.submit("lead", releaseTask);
@@ -69,10 +77,9 @@ async function prepare(): Promise<readonly View[]> {
   await page.getByRole("treeitem", { name: /^release.*waits for you: publish/u }).waitFor();
   await served.kill();
   await page.getByText(/The server stopped answering/u).waitFor();
-  await page.screenshot({ path: join(folder, "offline-light.png") });
+  await takePicture(page, "offline-light");
   await served.start();
   await page.getByText("1 crash survived").waitFor();
-  served.open("size");
   const writer = await served.submit("writer", "Summarise the incident of 14 March for the customer");
   await until(page, writer, "Done");
   await page.keyboard.press("f");
@@ -128,7 +135,10 @@ async function takeCrowd(agents: number, pictures: readonly CrowdPicture[]): Pro
   const server = new PageServer(() => [company], { concurrency: 2 * agents });
   await server.start();
   try {
-    const run = await server.runtime.submit(company, `Port ${agents} packages to the new module format`);
+    const run = await server.runtime.submit(
+      company,
+      `Port ${agents.toLocaleString("en-US")} packages to the new module format`,
+    );
     let hired = 1;
     for await (const event of run.events({ types: ["spawn_start"] }))
       if (event.type === "spawn_start" && ++hired === agents) break;
@@ -138,7 +148,7 @@ async function takeCrowd(agents: number, pictures: readonly CrowdPicture[]): Pro
         if (!wanted.includes(look)) continue;
         await page.goto(`${server.url}/runs/${run.runId}/${path}`);
         await page.locator(ready).first().waitFor({ state: "attached" });
-        await page.screenshot({ path: join(folder, `${name}-${agents}-${look}.png`) });
+        await takePicture(page, `${name}-${agents}-${look}`);
       }
       await page.context().close();
     }
@@ -159,7 +169,7 @@ async function take(views: readonly View[], look: string, options: (typeof looks
     await page.goto(served.url + path);
     await page.locator(ready).first().waitFor({ state: "attached" });
     if (name !== "empty") await page.locator(".badge").first().waitFor({ state: "attached" });
-    await page.screenshot({ path: join(folder, `${name}-${look}.png`) });
+    await takePicture(page, `${name}-${look}`);
   }
   await page.context().close();
 }

@@ -5,8 +5,6 @@ import { Stage } from "./stage.ts";
 
 const [folder = "", port = "0"] = process.argv.slice(2);
 const stage = new Stage();
-// Each message is the name of a gate.
-process.on("message", (gate: string) => stage.open(gate));
 const server = new PageServer((root) => [company(stage, root), ...soloists(stage)], {
   folder,
   port: Number(port),

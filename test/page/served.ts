@@ -30,11 +30,6 @@ export class ServedPage {
     await ended;
   }
 
-  /** Opens a gate at which models of the process wait. */
-  open(gate: string): void {
-    this.#child?.send(gate);
-  }
-
   /** Starts a run. Returns its id. */
   async submit(agent: string, input: string, sessionId?: string): Promise<string> {
     const response = await fetch(`${this.url}/api/runs`, {

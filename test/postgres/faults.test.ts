@@ -1,4 +1,3 @@
-import { Client } from "pg";
 import { expect, inject, onTestFinished, test, vi } from "vitest";
 import type { Store } from "../../src/kernel/index.ts";
 import { openStore } from "../../src/runtime/index.ts";
@@ -129,24 +128,6 @@ test("a commit on a full disk fails with store_full, writes nothing, and succeed
   await query(`DROP TRIGGER full_disk ON ${schema}.commits`);
   expect(await store.journal.append(lease, commit)).toBe(commit);
   expect(await numbers(store)).toEqual([0, 1]);
-});
-
-test("a store that gets no connection fails with store_unavailable, names max_connections, and works again later", async () => {
-  const schema = newSchema();
-  await openSchema(schema);
-  const url = await roleUrl("SUPERUSER CONNECTION LIMIT 1");
-  const role = roleIn(url);
-  // The limit does not hold for superusers.
-  await query(`ALTER ROLE ${role} NOSUPERUSER; GRANT USAGE ON SCHEMA ${schema} TO ${role};
-    GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO ${role}; GRANT ALL ON ALL SEQUENCES IN SCHEMA ${schema} TO ${role}`);
-  const other = new Client({ connectionString: url });
-  await other.connect();
-  await expect(openSchema(schema, { url, retryForMs: 50 })).rejects.toMatchObject({
-    code: "store_unavailable",
-    message: expect.stringContaining("max_connections") as string,
-  });
-  await other.end();
-  expect(await createRun(await openSchema(schema, { url, connections: 1 }))).toBe("run_a");
 });
 
 test("calls during a restart of the server wait for it, and nothing that was acknowledged is lost", async () => {

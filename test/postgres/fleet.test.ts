@@ -43,9 +43,11 @@ async function postgresWorld(): Promise<FleetWorld> {
       proxy?.disturb(fault);
       return () => proxy?.heal();
     },
-    restartServers: async () => {
-      await server.kill();
-      await server.restart();
+    restart: {
+      PostgreSQL: async () => {
+        await server.kill();
+        await server.restart();
+      },
     },
   };
 }
@@ -84,14 +86,14 @@ test.for([60_000, -60_000])(
   },
 );
 
-test(
-  "J3, L2: a worker that is stopped past its lease and continued writes nothing more and starts no further call",
+test.for(["ended the run", "claimed the run and written nothing"] as const)(
+  "J3, L2: a worker that is stopped past its lease and continued when its heir has %s writes nothing more and starts no further call",
   { timeout: 120_000 },
-  async () => {
+  async (heirHas) => {
     process.env[crashServer] = inject("postgresUrl");
-    const report = await wakeZombie();
-    expect(report).toMatchObject(noTrace);
+    const report = await wakeZombie(heirHas);
     expect(report.after).toEqual(report.before);
+    expect(report).toMatchObject(noTrace(heirHas));
   },
 );
 

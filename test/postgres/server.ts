@@ -20,7 +20,21 @@ export interface ServerOptions {
   readonly settings?: readonly string[];
   /** Whether commits wait for the disk. Without it a commit survives the death of the server, but no power cut. Default: `false`. */
   readonly isSynced?: boolean;
+  /** Size in megabytes of a disk of its own, for a tablespace. It needs `canMountDisk`, and is empty after each start. */
+  readonly smallDiskMb?: number;
 }
+
+/** Whether the account of the server may mount a disk in a namespace of its own. */
+export async function canMountDisk(): Promise<boolean> {
+  const account = await findAccount();
+  return run("unshare", [...ownNamespace, "mount", "-t", "tmpfs", "tmpfs", tmpdir()], account).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Flags of `unshare` for a process that is root in its own view and may mount what no other process sees. */
+const ownNamespace = ["--user", "--map-root-user", "--mount"];
 
 /** A PostgreSQL server on the loopback interface, with its data in a temporary folder. */
 export class PostgresServer {
@@ -46,7 +60,7 @@ export class PostgresServer {
     // The server's user must be able to read the programs, which a clone in a private folder does not allow.
     await chmod(folder, 0o755);
     await copyPrograms(folder);
-    await run("mkdir", [join(folder, "data")]);
+    await run("mkdir", [join(folder, "data"), join(folder, "small")]);
     if (account.uid !== undefined)
       await run("chown", [`${account.uid}:${account.gid ?? account.uid}`, join(folder, "data")]);
     // A locale whose order differs from that of bytes shows queries that depend on it.
@@ -91,11 +105,18 @@ export class PostgresServer {
       "log_timezone=UTC",
       ...(this.#options.settings ?? []),
     ];
-    const server = spawn(
+    const [program = "", ...args] = this.#onSmallDisk([
       join(this.#folder, "bin/postgres"),
-      ["-D", join(this.#folder, "data"), ...settings.flatMap((setting) => ["-c", setting])],
-      { ...this.#account, cwd: this.#folder, env: environment, stdio: ["ignore", "ignore", "inherit"] },
-    );
+      "-D",
+      join(this.#folder, "data"),
+      ...settings.flatMap((setting) => ["-c", setting]),
+    ]);
+    const server = spawn(program, args, {
+      ...this.#account,
+      cwd: this.#folder,
+      env: environment,
+      stdio: ["ignore", "ignore", "inherit"],
+    });
     this.#process = server;
     await this.#isReady(server);
   }
@@ -109,6 +130,24 @@ export class PostgresServer {
   async stop(): Promise<void> {
     await this.#end("SIGQUIT");
     await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** The folder of the small disk. */
+  get smallDisk(): string {
+    return join(this.#folder, "small");
+  }
+
+  /**
+   * Returns a command that mounts the small disk and then becomes the given one, under the same process id. The disk is gone
+   * with the process. The server refuses to run as root, so a second namespace gives it its user back.
+   */
+  #onSmallDisk(command: readonly string[]): readonly string[] {
+    const { smallDiskMb } = this.#options;
+    if (smallDiskMb === undefined) return command;
+    const { uid = process.getuid?.(), gid = process.getgid?.() } = this.#account;
+    const mount = `mount -t tmpfs -o size=${smallDiskMb}m,mode=0700 tmpfs small`;
+    const become = `exec unshare --user --map-user=${uid} --map-group=${gid} -- "$@"`;
+    return ["unshare", ...ownNamespace, "sh", "-c", `${mount} && ${become}`, "sh", ...command];
   }
 
   /** SIGQUIT lets the server end at once, without a checkpoint, and takes its processes with it. */

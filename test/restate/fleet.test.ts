@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from "vitest";
 import { restate } from "../../src/restate.ts";
-import { crashServer } from "../crash/crash-store.ts";
 import { crashSite } from "../crash/site-engine.ts";
 import { newSchema } from "../postgres/schemas.ts";
+import { PostgresServer } from "../postgres/server.ts";
+import { crashServer } from "../crash/crash-store.ts";
 import { FaultyProxy } from "../scale/faulty-proxy.ts";
 import { runFleet, type FleetWorld } from "../scale/fleet.ts";
 import { fleetCaller } from "../scale/postgres-fleet.ts";
@@ -26,7 +27,9 @@ afterAll(() => server.stop());
 
 /** Four places for workers of the Restate engine, each with proxies to Restate, from Restate and to the database. */
 async function restateWorld(): Promise<FleetWorld> {
-  const url = inject("postgresUrl");
+  const database = await PostgresServer.start();
+  onTestFinished(() => database.stop());
+  const { url } = database;
   const schema = newSchema();
   const proxyTo = async (address: string): Promise<FaultyProxy> => {
     const { hostname, port } = new URL(address);
@@ -36,7 +39,7 @@ async function restateWorld(): Promise<FleetWorld> {
   };
   const places = await Promise.all(
     Array.from({ length: workers }, async () => ({
-      database: await proxyTo(url),
+      toDatabase: await proxyTo(url),
       ingress: await proxyTo(server.ingressUrl),
     })),
   );
@@ -61,30 +64,32 @@ async function restateWorld(): Promise<FleetWorld> {
     script: new URL("fleet-worker.mjs", inject("crashWorkers")),
     leaseMs,
     orders: (place) => {
-      const { database, ingress } = places[place] ?? {};
+      const { toDatabase, ingress } = places[place] ?? {};
       const address = site.address(place, `http://127.0.0.1:${ingress?.port}`);
       return {
-        url: url.replace(`:${new URL(url).port}/`, `:${database?.port}/`),
+        url: url.replace(`:${new URL(url).port}/`, `:${toDatabase?.port}/`),
         schema,
         leaseMs,
         site: { ...address, sliceMs: 500 },
       };
     },
     disturb: (place, fault) => {
-      const { database, ingress } = places[place] ?? {};
+      const { toDatabase, ingress } = places[place] ?? {};
       // A worker without Restate still writes to the store, which must refuse it. Then a worker without both.
       const links =
         disturbances++ % 2 === 0
           ? [ingress, endpoints.get(place)]
-          : [ingress, endpoints.get(place), database];
+          : [ingress, endpoints.get(place), toDatabase];
       for (const link of links) link?.disturb(fault);
       return () => {
         for (const link of links) link?.heal();
       };
     },
-    restartServers: async () => {
-      await server.kill();
-      await server.resume();
+    restart: {
+      Restate: async () => {
+        await server.kill();
+        await server.resume();
+      },
     },
   };
 }
@@ -103,12 +108,15 @@ test(
   },
 );
 
-test("J3, L2: a worker that is stopped until Restate gives it up and is then continued writes nothing more and starts no further call", async () => {
-  const site = await WorkerSite.open(server);
-  onTestFinished(() => site.close());
-  process.env[crashServer] = inject("postgresUrl");
-  process.env[crashSite] = JSON.stringify(site.address(0));
-  const report = await wakeZombie();
-  expect(report).toMatchObject(noTrace);
-  expect(report.after).toEqual(report.before);
-});
+test.for(["ended the run", "claimed the run and written nothing"] as const)(
+  "J3, L2: a worker that is stopped until Restate gives it up and continued when its heir has %s writes nothing more and starts no further call",
+  async (heirHas) => {
+    const site = await WorkerSite.open(server);
+    onTestFinished(() => site.close());
+    process.env[crashSite] = JSON.stringify(site.address(0));
+    process.env[crashServer] = inject("postgresUrl");
+    const report = await wakeZombie(heirHas);
+    expect(report.after).toEqual(report.before);
+    expect(report).toMatchObject(noTrace(heirHas));
+  },
+);

@@ -43,15 +43,15 @@ export interface FleetWorld {
   readonly ownerOf: (runId: RunId) => Promise<string | null>;
   /** Disturbs the connection of the worker in a place. The returned function ends it. */
   readonly disturb: (place: number, fault: LinkFault) => () => void;
-  /** Kills the servers of store and engine, and starts them again. */
-  readonly restartServers: () => Promise<void>;
+  /** Functions that kill a server of the store or the engine and start it again, by the name of the server. */
+  readonly restart: Readonly<Record<string, () => Promise<void>>>;
 }
 
 interface FleetOptions {
   readonly seed: number;
   readonly runs: number;
   readonly workers: number;
-  /** Number of faults. Each kind occurs at least once if there are enough. */
+  /** Number of faults. Each kind occurs at least once if there are enough, and each server restarts. */
   readonly faults: number;
 }
 
@@ -65,9 +65,9 @@ interface FleetReport {
   readonly late: number;
 }
 
-type FaultKind = "kill" | "stop" | "servers" | LinkFault;
+type FaultKind = "kill" | "stop" | LinkFault | { readonly restart: string };
 
-const kinds: readonly FaultKind[] = ["kill", "stop", "servers", "cut", "delay", "half-close"];
+const kindsOfWorkers: readonly FaultKind[] = ["kill", "stop", "cut", "delay", "half-close"];
 
 /**
  * Lets workers drive runs while they are killed, stopped and disconnected and their servers restart, and checks that all runs
@@ -152,6 +152,8 @@ class Fleet {
 
   /** Every kind once, then kinds at random, in an order that the seed decides. */
   #plan(): readonly FaultKind[] {
+    const servers = Object.keys(this.#world.restart).map((name) => ({ restart: name }));
+    const kinds = [...kindsOfWorkers, ...servers];
     const more = Array.from({ length: Math.max(0, this.#options.faults - kinds.length) }, () =>
       this.#choose(kinds),
     );
@@ -163,7 +165,12 @@ class Fleet {
   }
 
   async #strike(kind: FaultKind): Promise<void> {
-    const { leaseMs } = this.#world;
+    const { leaseMs, restart, disturb } = this.#world;
+    if (typeof kind === "object") {
+      this.#faults.push(`restart of ${kind.restart}`);
+      await restart[kind.restart]?.();
+      return;
+    }
     const place = Math.floor(this.#random() * this.#workers.length);
     this.#faults.push(`${kind} ${place}`);
     const worker = this.#workers[place];
@@ -177,9 +184,8 @@ class Fleet {
       worker.signal("SIGSTOP");
       await this.#live(leaseMs * 2);
       worker.signal("SIGCONT");
-    } else if (kind === "servers") await this.#world.restartServers();
-    else {
-      const heal = this.#world.disturb(place, kind);
+    } else {
+      const heal = disturb(place, kind);
       await this.#live(leaseMs * 2);
       heal();
     }

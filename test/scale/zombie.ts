@@ -1,37 +1,48 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { inject, onTestFinished } from "vitest";
 import { CountingServer, traceRun, WorkerProcess, type RunTrace } from "../../src/testing/index.ts";
-import { openCrashStore } from "../crash/crash-store.ts";
+import { crashSchema, openCrashStore } from "../crash/crash-store.ts";
 import { errandRun } from "../crash/porter.ts";
 import { untilEvent } from "../crash/until-event.ts";
 import { toolAnswer } from "../crash/workload.ts";
+import { query } from "../postgres/schemas.ts";
 
 interface ZombieReport {
-  /** The calls that an outside server received, as CALLER NAME. */
+  /** The calls that an outside server received until the zombie knew that it had lost the run, as CALLER NAME. */
   readonly calls: readonly string[];
   /** The run before the zombie continued. */
   readonly before: RunTrace | undefined;
+  /** The run when the zombie knew that it had lost it. */
   readonly after: RunTrace | undefined;
+  /** All calls, and the run when the heir had ended it. */
+  readonly end: { readonly calls: readonly string[]; readonly trace: RunTrace | undefined };
 }
 
 /**
- * Stops a worker in a call for longer than its lease, lets another one end its run, and continues it until it knows that it
- * lost the run. The environment decides which store and which engine the workers have.
+ * How far the heir has come when the zombie continues. It writes nothing before its first call is answered; then only the fence
+ * of the store keeps the commit of the zombie out.
  */
-export async function wakeZombie(): Promise<ZombieReport> {
+type HeirHas = "ended the run" | "claimed the run and written nothing";
+
+/**
+ * Stops a worker in a call for longer than its lease, lets another one take over its run, and continues it until it knows that
+ * it lost the run. The environment names the shared PostgreSQL server and decides which engine the workers have.
+ */
+export async function wakeZombie(heirHas: HeirHas): Promise<ZombieReport> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-zombie-"));
   const file = join(folder, "store.db");
   const server = await CountingServer.open();
-  const carries = Promise.withResolvers<void>();
-  const book = server.book("zombie", ({ name, body }) => ({
+  const answers = { zombie: Promise.withResolvers<void>(), heir: Promise.withResolvers<void>() };
+  const book = server.book("zombie", ({ name, body, caller }) => ({
     ...toolAnswer(name, body),
-    ...(name === "carry" && { hold: () => carries.promise }),
+    ...(name === "carry" && { hold: () => answers[caller as keyof typeof answers].promise }),
   }));
   const serving = new URL("serving-worker.mjs", inject("crashWorkers"));
-  const start = (caller: string, count: number): WorkerProcess => {
-    const orders = { file, workload: "porter", data: count, death: null, server: { url: book.url, caller } };
+  const start = (caller: keyof typeof answers, runs: number): WorkerProcess => {
+    const orders = { file, workload: "porter", data: runs, death: null, server: { url: book.url, caller } };
     const worker = WorkerProcess.start(serving, orders, join(folder, "compiled"));
     onTestFinished(async () => {
       worker.signal("SIGKILL");
@@ -43,25 +54,41 @@ export async function wakeZombie(): Promise<ZombieReport> {
     await server.close();
     await rm(folder, { recursive: true, force: true });
   });
-  const store = await openCrashStore(file);
-  onTestFinished(() => store.close());
   const runId = errandRun("zombie", 0);
   const made = (): readonly string[] => book.calls.map(({ caller, name }) => `${caller} ${name}`);
   const zombie = start("zombie", 1);
+  const store = await openCrashStore(file);
+  onTestFinished(() => store.close());
+  const heirEnds = async (): Promise<void> => {
+    answers.heir.resolve();
+    await untilEvent(store, runId, ({ type }) => type === "run_end", AbortSignal.timeout(60_000));
+  };
   await book.until(() => made().includes("zombie carry"), 60_000);
   zombie.signal("SIGSTOP");
+  // No notification tells the zombie of its loss, as after a sleep of its machine.
+  await query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE query = 'LISTEN "reeve:${crashSchema(file)}"'`);
   start("heir", 0);
   await book.until(() => made().includes("heir carry"), 60_000);
-  carries.resolve();
-  await untilEvent(store, runId, ({ type }) => type === "run_end", AbortSignal.timeout(60_000));
+  if (heirHas === "ended the run") await heirEnds();
   const before = await traceRun(store, runId);
+  // The answer is in the connection of the zombie before it continues, so that it commits before it can learn of its loss.
+  answers.zombie.resolve();
+  await nextTurn();
   zombie.signal("SIGCONT");
   await zombie.hasSaid("lease_lost", 60_000);
-  return { calls: made(), before, after: await traceRun(store, runId) };
+  const [calls, after] = [made(), await traceRun(store, runId)];
+  await heirEnds();
+  return { calls, before, after, end: { calls: made(), trace: await traceRun(store, runId) } };
 }
 
-/** The report if the zombie made no call after the two that it began. */
-export const noTrace = {
-  calls: ["zombie lift", "zombie carry", "heir carry", "heir drop"],
-  before: { status: "completed", output: "done", chain: { ok: true } },
-};
+const begun = ["zombie lift", "zombie carry", "heir carry"];
+const all = [...begun, "heir drop"];
+
+/** The report about a zombie that makes no call after the two that it began, without the state of the run in between. */
+export function noTrace(heirHas: HeirHas): object {
+  return {
+    calls: heirHas === "ended the run" ? all : begun,
+    end: { calls: all, trace: { status: "completed", output: "done", chain: { ok: true } } },
+  };
+}

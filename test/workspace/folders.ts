@@ -31,10 +31,9 @@ export async function testFolders(): Promise<TestFolders> {
     home,
     project,
     async write(files) {
-      for (const [path, text] of Object.entries(files)) {
-        await mkdir(dirname(at(path)), { recursive: true });
-        await writeFile(at(path), text);
-      }
+      const folders = new Set(Object.keys(files).map((path) => dirname(at(path))));
+      for (const folder of folders) await mkdir(folder, { recursive: true });
+      await Promise.all(Object.entries(files).map(([path, text]) => writeFile(at(path), text)));
     },
     async link(path, target) {
       await mkdir(dirname(at(path)), { recursive: true });

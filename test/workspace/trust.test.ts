@@ -108,11 +108,13 @@ describe("the hash of a project", () => {
     expect(await projectHash(project)).not.toBe(before);
   });
 
-  test("is refused for more than 10,000 files", async () => {
+  test("is refused for more files or bytes than its limits, also if several folders hold them", async () => {
     const { project, write } = await testFolders();
-    const names = Array.from({ length: 10_001 }, (_, index) => [`.reeve/x/${index}`, ""] as const);
-    await write(Object.fromEntries(names));
-    await expect(projectHash(project)).rejects.toThrow("larger than 10000 files");
+    await write({ ".reeve/a/1": "1", ".reeve/a/2": "2", ".reeve/b/3": "3" });
+    // The three folders count as well.
+    await expect(projectHash(project, { maxFiles: 6, maxBytes: 3 })).resolves.toEqual(expect.any(String));
+    await expect(projectHash(project, { maxFiles: 5 })).rejects.toThrow("larger than 5 files");
+    await expect(projectHash(project, { maxBytes: 2 })).rejects.toThrow("larger than 2 bytes");
   });
 
   test("finds packages by their name, without subpaths and built-in modules", () => {

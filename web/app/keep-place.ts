@@ -9,6 +9,8 @@ interface Kept {
 
 const name = "reeve.place";
 const scrollers = [
+  // The whole page, on a narrow screen.
+  "html",
   "main.page",
   ".canvas",
   ".thread",
@@ -23,10 +25,16 @@ const scrollers = [
 const patienceMs = 10_000;
 
 let isKept = false;
+let keptScrolls: Kept["scrolls"] = {};
 
 /** Whether the page was loaded again at the same address and shows the place of before. It does until the person acts. */
 export function isPlaceKept(): boolean {
   return isKept;
+}
+
+/** Whether the page was loaded again and one of these elements, by its selector, is scrolled to where it was. */
+export function isScrollKept(...selectors: readonly string[]): boolean {
+  return isKept && selectors.some((selector) => selector in keptScrolls);
 }
 
 /** Keeps scroll positions and focus over a reload of the page. */
@@ -40,28 +48,38 @@ export function keepPlace(): void {
     }
   });
   const kept = keptPlace();
-  if (kept === null || kept.href !== location.href) return;
+  if (kept === null || kept.href !== location.href || !isLoadedAgain()) return;
   isKept = true;
+  keptScrolls = kept.scrolls;
   restore(kept);
+}
+
+/** Whether the browser loads the page again, rather than opening a link to it. */
+function isLoadedAgain(): boolean {
+  const [entry] = performance.getEntriesByType("navigation");
+  const type = entry instanceof PerformanceNavigationTiming ? entry.type : "reload";
+  return type === "reload" || type === "back_forward";
 }
 
 function placeNow(): Kept {
   const scrolls: Record<string, number> = {};
   for (const selector of scrollers) {
-    const top = document.querySelector(selector)?.scrollTop ?? 0;
-    if (top > 0) scrolls[selector] = top;
+    const element = document.querySelector(selector);
+    if (element !== null && element.scrollHeight > element.clientHeight)
+      scrolls[selector] = element.scrollTop;
   }
   return { href: location.href, scrolls, focus: selectorOf(document.activeElement) };
 }
 
-/** A selector that finds the element again: by its task, its address, or its label. */
+/** A selector that finds the element again: by its task, its address, its label, or the task around it. */
 function selectorOf(element: Element | null): string | null {
   if (element === null || element === document.body) return null;
   for (const attribute of ["data-task", "href", "aria-label"]) {
     const value = element.getAttribute(attribute);
     if (value !== null) return `${element.tagName.toLowerCase()}[${attribute}=${JSON.stringify(value)}]`;
   }
-  return null;
+  const taskId = element.closest("[data-task]")?.getAttribute("data-task");
+  return taskId == null ? null : `[data-task=${JSON.stringify(taskId)}] ${element.tagName.toLowerCase()}`;
 }
 
 function keptPlace(): Kept | null {

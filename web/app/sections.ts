@@ -9,6 +9,14 @@ interface Section {
   readonly icon?: IconName;
 }
 
+/** Views that belong to a section of another name. */
+const sectionOf: Readonly<Record<string, string>> = { compare: "runs", find: "runs" };
+
+/** Whether a view, by the first part of its path, belongs to a section. */
+export function isIn(section: string, [first = "runs"]: readonly string[]): boolean {
+  return `/${sectionOf[first] ?? first}` === section;
+}
+
 /** The sections of the page, in the order of the bar. */
 export const sections: readonly Section[] = [
   { path: "/runs", name: "Runs", key: "r", icon: "runs" },

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { connection, shownEvent, tryNow } from "../api/connection.ts";
-import { span } from "../parts/format.ts";
+import { grouped, span } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { closeDialog, Dialog, dialog, DialogHost } from "../parts/dialog.tsx";
@@ -13,7 +13,7 @@ import { inbox } from "../inbox/inbox-items.ts";
 import { openNewRun } from "../runs/new-run.tsx";
 import { switchTheme } from "./theme.ts";
 import { View } from "./view.tsx";
-import { sections } from "./sections.ts";
+import { isIn, sections } from "./sections.ts";
 
 /** The whole page: the bar on top, the view, and what lies above them. */
 export function Shell(): JSX.Element {
@@ -81,7 +81,7 @@ export function Shell(): JSX.Element {
 }
 
 /** Finds runs, agents and messages. The id of a run opens it. */
-function FindAll(): JSX.Element {
+function FindAll({ onFind }: { readonly onFind?: () => void }): JSX.Element {
   return (
     <form
       class="find find-all"
@@ -93,6 +93,7 @@ function FindAll(): JSX.Element {
         if (/^run_[\w-]{8,}$/u.test(text)) go(runPath(text));
         else go(text === "" ? "/runs" : `/find?text=${encodeURIComponent(text)}`);
         input?.blur();
+        onFind?.();
       }}
     >
       <Icon name="find" />
@@ -106,6 +107,7 @@ function FindAll(): JSX.Element {
 function openMore(): void {
   dialog.value = () => (
     <Dialog title="More">
+      <FindAll onFind={closeDialog} />
       <nav class="more-list" aria-label="More sections">
         {[...sections.filter(({ icon }) => icon === undefined), { path: "/compare", name: "Compare" }].map(
           ({ path, name }) => (
@@ -115,20 +117,22 @@ function openMore(): void {
           ),
         )}
       </nav>
+      <form method="dialog" class="actions end">
+        <button class="button">Close</button>
+      </form>
     </Dialog>
   );
 }
 
 function isAt(path: string): boolean {
-  const [first = "runs"] = place.value.parts;
-  return `/${first}` === path;
+  return isIn(path, place.value.parts);
 }
 
 function Waiting(): JSX.Element | null {
   const count = inbox.value?.length ?? 0;
   return count === 0 ? null : (
     <span class="badge">
-      {count}
+      {grouped(count)}
       <span class="unseen"> wait for you</span>
     </span>
   );
@@ -181,8 +185,10 @@ function Offline(): JSX.Element | null {
       <b>The server stopped answering {span(now.value - value.since)} ago.</b>
       <span>
         You see the{" "}
-        {shownEvent.value === null ? "last state that arrived" : `state of event ${shownEvent.value}`}. Runs
-        continue without this page. {next > 0 ? `Next try in ${next} s.` : "Trying now."}
+        {shownEvent.value === null
+          ? "last state that arrived"
+          : `state of event ${grouped(shownEvent.value)}`}
+        . Runs continue without this page. {next > 0 ? `Next try in ${next} s.` : "Trying now."}
       </span>
       <span class="grow" />
       <button class="button small" onClick={tryNow}>

@@ -12,6 +12,7 @@ import { useSize } from "../parts/use-size.ts";
 import { useBand } from "../parts/use-window.ts";
 import { purseOf, spentOf, toneOf } from "../run/money.ts";
 import { doingOrResult } from "../run/task-words.ts";
+import { focusedTask } from "./focused-task.ts";
 import type { LevelProps } from "./level-props.ts";
 import {
   cardOf,
@@ -264,9 +265,4 @@ function moveByKey(
   select(target.task.taskId);
   // At once: the next key press may come before the next frame.
   document.querySelector<HTMLElement>(`[data-task="${target.task.taskId}"]`)?.focus();
-}
-
-function focusedTask({ target }: KeyboardEvent): string | undefined {
-  const card = target instanceof Element ? target.closest<HTMLElement>("[data-task]") : null;
-  return card?.dataset["task"];
 }

@@ -100,7 +100,7 @@ function SeatCount({ view, isDead }: { readonly view: RunView; readonly isDead: 
       <span
         class={`seats ${isDead ? "dead" : ""}`}
         role="img"
-        aria-label={`${seats} of ${maxSeats ?? "any number of"} seats are taken`}
+        aria-label={`${grouped(seats)} of ${maxSeats === null ? "any number of" : grouped(maxSeats)} seats are taken`}
       >
         {shown <= 24 &&
           Array.from({ length: shown }, (_each, at) => (
@@ -111,7 +111,7 @@ function SeatCount({ view, isDead }: { readonly view: RunView; readonly isDead: 
         </span>
       </span>
       <span class="dim wide-only">
-        {paused} paused, {pending} {pending === 1 ? "waits" : "wait"} for a seat
+        {grouped(paused)} paused, {grouped(pending)} {pending === 1 ? "waits" : "wait"} for a seat
       </span>
     </>
   );

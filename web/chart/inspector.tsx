@@ -2,9 +2,10 @@ import { formatPriority, type TaskId } from "../../src/kernel/index.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import { stepAt } from "../../src/surfaces/view/step-log.ts";
 import type { JSX } from "preact";
+import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
 import { runPath, setQuery, place } from "../app/route.ts";
-import { capUsd, clock, usd } from "../parts/format.ts";
+import { capUsd, clock, grouped, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Line } from "../parts/line.tsx";
@@ -61,13 +62,7 @@ export function Inspector({
               ? "Running"
               : statusWord(task.status, task.questions)}
         </span>
-        <button
-          class="icon-button small sheet-close"
-          aria-label="Close"
-          onClick={() => setQuery("task", null)}
-        >
-          <Icon name="close" />
-        </button>
+        <Close />
       </div>
       <p class="mid">{isOwnerless ? "no owner: the process died" : doing(task, view)}</p>
       <PurseLines model={model} task={task} tone={isOwnerless ? "done" : toneOf(task)} />
@@ -105,7 +100,7 @@ export function Inspector({
           <dt>Seat</dt>
           <dd>{task.hasSeat ? "holds one" : task.endedAt === null ? "has none" : "freed"}</dd>
           <dt>Reports</dt>
-          <dd>{task.children}</dd>
+          <dd>{grouped(task.children)}</dd>
         </dl>
       </section>
       <Steps model={model} view={view} task={task} />
@@ -113,14 +108,32 @@ export function Inspector({
   );
 }
 
+function close(): void {
+  setQuery("task", null);
+}
+
+/** Closes the sheet, which a narrow screen shows above the chart. */
+function Close(): JSX.Element {
+  useKeys({ Escape: () => (place.value.query.get("task") === null ? false : close()) });
+  return (
+    <button class="icon-button small sheet-close" aria-label="Close" onClick={close}>
+      <Icon name="close" />
+    </button>
+  );
+}
+
+/** An agent that is not hired yet at the event that is shown. */
 function Absent({ model, taskId }: { readonly model: RunModel; readonly taskId: TaskId }): JSX.Element {
   const live = model.live.value;
   const task = live?.tasks.get(taskId);
   return (
-    <aside class="inspector open">
+    <aside class="inspector open" aria-label={`About ${task?.agentId ?? taskId}`}>
       <div class="row">
         <Glyph look="pending" />
-        <h2>{task?.agentId ?? taskId}</h2>
+        <h2 class="grow">
+          <Name text={task?.agentId ?? taskId} />
+        </h2>
+        <Close />
       </div>
       {task !== undefined && live !== null && (
         <p class="mid">
@@ -185,8 +198,8 @@ function Caps({
   const { budget, total } = task;
   const until = task.endedAt ?? (model.playhead.value === null ? Math.max(now.value, view.at) : view.at);
   const caps = [
-    ["Tokens", total.tokens, budget?.maxTokens ?? null, total.tokens.toLocaleString("en-US")],
-    ["Turns", total.calls, budget?.maxTurns ?? null, String(total.calls)],
+    ["Tokens", total.tokens, budget?.maxTokens ?? null, grouped(total.tokens)],
+    ["Turns", total.calls, budget?.maxTurns ?? null, grouped(total.calls)],
     ["Deadline", until - task.createdAt, budget?.deadlineMs ?? null, clock(until - task.createdAt)],
   ] as const;
   const shown = caps.filter(([, , cap]) => cap !== null);
@@ -200,7 +213,7 @@ function Caps({
             <span class="dim">{name}</span>
             <progress max={cap ?? 1} value={Math.min(used, cap ?? 1)} aria-label={name} />
             <span>
-              {words} of {name === "Deadline" ? clock(cap ?? 0) : (cap ?? 0).toLocaleString("en-US")}
+              {words} of {name === "Deadline" ? clock(cap ?? 0) : grouped(cap ?? 0)}
             </span>
           </>
         ))}

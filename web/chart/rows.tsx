@@ -7,10 +7,12 @@ import { Glyph } from "../parts/glyph.tsx";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
 import { lookOfTask } from "../parts/status.ts";
+import { useKeptFocus } from "../parts/use-kept-focus.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
 import { purseOf, spentOf, toneOf } from "../run/money.ts";
 import { doingOrResult } from "../run/task-words.ts";
 import { useTreeOrder } from "../run/use-tree-order.ts";
+import { focusedTask, taskOf } from "./focused-task.ts";
 import type { LevelProps } from "./level-props.ts";
 
 const rowHeight = 36;
@@ -24,13 +26,21 @@ export function Rows(level: LevelProps): JSX.Element {
   const { ref, ...band } = useBand<HTMLTableSectionElement>();
   const height = window.innerWidth < narrow ? narrowRowHeight : rowHeight;
   const { first, end, above, below } = rowsIn(band, order.length, height);
+  const frame = useRef<HTMLDivElement>(null);
+  /** The line that gets the focus as soon as it is drawn. */
   const focused = useRef<TaskId | null>(null);
+  /** The line that had the focus when it was scrolled out of view. */
+  const gone = useRef<TaskId | null>(null);
   const moveTo = (taskId: TaskId | undefined): void => {
     if (taskId === undefined) return;
+    gone.current = null;
     focused.current = taskId;
     scrollTo(ref.current, order.indexOf(taskId) * height, height);
     select(taskId);
   };
+  // A line may be drawn only after the table has scrolled. Until then, the keys move on from it.
+  const from = (event: KeyboardEvent): TaskId =>
+    focused.current ?? focusedTask(event) ?? gone.current ?? selected;
   useLayoutEffect(() => {
     if (focused.current === null) return;
     const button = ref.current?.querySelector<HTMLElement>(`[data-task="${focused.current}"] button`);
@@ -38,9 +48,21 @@ export function Rows(level: LevelProps): JSX.Element {
     focused.current = null;
     button.focus({ preventScroll: true });
   });
+  // The table gets the focus of a line that is no longer drawn, so that no key press is lost.
+  useKeptFocus((element) => {
+    const taskId = taskOf(element);
+    if (taskId === undefined) return;
+    gone.current = taskId;
+    frame.current?.focus({ preventScroll: true });
+  });
   return (
-    <div class="org-rows">
-      <table class="table dense" onKeyDown={(event) => moveByKey(event, order, selected, moveTo)}>
+    <div
+      class="org-rows"
+      ref={frame}
+      tabIndex={-1}
+      onKeyDown={(event) => moveByKey(event, order, from(event), moveTo)}
+    >
+      <table class="table dense">
         <thead>
           <tr>
             <th>Agent</th>
@@ -99,10 +121,10 @@ const pageRows = 20;
 function moveByKey(
   event: KeyboardEvent,
   order: readonly TaskId[],
-  selected: TaskId,
+  from: TaskId,
   moveTo: (taskId: TaskId | undefined) => void,
 ): void {
-  const at = order.indexOf(selected);
+  const at = order.indexOf(from);
   const last = order.length - 1;
   const targets: Readonly<Record<string, number>> = {
     ArrowUp: Math.max(0, at - 1),

@@ -7,6 +7,7 @@ import { Glyph } from "../parts/glyph.tsx";
 import { Name } from "../parts/name.tsx";
 import { Purse, type PurseTone } from "../parts/purse.tsx";
 import { lookOfTask, type Look } from "../parts/status.ts";
+import { useKeptFocus } from "../parts/use-kept-focus.ts";
 import type { LevelProps } from "./level-props.ts";
 import { byNeed, capOfTeam, spendOfTeam, urgencyOf, type Team } from "./org-tree.ts";
 import { TeamIndex } from "./team-index.ts";
@@ -17,6 +18,8 @@ const step = 13;
 
 /** The chart for thousands of agents: a team is a box, an agent a square that is filled as far as its purse is used. */
 export function Seats({ model, view, root }: LevelProps): JSX.Element {
+  // A team that needs a person moves to the front, with the focus if it has it.
+  useKeptFocus();
   const index = useRef<TeamIndex | null>(null);
   index.current ??= new TeamIndex();
   const teams = index.current.update(view, root);

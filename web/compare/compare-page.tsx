@@ -1,11 +1,11 @@
 import type { Event } from "../../src/kernel/index.ts";
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { get } from "../api/client.ts";
 import type { Run } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import { go, place, runPath, setQuery } from "../app/route.ts";
-import { clock, counted, grouped, oneLine, plain, usd } from "../parts/format.ts";
+import { counted, grouped, oneLine, plain, shortId, usd } from "../parts/format.ts";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
 import { purseOf, rootId } from "../run/money.ts";
@@ -19,6 +19,7 @@ import {
   type ComparedRun,
   type ComparedStep,
 } from "./compare-runs.ts";
+import { costDifference, timeDifference, type DifferenceWords } from "./difference-words.ts";
 
 const pageSize = 5_000;
 
@@ -101,7 +102,7 @@ function Picker({ name, title, chosen, runs }: PickerProps): JSX.Element {
         {!isListed && <option value={chosen}>{chosen}</option>}
         {runs.map(({ runId, title: words, agentId }) => (
           <option key={runId} value={runId}>
-            {words ?? agentId} ({runId.slice(0, 12)})
+            {shortId(runId)}: {words ?? agentId}
           </option>
         ))}
       </select>
@@ -189,30 +190,32 @@ function Differences({
   readonly right: ComparedRun;
   readonly rows: readonly ComparedRow[];
 }): JSX.Element {
-  const cost = costOf(right) - costOf(left);
-  const time = lengthOf(right) - lengthOf(left);
-  const share = costOf(left) === 0 ? null : Math.round((100 * Math.abs(cost)) / costOf(left));
+  const cost = costDifference(costOf(left), costOf(right));
+  const time = timeDifference(lengthOf(left), lengthOf(right));
   const first = firstDifference(rows);
   const shared = rows.find((row) => row.kind === "shared");
   const isSame = plain(left.view.output) === plain(right.view.output);
   const isMissing = left.view.endedAt === null && right.view.endedAt === null && isSame;
   return (
     <div class="facts">
-      <Fact name="Cost" value={`${cost < 0 ? "−" : "+"}${usd(Math.abs(cost))}`}>
-        {share === null || cost === 0 ? "" : `B costs ${share} % ${cost < 0 ? "less" : "more"}`}
-      </Fact>
-      <Fact name="Time" value={`${time < 0 ? "−" : "+"}${clock(Math.abs(time))}`}>
-        {time === 0 ? "" : `B took ${time < 0 ? "less" : "longer"}`}
-      </Fact>
-      <Fact name="Steps" value={`${grouped(left.steps)} / ${grouped(right.steps)}`}>
-        {shared === undefined ? "" : `${grouped(shared.steps)} shared`}
-      </Fact>
-      <Fact name="First difference" value={first === null ? "None" : `Step ${grouped(first.step)}`}>
-        {first?.agentId ?? ""}
-      </Fact>
-      <Fact name="Answer" value={isMissing ? "None yet" : isSame ? "Same" : "Differs"} isWaiting={!isSame}>
-        {""}
-      </Fact>
+      <Fact name="Cost" {...cost} />
+      <Fact name="Time" {...time} />
+      <Fact
+        name="Steps"
+        value={`${grouped(left.steps)} / ${grouped(right.steps)}`}
+        words={shared === undefined ? "" : `${grouped(shared.steps)} shared`}
+      />
+      <Fact
+        name="First difference"
+        value={first === null ? "None" : `Step ${grouped(first.step)}`}
+        words={first?.agentId ?? ""}
+      />
+      <Fact
+        name="Answer"
+        value={isMissing ? "None yet" : isSame ? "Same" : "Differs"}
+        words=""
+        isWaiting={!isSame}
+      />
     </div>
   );
 }
@@ -220,19 +223,14 @@ function Differences({
 function Fact({
   name,
   value,
+  words,
   isWaiting = false,
-  children,
-}: {
-  readonly name: string;
-  readonly value: string;
-  readonly isWaiting?: boolean;
-  readonly children: ComponentChildren;
-}): JSX.Element {
+}: DifferenceWords & { readonly name: string; readonly isWaiting?: boolean }): JSX.Element {
   return (
     <div>
       <span class="label">{name}</span>
-      <span class={`big cut ${isWaiting ? "wait" : ""}`}>
-        {value} <small>{children}</small>
+      <span class={`big cut ${isWaiting ? "wait" : ""}`} title={`${value} ${words}`.trim()}>
+        {value} <small>{words}</small>
       </span>
     </div>
   );
@@ -249,17 +247,18 @@ function Head({
 }): JSX.Element {
   const { view } = run;
   const root = view.tasks.get(rootId);
-  const title = oneLine(inputText(view.input));
+  const task = oneLine(inputText(view.input));
+  const title = view.forkedFrom === null ? task : `Fork after event ${grouped(view.forkedFrom.at)}: ${task}`;
   return (
     <div class="compare-head">
       <p class="row">
         <span class={`chip ${name === "B" ? "live" : ""}`}>{name}</span>
-        <a class="cut strong" href={runPath(view.runId)}>
-          {view.forkedFrom === null ? title : `Fork after event ${view.forkedFrom.at}: ${title}`}
+        <a class="cut strong" href={runPath(view.runId)} title={title}>
+          {title}
         </a>
       </p>
       <p class="row label">
-        <code class="cut">{view.runId}</code>
+        <code title={view.runId}>{shortId(view.runId)}</code>
         {free > 0 && <span class="free-steps">{counted(free, "step")} free</span>}
       </p>
       <p class="row">

@@ -3,9 +3,11 @@ import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { errorText } from "../api/client.ts";
-import { place, runPath } from "../app/route.ts";
+import { useKeys } from "../app/keys.ts";
+import { place, runPath, setQuery } from "../app/route.ts";
 import { capUsd, clock, counted, grouped, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
+import { Icon } from "../parts/icon.tsx";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
 import { lookOfTask } from "../parts/status.ts";
@@ -31,10 +33,26 @@ export function Conversation({ model }: { readonly model: RunModel }): JSX.Eleme
   const task = view.tasks.get(taskId);
   return (
     <div class="conversation">
-      <Agents model={model} view={view} selected={taskId} />
+      <div class="agents-side">
+        <Agents model={model} view={view} selected={taskId} />
+        {task !== undefined && (
+          <button class="button small sheet-open" aria-expanded={isSheetOpen()} onClick={toggleSheet}>
+            <span class="cut">About {task.agentId}</span>
+          </button>
+        )}
+      </div>
       {task !== undefined && <TaskThread key={taskId} model={model} view={view} task={task} />}
     </div>
   );
+}
+
+/** Below 1,100 px the inspector is a sheet, which the query opens, so that it survives a reload. */
+function isSheetOpen(): boolean {
+  return place.value.query.get("about") !== null;
+}
+
+function toggleSheet(): void {
+  setQuery("about", isSheetOpen() ? null : "agent");
 }
 
 const agentHeight = 32;
@@ -96,6 +114,7 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
   const events = useConversation(model, taskId);
   const items = threadOf(events, until);
   const live = model.playhead.value === null ? model.texts.of(taskId) : undefined;
+  useKeys({ Escape: () => (isSheetOpen() ? toggleSheet() : false) });
   const scroller = useRef<HTMLDivElement>(null);
   useStickToEnd(scroller, items.length + (live?.text.length ?? 0));
   return (
@@ -119,8 +138,15 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
         />
         {items.length === 0 && live === undefined && <p class="dim">{nothingWords(task)}</p>}
       </div>
-      <aside class="inspector">
-        <h3>{task.agentId}</h3>
+      <aside class={`inspector ${isSheetOpen() ? "open" : ""}`} aria-label={`About ${task.agentId}`}>
+        <div class="row">
+          <h2 class="grow">
+            <Name text={task.agentId} />
+          </h2>
+          <button class="icon-button small sheet-close" aria-label="Close" onClick={toggleSheet}>
+            <Icon name="close" />
+          </button>
+        </div>
         <p class="mid">{doing(task, view)}</p>
         <TaskPurse model={model} task={task} />
         <Saw events={events} until={until} />
@@ -130,9 +156,9 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
             <code>{taskId}</code>
           </dd>
           <dt>Calls</dt>
-          <dd>{task.own.calls}</dd>
+          <dd>{grouped(task.own.calls)}</dd>
           <dt>Tokens</dt>
-          <dd>{task.own.tokens.toLocaleString("en-US")}</dd>
+          <dd>{grouped(task.own.tokens)}</dd>
         </dl>
         {!hasEndedTask(task) && model.playhead.value === null && (
           <div class="actions orders-of-task">

@@ -38,8 +38,8 @@ export function Dock({ model, live }: { readonly model: RunModel; readonly live:
       <Scrubber model={model} live={live} at={view.at} />
       <span class="position">
         <span class="wide-only">event </span>
-        <b>{grouped(shown + 1)}</b>
-        <span class="wide-only dim"> of {grouped(last + 1)}</span>
+        <b>{grouped(Math.max(0, shown))}</b>
+        <span class="wide-only dim"> of {grouped(Math.max(0, last))}</span>
       </span>
       <button class="live-button" aria-pressed={isLive} onClick={() => void model.seek(null)}>
         <Glyph look={hasEnded(live.status) ? "completed" : "running"} />
@@ -139,7 +139,7 @@ function Scrubber({
       <input
         type="range"
         aria-label="Playhead"
-        aria-valuetext={`event ${grouped(model.shownSeq + 1)}, ${clock(at - live.startedAt)}`}
+        aria-valuetext={`event ${grouped(Math.max(0, model.shownSeq))}, ${clock(at - live.startedAt)}`}
         min={0}
         max={whole}
         step="any"

@@ -3,6 +3,7 @@ import { messageText, type Event, type RunStatus, type TaskId } from "../../src/
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import { counted, grouped, oneLine, took, usd } from "../parts/format.ts";
 import { statusWord } from "../parts/status.ts";
+import { cancelSentence, cancelWords } from "./cancel-words.ts";
 import { agentOf, callWords, waitWord } from "./task-words.ts";
 import { inputText } from "./thread.ts";
 
@@ -13,10 +14,13 @@ export function eventWords(event: Event, view: RunView): string {
   switch (event.type) {
     case "run_start":
       return oneLine(inputText(event.data.input));
-    case "run_end":
     case "task_end":
+      return taskEndWords(event, view);
+    case "run_end":
     case "agent_end":
       return endWords(event.data.status);
+    case "run_cancel":
+      return cancelSentence(event.data);
     case "run_recover":
       return event.data.recoveries === undefined
         ? `another worker continues, epoch ${event.data.epoch}`
@@ -24,7 +28,7 @@ export function eventWords(event: Event, view: RunView): string {
     case "run_steer":
       return `${event.data.by}: ${oneLine(inputText(event.data.input))}`;
     case "run_fork":
-      return `fork of ${event.data.origin} after event ${event.seq - 1}`;
+      return `fork of ${event.data.origin} after event ${grouped(event.seq - 1)}`;
     case "message_start":
       return `calls ${event.data.model?.modelId ?? "a model"}`;
     case "message_end": {
@@ -126,6 +130,13 @@ const ends: Readonly<Partial<Record<RunStatus, string>>> = {
 /** How a task ended, in words that follow the name of its agent. */
 export function endWords(status: RunStatus): string {
   return ends[status] ?? statusWord(status).toLowerCase();
+}
+
+/** The end of a task, with who cancelled it and why. */
+function taskEndWords({ taskId, data: { status } }: Event<"task_end">, view: RunView): string {
+  const task = view.tasks.get(taskId);
+  const words = status !== "cancelled" || task === undefined ? null : cancelWords(task, view);
+  return words === null ? endWords(status) : `was ${words}`;
 }
 
 /** The name of the agent that an event is about, if it is not the agent of the event. */

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { useRead } from "../api/use-read.ts";
 import { place, setQuery } from "../app/route.ts";
-import { clock, counted } from "../parts/format.ts";
+import { clock, counted, grouped } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { Name } from "../parts/name.tsx";
 import { useSize } from "../parts/use-size.ts";
@@ -133,11 +133,11 @@ function EventRow({ event, view, model, top }: RowProps): JSX.Element {
     <li class="event-row" style={{ top: `${top}px` }}>
       <button
         class="dim number"
-        aria-label={`Show the run at event ${event.seq}`}
+        aria-label={`Show the run at event ${grouped(event.seq)}`}
         title="Show the run at this event"
         onClick={() => void model.seek(event.seq)}
       >
-        {event.seq}
+        {grouped(event.seq)}
       </button>
       <span class="mid">{clock(event.at - view.startedAt)}</span>
       <span>

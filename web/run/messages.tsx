@@ -3,14 +3,14 @@ import type { JSX } from "preact";
 import { get } from "../api/client.ts";
 import { useRead } from "../api/use-read.ts";
 import { DeadLetterCard } from "../parts/dead-letter-card.tsx";
-import { clock, counted, oneLine } from "../parts/format.ts";
+import { clock, counted } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { rowsIn, useBand } from "../parts/use-window.ts";
 import { isMessage, messageTypes, type MessageEvent } from "../../src/surfaces/view/message-events.ts";
 import type { EventFilter } from "./event-filter.ts";
+import { messageWords } from "./message-words.ts";
 import type { RunModel } from "./run-model.ts";
 import { agentOf } from "./task-words.ts";
-import { inputText } from "./thread.ts";
 import { useEvents } from "./use-events.ts";
 
 const messages: EventFilter = { types: messageTypes };
@@ -45,7 +45,7 @@ export function Messages({ model }: { readonly model: RunModel }): JSX.Element {
 }
 
 function Message({ event, view }: { readonly event: MessageEvent; readonly view: RunView }): JSX.Element {
-  const { from, to, text } = wordsOf(event, view);
+  const { from, to, text } = messageWords(event, (taskId) => agentOf(taskId, view));
   return (
     <li>
       <span class="dim">{clock(event.at - view.startedAt)}</span>
@@ -55,36 +55,6 @@ function Message({ event, view }: { readonly event: MessageEvent; readonly view:
       <span class="mid">{text}</span>
     </li>
   );
-}
-
-interface MessageWords {
-  readonly from: string;
-  readonly to: string;
-  readonly text: string;
-}
-
-function wordsOf(event: MessageEvent, view: RunView): MessageWords {
-  const { agentId } = event;
-  switch (event.type) {
-    case "handoff":
-      return { from: agentId, to: event.data.target, text: oneLine(event.data.task) };
-    case "run_steer":
-      return { from: event.data.by, to: agentId, text: oneLine(inputText(event.data.input)) };
-    case "task_signal":
-      return { from: event.data.by, to: agentId, text: `signal ${event.data.name}` };
-    case "mail_receive":
-      return {
-        from: event.data.from ?? "a caller",
-        to: agentId,
-        text: `message ${event.data.messageId}`,
-      };
-    case "task_end":
-      return {
-        from: agentId,
-        to: agentOf(event.parentId, view),
-        text: oneLine(inputText(event.data.output ?? null)),
-      };
-  }
 }
 
 function DeadLetters({ view }: { readonly view: RunView }): JSX.Element | null {

@@ -1,7 +1,7 @@
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { runPath } from "../app/route.ts";
-import { capUsd, counted, shortModel, usd } from "../parts/format.ts";
+import { capUsd, counted, grouped, shortModel, usd } from "../parts/format.ts";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
 import { purseOf, spentOf, toneOf } from "./money.ts";
@@ -145,10 +145,10 @@ function Models({ view }: { readonly view: RunView }): JSX.Element | null {
               {line.calls}
             </td>
             <td class="right" data-head="Input tokens">
-              {line.input.toLocaleString("en-US")}
+              {grouped(line.input)}
             </td>
             <td class="right" data-head="Output tokens">
-              {line.output.toLocaleString("en-US")}
+              {grouped(line.output)}
             </td>
             <td class="right" data-head="Spent">
               {usd(line.costUsd)}

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { post } from "../api/client.ts";
 import { go, runPath } from "../app/route.ts";
-import { capUsd, counted, usd } from "../parts/format.ts";
+import { capUsd, counted, grouped, usd } from "../parts/format.ts";
 import { dialog, FormDialog } from "../parts/dialog.tsx";
 import { hasEnded } from "../parts/status.ts";
 import { heldNow } from "./held.ts";
@@ -158,11 +158,11 @@ function Fork({ model, at }: { readonly model: RunModel; readonly at: number }):
     go(runPath(run.runId));
   };
   return (
-    <FormDialog title={`Fork at event ${at}`} confirm="Start the fork" onConfirm={start}>
+    <FormDialog title={`Fork at event ${grouped(at)}`} confirm="Start the fork" onConfirm={start}>
       <p>
-        The fork shares what was recorded up to event {at} and pays for none of it. Calls in flight at that
-        event are made again. Events that were recorded together are shared together, so that the fork may
-        begin a few events before. This run is not changed.
+        The fork shares what was recorded up to event {grouped(at)} and pays for none of it. Calls in flight
+        at that event are made again. Events that were recorded together are shared together, so that the fork
+        may begin a few events before. This run is not changed.
       </p>
       <label class="field">
         Message that follows the shared steps, to {agent}, optional

@@ -14,6 +14,7 @@ import { Icon } from "../parts/icon.tsx";
 import { Purse } from "../parts/purse.tsx";
 import { useCurrentInView } from "../parts/use-current-in-view.ts";
 import { hasEnded, lookOf, runWord, statusWord } from "../parts/status.ts";
+import { runCancelWords } from "./cancel-words.ts";
 import { Dock } from "./dock.tsx";
 import { StopCard } from "./stop-card.tsx";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
@@ -191,6 +192,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
   const summary = model.summary.value;
   const purse = root === undefined ? null : purseOf(root, model.held);
   const until = view.endedAt ?? (isReplay ? view.at : Math.max(now.value, view.at));
+  const cancelled = hasEnded(view.status) ? runCancelWords(view) : null;
   const isAway = !isReplay && summary?.endedAt === null && summary.waitsFor.includes("worker");
   return (
     <div class="facts-line">
@@ -207,6 +209,11 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
               ? runWord(summary, asking.value)
               : statusWord(view.status, view.questions)}
           </span>
+          {cancelled !== null && (
+            <span class="dim cut" title={cancelled}>
+              {cancelled}
+            </span>
+          )}
           {view.questions > 0 && <a href={`/inbox?run=${view.runId}`}>{questionWords(view)}</a>}
         </span>
       )}
@@ -239,7 +246,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       {view.forkedFrom !== null && (
         <span class="wide-only">
           <a href={runPath(view.forkedFrom.runId)}>Fork of {view.forkedFrom.runId}</a>
-          <span class="dim">after event {view.forkedFrom.at}</span>
+          <span class="dim">after event {grouped(view.forkedFrom.at)}</span>
           <a href={`/compare?a=${view.forkedFrom.runId}&b=${view.runId}`}>Compare</a>
         </span>
       )}

@@ -1,7 +1,6 @@
 import { batch, computed, effect, signal } from "@preact/signals";
-import type { Delta, Event, EventType, TaskId } from "../../src/kernel/index.ts";
+import type { Delta, Event, EventType } from "../../src/kernel/index.ts";
 import { RunHistory } from "../../src/surfaces/view/run-history.ts";
-import { RunPast, type StoredPast } from "../../src/surfaces/view/run-past.ts";
 import type { RunTrace } from "../../src/surfaces/view/run-trace.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { StepLog, StepView } from "../../src/surfaces/view/step-log.ts";
@@ -9,12 +8,13 @@ import { viewOfStored, type StoredView } from "../../src/surfaces/view/stored-vi
 import { addressOf, get, RequestError } from "../api/client.ts";
 import { follow } from "../api/connection.ts";
 import { firstSummary } from "../api/first-summary.ts";
-import { changedRun, connected } from "../api/runs-feed.ts";
+import { changedRun } from "../api/runs-feed.ts";
 import type { Run, Snapshot } from "../api/types.ts";
 import { announce } from "../app/announce.ts";
 import { heldNow, heldThen, nothingHeld, type Held } from "./held.ts";
 import { fits, type EventFilter } from "./event-filter.ts";
 import { EventLog } from "./event-log.ts";
+import { LivePast } from "./live-past.ts";
 import { LiveText } from "./live-text.ts";
 import { RedrawPacer } from "./redraw-pacer.ts";
 
@@ -26,8 +26,6 @@ const firstSnapshotMs = 200;
 const snapshotMs = 1_500;
 /** A run with more tasks is too large to read its ledger again and again. */
 const snapshotTasks = 1_000;
-/** Number of ended steps that the page keeps. Older ones are read from the server when a view needs them. */
-const mostSteps = 1_000;
 
 /** Types of events with which a call ends. */
 const callEnds: ReadonlySet<EventType> = new Set<EventType>([
@@ -61,11 +59,9 @@ export class RunModel {
   });
   /** The steps that were in progress at the playhead. */
   readonly #inProgress = signal<readonly StepView[]>([]);
-  #past = new RunPast({ mostSteps });
-  /** The events that arrived before the past was read, with the seats after each. `null` once it is read. */
-  #early: { readonly event: Event; readonly seats: number }[] | null = null;
-  #history: RunHistory;
   readonly #stop = new AbortController();
+  readonly past: LivePast;
+  #history: RunHistory;
   readonly #openedAt = Date.now();
   #connection: AbortController | undefined;
   readonly #pacer = new RedrawPacer(() => this.#draw());
@@ -77,6 +73,7 @@ export class RunModel {
   /** `known` is a view of an earlier visit, which is shown until the server answers. */
   constructor(runId: string, known: RunView | null = null) {
     this.runId = runId;
+    this.past = new LivePast(runId, this.#stop.signal);
     this.summary.value = firstSummary(runId);
     this.#history = known === null ? this.#historyFrom() : this.#historyFrom(known);
     if (known === null) return;
@@ -104,11 +101,11 @@ export class RunModel {
   }
 
   get steps(): StepLog {
-    return this.#past.steps;
+    return this.past.steps;
   }
 
   get trace(): RunTrace {
-    return this.#past.trace;
+    return this.past.trace;
   }
 
   /** Number of the newest event. */
@@ -132,33 +129,12 @@ export class RunModel {
     }
     const wanted = Math.max(0, seq);
     this.playhead.value = wanted;
-    const [view, inProgress] = await Promise.all([this.#history.at(wanted), this.#inProgressAt(wanted)]);
+    const [view, inProgress] = await Promise.all([this.#history.at(wanted), this.past.inProgressAt(wanted)]);
     if (this.playhead.value !== wanted) return;
     batch(() => {
       this.view.value = view;
       this.#inProgress.value = inProgress;
     });
-  }
-
-  /** The steps that were in progress after an event, as they are now. */
-  async #inProgressAt(at: number): Promise<readonly StepView[]> {
-    if (this.#early === null && at + 1 >= this.steps.first) return [...this.steps.inProgressAt(at)];
-    return this.#readSteps({ at });
-  }
-
-  /** All steps of some tasks, as they are now, also those that are no longer in memory. */
-  stepsOf(taskIds: readonly TaskId[]): Promise<readonly StepView[]> {
-    return this.#readSteps({ taskId: taskIds });
-  }
-
-  async #readSteps(query: { readonly at?: number; readonly taskId?: readonly string[] }) {
-    const { steps } = await get("/api/runs/{runId}/steps", {
-      params: { runId: this.runId },
-      query,
-      signal: this.#stop.signal,
-    });
-    // The schema of the server says that ids are texts.
-    return steps as readonly StepView[];
   }
 
   /** Moves the playhead to the next end of a call, before or after it. One move starts when the one before has ended. */
@@ -245,7 +221,7 @@ export class RunModel {
       this.#pacer.request();
     }
     this.#connect();
-    if (this.lastSeq >= 0) this.#followPast();
+    if (this.lastSeq >= 0) this.past.read(() => this.#pacer.request());
   }
 
   #historyFrom(from?: RunView): RunHistory {
@@ -269,34 +245,6 @@ export class RunModel {
     } catch (error) {
       if (error instanceof RequestError || this.#stop.signal.aborted) return null;
       throw error;
-    }
-  }
-
-  /** Reads the past, and tries again whenever the server answers again, until it is read. */
-  #followPast(): void {
-    this.#early = [];
-    const unfollow = effect(() => {
-      void connected.value;
-      if (this.#early !== null) void this.#readPast();
-    });
-    this.#stop.signal.addEventListener("abort", unfollow, { once: true });
-  }
-
-  /** Reads the steps of the run and what the dock draws, and adds the events that have arrived meanwhile. */
-  async #readPast(): Promise<void> {
-    try {
-      const from = await get("/api/runs/{runId}/past", {
-        params: { runId: this.runId },
-        signal: this.#stop.signal,
-      });
-      if (this.#early === null) return;
-      // The schema of the server says that ids are texts.
-      this.#past = new RunPast({ mostSteps, from: from as unknown as StoredPast });
-      for (const { event, seats } of this.#early) this.#past.add(event, seats);
-      this.#early = null;
-      this.#pacer.request();
-    } catch (error) {
-      if (!(error instanceof RequestError) && !this.#stop.signal.aborted) throw error;
     }
   }
 
@@ -334,16 +282,11 @@ export class RunModel {
     const isNew = event.seq > this.lastSeq;
     this.#history.add(event);
     this.log.add(event);
-    if (isNew) this.#addToPast(event, this.#history.seats);
+    if (isNew) this.past.add(event, this.#history.seats);
     if (event.type === "message_end" || event.type === "task_end") this.texts.endMessage(event.taskId);
     if (event.type === "tool_execution_end") this.texts.endCall(event.taskId, event.data.callId);
     if (event.at > this.#openedAt) sayEvent(event);
     this.#readSnapshotSoon();
-  }
-
-  #addToPast(event: Event, seats: number): void {
-    if (this.#early === null) this.#past.add(event, seats);
-    else this.#early.push({ event, seats });
   }
 
   #draw(): void {
@@ -368,6 +311,11 @@ export class RunModel {
   #summaryChanged(run: Run | null): void {
     if (run?.runId !== this.runId) return;
     this.summary.value = run;
+    // The page was opened before the run was started.
+    if (this.refusal.peek() !== null) {
+      this.refusal.value = null;
+      void this.#begin();
+    }
     if (this.#isEnded && run.updatedAt > (this.live.peek()?.at ?? 0)) this.#connect();
   }
 

@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import type { RequestError } from "../api/client.ts";
 import { place, runTabs, type RunTab } from "../app/route.ts";
 import { Chart } from "../chart/chart.tsx";
 import { Timeline } from "../timeline/timeline.tsx";
@@ -10,6 +11,7 @@ import { Messages } from "./messages.tsx";
 import { Money } from "./money-view.tsx";
 import { RunFrame } from "./run-frame.tsx";
 import { RunModel } from "./run-model.ts";
+import { refusalWords } from "./refusal-words.ts";
 
 interface RunViewProps {
   readonly model: RunModel;
@@ -51,24 +53,40 @@ export function RunPage({ runId }: { readonly runId: string }): JSX.Element {
   const tab = runTabs.find((each) => each === place.value.parts[2]) ?? first;
   const View = views[tab];
   const refusal = model.refusal.value;
-  if (refusal !== null && model.live.value === null)
-    return (
-      <main class="empty" id="main">
-        <h1>This run cannot be shown</h1>
-        <p class="prose">
-          The server says: {refusal.message} (<code>{refusal.code}</code>).
-        </p>
-        <p>
-          <a class="button" href="/runs">
-            All runs
-          </a>
-        </p>
-      </main>
-    );
+  if (refusal !== null && model.live.value === null) return <Refused runId={runId} refusal={refusal} />;
   return (
     <RunFrame model={model} tab={tab}>
       <View model={model} />
     </RunFrame>
+  );
+}
+
+function Refused({
+  runId,
+  refusal,
+}: {
+  readonly runId: string;
+  readonly refusal: RequestError;
+}): JSX.Element {
+  const { title, what, todo } = refusalWords(runId, refusal);
+  return (
+    <main class="empty" id="main">
+      <h1>{title}</h1>
+      <p class="prose">
+        {what} {todo}
+      </p>
+      <p>
+        <code>{refusal.code}</code>
+      </p>
+      <p class="actions">
+        <a class="button primary" href="/runs">
+          All runs
+        </a>
+        <a class="button" href={`/find?text=${encodeURIComponent(runId)}`}>
+          Find {runId}
+        </a>
+      </p>
+    </main>
   );
 }
 

@@ -1,7 +1,7 @@
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { runPath } from "../app/route.ts";
-import { capUsd, counted, usd } from "../parts/format.ts";
+import { capUsd, counted, grouped, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Line } from "../parts/line.tsx";
 import { Purse } from "../parts/purse.tsx";
@@ -120,7 +120,7 @@ function WhereItWent({ view }: { readonly view: RunView }): JSX.Element {
       </ol>
       {rest.length > 0 && (
         <a class="link" href={runPath(view.runId, "money")}>
-          and {rest.length} more, {usd(rest.reduce((sum, task) => sum + spendOf(task), 0))}
+          and {grouped(rest.length)} more, {usd(rest.reduce((sum, task) => sum + spendOf(task), 0))}
         </a>
       )}
     </section>

@@ -2,6 +2,7 @@ import { rootTaskId, type TaskId } from "../../src/kernel/index.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import { counted, shortModel } from "../parts/format.ts";
 import { statusWord } from "../parts/status.ts";
+import { cancelWords } from "./cancel-words.ts";
 
 export function hasEndedTask({ endedAt }: TaskView): boolean {
   return endedAt !== null;
@@ -14,7 +15,7 @@ export function doingOrResult(task: TaskView, view: RunView): string {
 
 /** What an agent does now, in words. */
 export function doing(task: TaskView, view: RunView): string {
-  if (hasEndedTask(task)) return statusWord(task.status).toLowerCase();
+  if (hasEndedTask(task)) return cancelWords(task, view) ?? statusWord(task.status).toLowerCase();
   switch (task.status) {
     case "pending":
       return "waits for a seat";

@@ -1,5 +1,5 @@
 import type { TaskId } from "../../src/kernel/index.ts";
-import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { runPath } from "../app/route.ts";
 import { ApprovalCard } from "../parts/approval-card.tsx";
@@ -7,6 +7,7 @@ import { counted, oneLine, span, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Prose } from "../parts/prose.tsx";
 import { ToolCall } from "../parts/tool-call.tsx";
+import { cancelWords } from "./cancel-words.ts";
 import { endWords } from "./event-words.ts";
 import { failureWords } from "./failure-words.ts";
 import type { LiveMessage } from "./live-text.ts";
@@ -132,12 +133,22 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
         <Message when={when}>
           <p class="note bad">
             <Glyph look={item.status === "cancelled" ? "cancelled" : "failed"} />
-            {agentId} {endWords(item.status)}
-            {item.failure !== null && `. ${failureWords(item.failure)}`}
+            {agentId} {endOf(item, view.tasks.get(taskId), view)}
           </p>
         </Message>
       );
   }
+}
+
+/** How a task ended. Who cancelled it says more than its error, which has the same reason. */
+function endOf(
+  { status, failure }: Extract<ThreadItem, { kind: "end" }>,
+  task: TaskView | undefined,
+  view: RunView,
+): string {
+  const words = status === "cancelled" && task !== undefined ? cancelWords(task, view) : null;
+  if (words !== null) return `was ${words}`;
+  return failure === null ? endWords(status) : `${endWords(status)}. ${failureWords(failure)}`;
 }
 
 interface MessageProps {

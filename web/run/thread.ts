@@ -10,7 +10,8 @@ import {
   type TaskId,
   type ToolOutput,
 } from "../../src/kernel/index.ts";
-import { personName, plain } from "../parts/format.ts";
+import { grouped, personName, plain } from "../parts/format.ts";
+import { cancelSentence } from "./cancel-words.ts";
 import { isHandOff, targetOf } from "./task-words.ts";
 
 interface ItemBase {
@@ -238,7 +239,7 @@ function noteOf(event: Event): Note | null {
   switch (event.type) {
     case "run_fork":
       return {
-        text: `Forked from ${event.data.origin} after event ${event.seq - 1}. The steps above are free.`,
+        text: `Forked from ${event.data.origin} after event ${grouped(event.seq - 1)}. The steps above are free.`,
         tone: "hold",
       };
     case "run_pause":
@@ -246,7 +247,7 @@ function noteOf(event: Event): Note | null {
     case "run_resume":
       return { text: `${personName(event.data.by)} resumed the run`, tone: "plain" };
     case "run_cancel":
-      return { text: `${personName(event.data.by)} cancelled the run: ${event.data.reason}`, tone: "bad" };
+      return { text: cancelSentence(event.data), tone: "bad" };
     case "run_steer":
       return { text: `${personName(event.data.by)} sent: ${inputText(event.data.input)}`, tone: "hold" };
     case "permission_deny":

@@ -43,7 +43,7 @@ class ShownSteps {
 
   async read(taskIds: readonly TaskId[]): Promise<void> {
     const { seq } = this.#model.steps;
-    const steps = Map.groupBy(await this.#model.stepsOf(taskIds), ({ taskId }) => taskId);
+    const steps = Map.groupBy(await this.#model.past.stepsOf(taskIds), ({ taskId }) => taskId);
     for (const taskId of taskIds)
       if (this.#known.has(taskId)) this.#known.set(taskId, { steps: steps.get(taskId) ?? [], seq });
   }

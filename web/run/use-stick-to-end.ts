@@ -1,11 +1,12 @@
+import { isScrollKept } from "../app/keep-place.ts";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 /** Distance from the end, in pixels, at which a person still reads the newest entry. */
 const nearEnd = 48;
 
-/** Opens at the newest entry and stays there, unless the person reads something above. */
+/** Opens at the newest entry and stays there, unless the person reads something above, also before a reload. */
 export function useStickToEnd(scroller: { readonly current: HTMLElement | null }, size: number): void {
-  const isAtEnd = useRef(true);
+  const isAtEnd = useRef(!isScrollKept(".thread", "html"));
   useEffect(() => {
     const element = scroller.current;
     if (element === null) return;

@@ -4,6 +4,7 @@ import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import { stepAt, type StepView } from "../../src/surfaces/view/step-log.ts";
 import { eventWords } from "./event-words.ts";
 import { failureWords } from "./failure-words.ts";
+import { refusalWords } from "./refusal-words.ts";
 import { stepName } from "./step-words.ts";
 import { doing } from "./task-words.ts";
 
@@ -75,4 +76,16 @@ test("a step is named by what it is about, and an answer only from its end on", 
   const reading = { ...step, kind: "tool", name: "read", about: "package.json" } as const;
   expect(stepName(reading)).toBe("read package.json");
   expect(stepName({ ...reading, name: "handoff_size", about: "" })).toBe("hires size");
+});
+
+test("a run that cannot be shown says what happened and what to do, without the words of the server", () => {
+  const message = 'invalid path/runId: it must match pattern "^run_"';
+  const wrong = refusalWords("release", { code: "invalid_argument", message });
+  expect(`${wrong.what} ${wrong.todo}`).not.toContain("pattern");
+  expect(wrong.what).toContain("Ids of runs start with run_");
+  const absent = refusalWords("run_release", {
+    code: "not_found",
+    message: "run run_release does not exist",
+  });
+  expect(absent).toMatchObject({ title: "No run has this id", what: "The store has no run run_release." });
 });

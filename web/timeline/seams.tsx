@@ -68,23 +68,37 @@ export function Free({
   );
 }
 
-/** The torn edges of a crash over all lanes, and what happened in words. */
+/** The torn edges of a crash over all lanes, and what happened in words. A crash that goes on has no right edge. */
 export function Seams({
   scale,
   view,
   left,
+  plot,
+  isDead,
 }: {
   readonly scale: TimeScale;
   readonly view: RunView;
   readonly left: number;
+  /** Width of the plot. The scale ends before it while no worker owns the run. */
+  readonly plot: number;
+  readonly isDead: boolean;
 }): JSX.Element {
-  const flags = scale.folds.flatMap((fold) => {
+  const open = {
+    seq: view.seq + 1,
+    x: scale.width,
+    width: plot - scale.width,
+    fromAt: view.at,
+    toAt: view.at,
+  };
+  const flags: { fold: Fold; text: string }[] = scale.folds.flatMap((fold) => {
     const crash = view.recoveries.find(({ seq }) => seq === fold.seq);
     if (crash === undefined) return [];
     const lost = crash.lost === 0 ? "" : `, ${counted(crash.lost, "call")} lost`;
     const free = `${counted(crash.replayed, "step")} free${lost}`;
     return [{ fold, text: `a worker died; another one continued after ${downTime(fold)}: ${free}` }];
   });
+  if (isDead)
+    flags.push({ fold: open, text: "The worker died. No process owns the run, and nothing is spent." });
   return (
     <>
       {scale.folds.map((fold) => (
@@ -102,7 +116,14 @@ export function Seams({
           </svg>
         </div>
       ))}
-      {flagPlaces(flags, scale.width).map(({ fold, text, left: x, width, line }) => (
+      {isDead && (
+        <div class="seam" style={{ left: `${left + open.x}px`, width: `${open.width}px` }} aria-hidden="true">
+          <svg width="6" height="100%">
+            <rect width="6" height="100%" fill="url(#torn)" />
+          </svg>
+        </div>
+      )}
+      {flagPlaces(flags, plot).map(({ fold, text, left: x, width, line }) => (
         <span
           key={fold.seq}
           class="flag"

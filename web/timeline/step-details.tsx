@@ -3,6 +3,7 @@ import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../src/surfaces/view/step-log.ts";
 import type { JSX } from "preact";
 import { useRead } from "../api/use-read.ts";
+import { useKeys } from "../app/keys.ts";
 import { clock, grouped, oneLine, plain, took, usd } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { openFork } from "../run/orders.tsx";
@@ -53,11 +54,15 @@ function Details({
     const own = kind === "model" ? await model.eventsThatFit(conversationOf(taskId), startSeq) : [];
     return { start, end, seen: seenBefore(own, startSeq) };
   }, [startSeq, endSeq]);
+  useKeys({ Escape: onClose });
   return (
     <aside class="inspector open" aria-label="About the step">
       <div class="row">
-        <h2 class="grow cut">{stepName(step)}</h2>
-        <button class="icon-button small" aria-label="Close" onClick={onClose}>
+        <h2 class="grow cut" title={stepName(step)}>
+          {stepName(step)}
+        </h2>
+        <span class="chip">{kindNames[kind]}</span>
+        <button class="icon-button small sheet-close" aria-label="Close" onClick={onClose}>
           <Icon name="close" />
         </button>
       </div>
@@ -86,8 +91,8 @@ function Details({
         )}
         <dt>Events</dt>
         <dd>
-          {startSeq}
-          {endSeq === null ? "" : ` to ${endSeq}`}
+          {grouped(startSeq)}
+          {endSeq === null ? "" : ` to ${grouped(endSeq)}`}
         </dd>
       </dl>
       <div class="actions task-orders">
@@ -104,6 +109,15 @@ function Details({
     </aside>
   );
 }
+
+const kindNames: Readonly<Record<StepView["kind"], string>> = {
+  model: "model call",
+  tool: "tool call",
+  step: "step",
+  person: "question",
+  paused: "pause",
+  seat: "wait for a seat",
+};
 
 /** The tokens of a call, split into what the model read and wrote if the provider says so. */
 function tokenWords(end: Event | undefined, tokens: number): string {
@@ -187,6 +201,10 @@ function Legend(): JSX.Element {
           {words}
         </li>
       ))}
+      <li>
+        <i class="topped-up">+</i>
+        top-up
+      </li>
     </ul>
   );
 }

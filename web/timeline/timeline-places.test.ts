@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { rootTaskId, type Event } from "../../src/kernel/index.ts";
+import { rootTaskId, type Event, type TaskId } from "../../src/kernel/index.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../src/surfaces/view/step-log.ts";
 import { densityPaths } from "../run/dock-paths.ts";
@@ -7,7 +7,8 @@ import { RunTrace } from "../../src/surfaces/view/run-trace.ts";
 import { clearOfFolds, timeScale, type TimeScale } from "../run/time-scale.ts";
 import { downTime, tickLabels } from "./axis-labels.ts";
 import { barPaths, barsOf } from "./lane-bars.ts";
-import { areaPath, flagPlaces } from "./track-paths.ts";
+import { topUpMarks } from "./top-up-marks.ts";
+import { areaPath, flagPlaces, heldPath } from "./track-paths.ts";
 
 /** A run of 2,000 ms of work with a crash after the first 1,000 ms that took `downMs`. */
 function scaleOf(downMs: number, width = 1_000): TimeScale {
@@ -132,13 +133,45 @@ test("the dock leaves the time of a crash out, and the bar of the last event is 
   expect(starts.at(-1)).toBeGreaterThan(980);
 });
 
-test("what is held rises while a call is in flight and falls when it ends", () => {
+test("what is held rises while a call is in flight, and falls when it ends", () => {
   const trace = new RunTrace();
-  for (const [seq, at] of [0, 50, 100].entries())
-    trace.add({ seq, at, type: "turn_start", data: {}, taskId: rootTaskId } as unknown as Event, 1);
+  for (const [seq, at] of [0, 50, 100].entries()) trace.add(event(seq, at), 1);
   trace.addEnded(step({ kind: "model", startAt: 10, endAt: 50, costUsd: 0.25 }));
-  const heldAt = (ms: number): number | undefined => trace.held([], 0)[ms]?.heldUsd;
-  expect([heldAt(9), heldAt(10), heldAt(50), heldAt(52)]).toEqual([0, 0.25, 0.25, 0]);
-  const open = step({ kind: "model", startAt: 60, endSeq: null, endAt: null });
-  expect(trace.held([open], 0.5)[100]?.heldUsd).toBe(0.5);
+  const heldAt = (ms: number, open: readonly StepView[] = []): number | undefined =>
+    trace.held(open, 0.5).findLast(({ activeMs }) => activeMs <= ms)?.heldUsd;
+  expect([heldAt(9), heldAt(10), heldAt(49), heldAt(50), heldAt(51)]).toEqual([0, 0.25, 0.25, 0, 0]);
+  expect(heldAt(100, [step({ kind: "model", startAt: 60, endSeq: null, endAt: null })])).toBe(0.5);
+});
+
+test("the band of what is held ends where its call ends, also if a span of time is longer than the call", () => {
+  const trace = new RunTrace();
+  // A long run: its spans have 4,096 ms.
+  for (const [seq, at] of [0, 5_000, 600_000].entries()) trace.add(event(seq, at), 1);
+  trace.addEnded(step({ kind: "model", startAt: 4_096, endAt: 6_000, costUsd: 0.25 }));
+  expect(trace.spanMs).toBe(4_096);
+  const scale = timeScale({ startedAt: 0, recoveries: [] }, 600_000, 600, 0.1);
+  const path = heldPath(trace.held([], 0), () => 1, scale, { endMs: 600_000, y: (value) => 10 - 4 * value });
+  expect(path).toBe("M4.1 6.0V5.0H6.0V6.0z");
+});
+
+test("a top-up is a mark with its amount inside the plot, in the lane of its agent alone", () => {
+  const trace = new RunTrace();
+  const task = "t1" as TaskId;
+  const topUp = (seq: number, at: number, add: object): void =>
+    trace.add(event(seq, at, "budget_top_up", { taskId: task, add, by: "person" }), 1);
+  trace.add(event(0, 0), 1);
+  topUp(1, 100, { maxCostUsd: 1 });
+  topUp(2, 500, { maxCostUsd: 0.5 });
+  topUp(3, 510, { maxCostUsd: 0.25 });
+  topUp(4, 1_000, { maxTokens: 2_000 });
+  const scale = timeScale({ startedAt: 0, recoveries: [] }, 1_000, 1_000, 0.1);
+  const marks = topUpMarks(trace.topUpsOf(task), scale);
+  expect(marks.map(({ x, text, title }) => ({ x, text, title }))).toEqual([
+    { x: 100, text: "+$1.00", title: "You added $1.00" },
+    // Labels that would cover each other are one.
+    { x: 500, text: "+$0.75", title: "You added $0.50, You added $0.25" },
+    { x: 1_000, text: "+2,000 tokens", title: "You added 2,000 tokens" },
+  ]);
+  expect(marks.every(({ left, width }) => left >= 0 && left + width <= 1_000)).toBe(true);
+  expect(trace.topUpsOf(rootTaskId)).toEqual([]);
 });

@@ -12,6 +12,7 @@ import { hasEnded, lookOfTask } from "../parts/status.ts";
 import { useSize } from "../parts/use-size.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
 import { rootId } from "../run/money.ts";
+import { hasNoOwner } from "../run/owner.ts";
 import type { RunModel } from "../run/run-model.ts";
 import { useSteps, type StepsOf } from "../run/use-steps.ts";
 import { useTreeOrder } from "../run/use-tree-order.ts";
@@ -21,6 +22,7 @@ import { timeScale } from "../run/time-scale.ts";
 import { barPaths, barsOf, type Bar } from "./lane-bars.ts";
 import { AxisLabels, Free, GridLines, Seams } from "./seams.tsx";
 import { StepDetails } from "./step-details.tsx";
+import { TopUps } from "./top-ups.tsx";
 import { MoneyTrack, SeatTrack, seatWords, type TrackProps } from "./tracks.tsx";
 
 const laneHeight = 28;
@@ -43,32 +45,42 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
   const stepsOfChosen = useSteps(model, step === null ? [] : [step.taskId]);
   if (view === null) return <></>;
   const isReplay = model.playhead.value !== null;
-  const until = view.endedAt ?? (isReplay || hasEnded(view.status) ? view.at : Math.max(now.value, view.at));
+  const isDead = hasNoOwner(model, view);
+  const isStill = isReplay || isDead || hasEnded(view.status);
+  const until = view.endedAt ?? (isStill ? view.at : Math.max(now.value, view.at));
   const isNarrow = width < phone;
   const money = moneyWidth(view);
   const plot = Math.max(120, isNarrow ? width - 32 : width - nameWidth - money);
-  const scale = timeScale(view, Math.max(until, view.startedAt + 1), plot, isNarrow ? 0.12 : 0.07);
+  const share = isNarrow ? 0.12 : 0.07;
+  // While no worker owns the run, its fold is open: it takes the right end of the plot.
+  const worked = isDead ? plot * (1 - share) : plot;
+  const scale = timeScale(view, Math.max(until, view.startedAt + 1), worked, share);
   const open = (place.value.query.get("task") ?? rootId) as TaskId;
-  const lane = { model, view, scale, plot, until, step, onStep: setStep };
+  const lane = { model, view, scale, plot, until, step, isDead, onStep: setStep };
+  const left = isNarrow ? 16 : nameWidth;
   return (
     <div class="with-inspector">
       <div class="canvas timeline" ref={ref}>
         {width > 0 && (
-          <div class="lanes" style={{ "--plot": `${plot}px`, "--money": `${money}px` }}>
+          <div
+            class={`lanes ${isDead ? "dead" : ""}`}
+            style={{ "--plot": `${plot}px`, "--money": `${money}px` }}
+          >
             <div class="lane axis">
               <span class="lane-name dim">
                 {counted(view.tasks.size, "agent")}, {counted(view.results, "step")}
               </span>
               <span class="plot">
                 <AxisLabels scale={scale} />
+                {isDead && <span class="tick bad open-fold">no owner</span>}
               </span>
               <span class="lane-money dim">Own spend</span>
             </div>
-            <GridLines scale={scale} left={isNarrow ? 16 : nameWidth} />
+            <GridLines scale={scale} left={left} />
             <MoneyTrack {...lane} />
             <SeatTrack {...lane} />
             <Lanes {...lane} open={open} height={isNarrow ? narrowLaneHeight : laneHeight} />
-            <Seams scale={scale} view={view} left={isNarrow ? 16 : nameWidth} />
+            <Seams scale={scale} view={view} left={left} plot={plot} isDead={isDead} />
           </div>
         )}
       </div>
@@ -113,6 +125,7 @@ function Lanes({
 }
 
 interface LaneProps extends TrackProps {
+  readonly isDead: boolean;
   readonly step: StepView | null;
   readonly onStep: (step: StepView | null) => void;
 }
@@ -127,13 +140,15 @@ function Lane({
   readonly steps: readonly StepView[];
   readonly isOpen: boolean;
 }): JSX.Element {
-  const { view, scale, plot, until, step, onStep } = lane;
+  const { model, view, scale, plot, until, step, isDead, onStep } = lane;
   const bars = barsOf(steps, scale, { at: until, seq: view.seq });
+  const topUps = model.trace.topUpsOf(task.taskId).filter(({ seq }) => seq <= view.seq);
   const lifeEnd = Math.max(task.endedAt ?? until, task.createdAt);
   return (
     <>
       <button
-        class={`lane agent-lane depth-${Math.min(1, task.depth)}`}
+        class={`lane agent-lane depth-${Math.min(1, task.depth)} ${isDead && task.endedAt === null ? "ownerless" : ""}`}
+        data-task={task.taskId}
         aria-expanded={isOpen}
         onClick={() => setQuery("task", isOpen ? "none" : task.taskId)}
       >
@@ -151,6 +166,7 @@ function Lane({
           {scale.folds.map((fold) => (
             <Free key={fold.seq} fold={fold} steps={steps} task={task} />
           ))}
+          <TopUps points={topUps} scale={scale} />
         </span>
         <span class="lane-money">{usd(task.own.costUsd)}</span>
       </button>

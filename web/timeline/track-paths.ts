@@ -1,4 +1,4 @@
-import type { TracePoint } from "../../src/surfaces/view/run-trace.ts";
+import type { HeldSpan, TracePoint } from "../../src/surfaces/view/run-trace.ts";
 import type { Fold, Moment, TimeScale } from "../run/time-scale.ts";
 
 /** Maps a value to a place above the ground of a track. */
@@ -37,22 +37,22 @@ export function linePath(first: number, points: readonly TracePoint[], scale: Ti
   return `${path}H${scale.width.toFixed(1)}`;
 }
 
-/** The band of what is held above what is spent, one bar per span of time; the last one reaches to the end. Nothing is drawn in a fold. */
+/**
+ * The band of what is held above what is spent. What is held holds until the next of its times, and at last until the end.
+ * Nothing is drawn in a fold.
+ */
 export function heldPath(
-  held: readonly { readonly activeMs: number; readonly heldUsd: number }[],
+  held: readonly HeldSpan[],
   spentAt: (activeMs: number) => number,
   scale: TimeScale,
-  { spanMs, endMs, y }: { readonly spanMs: number; readonly endMs: number; readonly y: Height },
+  { endMs, y }: { readonly endMs: number; readonly y: Height },
 ): string {
   let path = "";
   for (const [at, { activeMs, heldUsd }] of held.entries()) {
-    if (heldUsd <= 0 || activeMs >= endMs) continue;
+    const untilMs = Math.min(endMs, held[at + 1]?.activeMs ?? endMs);
+    if (heldUsd <= 0 || activeMs >= untilMs) continue;
     const left = scale.xOfActive(activeMs);
-    const right = rightEdge(
-      scale,
-      left,
-      scale.xOfActive(at === held.length - 1 ? endMs : Math.min(endMs, activeMs + spanMs)),
-    );
+    const right = rightEdge(scale, left, scale.xOfActive(untilMs));
     const spent = spentAt(activeMs);
     const [bottom, top] = [y(spent), y(spent + heldUsd)];
     path += `M${left.toFixed(1)} ${bottom.toFixed(1)}V${top.toFixed(1)}H${right.toFixed(1)}V${bottom.toFixed(1)}z`;

@@ -1,6 +1,6 @@
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
-import { capUsd, grouped, usd } from "../parts/format.ts";
+import { capUsd, counted, grouped, usd } from "../parts/format.ts";
 import { rootId } from "../run/money.ts";
 import type { RunModel } from "../run/run-model.ts";
 import { clearOfFolds, type TimeScale } from "../run/time-scale.ts";
@@ -32,9 +32,9 @@ export function MoneyTrack({ model, view, scale, plot, until }: TrackProps): JSX
   const curve = points.map(({ at, value }) => ({ activeMs: trace.activeMs(at), value }));
   const hatched = heldPath(
     trace.held(openCalls, isLive ? held : 0),
-    (activeMs) => curve.findLast((each) => each.activeMs <= activeMs + trace.spanMs)?.value ?? 0,
+    (activeMs) => curve.findLast((each) => each.activeMs <= activeMs)?.value ?? 0,
     scale,
-    { spanMs: trace.spanMs, endMs: trace.activeMs(isLive ? until : view.at), y },
+    { endMs: trace.activeMs(isLive ? until : view.at), y },
   );
   return (
     <div class="lane money-track">
@@ -78,7 +78,7 @@ function capLine(
   cap: number,
   y: (value: number) => number,
 ): string {
-  const topUps = trace.topUps.filter(({ seq }) => seq <= shown);
+  const topUps = trace.topUpsOf(rootId).filter(({ seq }) => seq <= shown);
   const first = topUps.reduce((sum, { value }) => sum - value, cap);
   let allowance = first;
   const points = topUps.map((each) => ({ ...each, value: (allowance += each.value) }));
@@ -106,7 +106,12 @@ export function SeatTrack({ model, view, scale, plot, until }: TrackProps): JSX.
         <b>Seats</b>
       </span>
       <span class="plot">
-        <svg width={plot} height={28} role="img" aria-label={`${view.seats} seats are taken`}>
+        <svg
+          width={plot}
+          height={28}
+          role="img"
+          aria-label={`${counted(view.seats, "seat")} ${view.seats === 1 ? "is" : "are"} taken`}
+        >
           <path d={areaPath(points, scale, { until: end, y, ground: 24 })} />
         </svg>
       </span>

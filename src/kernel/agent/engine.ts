@@ -69,8 +69,11 @@ export interface RunClaimer {
  * - G5 The store records the kind of its engine and refuses another kind with `engine_mismatch`.
  */
 export interface Engine {
-  /** Kind of the engine, such as `local`: 1 to 64 lower-case letters, digits and `-`, starting with a letter. */
-  readonly kind: string;
+  /**
+   * Kind of the engine, such as `local`: 1 to 64 lower-case letters, digits and `-`, starting with a letter. `null`: the engine drives
+   * no run, so the store records no kind for it, and may have an engine of any kind.
+   */
+  readonly kind: string | null;
   /** Claims the runs of new submissions. If absent, submitted runs are claimed like all others. */
   readonly claimer?: RunClaimer;
   /** Starts to claim runs and passes each of them to the host. */

@@ -34,7 +34,10 @@ export type ReceivedInput = EventData["run_steer"] & {
 
 /** Options of `RunHandle.fork`. */
 export interface ForkOptions {
-  /** Seq of the last event that the fork shares with this run. */
+  /**
+   * Seq of the event up to which the fork shares this run. A commit is shared whole or not at all: if its events extend
+   * beyond `at`, none of them is shared, and the last shared event is before `at`.
+   */
   readonly at: number;
   /**
    * A user message that follows the shared events: a text, or text, image and file parts. The agent reads it before its
@@ -159,9 +162,10 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
    */
   toolResult(callId: string, value: JsonValue, options?: ToolResultOptions): Promise<void>;
   /**
-   * Creates a run that shares all events up to and including `at` (an event's `seq`) with this run. The fork has a
-   * separate session: a copy of this run's session at that event. Later messages of this run are not visible to the
-   * fork, and its messages are not visible here. Forking again with the same options and `runId` returns the same fork.
+   * Creates a run that shares with this run the commits whose events all have a `seq` of at most `at`. A commit that extends
+   * beyond `at` is left out, so that the last shared event may be before `at`: it is the one before `run_fork`. The fork
+   * has a separate session: a copy of this run's session at the last shared event. Later messages of this run are not
+   * visible to the fork, and its messages are not visible here. Forking again with the same options and `runId` returns the same fork.
    *
    * The fork has spent nothing, and the model calls that it shares are not made again. Rejects with `invalid_argument`
    * for an invalid option, and with `model_not_found` for a model that this runtime does not know; nothing is stored

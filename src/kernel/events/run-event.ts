@@ -47,8 +47,9 @@ export interface RunEvents {
   /** The run was created as a fork. All events before this one are copies of the origin's. */
   run_fork: {
     readonly origin: RunId;
+    /** The `at` of the caller. The last shared event is the one before this event; its seq is at most `at`. */
     readonly at: number;
-    /** Session of the fork: a copy of the origin's session at the event `at`. */
+    /** Session of the fork: a copy of the origin's session at the last shared event. */
     readonly sessionId: SessionId;
     /** Usage of the calls that the fork shares with the origin. The fork's own spend starts at 0. */
     readonly inherited: Usage;

@@ -51,6 +51,7 @@ export interface PlacedMail extends Mail {
  * - P1 Putting is idempotent by id, also after the mail was consumed.
  * - P2 Mail is read in the order of arrival, so it is FIFO for each sender.
  * - P3 The owner consumes mail with a commit (`mailThrough`): mail is removed exactly when its effects are durable.
+ *   The store then reports the change `consumed`, because a caller may wait for it.
  * - P4 Mail to a run that does not exist is refused with `not_found`. S6: a run outside the scope does not exist.
  * - P5 `receiverOf` finds the run that got the mail of a submission, also after the mail was consumed.
  */

@@ -37,8 +37,8 @@ export interface ForkOfRun {
   readonly ids: IdSource;
   readonly origin: RunRecord;
   /**
-   * Seq of the last event of the origin that the fork shares. Since a run has one owner, any prefix of its log is a
-   * consistent cut of the task tree.
+   * Seq of an event of the origin. The fork shares the commits up to it, without one that extends beyond it. Since a run
+   * has one owner, any prefix of its commits is a consistent cut of the task tree.
    */
   readonly at: number;
   /** User in whose name the run is forked. */

@@ -65,6 +65,8 @@ const empty: readonly never[] = [];
  */
 export class RunState {
   readonly tasks = new Map<TaskId, TaskState>();
+  /** The children of each task that has some, in the order of their creation. */
+  readonly #children = new Map<TaskId, TaskState[]>();
   readonly contents = new SharedContents();
   readonly resolutions = new Resolutions();
   #headcount: Headcount | undefined;
@@ -120,16 +122,13 @@ export class RunState {
     return task;
   }
 
-  /** Live children of the task whose `onParentEnd` has this value. */
+  /** Live children of the task whose `onParentEnd` has this value. Costs O(children of the task). */
   liveChildren(parentId: TaskId, onParentEnd: TaskRecord["onParentEnd"]): readonly TaskId[] {
-    // Most runs have only a root.
-    if (this.tasks.size === 1) return empty;
-    const children: TaskId[] = [];
-    for (const { record, outcome } of this.tasks.values()) {
-      if (record.parentId === parentId && record.onParentEnd === onParentEnd && outcome === null)
-        children.push(record.taskId);
-    }
-    return children;
+    const children = this.#children.get(parentId);
+    if (children === undefined) return empty;
+    return children
+      .filter(({ record, outcome }) => record.onParentEnd === onParentEnd && outcome === null)
+      .map(({ record }) => record.taskId);
   }
 
   /** Releases the records of a run that is no longer owned. Timers may refer to this object for a while. */
@@ -354,11 +353,19 @@ export class RunState {
     const ordinal = Number(record.taskId.slice(1));
     this.nextTask = Math.max(this.nextTask, ordinal + 1);
     this.liveTasks++;
-    this.tasks.set(record.taskId, newTaskState(record, at));
+    const task = newTaskState(record, at);
+    this.tasks.set(record.taskId, task);
+    if (record.parentId !== null) this.#addChild(record.parentId, task);
     if (record.inherits !== undefined && "contents" in record.inherits)
       this.#holdContents(record, record.inherits);
     const { spawnBudget, priority } = record.supervision;
     if (record.parentId === null) this.#headcount ??= openHeadcount(spawnBudget, record.taskId, priority);
+  }
+
+  #addChild(parentId: TaskId, child: TaskState): void {
+    const children = this.#children.get(parentId);
+    if (children === undefined) this.#children.set(parentId, [child]);
+    else children.push(child);
   }
 
   /** J4: keeps the contents that later records of the run name by hash. `null` is a turn that retention has erased. */

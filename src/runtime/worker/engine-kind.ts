@@ -8,6 +8,7 @@ const validKind = /^[a-z][a-z0-9-]{0,63}$/;
  * recorded, because two kinds would each wake and drive the same runs.
  */
 export async function recordEngineKind(records: Records, { kind }: Engine): Promise<void> {
+  if (kind === null) return;
   if (typeof kind !== "string" || !validKind.test(kind))
     throw new Fault(
       "invalid_argument",

@@ -9,7 +9,7 @@ audits a small package: it hires, one agent gives its seat to another, a person 
 the allowance, one worker is killed with SIGKILL, and the other one finishes the run. The models are scripted;
 files are read, searched and written for real. Nothing leaves this machine.
 
-The first line is the address of the page. In a terminal the server stays until Ctrl-C, unless CI is set.
+The first line is the address of that run on the page. In a terminal the server stays until Ctrl-C, unless CI is set.
 
 ${exitCodeTable()}
 

@@ -21,6 +21,7 @@ ${exitCodeTable()}
 Examples:
   $ reeve serve --model anthropic/claude-sonnet-5
   $ reeve serve --no-worker --port 8080
+  $ reeve serve --no-worker --engine restate --ingress-url http://restate:8080 --store postgres://reeve@db/reeve
   $ reeve token create --scope admin && reeve serve --host 0.0.0.0`;
 
 const acpHelp = `
@@ -70,6 +71,9 @@ export function addServerCommands(
     )
     .option("--no-token", "let every program of this machine use the server")
     .option("--no-worker", "drive no runs")
+    .option("--engine <local|restate>", "the engine of the workers that drive the runs", "local")
+    .option("--ingress-url <url>", "the ingress of Restate (default: http://127.0.0.1:8080)")
+    .option("--service <name>", "the name of the runs in Restate (default: reeve-runs)")
     .option("--root <folder>", "the folder that the tools may use (default: the current folder)")
     .option(
       "--store <address>",

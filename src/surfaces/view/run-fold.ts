@@ -9,12 +9,13 @@ import {
   type Event,
   type EventType,
   type ExecutionBudget,
+  type Failure,
   type TaskId,
 } from "../../kernel/index.ts";
 import { emptyView, newTask } from "./empty-view.ts";
 import { argumentOf, excerpt } from "./excerpt.ts";
 import { isMessage } from "./message-events.ts";
-import type { MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
+import type { CancelView, MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
 import { noLoss, noSpend, sumOf, type Spend } from "./spend.ts";
 import { isResult } from "./step-log.ts";
 import { moneyKey } from "./stored-view.ts";
@@ -88,7 +89,9 @@ export class RunFold {
       case "run_pause":
         return this.#set({ status: "paused" });
       case "run_resume":
-        return this.#set({ status: "running", endedAt: null });
+        return this.#set({ status: "running", endedAt: null, cancelled: null });
+      case "run_cancel":
+        return this.#set({ cancelled: { reason: event.data.reason, by: event.data.by } });
       case "run_end":
         return this.#set({ status: event.data.status, endedAt: event.at });
       default:
@@ -209,9 +212,19 @@ export class RunFold {
     this.#forgetRecorded(taskId);
     const wasLive = task.endedAt === null;
     const result = status === "completed" && output != null ? excerpt(argumentOf(output)) : null;
-    this.#change(taskId, { status, result, endedAt: at, waitsFor: [], openCalls: 0, yieldsTo: null });
+    const cancelled = status === "cancelled" ? this.#cancelOf(taskId, failure) : null;
+    const left = { waitsFor: [], openCalls: 0, yieldsTo: null };
+    this.#change(taskId, { status, result, cancelled, endedAt: at, ...left });
     this.#set({ live: this.#facts.live - (wasLive ? 1 : 0) });
     if (taskId === rootTaskId) this.#set({ output: output ?? null, failure: failure ?? null });
+  }
+
+  /** C1: the cancel of a run reaches all tasks with its reason. A task below the root may also be cancelled alone. */
+  #cancelOf(taskId: TaskId, failure: Failure | undefined): CancelView {
+    const { cancelled } = this.#facts;
+    const reason = failure?.message ?? "";
+    const isOfRun = cancelled !== null && (taskId === rootTaskId || reason.startsWith(cancelled.reason));
+    return isOfRun ? cancelled : { reason, by: null };
   }
 
   #topUp({ data: { taskId, add } }: Event<"budget_top_up">): void {
@@ -332,7 +345,7 @@ export class RunFold {
     if (this.#add(taskId, agentId, parentId, at) || !working.has(type)) return;
     const task = this.#tasks.get(taskId);
     if (task === undefined || task.endedAt === null) return;
-    this.#change(taskId, { endedAt: null, status: "running" });
+    this.#change(taskId, { endedAt: null, status: "running", cancelled: null });
     this.#set({ live: this.#facts.live + 1, endedAt: null, status: "running" });
     this.#setSeat(taskId, true);
   }

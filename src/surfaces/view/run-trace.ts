@@ -1,4 +1,4 @@
-import { rootTaskId, type Event } from "../../kernel/index.ts";
+import type { Event, TaskId, TopUp } from "../../kernel/index.ts";
 import type { StepView } from "./step-log.ts";
 
 const mostBuckets = 240;
@@ -9,11 +9,16 @@ interface Bucket {
   events: number;
   /** Number of the last event in the bucket, or of the last one before it. */
   lastSeq: number;
-  /** How much more is held than in the bucket before. */
-  heldMoreUsd: number;
+  /** Price of the calls that started in the bucket. */
+  heldUsd: number;
+  /** Price of the calls that ended in the bucket, and the time of the last of these ends. */
+  releasedUsd: number;
+  releasedMs: number;
 }
 
-/** What was held in a span of time that starts `activeMs` after the start, without the time of crashes. */
+const emptyBucket: Omit<Bucket, "lastSeq"> = { events: 0, heldUsd: 0, releasedUsd: 0, releasedMs: 0 };
+
+/** What was held from `activeMs` after the start, without the time of crashes, until the next of these. */
 export interface HeldSpan {
   readonly activeMs: number;
   readonly heldUsd: number;
@@ -24,6 +29,12 @@ export interface TracePoint {
   readonly at: number;
   readonly seq: number;
   readonly value: number;
+}
+
+/** What a caller added to the budget of a task. The value is the money. */
+export interface TopUpPoint extends TracePoint {
+  readonly add: Partial<TopUp>;
+  readonly by: string;
 }
 
 /** What a trace consists of, as JSON. */
@@ -37,7 +48,7 @@ export interface StoredTrace {
   /** Changes of what is held after the last span. */
   later: { readonly at: number; readonly moreUsd: number }[];
   readonly crashes: { readonly toAt: number; readonly downMs: number }[];
-  topUps: TracePoint[];
+  readonly topUps: Partial<Record<TaskId, TopUpPoint[]>>;
   spend: TracePoint[];
   seats: TracePoint[];
   handovers: TracePoint[];
@@ -60,7 +71,7 @@ export class RunTrace {
       buckets: [],
       later: [],
       crashes: [],
-      topUps: [],
+      topUps: {},
       spend: [],
       seats: [],
       handovers: [],
@@ -79,8 +90,7 @@ export class RunTrace {
     if (event.type === "run_recover" && event.data.recoveries !== undefined)
       this.#state.crashes.push({ toAt: at, downMs: at - this.#state.lastAt });
     this.#state.lastAt = at;
-    if (event.type === "budget_top_up" && event.data.taskId === rootTaskId)
-      this.#state.topUps = added(this.#state.topUps, { at, seq, value: event.data.add.maxCostUsd ?? 0 });
+    if (event.type === "budget_top_up") this.#addTopUp(event);
     this.#state.spentUsd = type === "run_fork" ? 0 : this.#state.spentUsd + costOf(event);
     this.#count(this.activeMs(at), seq);
     if (type === "seat_yield") this.#state.handovers = added(this.#state.handovers, { at, seq, value: 1 });
@@ -102,9 +112,9 @@ export class RunTrace {
     return this.#state.handovers;
   }
 
-  /** What was added to the allowance of the run, and when. */
-  get topUps(): readonly TracePoint[] {
-    return this.#state.topUps;
+  /** What was added to the budget of a task, and when. */
+  topUpsOf(taskId: TaskId): readonly TopUpPoint[] {
+    return this.#state.topUps[taskId] ?? [];
   }
 
   /** Numbers of events in equal spans of time, from the start to the last event. */
@@ -132,21 +142,30 @@ export class RunTrace {
   addEnded({ kind, startAt, endAt, costUsd }: StepView): void {
     if (kind !== "model" || endAt === null || costUsd === null || costUsd === 0) return;
     this.#hold(startAt, costUsd);
-    this.#hold(endAt + this.#state.bucketMs, -costUsd);
+    this.#hold(endAt, -costUsd);
   }
 
-  /** What was held in each span of time. Calls that are in flight now share what is held now. */
+  /**
+   * What was held over time. It rises with the span of time in which a call started, and falls when the last call of a span
+   * has ended. Calls that are in flight now share what is held now.
+   */
   held(open: readonly StepView[], heldNowUsd: number): readonly HeldSpan[] {
-    const more = this.#state.buckets.map(({ heldMoreUsd }) => heldMoreUsd);
+    const more = this.#state.buckets.map(({ heldUsd }) => heldUsd);
     for (const { startAt } of open) {
       const at = Math.min(more.length - 1, Math.floor(this.activeMs(startAt) / this.#state.bucketMs));
       more[at] = (more[at] ?? 0) + heldNowUsd / open.length;
     }
-    let heldUsd = 0;
-    return more.map((each, at) => {
-      heldUsd = Math.max(0, heldUsd + each);
-      return { activeMs: at * this.#state.bucketMs, heldUsd: heldUsd < 1e-9 ? 0 : heldUsd };
-    });
+    const spans: HeldSpan[] = [];
+    let sum = 0;
+    const change = (activeMs: number, moreUsd: number): void => {
+      sum += moreUsd;
+      spans.push({ activeMs, heldUsd: sum < 1e-9 ? 0 : sum });
+    };
+    for (const [at, { releasedUsd, releasedMs }] of this.#state.buckets.entries()) {
+      change(at * this.#state.bucketMs, more[at] ?? 0);
+      if (releasedUsd > 0) change(releasedMs, -releasedUsd);
+    }
+    return spans;
   }
 
   /** Number of the last event at or before a time, as exactly as the spans are. */
@@ -155,16 +174,26 @@ export class RunTrace {
     return this.#state.buckets[Math.max(0, Math.min(this.#state.buckets.length - 1, index))]?.lastSeq ?? 0;
   }
 
+  #addTopUp({ at, seq, data: { taskId, add, by } }: Event<"budget_top_up">): void {
+    const { topUps } = this.#state;
+    topUps[taskId] = added(topUps[taskId] ?? [], { at, seq, value: add.maxCostUsd ?? 0, add, by });
+  }
+
   #hold(at: number, moreUsd: number): void {
-    const bucket = this.#state.buckets[Math.floor(this.activeMs(at) / this.#state.bucketMs)];
-    if (bucket !== undefined) bucket.heldMoreUsd += moreUsd;
-    else this.#state.later.push({ at, moreUsd });
+    const activeMs = this.activeMs(at);
+    const bucket = this.#state.buckets[Math.floor(activeMs / this.#state.bucketMs)];
+    if (bucket === undefined) this.#state.later.push({ at, moreUsd });
+    else if (moreUsd > 0) bucket.heldUsd += moreUsd;
+    else {
+      bucket.releasedUsd -= moreUsd;
+      bucket.releasedMs = Math.max(bucket.releasedMs, activeMs);
+    }
   }
 
   #count(passedMs: number, seq: number): void {
     while (passedMs / this.#state.bucketMs >= mostBuckets) this.#merge();
     const at = Math.floor(passedMs / this.#state.bucketMs);
-    while (this.#state.buckets.length <= at) this.#state.buckets.push({ events: 0, lastSeq: seq - 1, heldMoreUsd: 0 });
+    while (this.#state.buckets.length <= at) this.#state.buckets.push({ ...emptyBucket, lastSeq: seq - 1 });
     const bucket = this.#state.buckets[at];
     if (bucket === undefined) return;
     bucket.events++;
@@ -181,7 +210,9 @@ export class RunTrace {
         merged.push({
           events: one.events + (other?.events ?? 0),
           lastSeq: other?.lastSeq ?? one.lastSeq,
-          heldMoreUsd: one.heldMoreUsd + (other?.heldMoreUsd ?? 0),
+          heldUsd: one.heldUsd + (other?.heldUsd ?? 0),
+          releasedUsd: one.releasedUsd + (other?.releasedUsd ?? 0),
+          releasedMs: Math.max(one.releasedMs, other?.releasedMs ?? 0),
         });
     }
     this.#state.buckets = merged;
@@ -195,7 +226,7 @@ function costOf(event: Event): number {
 }
 
 /** Adds a point. A list that is too long loses every second one. */
-function added(points: TracePoint[], point: TracePoint): TracePoint[] {
+function added<Point extends TracePoint>(points: Point[], point: Point): Point[] {
   points.push(point);
   return points.length > mostPoints
     ? points.filter((_each, at) => at % 2 === 1 || at === points.length - 1)

@@ -17,6 +17,13 @@ import type { MapVersion } from "./versioned-map.ts";
 /** The status of a task that has not ended, or the status with which it ended. */
 type TaskViewStatus = "pending" | "running" | "waiting" | "pausing" | RunStatus;
 
+/** Why a run or a task was cancelled. */
+export interface CancelView {
+  readonly reason: string;
+  /** Who cancelled the run. `null` if a task above cancelled the task. */
+  readonly by: string | null;
+}
+
 /** One task of a run. */
 export interface TaskView {
   readonly taskId: TaskId;
@@ -51,6 +58,8 @@ export interface TaskView {
   readonly model: string | null;
   /** The beginning of the output. `null` if the task has not completed, or without one. */
   readonly result: string | null;
+  /** Why the task was cancelled. `null` if it did not end so. */
+  readonly cancelled: CancelView | null;
   /** Number of recorded model and tool calls that a replay of the task reads from its journal. */
   readonly recorded: number;
   /** Cost of those model calls. */
@@ -103,6 +112,8 @@ export interface RunFactsView {
   readonly status: "pending" | "running" | "waiting" | RunStatus;
   readonly output: JsonValue;
   readonly failure: Failure | null;
+  /** Who cancelled the run, also while its tasks still end. `null` if no caller did. */
+  readonly cancelled: CancelView | null;
   readonly startedAt: number;
   readonly endedAt: number | null;
   /** Number of the last event that this view contains, and its time. */

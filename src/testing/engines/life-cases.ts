@@ -79,13 +79,15 @@ export function lifeCases(harness: EngineHarness): void {
     const steps: string[] = [];
     const worker = agentOf("worker", async (ctx) => {
       await ctx.step("first", async () => (steps.push("first"), null));
-      await ctx.waitForSignal("go", { timeoutMs: 5 });
+      await ctx.waitForSignal("go");
       return ctx.step("second", async () => (steps.push("second"), "done"));
     });
     const run = await runtime.submit(worker, null);
     const { seq } = await eventOf(run, "task_suspend");
+    await run.signal("go");
     await run.result();
     const fork = await run.fork({ at: seq });
+    await fork.signal("go");
     expect([(await fork.result()).output, steps]).toEqual(["done", ["first", "second", "second"]]);
   });
 

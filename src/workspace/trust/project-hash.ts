@@ -5,9 +5,13 @@ import { Fault } from "../../kernel/index.ts";
 import { isAbsent, isBelow } from "../files/bounded-file.ts";
 import { codeEndings, codeFile, lockedPackages, lockLines, scanReferences, textsIn } from "./import-scan.ts";
 
-/** Limits of what one decision of trust covers. */
-const maxFiles = 10_000;
-const maxBytes = 64 * 1024 * 1024;
+/** How much one decision of trust covers. */
+interface TrustLimits {
+  /** Default: 10_000. */
+  readonly maxFiles?: number;
+  /** Default: 64 MiB. */
+  readonly maxBytes?: number;
+}
 
 /**
  * What decides what runs in a project, beside the folder `.reeve`. The skills of a trusted project approve tools in
@@ -35,8 +39,8 @@ const storeFile = /^reeve\.db(?:-wal|-shm|-journal|-workers|-new-[\w-]+)?$/u;
  * version and integrity.
  * Throws `too_large` if that is too much for a decision.
  */
-export async function projectHash(project: string): Promise<string> {
-  const digest = new ProjectDigest(project);
+export async function projectHash(project: string, limits: TrustLimits = {}): Promise<string> {
+  const digest = new ProjectDigest(project, limits);
   for (const name of rootFiles) await digest.add(join(project, name));
   await digest.add(join(project, ".reeve"));
   return digest.hash();
@@ -54,11 +58,15 @@ class ProjectDigest {
   readonly #lines = new Set<string>();
   readonly #seen = new Set<string>();
   readonly #packages = new Map<string, Set<string>>();
+  readonly #maxFiles: number;
+  readonly #maxBytes: number;
   #files = 0;
   #bytes = 0;
 
-  constructor(root: string) {
+  constructor(root: string, { maxFiles = 10_000, maxBytes = 64 * 1024 * 1024 }: TrustLimits = {}) {
     this.#root = root;
+    this.#maxFiles = maxFiles;
+    this.#maxBytes = maxBytes;
   }
 
   /** Adds a file or folder, if it exists, with everything to which its code refers. */
@@ -162,13 +170,13 @@ class ProjectDigest {
 
   async #content(path: string): Promise<Buffer> {
     this.#bytes += (await stat(path)).size;
-    if (this.#bytes > maxBytes) throw this.#tooLarge(`${maxBytes} bytes`);
+    if (this.#bytes > this.#maxBytes) throw this.#tooLarge(`${this.#maxBytes} bytes`);
     return readFile(path);
   }
 
   #count(): void {
     this.#files += 1;
-    if (this.#files > maxFiles) throw this.#tooLarge(`${maxFiles} files`);
+    if (this.#files > this.#maxFiles) throw this.#tooLarge(`${this.#maxFiles} files`);
   }
 
   #tooLarge(limit: string): Fault {

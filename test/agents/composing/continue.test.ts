@@ -49,9 +49,11 @@ describe("continue()", () => {
     const hold: LevelMiddleware = {
       level: "chat",
       name: "hold",
-      process: () => {
+      process: ({ signal }) => {
         asking.resolve();
-        return new Promise(() => undefined);
+        return new Promise((_resolve, reject) =>
+          signal.addEventListener("abort", () => reject(signal.reason)),
+        );
       },
     };
     const held = scout([], { middleware: [hold] });

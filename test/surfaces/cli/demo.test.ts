@@ -79,7 +79,7 @@ describe("reeve demo", () => {
     // The package of the tests contains no page.
     const notice = "The page is not built; run npm run build:page in the checkout.\n";
     expect({ code, talk }).toEqual({ code: 0, talk: notice });
-    expect(out[0]).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/u);
+    expect(out[0]).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/runs\/run_release-0-9$/u);
 
     const inOrder = [
       "lead           hires research, build, review",
@@ -142,7 +142,7 @@ describe("reeve demo", () => {
     const url = await line("http://");
     await line("Next");
     const folder = /the files in (.+)\/tally/u.exec(lines.join(" "))?.[1] ?? "";
-    const read = async (path: string): Promise<unknown> => (await fetch(`${url}api/${path}`)).json();
+    const read = async (path: string): Promise<unknown> => (await fetch(new URL(`/api/${path}`, url))).json();
     const { runs } = (await read("runs")) as { runs: { status: string }[] };
     const statuses = runs.map(({ status }) => status);
     expect(statuses.filter((status) => status === "completed").length).toBeGreaterThan(2);

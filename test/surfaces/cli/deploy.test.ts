@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { repository } from "../../gates/run-node.ts";
+import { repository, runNode } from "../../gates/run-node.ts";
 import { env, setUp } from "./model-server.ts";
 import { main } from "./reeve-process.ts";
 import { startWorker } from "./worker-process.ts";
@@ -15,8 +15,11 @@ function portable(args: readonly string[]): readonly string[] {
   return args.filter((arg, index) => !changing.has(arg) && !changing.has(args[index - 1] ?? ""));
 }
 
-/** Starts the command line with these arguments, as a container would, and checks its probes and its end. */
-async function runs(args: readonly string[]): Promise<void> {
+/**
+ * Starts the command line with these arguments, as a container would, and checks its probes and its end. `check` is called with the
+ * port of the probes while the worker runs, and after its end.
+ */
+async function runs(args: readonly string[], check?: (port: string) => Promise<number>): Promise<void> {
   const { folder, url } = await setUp(() => undefined);
   const [command, ...rest] = portable(args);
   expect(command).toBe("worker");
@@ -24,8 +27,10 @@ async function runs(args: readonly string[]): Promise<void> {
   const { port } = new URL(worker.url);
   for (const path of ["healthz", "readyz", "metrics"])
     expect((await fetch(`http://127.0.0.1:${port}/${path}`)).status).toBe(200);
+  expect(await check?.(port)).toBe(check && 0);
   worker.signal("SIGTERM");
   expect(await worker.ended).toBe(0);
+  expect(await check?.(port)).toBe(check && 1);
 }
 
 /** The seconds that follow `--drain-timeout`. */
@@ -81,10 +86,23 @@ test(
     const all = (name: string) => found.filter(([each]) => each === name).map(([, value]) => value);
     expect(found[0]?.[0]).toBe("FROM");
     expect(all("USER")).toEqual(["node"]);
-    const [entry = ""] = all("ENTRYPOINT");
-    expect((JSON.parse(entry) as string[])[1]?.endsWith("/dist/surfaces/cli/main.js")).toBe(true);
-    const [command = ""] = all("CMD");
-    await runs(JSON.parse(command) as string[]);
+    // Docker reads these lists as JSON, and starts their programs without a shell.
+    const listOf = (value = ""): readonly string[] => JSON.parse(value) as readonly string[];
+    const [program, file = ""] = listOf(all("ENTRYPOINT")[0]);
+    expect([program, file.endsWith("/node_modules/reeve/dist/surfaces/cli/main.js")]).toEqual(["node", true]);
+    const args = listOf(all("CMD")[0]);
+    const [, port = ""] = [...args.join(" ").matchAll(/--port (\d+)/gu)][0] ?? [];
+    expect(all("EXPOSE")).toEqual([port]);
+    const [, probe] = (all("HEALTHCHECK")[0] ?? "").split(" CMD ");
+    const [checker, ...flags] = listOf(probe);
+    expect(checker).toBe("node");
+    await runs(args, async (own) => {
+      const { code } = await runNode(
+        flags.map((flag) => flag.replace(`127.0.0.1:${port}/`, `127.0.0.1:${own}/`)),
+        repository,
+      );
+      return code;
+    });
   },
 );
 

@@ -151,22 +151,38 @@ describe("reeve worker", { timeout: 120_000 }, () => {
     expect(await one.ended).toBe(0);
   });
 
-  test("a worker says which settings are invalid on SIGHUP, and names an agent that cannot be used", async () => {
-    const { folder, url } = await setUp(() => ({ text: "All is well." }));
+  test("a worker that finds invalid settings on SIGHUP says so and keeps what it has until they are valid", async () => {
+    const { folder, url, requests } = await setUp(() => ({ text: "All is well." }));
     await mkdir(join(folder, ".reeve/agents"), { recursive: true });
     const [settings, agentFile] = [
       join(folder, ".reeve/settings.json"),
       join(folder, ".reeve/agents/watch.md"),
     ];
-    await writeFile(agentFile, "---\nmodel: openai-compatible/mini\n---\nGuard the gate.\n");
+    const writeAgent = (place: string, model = "openai-compatible/mini"): Promise<void> =>
+      writeFile(agentFile, `---\nmodel: ${model}\n---\nGuard the ${place}.\n`);
+    await writeAgent("gate");
     const one = await worker(folder, url);
-    await writeFile(settings, "{ invalid");
-    await writeFile(agentFile, "---\nmodel: openai-compatible/mini\n---\nGuard the tower.\n");
+    const runtime = await caller(folder);
+    /** The instructions of a new run. */
+    const instructions = async (): Promise<string | undefined> => {
+      const runId = await submit(runtime, "watch", "Look around");
+      await (await runtime.find(runId))?.result();
+      return /Guard the \w+/u.exec(JSON.stringify(requests.at(-1)))?.[0];
+    };
+    expect(await instructions()).toBe("Guard the gate");
+    await writeFile(settings, '{ "model": 5 }');
+    await writeAgent("tower");
     one.signal("SIGHUP");
     const refused = await one.logged(({ message }) => message.includes("the files were not read again"));
-    expect(refused).toMatchObject({ level: "warn", message: expect.stringContaining(settings) as string });
+    expect(refused).toMatchObject({
+      level: "warn",
+      message: expect.stringContaining(`invalid setting "model" in ${settings}`) as string,
+    });
+    expect(await instructions()).toBe("Guard the gate");
     await writeFile(settings, "{}");
-    await writeFile(agentFile, "---\nmodel: [\n---\nGuard the tower.\n");
+    one.signal("SIGHUP");
+    while ((await instructions()) !== "Guard the tower");
+    await writeAgent("tower", "[");
     one.signal("SIGHUP");
     const notice = await one.logged(({ message }) => message.includes("the agent cannot be used"));
     expect(notice).toMatchObject({ level: "warn", message: expect.stringContaining(agentFile) as string });

@@ -26,11 +26,23 @@ export class Ingress {
   }
 
   /** Resolves when Restate has stored the wake-up. Rejects with `engine_unavailable`. */
-  async send(runId: RunId, wake: Wake): Promise<void> {
+  send(runId: RunId, wake: Wake): Promise<void> {
+    return this.#post(runId, wake, {});
+  }
+
+  /**
+   * Sends a wake-up that may have been lost. Restate ignores it while an earlier one of the run has not ended, so that sweeps
+   * of any number of workers leave at most one of them behind for a run that waits for a worker.
+   */
+  sendAgain(runId: RunId): Promise<void> {
+    return this.#post(runId, { at: null }, { "idempotency-key": "sweep" });
+  }
+
+  async #post(runId: RunId, wake: Wake, headers: Readonly<Record<string, string>>): Promise<void> {
     const target = `${this.#url}/${this.#service}/${encodeURIComponent(runId)}/drive/send`;
     const problem = await request(target, {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "application/json", ...headers },
       body: JSON.stringify(wake),
     });
     if (problem === undefined) return;

@@ -10,8 +10,9 @@ import {
 import type { Endpoint } from "./endpoint.ts";
 import type { Ingress } from "./ingress.ts";
 import type { Slice, SliceDriver, SliceResult, Wake } from "./run-object.ts";
+import { SliceSlots } from "./slice-slots.ts";
 
-/** Delay of the sweep after a wake-up that Restate did not accept. Milliseconds. */
+/** Delay of the sweep after a wake-up that Restate did not accept, or a write of another process. Milliseconds. */
 const retryMs = 1_000;
 
 /** Maximum number of runs whose wake-ups one sweep sends. */
@@ -43,7 +44,9 @@ export class RestateEngine implements Engine, SliceDriver {
   readonly processId: string;
   readonly #port: EnginePort;
   readonly #options: RestateEngineOptions;
+  /** The slices that drive a run or wait for a slot. */
   readonly #slices = new Map<RunId, OpenSlice>();
+  readonly #slots: SliceSlots;
   #host: RunHost | undefined;
   /** Whether the last wake-up could not be sent. */
   #isCutOff = false;
@@ -56,6 +59,7 @@ export class RestateEngine implements Engine, SliceDriver {
   constructor(port: EnginePort, options: RestateEngineOptions) {
     this.#port = port;
     this.#options = options;
+    this.#slots = new SliceSlots(port.concurrency);
     this.processId = `${port.workerId} ${globalThis.crypto.randomUUID()}`;
   }
 
@@ -73,6 +77,8 @@ export class RestateEngine implements Engine, SliceDriver {
     else if (change.kind === "mail" || (change.kind === "released" && change.isReady))
       this.#wakeRun(change.runId, { at: null });
     else if (change.kind === "worker") this.#sweepAfter(0);
+    // Another process wrote and did not say what. It may have no engine that sends wake-ups, like `reeve cancel`.
+    else if (change.kind === "other" && change.owned === undefined) this.#sweepAfter(retryMs);
   }
 
   agentsChanged(): void {
@@ -82,6 +88,7 @@ export class RestateEngine implements Engine, SliceDriver {
   async stop(): Promise<void> {
     this.#host = undefined;
     this.#cancelSweep?.();
+    this.#slots.close();
     await this.#sweeping;
     await Promise.allSettled([...this.#slices.values()].map(({ result }) => result));
     await this.#options.endpoint?.close();
@@ -111,7 +118,16 @@ export class RestateEngine implements Engine, SliceDriver {
     return open;
   }
 
-  async #drive(host: RunHost, { runId, wake, isRepeated, signal }: Slice): Promise<SliceResult> {
+  async #drive(host: RunHost, slice: Slice): Promise<SliceResult> {
+    await this.#slots.take(slice.signal);
+    try {
+      return await this.#driveInSlot(host, slice);
+    } finally {
+      this.#slots.give();
+    }
+  }
+
+  async #driveInSlot(host: RunHost, { runId, wake, isRepeated, signal }: Slice): Promise<SliceResult> {
     const { leases, clock } = this.#port;
     const lease = await this.#claim(runId, isRepeated);
     if (lease === undefined) return this.#notOwned(wake);
@@ -120,7 +136,7 @@ export class RestateEngine implements Engine, SliceDriver {
     const cancelTimer = clock.schedule(clock.now() + this.#options.sliceMs, end);
     signal.addEventListener("abort", end);
     try {
-      const { rest, isReleased } = await host.drive(lease, { signal: ends.signal });
+      const { rest, isReleased } = await host.drive(lease, { signal: ends.signal, onIdle: this.#onIdle });
       if (!isReleased) await leases.release(lease, rest);
       const wakeAt = rest.kind === "suspended" ? rest.wakeAt : null;
       return { isReady: rest.kind === "ready", wake: this.#wakeTime(wakeAt) };
@@ -132,6 +148,11 @@ export class RestateEngine implements Engine, SliceDriver {
       signal.removeEventListener("abort", end);
     }
   }
+
+  readonly #onIdle = (isIdle: boolean): void => {
+    if (isIdle) this.#slots.give();
+    else this.#slots.takeBack();
+  };
 
   /**
    * Claims the run. The owner that an earlier attempt left behind may count as alive for the rest of its lease; Restate
@@ -181,13 +202,13 @@ export class RestateEngine implements Engine, SliceDriver {
   #wakeRun(runId: RunId, wake: Wake): void {
     const open = this.#slices.get(runId);
     if (open !== undefined) open.isReady = true;
-    else void this.#send(runId, wake);
+    else void this.#isAccepted(this.#options.ingress.send(runId, wake));
   }
 
   /** Returns whether Restate has the wake-up. If not, a sweep sends it. */
-  async #send(runId: RunId, wake: Wake): Promise<boolean> {
+  async #isAccepted(sending: Promise<void>): Promise<boolean> {
     try {
-      await this.#options.ingress.send(runId, wake);
+      await sending;
       this.#isCutOff = false;
       return true;
     } catch (error) {
@@ -229,8 +250,9 @@ export class RestateEngine implements Engine, SliceDriver {
     const options = { now: clock.now(), limit: mostSwept, agents: agents() };
     const runs = await leases.findReady(after === undefined ? options : { ...options, after });
     this.#lastSwept = runs.length < mostSwept ? undefined : runs.at(-1);
+    const { ingress } = this.#options;
     for (const runId of runs)
-      if (!this.#slices.has(runId) && !(await this.#send(runId, { at: null }))) return;
+      if (!this.#slices.has(runId) && !(await this.#isAccepted(ingress.sendAgain(runId)))) return;
     if (this.#lastSwept !== undefined) this.#sweepAfter(retryMs);
   }
 }

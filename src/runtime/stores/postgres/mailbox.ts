@@ -83,9 +83,10 @@ export class PostgresMailbox implements Mailbox {
     return row !== undefined;
   }
 
-  /** P3: removes consumed mail, inside the journal's transaction. */
-  async consume(queries: Queries, run: RunKey, through: number): Promise<void> {
-    await queries.run("DELETE FROM {mail} WHERE run = $1 AND place <= $2", run.id, through);
+  /** P3: removes consumed mail and notifies the listeners of this process, inside the journal's transaction. */
+  async consume(transaction: Transaction, run: RunKey, through: number): Promise<void> {
+    await transaction.run("DELETE FROM {mail} WHERE run = $1 AND place <= $2", run.id, through);
+    transaction.announce({ kind: "consumed", runId: run.runId }, { everywhere: false });
   }
 
   async #put(transaction: Transaction, run: RunKey, mail: Mail): Promise<boolean> {

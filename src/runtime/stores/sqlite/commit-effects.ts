@@ -115,13 +115,15 @@ export class CommitEffects {
   }
 
   /** Notifies listeners after the commit is durable. */
-  announce(commit: Commit): void {
-    const { mail, inbox, erases } = commit;
+  announce(runId: RunId, commit: Commit): void {
+    const { mail, inbox, erases, mailThrough } = commit;
     // If this fails or the process dies, the next erasure or the next process that opens the file completes it.
     if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
     // Removed entries may have been the last owners of contents.
     if (removesEntries(commit)) this.#collector.collect().catch(() => undefined);
-    if (mail !== undefined) for (const { runId } of mail) this.#tables.announce({ kind: "mail", runId });
+    if (mail !== undefined)
+      for (const { runId: to } of mail) this.#tables.announce({ kind: "mail", runId: to });
+    if (mailThrough !== undefined) this.#tables.announce({ kind: "consumed", runId });
     if (inbox !== undefined && inbox.length > 0) this.#tables.announce({ kind: "message" });
   }
 }

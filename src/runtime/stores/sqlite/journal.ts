@@ -242,7 +242,7 @@ export class SqliteJournal implements Journal {
 
   #committed({ runId }: Lease, commit: Commit): void {
     this.#siblings.feeds.add(runId, commit);
-    this.#effects.announce(commit);
+    this.#effects.announce(runId, commit);
   }
 
   async *read(runId: RunId, from = 0): AsyncIterable<Commit> {

@@ -181,7 +181,7 @@ export class RunCreator {
       this.#tables.owned.set(runId, owned);
       this.#siblings.feeds.begin(owned, first);
     }
-    this.#effects.announce(first);
+    this.#effects.announce(record.runId, first);
   }
 }
 

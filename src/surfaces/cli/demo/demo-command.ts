@@ -6,6 +6,7 @@ import { OpenParts } from "../open-parts.ts";
 import { printable, type Terminal } from "../terminal.ts";
 import { Performance } from "./demo-performance.ts";
 import { openStage, startWorkers } from "./demo-stage.ts";
+import { runAddress } from "./demo-telling.ts";
 import { demoWorker } from "./demo-worker.ts";
 
 export interface DemoOptions {
@@ -41,7 +42,7 @@ export async function demoCommand(options: DemoOptions, terminal: Terminal): Pro
   const onError = (error: Fault): void => terminal.say(`reeve: ${printable(error.message)}`);
   try {
     const stage = await openStage({ port, paceMs, keeps, onError }, open);
-    await terminal.out(stage.url);
+    await terminal.out(runAddress(stage));
     if (!stage.hasPage) terminal.say("The page is not built; run npm run build:page in the checkout.");
     const workers = await startWorkers(stage, paceMs, open);
     const performance = new Performance({ stage, workers, terminal, paceMs, stays, keeps });

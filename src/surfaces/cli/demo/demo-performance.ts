@@ -8,7 +8,7 @@ import { storyLine, wrapped } from "./demo-print.ts";
 import type { WorkerProcess } from "./demo-processes.ts";
 import { playScene } from "./demo-scene.ts";
 import type { Stage } from "./demo-stage.ts";
-import { tell } from "./demo-telling.ts";
+import { runAddress, tell } from "./demo-telling.ts";
 
 export interface PerformanceOptions {
   readonly stage: Stage;
@@ -90,7 +90,8 @@ export class Performance {
     const store = `--store ${stage.store}`;
     const commands: (readonly [string, string])[] = stays
       ? [
-          [stage.url, "the page: a question waits in its inbox"],
+          [runAddress(stage), "the run on the page"],
+          [`${stage.url}inbox`, "a question waits for you"],
           [`npx reeve ps --all ${store}`, "the runs"],
           [`npx reeve approve ${store}`, "answers the question here"],
           ["Ctrl+C", "stops the server and the worker"],

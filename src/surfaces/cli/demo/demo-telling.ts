@@ -7,6 +7,11 @@ import { DemoStory, type StoryLine } from "./demo-story.ts";
 
 const demoRun = formatRunId("release-0-9");
 
+/** The address at which the page shows the company's run. */
+export function runAddress({ url }: Pick<Stage, "url">): string {
+  return `${url}runs/${demoRun}`;
+}
+
 /** What the person adds when the run has used up its allowance. */
 const topUpUsd = 0.3;
 

@@ -17,6 +17,7 @@ import { askDecision, isForPerson } from "../run/approval-prompt.ts";
 import { requestLines } from "../run/run-watcher.ts";
 import { withStore, type StoreOptions } from "../stored-runs.ts";
 import { printable, type Terminal } from "../terminal.ts";
+import { idleEngine } from "../serve/idle-engine.ts";
 import { findRunId } from "./find-run.ts";
 
 export interface ApproveOptions extends StoreOptions {
@@ -179,14 +180,14 @@ async function answer(
   await terminal.out(`${run.runId}  ${printable(approvalId)}  ${decision.decision}`);
 }
 
-/** Opens a store with a runtime that hosts no agents, so that it drives no run. */
+/** Opens a store with a runtime that drives no run. The workers of the store notice what it writes, whatever their engine. */
 function withRuns(
   options: StoreOptions,
   terminal: Terminal,
   use: (store: Store, runtime: Runtime) => Promise<ExitKind>,
 ): Promise<ExitKind> {
   return withStore(options, terminal, async (store) => {
-    const runtime = await openRuntime({ store, keepAlive: false });
+    const runtime = await openRuntime({ store, engine: idleEngine, keepAlive: false });
     try {
       return await use(store, runtime);
     } finally {

@@ -1,11 +1,11 @@
 import type { EngineFactory } from "../../../kernel/index.ts";
 
 /**
- * An engine that drives no run, for a process that only serves: runs that it submits stay pending until a worker claims
- * them. Its kind is that of the local engine, because it leaves all runs of the store to workers with that engine.
+ * An engine that drives no run and sends no wake-ups, for a process that only serves or changes runs. The workers of the store notice
+ * what it writes, whatever their engine: runs that it submits stay pending until one of them drives them.
  */
 export const idleEngine: EngineFactory = () => ({
-  kind: "local",
+  kind: null,
   start: async () => undefined,
   wake: () => undefined,
   agentsChanged: () => undefined,

@@ -29,12 +29,13 @@ import { toMetadata, type RunSettings } from "../run/run-settings.ts";
 import { reloadOnHangup, reportNotices } from "../run/run-workspace.ts";
 import { settingsOf, type SettingsOptions } from "../run/settings-options.ts";
 import { printable, type Terminal } from "../terminal.ts";
+import { servingEngineOf, type EngineAddressOptions } from "../worker/worker-engine.ts";
 import { askTrust } from "../workspace/trust-command.ts";
 import { idleEngine } from "./idle-engine.ts";
 import { storedStateKey } from "./mcp-state-key.ts";
 
 /** The options as the command line passes them: texts. */
-export interface ServeOptions extends SettingsOptions {
+export interface ServeOptions extends SettingsOptions, EngineAddressOptions {
   readonly store: string;
   readonly port: string;
   readonly host: string;
@@ -50,6 +51,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
   const { host, token: needsToken, worker: isWorker } = options;
   const port = portOption(options.port);
   if (!needsToken && !isLoopback(host)) throw openToAll(host);
+  const engine = await servingEngineOf(options);
   const flags = settingsOf(options);
   const open = new OpenParts();
   const warn = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
@@ -70,7 +72,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
         keepAlive: true,
         // Each run of a session makes the agent of the session again, with the files as they are then.
         sameName: "replace",
-        ...(!isWorker && { engine: idleEngine }),
+        ...(!isWorker && { engine: engine ?? idleEngine }),
       }),
     );
     const onOpen = (opened: Workspace): void => reloadOnHangup(open.add(opened), open, terminal);

@@ -3,15 +3,22 @@ import { portOption } from "../number-option.ts";
 import { numberOf } from "../run/settings-options.ts";
 import type { WorkerLog } from "./worker-log.ts";
 
-/** The options that choose and set up an engine, as the command line passes them: texts. */
-export interface EngineOptions {
+/** The options that choose an engine and say where it is, as the command line passes them: texts. */
+export interface EngineAddressOptions {
   readonly engine: string;
   readonly ingressUrl?: string;
+  readonly service?: string;
+}
+
+/** The options that choose and set up the engine of a worker. */
+export interface EngineOptions extends EngineAddressOptions {
   readonly endpointPort?: string;
   readonly endpointHost?: string;
-  readonly service?: string;
   readonly slice?: string;
 }
+
+/** The ingress of a Restate server on this machine. */
+const localIngress = "http://127.0.0.1:8080";
 
 /** The options that only the Restate engine has, by the names of their flags. */
 const restateFlags = {
@@ -28,9 +35,7 @@ const restateFlags = {
  */
 const engines = {
   local: async (options) => {
-    for (const [name, flag] of Object.entries(restateFlags))
-      if (options[name as keyof typeof restateFlags] !== undefined)
-        throw new Fault("invalid_argument", `${flag} needs the Restate engine; add --engine restate`);
+    refuseRestateFlags(options);
     return undefined;
   },
   restate: restateEngine,
@@ -46,9 +51,37 @@ export function engineOf(options: EngineOptions, log: WorkerLog): Promise<Engine
   return engines[options.engine as EngineName](options, log);
 }
 
+/**
+ * Returns the factory of an engine for a process that serves callers and drives no run: it sends the wake-ups of the runs that
+ * callers start and change. `undefined` for the local engine, whose workers find these runs in the store.
+ */
+export async function servingEngineOf(
+  options: EngineAddressOptions & { readonly worker: boolean },
+): Promise<EngineFactory | undefined> {
+  const { engine, worker: isWorker, ingressUrl = localIngress, service } = options;
+  checkChoice("reeve serve", "--engine", engine, engineNames);
+  if (engine === "local") {
+    refuseRestateFlags(options);
+    return undefined;
+  }
+  if (isWorker)
+    throw new Fault(
+      "invalid_argument",
+      "reeve serve drives no runs with the Restate engine; add --no-worker, and start workers with reeve worker --engine restate",
+    );
+  const { restate } = await import("../../../restate.ts");
+  return restate({ ingressUrl, ...(service !== undefined && { service }) });
+}
+
+function refuseRestateFlags(options: EngineOptions): void {
+  for (const [name, flag] of Object.entries(restateFlags))
+    if (options[name as keyof typeof restateFlags] !== undefined)
+      throw new Fault("invalid_argument", `${flag} needs the Restate engine; add --engine restate`);
+}
+
 async function restateEngine(options: EngineOptions, log: WorkerLog): Promise<EngineFactory> {
   const { restate } = await import("../../../restate.ts");
-  const { ingressUrl = "http://127.0.0.1:8080", endpointHost: host = "127.0.0.1" } = options;
+  const { ingressUrl = localIngress, endpointHost: host = "127.0.0.1" } = options;
   const { service = "reeve-runs" } = options;
   const slice = numberOf("--slice", options.slice, {});
   return restate({

@@ -213,6 +213,13 @@ export const runSnapshot = named(
 const lost = { calls: integer(), tokens: integer(), costUsd: usd };
 const spend = named("Spend", object({ ...lost, lost: object(lost) }));
 
+const cancelled = nullable(
+  object({
+    reason: text(),
+    by: nullable(text({ description: "Who cancelled the run. Null if a task above cancelled the task." })),
+  }),
+);
+
 const task = named(
   "Task",
   object({
@@ -234,6 +241,7 @@ const task = named(
     lastCall: nullable(object({ kind: choice(["model", "tool"]), name: text() })),
     model: nullable(text({ description: "The model that the task called last." })),
     result: nullable(text({ description: "The beginning of the output of a completed task." })),
+    cancelled,
     recorded: integer(),
     recordedUsd: number(),
     createdAt: time,
@@ -251,6 +259,7 @@ export const runView = named(
     status: text(),
     output: anyJson(),
     failure: nullable(failure),
+    cancelled,
     startedAt: time,
     endedAt: nullable(time),
     seq: integer({ description: "The last event that counts." }),
