@@ -159,4 +159,3 @@ function Models({ view }: { readonly view: RunView }): JSX.Element | null {
     </table>
   );
 }
-

@@ -94,9 +94,11 @@ export class RunTrace {
     this.#state.spentUsd = type === "run_fork" ? 0 : this.#state.spentUsd + costOf(event);
     this.#count(this.activeMs(at), seq);
     if (type === "seat_yield") this.#state.handovers = added(this.#state.handovers, { at, seq, value: 1 });
-    if (this.#state.seats.at(-1)?.value !== seats) this.#state.seats = added(this.#state.seats, { at, seq, value: seats });
+    if (this.#state.seats.at(-1)?.value !== seats)
+      this.#state.seats = added(this.#state.seats, { at, seq, value: seats });
     const { value } = this.#state.spend.at(-1) ?? {};
-    if (value !== this.#state.spentUsd) this.#state.spend = added(this.#state.spend, { at, seq, value: this.#state.spentUsd });
+    if (value !== this.#state.spentUsd)
+      this.#state.spend = added(this.#state.spend, { at, seq, value: this.#state.spentUsd });
   }
 
   get spend(): readonly TracePoint[] {

@@ -131,9 +131,7 @@ export class StepLog {
       seq: this.#seq,
       at: this.#at,
       first: cut === 0 ? this.#first : (this.#ended[cut - 1]?.endSeq ?? 0) + 1,
-      steps: [...this.#ended.slice(cut), ...this.open()].sort(
-        (one, other) => one.startSeq - other.startSeq,
-      ),
+      steps: [...this.#ended.slice(cut), ...this.open()].sort((one, other) => one.startSeq - other.startSeq),
       takers: [...this.#takers],
       recovery: { ...this.#recovery },
     };

@@ -4,7 +4,13 @@ import { RunPast, type StoredPast } from "../../../src/surfaces/view/run-past.ts
 import { StepLog, type StepView } from "../../../src/surfaces/view/step-log.ts";
 
 const tasks = [1, 2, 3].map((number) => formatTaskId(number));
-const usage = { inputTokens: 10, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+const usage = {
+  inputTokens: 10,
+  outputTokens: 1,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+};
 
 function at(seq: number, type: string, data: object, taskId: string): Event {
   return { seq, at: 10 * seq, runId: "run_1", taskId, agentId: "a", parentId: null, type, data } as never;

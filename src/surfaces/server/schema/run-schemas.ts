@@ -332,7 +332,9 @@ export const runPast = named(
       at: time,
       first: integer({ description: "`steps` contains every step that ended at or after this event." }),
       steps: list(step),
-      takers: list(list(text()), { description: "Tasks that give their seats, and the tasks that take them." }),
+      takers: list(list(text()), {
+        description: "Tasks that give their seats, and the tasks that take them.",
+      }),
       recovery: object({ seq: integer(), lastAt: time, lost: integer() }),
     }),
   }),
