@@ -49,12 +49,15 @@ class ShownSteps {
   }
 }
 
+function keyOf({ startSeq, kind, id }: StepView): string {
+  return `${startSeq} ${kind} ${id}`;
+}
+
 /** The steps of both lists. A step of the second list replaces the same one in the first. */
 function merged(older: readonly StepView[], newer: readonly StepView[]): readonly StepView[] {
   if (older.length === 0 || older === newer) return newer;
-  const keyOf = ({ startSeq, kind, id }: StepView): string => `${startSeq} ${kind} ${id}`;
   const steps = new Map([...older, ...newer].map((step) => [keyOf(step), step]));
-  return [...steps.values()].sort((one, other) => one.startSeq - other.startSeq);
+  return [...steps.values()].toSorted((one, other) => one.startSeq - other.startSeq);
 }
 
 /** All steps of the tasks that are shown, also those that are no longer in memory, once they are read. */

@@ -111,7 +111,7 @@ export class StepLog {
     // No run starts with a lost call, so that no event follows this recovery.
     this.#recovery = { ...(from?.recovery ?? { seq: -1, lastAt: 0, lost: 0 }) };
     for (const step of from?.steps ?? []) this.#restore({ ...step });
-    this.#ended.sort((one, other) => (one.endSeq ?? 0) - (other.endSeq ?? 0));
+    this.#ended = this.#ended.toSorted((one, other) => (one.endSeq ?? 0) - (other.endSeq ?? 0));
   }
 
   /** Number of the last event, or -1. */
@@ -131,7 +131,7 @@ export class StepLog {
       seq: this.#seq,
       at: this.#at,
       first: cut === 0 ? this.#first : (this.#ended[cut - 1]?.endSeq ?? 0) + 1,
-      steps: [...this.#ended.slice(cut), ...this.open()].sort((one, other) => one.startSeq - other.startSeq),
+      steps: [...this.#ended.slice(cut), ...this.open()].toSorted((one, other) => one.startSeq - other.startSeq),
       takers: [...this.#takers],
       recovery: { ...this.#recovery },
     };

@@ -54,7 +54,7 @@ function stepsOf({ steps }: RunPast): readonly StepView[] {
 }
 
 function byStart(steps: Iterable<StepView>): readonly StepView[] {
-  return [...steps].sort((one, other) => one.startSeq - other.startSeq);
+  return [...steps].toSorted((one, other) => one.startSeq - other.startSeq);
 }
 
 describe("the past of a run", () => {
@@ -94,7 +94,7 @@ describe("a log of steps with a bound", () => {
       const kept = tasks.flatMap((taskId) => bounded.of(taskId));
       const ended = kept.filter(({ endSeq }) => endSeq !== null).length;
       expect(ended).toBeLessThan(40);
-      if (bounded.first > 0) expect(ended).toBeGreaterThanOrEqual(20);
+      expect(bounded.first === 0 || ended >= 20).toBe(true);
     }
     expect(bounded.first).toBeGreaterThan(500);
     expect([...bounded.open()]).toEqual([...whole.open()]);

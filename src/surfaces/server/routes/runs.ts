@@ -28,7 +28,7 @@ import {
   spawnBudget,
   runView,
   steps,
-  taskId,
+  taskId as taskIdSchema,
   time,
 } from "../schema/run-schemas.ts";
 import {
@@ -281,7 +281,7 @@ const listSteps = route({
   scope: "read",
   params: runParams,
   query: object({
-    taskId: optional(list(taskId, { maxItems: 200, description: "Steps of these tasks. May be repeated." })),
+    taskId: optional(list(taskIdSchema, { maxItems: 200, description: "Steps of these tasks. May be repeated." })),
     at: optional(integer({ minimum: 0, description: "Steps that were in progress after this event." })),
   }),
   responses: [foundSteps],
@@ -290,11 +290,11 @@ const listSteps = route({
     if (wanted === undefined && at === undefined)
       throw new Fault("invalid_argument", "invalid query: expected taskId or at; use one of them or both");
     const { steps: log } = await request.server.views.past(await findRun(request));
-    const found =
+    const fitting =
       at === undefined
         ? (wanted ?? []).flatMap((id) => log.of(id as TaskId))
         : [...log.inProgressAt(at)].filter((step) => wanted?.includes(step.taskId) ?? true);
-    return reply(foundSteps, { steps: found.toSorted((one, other) => one.startSeq - other.startSeq) });
+    return reply(foundSteps, { steps: fitting.toSorted((one, other) => one.startSeq - other.startSeq) });
   },
 });
 
