@@ -17,9 +17,14 @@ export function personName(by: string | undefined): string {
   return by === "person" ? "You" : (by ?? "A person");
 }
 
-/** The start of a run's id, which tells runs of one list apart: `run_394d481d`. */
-export function shortId(runId: string): string {
-  return runId.split("-")[0] ?? runId;
+const generatedId = /^(?<start>[a-z]+_[0-9a-f]{8})-[0-9a-f]{4}-/u;
+const longestId = 24;
+
+/** An id as a list shows it. What is cut ends with an ellipsis, so that nobody takes the rest for an id: `run_394d481d…`. */
+export function shortId(id: string): string {
+  const start = generatedId.exec(id)?.groups?.["start"];
+  if (start !== undefined) return `${start}…`;
+  return id.length <= longestId ? id : `${id.slice(0, longestId - 1)}…`;
 }
 
 export function grouped(number: number | string): string {

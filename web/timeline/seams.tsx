@@ -1,5 +1,4 @@
-import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
-import type { StepView } from "../../src/surfaces/view/step-log.ts";
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { counted } from "../parts/format.ts";
 import type { Fold, TimeScale } from "../run/time-scale.ts";
@@ -41,21 +40,8 @@ export function GridLines({
   );
 }
 
-/** The calls that the new owner read from the journal instead of making them again. */
-export function Free({
-  fold,
-  steps,
-  task,
-}: {
-  readonly fold: Fold;
-  readonly steps: readonly StepView[];
-  readonly task: TaskView;
-}): JSX.Element | null {
-  if (task.endedAt !== null && task.endedAt <= fold.fromAt) return null;
-  const count = steps.filter(
-    ({ kind, endSeq, outcome }) =>
-      (kind === "model" || kind === "tool") && endSeq !== null && endSeq < fold.seq && outcome === "ok",
-  ).length;
+/** The calls of an agent that the new owner read from the journal instead of making them again. */
+export function Free({ fold, count }: { readonly fold: Fold; readonly count: number }): JSX.Element | null {
   const width = Math.max(16, fold.width - 8);
   return count === 0 ? null : (
     <span

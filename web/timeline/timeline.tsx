@@ -164,7 +164,7 @@ function Lane({
             ))}
           </svg>
           {scale.folds.map((fold) => (
-            <Free key={fold.seq} fold={fold} steps={steps} task={task} />
+            <Free key={fold.seq} fold={fold} count={model.steps.replayedAt(fold.seq, task.taskId)} />
           ))}
           <TopUps points={topUps} scale={scale} />
         </span>

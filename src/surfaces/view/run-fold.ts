@@ -7,17 +7,17 @@ import {
   toNanoUsd,
   totalTokens,
   type Event,
-  type EventType,
   type ExecutionBudget,
   type Failure,
   type TaskId,
 } from "../../kernel/index.ts";
 import { emptyView, newTask } from "./empty-view.ts";
 import { argumentOf, excerpt } from "./excerpt.ts";
+import { continuesTask } from "./continued-task.ts";
 import { isMessage } from "./message-events.ts";
+import { isResult } from "./recorded-calls.ts";
 import type { CancelView, MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
 import { noLoss, noSpend, sumOf, type Spend } from "./spend.ts";
-import { isResult } from "./step-log.ts";
 import { moneyKey } from "./stored-view.ts";
 import type { VersionedMap } from "./versioned-map.ts";
 
@@ -209,8 +209,8 @@ export class RunFold {
     const task = this.#tasks.get(taskId);
     if (task === undefined) return;
     this.#setSeat(taskId, false);
-    this.#forgetRecorded(taskId);
     const wasLive = task.endedAt === null;
+    if (wasLive) this.#countRecorded(task, -1);
     const result = status === "completed" && output != null ? excerpt(argumentOf(output)) : null;
     const cancelled = status === "cancelled" ? this.#cancelOf(taskId, failure) : null;
     const left = { waitsFor: [], openCalls: 0, yieldsTo: null };
@@ -310,16 +310,21 @@ export class RunFold {
     this.#set({ recorded: recorded + 1, recordedUsd: addUsd(recordedUsd, costUsd) });
   }
 
-  /** The journal of an ended task is not replayed, and neither is one that was left for an empty journal. */
+  /** A task that goes on with an empty journal has nothing to replay. */
   #forgetRecorded(taskId: TaskId): void {
     const task = this.#tasks.get(taskId);
     if (task === undefined) return;
+    this.#countRecorded(task, -1);
+    this.#change(taskId, { recorded: 0, recordedUsd: 0 });
+  }
+
+  /** The journal of an ended task is not replayed, unless the task continues. */
+  #countRecorded(task: TaskView, sign: 1 | -1): void {
     const { recorded, recordedUsd } = this.#facts;
     this.#set({
-      recorded: recorded - task.recorded,
-      recordedUsd: fromNanoUsd(toNanoUsd(recordedUsd) - toNanoUsd(task.recordedUsd)),
+      recorded: recorded + sign * task.recorded,
+      recordedUsd: fromNanoUsd(toNanoUsd(recordedUsd) + sign * toNanoUsd(task.recordedUsd)),
     });
-    this.#change(taskId, { recorded: 0, recordedUsd: 0 });
   }
 
   /** B6: adds a charge to a task and to all tasks above it. */
@@ -341,13 +346,20 @@ export class RunFold {
   }
 
   /** Adds the task of an event, if this is its first event. A task that works after its end was resumed or topped up. */
-  #require({ taskId, agentId, parentId, at, type }: Event): void {
-    if (this.#add(taskId, agentId, parentId, at) || !working.has(type)) return;
-    const task = this.#tasks.get(taskId);
-    if (task === undefined || task.endedAt === null) return;
-    this.#change(taskId, { endedAt: null, status: "running", cancelled: null });
+  #require(event: Event): void {
+    const { taskId, agentId, parentId, at } = event;
+    if (this.#add(taskId, agentId, parentId, at) || !continuesTask(event)) return;
+    for (let task = this.#tasks.get(taskId); task !== undefined && task.endedAt !== null;) {
+      this.#continue(task);
+      task = task.parentId === null ? undefined : this.#tasks.get(task.parentId);
+    }
+  }
+
+  #continue(task: TaskView): void {
+    this.#change(task.taskId, { endedAt: null, status: "running", result: null, cancelled: null });
+    this.#countRecorded(task, 1);
     this.#set({ live: this.#facts.live + 1, endedAt: null, status: "running" });
-    this.#setSeat(taskId, true);
+    this.#setSeat(task.taskId, true);
   }
 
   #add(taskId: TaskId, agentId: string, parentId: TaskId | null, at: number): boolean {
@@ -374,14 +386,6 @@ export class RunFold {
     this.#facts = { ...this.#facts, ...change };
   }
 }
-
-/** Events with which a task works. An ended task has none of them unless it continues. */
-const working: ReadonlySet<EventType> = new Set<EventType>([
-  "task_start",
-  "turn_start",
-  "message_start",
-  "tool_execution_start",
-]);
 
 /** Whether a task works now: it has not ended, holds a seat and does not wait. */
 function isActive({ status }: TaskView): boolean {

@@ -5,7 +5,10 @@ import {
   type Event,
   type TaskId,
 } from "../../kernel/index.ts";
+import { continuesTask } from "./continued-task.ts";
 import { argumentOf, excerpt } from "./excerpt.ts";
+import { RecordedCalls } from "./recorded-calls.ts";
+import type { StoredSteps } from "./stored-steps.ts";
 
 /** Kinds of steps: a model call, a tool call, a step of `ctx.step`, a question to a person, a pause, a wait for a seat. */
 export type StepKind = "model" | "tool" | "step" | "person" | "paused" | "seat";
@@ -57,26 +60,6 @@ export function stepAt(step: StepView, seq: number): StepView | null {
   };
 }
 
-/** Whether an event is the result of a model call, a tool call or a step: what a list counts as a step of a run. */
-export function isResult({ type, data }: Event): boolean {
-  if (type === "message_end") return "usage" in data;
-  return type === "tool_execution_end" || type === "step_end";
-}
-
-/** The newest steps of a run and the rest of a log's state, as JSON. */
-export interface StoredSteps {
-  /** Number of the last event, and its time. */
-  readonly seq: number;
-  readonly at: number;
-  /** `steps` contains every step in progress, and every one that ended at or after this event. */
-  readonly first: number;
-  readonly steps: readonly StepView[];
-  /** Tasks that give their seats, each with the task that takes it. */
-  readonly takers: readonly (readonly [TaskId, TaskId])[];
-  /** The last recovery, with the time of the last event before it and the number of calls that were lost. */
-  readonly recovery: { readonly seq: number; readonly lastAt: number; readonly lost: number };
-}
-
 export interface StepLogOptions {
   /** Called with every step when it has ended. */
   readonly onEnd?: (step: StepView) => void;
@@ -96,6 +79,10 @@ export class StepLog {
   readonly #takers: Map<TaskId, TaskId>;
   readonly #onEnd: (step: StepView) => void;
   readonly #most: number;
+  /** The tasks that have ended, with the tool calls that their end cut off. */
+  readonly #endedTasks: Map<TaskId, readonly StepView[]>;
+  readonly #parents: Map<TaskId, TaskId | null>;
+  readonly #calls: RecordedCalls;
   #first: number;
   #seq: number;
   #at: number;
@@ -108,6 +95,9 @@ export class StepLog {
     this.#seq = from?.seq ?? -1;
     this.#at = from?.at ?? 0;
     this.#takers = new Map(from?.takers);
+    this.#endedTasks = new Map(from?.endedTasks);
+    this.#parents = new Map(from?.parents);
+    this.#calls = new RecordedCalls(from?.calls);
     // No run starts with a lost call, so that no event follows this recovery.
     this.#recovery = { ...(from?.recovery ?? { seq: -1, lastAt: 0, lost: 0 }) };
     for (const step of from?.steps ?? []) this.#restore({ ...step });
@@ -127,12 +117,16 @@ export class StepLog {
   /** What another log needs to continue, with so many of the steps that ended last. */
   stored(most: number): StoredSteps {
     const cut = Math.max(0, this.#ended.length - most);
+    const dropped = new Set(this.#ended.slice(0, cut));
     return {
       seq: this.#seq,
       at: this.#at,
       first: cut === 0 ? this.#first : (this.#ended[cut - 1]?.endSeq ?? 0) + 1,
-      steps: [...this.#ended.slice(cut), ...this.open()].toSorted((one, other) => one.startSeq - other.startSeq),
+      steps: [...this.#byTask.values()].flat().filter((step) => !dropped.has(step)),
       takers: [...this.#takers],
+      endedTasks: [...this.#endedTasks],
+      parents: [...this.#parents],
+      calls: this.#calls.stored,
       recovery: { ...this.#recovery },
     };
   }
@@ -157,13 +151,36 @@ export class StepLog {
     return this.#byTask.get(taskId) ?? [];
   }
 
+  /** Number of calls of a task that the recovery with the event `seq` read from the journal. */
+  replayedAt(seq: number, taskId: TaskId): number {
+    return this.#calls.replayedAt(seq, taskId);
+  }
+
   /** Adds the next event. Events that the log contains already are ignored. */
   add(event: Event): void {
     if (event.seq <= this.#seq) return;
-    if (event.type === "run_recover") this.#recovery = { seq: event.seq, lastAt: this.#at, lost: 0 };
+    if (event.type === "run_recover") this.#recover(event);
     this.#seq = event.seq;
+    this.#calls.add(event);
+    this.#parents.set(event.taskId, event.parentId);
+    if (continuesTask(event)) this.#continue(event, event.taskId);
     this.#addCall(event);
     this.#at = event.at;
+  }
+
+  #recover({ seq }: Event<"run_recover">): void {
+    this.#recovery = { seq, lastAt: this.#at, lost: 0 };
+    this.#calls.recover(seq, (taskId) => this.#endedTasks.has(taskId));
+  }
+
+  /** A task that continues after its end goes on with its tool calls, such as that of a report, without starting them again. */
+  #continue(event: Event, taskId: TaskId): void {
+    const cut = this.#endedTasks.get(taskId);
+    if (cut === undefined) return;
+    this.#endedTasks.delete(taskId);
+    for (const { name, id, about } of cut) this.#start(event, "tool", name, id, taskId).about = about;
+    const parentId = this.#parents.get(taskId) ?? null;
+    if (parentId !== null) this.#continue(event, parentId);
   }
 
   #addCall(event: Event): void {
@@ -179,7 +196,10 @@ export class StepLog {
         return this.#lose(event);
       case "tool_execution_start": {
         const { toolName, callId, input } = event.data;
-        this.#start(event, "tool", toolName, callId).about = excerpt(argumentOf(input));
+        // A call that is made again after a crash has the same id, and stays one step.
+        const call =
+          this.#oldest(event.taskId, "tool", callId) ?? this.#start(event, "tool", toolName, callId);
+        call.about = excerpt(argumentOf(input));
         return;
       }
       case "tool_execution_end": {
@@ -294,8 +314,12 @@ export class StepLog {
 
   #endAll(event: Event<"task_end">): void {
     const isStopped = event.data.status === "budget_exhausted";
-    for (const step of this.#open.get(event.taskId) ?? [])
-      this.#close(step, event, isStopped && step.kind === "model" ? "refused" : "cut");
+    const open = this.#open.get(event.taskId) ?? [];
+    for (const step of open) this.#close(step, event, isStopped && step.kind === "model" ? "refused" : "cut");
+    this.#endedTasks.set(
+      event.taskId,
+      open.filter(({ kind }) => kind === "tool"),
+    );
     this.#open.delete(event.taskId);
   }
 

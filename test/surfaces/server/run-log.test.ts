@@ -166,7 +166,7 @@ describe("GET /past", () => {
   it("returns the steps and how events, money and seats developed, up to the newest event", async () => {
     const { trace, steps } = await read<StoredPast>("/past");
     expect(steps).toMatchObject({ seq: log.length - 1, first: 0 });
-    expect(steps.steps.map(({ name }) => name)).toEqual(["plan", "look", "write"]);
+    expect(steps.steps.map(({ name }) => name)).toEqual(["plan", "write", "look"]);
     expect(trace.buckets.reduce((sum, { events }) => sum + events, 0)).toBe(log.length);
     expect(trace.seats.map(({ value }) => value)).toEqual([1, 2, 1, 0]);
   });

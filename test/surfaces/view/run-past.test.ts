@@ -18,7 +18,7 @@ function at(seq: number, type: string, data: object, taskId: string): Event {
 
 /**
  * Three tasks that call a model in turn, each call longer than the calls of the others. Between them, a worker dies and a
- * task gives its seat.
+ * task gives its seat, ends, and continues.
  */
 function events(count: number): readonly Event[] {
   return Array.from({ length: count }, (_each, seq) => {
@@ -26,6 +26,9 @@ function events(count: number): readonly Event[] {
     if (seq % 31 === 0) return at(seq, "run_recover", { epoch: seq, recoveries: 1 }, rootTaskId);
     if (seq % 31 === 1)
       return at(seq, "budget_lost", { reservationId: "r", attempt: 1, tokens: 5, costUsd: 0.1 }, taskId);
+    if (seq % 23 === 5)
+      return at(seq, "tool_execution_start", { callId: "c", toolName: "look", input: {} }, taskId);
+    if (seq % 47 === 40) return at(seq, "task_end", { status: "budget_exhausted" }, taskId);
     if (seq % 17 === 2) return at(seq, "seat_yield", { taskId, yieldsTo: "t9" }, rootTaskId);
     if (seq % 17 === 7) return at(seq, "seat_pause", { taskId }, rootTaskId);
     if (seq % 17 === 12) return at(seq, "seat_grant", { taskId }, rootTaskId);
@@ -68,6 +71,9 @@ describe("the past of a run", () => {
       const continued = pastOf(log, new RunPast({ from }));
       expect(stepsOf(continued)).toEqual(stepsOf(whole));
       expect(continued.trace.stored).toEqual(whole.trace.stored);
+      for (const seq of log.keys())
+        for (const taskId of tasks)
+          expect(continued.steps.replayedAt(seq, taskId)).toBe(whole.steps.replayedAt(seq, taskId));
     }
   });
 

@@ -12,7 +12,9 @@ import {
   type RunResult,
   type RunSnapshot,
 } from "../../../kernel/index.ts";
+import type { StoredCalls } from "../../view/recorded-calls.ts";
 import type { StoredTrace } from "../../view/run-trace.ts";
+import type { StoredSteps } from "../../view/stored-steps.ts";
 import {
   anyJson,
   anyObject,
@@ -334,6 +336,12 @@ export const runPast = named(
       steps: list(step),
       takers: list(list(text()), {
         description: "Tasks that give their seats, and the tasks that take them.",
+      }),
+      endedTasks: list(schemaOf<StoredSteps["endedTasks"][number]>({ type: "array" })),
+      parents: list(list(nullable(text())), { description: "Tasks, each with the one that spawned it." }),
+      calls: schemaOf<StoredCalls>({
+        type: "object",
+        description: "Recorded calls, and what recoveries read.",
       }),
       recovery: object({ seq: integer(), lastAt: time, lost: integer() }),
     }),
