@@ -241,6 +241,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     for (const each of this.#sweeps) await each.stop();
     await Promise.all(this.#observing.values());
     this.lifetime.end();
+    this.context.callTimeouts.close();
     await this.#store.close();
   }
 

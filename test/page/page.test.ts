@@ -46,7 +46,7 @@ test("an approval in the inbox runs the call, and a second tab says who was firs
   await first.getByRole("button", { name: "Approve" }).click();
   await first.getByText("Approved by you").waitFor();
   await second.getByRole("button", { name: "Approve the edited call" }).click();
-  await second.getByText(/approved this .* ago/u).waitFor();
+  await second.getByText(/approved this (?:just now|.* ago)/u).waitFor();
   await first.goto(`${server.url}/runs/${runId}/conversation`);
   await first.getByText("Published.").waitFor();
   expect(await decisions(server, runId)).toHaveLength(1);
@@ -182,6 +182,26 @@ test("a fork with another message is compared with its origin, and shared steps 
         .first(),
     ),
   ).toBe(true);
+});
+
+test("F before the page has read the log forks at the newest event", async () => {
+  const runId = await submitRun(server, "writer", "Write about the newest event");
+  await (await server.runtime.find(runId))?.result();
+  const page = await open("/usage");
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  await page.route(/\/tasks$/u, async (route) => {
+    await released;
+    await route.continue();
+  });
+  await page.goto(`${server.url}/runs/${runId}/conversation`);
+  await page.getByText("Done", { exact: true }).waitFor();
+  await page.keyboard.press("f");
+  await page.getByRole("heading", { name: "Fork this run" }).waitFor();
+  release();
+  await page.getByRole("heading", { name: /^Fork at event \d+$/u }).waitFor();
+  await page.getByLabel(/Message that follows/u).fill("Shorter, please.");
+  await page.getByRole("button", { name: "Start the fork" }).click();
+  expect(await shown(page.getByRole("link", { name: `Fork of ${runId}` }))).toBe(true);
 });
 
 test("agents, schedules and usage show what the server hosts, when it starts and what it spent", async () => {

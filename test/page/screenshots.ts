@@ -53,9 +53,8 @@ await buildPage();
 await served.start();
 const browser = await startBrowser();
 try {
-  for (const [look, options] of looks) await take([["empty", "/runs", ".empty h1"]], look, options);
-  const views = await prepare();
-  for (const [look, options] of looks) await take(views, look, options);
+  await takeAll([["empty", "/runs", ".empty h1"]]);
+  await takeAll(await prepare());
   for (const [agents, pictures] of crowds) await takeCrowd(agents, pictures);
 } finally {
   await browser.close();
@@ -161,6 +160,11 @@ async function takeCrowd(agents: number, pictures: readonly CrowdPicture[]): Pro
 function oneTurn(agents: number): () => Promise<void> {
   let turns = 0;
   return () => (turns++ < agents ? Promise.resolve() : new Promise(() => undefined));
+}
+
+/** Takes the pictures of views in all looks at once, because a page mostly waits for the server. */
+async function takeAll(views: readonly View[]): Promise<void> {
+  await Promise.all(looks.map(([look, options]) => take(views, look, options)));
 }
 
 async function take(views: readonly View[], look: string, options: (typeof looks)[number][1]): Promise<void> {

@@ -1,4 +1,4 @@
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 
 /** Whether the server answers. While it does not: since when, and when the page tries again (epoch milliseconds). */
 export type Connection =
@@ -8,6 +8,9 @@ export type Connection =
   | { readonly state: "locked" };
 
 export const connection = signal<Connection>({ state: "connecting" });
+
+/** Whether the server does not answer. It can then take no order. */
+export const isOffline = computed(() => connection.value.state === "offline");
 
 /** Number of the event of the run that is shown. `null` if no run is shown. */
 export const shownEvent = signal<number | null>(null);

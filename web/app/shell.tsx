@@ -7,6 +7,7 @@ import { closeDialog, Dialog, dialog, DialogHost } from "../parts/dialog.tsx";
 import { announcement } from "./announce.ts";
 import { openHelp } from "./help.tsx";
 import { useKeys } from "./keys.ts";
+import { moveInList } from "./move-in-list.ts";
 import { now } from "./now.ts";
 import { go, place, runPath } from "./route.ts";
 import { inbox } from "../inbox/inbox-items.ts";
@@ -22,6 +23,9 @@ export function Shell(): JSX.Element {
     ...Object.fromEntries(
       sections.flatMap(({ key, path }) => (key === undefined ? [] : [[`g ${key}`, () => go(path)]])),
     ),
+    // Views with keys of their own for it are asked first.
+    j: () => moveInList(1),
+    k: () => moveInList(-1),
     n: () => openNewRun(),
     t: switchTheme,
     "?": openHelp,
@@ -97,7 +101,7 @@ function FindAll({ onFind }: { readonly onFind?: () => void }): JSX.Element {
       }}
     >
       <Icon name="find" />
-      <input type="search" aria-label="Find" placeholder="Find a run or a message" />
+      <input type="search" aria-label="Find" placeholder="Find a run, agent or message" />
       <kbd>/</kbd>
     </form>
   );

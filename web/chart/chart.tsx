@@ -1,4 +1,5 @@
 import type { TaskId } from "../../src/kernel/index.ts";
+import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -25,7 +26,7 @@ export function Chart({ model }: { readonly model: RunModel }): JSX.Element {
   const { query } = place.value;
   const zoom = zoomOf(view, query.get("zoom"));
   const next = zooms[(zooms.indexOf(zoom) + 1) % zooms.length] ?? "cards";
-  useKeys({ z: () => setQuery("zoom", next) });
+  useKeys({ z: () => setQuery("zoom", next), ArrowUp: enterChart, ArrowDown: enterChart });
   const wanted = query.get("task") as TaskId | null;
   useScrollTo(wanted, zoom);
   const focus = (query.get("root") as TaskId | null) ?? rootId;
@@ -62,6 +63,17 @@ export function Chart({ model }: { readonly model: RunModel }): JSX.Element {
   );
 }
 
+/** Before the chart has the focus, up and down start at the chosen agent. */
+function enterChart({ target, key }: KeyboardEvent): boolean {
+  if (target instanceof HTMLInputElement) return false;
+  const chosen = document.querySelector<HTMLElement>(
+    "[role=treeitem][aria-selected=true], .selected .agent-cell",
+  );
+  if (chosen === null || chosen.contains(document.activeElement)) return false;
+  chosen.focus();
+  return chosen.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true })) || true;
+}
+
 /** Scrolls to the chosen agent. After a reload the page stays where it was. */
 function useScrollTo(wanted: TaskId | null, zoom: Zoom): void {
   const isKept = useRef(isPlaceKept());
@@ -89,6 +101,7 @@ const mostSeats = 40;
 function SeatCount({ view, isDead }: { readonly view: RunView; readonly isDead: boolean }): JSX.Element {
   const { seats, maxSeats } = view;
   const shown = Math.min(mostSeats, maxSeats ?? seats);
+  const held = view.status === "paused" ? "paused" : "";
   let [waits, paused, pending] = [0, 0, 0];
   for (const task of view.tasks) {
     if (task.hasSeat && task.questions > 0) waits++;
@@ -104,7 +117,7 @@ function SeatCount({ view, isDead }: { readonly view: RunView; readonly isDead: 
       >
         {shown <= 24 &&
           Array.from({ length: shown }, (_each, at) => (
-            <i key={at} class={at >= seats ? "vacant" : at < seats - waits ? "" : "waits"} />
+            <i key={at} class={at >= seats ? "vacant" : at < seats - waits ? held : "waits"} />
           ))}
         <span>
           {grouped(seats)} {maxSeats === null ? "seats" : `of ${counted(maxSeats, "seat")}`}
@@ -133,7 +146,7 @@ function Ticker({
   if (event === undefined) return null;
   return (
     <p class="ticker cut">
-      <span class="dim">{clock(event.at - view.startedAt)}</span> <b>{event.agentId}</b>{" "}
+      <span class="dim">{clock(runTime(view, event.at))}</span> <b>{event.agentId}</b>{" "}
       {eventWords(event, view)}
     </p>
   );

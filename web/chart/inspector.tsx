@@ -1,4 +1,5 @@
 import { formatPriority, type TaskId } from "../../src/kernel/index.ts";
+import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import { stepAt } from "../../src/surfaces/view/step-log.ts";
 import type { JSX } from "preact";
@@ -13,7 +14,7 @@ import { Name } from "../parts/name.tsx";
 import { Purse, type PurseTone } from "../parts/purse.tsx";
 import { lookOfTask, statusWord } from "../parts/status.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../run/money.ts";
-import { openPriority, openTopUp } from "../run/orders.tsx";
+import { areOrdersOff, openPriority, openTopUp } from "../run/orders.tsx";
 import type { RunModel } from "../run/run-model.ts";
 import { isBadEnd, stepName, stepResult } from "../run/step-words.ts";
 import { agentOf, doing, hasEndedTask } from "../run/task-words.ts";
@@ -68,12 +69,20 @@ export function Inspector({
       <PurseLines model={model} task={task} tone={isOwnerless ? "done" : toneOf(task)} />
       <div class="actions task-orders">
         {!isReplay && !hasEndedTask(task) && task.budget?.maxCostUsd != null && (
-          <button class="button small" onClick={() => openTopUp(model, taskId)}>
+          <button
+            class="button small"
+            disabled={areOrdersOff(model)}
+            onClick={() => openTopUp(model, taskId)}
+          >
             Top up
           </button>
         )}
         {!isReplay && !hasEndedTask(task) && (
-          <button class="button small" onClick={() => openPriority(model, taskId)}>
+          <button
+            class="button small"
+            disabled={areOrdersOff(model)}
+            onClick={() => openPriority(model, taskId)}
+          >
             Priority: {formatPriority(task.priority)}
           </button>
         )}
@@ -93,7 +102,7 @@ export function Inspector({
             <>
               <dt>Hired by</dt>
               <dd>
-                {agentOf(task.parentId, view)}, at {clock(task.createdAt - view.startedAt)}
+                {agentOf(task.parentId, view)}, at {clock(runTime(view, task.createdAt))}
               </dd>
             </>
           )}
@@ -138,7 +147,7 @@ function Absent({ model, taskId }: { readonly model: RunModel; readonly taskId: 
       {task !== undefined && live !== null && (
         <p class="mid">
           Not hired yet at this event. {agentOf(task.parentId, live)} hires it at{" "}
-          {clock(task.createdAt - live.startedAt)}.
+          {clock(runTime(live, task.createdAt))}.
         </p>
       )}
       <div class="actions task-orders">
@@ -252,10 +261,10 @@ function Steps({
       </h3>
       <ol class="steps">
         {steps.map((step) => (
-          <li key={`${step.startSeq} ${step.kind}`}>
-            <span class="dim">{clock(step.startAt - view.startedAt)}</span>
+          <li key={`${step.startSeq} ${step.kind} ${step.id}`}>
+            <span class="dim">{clock(runTime(view, step.startAt))}</span>
             <span class="cut">{stepName(step)}</span>
-            <span class={isBadEnd(step) ? "bad" : "dim"}>{stepResult(step)}</span>
+            <span class={isBadEnd(step) ? "bad" : "dim"}>{stepResult(step, view)}</span>
           </li>
         ))}
       </ol>

@@ -1,4 +1,5 @@
 import type { Event } from "../../src/kernel/index.ts";
+import { startOfRun } from "../../src/surfaces/view/run-clock.ts";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { get } from "../api/client.ts";
@@ -178,7 +179,7 @@ function costOf({ view }: ComparedRun): number {
 }
 
 function lengthOf({ view }: ComparedRun): number {
-  return (view.endedAt ?? view.at) - view.startedAt;
+  return (view.endedAt ?? view.at) - startOfRun(view);
 }
 
 function Differences({
@@ -300,7 +301,7 @@ function SharedCell({
 }): JSX.Element {
   const isFree = free.includes(side);
   return (
-    <div class={`cell ${isFree ? "dim" : ""}`}>
+    <div class={`cell ${isFree ? "dim" : ""}`} tabIndex={-1}>
       <span class="mid cell-agent">
         <Name text={agentId} />
       </span>
@@ -325,12 +326,12 @@ function Cell({
 }): JSX.Element {
   if (step === undefined)
     return (
-      <div class={`cell missing ${tone.includes("first") ? "first" : ""}`}>
+      <div class={`cell missing ${tone.includes("first") ? "first" : ""}`} tabIndex={-1}>
         <span class="unseen">no such step</span>
       </div>
     );
   return (
-    <div class={`cell ${tone}`}>
+    <div class={`cell ${tone}`} tabIndex={-1}>
       <span class="mid cell-agent">
         <Name text={agentId} />
       </span>

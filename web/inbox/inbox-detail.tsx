@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { errorText, get, post } from "../api/client.ts";
+import { isOffline } from "../api/connection.ts";
 import type { Approval, Run } from "../api/types.ts";
 import { titles } from "../api/runs-feed.ts";
 import { useRead } from "../api/use-read.ts";
@@ -18,14 +19,17 @@ import type { InboxItem } from "./inbox-items.ts";
 /** One thing that waits, with what to do about it. */
 export function InboxDetail({
   item,
+  isOver = false,
   onChanged,
 }: {
   readonly item: InboxItem;
+  /** Whether it was answered. It shrinks to what happened. */
+  readonly isOver?: boolean;
   readonly onChanged: () => void;
 }): JSX.Element {
   switch (item.kind) {
     case "question":
-      return <Asked approval={item.approval} />;
+      return <Asked approval={item.approval} isOver={isOver} />;
     case "stopped":
       return <Stopped run={item.run} onChanged={onChanged} />;
     case "letter":
@@ -47,7 +51,7 @@ interface DetailProps {
 function Detail({ runId, task, names, children }: DetailProps): JSX.Element {
   const [first, ...rest] = names;
   return (
-    <div class="inbox-detail">
+    <div class="inbox-entry">
       <nav class="crumbs" aria-label="Path">
         <a class="narrow-only" href="/inbox">
           Inbox /
@@ -66,7 +70,7 @@ function Detail({ runId, task, names, children }: DetailProps): JSX.Element {
   );
 }
 
-function Asked({ approval }: { readonly approval: Approval }): JSX.Element {
+function Asked({ approval, isOver }: { readonly approval: Approval; readonly isOver: boolean }): JSX.Element {
   const { runId, agentId, requestedAt, rootAgentId, taskId } = approval;
   const question = {
     runId,
@@ -80,8 +84,8 @@ function Asked({ approval }: { readonly approval: Approval }): JSX.Element {
   const names = [titles.value.get(runId) ?? rootAgentId, agentId];
   return (
     <Detail runId={runId} task={taskId} names={names}>
-      <ApprovalCard question={question} hasKeys />
-      {value !== null && value.length > 0 && (
+      <ApprovalCard question={question} hasKeys={!isOver} />
+      {!isOver && value !== null && value.length > 0 && (
         <section class="before">
           <h2>What {agentId} did before it asked</h2>
           {value.map((call) => (
@@ -144,7 +148,7 @@ function Stopped({ run, onChanged }: { readonly run: Run; readonly onChanged: ()
           </p>
           {state !== null && <p role="status">{state}</p>}
           <div class="actions">
-            <button class="button primary" onClick={() => void topUp()}>
+            <button class="button primary" disabled={isOffline.value} onClick={() => void topUp()}>
               Top up $1.00 and continue
             </button>
             <a class="button" href={runPath(run.runId)}>

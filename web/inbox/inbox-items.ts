@@ -2,7 +2,7 @@ import { argumentOf } from "../../src/surfaces/view/excerpt.ts";
 import { computed } from "@preact/signals";
 import { approvals, letters, stopped, titles } from "../api/runs-feed.ts";
 import type { Approval, DeadLetter, Run } from "../api/types.ts";
-import { questionText } from "../parts/approval-card.tsx";
+import { questionText } from "../parts/approval-words.ts";
 import { shortId, usd } from "../parts/format.ts";
 
 /** One thing that waits for a person. */

@@ -1,11 +1,12 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { refreshSoon } from "../api/runs-feed.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
 import { place, setQuery } from "../app/route.ts";
 import { counted, span } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
+import { nextChoice, noChoice, type Choice } from "./inbox-choice.ts";
 import { InboxDetail } from "./inbox-detail.tsx";
 import { headlineOf, inbox, placeOf, type InboxItem } from "./inbox-items.ts";
 
@@ -16,20 +17,17 @@ export function InboxPage(): JSX.Element {
   const wanted = query.get("item");
   const all = inbox.value;
   const items = (all ?? []).filter((item) => run === null || isOf(item, run));
-  // What was answered stays in place until the person chooses something else.
-  const [last, setLast] = useState<InboxItem | null>(null);
-  const found = items.find(({ id }) => id === wanted);
-  const isAnswered = last !== null && !items.some(({ id }) => id === last.id);
-  const chosen = found ?? (isAnswered && (wanted === null || last.id === wanted) ? last : items[0]);
-  if (chosen !== undefined && chosen.id !== last?.id) setLast(chosen);
+  const before = useRef<Choice<InboxItem>>(noChoice);
+  // Until the items are read, nothing was answered.
+  if (all !== null) before.current = nextChoice(before.current, items, wanted);
+  const { chosen, answered, at } = before.current;
   const move = (by: number): void => {
-    const at = items.findIndex(({ id }) => id === chosen?.id);
     const next = items[Math.max(0, Math.min(items.length - 1, at + by))];
     if (next !== undefined) choose(next);
   };
   useKeys({ j: () => move(1), k: () => move(-1) });
   const isRead = all !== null;
-  if (isRead && chosen === undefined) return <NothingWaits isFiltered={run !== null} />;
+  if (isRead && chosen === undefined && answered === null) return <NothingWaits isFiltered={run !== null} />;
   return (
     <main class={`inbox ${wanted === null ? "" : "has-choice"}`} id="main">
       <div class="inbox-list">
@@ -57,7 +55,13 @@ export function InboxPage(): JSX.Element {
           first answer counts.
         </p>
       </div>
-      {chosen !== undefined && <InboxDetail key={chosen.id} item={chosen} onChanged={refreshSoon} />}
+      <div class="inbox-detail">
+        {answered !== null && (
+          <InboxDetail key={answered.id} item={answered} isOver onChanged={refreshSoon} />
+        )}
+        {chosen !== undefined && <InboxDetail key={chosen.id} item={chosen} onChanged={refreshSoon} />}
+        {chosen === undefined && isRead && <p class="dim">Nothing else waits for you.</p>}
+      </div>
     </main>
   );
 }

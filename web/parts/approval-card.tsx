@@ -4,10 +4,21 @@ import type { QuestionView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { errorText, get, post, RequestError, type Body } from "../api/client.ts";
+import { isOffline } from "../api/connection.ts";
 import { refreshSoon } from "../api/runs-feed.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
-import { oneLine, personName, plain, span, timeOfDay } from "./format.ts";
+import {
+  callText,
+  choicesOf,
+  firstWords,
+  patchOf,
+  questionText,
+  reasonWords,
+  sentence,
+} from "./approval-words.ts";
+import { Diff } from "./diff.tsx";
+import { personName, plain, span, timeOfDay } from "./format.ts";
 import { Glyph } from "./glyph.tsx";
 
 /** A question as the card shows it, from the log of a run or from the inbox. */
@@ -29,12 +40,20 @@ interface CardProps {
   readonly hasKeys?: boolean;
 }
 
+/** How a question was answered. */
+interface Outcome {
+  readonly words: string;
+  /** `null` if the words say when. */
+  readonly at: number | null;
+  readonly isApproved: boolean;
+}
+
 type Answer = Omit<Body<"POST", "/api/runs/{runId}/decide">, "approvalId">;
 
 /** Asks a person. Afterwards it is one line: who decided, and when. */
 export function ApprovalCard({ question, hasKeys = false }: CardProps): JSX.Element {
   const { decision, decidedAt } = question;
-  const [sent, setSent] = useState<{ readonly words: string; readonly at: number } | null>(null);
+  const [sent, setSent] = useState<Outcome | null>(null);
   if (decision !== null)
     return (
       <p class="decided">
@@ -46,19 +65,17 @@ export function ApprovalCard({ question, hasKeys = false }: CardProps): JSX.Elem
   if (sent !== null)
     return (
       <p class="decided" role="status">
-        <Glyph look={sent.words === sentWords.approved ? "completed" : "cancelled"} />
+        <Glyph look={sent.isApproved ? "completed" : "cancelled"} />
         {sent.words}
-        <span class="label">at {timeOfDay(sent.at)}</span>
+        {sent.at !== null && <span class="label">at {timeOfDay(sent.at)}</span>}
       </p>
     );
-  return (
-    <OpenCard question={question} hasKeys={hasKeys} onSent={(words) => setSent({ words, at: Date.now() })} />
-  );
+  return <OpenCard question={question} hasKeys={hasKeys} onSent={setSent} />;
 }
 
 interface OpenProps extends CardProps {
   readonly hasKeys: boolean;
-  readonly onSent: (words: string) => void;
+  readonly onSent: (outcome: Outcome) => void;
 }
 
 function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
@@ -69,11 +86,18 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   const [problem, setProblem] = useState<string | null>(null);
   const root = useRef<HTMLElement>(null);
   const isCall = request.kind === "tool_call";
+  const reason = reasonWords(request);
+  /** Whether a field has the focus, which takes the letters of the keys. */
+  const isWriting = edited !== null || denial !== null;
   const answer = async (value: Answer): Promise<void> => {
     setProblem(null);
     try {
       await send(question, value);
-      onSent(sentWords[value.decision]);
+      onSent({
+        words: sentWords[value.decision],
+        at: Date.now(),
+        isApproved: value.decision === "approved",
+      });
     } catch (error) {
       const lost = await lostRace(error, question);
       if (lost === null) setProblem(errorText(error));
@@ -92,12 +116,13 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   };
   const edit = (): void => setEdited(edited ?? (isCall ? plain(request.parsedInput ?? request.input) : ""));
   const keys = {
-    a: approve,
+    // A key that is held down must not answer the next question too.
+    a: ({ repeat }: KeyboardEvent) => (repeat ? false : approve()),
     e: edit,
     d: () => setDenial(denial ?? ""),
-    s: () => void answer({ decision: "skipped" }),
+    s: ({ repeat }: KeyboardEvent) => (repeat ? false : void answer({ decision: "skipped" })),
   };
-  useKeys(hasKeys ? keys : {});
+  useKeys(hasKeys && !isOffline.value ? keys : {});
   return (
     <section
       class="approval"
@@ -132,10 +157,10 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
           />
         )}
         <dl class="pairs">
-          {request.reason !== questionText(request.input) && (
+          {reason !== null && (
             <>
               <dt>Why it asks</dt>
-              <dd>{request.reason}</dd>
+              <dd>{reason}</dd>
             </>
           )}
           <dt>{isCall ? "If approved" : "If answered"}</dt>
@@ -154,7 +179,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
             {problem}
           </p>
         )}
-        <div class="actions">
+        <fieldset class="actions" disabled={isOffline.value}>
           {denial === null ? (
             <>
               {(isCall || edited !== null || request.kind === "confirm") && (
@@ -166,7 +191,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
                     : edited === null
                       ? "Agree"
                       : "Answer"}{" "}
-                  <kbd>A</kbd>
+                  {!isWriting && <kbd>A</kbd>}
                 </button>
               )}
               {edited === null && (
@@ -180,10 +205,10 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
                 </button>
               )}
               <button class="button deny" onClick={() => setDenial("")}>
-                Deny <kbd>D</kbd>
+                Deny {!isWriting && <kbd>D</kbd>}
               </button>
               <button class="button quiet" onClick={() => void answer({ decision: "skipped" })}>
-                Skip <kbd>S</kbd>
+                Skip {!isWriting && <kbd>S</kbd>}
               </button>
             </>
           ) : (
@@ -199,7 +224,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
               </button>
             </>
           )}
-          {isCall && (
+          {isCall && denial === null && (
             <label class="check">
               <input
                 type="checkbox"
@@ -209,7 +234,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
               Do not ask me again for this tool
             </label>
           )}
-        </div>
+        </fieldset>
       </div>
       <span class="unseen">{runId}</span>
     </section>
@@ -228,18 +253,20 @@ function Content({
   readonly request: Question["request"];
   readonly onChoose: (choice: string) => void;
 }): JSX.Element {
-  const { kind, input, parsedInput, toolName } = request;
+  const { kind, input } = request;
   const choices = choicesOf(input);
-  if (kind === "tool_call") return <pre class="command">{callText(toolName, parsedInput ?? input)}</pre>;
+  const patch = kind === "tool_call" ? patchOf(request) : null;
+  if (patch !== null) return <Diff patch={patch} />;
+  if (kind === "tool_call") return <pre class="command">{callText(request)}</pre>;
   if (choices.length > 0)
     return (
-      <div class="actions choices">
+      <fieldset class="actions choices" disabled={isOffline.value}>
         {choices.map((choice) => (
           <button key={choice} class="button" onClick={() => onChoose(choice)}>
             {choice}
           </button>
         ))}
-      </div>
+      </fieldset>
     );
   return questionText(input) === null ? <pre class="command">{plain(input)}</pre> : <></>;
 }
@@ -265,57 +292,28 @@ const sentWords = {
 } as const;
 
 /** Who was first, if the question has been answered meanwhile. The run may have ended since. */
-async function lostRace(error: unknown, { runId, request }: Question): Promise<string | null> {
+async function lostRace(error: unknown, { runId, request }: Question): Promise<Outcome | null> {
   if (!(error instanceof RequestError) || (error.status !== 409 && error.status !== 404)) return null;
   const { by, decision, at } = error.details;
-  if (typeof decision === "string") return firstWords(by, decision, at);
+  if (typeof decision === "string") return firstOutcome(by, decision, at);
   const { events } = await get("/api/runs/{runId}/events", {
     params: { runId },
     query: { types: ["approval_decision"], limit: 5_000 },
   });
   for (const event of events.toReversed())
     if (event.type === "approval_decision" && event.data.approvalId === request.approvalId)
-      return firstWords(event.data.decision.by, event.data.decision.decision, event.at);
+      return firstOutcome(event.data.decision.by, event.data.decision.decision, event.at);
   return null;
 }
 
-function firstWords(by: unknown, decision: string, at: unknown): string {
-  const passed = typeof at === "number" ? ` ${span(Date.now() - at)} ago` : "";
-  return `${personName(typeof by === "string" ? by : undefined)} ${decision} this${passed}.`;
+function firstOutcome(by: unknown, decision: string, at: unknown): Outcome {
+  const passedMs = typeof at === "number" ? Date.now() - at : null;
+  const words = firstWords(typeof by === "string" ? by : undefined, decision, passedMs);
+  return { words, at: null, isApproved: decision === "approved" };
 }
 
 function decisionWords(decision: ApprovalDecision): string {
   return `${personName(decision.by)} ${decision.decision}`;
-}
-
-/** Who wants what, as a sentence. */
-function sentence(agentId: string, { kind, toolName, input }: Question["request"]): string {
-  if (kind !== "tool_call") return questionText(input) ?? `${agentId} asks with ${toolName}`;
-  return `${agentId} wants to call ${toolName}`;
-}
-
-export function questionText(input: JsonValue): string | null {
-  if (typeof input === "string") return oneLine(input);
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return null;
-  const { question, message } = input as Readonly<Record<string, JsonValue | undefined>>;
-  if (typeof question === "string") return question;
-  return typeof message === "string" ? message : null;
-}
-
-function choicesOf(input: JsonValue): readonly string[] {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return [];
-  const { choices, options } = input as Readonly<Record<string, JsonValue | undefined>>;
-  const list = Array.isArray(choices) ? choices : Array.isArray(options) ? options : [];
-  return list.filter((choice) => typeof choice === "string");
-}
-
-/** The exact call: a command as it runs, other arguments as JSON. */
-function callText(toolName: string, input: JsonValue): string {
-  const isCommand =
-    typeof input === "object" && input !== null && !Array.isArray(input) && "command" in input;
-  return isCommand
-    ? plain((input as Readonly<Record<string, JsonValue>>)["command"])
-    : `${toolName} ${plain(input)}`;
 }
 
 function parsed(text: string, isCall: boolean): JsonValue | undefined {

@@ -7,21 +7,27 @@ interface DiffLine {
   readonly text: string;
 }
 
-/** The lines of a unified diff, with their numbers before and after. */
-function diffLines(patch: string): readonly DiffLine[] {
+/** The lines of a unified diff, with their numbers before and after. A hunk `@@` without numbers has none. */
+export function diffLines(patch: string): readonly DiffLine[] {
   const lines: DiffLine[] = [];
-  let [before, after, isInside] = [0, 0, false];
+  let [before, after, isInside]: [number | null, number | null, boolean] = [0, 0, false];
   for (const line of patch.split("\n")) {
-    const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)/u.exec(line);
+    const hunk = /^@@(?: -(\d+)(?:,\d+)? \+(\d+)|$)/u.exec(line);
     if (hunk !== null) {
-      [before, after, isInside] = [Number(hunk[1]), Number(hunk[2]), true];
+      [before, after, isInside] = [numberOf(hunk[1]), numberOf(hunk[2]), true];
       continue;
     }
     const [sign = "", text] = [line[0], line.slice(1)];
     if (!isInside || (sign !== "+" && sign !== "-" && sign !== " ")) continue;
-    lines.push({ sign, before: sign === "+" ? null : before++, after: sign === "-" ? null : after++, text });
+    lines.push({ sign, before: sign === "+" ? null : before, after: sign === "-" ? null : after, text });
+    if (sign !== "+" && before !== null) before++;
+    if (sign !== "-" && after !== null) after++;
   }
   return lines;
+}
+
+function numberOf(text: string | undefined): number | null {
+  return text === undefined ? null : Number(text);
 }
 
 /** The numbers of added and removed lines: +2 −2. */

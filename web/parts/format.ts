@@ -5,6 +5,14 @@ export function usd(amount: number | null): string {
   return `$${grouped(amount.toFixed(3))}`;
 }
 
+/** Two amounts that differ, with as many decimals as tell them apart. */
+export function usdApart(one: number, other: number): readonly [string, string] {
+  const differ = (digits: number): boolean => one.toFixed(digits) !== other.toFixed(digits);
+  const digits = usd(one) === usd(other) ? [4, 5, 6, 7, 8, 9].find(differ) : undefined;
+  if (digits === undefined) return [usd(one), usd(other)];
+  return [`$${grouped(one.toFixed(digits))}`, `$${grouped(other.toFixed(digits))}`];
+}
+
 /** Money: two decimals for an allowance, more only for a part of a cent below one dollar, none from 100 dollars. */
 export function capUsd(amount: number): string {
   if (amount >= 100) return `$${grouped(amount.toFixed(0))}`;
@@ -54,6 +62,11 @@ export function span(ms: number): string {
   if (ms < minute) return `${Math.max(0, Math.floor(ms / second))} s`;
   if (ms < hour) return `${Math.floor(ms / minute)} min`;
   return ms < day ? `${Math.floor(ms / hour)} h` : `${Math.floor(ms / day)} d`;
+}
+
+/** How long a run had no owner: 1.6 s, 43 s, 12 min. */
+export function downTime(ms: number): string {
+  return ms < 10 * second ? `${Math.max(0.1, ms / second).toFixed(1)} s` : span(ms);
 }
 
 /** How long a call took: 240 ms, 1.4 s, 18 s. */

@@ -1,4 +1,5 @@
 import { formatPriority, type Event, type TaskId } from "../../src/kernel/index.ts";
+import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
@@ -15,7 +16,7 @@ import { useCurrentInView } from "../parts/use-current-in-view.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { seenBefore, sharesOf } from "./model-input.ts";
-import { openPriority, steer } from "./orders.tsx";
+import { areOrdersOff, openPriority, steer } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
 import { doing, hasEndedTask } from "./task-words.ts";
 import { threadOf } from "./thread.ts";
@@ -134,7 +135,7 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
           taskId={taskId}
           model={model}
           live={live}
-          time={(at) => clock(at - view.startedAt)}
+          time={(at) => clock(runTime(view, at))}
         />
         {items.length === 0 && live === undefined && <p class="dim">{nothingWords(task)}</p>}
       </div>
@@ -162,12 +163,18 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
         </dl>
         {!hasEndedTask(task) && model.playhead.value === null && (
           <div class="actions orders-of-task">
-            <button class="button small" onClick={() => openPriority(model, taskId)}>
+            <button
+              class="button small"
+              disabled={areOrdersOff(model)}
+              onClick={() => openPriority(model, taskId)}
+            >
               Priority: {formatPriority(task.priority)}
             </button>
           </div>
         )}
-        {taskId === rootId && !hasEndedTask(task) && <Steer model={model} agentId={task.agentId} />}
+        {taskId === rootId && !hasEndedTask(task) && model.playhead.value === null && (
+          <Steer model={model} agentId={task.agentId} />
+        )}
       </aside>
     </>
   );
@@ -263,7 +270,11 @@ function Steer({ model, agentId }: { readonly model: RunModel; readonly agentId:
           onInput={(event) => setText(event.currentTarget.value)}
         />
         <div class="actions end">
-          <button class="button small" disabled={text.trim() === ""} onClick={() => void send()}>
+          <button
+            class="button small"
+            disabled={text.trim() === "" || areOrdersOff(model)}
+            onClick={() => void send()}
+          >
             Send
           </button>
         </div>

@@ -31,8 +31,8 @@ export function densityPaths(
   return paths;
 }
 
-/** The place of a time of which no event is known: the fold of a crash counts as its left edge. */
+/** The place of a time of which no event is known: the time of a crash counts as the left edge of its fold. */
 export function placeOf(scale: TimeScale, at: number): number {
-  const before = scale.folds.find(({ fromAt, toAt }) => at <= fromAt || at < toAt);
+  const before = scale.breaks.find(({ fromAt, toAt }) => at <= fromAt || at < toAt);
   return scale.x({ at, seq: before === undefined ? Infinity : before.seq - 1 });
 }

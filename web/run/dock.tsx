@@ -1,6 +1,8 @@
+import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { isOffline } from "../api/connection.ts";
 import { useKeys } from "../app/keys.ts";
 import { clock, grouped } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
@@ -42,8 +44,8 @@ export function Dock({ model, live }: { readonly model: RunModel; readonly live:
         <span class="wide-only dim"> of {grouped(Math.max(0, last))}</span>
       </span>
       <button class="live-button" aria-pressed={isLive} onClick={() => void model.seek(null)}>
-        <Glyph look={hasEnded(live.status) ? "completed" : "running"} />
-        {hasEnded(live.status) ? "End" : "Live"}
+        <Glyph look={hasEnded(live.status) ? "completed" : isOffline.value ? "pending" : "running"} />
+        {hasEnded(live.status) ? "End" : isOffline.value ? "Newest" : "Live"}
       </button>
     </footer>
   );
@@ -139,7 +141,7 @@ function Scrubber({
       <input
         type="range"
         aria-label="Playhead"
-        aria-valuetext={`event ${grouped(Math.max(0, model.shownSeq))}, ${clock(at - live.startedAt)}`}
+        aria-valuetext={`event ${grouped(Math.max(0, model.shownSeq))}, ${clock(runTime(live, at))}`}
         min={0}
         max={whole}
         step="any"

@@ -1,4 +1,5 @@
 import type { Event } from "../../src/kernel/index.ts";
+import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
@@ -139,7 +140,7 @@ function EventRow({ event, view, model, top }: RowProps): JSX.Element {
       >
         {grouped(event.seq)}
       </button>
-      <span class="mid">{clock(event.at - view.startedAt)}</span>
+      <span class="mid">{clock(runTime(view, event.at))}</span>
       <span>
         <code class={`chip ${eventTone(event)}`}>{event.type}</code>
       </span>

@@ -1,5 +1,5 @@
 import type { ExhaustedCap, Failure, RefusedReservation } from "../../src/kernel/index.ts";
-import { capUsd, grouped, usd } from "../parts/format.ts";
+import { capUsd, grouped, usd, usdApart } from "../parts/format.ts";
 
 /** What an error of an exhausted budget tells. Fields are absent in errors of other stores and versions. */
 interface ExhaustionDetails {
@@ -15,14 +15,20 @@ interface ExhaustionDetails {
 export function failureWords({ code, message, details }: Failure): string {
   if (code !== "budget_exhausted") return message;
   const { dimension = "", limit, used, reason, refused, cap } = (details ?? {}) as ExhaustionDetails;
-  if (cap !== undefined)
-    return `The next call needed at least ${usd(cap.neededUsd)}, and ${usd(cap.limitUsd - cap.spentUsd - cap.heldUsd)} was left of the ${capUsd(cap.limitUsd)} per day of ${cap.name}. It was not started. The cap resets at ${cap.resetsAt}.`;
+  if (cap !== undefined) {
+    const [needed, left] = usdApart(cap.neededUsd, cap.limitUsd - cap.spentUsd - cap.heldUsd);
+    return `The next call needed at least ${needed}, and ${left} was left of the ${capUsd(cap.limitUsd)} per day of ${cap.name}. It was not started. The cap resets at ${cap.resetsAt}.`;
+  }
   if (limit === undefined || used === undefined) return message;
   const whole = dimension === "costUsd" ? capUsd(limit) : amount(dimension, limit);
   if (reason !== undefined) return `The answer was cut at what was left of ${whole}.`;
   if (refused === undefined) return `${amount(dimension, used)} of ${whole} is used. No further call starts.`;
   const { reserved, remaining } = refused;
-  return `The next call needed at least ${amount(dimension, reserved)}, and ${amount(dimension, remaining)} was left of ${whole}. It was not started.`;
+  const [needed, left] =
+    dimension === "costUsd"
+      ? usdApart(reserved, remaining)
+      : [amount(dimension, reserved), amount(dimension, remaining)];
+  return `The next call needed at least ${needed}, and ${left} was left of ${whole}. It was not started.`;
 }
 
 function amount(dimension: string, value: number): string {

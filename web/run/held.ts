@@ -23,6 +23,9 @@ export function heldNow(snapshot: Snapshot | null): Held {
  * cost in the end. Costs O(steps in progress there, and their managers).
  */
 export function heldThen(view: RunView, inProgress: readonly StepView[]): Held {
+  const { forkedFrom } = view;
+  // The origin paid for the calls that a fork shares.
+  if (forkedFrom !== null && view.seq <= forkedFrom.at) return nothingHeld;
   const held = new Map<TaskId, number>();
   for (const { kind, taskId, costUsd } of inProgress)
     if (kind === "model" && costUsd !== null && costUsd > 0) addToManagers(held, view, taskId, costUsd);

@@ -1,3 +1,4 @@
+import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { get } from "../api/client.ts";
@@ -47,8 +48,8 @@ export function Messages({ model }: { readonly model: RunModel }): JSX.Element {
 function Message({ event, view }: { readonly event: MessageEvent; readonly view: RunView }): JSX.Element {
   const { from, to, text } = messageWords(event, (taskId) => agentOf(taskId, view));
   return (
-    <li>
-      <span class="dim">{clock(event.at - view.startedAt)}</span>
+    <li tabIndex={-1}>
+      <span class="dim">{clock(runTime(view, event.at))}</span>
       <span>
         <b>{from}</b> <Icon name="open" /> <b>{to}</b>
       </span>

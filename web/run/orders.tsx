@@ -1,7 +1,8 @@
 import { formatPriority, priorities, type Priority, type TaskId } from "../../src/kernel/index.ts";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { post } from "../api/client.ts";
+import { isOffline } from "../api/connection.ts";
 import { go, runPath } from "../app/route.ts";
 import { capUsd, counted, grouped, usd } from "../parts/format.ts";
 import { dialog, FormDialog } from "../parts/dialog.tsx";
@@ -9,6 +10,11 @@ import { hasEnded } from "../parts/status.ts";
 import { heldNow } from "./held.ts";
 import { purseOf, rootId, spentOf } from "./money.ts";
 import type { RunModel } from "./run-model.ts";
+
+/** Whether orders are off: they go to the live run, and only a server that answers can take them. */
+export function areOrdersOff({ playhead }: Pick<RunModel, "playhead">): boolean {
+  return playhead.value !== null || isOffline.value;
+}
 
 /** Asks how much to add to the allowance of the run, or of one of its agents. */
 export function openTopUp(model: RunModel, taskId: TaskId = rootId): void {
@@ -137,16 +143,21 @@ function SetPriority({ model, taskId }: { readonly model: RunModel; readonly tas
   );
 }
 
-/** Asks where a fork begins. `at` is the last event that the fork shares with this run. */
+/** Asks how a fork begins. `at` is the event up to which it shares this run, or -1 for the newest one once it is read. */
 export function openFork(model: RunModel, at: number): void {
   dialog.value = () => <Fork model={model} at={at} />;
 }
 
-function Fork({ model, at }: { readonly model: RunModel; readonly at: number }): JSX.Element {
+function Fork({ model, at: wanted }: { readonly model: RunModel; readonly at: number }): JSX.Element {
+  void model.version.value;
+  const chosen = useRef(wanted);
+  if (chosen.current < 0) chosen.current = model.lastSeq;
+  const at = chosen.current;
   const agent = model.live.value?.tasks.get(rootId)?.agentId ?? "the agent";
   const [input, setInput] = useState("");
   const [other, setOther] = useState("");
   const start = async (): Promise<void> => {
+    if (at < 0) throw new Error("The log of the run is not read yet. Try again in a moment.");
     const { run } = await post("/api/runs/{runId}/fork", {
       params: { runId: model.runId },
       body: {
@@ -158,11 +169,15 @@ function Fork({ model, at }: { readonly model: RunModel; readonly at: number }):
     go(runPath(run.runId));
   };
   return (
-    <FormDialog title={`Fork at event ${grouped(at)}`} confirm="Start the fork" onConfirm={start}>
+    <FormDialog
+      title={at < 0 ? "Fork this run" : `Fork at event ${grouped(at)}`}
+      confirm="Start the fork"
+      onConfirm={start}
+    >
       <p>
-        The fork shares what was recorded up to event {grouped(at)} and pays for none of it. Calls in flight
-        at that event are made again. Events that were recorded together are shared together, so that the fork
-        may begin a few events before. This run is not changed.
+        The fork shares what was recorded up to {at < 0 ? "the newest event" : `event ${grouped(at)}`} and
+        pays for none of it. Calls in flight at that event are made again. Events that were recorded together
+        are shared together, so that the fork may begin a few events before. This run is not changed.
       </p>
       <label class="field">
         Message that follows the shared steps, to {agent}, optional

@@ -1,8 +1,9 @@
+import { runTime, startOfRun } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 import { errorText } from "../api/client.ts";
-import { connection, shownEvent } from "../api/connection.ts";
+import { isOffline, shownEvent } from "../api/connection.ts";
 import { asking } from "../api/runs-feed.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
@@ -19,7 +20,7 @@ import { Dock } from "./dock.tsx";
 import { StopCard } from "./stop-card.tsx";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { hasNoOwner } from "./owner.ts";
-import { openCancel, openFork, openTopUp, pause, resume } from "./orders.tsx";
+import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
 import { inputText } from "./thread.ts";
 
@@ -48,7 +49,10 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
     Object.fromEntries(runTabs.map((each) => [String(tabKeys[each]), () => go(runPath(model.runId, each))])),
   );
   // Before the first view there is no event to fork at.
-  useKeys({ f: () => view !== null && openFork(model, model.playhead.value ?? model.lastSeq) });
+  useKeys({
+    f: () =>
+      view === null || isOffline.value ? false : openFork(model, model.playhead.value ?? model.lastSeq),
+  });
   const tabs = useCurrentInView(`${tab} ${view === null}`);
   return (
     <main class="run" id="main">
@@ -140,8 +144,7 @@ function Orders({
 }): JSX.Element | null {
   const view = model.live.value;
   if (view === null) return null;
-  // Orders go to the live run, and only a server that answers can take them.
-  const isOff = model.playhead.value !== null || connection.value.state === "offline";
+  const isOff = areOrdersOff(model);
   const isOver = hasEnded(view.status);
   const isPaused = view.status === "paused";
   const mayTopUp = view.tasks.get(rootId)?.budget?.maxCostUsd !== null;
@@ -152,7 +155,11 @@ function Orders({
           Top up
         </button>
       )}
-      <button class="button" onClick={() => openFork(model, model.playhead.value ?? model.lastSeq)}>
+      <button
+        class="button"
+        disabled={isOffline.value}
+        onClick={() => openFork(model, model.playhead.value ?? model.lastSeq)}
+      >
         <Icon name="fork" /> Fork
       </button>
       {!isOver && (
@@ -219,7 +226,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       )}
       {isReplay && (
         <span>
-          <span class="chip hold">Replay, as of {clock(view.at - view.startedAt)}</span>
+          <span class="chip hold">Replay, as of {clock(runTime(view, view.at))}</span>
         </span>
       )}
       {purse !== null && (
@@ -237,7 +244,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
         <b>{grouped(view.seats)}</b>
         <span class="dim">{view.maxSeats === null ? "seats" : `of ${counted(view.maxSeats, "seat")}`}</span>
       </span>
-      <span>{clock(until - view.startedAt)}</span>
+      <span>{clock(until - startOfRun(view))}</span>
       <Crashes view={view} />
       {view.recoveries.length > 0 && <span class="wide-only dim">epoch {view.recoveries.at(-1)?.epoch}</span>}
       <span class="wide-only">
@@ -246,7 +253,9 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       {view.forkedFrom !== null && (
         <span class="wide-only">
           <a href={runPath(view.forkedFrom.runId)}>Fork of {view.forkedFrom.runId}</a>
-          <span class="dim">after event {grouped(view.forkedFrom.at)}</span>
+          <span class="dim">
+            after event {grouped(view.forkedFrom.at)}, {usd(view.forkedFrom.inherited.costUsd)} not paid again
+          </span>
           <a href={`/compare?a=${view.forkedFrom.runId}&b=${view.runId}`}>Compare</a>
         </span>
       )}

@@ -17,6 +17,7 @@ import { EventLog } from "./event-log.ts";
 import { LivePast } from "./live-past.ts";
 import { LiveText } from "./live-text.ts";
 import { RedrawPacer } from "./redraw-pacer.ts";
+import { shownView } from "./shown-view.ts";
 
 /** Number of events per request when the page reads an earlier part of the log. */
 const pageSize = 1_000;
@@ -40,7 +41,11 @@ export class RunModel {
   /** The run at the newest event. `null` until the first events arrive. */
   readonly live = signal<RunView | null>(null);
   /** The run at the playhead. */
-  readonly view = signal<RunView | null>(null);
+  readonly view = computed(() => {
+    const { value } = this.#position;
+    return value === null ? null : shownView(value, this.live.value);
+  });
+  readonly #position = signal<RunView | null>(null);
   /** Number of the event that is shown. `null`: the newest one. */
   readonly playhead = signal<number | null>(null);
   readonly summary = signal<Run | null>(null);
@@ -79,7 +84,7 @@ export class RunModel {
     if (known === null) return;
     this.log.startAt(known.seq + 1);
     this.live.value = known;
-    this.view.value = known;
+    this.#position.value = known;
   }
 
   /** Starts to follow the run. Returns a function that stops. */
@@ -123,7 +128,7 @@ export class RunModel {
     if (seq === null || seq >= this.lastSeq) {
       batch(() => {
         this.playhead.value = null;
-        this.view.value = this.live.value;
+        this.#position.value = this.live.value;
       });
       return;
     }
@@ -132,7 +137,7 @@ export class RunModel {
     const [view, inProgress] = await Promise.all([this.#history.at(wanted), this.past.inProgressAt(wanted)]);
     if (this.playhead.value !== wanted) return;
     batch(() => {
-      this.view.value = view;
+      this.#position.value = view;
       this.#inProgress.value = inProgress;
     });
   }
@@ -293,7 +298,7 @@ export class RunModel {
     if (this.#stop.signal.aborted) return;
     batch(() => {
       if (this.lastSeq >= 0) this.live.value = this.#history.latest();
-      if (this.playhead.value === null) this.view.value = this.live.value;
+      if (this.playhead.value === null) this.#position.value = this.live.value;
       this.version.value++;
     });
   }

@@ -22,21 +22,25 @@ function step(change: Partial<StepView>): StepView {
   };
 }
 
+const noFork = { forkedFrom: null };
+
 test("a replay says of a step that fails later only that it is in flight", () => {
   const failed = step({ kind: "tool", name: "note", outcome: "error" });
-  expect([stepResult(failed), isBadEnd(failed)]).toEqual(["error", true]);
+  expect([stepResult(failed, noFork), isBadEnd(failed)]).toEqual(["error", true]);
   const then = stepAt(failed, 8) as StepView;
-  expect([stepResult(then), isBadEnd(then)]).toEqual(["in flight", false]);
+  expect([stepResult(then, noFork), isBadEnd(then)]).toEqual(["in flight", false]);
 });
 
 test("a hand-off is named after the report that works, and is never in flight", () => {
   const hired = step({ kind: "tool", name: "handoff_build", endSeq: null, outcome: null });
-  expect([stepName(hired), stepResult(hired)]).toEqual(["hires build", "works"]);
+  expect([stepName(hired), stepResult(hired, noFork)]).toEqual(["hires build", "works"]);
 });
 
 test("a call that was cancelled is not said to be lost in a crash, and one that was refused has no price", () => {
-  expect(outcomeWords(step({ outcome: "cut" }))).toBe("stopped before it answered, charged at its bound");
-  expect(outcomeWords(step({ outcome: "lost" }))).toBe("lost in the crash, charged at its bound");
-  expect(stepResult(step({ outcome: "refused", costUsd: 0 }))).toBe("not made");
+  expect(outcomeWords(step({ outcome: "cut" }), noFork)).toBe(
+    "stopped before it answered, charged at its bound",
+  );
+  expect(outcomeWords(step({ outcome: "lost" }), noFork)).toBe("lost in the crash, charged at its bound");
+  expect(stepResult(step({ outcome: "refused", costUsd: 0 }), noFork)).toBe("not made");
   expect(stepName(step({ isAgain: true }))).toBe("sonnet-5, asked again");
 });

@@ -1,3 +1,4 @@
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../src/surfaces/view/step-log.ts";
 import { shortModel, usd } from "../parts/format.ts";
 import { toolTitle } from "./task-words.ts";
@@ -7,6 +8,11 @@ const handOff = "handoff_";
 /** Whether a step hands a task to a report, which does the work. */
 export function isHandOff({ kind, name }: StepView): boolean {
   return kind === "tool" && name.startsWith(handOff);
+}
+
+/** Whether a fork shares the step with its origin, which paid for it. A call that the fork makes again ended with its start. */
+export function isFree({ endSeq }: StepView, { forkedFrom }: Pick<RunView, "forkedFrom">): boolean {
+  return forkedFrom !== null && endSeq !== null && endSeq <= forkedFrom.at + 1;
 }
 
 /** What a step is, in words. The answer of a model call is its name. */
@@ -35,8 +41,9 @@ export function isBadEnd({ outcome }: StepView): boolean {
 }
 
 /** How a step ended, or what it cost, in one or two words. */
-export function stepResult(step: StepView): string {
+export function stepResult(step: StepView, view: Pick<RunView, "forkedFrom">): string {
   const { kind, outcome, costUsd } = step;
+  if (isFree(step, view)) return "free";
   if (outcome === null) return isHandOff(step) ? "works" : "in flight";
   if (outcome === "refused") return "not made";
   if (kind === "model") return outcome === "lost" ? `lost ${usd(costUsd)}` : usd(costUsd);
@@ -44,7 +51,12 @@ export function stepResult(step: StepView): string {
 }
 
 /** How a step ended, as a sentence. */
-export function outcomeWords({ kind, outcome, costUsd }: StepView): string {
+export function outcomeWords(step: StepView, view: Pick<RunView, "forkedFrom">): string {
+  const { kind, outcome, costUsd } = step;
+  if (isFree(step, view))
+    return outcome === "cut"
+      ? "in flight in the origin, made again"
+      : "shared with the origin, which paid for it";
   switch (outcome) {
     case "lost":
       return "lost in the crash, charged at its bound";

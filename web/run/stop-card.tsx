@@ -8,7 +8,7 @@ import { Purse } from "../parts/purse.tsx";
 import { hasEnded, lookOfTask, statusWord } from "../parts/status.ts";
 import { failureWords } from "./failure-words.ts";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
-import { openTopUp, resume, topUp } from "./orders.tsx";
+import { areOrdersOff, openTopUp, resume, topUp } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
 
 interface StopProps {
@@ -53,15 +53,23 @@ export function StopCard({ model, view, onOrder }: StopProps): JSX.Element | nul
           <div class="actions">
             {isMoney ? (
               <>
-                <button class="button primary" onClick={() => onOrder(topUp(model, amount))}>
+                <button
+                  class="button primary"
+                  disabled={areOrdersOff(model)}
+                  onClick={() => onOrder(topUp(model, amount))}
+                >
                   Top up {capUsd(amount)} and continue
                 </button>
-                <button class="button" onClick={() => openTopUp(model)}>
+                <button class="button" disabled={areOrdersOff(model)} onClick={() => openTopUp(model)}>
                   Other amount
                 </button>
               </>
             ) : (
-              <button class="button primary" onClick={() => onOrder(resume(model))}>
+              <button
+                class="button primary"
+                disabled={areOrdersOff(model)}
+                onClick={() => onOrder(resume(model))}
+              >
                 Continue from the last step
               </button>
             )}

@@ -20,7 +20,9 @@ export function doing(task: TaskView, view: RunView): string {
     case "pending":
       return "waits for a seat";
     case "pausing":
-      return `gives its seat to ${agentOf(task.yieldsTo, view)}`;
+      return task.yieldsTo === null
+        ? "pauses after its calls in flight"
+        : `gives its seat to ${agentOf(task.yieldsTo, view)}`;
     case "paused":
       return task.yieldsTo === null ? "paused" : `gave its seat to ${agentOf(task.yieldsTo, view)}`;
     default:

@@ -3,7 +3,7 @@ import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { runPath } from "../app/route.ts";
 import { ApprovalCard } from "../parts/approval-card.tsx";
-import { counted, oneLine, span, usd } from "../parts/format.ts";
+import { counted, downTime, oneLine, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Prose } from "../parts/prose.tsx";
 import { ToolCall } from "../parts/tool-call.tsx";
@@ -82,7 +82,7 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
       const facts = [
         item.turn > 0 ? `turn ${item.turn}` : null,
         item.tokens === null ? null : counted(item.tokens, "token"),
-        item.costUsd === null ? null : usd(item.costUsd),
+        isShared(item, view) ? "free" : item.costUsd === null ? null : usd(item.costUsd),
       ].filter((fact) => fact !== null);
       return (
         <Message when={when} who={agentId} facts={facts.join(" · ")}>
@@ -138,6 +138,11 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
         </Message>
       );
   }
+}
+
+/** Whether a fork shares an entry with its origin, which paid for it. */
+function isShared({ seq }: ThreadItem, { forkedFrom }: RunView): boolean {
+  return forkedFrom !== null && seq <= forkedFrom.at;
 }
 
 /** How a task ended. Who cancelled it says more than its error, which has the same reason. */
@@ -201,7 +206,7 @@ function Crash({ view, seq }: { readonly view: RunView; readonly seq: number }):
         <path d={tornPath} />
       </svg>
       <p>
-        A worker died. Another one continued after {span(crash.at - crash.lastAt)}.
+        A worker died. Another one continued after {downTime(crash.at - crash.lastAt)}.
         {crash.replayed > 0 && (
           <span class="dim">
             {counted(crash.replayed, "step")} replayed free, {usd(crash.savedUsd)} not paid again

@@ -27,6 +27,8 @@ export interface Moment {
 export interface TimeScale {
   readonly width: number;
   readonly folds: readonly Fold[];
+  /** The folds, and the start of a fork, which has no width: the time before it, since the last shared event, is left out. */
+  readonly breaks: readonly Fold[];
   /** The place of a moment. It is never inside a fold. */
   x(moment: Moment): number;
   /** The place of a time after the start that is counted without the folds. */
@@ -42,28 +44,33 @@ export interface TimeScale {
 
 const mostFoldShare = 0.4;
 
-type Times = Pick<RunView, "startedAt" | "recoveries">;
+type Times = Pick<RunView, "startedAt" | "recoveries" | "forkedFrom">;
 
 /** The scale of a run from its start to `until`, on `width` pixels. `share` is the width of one fold. */
 export function timeScale(view: Times, until: number, width: number, share: number): TimeScale {
   const { startedAt } = view;
   const crashes = view.recoveries.filter(({ isCrash }) => isCrash);
   const foldWidth = crashes.length === 0 ? 0 : width * Math.min(share, mostFoldShare / crashes.length);
-  const down = crashes.reduce((sum, { at, lastAt }) => sum + (at - lastAt), 0);
+  const fork = forkIn(view, until);
+  const stops = [...crashes, ...(fork === null ? [] : [fork])].toSorted((one, other) => one.seq - other.seq);
+  const down = stops.reduce((sum, { at, lastAt }) => sum + (at - lastAt), 0);
   const active = Math.max(1, until - startedAt - down);
   const perMs = (width - foldWidth * crashes.length) / active;
-  const folds: Fold[] = [];
+  const breaks: Fold[] = [];
   let [time, left] = [startedAt, 0];
-  for (const { seq, at, lastAt } of crashes) {
+  for (const stop of stops) {
+    const { seq, at, lastAt } = stop;
     left += (lastAt - time) * perMs;
-    folds.push({ seq, fromAt: lastAt, toAt: at, x: left, width: foldWidth });
-    left += foldWidth;
+    const wide = stop === fork ? 0 : foldWidth;
+    breaks.push({ seq, fromAt: lastAt, toAt: at, x: left, width: wide });
+    left += wide;
     time = at;
   }
+  const folds = breaks.filter(({ seq }) => seq !== fork?.seq);
   const within = (x: number): number => Math.max(0, Math.min(width, x));
   const x = ({ at, seq }: Moment): number => {
     let [from, start] = [startedAt, 0];
-    for (const fold of folds) {
+    for (const fold of breaks) {
       if (seq < fold.seq) return within(Math.min(fold.x, start + (at - from) * perMs));
       [from, start] = [fold.toAt, fold.x + fold.width];
     }
@@ -75,7 +82,7 @@ export function timeScale(view: Times, until: number, width: number, share: numb
   };
   const timeAt = (place: number): number => {
     let [from, start] = [startedAt, 0];
-    for (const fold of folds) {
+    for (const fold of breaks) {
       if (place <= fold.x) break;
       if (place < fold.x + fold.width) return fold.fromAt;
       [from, start] = [fold.toAt, fold.x + fold.width];
@@ -86,14 +93,20 @@ export function timeScale(view: Times, until: number, width: number, share: numb
     const [first, last] = [x(from), Math.max(x(from), x(to))];
     const parts: Piece[] = [];
     let start = 0;
-    for (const fold of folds) {
+    for (const fold of breaks) {
       if (from.seq < fold.seq) parts.push(...pieceIn(start, fold.x, first, last, narrowest));
       start = fold.x + fold.width;
       if (to.seq < fold.seq) return parts;
     }
     return [...parts, ...pieceIn(start, width, first, last, narrowest)];
   };
-  return { width, folds, x, xOfActive, timeAt, pieces, ...ticksOf(active, width) };
+  return { width, folds, breaks, x, xOfActive, timeAt, pieces, ...ticksOf(active, width) };
+}
+
+/** The start of a fork as a stop of its log. `null` if the run is no fork, or `until` is before. */
+function forkIn({ forkedFrom }: Times, until: number): { seq: number; at: number; lastAt: number } | null {
+  if (forkedFrom === null || until < forkedFrom.startedAt) return null;
+  return { seq: forkedFrom.at + 1, at: forkedFrom.startedAt, lastAt: forkedFrom.lastAt };
 }
 
 /** The part of a span in a stretch between two folds. A part that is too narrow grows without entering a fold. */

@@ -56,6 +56,10 @@ test("the error of an exhausted budget says what the next call needed and what w
   expect(failureWords(new BudgetExhaustedError({ ...limits, refused }).toJSON())).toBe(
     "The next call needed at least $0.035, and $0.022 was left of $0.21. It was not started.",
   );
+  const tight = { reserved: 0.0048, remaining: 0.00453, spent: 0.00047, unreported: 0 };
+  expect(failureWords(new BudgetExhaustedError({ ...limits, limit: 0.005, refused: tight }).toJSON())).toBe(
+    "The next call needed at least $0.0048, and $0.0045 was left of $0.005. It was not started.",
+  );
   expect(failureWords(new BudgetExhaustedError({ ...limits, used: 0.215 }).toJSON())).toBe(
     "$0.215 of $0.21 is used. No further call starts.",
   );

@@ -3,7 +3,7 @@ import { CopyButton } from "../parts/copy-button.tsx";
 import { openNewRun } from "./new-run.tsx";
 
 const commands = [
-  ["reeve demo", "4 agents, no key needed"],
+  ["reeve demo", "12 agents, no key needed"],
   ['reeve run "What does this project do?"', "one agent, one question"],
   ['reeve run --continue "And its licence?"', "the same conversation"],
 ] as const;

@@ -1,5 +1,5 @@
-import { clock, span } from "../parts/format.ts";
-import type { Fold, TimeScale } from "../run/time-scale.ts";
+import { clock } from "../parts/format.ts";
+import type { TimeScale } from "../run/time-scale.ts";
 
 /** Room that the label of a time needs. */
 const tickWidth = 48;
@@ -9,12 +9,6 @@ const letterWidth = 6.2;
 function tickText(ms: number, tickMs: number): string {
   if (tickMs >= 1_000) return clock(ms);
   return tickMs < 100 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;
-}
-
-/** How long a run had no owner. */
-export function downTime({ fromAt, toAt }: Fold): string {
-  const ms = toAt - fromAt;
-  return ms < 10_000 ? `${Math.max(0.1, ms / 1_000).toFixed(1)} s` : span(ms);
 }
 
 /** The labels of the axis that neither touch a fold nor the end of the axis. */

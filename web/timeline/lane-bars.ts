@@ -1,10 +1,12 @@
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import { stepAt, type StepView } from "../../src/surfaces/view/step-log.ts";
-import { isHandOff } from "../run/step-words.ts";
+import { isFree, isHandOff } from "../run/step-words.ts";
 import type { Moment, Piece, TimeScale } from "../run/time-scale.ts";
 
 export type BarKind =
   | "model"
   | "tool"
+  | "free"
   | "open"
   | "lost"
   | "refused"
@@ -16,10 +18,11 @@ export type BarKind =
 const narrowest = 3;
 
 /** How a step looks at the event that is shown. A call without an answer that was charged looks lost. */
-function barKind(step: StepView): BarKind {
+function barKind(step: StepView, view: Pick<RunView, "forkedFrom">): BarKind {
   const { kind, outcome, costUsd } = step;
   if (kind === "person" || kind === "paused" || kind === "seat") return kind;
   if (isHandOff(step)) return "report";
+  if (isFree(step, view)) return "free";
   if (outcome === null) return "open";
   if (outcome === "refused") return "refused";
   if (kind !== "model") return "tool";
@@ -34,13 +37,18 @@ export interface Bar {
 }
 
 /** The bars of a task's steps as they were at a moment. A tool call has none while it asks a person or is paused. */
-export function barsOf(steps: readonly StepView[], scale: TimeScale, until: Moment): readonly Bar[] {
+export function barsOf(
+  steps: readonly StepView[],
+  scale: TimeScale,
+  until: Moment,
+  view: Pick<RunView, "forkedFrom">,
+): readonly Bar[] {
   const shown = steps.flatMap((step) => stepAt(step, until.seq) ?? []);
   const waits = shown.filter(({ kind }) => kind === "person" || kind === "paused");
   return shown.map((step) => {
     const spans = workingSpans(step, waits, until);
     const isWaiting = step.outcome === null && spans.at(-1)?.[1] !== until;
-    const kind = barKind(step);
+    const kind = barKind(step, view);
     return {
       step,
       kind: kind === "open" && isWaiting ? "tool" : kind,
@@ -80,6 +88,7 @@ const shapes: Readonly<Record<BarKind, { readonly y: number; readonly height: nu
   tool: { y: 8, height: 12 },
   open: { y: 8, height: 12 },
   lost: { y: 8, height: 12 },
+  free: { y: 8.5, height: 11 },
   refused: { y: 8.5, height: 11 },
   person: { y: 12, height: 4 },
   paused: { y: 14, height: 0 },

@@ -1,8 +1,8 @@
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
-import { counted } from "../parts/format.ts";
+import { counted, downTime } from "../parts/format.ts";
 import type { Fold, TimeScale } from "../run/time-scale.ts";
-import { downTime, freeWords, tickLabels } from "./axis-labels.ts";
+import { freeWords, tickLabels } from "./axis-labels.ts";
 import { flagPlaces } from "./track-paths.ts";
 
 /** The times of the axis, and how long each crash took. */
@@ -16,7 +16,7 @@ export function AxisLabels({ scale }: { readonly scale: TimeScale }): JSX.Elemen
       ))}
       {scale.folds.map((fold) => (
         <span key={fold.seq} class="tick bad" style={{ left: `${fold.x}px`, width: `${fold.width}px` }}>
-          {downTime(fold)}
+          {downTime(fold.toAt - fold.fromAt)}
         </span>
       ))}
     </>
@@ -81,7 +81,12 @@ export function Seams({
     if (crash === undefined) return [];
     const lost = crash.lost === 0 ? "" : `, ${counted(crash.lost, "call")} lost`;
     const free = `${counted(crash.replayed, "step")} free${lost}`;
-    return [{ fold, text: `a worker died; another one continued after ${downTime(fold)}: ${free}` }];
+    return [
+      {
+        fold,
+        text: `a worker died; another one continued after ${downTime(fold.toAt - fold.fromAt)}: ${free}`,
+      },
+    ];
   });
   if (isDead)
     flags.push({ fold: open, text: "The worker died. No process owns the run, and nothing is spent." });

@@ -1,6 +1,8 @@
 import { messageText, type Event } from "../../src/kernel/index.ts";
+import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../src/surfaces/view/step-log.ts";
+import { isOffline } from "../api/connection.ts";
 import type { JSX } from "preact";
 import { useRead } from "../api/use-read.ts";
 import { useKeys } from "../app/keys.ts";
@@ -11,7 +13,7 @@ import { seenBefore, type SeenMessage } from "../run/model-input.ts";
 import type { RunModel } from "../run/run-model.ts";
 import { agentOf } from "../run/task-words.ts";
 import { outputText } from "../run/thread.ts";
-import { outcomeWords, stepName } from "../run/step-words.ts";
+import { isFree, outcomeWords, stepName } from "../run/step-words.ts";
 import { conversationOf } from "../run/use-events.ts";
 
 interface DetailProps {
@@ -70,13 +72,13 @@ function Details({
       <dl class="pairs step-facts">
         <dt>Started</dt>
         <dd>
-          {clock(startAt - view.startedAt)}
+          {clock(runTime(view, startAt))}
           {endAt !== null && `, took ${took(endAt - startAt)}`}
         </dd>
         {kind === "model" && (
           <>
             <dt>Cost</dt>
-            <dd>{endSeq === null ? "in flight" : usd(costUsd)}</dd>
+            <dd>{endSeq === null ? "in flight" : isFree(step, view) ? "free" : usd(costUsd)}</dd>
             <dt>Tokens</dt>
             <dd>{tokenWords(value?.end, tokens)}</dd>
             <dt>Model</dt>
@@ -86,7 +88,7 @@ function Details({
         {outcome !== null && (
           <>
             <dt>Outcome</dt>
-            <dd class={outcome === "ok" ? "" : "bad"}>{outcomeWords(step)}</dd>
+            <dd class={outcome === "ok" || isFree(step, view) ? "" : "bad"}>{outcomeWords(step, view)}</dd>
           </>
         )}
         <dt>Events</dt>
@@ -99,7 +101,11 @@ function Details({
         <button class="button small" onClick={() => void model.seek(endSeq ?? startSeq)}>
           Show the run then
         </button>
-        <button class="button small" onClick={() => openFork(model, lastBefore(step, model))}>
+        <button
+          class="button small"
+          disabled={isOffline.value}
+          onClick={() => openFork(model, lastBefore(step, model))}
+        >
           <Icon name="fork" /> Fork from here
         </button>
       </div>

@@ -5,7 +5,8 @@ import type { StepView } from "../../src/surfaces/view/step-log.ts";
 import { densityPaths } from "../run/dock-paths.ts";
 import { RunTrace } from "../../src/surfaces/view/run-trace.ts";
 import { clearOfFolds, timeScale, type TimeScale } from "../run/time-scale.ts";
-import { downTime, tickLabels } from "./axis-labels.ts";
+import { downTime } from "../parts/format.ts";
+import { tickLabels } from "./axis-labels.ts";
 import { barPaths, barsOf } from "./lane-bars.ts";
 import { topUpMarks } from "./top-up-marks.ts";
 import { areaPath, flagPlaces, heldPath } from "./track-paths.ts";
@@ -13,7 +14,7 @@ import { areaPath, flagPlaces, heldPath } from "./track-paths.ts";
 /** A run of 2,000 ms of work with a crash after the first 1,000 ms that took `downMs`. */
 function scaleOf(downMs: number, width = 1_000): TimeScale {
   const crash = { seq: 10, lastAt: 1_000, at: 1_000 + downMs, isCrash: true };
-  const view = { startedAt: 0, recoveries: [crash] } as unknown as RunView;
+  const view = { startedAt: 0, recoveries: [crash], forkedFrom: null } as unknown as RunView;
   return timeScale(view, 2_000 + downMs, width, 0.1);
 }
 
@@ -27,6 +28,8 @@ function step(change: Partial<StepView>): StepView {
   return { ...what, ...times, isAgain: false, tokens: 0, costUsd: 0, ...change };
 }
 
+const noFork = { forkedFrom: null };
+
 test("a fold has the same width and place whether the crash took no time or an hour", () => {
   for (const downMs of [0, 400, 3_600_000])
     expect(scaleOf(downMs).folds).toMatchObject([{ x: 450, width: 100 }]);
@@ -38,12 +41,12 @@ test("a fold has the same width and place whether the crash took no time or an h
 test("bars and areas end at the edges of a fold, and every part of a bar is at least 3 px wide", () => {
   const scale = scaleOf(400);
   const until = { at: 2_400, seq: 30 };
-  const [bar] = barsOf([step({ endAt: 1_900 })], scale, until);
+  const [bar] = barsOf([step({ endAt: 1_900 })], scale, until, noFork);
   expect(bar?.pieces).toEqual([
     { x: 225, width: 225 },
     { x: 550, width: 225 },
   ]);
-  const [narrow] = barsOf([step({ startAt: 1_000, endAt: 1_400 })], scale, until);
+  const [narrow] = barsOf([step({ startAt: 1_000, endAt: 1_400 })], scale, until, noFork);
   expect(narrow?.pieces).toEqual([
     { x: 447, width: 3 },
     { x: 550, width: 3 },
@@ -54,7 +57,7 @@ test("bars and areas end at the edges of a fold, and every part of a bar is at l
     ground: 10,
   });
   expect(area).toBe("M0 10H0.0V5.0H450.0V10H550.0V5.0H1000.0V10z");
-  expect(barPaths(barsOf([step({ startAt: 10, endAt: 11, endSeq: 2 })], scale, until))).toEqual([
+  expect(barPaths(barsOf([step({ startAt: 10, endAt: 11, endSeq: 2 })], scale, until, noFork))).toEqual([
     ["tool", "M4.5 8h3.0v12H4.5z"],
   ]);
 });
@@ -70,22 +73,22 @@ test("a lost call is red before the fold, and the call that is made again is hat
     endAt: null,
     outcome: null,
   });
-  expect(barsOf([lost, again], scaleOf(400), until)).toMatchObject([
+  expect(barsOf([lost, again], scaleOf(400), until, noFork)).toMatchObject([
     { kind: "lost", pieces: [{ x: 225, width: 225 }] },
     { kind: "open", pieces: [{ x: 550, width: 450 }] },
   ]);
 });
 
 test("a tool call has no bar while it asks a person, and a hand-off has none in the lane of its manager", () => {
-  const scale = timeScale({ startedAt: 0, recoveries: [] }, 1_000, 1_000, 0.1);
+  const scale = timeScale({ startedAt: 0, recoveries: [], forkedFrom: null }, 1_000, 1_000, 0.1);
   const until = { at: 1_000, seq: 30 };
   const call = step({ startAt: 100, endSeq: null, endAt: null, outcome: null });
   const asks = { ...call, kind: "person", startSeq: 2, startAt: 200 } as const;
-  expect(barsOf([call, asks], scale, until)).toMatchObject([
+  expect(barsOf([call, asks], scale, until, noFork)).toMatchObject([
     { kind: "tool", pieces: [{ x: 100, width: 100 }] },
     { kind: "person", pieces: [{ x: 200, width: 800 }] },
   ]);
-  expect(barPaths(barsOf([{ ...call, name: "handoff_build" }], scale, until))).toEqual([]);
+  expect(barPaths(barsOf([{ ...call, name: "handoff_build" }], scale, until, noFork))).toEqual([]);
 });
 
 test("the label of a crash is inside the plot, and labels do not cover each other", () => {
@@ -102,7 +105,11 @@ test("the label of a crash is inside the plot, and labels do not cover each othe
 
 test("labels of the axis and the allowance stay clear of an early fold, and short runs have different times", () => {
   const early = timeScale(
-    { startedAt: 0, recoveries: [{ seq: 1, lastAt: 5, at: 400, isCrash: true }] } as unknown as RunView,
+    {
+      startedAt: 0,
+      recoveries: [{ seq: 1, lastAt: 5, at: 400, isCrash: true }],
+      forkedFrom: null,
+    } as unknown as RunView,
     1_400,
     1_000,
     0.1,
@@ -110,8 +117,8 @@ test("labels of the axis and the allowance stay clear of an early fold, and shor
   const [fold] = early.folds;
   expect(clearOfFolds(early.folds, 4, 104)).toBeGreaterThan(fold!.x + fold!.width);
   expect(tickLabels(early).every(({ x }) => x >= fold!.x + fold!.width)).toBe(true);
-  expect(downTime(fold!)).toBe("0.4 s");
-  const short = timeScale({ startedAt: 0, recoveries: [] }, 46, 1_000, 0.1);
+  expect(downTime(fold!.toAt - fold!.fromAt)).toBe("0.4 s");
+  const short = timeScale({ startedAt: 0, recoveries: [], forkedFrom: null }, 46, 1_000, 0.1);
   const texts = tickLabels(short).map(({ text }) => text);
   expect(texts.slice(0, 3)).toEqual(["0 ms", "5 ms", "10 ms"]);
 });
@@ -124,7 +131,7 @@ test("the dock leaves the time of a crash out, and the bar of the last event is 
   trace.add(event(3, 3_600_200), 1);
   expect(trace.activeMs(3_600_200)).toBe(200);
   const crash = { seq: 2, lastAt: 100, at: 3_600_100, isCrash: true };
-  const view = { startedAt: 0, recoveries: [crash] } as unknown as RunView;
+  const view = { startedAt: 0, recoveries: [crash], forkedFrom: null } as unknown as RunView;
   const scale = timeScale(view, 3_600_200, 1_000, 0.02);
   expect(scale.x({ at: 3_600_200, seq: 3 })).toBe(1_000);
   const { shown, later } = densityPaths(trace, scale, 1);
@@ -149,7 +156,7 @@ test("the band of what is held ends where its call ends, also if a span of time 
   for (const [seq, at] of [0, 5_000, 600_000].entries()) trace.add(event(seq, at), 1);
   trace.addEnded(step({ kind: "model", startAt: 4_096, endAt: 6_000, costUsd: 0.25 }));
   expect(trace.spanMs).toBe(4_096);
-  const scale = timeScale({ startedAt: 0, recoveries: [] }, 600_000, 600, 0.1);
+  const scale = timeScale({ startedAt: 0, recoveries: [], forkedFrom: null }, 600_000, 600, 0.1);
   const path = heldPath(trace.held([], 0), () => 1, scale, { endMs: 600_000, y: (value) => 10 - 4 * value });
   expect(path).toBe("M4.1 6.0V5.0H6.0V6.0z");
 });
@@ -164,7 +171,7 @@ test("a top-up is a mark with its amount inside the plot, in the lane of its age
   topUp(2, 500, { maxCostUsd: 0.5 });
   topUp(3, 510, { maxCostUsd: 0.25 });
   topUp(4, 1_000, { maxTokens: 2_000 });
-  const scale = timeScale({ startedAt: 0, recoveries: [] }, 1_000, 1_000, 0.1);
+  const scale = timeScale({ startedAt: 0, recoveries: [], forkedFrom: null }, 1_000, 1_000, 0.1);
   const marks = topUpMarks(trace.topUpsOf(task), scale);
   expect(marks.map(({ x, text, title }) => ({ x, text, title }))).toEqual([
     { x: 100, text: "+$1.00", title: "You added $1.00" },

@@ -141,7 +141,7 @@ function Lane({
   readonly isOpen: boolean;
 }): JSX.Element {
   const { model, view, scale, plot, until, step, isDead, onStep } = lane;
-  const bars = barsOf(steps, scale, { at: until, seq: view.seq });
+  const bars = barsOf(steps, scale, { at: until, seq: view.seq }, view);
   const topUps = model.trace.topUpsOf(task.taskId).filter(({ seq }) => seq <= view.seq);
   const lifeEnd = Math.max(task.endedAt ?? until, task.createdAt);
   return (
@@ -177,6 +177,7 @@ function Lane({
             <StepLane
               key={`${bar.step.startSeq} ${bar.step.kind} ${bar.step.id}`}
               bar={bar}
+              view={view}
               depth={task.depth}
               isSelected={step !== null && isSameStep(step, bar.step)}
               onStep={onStep}
@@ -187,21 +188,29 @@ function Lane({
 }
 
 function isSameStep(one: StepView, other: StepView): boolean {
-  return one.taskId === other.taskId && one.startSeq === other.startSeq && one.kind === other.kind;
+  return (
+    one.taskId === other.taskId &&
+    one.startSeq === other.startSeq &&
+    one.kind === other.kind &&
+    one.id === other.id
+  );
 }
 
 function StepLane({
   bar: { step, kind, pieces },
+  view,
   depth,
   isSelected,
   onStep,
 }: {
   readonly bar: Bar;
+  readonly view: RunView;
   readonly depth: number;
   readonly isSelected: boolean;
   readonly onStep: (step: StepView | null) => void;
 }): JSX.Element {
-  const isCall = kind === "model" || kind === "lost" || kind === "refused" || kind === "open";
+  const isCall =
+    kind === "model" || kind === "free" || kind === "lost" || kind === "refused" || kind === "open";
   const name = stepName(step);
   return (
     <button
@@ -219,7 +228,7 @@ function StepLane({
         ))}
       </span>
       <span class={`lane-money ${kind === "lost" || kind === "refused" ? "bad" : ""}`}>
-        {!isCall ? "–" : kind === "lost" ? usd(step.costUsd) : stepResult(step)}
+        {!isCall ? "–" : kind === "lost" ? usd(step.costUsd) : stepResult(step, view)}
       </span>
     </button>
   );

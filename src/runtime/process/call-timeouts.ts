@@ -55,6 +55,12 @@ export class CallTimeouts {
     });
   }
 
+  /** Drops all timeouts, because the worker has closed. A call that never settles must not keep the process alive. */
+  close(): void {
+    for (const timeout of this.#pending.splice(0)) timeout.index = -1;
+    this.#resetTimer();
+  }
+
   /** Moves the last timeout to the index of the deleted one. */
   #delete(timeout: PendingTimeout): void {
     if (this.#pending[timeout.index] !== timeout) return;

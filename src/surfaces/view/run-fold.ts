@@ -183,10 +183,11 @@ export class RunFold {
   }
 
   /** The events before are copies of the origin's. The fork does not pay for their calls. */
-  #fork({ seq, taskId: root, data: { origin, inherited, sessionId, input } }: Event<"run_fork">): void {
+  #fork({ seq, at, taskId: root, data: { origin, inherited, sessionId, input } }: Event<"run_fork">): void {
     // A fork with an input starts the model call again that is in progress at the cut.
     if (input !== undefined && this.#tasks.get(root)?.lastCall?.kind === "model") this.#endCall(root);
-    this.#set({ sessionId, forkedFrom: { runId: origin, at: seq - 1, inherited } });
+    const { at: lastAt } = this.#facts;
+    this.#set({ sessionId, forkedFrom: { runId: origin, at: seq - 1, inherited, lastAt, startedAt: at } });
     for (const { taskId } of this.#tasks) this.#change(taskId, { own: noSpend, total: noSpend });
     for (const { agentId, model } of this.#money)
       this.#money.set(moneyKey({ agentId, model }), { agentId, model, calls: 0, usage: noUsage });

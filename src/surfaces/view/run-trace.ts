@@ -47,7 +47,8 @@ export interface StoredTrace {
   buckets: Bucket[];
   /** Changes of what is held after the last span. */
   later: { readonly at: number; readonly moreUsd: number }[];
-  readonly crashes: { readonly toAt: number; readonly downMs: number }[];
+  /** Times that are left out. */
+  readonly stops: { readonly toAt: number; readonly downMs: number }[];
   readonly topUps: Partial<Record<TaskId, TopUpPoint[]>>;
   spend: TracePoint[];
   seats: TracePoint[];
@@ -55,8 +56,8 @@ export interface StoredTrace {
 }
 
 /**
- * What the dock and the timeline draw over time. The time of crashes is left out. An event costs O(1) on average, and the
- * size is bounded.
+ * What the dock and the timeline draw over time. The time of crashes is left out, and that before the start of a fork. An
+ * event costs O(1) on average, and the size is bounded.
  */
 export class RunTrace {
   readonly #state: StoredTrace;
@@ -70,7 +71,7 @@ export class RunTrace {
       bucketMs: firstBucketMs,
       buckets: [],
       later: [],
-      crashes: [],
+      stops: [],
       topUps: {},
       spend: [],
       seats: [],
@@ -87,11 +88,12 @@ export class RunTrace {
   add(event: Event, seats: number): void {
     const { seq, at, type } = event;
     this.#state.startAt ??= at;
-    if (event.type === "run_recover" && event.data.recoveries !== undefined)
-      this.#state.crashes.push({ toAt: at, downMs: at - this.#state.lastAt });
+    if ((event.type === "run_recover" && event.data.recoveries !== undefined) || type === "run_fork")
+      this.#state.stops.push({ toAt: at, downMs: at - this.#state.lastAt });
+    if (type === "run_fork") this.#forgetMoney();
     this.#state.lastAt = at;
     if (event.type === "budget_top_up") this.#addTopUp(event);
-    this.#state.spentUsd = type === "run_fork" ? 0 : this.#state.spentUsd + costOf(event);
+    this.#state.spentUsd += costOf(event);
     this.#count(this.activeMs(at), seq);
     if (type === "seat_yield") this.#state.handovers = added(this.#state.handovers, { at, seq, value: 1 });
     if (this.#state.seats.at(-1)?.value !== seats)
@@ -136,7 +138,7 @@ export class RunTrace {
 
   /** Time from the start to a time, without the time of crashes. */
   activeMs(at: number): number {
-    const down = this.#state.crashes.reduce((sum, { toAt, downMs }) => sum + (toAt <= at ? downMs : 0), 0);
+    const down = this.#state.stops.reduce((sum, { toAt, downMs }) => sum + (toAt <= at ? downMs : 0), 0);
     return Math.max(0, at - (this.#state.startAt ?? at) - down);
   }
 
@@ -179,6 +181,14 @@ export class RunTrace {
   #addTopUp({ at, seq, data: { taskId, add, by } }: Event<"budget_top_up">): void {
     const { topUps } = this.#state;
     topUps[taskId] = added(topUps[taskId] ?? [], { at, seq, value: add.maxCostUsd ?? 0, add, by });
+  }
+
+  /** A fork has not paid for what it shares. */
+  #forgetMoney(): void {
+    this.#state.spentUsd = 0;
+    this.#state.spend = [];
+    this.#state.later = [];
+    for (const bucket of this.#state.buckets) Object.assign(bucket, { heldUsd: 0, releasedUsd: 0, releasedMs: 0 });
   }
 
   #hold(at: number, moreUsd: number): void {

@@ -103,6 +103,16 @@ interface RecoveryView {
   readonly lost: number;
 }
 
+/** Where a run was forked. */
+interface ForkView {
+  readonly runId: RunId;
+  readonly at: number;
+  readonly inherited: Usage;
+  /** Time of the last event that both share, and of the start of the fork. */
+  readonly lastAt: number;
+  readonly startedAt: number;
+}
+
 /** The facts of a run as a whole. */
 export interface RunFactsView {
   readonly runId: RunId;
@@ -140,7 +150,7 @@ export interface RunFactsView {
    * The run that this run was forked from, and the last event that both share. The latter may be before the event at which the
    * run was forked, because events of one commit are shared together. `null` if it is not a fork.
    */
-  readonly forkedFrom: { readonly runId: RunId; readonly at: number; readonly inherited: Usage } | null;
+  readonly forkedFrom: ForkView | null;
 }
 
 /** A run as its events up to one position describe it. */

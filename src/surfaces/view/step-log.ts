@@ -240,9 +240,7 @@ export class StepLog {
       case "task_end":
         return this.#endAll(event);
       case "run_fork":
-        // A fork with an input starts the model call again that is in progress at the cut.
-        if (event.data.input !== undefined) this.#end(event, this.#latest(event.taskId, "model"), "cut");
-        return;
+        return this.#fork(event);
       default:
     }
   }
@@ -321,6 +319,22 @@ export class StepLog {
       open.filter(({ kind }) => kind === "tool"),
     );
     this.#open.delete(event.taskId);
+  }
+
+  /**
+   * A fork goes on with what is in progress at the cut: the part before ends with the last shared event. With an input, a
+   * `message_start` follows for the model call of the root.
+   */
+  #fork(event: Event<"run_fork">): void {
+    const { taskId: root } = event;
+    const renewed = event.data.input === undefined ? undefined : this.#latest(root, "model");
+    for (const step of [...this.#open.values()].flat()) {
+      this.#end({ ...event, at: Math.max(step.startAt, this.#at) }, step, "cut");
+      if (step === renewed) continue;
+      const again = this.#start(event, step.kind, step.name, step.id, step.taskId);
+      again.about = step.about;
+      again.isAgain = step.kind === "model";
+    }
   }
 
   #addStep(event: Event<"step_end">): void {

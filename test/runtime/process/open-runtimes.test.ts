@@ -57,6 +57,11 @@ describe.each([["memory"], ["sqlite"]])("a process with an open runtime on a %s 
     },
   );
 
+  it("ends after close(), although a call never settles and would time out much later", async () => {
+    const what = "interrupts";
+    expect(await observe(what, storeFor(what))).toEqual({ exitCode: 0, stdout: "", stderr: "" });
+  });
+
   it.each(["closes", "ends"])("ends without a warning: %s", async (what) => {
     expect(await observe(what, storeFor(what))).toEqual({ exitCode: 0, stdout: `"filed"\n`, stderr: "" });
   });

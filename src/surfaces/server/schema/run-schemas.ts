@@ -287,7 +287,9 @@ export const runView = named(
         lost: integer({ description: "Model calls that were in flight and are made again." }),
       }),
     ),
-    forkedFrom: nullable(object({ runId: text(), at: integer(), inherited: usage })),
+    forkedFrom: nullable(
+      object({ runId: text(), at: integer(), inherited: usage, lastAt: time, startedAt: time }),
+    ),
     tasks: list(task, { description: "In the order of their creation; `parentId` makes them a tree." }),
     money: list(object({ agentId: text(), model: text(), calls: integer(), usage })),
     asked: list(

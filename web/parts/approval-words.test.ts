@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import {
+  callText,
+  choicesOf,
+  firstWords,
+  patchOf,
+  questionText,
+  reasonWords,
+  sentence,
+} from "./approval-words.ts";
+import { diffCount, diffLines } from "./diff.tsx";
+
+const edit = {
+  kind: "tool_call",
+  toolName: "edit",
+  input: { path: "src/round.js", oldText: "one\ntwo\n", newText: "one\n2\n3\n" },
+};
+
+test("an edit that waits for a person names its file and shows its change as a diff without line numbers", () => {
+  expect(sentence("build", edit)).toBe("build wants to edit src/round.js");
+  const patch = patchOf(edit) ?? "";
+  expect(diffCount(patch)).toBe("+3 −2");
+  expect(diffLines(patch)[0]).toEqual({ sign: "-", before: null, after: null, text: "one" });
+  expect(patchOf({ ...edit, toolName: "publish" })).toBeNull();
+});
+
+test("a command and any other call are shown as they run", () => {
+  const command = { kind: "tool_call", toolName: "bash", input: { command: "npm publish" } };
+  expect([sentence("build", command), callText(command)]).toEqual([
+    "build wants to run a command",
+    "npm publish",
+  ]);
+  const call = {
+    kind: "tool_call",
+    toolName: "publish",
+    input: { tag: "next" },
+    reason: "publish asks for it",
+  };
+  expect(callText(call)).toBe('publish {\n  "tag": "next"\n}');
+  expect(reasonWords(call)).toBe("The tool publish is set to ask a person first.");
+});
+
+test("a question is its own reason and has choices", () => {
+  const question = {
+    kind: "input",
+    toolName: "ask_human",
+    input: { question: "How much?", options: ["all"] },
+  };
+  expect([questionText(question.input), choicesOf(question.input)]).toEqual(["How much?", ["all"]]);
+  expect(reasonWords({ ...question, reason: "How much?" })).toBeNull();
+  expect(sentence("support", { ...question, input: null })).toBe("support asks a question");
+});
+
+test("an answer that came too late names who was first, also if it was the same person", () => {
+  expect(firstWords("Ada", "approved", 3_200)).toBe("Ada approved this 3 s ago.");
+  expect(firstWords("person", "denied", 200)).toBe("You denied this just now, in another window.");
+});
