@@ -1,3 +1,4 @@
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { RunTrace } from "../../src/surfaces/view/run-trace.ts";
 import type { TimeScale } from "./time-scale.ts";
 
@@ -35,4 +36,17 @@ export function densityPaths(
 export function placeOf(scale: TimeScale, at: number): number {
   const before = scale.breaks.find(({ fromAt, toAt }) => at <= fromAt || at < toAt);
   return scale.x({ at, seq: before === undefined ? Infinity : before.seq - 1 });
+}
+
+/**
+ * The time at which the dock ends. While a run waits for a person it has no events, and the wait is drawn for at most as
+ * long as the run lasted before, so that its events stay readable.
+ */
+export function dockEnd(
+  { startedAt, at, endedAt, questions }: Pick<RunView, "startedAt" | "at" | "endedAt" | "questions">,
+  now: number,
+): number {
+  const last = Math.max(at, startedAt + 1);
+  if (endedAt !== null || questions === 0) return last;
+  return Math.max(last, Math.min(now, last + (last - startedAt)));
 }

@@ -4,11 +4,12 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isOffline } from "../api/connection.ts";
 import { useKeys } from "../app/keys.ts";
+import { now } from "../app/now.ts";
 import { clock, grouped } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { hasEnded } from "../parts/status.ts";
-import { densityPaths, placeOf } from "./dock-paths.ts";
+import { densityPaths, dockEnd, placeOf } from "./dock-paths.ts";
 import type { RunModel } from "./run-model.ts";
 import { timeScale, type TimeScale } from "./time-scale.ts";
 
@@ -102,7 +103,7 @@ function Scrubber({
 }): JSX.Element {
   void model.version.value;
   const { trace } = model;
-  const until = Math.max(live.at, live.startedAt + 1);
+  const until = dockEnd(live, now.value);
   const scale = timeScale(live, until, whole, foldShare);
   const x = (time: number, seq = Infinity): number => scale.x({ at: time, seq });
   const { shown, later } = densityPaths(trace, scale, model.shownSeq);
@@ -130,10 +131,7 @@ function Scrubber({
             class="waiting"
             x={placeOf(scale, askedAt)}
             y="0"
-            width={Math.max(
-              2,
-              placeOf(scale, decidedAt ?? live.endedAt ?? live.at) - placeOf(scale, askedAt),
-            )}
+            width={Math.max(2, placeOf(scale, decidedAt ?? live.endedAt ?? until) - placeOf(scale, askedAt))}
             height="3"
           />
         ))}

@@ -135,6 +135,16 @@ function ticksOf(active: number, width: number): Pick<TimeScale, "ticks" | "tick
   return { tickMs, ticks: Array.from({ length: count }, (_each, at) => at * tickMs) };
 }
 
+/**
+ * The scale as it is drawn at an event: later crashes have their place on the axis, but no fold. While no worker owns the
+ * run (`isDead`), the next fold is shown.
+ */
+export function scaleAt(scale: TimeScale, seq: number, isDead: boolean): TimeScale {
+  const next = scale.folds.find((fold) => fold.seq > seq);
+  const folds = scale.folds.filter((fold) => fold.seq <= seq || (isDead && fold === next));
+  return { ...scale, folds };
+}
+
 /** The first place at or after `x` at which something of a width fits without touching a fold. */
 export function clearOfFolds(folds: readonly Fold[], x: number, width: number): number {
   let place = x;

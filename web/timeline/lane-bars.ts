@@ -16,6 +16,8 @@ export type BarKind =
   | "report";
 
 const narrowest = 3;
+/** A lost call ends at the torn edge of a crash, which covers 3 px of it. */
+const narrowestLost = 9;
 
 /** How a step looks at the event that is shown. A call without an answer that was charged looks lost. */
 function barKind(step: StepView, view: Pick<RunView, "forkedFrom">): BarKind {
@@ -52,7 +54,9 @@ export function barsOf(
     return {
       step,
       kind: kind === "open" && isWaiting ? "tool" : kind,
-      pieces: spans.flatMap(([from, to]) => scale.pieces(from, to, narrowest)),
+      pieces: spans.flatMap(([from, to]) =>
+        scale.pieces(from, to, kind === "lost" ? narrowestLost : narrowest),
+      ),
     };
   });
 }

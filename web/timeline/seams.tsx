@@ -54,6 +54,8 @@ export function Free({ fold, count }: { readonly fold: Fold; readonly count: num
   );
 }
 
+const died = "The worker died. No process owns the run, and nothing is spent.";
+
 /** The torn edges of a crash over all lanes, and what happened in words. A crash that goes on has no right edge. */
 export function Seams({
   scale,
@@ -78,7 +80,7 @@ export function Seams({
   };
   const flags: { fold: Fold; text: string }[] = scale.folds.flatMap((fold) => {
     const crash = view.recoveries.find(({ seq }) => seq === fold.seq);
-    if (crash === undefined) return [];
+    if (crash === undefined) return fold.seq > view.seq ? [{ fold, text: died }] : [];
     const lost = crash.lost === 0 ? "" : `, ${counted(crash.lost, "call")} lost`;
     const free = `${counted(crash.replayed, "step")} free${lost}`;
     return [
@@ -88,8 +90,7 @@ export function Seams({
       },
     ];
   });
-  if (isDead)
-    flags.push({ fold: open, text: "The worker died. No process owns the run, and nothing is spent." });
+  if (isDead) flags.push({ fold: open, text: died });
   return (
     <>
       {scale.folds.map((fold) => (

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { rootTaskId, type Event, type TaskId } from "../../src/kernel/index.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../src/surfaces/view/step-log.ts";
-import { densityPaths } from "../run/dock-paths.ts";
+import { densityPaths, dockEnd } from "../run/dock-paths.ts";
 import { RunTrace } from "../../src/surfaces/view/run-trace.ts";
-import { clearOfFolds, timeScale, type TimeScale } from "../run/time-scale.ts";
+import { clearOfFolds, scaleAt, timeScale, type TimeScale } from "../run/time-scale.ts";
 import { downTime } from "../parts/format.ts";
 import { tickLabels } from "./axis-labels.ts";
 import { barPaths, barsOf } from "./lane-bars.ts";
@@ -77,6 +77,25 @@ test("a lost call is red before the fold, and the call that is made again is hat
     { kind: "lost", pieces: [{ x: 225, width: 225 }] },
     { kind: "open", pieces: [{ x: 550, width: 450 }] },
   ]);
+  // The torn edge covers 3 px, so that a short one is wider than any other bar.
+  const short = { ...lost, startAt: 999 };
+  expect(barsOf([short], scaleOf(400), until, noFork)).toMatchObject([{ pieces: [{ x: 441, width: 9 }] }]);
+});
+
+test("a later crash has its place on the axis but no fold, except while no worker owns the run", () => {
+  const scale = scaleOf(400);
+  expect(scaleAt(scale, 9, false).folds).toEqual([]);
+  expect(scaleAt(scale, 9, true).folds).toEqual(scale.folds);
+  expect(scaleAt(scale, 10, false).folds).toEqual(scale.folds);
+  expect(scaleAt(scale, 9, false).x({ at: 1_000, seq: 9 })).toBe(450);
+});
+
+test("the dock goes on while a run waits for a person, at most for as long again as it worked", () => {
+  const live = { startedAt: 0, at: 1_000, endedAt: null, questions: 1 };
+  expect(dockEnd(live, 1_500)).toBe(1_500);
+  expect(dockEnd(live, 60_000)).toBe(2_000);
+  expect(dockEnd({ ...live, questions: 0 }, 1_500)).toBe(1_000);
+  expect(dockEnd({ ...live, endedAt: 1_000 }, 1_500)).toBe(1_000);
 });
 
 test("a tool call has no bar while it asks a person, and a hand-off has none in the lane of its manager", () => {

@@ -18,7 +18,7 @@ import { useSteps, type StepsOf } from "../run/use-steps.ts";
 import { useTreeOrder } from "../run/use-tree-order.ts";
 import { placeOf } from "../run/dock-paths.ts";
 import { stepName, stepResult } from "../run/step-words.ts";
-import { timeScale } from "../run/time-scale.ts";
+import { scaleAt, timeScale } from "../run/time-scale.ts";
 import { barPaths, barsOf, type Bar } from "./lane-bars.ts";
 import { AxisLabels, Free, GridLines, Seams } from "./seams.tsx";
 import { StepDetails } from "./step-details.tsx";
@@ -48,13 +48,18 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
   const isDead = hasNoOwner(model, view);
   const isStill = isReplay || isDead || hasEnded(view.status);
   const until = view.endedAt ?? (isStill ? view.at : Math.max(now.value, view.at));
+  // In replay the axis is that of the whole run, so that nothing moves while the playhead does.
+  const whole = isReplay ? (model.live.value ?? view) : view;
+  const wholeUntil = isReplay ? (whole.endedAt ?? Math.max(until, whole.at)) : until;
   const isNarrow = width < phone;
   const money = moneyWidth(view);
   const plot = Math.max(120, isNarrow ? width - 32 : width - nameWidth - money);
   const share = isNarrow ? 0.12 : 0.07;
   // While no worker owns the run, its fold is open: it takes the right end of the plot.
-  const worked = isDead ? plot * (1 - share) : plot;
-  const scale = timeScale(view, Math.max(until, view.startedAt + 1), worked, share);
+  const isOpenFold = isDead && !isReplay;
+  const worked = isOpenFold ? plot * (1 - share) : plot;
+  const axis = timeScale(whole, Math.max(wholeUntil, view.startedAt + 1), worked, share);
+  const scale = scaleAt(axis, view.seq, isDead);
   const open = (place.value.query.get("task") ?? rootId) as TaskId;
   const lane = { model, view, scale, plot, until, step, isDead, onStep: setStep };
   const left = isNarrow ? 16 : nameWidth;
@@ -72,7 +77,7 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
               </span>
               <span class="plot">
                 <AxisLabels scale={scale} />
-                {isDead && <span class="tick bad open-fold">no owner</span>}
+                {isOpenFold && <span class="tick bad open-fold">no owner</span>}
               </span>
               <span class="lane-money dim">Own spend</span>
             </div>
@@ -80,7 +85,14 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
             <MoneyTrack {...lane} />
             <SeatTrack {...lane} />
             <Lanes {...lane} open={open} height={isNarrow ? narrowLaneHeight : laneHeight} />
-            <Seams scale={scale} view={view} left={left} plot={plot} isDead={isDead} />
+            <Seams scale={scale} view={view} left={left} plot={plot} isDead={isOpenFold} />
+            {isReplay && (
+              <i
+                class="playhead"
+                style={{ left: `${left + scale.x({ at: until, seq: view.seq })}px` }}
+                aria-hidden="true"
+              />
+            )}
           </div>
         )}
       </div>
@@ -164,7 +176,11 @@ function Lane({
             ))}
           </svg>
           {scale.folds.map((fold) => (
-            <Free key={fold.seq} fold={fold} count={model.steps.replayedAt(fold.seq, task.taskId)} />
+            <Free
+              key={fold.seq}
+              fold={fold}
+              count={fold.seq > view.seq ? 0 : model.steps.replayedAt(fold.seq, task.taskId)}
+            />
           ))}
           <TopUps points={topUps} scale={scale} />
         </span>

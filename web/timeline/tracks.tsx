@@ -25,7 +25,10 @@ export function MoneyTrack({ model, view, scale, plot, until }: TrackProps): JSX
   const spent = root?.total.costUsd ?? 0;
   const isLive = model.playhead.value === null;
   const held = view.endedAt === null ? model.held(rootId) : 0;
-  const highest = Math.max(cap ?? 0, spent + held, 1e-9) * 1.25;
+  // In replay the height is that of the whole run too.
+  const whole = model.live.value?.tasks.get(rootId);
+  const highest =
+    Math.max(cap ?? 0, whole?.budget?.maxCostUsd ?? 0, whole?.total.costUsd ?? 0, spent + held, 1e-9) * 1.25;
   const y = (value: number): number => moneyHeight - (moneyHeight * value) / highest;
   const end = { at: until, seq: view.seq };
   const openCalls = isLive ? [...model.steps.open()].filter(({ kind }) => kind === "model") : [];
