@@ -6,6 +6,7 @@ import {
   Fault,
   nearestName,
   parseAgentId,
+  type ExecutionBudget,
   type Extension,
   type Guardrail,
   type HostedAgent,
@@ -42,6 +43,8 @@ export interface WorkspaceAgent {
   readonly tools?: readonly string[];
   /** Its model as `provider/id`. Absent for an agent in code, and if neither the file nor the settings name one. */
   readonly model?: string;
+  /** What each of its runs may spend at most, from its file or the settings. Absent for an agent in code, and without a limit. */
+  readonly maxCostUsd?: number;
 }
 
 /** Everything from which the agents of one reading of a workspace are made. */
@@ -120,6 +123,7 @@ export class AgentShelf {
         ...(description !== undefined && { description }),
         ...(isDescribed && { tools: this.#toolNames(file) }),
         ...(isDescribed && this.#modelName(file)),
+        ...(isDescribed && this.#maxCostUsd(entry)),
       };
     });
   }
@@ -176,6 +180,17 @@ export class AgentShelf {
     return agent;
   }
 
+  /** The budget of an agent. A project that is not trusted can only lower that of the settings. */
+  #budget(file: AgentFile | undefined, isFree: boolean): Partial<ExecutionBudget> {
+    const { settings } = this.#parts;
+    return isFree ? { ...settings.budget, ...file?.budget } : narrower(settings.budget, file?.budget);
+  }
+
+  #maxCostUsd({ file, origin }: Entry): Pick<WorkspaceAgent, "maxCostUsd"> {
+    const { maxCostUsd } = this.#budget(file, origin !== "project" || this.#parts.isTrusted);
+    return maxCostUsd == null ? {} : { maxCostUsd };
+  }
+
   async #fromFile(
     { name, file, origin }: Entry,
     key: string | undefined,
@@ -186,7 +201,7 @@ export class AgentShelf {
     const isFree = origin !== "project" || this.#parts.isTrusted;
     if (!isFree) this.#refuseUnasked(name, where, file);
     const { tools, ephemeral } = await shelf.choose(this.#toolNames(file), where);
-    const budget = isFree ? { ...settings.budget, ...file?.budget } : narrower(settings.budget, file?.budget);
+    const budget = this.#budget(file, isFree);
     const turns = isFree
       ? (file?.maxTurns ?? settings.maxTurns)
       : least(file?.maxTurns, settings.maxTurns ?? 25);

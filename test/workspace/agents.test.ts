@@ -33,6 +33,25 @@ describe("agents from files", () => {
     ]);
   });
 
+  test("the list of agents has what each of their runs may spend, as the agent gets it", async () => {
+    const folders = await testFolders();
+    await folders.write({
+      "~/.reeve/settings.json": '{ "budget": { "maxCostUsd": 2 } }',
+      "~/.reeve/agents/cheap.md": "---\nbudget:\n  maxCostUsd: 0.5\n---\nx",
+      ".reeve/agents/dear.md": "---\nbudget:\n  maxCostUsd: 9\n---\nx",
+    });
+    const { workspace } = await opened(folders, []);
+    const listed = workspace.agents().map(({ name, maxCostUsd }) => [name, maxCostUsd]);
+    const made = await Promise.all(listed.map(([name]) => workspace.agent(String(name))));
+    expect(listed).toEqual(made.map(({ id, budget }) => [id, budget?.maxCostUsd]));
+    expect(listed).toEqual(
+      expect.arrayContaining([
+        ["cheap", 0.5],
+        ["dear", 2],
+      ]),
+    );
+  });
+
   test("agents of the project replace those of the home folder, and the duplicate is reported", async () => {
     const folders = await testFolders();
     await folders.write({

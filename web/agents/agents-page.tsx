@@ -4,6 +4,7 @@ import type { AgentInfo } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import { counted } from "../parts/format.ts";
 import { Name } from "../parts/name.tsx";
+import { isHandOff } from "../run/task-words.ts";
 import { openNewRun } from "../runs/new-run.tsx";
 
 /** The agents that people may start here, each with a drawing of whom it can hire. */
@@ -40,9 +41,11 @@ function AgentCard({
   readonly byName: ReadonlyMap<string, AgentInfo>;
 }): JSX.Element {
   const { name, description, model, tools, subAgents } = agent;
+  // Whom it may hire is said above.
+  const own = tools.filter((tool) => !isHandOff(tool));
   return (
     <section class="agent-card" aria-label={name}>
-      <Drawing agent={agent} byName={byName} />
+      {subAgents.length > 0 && <Drawing agent={agent} byName={byName} />}
       <h2>
         <Name text={name} />
       </h2>
@@ -54,12 +57,12 @@ function AgentCard({
         <dd>{subAgents.length === 0 ? "no one" : subAgents.join(", ")}</dd>
       </dl>
       <p class="chips">
-        {tools.map((tool) => (
+        {own.map((tool) => (
           <span key={tool} class="chip">
             {tool}
           </span>
         ))}
-        {tools.length === 0 && <span class="dim">{counted(0, "tool")}</span>}
+        {own.length === 0 && <span class="dim">No tools of its own</span>}
       </p>
       <div class="actions">
         <button class="button" onClick={() => openNewRun({ agent: name })}>
@@ -88,7 +91,7 @@ function Drawing({
   return (
     <svg
       class="drawing"
-      viewBox={reports.length === 0 ? "0 0 280 36" : "0 0 280 96"}
+      viewBox="0 0 280 96"
       role="img"
       aria-label={`${agent.name} may hire ${counted(agent.subAgents.length, "agent")}`}
     >

@@ -20,7 +20,7 @@ const keys = [
   ["/", "find"],
   ["T", "light or dark"],
   ["?", "this help"],
-  ["Esc", "close"],
+  ["Esc", "close or stop"],
 ] as const;
 
 export function openHelp(): void {

@@ -101,7 +101,7 @@ function FindAll({ onFind }: { readonly onFind?: () => void }): JSX.Element {
       }}
     >
       <Icon name="find" />
-      <input type="search" aria-label="Find" placeholder="Find a run, agent or message" />
+      <input type="search" aria-label="Find" placeholder="Find run, agent, message" />
       <kbd>/</kbd>
     </form>
   );

@@ -6,11 +6,11 @@ import { runPath } from "../app/route.ts";
 import { capUsd, counted, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Name } from "../parts/name.tsx";
-import { Purse, purseText } from "../parts/purse.tsx";
+import { Purse } from "../parts/purse.tsx";
 import { lookOfTask } from "../parts/status.ts";
 import { useSize } from "../parts/use-size.ts";
 import { useBand } from "../parts/use-window.ts";
-import { purseOf, spentOf, toneOf } from "../run/money.ts";
+import { capWords, purseOf, spentOf, toneOf } from "../run/money.ts";
 import { doingOrResult } from "../run/task-words.ts";
 import { focusedTask } from "./focused-task.ts";
 import type { LevelProps } from "./level-props.ts";
@@ -203,7 +203,9 @@ function Card({ placed, view, isRoot, held, isSelected, isDead, onSelect }: Card
       <span class="card-doing cut">{words}</span>
       {purse.cap === null ? (
         <span class="purse none">
-          <span class="unseen">{purseText(purse)}</span>
+          <span class="unseen">
+            {usd(spentOf(purse))} spent, {capWords(task)}
+          </span>
         </span>
       ) : (
         <Purse values={purse} tone={toneOf(task)} />
@@ -213,7 +215,7 @@ function Card({ placed, view, isRoot, held, isSelected, isDead, onSelect }: Card
           <b>{task.total.costUsd === null ? "unpriced" : usd(spentOf(purse))}</b>
           {purse.held > 0 && ` + ${usd(purse.held)} held`}
         </span>
-        <span>{purse.cap === null ? "no limit" : `of ${capUsd(purse.cap)}`}</span>
+        <span>{purse.cap === null ? capWords(task) : `of ${capUsd(purse.cap)}`}</span>
       </span>
     </div>
   );

@@ -34,9 +34,11 @@ export function Chart({ model }: { readonly model: RunModel }): JSX.Element {
   if (view === null || root === undefined) return <></>;
   const selected = wanted !== null && view.tasks.get(wanted) !== undefined ? wanted : root.taskId;
   const isDead = hasNoOwner(model, view);
+  // Squares cannot be chosen. Teams have the whole width unless an agent was chosen before.
+  const hasInspector = zoom !== "seats" || wanted !== null;
   const level = { model, view, root, selected, isDead, select: (taskId: TaskId) => setQuery("task", taskId) };
   return (
-    <div class="with-inspector">
+    <div class={hasInspector ? "with-inspector" : "with-inspector alone"}>
       <div class="canvas chart">
         <div class="chart-tools">
           <div class="segments" role="group" aria-label="Zoom">
@@ -58,7 +60,7 @@ export function Chart({ model }: { readonly model: RunModel }): JSX.Element {
           <Seats {...level} />
         )}
       </div>
-      <Inspector model={model} view={view} taskId={wanted ?? selected} isDead={isDead} />
+      {hasInspector && <Inspector model={model} view={view} taskId={wanted ?? selected} isDead={isDead} />}
     </div>
   );
 }
@@ -116,6 +118,7 @@ function SeatCount({ view, isDead }: { readonly view: RunView; readonly isDead: 
         aria-label={`${grouped(seats)} of ${maxSeats === null ? "any number of" : grouped(maxSeats)} seats are taken`}
       >
         {shown <= 24 &&
+          view.endedAt === null &&
           Array.from({ length: shown }, (_each, at) => (
             <i key={at} class={at >= seats ? "vacant" : at < seats - waits ? held : "waits"} />
           ))}
@@ -123,9 +126,11 @@ function SeatCount({ view, isDead }: { readonly view: RunView; readonly isDead: 
           {grouped(seats)} {maxSeats === null ? "seats" : `of ${counted(maxSeats, "seat")}`}
         </span>
       </span>
-      <span class="dim wide-only">
-        {grouped(paused)} paused, {grouped(pending)} {pending === 1 ? "waits" : "wait"} for a seat
-      </span>
+      {paused + pending > 0 && (
+        <span class="dim wide-only">
+          {grouped(paused)} paused, {grouped(pending)} {pending === 1 ? "waits" : "wait"} for a seat
+        </span>
+      )}
     </>
   );
 }

@@ -6,7 +6,7 @@ import type { JSX } from "preact";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
 import { runPath, setQuery, place } from "../app/route.ts";
-import { capUsd, clock, grouped, usd } from "../parts/format.ts";
+import { capUsd, clock, grouped, shortModel, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Line } from "../parts/line.tsx";
@@ -14,10 +14,11 @@ import { Name } from "../parts/name.tsx";
 import { Purse, type PurseTone } from "../parts/purse.tsx";
 import { lookOfTask, statusWord } from "../parts/status.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../run/money.ts";
+import { isPastRead } from "../run/past-read.ts";
 import { areOrdersOff, openPriority, openTopUp } from "../run/orders.tsx";
 import type { RunModel } from "../run/run-model.ts";
 import { isBadEnd, stepName, stepResult } from "../run/step-words.ts";
-import { agentOf, doing, hasEndedTask } from "../run/task-words.ts";
+import { agentOf, doingInDetail, hasEndedTask } from "../run/task-words.ts";
 import { useSteps } from "../run/use-steps.ts";
 
 const tones = {
@@ -49,6 +50,9 @@ export function Inspector({
   const isOwnerless = isDead && !hasEndedTask(task);
   const look = isOwnerless ? "failed" : lookOfTask(task);
   const isReplay = model.playhead.value !== null;
+  const calledModel = model.steps
+    .of(taskId)
+    .findLast(({ kind, startSeq }) => kind === "model" && startSeq <= view.seq);
   return (
     <aside class={`inspector ${isOpen ? "open" : ""}`} aria-label={`About ${task.agentId}`}>
       <div class="row">
@@ -65,7 +69,7 @@ export function Inspector({
         </span>
         <Close />
       </div>
-      <p class="mid">{isOwnerless ? "no owner: the process died" : doing(task, view)}</p>
+      <p class="mid">{isOwnerless ? "no owner: the process died" : doingInDetail(task, view)}</p>
       <PurseLines model={model} task={task} tone={isOwnerless ? "done" : toneOf(task)} />
       <div class="actions task-orders">
         {!isReplay && !hasEndedTask(task) && task.budget?.maxCostUsd != null && (
@@ -104,6 +108,12 @@ export function Inspector({
               <dd>
                 {agentOf(task.parentId, view)}, at {clock(runTime(view, task.createdAt))}
               </dd>
+            </>
+          )}
+          {calledModel !== undefined && (
+            <>
+              <dt>Model</dt>
+              <dd>{shortModel(calledModel.name)}</dd>
             </>
           )}
           <dt>Seat</dt>
@@ -242,7 +252,9 @@ function Steps({
   readonly view: RunView;
   readonly task: TaskView;
 }): JSX.Element | null {
-  const steps = useSteps(model, [task.taskId])(task.taskId)
+  const stepsOf = useSteps(model, [task.taskId]);
+  if (!isPastRead(model, view)) return <p class="dim">Reading the steps</p>;
+  const steps = stepsOf(task.taskId)
     .filter(({ kind }) => kind === "model" || kind === "tool" || kind === "step")
     .flatMap((step) => stepAt(step, view.seq) ?? [])
     .slice(-lastSteps)
@@ -263,7 +275,7 @@ function Steps({
         {steps.map((step) => (
           <li key={`${step.startSeq} ${step.kind} ${step.id}`}>
             <span class="dim">{clock(runTime(view, step.startAt))}</span>
-            <span class="cut">{stepName(step)}</span>
+            <span class="cut">{stepName(step, view)}</span>
             <span class={isBadEnd(step) ? "bad" : "dim"}>{stepResult(step, view)}</span>
           </li>
         ))}

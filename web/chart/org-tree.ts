@@ -1,3 +1,6 @@
+import type { PurseValues } from "../parts/purse.tsx";
+import type { Held } from "../run/held.ts";
+import { purseOf } from "../run/money.ts";
 import type { TaskId } from "../../src/kernel/index.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import { lookOfTask } from "../parts/status.ts";
@@ -65,9 +68,17 @@ export interface Team {
   readonly members: readonly TaskView[];
   /** Whether the team is made of reports that have none of their own. */
   readonly isRest: boolean;
+  /** Whether the team is the task itself, without those below it. */
+  readonly isRoot: boolean;
 }
 
-/** The teams below a task, what needs a person first. Reports without a team of their own are one team. */
+/** So many reports without reports have a box each. */
+const mostSingle = 8;
+
+/**
+ * The task itself and the teams below it, what needs a person first. Many reports without a team of their own are one
+ * team; a few have a box each, with their names.
+ */
 export function teamsOf(view: RunView, rootTask: TaskView): readonly Team[] {
   const children = childrenOf(view);
   const below = (taskId: TaskId): TaskView[] =>
@@ -75,12 +86,18 @@ export function teamsOf(view: RunView, rootTask: TaskView): readonly Team[] {
   const reports = children.get(rootTask.taskId) ?? [];
   const teams = reports
     .filter(({ children: count }) => count > 0)
-    .map((head): Team => ({ head, members: [head, ...below(head.taskId)], isRest: false }));
+    .map((head): Team => teamOf(head, [head, ...below(head.taskId)]));
   const single = reports.filter(({ children: count }) => count === 0);
-  if (single.length > 0) teams.push({ head: rootTask, members: single, isRest: true });
+  if (single.length > mostSingle) teams.push({ ...teamOf(rootTask, single), isRest: true });
+  else teams.push(...single.map((head) => teamOf(head, [head])));
+  if (reports.length > 0) teams.push({ ...teamOf(rootTask, [rootTask]), isRoot: true });
   return teams.toSorted(
     (one, other) => urgencyOf(one) - urgencyOf(other) || spendOfTeam(other) - spendOfTeam(one),
   );
+}
+
+function teamOf(head: TaskView, members: readonly TaskView[]): Team {
+  return { head, members, isRest: false, isRoot: false };
 }
 
 /** 0 if an agent of the team failed, 1 if one waits for a person, 2 otherwise. */
@@ -88,11 +105,28 @@ export function urgencyOf({ members }: Team): number {
   return members.reduce((most, member) => Math.min(most, needOf(member)), 2);
 }
 
-export function spendOfTeam({ head, members, isRest }: Team): number {
+export function spendOfTeam({ head, members, isRest, isRoot }: Team): number {
+  if (isRoot) return head.own.costUsd ?? 0;
   return isRest ? members.reduce((sum, member) => sum + spend(member), 0) : spend(head);
 }
 
-export function capOfTeam({ head, members, isRest }: Team): number | null {
+/** What a team spent, lost and holds. */
+export function purseOfTeam(team: Team, held: Held): PurseValues {
+  const { head, members, isRest, isRoot } = team;
+  const cap = capOfTeam(team);
+  if (isRoot) {
+    const lost = head.own.lost.costUsd ?? 0;
+    return { own: spendOfTeam(team) - lost, team: 0, lost, held: 0, cap };
+  }
+  if (!isRest) return { ...purseOf(head, held), cap };
+  const purses = members.map((member) => purseOf(member, held));
+  const sum = (part: "lost" | "held"): number => purses.reduce((total, purse) => total + purse[part], 0);
+  return { own: 0, team: spendOfTeam(team) - sum("lost"), lost: sum("lost"), held: sum("held"), cap };
+}
+
+export function capOfTeam({ head, members, isRest, isRoot }: Team): number | null {
+  // The allowance of the task is that of all teams together.
+  if (isRoot) return null;
   if (!isRest) return head.budget?.maxCostUsd ?? null;
   const caps = members.map(({ budget }) => budget?.maxCostUsd ?? 0);
   return caps.reduce((sum, cap) => sum + cap, 0) || null;

@@ -9,7 +9,7 @@ import { Purse } from "../parts/purse.tsx";
 import { lookOfTask } from "../parts/status.ts";
 import { useKeptFocus } from "../parts/use-kept-focus.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
-import { purseOf, spentOf, toneOf } from "../run/money.ts";
+import { capWords, purseOf, spentOf, toneOf } from "../run/money.ts";
 import { doingOrResult } from "../run/task-words.ts";
 import { useTreeOrder } from "../run/use-tree-order.ts";
 import { focusedTask, taskOf } from "./focused-task.ts";
@@ -109,8 +109,18 @@ function Row({
       </td>
       <td class="cut mid">{isDead && task.endedAt === null ? "no owner" : doingOrResult(task, view)}</td>
       <td class="wide-only">{purse.cap !== null && <Purse values={purse} tone={toneOf(task)} />}</td>
-      <td class="right">{usd(spentOf(purse))}</td>
-      <td class="right wide-only">{purse.cap === null ? "no limit" : capUsd(purse.cap)}</td>
+      <td class="right row-money">
+        <span>
+          {usd(spentOf(purse))}
+          {purse.cap !== null && <span class="narrow-only dim"> of {capUsd(purse.cap)}</span>}
+        </span>
+        {purse.cap !== null && (
+          <span class="narrow-only" aria-hidden="true">
+            <Purse values={purse} size="small" tone={toneOf(task)} />
+          </span>
+        )}
+      </td>
+      <td class="right wide-only">{capWords(task)}</td>
     </tr>
   );
 }

@@ -5,11 +5,11 @@ import { runPath } from "../app/route.ts";
 import { capUsd, counted, grouped, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Name } from "../parts/name.tsx";
-import { Purse, type PurseTone } from "../parts/purse.tsx";
+import { Purse, type PurseTone, type PurseValues } from "../parts/purse.tsx";
 import { lookOfTask, type Look } from "../parts/status.ts";
 import { useKeptFocus } from "../parts/use-kept-focus.ts";
 import type { LevelProps } from "./level-props.ts";
-import { byNeed, capOfTeam, spendOfTeam, urgencyOf, type Team } from "./org-tree.ts";
+import { byNeed, capOfTeam, purseOfTeam, spendOfTeam, urgencyOf, type Team } from "./org-tree.ts";
 import { TeamIndex } from "./team-index.ts";
 
 const perLine = 11;
@@ -26,14 +26,17 @@ export function Seats({ model, view, root }: LevelProps): JSX.Element {
   return (
     <div class="teams-view">
       <p class="row wrap">
-        <span class="mid wide-only">One square is one agent, filled as far as its purse is used.</span>
+        <span class="mid wide-only">
+          One square is one agent, filled as far as its purse is used. The strip is the allowance: as wide as
+          each team's share, filled as far as it is spent.
+        </span>
         <span class="grow" />
         <Counts counts={index.current.counts} />
       </p>
       <Split teams={teams} />
       <div class="teams">
         {teams.map((team) => (
-          <TeamBox key={`${team.head.taskId} ${team.isRest}`} team={team} runId={model.runId} />
+          <TeamBox key={keyOf(team)} team={team} runId={model.runId} purse={purseOfTeam(team, model.held)} />
         ))}
       </div>
       {teams.length === 0 && <p class="dim">{root.agentId} has hired no one yet.</p>}
@@ -87,7 +90,7 @@ function Split({ teams }: { readonly teams: readonly Team[] }): JSX.Element | nu
         const share = cap === 0 ? 0 : Math.min(1, spendOfTeam(team) / cap);
         const need = needOfTeam(team);
         return (
-          <g key={`${team.head.taskId} ${team.isRest}`} class={toneOfTeam(team)}>
+          <g key={keyOf(team)} class={toneOfTeam(team)}>
             <rect class="allowance" x={left} y="6" width={Math.max(1, width - 2)} height="34" />
             <rect
               class="spent"
@@ -113,29 +116,34 @@ function toneOfTeam({ members }: Team): PurseTone {
   return members.every((member) => member.endedAt !== null) ? "done" : "live";
 }
 
-interface TeamBoxProps {
-  readonly team: Team;
-  readonly runId: string;
-}
-
 /**
  * A box is made again only if its team changed. A kept element would do the same, but it refers to the page in which it
  * was drawn first: the heap would contain one whole page per team.
  */
-class TeamBox extends Component<TeamBoxProps> {
-  override shouldComponentUpdate({ team, runId }: TeamBoxProps): boolean {
-    return team !== this.props.team || runId !== this.props.runId;
+class TeamBox extends Component<BoxProps> {
+  override shouldComponentUpdate({ team, runId, purse }: BoxProps): boolean {
+    return team !== this.props.team || runId !== this.props.runId || purse.held !== this.props.purse.held;
   }
 
-  override render({ team, runId }: TeamBoxProps): JSX.Element {
-    return teamBox(team, runId);
+  override render(props: BoxProps): JSX.Element {
+    return teamBox(props);
   }
 }
 
-function teamBox(team: Team, runId: string): JSX.Element {
+interface BoxProps {
+  readonly team: Team;
+  readonly runId: string;
+  readonly purse: PurseValues;
+}
+
+function keyOf({ head, isRest, isRoot }: Team): string {
+  return `${head.taskId} ${isRest} ${isRoot}`;
+}
+
+function teamBox({ team, runId, purse }: BoxProps): JSX.Element {
   const { head, members, isRest } = team;
   const spent = spendOfTeam(team);
-  const cap = capOfTeam(team);
+  const { cap } = purse;
   const lines = Math.ceil(members.length / perLine);
   const name = isRest ? `reports of ${head.agentId}` : head.agentId;
   const zoom = isRest && members.length > 24 ? "rows" : members.length > 60 ? "rows" : "cards";
@@ -151,7 +159,7 @@ function teamBox(team: Team, runId: string): JSX.Element {
         </b>
         <span class="count">{grouped(members.length)}</span>
       </span>
-      <Purse values={{ own: 0, team: spent, lost: 0, held: 0, cap }} size="small" tone={toneOfTeam(team)} />
+      {cap !== null && <Purse values={purse} size="small" tone={toneOfTeam(team)} />}
       <svg width={perLine * step} height={lines * step} aria-hidden="true">
         {squares(byNeed(members)).map(([kind, path]) => (
           <path key={kind} class={kind} d={path} />
@@ -159,7 +167,10 @@ function teamBox(team: Team, runId: string): JSX.Element {
       </svg>
       <span class="grow" />
       <span class="row between label">
-        <span>{usd(spent)}</span>
+        <span>
+          {usd(spent)}
+          {purse.held > 0 && ` + ${usd(purse.held)} held`}
+        </span>
         {cap !== null && <span>of {capUsd(cap)}</span>}
       </span>
     </a>

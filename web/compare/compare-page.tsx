@@ -13,6 +13,7 @@ import { purseOf, rootId } from "../run/money.ts";
 import { inputText } from "../run/thread.ts";
 import {
   compareRuns,
+  differingWords,
   firstDifference,
   readRun,
   type SharedRow,
@@ -20,6 +21,7 @@ import {
   type ComparedRun,
   type ComparedStep,
 } from "./compare-runs.ts";
+import { figures, useFigures } from "../runs/run-figures.ts";
 import { costDifference, timeDifference, type DifferenceWords } from "./difference-words.ts";
 
 const pageSize = 5_000;
@@ -38,6 +40,7 @@ export function ComparePage(): JSX.Element {
             <h1>Compare</h1>
           </div>
           <Pickers a={a} b={b} />
+          <p class="dim">Choose two runs, such as a run and its fork. Their steps are shown side by side.</p>
         </>
       )}
     </main>
@@ -78,12 +81,19 @@ function HeadLine({
 function Pickers({ a, b }: { readonly a: string | null; readonly b: string | null }): JSX.Element {
   const { value } = useRead(() => get("/api/runs", { query: { limit: 100 } }), []);
   const runs = value?.runs ?? [];
+  useFigures(runs);
   return (
     <div class="two pickers">
       <Picker name="a" title="A" chosen={a} runs={runs} />
       <Picker name="b" title="B" chosen={b} runs={runs} />
     </div>
   );
+}
+
+/** Tells a fork from its origin, which has the same title. */
+function forkWords(runId: string): string {
+  const at = figures.value.get(runId)?.forkedFrom?.at;
+  return at === undefined ? "" : ` (fork after event ${grouped(at)})`;
 }
 
 interface PickerProps {
@@ -104,6 +114,7 @@ function Picker({ name, title, chosen, runs }: PickerProps): JSX.Element {
         {runs.map(({ runId, title: words, agentId }) => (
           <option key={runId} value={runId}>
             {shortId(runId)}: {words ?? agentId}
+            {forkWords(runId)}
           </option>
         ))}
       </select>
@@ -281,19 +292,20 @@ function Row({ row, isFirst }: { readonly row: ComparedRow; readonly isFirst: bo
         <SharedCell row={row} side="b" />
       </>
     );
+  const words = row.kind === "differs" ? differingWords(row.a, row.b) : [];
   const tone = `${row.kind === "same" ? "" : "differs"} ${isFirst ? "first" : ""}`;
   return (
     <>
-      <Cell step={"a" in row ? row.a : undefined} agentId={row.agentId} tone={tone} />
+      <Cell step={"a" in row ? row.a : undefined} words={words[0]} agentId={row.agentId} tone={tone} />
       <div class={`between-runs ${isFirst ? "first" : ""}`}>{isFirst ? "first" : signs[row.kind]}</div>
-      <Cell step={"b" in row ? row.b : undefined} agentId={row.agentId} tone={tone} />
+      <Cell step={"b" in row ? row.b : undefined} words={words[1]} agentId={row.agentId} tone={tone} />
     </>
   );
 }
 
 /** The steps that two runs share. A fork has them from the journal of its origin and pays nothing. */
 function SharedCell({
-  row: { agentId, steps, costUsd, at, free },
+  row: { agents, agentId, steps, costUsd, at, free },
   side,
 }: {
   readonly row: SharedRow;
@@ -302,9 +314,7 @@ function SharedCell({
   const isFree = free.includes(side);
   return (
     <div class={`cell ${isFree ? "dim" : ""}`} tabIndex={-1}>
-      <span class="mid cell-agent">
-        <Name text={agentId} />
-      </span>
+      <span class="mid cell-agent">{agents === 1 ? <Name text={agentId} /> : counted(agents, "agent")}</span>
       <span class="cut grow">
         {isFree
           ? `the same ${counted(steps, "step")}`
@@ -317,10 +327,13 @@ function SharedCell({
 
 function Cell({
   step,
+  words = step?.words,
   agentId,
   tone,
 }: {
   readonly step: ComparedStep | undefined;
+  /** What is shown of the step. Default: its words. */
+  readonly words: string | undefined;
   readonly agentId: string;
   readonly tone: string;
 }): JSX.Element {
@@ -335,8 +348,8 @@ function Cell({
       <span class="mid cell-agent">
         <Name text={agentId} />
       </span>
-      <span class="cut grow" title={step.words}>
-        {step.words}
+      <span class="cut grow" title={words}>
+        {words}
       </span>
       <span class={step.step.kind === "model" ? "" : "dim"}>
         {step.step.kind === "model" ? usd(step.step.costUsd) : "–"}

@@ -4,7 +4,7 @@ import { RunFold } from "../../src/surfaces/view/run-fold.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import { StepLog, type StepView } from "../../src/surfaces/view/step-log.ts";
 import { oneLine, shortModel } from "../parts/format.ts";
-import { inTreeOrder } from "../run/task-words.ts";
+import { inTreeOrder, toolTitle } from "../run/task-words.ts";
 import { outputText } from "../run/thread.ts";
 
 /** A step of one of two runs, with what it answered. */
@@ -25,6 +25,8 @@ export interface ComparedRun {
 /** What a fork has from its origin, or two forks from the same one. */
 export interface SharedRow {
   readonly kind: "shared";
+  /** Number of agents whose steps these are, and the first of them. */
+  readonly agents: number;
   readonly agentId: string;
   readonly steps: number;
   readonly costUsd: number;
@@ -51,22 +53,26 @@ export function readRun(events: readonly Event[]): ComparedRun {
   const log = new StepLog();
   const byEnd = new Map<number, Event>();
   const byStart = new Map<number, Event>();
+  const byCall = new Map<string, Event>();
   for (const event of events) {
     fold.add(event);
     log.add(event);
     if (event.type === "message_end" || event.type === "tool_execution_end") byEnd.set(event.seq, event);
-    if (event.type === "tool_execution_start") byStart.set(event.seq, event);
+    if (event.type !== "tool_execution_start") continue;
+    byStart.set(event.seq, event);
+    // A call that goes on in a fork, or after a top-up, has no start of its own.
+    byCall.set(`${event.taskId} ${event.data.callId}`, event);
   }
   const view = fold.view();
   const agents = new Map<string, { agentId: string; steps: readonly ComparedStep[] }>();
   for (const task of inTreeOrder(view)) {
     const steps = log
       .of(task.taskId)
-      .filter(({ kind }) => kind === "model" || kind === "tool")
+      .filter((step) => (step.kind === "model" || step.kind === "tool") && !isCutByFork(step, view))
       .map((step) =>
         comparedStep(
           step,
-          byStart.get(step.startSeq),
+          byStart.get(step.startSeq) ?? byCall.get(`${step.taskId} ${step.id}`),
           step.endSeq === null ? undefined : byEnd.get(step.endSeq),
         ),
       );
@@ -83,14 +89,47 @@ function placeOf(taskId: TaskId, view: RunView, known: ReadonlyMap<string, unkno
 
 function comparedStep(step: StepView, start: Event | undefined, end: Event | undefined): ComparedStep {
   if (step.kind === "tool") {
-    const about = start?.type === "tool_execution_start" ? argumentOf(start.data.input) : "";
+    const input = start?.type === "tool_execution_start" ? start.data.input : null;
     const answer = end?.type === "tool_execution_end" ? outputText(end.data.result.output) : "";
-    return { step, words: `${step.name} ${about}`.trim(), answer: `${about}\n${answer}` };
+    const words = `${toolTitle(step.name, null)} ${argumentOf(input)}`.trim();
+    return { step, words, answer: `${JSON.stringify(input)}\n${answer}` };
   }
   if (end === undefined) return { step, words: `not answered · ${shortModel(step.name)}`, answer: "" };
   const text = end.type === "message_end" ? oneLine(messageText(end.data.message)) : "";
-  const content = end.type === "message_end" ? JSON.stringify(end.data.message.content) : "";
+  const content = end.type === "message_end" ? contentOf(end.data.message) : "";
   return { step, words: `${text === "" ? "calls tools" : text} · ${shortModel(step.name)}`, answer: content };
+}
+
+/** A fork makes a call again that was in flight in its origin. Only the second one has an answer to compare. */
+function isCutByFork({ endSeq, outcome }: StepView, { forkedFrom }: RunView): boolean {
+  return outcome === "cut" && forkedFrom !== null && endSeq === forkedFrom.at + 1;
+}
+
+/** What a model answered, without the ids of calls, which differ in every answer. */
+function contentOf(message: Event<"message_end">["data"]["message"]): string {
+  if (typeof message.content === "string") return message.content;
+  return message.content
+    .map((part) => {
+      if (part.type === "text") return part.text;
+      return part.type === "tool_call" ? `${part.toolName} ${JSON.stringify(part.input)}` : "";
+    })
+    .join("\n");
+}
+
+const before = 12;
+const after = 60;
+
+/** What two steps that differ look like. If they have the same words, the part of their answers that differs follows. */
+export function differingWords(a: ComparedStep, b: ComparedStep): readonly [string, string] {
+  if (a.words !== b.words || a.answer === b.answer) return [a.words, b.words];
+  let at = 0;
+  while (at < a.answer.length && a.answer[at] === b.answer[at]) at++;
+  const from = Math.max(0, at - before);
+  const part = ({ words, answer }: ComparedStep): string => {
+    const text = oneLine(answer.slice(from, at + after));
+    return text === "" ? `${words}: no answer` : `${words}: ${from > 0 ? "…" : ""}${text}`;
+  };
+  return [part(a), part(b)];
 }
 
 /** Aligns the steps of two runs by agent and position. What a fork shares with its origin is one line. */
@@ -99,6 +138,7 @@ export function compareRuns(a: ComparedRun, b: ComparedRun): readonly ComparedRo
   const isShared = ({ step }: ComparedStep): boolean =>
     shared !== null && step.endSeq !== null && step.endSeq <= shared.at;
   const rows: ComparedRow[] = [];
+  const sharing = new Set<string>();
   let [steps, costUsd] = [0, 0];
   for (const place of new Set([...a.agents.keys(), ...b.agents.keys()])) {
     const [left, right] = [a.agents.get(place), b.agents.get(place)];
@@ -107,7 +147,9 @@ export function compareRuns(a: ComparedRun, b: ComparedRun): readonly ComparedRo
     for (let at = 0; at < length; at++) {
       const [one, other] = [left?.steps[at], right?.steps[at]];
       if (one !== undefined && other !== undefined && isShared(one) && isShared(other)) {
-        steps++;
+        sharing.add(place);
+        // A call that was cut off or lost has no result, and is not counted as a step.
+        if (hasResult(one)) steps++;
         costUsd += one.step.costUsd ?? 0;
       } else if (one !== undefined && other !== undefined) {
         const isSame = one.answer === other.answer && one.step.name === other.step.name && one.answer !== "";
@@ -117,7 +159,14 @@ export function compareRuns(a: ComparedRun, b: ComparedRun): readonly ComparedRo
     }
   }
   if (steps === 0 || shared === null) return rows;
-  return [{ kind: "shared", agentId: a.view.agentId, steps, costUsd, ...shared }, ...rows];
+  return [
+    { kind: "shared", agents: sharing.size, agentId: a.view.agentId, steps, costUsd, ...shared },
+    ...rows,
+  ];
+}
+
+function hasResult({ step: { outcome } }: ComparedStep): boolean {
+  return outcome === "ok" || outcome === "error" || outcome === "denied";
 }
 
 /** The first step that differs, with its number among all steps of the comparison. `null` if there is none. */

@@ -17,8 +17,9 @@ import {
   reasonWords,
   sentence,
 } from "./approval-words.ts";
+import { decisionWords } from "./decision-words.ts";
 import { Diff } from "./diff.tsx";
-import { personName, plain, span, timeOfDay } from "./format.ts";
+import { plain, span, timeOfDay } from "./format.ts";
 import { Glyph } from "./glyph.tsx";
 
 /** A question as the card shows it, from the log of a run or from the inbox. */
@@ -58,7 +59,7 @@ export function ApprovalCard({ question, hasKeys = false }: CardProps): JSX.Elem
     return (
       <p class="decided">
         <Glyph look={decision.decision === "approved" ? "completed" : "cancelled"} />
-        {decisionWords(decision)} {question.request.toolName}
+        {decisionWords(decision, question.request)}
         {decidedAt !== null && <span class="label">at {timeOfDay(decidedAt)}</span>}
       </p>
     );
@@ -310,10 +311,6 @@ function firstOutcome(by: unknown, decision: string, at: unknown): Outcome {
   const passedMs = typeof at === "number" ? Date.now() - at : null;
   const words = firstWords(typeof by === "string" ? by : undefined, decision, passedMs);
   return { words, at: null, isApproved: decision === "approved" };
-}
-
-function decisionWords(decision: ApprovalDecision): string {
-  return `${personName(decision.by)} ${decision.decision}`;
 }
 
 function parsed(text: string, isCall: boolean): JsonValue | undefined {

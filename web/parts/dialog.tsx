@@ -44,6 +44,8 @@ interface FormProps {
   readonly title: string;
   readonly confirm: string;
   readonly isDangerous?: boolean;
+  /** Whether the action is not possible. */
+  readonly isOff?: boolean;
   readonly wide?: boolean;
   readonly children: ComponentChildren;
   /** Does what the dialog is about. An error stays visible in the dialog. */
@@ -55,6 +57,7 @@ export function FormDialog({
   title,
   confirm,
   isDangerous = false,
+  isOff = false,
   wide = false,
   children,
   onConfirm,
@@ -89,7 +92,11 @@ export function FormDialog({
           <button type="button" class="button quiet" onClick={closeDialog}>
             Close
           </button>
-          <button type="submit" class={`button ${isDangerous ? "danger" : "primary"}`} disabled={isBusy}>
+          <button
+            type="submit"
+            class={`button ${isDangerous ? "danger" : "primary"}`}
+            disabled={isBusy || isOff}
+          >
             {confirm}
           </button>
         </div>

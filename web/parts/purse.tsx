@@ -44,7 +44,7 @@ export function Purse({ values, size, tone = "live" }: PurseProps): JSX.Element 
 }
 
 /** The purse as a sentence, for people who do not see the bar. */
-export function purseText({ own, team, lost, held, cap }: PurseValues): string {
+function purseText({ own, team, lost, held, cap }: PurseValues): string {
   const parts = [`${usd(own + team + lost)} ${cap === null ? "" : `of ${capUsd(cap)} `}spent`];
   if (lost > 0) parts.push(`${usd(lost)} of it lost`);
   if (held > 0) parts.push(`${usd(held)} held`);

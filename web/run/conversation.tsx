@@ -18,7 +18,7 @@ import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { seenBefore, sharesOf } from "./model-input.ts";
 import { areOrdersOff, openPriority, steer } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
-import { doing, hasEndedTask } from "./task-words.ts";
+import { doingInDetail, hasEndedTask, toolTitle } from "./task-words.ts";
 import { threadOf } from "./thread.ts";
 import { ThreadView } from "./thread-view.tsx";
 import { useConversation } from "./use-events.ts";
@@ -148,9 +148,9 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
             <Icon name="close" />
           </button>
         </div>
-        <p class="mid">{doing(task, view)}</p>
+        <p class="mid">{doingInDetail(task, view)}</p>
         <TaskPurse model={model} task={task} />
-        <Saw events={events} until={until} />
+        <Saw events={events} until={until} view={view} />
         <dl class="pairs">
           <dt>Task</dt>
           <dd>
@@ -188,7 +188,9 @@ function nothingWords({ agentId, status }: TaskView): string {
 function Saw({
   events,
   until,
+  view,
 }: {
+  readonly view: RunView;
   readonly events: readonly Event[];
   readonly until: number;
 }): JSX.Element | null {
@@ -224,7 +226,7 @@ function Saw({
           <p class="row wrap">
             {[...tools].map((name) => (
               <code key={name} class="chip">
-                {name}
+                {toolTitle(name, view)}
               </code>
             ))}
           </p>

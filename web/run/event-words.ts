@@ -37,9 +37,9 @@ export function eventWords(event: Event, view: RunView): string {
       return `${oneLine(messageText(message)) || "answers with calls"}${cost}`;
     }
     case "tool_execution_start":
-      return `${callWords(event.data.toolName)} ${argumentOf(event.data.input)}`.trimEnd();
+      return `${callWords(event.data.toolName, view)} ${argumentOf(event.data.input)}`.trimEnd();
     case "tool_execution_end":
-      return `${callWords(event.data.toolName)}: ${took(event.data.durationMs)}`;
+      return `${callWords(event.data.toolName, view)}: ${took(event.data.durationMs)}`;
     case "user_message":
       return oneLine(messageText(event.data.message));
     default:

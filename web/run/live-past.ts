@@ -22,6 +22,11 @@ export class LivePast {
     this.#stop = stop;
   }
 
+  /** Number of the last event that the past contains. -1 until it is read. */
+  get seq(): number {
+    return this.#past.steps.seq;
+  }
+
   get steps(): StepLog {
     return this.#past.steps;
   }

@@ -1,4 +1,5 @@
 import { messageText, type Event } from "../../src/kernel/index.ts";
+import { isHandOff, targetOf } from "./task-words.ts";
 import { inputText, outputText } from "./thread.ts";
 
 /** One message that a model read. */
@@ -34,7 +35,9 @@ function messageOf(event: Event): Omit<SeenMessage, "seq"> | null {
     case "tool_execution_end":
       return {
         kind: "result",
-        title: `Result of ${event.data.toolName}`,
+        title: isHandOff(event.data.toolName)
+          ? `Report of ${targetOf(event.data.toolName, null)}`
+          : `Result of ${event.data.toolName}`,
         text: outputText(event.data.result.output),
       };
     default:

@@ -1,11 +1,12 @@
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { runPath } from "../app/route.ts";
-import { capUsd, counted, grouped, shortModel, usd } from "../parts/format.ts";
+import { counted, grouped, shortModel, usd } from "../parts/format.ts";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
-import { purseOf, spentOf, toneOf } from "./money.ts";
+import { capWords, purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import type { RunModel } from "./run-model.ts";
+import { modelLines } from "./model-lines.ts";
 import { inTreeOrder } from "./task-words.ts";
 
 /** Number of rows that are drawn. The rest is one line with its sum. */
@@ -61,12 +62,16 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
                 </td>
                 <td>
                   <span class="row">
-                    {purse.cap !== null && <Purse values={purse} tone={toneOf(task)} />}
+                    {purse.cap === null ? (
+                      <span class="purse none" />
+                    ) : (
+                      <Purse values={purse} tone={toneOf(task)} />
+                    )}
                     <span class="amount">{usd(spentOf(purse))}</span>
                   </span>
                 </td>
                 <td class="right" data-head="Allowance">
-                  {purse.cap === null ? "no limit" : capUsd(purse.cap)}
+                  {capWords(task)}
                 </td>
               </tr>
             );
@@ -101,7 +106,7 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
               </td>
               <td class="right">{usd(root.total.costUsd)}</td>
               <td class="right" data-head="Allowance">
-                {root.budget?.maxCostUsd == null ? "no limit" : capUsd(root.budget.maxCostUsd)}
+                {capWords(root)}
               </td>
             </tr>
           )}
@@ -116,16 +121,10 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
 }
 
 function Models({ view }: { readonly view: RunView }): JSX.Element | null {
-  const byModel = new Map<string, { calls: number; input: number; output: number; costUsd: number }>();
-  for (const { model, calls, usage } of view.money) {
-    const line = byModel.get(model) ?? { calls: 0, input: 0, output: 0, costUsd: 0 };
-    line.calls += calls;
-    line.input += usage.inputTokens;
-    line.output += usage.outputTokens;
-    line.costUsd += usage.costUsd ?? 0;
-    byModel.set(model, line);
-  }
-  if (byModel.size === 0) return null;
+  const lines = modelLines(view);
+  const root = view.tasks.get(rootId);
+  if (lines.length === 0 || root === undefined) return null;
+  const { lost } = root.total;
   return (
     <table class="table dense models figure-cards">
       <thead>
@@ -138,7 +137,7 @@ function Models({ view }: { readonly view: RunView }): JSX.Element | null {
         </tr>
       </thead>
       <tbody>
-        {[...byModel].map(([name, line]) => (
+        {lines.map(([name, line]) => (
           <tr key={name}>
             <td class="cut">{name}</td>
             <td class="right" data-head="Calls">
@@ -155,6 +154,30 @@ function Models({ view }: { readonly view: RunView }): JSX.Element | null {
             </td>
           </tr>
         ))}
+        {lost.calls > 0 && (
+          <tr>
+            <td class="bad">calls without an answer, charged at their bound</td>
+            <td class="right" data-head="Calls">
+              {lost.calls}
+            </td>
+            <td class="right dim">–</td>
+            <td class="right dim">–</td>
+            <td class="right bad" data-head="Spent">
+              {usd(lost.costUsd)}
+            </td>
+          </tr>
+        )}
+        <tr class="total">
+          <td>Total</td>
+          <td class="right" data-head="Calls">
+            {root.total.calls}
+          </td>
+          <td />
+          <td />
+          <td class="right" data-head="Spent">
+            {usd(root.total.costUsd)}
+          </td>
+        </tr>
       </tbody>
     </table>
   );

@@ -1,5 +1,6 @@
 import { rootTaskId } from "../../src/kernel/index.ts";
 import type { TaskView } from "../../src/surfaces/view/run-view.ts";
+import { capUsd } from "../parts/format.ts";
 import type { PurseTone, PurseValues } from "../parts/purse.tsx";
 import { nothingHeld, type Held } from "./held.ts";
 import { hasEndedTask } from "./task-words.ts";
@@ -16,6 +17,12 @@ export function purseOf(task: TaskView, held: Held | null): PurseValues {
     held: hasEndedTask(task) ? 0 : (held ?? nothingHeld)(task.taskId),
     cap: task.budget?.maxCostUsd ?? null,
   };
+}
+
+/** The allowance of a task in words. Its log names it when the task starts. */
+export function capWords({ budget }: Pick<TaskView, "budget">): string {
+  if (budget === null) return "not set yet";
+  return budget.maxCostUsd === null ? "no limit" : capUsd(budget.maxCostUsd);
 }
 
 export function toneOf(task: TaskView): PurseTone {

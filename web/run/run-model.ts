@@ -1,5 +1,5 @@
 import { batch, computed, effect, signal } from "@preact/signals";
-import type { Delta, Event, EventType } from "../../src/kernel/index.ts";
+import type { Delta, Event, EventType, RunStatus } from "../../src/kernel/index.ts";
 import { RunHistory } from "../../src/surfaces/view/run-history.ts";
 import type { RunTrace } from "../../src/surfaces/view/run-trace.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
@@ -11,6 +11,7 @@ import { firstSummary } from "../api/first-summary.ts";
 import { changedRun } from "../api/runs-feed.ts";
 import type { Run, Snapshot } from "../api/types.ts";
 import { announce } from "../app/announce.ts";
+import { statusWord } from "../parts/status.ts";
 import { heldNow, heldThen, nothingHeld, type Held } from "./held.ts";
 import { fits, type EventFilter } from "./event-filter.ts";
 import { EventLog } from "./event-log.ts";
@@ -345,11 +346,18 @@ export class RunModel {
   }
 }
 
+function endSentence(status: RunStatus): string {
+  const words = statusWord(status);
+  return /^stopped/iu.test(words)
+    ? `The run ${words.toLowerCase()}.`
+    : `The run ended: ${words.toLowerCase()}.`;
+}
+
 /** Speaks what a person must know: crashes, failures and the end. Approvals are spoken by the inbox. */
 function sayEvent(event: Event): void {
   if (event.type === "run_recover" && event.data.recoveries !== undefined)
     announce("A worker died. Another one continues the run.");
-  else if (event.type === "run_end") announce(`The run ended: ${event.data.status.replaceAll("_", " ")}.`);
+  else if (event.type === "run_end") announce(endSentence(event.data.status));
   else if (event.type === "task_end" && event.data.failure !== undefined)
     announce(`${event.agentId} failed.`);
 }

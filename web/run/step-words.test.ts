@@ -33,7 +33,7 @@ test("a replay says of a step that fails later only that it is in flight", () =>
 
 test("a hand-off is named after the report that works, and is never in flight", () => {
   const hired = step({ kind: "tool", name: "handoff_build", endSeq: null, outcome: null });
-  expect([stepName(hired), stepResult(hired, noFork)]).toEqual(["hires build", "works"]);
+  expect([stepName(hired, null), stepResult(hired, noFork)]).toEqual(["hires build", "works"]);
 });
 
 test("a call that was cancelled is not said to be lost in a crash, and one that was refused has no price", () => {
@@ -42,5 +42,5 @@ test("a call that was cancelled is not said to be lost in a crash, and one that 
   );
   expect(outcomeWords(step({ outcome: "lost" }), noFork)).toBe("lost in the crash, charged at its bound");
   expect(stepResult(step({ outcome: "refused", costUsd: 0 }), noFork)).toBe("not made");
-  expect(stepName(step({ isAgain: true }))).toBe("sonnet-5, asked again");
+  expect(stepName(step({ isAgain: true }), null)).toBe("sonnet-5, asked again");
 });

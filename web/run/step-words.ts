@@ -1,7 +1,7 @@
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../src/surfaces/view/step-log.ts";
 import { shortModel, usd } from "../parts/format.ts";
-import { toolTitle } from "./task-words.ts";
+import { askedWith, toolTitle } from "./task-words.ts";
 
 const handOff = "handoff_";
 
@@ -16,16 +16,17 @@ export function isFree({ endSeq }: StepView, { forkedFrom }: Pick<RunView, "fork
 }
 
 /** What a step is, in words. The answer of a model call is its name. */
-export function stepName({ kind, name, about, isAgain }: StepView): string {
+export function stepName({ kind, name, about, isAgain, outcome }: StepView, view: RunView | null): string {
   switch (kind) {
     case "model": {
+      if (outcome === "refused") return `a call of ${shortModel(name)} that was not made`;
       const model = `${shortModel(name)}${isAgain ? ", asked again" : ""}`;
       return about === "" ? model : `${about} · ${model}`;
     }
     case "tool":
-      return `${toolTitle(name)} ${about}`.trimEnd();
+      return `${toolTitle(name, view)} ${about}`.trimEnd();
     case "person":
-      return `waits for you: ${name}`;
+      return `waits for you: ${askedWith(name)}`;
     case "paused":
       return "paused, its seat is taken";
     case "seat":

@@ -32,7 +32,7 @@ export function doing(task: TaskView, view: RunView): string {
   if (task.openCalls > 0 && task.lastCall !== null) {
     const { kind, name } = task.lastCall;
     const more = task.openCalls > 1 ? ` and ${task.openCalls - 1} more` : "";
-    return `${kind === "model" ? `calls ${shortModel(name)}` : callWords(name)}${more}`;
+    return `${kind === "model" ? `calls ${shortModel(name)}` : callWords(name, view)}${more}`;
   }
   return "works";
 }
@@ -74,24 +74,56 @@ export function isHandOff(tool: string): boolean {
   return tool.startsWith(handoff);
 }
 
-/** The agent to which a hand-off gives a task. */
-export function targetOf(tool: string): string {
-  return tool.slice(handoff.length);
+/** The agents of a run, or of one that is not read yet. */
+type Agents = Pick<RunView, "tasks"> | null;
+
+/**
+ * The agent to which a hand-off gives a task. The name of a tool has `_` for some characters that names of agents have, so
+ * that the run is asked for the name.
+ */
+export function targetOf(tool: string, view: Agents): string {
+  const target = tool.slice(handoff.length);
+  if (view === null || !target.includes("_")) return target;
+  for (const { agentId } of view.tasks) if (agentId.replaceAll(/[^\w-]/gu, "_") === target) return agentId;
+  return target;
 }
 
 /** A tool as the title of its call: `hires NAME` for a hand-off, otherwise its name. */
-export function toolTitle(tool: string): string {
-  return isHandOff(tool) ? `hires ${targetOf(tool)}` : tool;
+export function toolTitle(tool: string, view: Agents): string {
+  return isHandOff(tool) ? `hires ${targetOf(tool, view)}` : tool;
 }
 
 /** A call of a tool in words: `hires NAME` for a hand-off, otherwise `runs NAME`. */
-export function callWords(tool: string): string {
-  return isHandOff(tool) ? toolTitle(tool) : `runs ${tool}`;
+export function callWords(tool: string, view: Agents): string {
+  return isHandOff(tool) ? toolTitle(tool, view) : `runs ${tool}`;
+}
+
+/** What an agent waits for that asks a person with a tool. */
+export function askedWith(tool: string): string {
+  return tool === "ask_human" ? "an answer" : tool;
+}
+
+/** Where an agent stands that waits for a seat: `first in line`. Higher priorities precede, then who asked first. */
+function lineWords(task: TaskView, view: RunView): string {
+  const line = [...view.tasks]
+    .filter(({ status }) => status === "pending")
+    .toSorted((one, other) => other.priority - one.priority || one.createdAt - other.createdAt);
+  const at = line.findIndex(({ taskId }) => taskId === task.taskId);
+  return at === 0 ? "first in line" : `${at} before it`;
+}
+
+/** What an agent does now, with its place in the line for a seat, or its turn. */
+export function doingInDetail(task: TaskView, view: RunView): string {
+  const words = doing(task, view);
+  if (hasEndedTask(task)) return words;
+  if (task.status === "pending") return `${words}, ${lineWords(task, view)}`;
+  const isCalling = task.openCalls > 0 && task.lastCall?.kind === "model" && task.status === "running";
+  return isCalling ? `${words}, turn ${task.own.calls - task.own.lost.calls + 1}` : words;
 }
 
 function questionOf(taskId: TaskId, view: RunView): string {
   for (const question of view.asked)
-    if (question.taskId === taskId && question.decision === null) return question.request.toolName;
+    if (question.taskId === taskId && question.decision === null) return askedWith(question.request.toolName);
   return "an answer";
 }
 

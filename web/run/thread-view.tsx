@@ -102,7 +102,7 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
       const question = view.asked.get(item.approvalId);
       if (question === undefined) return null;
       return (
-        <Message when={when}>
+        <Message when={time(question.decidedAt ?? item.at)}>
           <ApprovalCard
             question={{ ...question, runId: view.runId }}
             hasKeys={hasKeys && model.playhead.value === null}

@@ -10,7 +10,7 @@ import {
   type TaskId,
   type ToolOutput,
 } from "../../src/kernel/index.ts";
-import { grouped, personName, plain } from "../parts/format.ts";
+import { capUsd, counted, grouped, personName, plain } from "../parts/format.ts";
 import { cancelSentence } from "./cancel-words.ts";
 import { isHandOff, targetOf } from "./task-words.ts";
 
@@ -71,6 +71,8 @@ export function threadOf(events: Iterable<Event>, until: number): readonly Threa
 class Thread {
   readonly items: ThreadItem[] = [];
   #turn = 0;
+  /** Ids of the calls that are questions to a person. */
+  readonly #asked = new Set<string>();
 
   add(event: Event): void {
     const { seq, at } = event;
@@ -102,7 +104,8 @@ class Thread {
       case "tool_execution_end":
         return this.#endTool(event);
       case "approval_request":
-        this.#mark(event.data.callId, "asks");
+        if (event.data.kind === "tool_call") this.#mark(event.data.callId, "asks");
+        else this.#replaceByQuestion(event.data.callId);
         return this.#push({ kind: "question", seq, at, approvalId: event.data.approvalId });
       case "approval_decision":
         return this.#mark(null, "open");
@@ -165,12 +168,19 @@ class Thread {
     });
   }
 
+  /** The question of a tool is shown as its card, not as a call too. */
+  #replaceByQuestion(callId: string): void {
+    this.#asked.add(callId);
+    const open = this.#openCall(callId);
+    if (open !== undefined) this.items.splice(this.items.indexOf(open), 1);
+  }
+
   #startTool({ seq, at, data }: Event<"tool_execution_start">): void {
     const { callId, toolName, input } = data;
     // After a crash the call in flight is made again, with the same id. It stays one line.
     const known = this.#openCall(callId);
     // A hand-off is shown as the hire that follows.
-    if (known !== undefined || isHandOff(toolName)) return;
+    if (known !== undefined || isHandOff(toolName) || this.#asked.has(callId)) return;
     this.#push({
       kind: "tool",
       seq,
@@ -194,9 +204,10 @@ class Thread {
       diff: typeof diff === "string" ? diff : null,
       durationMs,
     } as const;
+    if (this.#asked.has(callId)) return;
     const open = this.#openCall(callId);
     if (open === undefined) {
-      const name = isHandOff(toolName) ? `answer of ${targetOf(toolName)}` : toolName;
+      const name = isHandOff(toolName) ? `answer of ${targetOf(toolName, null)}` : toolName;
       this.#push({ kind: "tool", seq, at, callId, name, input: null, ...ended });
       return;
     }
@@ -280,14 +291,24 @@ function noteOf(event: Event): Note | null {
     case "budget_lost":
       return { text: "A call was lost and is charged at its bound", tone: "bad" };
     case "budget_top_up":
-      return { text: `${personName(event.data.by)} topped up the allowance`, tone: "plain" };
-    case "budget_exhausted":
-      return { text: "The allowance is used up", tone: "bad" };
+      return { text: topUpWords(event.data), tone: "plain" };
     case "budget_overrun":
       return { text: "A provider billed more than the bound of the call. The run stops.", tone: "bad" };
     default:
       return null;
   }
+}
+
+function topUpWords({
+  by,
+  add: { maxCostUsd, maxTokens, maxTurns },
+}: Event<"budget_top_up">["data"]): string {
+  const parts = [
+    maxCostUsd === undefined ? "" : capUsd(maxCostUsd),
+    maxTokens === undefined ? "" : counted(maxTokens, "token"),
+    maxTurns === undefined ? "" : counted(maxTurns, "turn"),
+  ].filter((part) => part !== "");
+  return `${personName(by)} topped up the allowance by ${parts.join(", ")}`;
 }
 
 /** The text of an input: a text, messages or content parts. */

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { BudgetExhaustedError, Fault, type Event, type TaskId } from "../../src/kernel/index.ts";
-import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import { stepAt, type StepView } from "../../src/surfaces/view/step-log.ts";
 import { eventWords } from "./event-words.ts";
 import { failureWords } from "./failure-words.ts";
 import { refusalWords } from "./refusal-words.ts";
 import { stepName } from "./step-words.ts";
-import { doing } from "./task-words.ts";
+import { doing, doingInDetail, toolTitle } from "./task-words.ts";
 
 const names = new Map([
   ["t1", { agentId: "size" }],
@@ -50,6 +50,37 @@ test("a call of a hand-off tool hires, and a call with one argument shows its va
   expect(doing({ ...task, lastCall } as never, view)).toBe("hires release and 3 more");
 });
 
+test("a hand-off names the agent as the run does, and a step that was not made says so", () => {
+  const hired = { tasks: [{ agentId: "reviewer/api" }] } as unknown as RunView;
+  expect(toolTitle("handoff_reviewer_api", hired)).toBe("hires reviewer/api");
+  expect(toolTitle("handoff_reviewer_api", null)).toBe("hires reviewer_api");
+  const refused = { kind: "model", name: "p/large", about: "", outcome: "refused" } as StepView;
+  expect(stepName(refused, null)).toBe("a call of large that was not made");
+  expect(stepName({ ...refused, kind: "person", name: "ask_human" }, null)).toBe("waits for you: an answer");
+});
+
+test("an agent says where it stands in the line for a seat, and in which turn it calls a model", () => {
+  const lost = { calls: 1 };
+  const task = (taskId: string, priority: number, status: string): TaskView =>
+    ({
+      taskId,
+      priority,
+      status,
+      createdAt: 1,
+      endedAt: null,
+      questions: 0,
+      waitsFor: [],
+      openCalls: 1,
+      lastCall: { kind: "model", name: "p/large" },
+      own: { calls: 3, lost },
+    }) as unknown as TaskView;
+  const [low, high, busy] = [task("t1", 1, "pending"), task("t2", 3, "pending"), task("t3", 2, "running")];
+  const company = { tasks: [low, high, busy] } as unknown as RunView;
+  expect(doingInDetail(high, company)).toBe("waits for a seat, first in line");
+  expect(doingInDetail(low, company)).toBe("waits for a seat, 1 before it");
+  expect(doingInDetail(busy, company)).toBe("calls large, turn 3");
+});
+
 test("the error of an exhausted budget says what the next call needed and what was left", () => {
   const limits = { dimension: "costUsd", limit: 0.21, used: 0.222924 } as const;
   const refused = { reserved: 0.035145, remaining: 0.022221, spent: 0.187779, unreported: 0 };
@@ -75,11 +106,11 @@ test("a step is named by what it is about, and an answer only from its end on", 
     startSeq: 6,
     endSeq: 7,
   } as StepView;
-  const shown = [6, 7].map((seq) => stepName(stepAt(step, seq) as StepView));
+  const shown = [6, 7].map((seq) => stepName(stepAt(step, seq) as StepView, null));
   expect(shown).toEqual(["sonnet-5", "Two files differ. · sonnet-5"]);
   const reading = { ...step, kind: "tool", name: "read", about: "package.json" } as const;
-  expect(stepName(reading)).toBe("read package.json");
-  expect(stepName({ ...reading, name: "handoff_size", about: "" })).toBe("hires size");
+  expect(stepName(reading, null)).toBe("read package.json");
+  expect(stepName({ ...reading, name: "handoff_size", about: "" }, null)).toBe("hires size");
 });
 
 test("a run that cannot be shown says what happened and what to do, without the words of the server", () => {

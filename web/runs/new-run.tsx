@@ -4,6 +4,7 @@ import { get, post } from "../api/client.ts";
 import { useRead } from "../api/use-read.ts";
 import { go, runPath } from "../app/route.ts";
 import { dialog, FormDialog } from "../parts/dialog.tsx";
+import { allowanceWords } from "./allowance-words.ts";
 
 /** Opens the dialog that starts a run. `agent` is chosen already. */
 export function openNewRun(options: { readonly agent?: string } | MouseEvent = {}): void {
@@ -19,6 +20,8 @@ function NewRun({ agent }: { readonly agent?: string }): JSX.Element {
   const [input, setInput] = useState("");
   const [allowance, setAllowance] = useState("");
   const [seats, setSeats] = useState("");
+  const agentOfRun = agents?.find((each) => each.name === name);
+  const words = allowanceWords(agentOfRun, Number(allowance) > 0 ? Number(allowance) : null);
   const start = async (): Promise<void> => {
     if (name === "") throw new Error("This server hosts no agent; start it with a model, or use reeve run.");
     if (input.trim() === "") throw new Error("Write what the agent should do.");
@@ -35,7 +38,7 @@ function NewRun({ agent }: { readonly agent?: string }): JSX.Element {
     go(runPath(run.runId));
   };
   return (
-    <FormDialog title="New run" confirm="Start" onConfirm={start}>
+    <FormDialog title="New run" confirm="Start" isOff={agents?.length === 0} onConfirm={start}>
       {problem !== null && <p class="problem">{problem}</p>}
       {agents?.length === 0 && (
         <p class="mid">
@@ -57,6 +60,11 @@ function NewRun({ agent }: { readonly agent?: string }): JSX.Element {
         Task
         <textarea rows={4} autoFocus value={input} onInput={(event) => setInput(event.currentTarget.value)} />
       </label>
+      {words !== null && (
+        <p class={words.isLower ? "wait" : "dim"} role="status">
+          {words.text}
+        </p>
+      )}
       <div class="two">
         <label class="field">
           Allowance in dollars, optional

@@ -142,7 +142,9 @@ function FactStrip({ read }: { readonly read: Facts | null }): JSX.Element {
         <span class="label">Not paid again today</span>
         <span class="big">
           {read === null ? "–" : usd(read.notPaidAgainTodayUsd)}{" "}
-          <small>{read === null ? "" : `${counted(read.replayedToday, "step")} replayed`}</small>
+          <small>
+            {read === null ? "" : `${counted(read.replayedToday, "step")} replayed after crashes`}
+          </small>
         </span>
       </div>
       <div class="wide-only">
@@ -271,6 +273,11 @@ function RunRow({ run, isSelected }: { readonly run: Run; readonly isSelected: b
           <code class="cut" title={runId}>
             {shortId(runId)}
           </code>
+          {known?.forkedFrom != null && (
+            <a class="dim" href={runPath(known.forkedFrom.runId)} title={`Fork of ${known.forkedFrom.runId}`}>
+              fork after event {grouped(known.forkedFrom.at)}
+            </a>
+          )}
           {crashes > 0 && <span class="bad">{counted(crashes, "crash", "crashes")} survived</span>}
         </span>
       </td>

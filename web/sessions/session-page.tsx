@@ -23,7 +23,7 @@ import { ChatBar } from "./chat-bar.tsx";
 import { Composer, type Attached } from "./composer.tsx";
 import { historyOf, type HistoryItem } from "./history.ts";
 import { inputOf } from "./input-of.ts";
-import { sessionRows, type SessionRow } from "./session-rows.ts";
+import { entryWords, sessionRows, type SessionRow } from "./session-rows.ts";
 
 /** One conversation: its tree, and the chat with its agent. */
 export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.Element {
@@ -43,6 +43,7 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
   const { session, tree, entries, runs } = value;
   const newest = runs[0];
   const rows = sessionRows(tree);
+  const isWorking = newest?.endedAt === null;
   const spent = runs.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0);
   const branches = rows.filter(({ isBranch }) => isBranch).length;
   return (
@@ -58,7 +59,7 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
           </p>
           <h1 class="cut">{session.name ?? session.title ?? session.agentId}</h1>
           <p class="dim">
-            {counted(rows.length, "entry", "entries")}, {counted(branches + 1, "branch", "branches")},{" "}
+            {entryWords(session.entries, rows.length)}, {counted(branches + 1, "branch", "branches")},{" "}
             {usd(spent)} over {counted(runs.length, "run")}
           </p>
         </div>
@@ -67,13 +68,12 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
             key={row.entry.id}
             row={row}
             isFirst={at === 0}
+            isContinued={isWorking && at === rows.length - 1}
             isChosen={row.entry.id === (leaf ?? session.leafId)}
             agentId={session.agentId}
           />
         ))}
-        {newest !== undefined && newest.endedAt === null && (
-          <WorkingLine run={newest} isFirst={rows.length === 0} />
-        )}
+        {isWorking && newest !== undefined && <WorkingLine run={newest} isFirst={rows.length === 0} />}
       </div>
       <Chat
         key={newest?.runId ?? "none"}
@@ -111,11 +111,14 @@ const railGap = 16;
 function TreeLine({
   row,
   isFirst,
+  isContinued,
   isChosen,
   agentId,
 }: {
   readonly row: SessionRow;
   readonly isFirst: boolean;
+  /** Whether the run at work follows, on the main line. */
+  readonly isContinued: boolean;
   readonly isChosen: boolean;
   readonly agentId: string;
 }): JSX.Element {
@@ -132,8 +135,9 @@ function TreeLine({
         {isBranch ? (
           <path class="rail branch" d={`M${x - railGap} 0c0 14 ${railGap} 6 ${railGap} 20`} />
         ) : (
-          !isTop && <path class="rail" d={`M${x} 0V20`} />
+          !isTop && <path class={`rail ${rail > 0 ? "branch" : ""}`} d={`M${x} 0V20`} />
         )}
+        {isContinued && <path class="rail" d={rail === 0 ? "M26 20V40" : "M26 0V40"} />}
         {below.has(rail) && <path class={`rail ${rail > 0 ? "branch" : ""}`} d={`M${x} 20V40`} />}
         <circle
           class={`${who} ${isChosen ? "chosen" : ""}`}
@@ -257,7 +261,7 @@ function Chat({ sessionId, agentId, items, runs, leaf, onChanged }: ChatProps): 
               live={text}
               time={timeOfDay}
             />
-            {view.tasks.size > 1 && newest !== undefined && <RunCard run={newest} />}
+            {newest !== undefined && <RunCard run={newest} />}
           </>
         )}
       </div>

@@ -1,6 +1,6 @@
 import { messageText, type SessionEntry } from "../../src/kernel/index.ts";
 import type { SessionTree } from "../api/types.ts";
-import { oneLine } from "../parts/format.ts";
+import { counted, oneLine } from "../parts/format.ts";
 
 type TreeNode = SessionTree["nodes"][number];
 
@@ -45,6 +45,12 @@ export function sessionRows(tree: SessionTree): readonly SessionRow[] {
   for (const [at, root] of ordered(tree.roots, nodes).entries())
     visit(root, at === tree.roots.length - 1 ? 0 : 1, false, new Set());
   return rows;
+}
+
+/** How many entries a session has. Calls of tools and their results are entries without a line of their own. */
+export function entryWords(entries: number, lines: number): string {
+  const all = counted(entries, "entry", "entries");
+  return lines === entries ? all : `${all} in ${counted(lines, "line")}`;
 }
 
 /** The child on the path comes last, so that the main line continues straight. */

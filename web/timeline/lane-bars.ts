@@ -38,7 +38,7 @@ export interface Bar {
   readonly pieces: readonly Piece[];
 }
 
-/** The bars of a task's steps as they were at a moment. A tool call has none while it asks a person or is paused. */
+/** The bars of a task's steps as they were at a moment. A call has none while it asks a person or is paused. */
 export function barsOf(
   steps: readonly StepView[],
   scale: TimeScale,
@@ -73,12 +73,13 @@ function spanOf({ startAt, startSeq, endAt, endSeq, outcome }: StepView, until: 
 /** The time of a step without that in which its tool waits for a person or its task has no seat. */
 function workingSpans(step: StepView, waits: readonly StepView[], until: Moment): readonly Span[] {
   const whole = spanOf(step, until);
-  if (step.kind !== "tool" || isHandOff(step)) return [whole];
+  if ((step.kind !== "tool" && step.kind !== "model") || isHandOff(step)) return [whole];
   const spans: Span[] = [];
   let [from] = whole;
   const [, to] = whole;
   for (const wait of waits) {
-    if (wait.kind === "person" && wait.name !== step.name) continue;
+    // Only a tool asks a person. A model call that was about to start when its task gave up the seat starts after the pause.
+    if (wait.kind === "person" && (step.kind === "model" || wait.name !== step.name)) continue;
     const [start, end] = spanOf(wait, until);
     if (end.seq <= from.seq || start.seq >= to.seq || end === from) continue;
     if (start.seq > from.seq) spans.push([from, start]);

@@ -60,8 +60,8 @@ function Details({
   return (
     <aside class="inspector open" aria-label="About the step">
       <div class="row">
-        <h2 class="grow cut" title={stepName(step)}>
-          {stepName(step)}
+        <h2 class="grow cut" title={stepName(step, view)}>
+          {stepName(step, view)}
         </h2>
         <span class="chip">{kindNames[kind]}</span>
         <button class="icon-button small sheet-close" aria-label="Close" onClick={onClose}>

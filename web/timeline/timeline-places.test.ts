@@ -30,6 +30,17 @@ function step(change: Partial<StepView>): StepView {
 
 const noFork = { forkedFrom: null };
 
+test("a model call that starts after the pause of its task has no bar in the pause", () => {
+  const scale = timeScale({ startedAt: 0, recoveries: [], forkedFrom: null }, 1_000, 1_000, 0.1);
+  const call = step({ kind: "model", startAt: 100, startSeq: 1, endAt: 900, endSeq: 8 });
+  const pause = step({ kind: "paused", startAt: 110, startSeq: 2, endAt: 600, endSeq: 5 });
+  const [bar] = barsOf([call, pause], scale, { at: 1_000, seq: 9 }, noFork);
+  expect(bar?.pieces.map(({ x, width }) => [x, width])).toEqual([
+    [100, 10],
+    [600, 300],
+  ]);
+});
+
 test("a fold has the same width and place whether the crash took no time or an hour", () => {
   for (const downMs of [0, 400, 3_600_000])
     expect(scaleOf(downMs).folds).toMatchObject([{ x: 450, width: 100 }]);

@@ -12,6 +12,7 @@ import { hasEnded, lookOfTask } from "../parts/status.ts";
 import { useSize } from "../parts/use-size.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
 import { rootId } from "../run/money.ts";
+import { isPastRead } from "../run/past-read.ts";
 import { hasNoOwner } from "../run/owner.ts";
 import type { RunModel } from "../run/run-model.ts";
 import { useSteps, type StepsOf } from "../run/use-steps.ts";
@@ -81,6 +82,11 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
               </span>
               <span class="lane-money dim">Own spend</span>
             </div>
+            {!isPastRead(model, view) && (
+              <p class="reading" role="status">
+                Reading the log of the run. Steps, money and seats over time are not complete yet.
+              </p>
+            )}
             <GridLines scale={scale} left={left} />
             <MoneyTrack {...lane} />
             <SeatTrack {...lane} />
@@ -227,7 +233,7 @@ function StepLane({
 }): JSX.Element {
   const isCall =
     kind === "model" || kind === "free" || kind === "lost" || kind === "refused" || kind === "open";
-  const name = stepName(step);
+  const name = stepName(step, view);
   return (
     <button
       class={`lane step-lane ${isSelected ? "selected" : ""}`}

@@ -3,7 +3,9 @@ import type { JSX } from "preact";
 import { capUsd, counted, grouped, usd } from "../parts/format.ts";
 import { rootId } from "../run/money.ts";
 import type { RunModel } from "../run/run-model.ts";
+import type { TracePoint } from "../run/run-trace.ts";
 import { clearOfFolds, type TimeScale } from "../run/time-scale.ts";
+import { allowanceLabels } from "./allowance-labels.ts";
 import { areaPath, heldPath, linePath } from "./track-paths.ts";
 
 export interface TrackProps {
@@ -31,6 +33,7 @@ export function MoneyTrack({ model, view, scale, plot, until }: TrackProps): JSX
     Math.max(cap ?? 0, whole?.budget?.maxCostUsd ?? 0, whole?.total.costUsd ?? 0, spent + held, 1e-9) * 1.25;
   const y = (value: number): number => moneyHeight - (moneyHeight * value) / highest;
   const end = { at: until, seq: view.seq };
+  const topUps = trace.topUpsOf(rootId).filter(({ seq, value }) => seq <= view.seq && value > 0);
   const openCalls = isLive ? [...model.steps.open()].filter(({ kind }) => kind === "model") : [];
   const curve = points.map(({ at, value }) => ({ activeMs: trace.activeMs(at), value }));
   const hatched = heldPath(
@@ -54,14 +57,23 @@ export function MoneyTrack({ model, view, scale, plot, until }: TrackProps): JSX
         >
           <path class="area" d={areaPath(points, scale, { until: end, y, ground: moneyHeight })} />
           <path class="held" d={hatched} />
-          {cap !== null && <path class="cap" d={capLine(model, view, scale, cap, y)} />}
+          {cap !== null && <path class="cap" d={capLine(topUps, scale, cap, y)} />}
         </svg>
-        {cap !== null && (
+        {allowanceLabels(cap, topUps, scale).map(({ left, text, value }) => (
+          <span
+            key={text}
+            class="allowance label"
+            style={{ left: `${left}px`, top: `${Math.max(0, y(value) - 18)}px` }}
+          >
+            {text}
+          </span>
+        ))}
+        {cap === null && spent > 0 && (
           <span
             class="allowance label"
-            style={{ left: `${clearOfFolds(scale.folds, 4, 104)}px`, top: `${Math.max(0, y(cap) - 18)}px` }}
+            style={{ left: `${clearOfFolds(scale.folds, 4, 160)}px`, top: `${Math.max(0, y(spent) - 18)}px` }}
           >
-            allowance {capUsd(cap)}
+            no limit; {usd(spent)} at the top
           </span>
         )}
       </span>
@@ -75,13 +87,11 @@ export function MoneyTrack({ model, view, scale, plot, until }: TrackProps): JSX
 
 /** The allowance over time: it rises at every top-up. */
 function capLine(
-  { trace }: RunModel,
-  { seq: shown }: RunView,
+  topUps: readonly TracePoint[],
   scale: TimeScale,
   cap: number,
   y: (value: number) => number,
 ): string {
-  const topUps = trace.topUpsOf(rootId).filter(({ seq }) => seq <= shown);
   const first = topUps.reduce((sum, { value }) => sum - value, cap);
   let allowance = first;
   const points = topUps.map((each) => ({ ...each, value: (allowance += each.value) }));

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { get } from "../api/client.ts";
+import { facts } from "../api/runs-feed.ts";
 import type { UsageRow } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import { place, setQuery } from "../app/route.ts";
@@ -29,8 +30,9 @@ export function UsagePage(): JSX.Element {
   const rows = value?.rows ?? [];
   const ordered =
     by === "day" ? rows.toReversed() : rows.toSorted((one, other) => other.costUsd - one.costUsd);
-  const total = rows.reduce((sum, { costUsd }) => sum + costUsd, 0);
-  const highest = Math.max(...rows.map(({ costUsd }) => costUsd), 0);
+  const working = facts.value?.unrecordedUsd ?? 0;
+  const total = rows.reduce((sum, { costUsd }) => sum + costUsd, working);
+  const highest = Math.max(...rows.map(({ costUsd }) => costUsd), working);
   return (
     <main class="page" id="main">
       <div class="page-head">
@@ -91,6 +93,22 @@ export function UsagePage(): JSX.Element {
                 </td>
               </tr>
             ))}
+            {working > 0 && (
+              <tr>
+                <td class="cut">Agents at work, since their run waited last</td>
+                <td />
+                <td />
+                <td class="wide-only" />
+                <td class="wide-only" />
+                <td />
+                <td class="wide-only">
+                  <progress aria-label="Share of agents at work" max={highest || 1} value={working} />
+                </td>
+                <td class="right" data-head="Spent">
+                  {usd(working)}
+                </td>
+              </tr>
+            )}
             <tr class="total">
               <td>Total</td>
               <td class="right" data-head="Runs">
@@ -108,7 +126,12 @@ export function UsagePage(): JSX.Element {
           </tbody>
         </table>
       )}
-      {rows.length > 0 && <p class="dim foot">A run adds what it spent when it waits, pauses or ends.</p>}
+      {rows.length > 0 && (
+        <p class="dim foot">
+          A run adds what it spent when all its agents wait, or when it pauses or ends. Until then it is in
+          the line of agents at work.
+        </p>
+      )}
       <Unpriced rows={rows} />
     </main>
   );

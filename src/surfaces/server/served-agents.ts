@@ -36,6 +36,8 @@ export interface ServedAgent {
   /** Name of the model, `provider/id`. */
   readonly model?: string;
   readonly tools?: readonly string[];
+  /** What each run of the agent may spend at most. If absent, callers are not told. */
+  readonly maxCostUsd?: number;
   start(request: StartRequest): MaybePromise<StartedAgent>;
   /**
    * Replaces a text of a caller before the agent receives it, such as `/name arguments` by a prompt template. Throws
@@ -51,6 +53,8 @@ export interface AgentInfo {
   readonly model: string | null;
   readonly tools: readonly string[];
   readonly subAgents: readonly string[];
+  /** The agent's own allowance for a run. A submission can only lower it. `null`: none, or not known before the start. */
+  readonly maxCostUsd: number | null;
 }
 
 interface Entry extends Pick<ServedAgent, "start" | "expand"> {
@@ -121,7 +125,7 @@ export class ServedAgents {
   }
 }
 
-function hostedInfo({ id, models, tools = [], subAgents = [], ...agent }: HostedAgent): AgentInfo {
+function hostedInfo({ id, models, tools = [], subAgents = [], budget, ...agent }: HostedAgent): AgentInfo {
   const main = models?.["main"];
   const description: unknown = "description" in agent ? agent.description : undefined;
   return {
@@ -130,9 +134,17 @@ function hostedInfo({ id, models, tools = [], subAgents = [], ...agent }: Hosted
     model: main === undefined ? null : `${main.provider}/${main.modelId}`,
     tools: tools.map(({ name }) => name),
     subAgents: subAgents.map((each) => parseAgentId(each.id).name),
+    maxCostUsd: budget?.maxCostUsd ?? null,
   };
 }
 
-function servedInfo({ name, description, model, tools = [] }: ServedAgent): AgentInfo {
-  return { name, description: description ?? null, model: model ?? null, tools, subAgents: [] };
+function servedInfo({ name, description, model, tools = [], maxCostUsd }: ServedAgent): AgentInfo {
+  return {
+    name,
+    description: description ?? null,
+    model: model ?? null,
+    tools,
+    subAgents: [],
+    maxCostUsd: maxCostUsd ?? null,
+  };
 }

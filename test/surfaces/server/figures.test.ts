@@ -57,6 +57,7 @@ it("the figures of a run have its agents, steps, cost and allowance, and unknown
       liveAgents: 0,
       steps: 1,
       freeSteps: 0,
+      forkedFrom: null,
       costUsd,
       maxCostUsd: 2,
       lostUsd: 0,
@@ -75,7 +76,9 @@ it("the steps that a fork shares with its origin are free in its figures", async
   const fork = await run.fork({ at: last, runId: "run_copy" });
   await fork.result();
   const { json } = await server.call("GET", "/api/figures?runId=run_copy");
-  expect(json["figures"]).toMatchObject([{ steps: 0, freeSteps: 1, costUsd: 0 }]);
+  expect(json["figures"]).toMatchObject([
+    { steps: 0, freeSteps: 1, costUsd: 0, forkedFrom: { runId: run.runId, at: last } },
+  ]);
   expect((await server.call("GET", "/api/facts")).json).toMatchObject({
     live: 0,
     liveAgents: 0,
@@ -98,6 +101,8 @@ it("what a working run has spent counts on its day before the run waits or ends"
   const run = await start("Read.", "reader");
   await held.promise;
   const during = await spent();
+  const { json: facts } = await server.call("GET", "/api/facts");
+  expect(facts["unrecordedUsd"]).toBeCloseTo(during - before, 9);
   released.resolve();
   const { costUsd } = await run.result();
   expect([during > before, during < before + (costUsd ?? 0)]).toEqual([true, true]);

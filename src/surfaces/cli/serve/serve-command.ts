@@ -122,12 +122,13 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
 /** An agent of the workspace, for callers of the server. Each session has its own instance. */
 function servedAgent(workspace: Workspace, settings: RunSettings): ServedAgent {
   const { agent: name = defaultAgentName, model } = settings;
-  const { description, tools } = workspace.agents().find((each) => each.name === name) ?? {};
+  const { description, tools, maxCostUsd } = workspace.agents().find((each) => each.name === name) ?? {};
   return {
     name,
     ...(description !== undefined && { description }),
     ...(model !== undefined && { model }),
     ...(tools !== undefined && { tools }),
+    ...(maxCostUsd !== undefined && { maxCostUsd }),
     expand: (text, session) => workspace.expand(text, session),
     start: async ({ runId, sessionId }) => {
       const session = sessionId === undefined ? formatSessionId(runId) : parseSessionId(sessionId);

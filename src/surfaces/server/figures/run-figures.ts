@@ -23,6 +23,8 @@ export interface RunFigures {
   readonly steps: number;
   /** Number of steps that a fork shares with its origin. */
   readonly freeSteps: number;
+  /** The run of which this run is a fork, and the last event that both share. `null` if it is not a fork. */
+  readonly forkedFrom: { readonly runId: string; readonly at: number } | null;
   /** `null` if a price is unknown. */
   readonly costUsd: number | null;
   /** Allowance of the run with all top-ups. `null` if it has no limit. */
@@ -97,6 +99,7 @@ function figuresOf(view: RunView, { steps, freeSteps }: Omit<Counted, "fold">): 
     liveAgents: view.live,
     steps,
     freeSteps,
+    forkedFrom: view.forkedFrom && { runId: view.forkedFrom.runId, at: view.forkedFrom.at },
     costUsd: root === undefined ? 0 : root.total.costUsd,
     maxCostUsd: root?.budget?.maxCostUsd ?? null,
     lostUsd: root?.total.lost.costUsd ?? 0,

@@ -24,8 +24,13 @@ const facts = named(
       description:
         "What runs have spent on this UTC day: usage by day, and what working runs have spent since they waited last.",
     }),
+    unrecordedUsd: number({
+      description:
+        "What working runs have spent since they waited last. The usage has it when they wait, pause or end.",
+    }),
     replayedToday: integer({
-      description: "Steps that runs read from their journals on this UTC day, after a worker had died.",
+      description:
+        "Steps that runs read from their journals on this UTC day, after a worker had died. Steps that forks share are not counted.",
     }),
     notPaidAgainTodayUsd: number({ description: "Cost of those steps." }),
     spendByHour: list(object({ from: time, costUsd: number() }), {
@@ -55,6 +60,7 @@ const getFacts = route({
       live,
       liveAgents,
       spentTodayUsd: (today?.costUsd ?? 0) + unrecordedUsd,
+      unrecordedUsd,
       ...(await ofOneDay(runtime, figures, now)),
     });
   },
@@ -125,6 +131,9 @@ const figure = named(
     liveAgents: integer({ description: "Number of tasks that have not ended." }),
     steps: integer({ description: "Number of model calls, tool calls and steps with a result." }),
     freeSteps: integer({ description: "Number of steps that a fork shares with its origin." }),
+    forkedFrom: nullable(
+      object({ runId, at: integer({ description: "The last event that the run shares with its origin." }) }),
+    ),
     costUsd: usd,
     maxCostUsd: nullable(number({ description: "Allowance with all top-ups. null: no limit." })),
     lostUsd: number({

@@ -44,6 +44,12 @@ const agent = named(
     model: nullable(text()),
     tools: list(text()),
     subAgents: list(text()),
+    maxCostUsd: nullable(
+      number({
+        description:
+          "The agent's own allowance for a run, which the budget of a submission can only lower. null: none, or not known before the start.",
+      }),
+    ),
   }),
 );
 const hosted = { status: 200, description: "The agents.", schema: object({ agents: list(agent) }) };

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import type { Event } from "../../src/kernel/index.ts";
+import { threadOf } from "./thread.ts";
+
+function events(kind: string): readonly Event[] {
+  const call = { callId: "c1", toolName: "ask_human", input: { question: "How much?" } };
+  const result = { output: { type: "text", text: "in full" }, isError: false };
+  return [
+    { type: "tool_execution_start", data: call },
+    { type: "approval_request", data: { ...call, kind, approvalId: "a1" } },
+    { type: "approval_decision", data: { approvalId: "a1", decision: { decision: "approved" } } },
+    { type: "tool_execution_start", data: call },
+    { type: "tool_execution_end", data: { ...call, result, durationMs: 5 } },
+  ].map((event, seq) => ({ ...event, seq, at: seq }) as unknown as Event);
+}
+
+test("the question of a tool is shown once, as its card, and a call that needs an approval beside its card", () => {
+  expect(threadOf(events("input"), Infinity).map(({ kind }) => kind)).toEqual(["question"]);
+  expect(threadOf(events("tool_call"), Infinity).map(({ kind }) => kind)).toEqual(["tool", "question"]);
+});

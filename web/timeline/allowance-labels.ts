@@ -1,0 +1,35 @@
+import { capUsd } from "../parts/format.ts";
+import type { TracePoint } from "../run/run-trace.ts";
+import { clearOfFolds, type TimeScale } from "../run/time-scale.ts";
+
+/** A label of the line of the allowance, which stands where the line has this value. */
+export interface AllowanceLabel {
+  readonly left: number;
+  readonly text: string;
+  readonly value: number;
+}
+
+const labelWidth = 104;
+const indent = 4;
+
+function label(value: number, left: number): AllowanceLabel {
+  return { left, text: `allowance ${capUsd(value)}`, value };
+}
+
+/** The labels of the first allowance, at the start, and of the newest one, after the last top-up if it fits there. */
+export function allowanceLabels(
+  cap: number | null,
+  topUps: readonly TracePoint[],
+  scale: TimeScale,
+): readonly AllowanceLabel[] {
+  if (cap === null) return [];
+  const first = topUps.reduce((sum, { value }) => sum - value, cap);
+  const start = clearOfFolds(scale.folds, indent, labelWidth);
+  const last = topUps.at(-1);
+  if (last === undefined) return [label(cap, start)];
+  const wanted = Math.min(scale.x(last) + indent, scale.width - labelWidth);
+  const newest = label(cap, Math.max(0, clearOfFolds(scale.folds, wanted, labelWidth)));
+  const [next] = topUps;
+  const hasRoom = next !== undefined && scale.x(next) >= start + labelWidth;
+  return hasRoom ? [label(first, start), newest] : [newest];
+}
