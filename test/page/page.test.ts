@@ -126,6 +126,19 @@ test("a run is paused, resumed and cancelled from its page", async () => {
   expect(await shown(page.getByText("publisher was cancelled by you: Not today."))).toBe(true);
 });
 
+test("a run is being cancelled from the order until its last task has ended", async () => {
+  const runId = await submitRun(server, "publisher", "Publish never");
+  await waitsForPerson(server, runId);
+  const run = await server.runtime.find(runId);
+  await run?.cancel("Enough.");
+  await run?.result();
+  const page = await open(`/runs/${runId}/events?find=run_cancel`);
+  await page.getByText("Cancelled", { exact: true }).waitFor();
+  await page.locator(".event-row .number").first().click();
+  await page.getByText("Cancelling", { exact: true }).waitFor();
+  expect(await shown(page.getByText("by user: Enough.", { exact: true }))).toBe(true);
+});
+
 test("a run that stopped at its allowance says what happened, and a top-up continues it", async () => {
   const runId = await submitRun(server, "nightly", "Nightly dependency updates");
   const page = await open(`/runs/${runId}/conversation`);

@@ -147,6 +147,7 @@ async function takeCrowd(agents: number, pictures: readonly CrowdPicture[]): Pro
         if (!wanted.includes(look)) continue;
         await page.goto(`${server.url}/runs/${run.runId}/${path}`);
         await page.locator(ready).first().waitFor({ state: "attached" });
+        await untilRead(page);
         await takePicture(page, `${name}-${agents}-${look}`);
       }
       await page.context().close();
@@ -162,6 +163,11 @@ function oneTurn(agents: number): () => Promise<void> {
   return () => (turns++ < agents ? Promise.resolve() : new Promise(() => undefined));
 }
 
+/** Waits until the page has read the whole log of a run. Its steps are counted then. */
+async function untilRead(page: Page): Promise<void> {
+  await page.locator(".tabs a[href$='/timeline'] .count").waitFor({ state: "attached" });
+}
+
 /** Takes the pictures of views in all looks at once, because a page mostly waits for the server. */
 async function takeAll(views: readonly View[]): Promise<void> {
   await Promise.all(looks.map(([look, options]) => take(views, look, options)));
@@ -172,6 +178,7 @@ async function take(views: readonly View[], look: string, options: (typeof looks
   for (const [name, path, ready] of views) {
     await page.goto(served.url + path);
     await page.locator(ready).first().waitFor({ state: "attached" });
+    if (path.startsWith("/runs/")) await untilRead(page);
     if (name !== "empty") await page.locator(".badge").first().waitFor({ state: "attached" });
     await takePicture(page, `${name}-${look}`);
   }

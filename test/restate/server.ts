@@ -9,7 +9,7 @@ import { setTimeout } from "node:timers/promises";
 
 interface RestateServerOptions {
   /** Interval at which Restate asks a worker for a sign of life, and time in which it must come. Default: those of Restate. */
-  readonly keepAliveMs?: number;
+  readonly keepAlive?: { readonly intervalMs: number; readonly timeoutMs: number };
 }
 
 /** A Restate server of its own for tests: on the loopback interface, with data in a temporary folder. */
@@ -20,7 +20,7 @@ export class RestateServer {
   readonly #environment: NodeJS.ProcessEnv;
   #process: ChildProcess | undefined;
 
-  private constructor(folder: string, ports: readonly number[], { keepAliveMs }: RestateServerOptions) {
+  private constructor(folder: string, ports: readonly number[], { keepAlive }: RestateServerOptions) {
     const [ingress = 0, admin = 0, node = 0] = ports;
     this.#folder = folder;
     this.ingressUrl = `http://127.0.0.1:${ingress}`;
@@ -43,9 +43,9 @@ export class RestateServer {
       RESTATE_DEFAULT_NUM_PARTITIONS: "4",
       RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE: "128 MiB",
       RESTATE_LOG_FILTER: "error",
-      ...(keepAliveMs !== undefined && {
-        RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_INTERVAL: `${keepAliveMs}ms`,
-        RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_TIMEOUT: `${keepAliveMs}ms`,
+      ...(keepAlive !== undefined && {
+        RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_INTERVAL: `${keepAlive.intervalMs}ms`,
+        RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_TIMEOUT: `${keepAlive.timeoutMs}ms`,
       }),
     };
   }

@@ -2,13 +2,16 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from "vitest";
 import { formatAgentId, type EngineFactory, type HostedAgent, type Runtime } from "../../src/kernel/index.ts";
 import { restate } from "../../src/runtime/engines/restate/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
+import { sha256 } from "../../src/runtime/process/sha256.ts";
+import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
 import { CountingServer } from "../../src/testing/index.ts";
 import { servedAgent, use } from "../crash/served-agent.ts";
 import { toolAnswer } from "../crash/workload.ts";
+import { newSchema } from "../postgres/schemas.ts";
 import { newCluster } from "./cluster.ts";
 import { RestateServer } from "./server.ts";
 
@@ -110,4 +113,41 @@ test("a run that is submitted while Restate is unreachable is reported, stored, 
   onTestFinished(() => runtime.close());
   runtime.register(worker);
   expect((await (await runtime.find(runId))?.result())?.output).toBe("done");
+});
+
+test("the slices of a run leave no further invocations behind, although every worker hears that a slice released the run", async () => {
+  const { engine, admin, service } = await newCluster(server, { sliceMs: 500, sweepMs: 600_000 });
+  const [schema, url] = [newSchema(), inject("postgresUrl")];
+  const [reached, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const stepper = agent(async (ctx) => {
+    // Each step takes longer than a slice.
+    for (let step = 0; step < 4; step++) await ctx.step("work", () => setTimeout(600, step));
+    await ctx.step("last", async () => {
+      reached.resolve();
+      await goOn.promise;
+      return null;
+    });
+    return "done";
+  });
+  const workers = [];
+  for (const workerId of ["one", "two", "three"]) {
+    const store = await postgresStore({ url, schema, hash: sha256, connections: 4 });
+    const worker = await createRuntime({
+      store,
+      engine,
+      workerId,
+      suspendAfterMs: 0,
+      onError: () => undefined,
+    });
+    onTestFinished(() => worker.close());
+    worker.register(stepper);
+    workers.push(worker);
+  }
+  const run = await workers[0]?.submit(stepper, null);
+  await reached.promise;
+  const sql = `SELECT id FROM sys_invocation WHERE target_service_name = '${service}'`;
+  // One that drives the run, and one from each worker that heard of the new run.
+  expect((await admin.query(sql)).length).toBeLessThanOrEqual(1 + workers.length);
+  goOn.resolve();
+  expect((await run?.result())?.output).toBe("done");
 });

@@ -4,6 +4,7 @@ import { costDifference, timeDifference } from "./difference-words.ts";
 test("times of a comparison are equal if they differ by less than the clock shows", () => {
   expect(timeDifference(5_000, 5_000)).toEqual({ value: "Equal", words: "both took 0:05" });
   expect(timeDifference(5_300, 5_000)).toEqual({ value: "Equal", words: "both took 0:05" });
+  expect(timeDifference(300, 900)).toEqual({ value: "Equal", words: "both took under 1 s" });
   expect(timeDifference(4_900, 5_100)).toEqual({ value: "Equal", words: "both took 0:04" });
 });
 

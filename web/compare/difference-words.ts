@@ -20,7 +20,9 @@ export function costDifference(a: number, b: number): DifferenceWords {
 /** How much longer or shorter the second of two runs took, in milliseconds. Times that look alike are equal. */
 export function timeDifference(a: number, b: number): DifferenceWords {
   const [more, shown] = [b - a, clock(Math.abs(b - a))];
-  if (shown === clock(0)) return { value: "Equal", words: `both took ${clock(Math.min(a, b))}` };
+  const least = clock(Math.min(a, b));
+  if (shown === clock(0))
+    return { value: "Equal", words: least === clock(0) ? "both took under 1 s" : `both took ${least}` };
   return {
     value: `${more < 0 ? "−" : "+"}${shown}`,
     words: `B took ${more < 0 ? "less" : "longer"}`,

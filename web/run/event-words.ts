@@ -33,7 +33,7 @@ export function eventWords(event: Event, view: RunView): string {
       return `calls ${event.data.model?.modelId ?? "a model"}`;
     case "message_end": {
       const { usage, message } = event.data;
-      const cost = usage === undefined ? "" : `, ${usd(usage.costUsd)}`;
+      const cost = usage === undefined ? "" : ` · ${usd(usage.costUsd)}`;
       return `${oneLine(messageText(message)) || "answers with calls"}${cost}`;
     }
     case "tool_execution_start":

@@ -199,7 +199,10 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
   const summary = model.summary.value;
   const purse = root === undefined ? null : purseOf(root, model.held);
   const until = view.endedAt ?? (isReplay ? view.at : Math.max(now.value, view.at));
-  const cancelled = hasEnded(view.status) ? runCancelWords(view) : null;
+  const words = runCancelWords(view);
+  // A cancel that comes too late does not change how the run ended.
+  const cancelled = view.status === "cancelled" || !hasEnded(view.status) ? words : null;
+  const isStopping = cancelled !== null && view.status !== "cancelled";
   const isAway = !isReplay && summary?.endedAt === null && summary.waitsFor.includes("worker");
   return (
     <div class="facts-line">
@@ -207,6 +210,14 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
         <span class="status failed">
           <Glyph look="failed" />
           No worker owns it
+        </span>
+      ) : isStopping ? (
+        <span class="status cancelled">
+          <Glyph look="cancelled" />
+          <span>Cancelling</span>
+          <span class="dim cut" title={cancelled}>
+            {cancelled}
+          </span>
         </span>
       ) : (
         <span class={`status ${lookOf(view.status, view.questions)}`}>

@@ -191,6 +191,15 @@ test("the band of what is held ends where its call ends, also if a span of time 
   expect(path).toBe("M4.1 6.0V5.0H6.0V6.0z");
 });
 
+test("the band of what is held continues after a fold, and nothing of it is in the fold", () => {
+  const held = [
+    { activeMs: 900, heldUsd: 1 },
+    { activeMs: 1_500, heldUsd: 0 },
+  ];
+  const path = heldPath(held, () => 0, scaleOf(400), { endMs: 2_000, y: (value) => 10 - value });
+  expect(path).toBe("M405.0 10.0V9.0H450.0V10.0zM550.0 10.0V9.0H775.0V10.0z");
+});
+
 test("a top-up is a mark with its amount inside the plot, in the lane of its agent alone", () => {
   const trace = new RunTrace();
   const task = "t1" as TaskId;

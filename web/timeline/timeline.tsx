@@ -32,9 +32,9 @@ const mostSteps = 200;
 const nameWidth = 224;
 const phone = 720;
 
-/** Width of the column at the right, in which the seats of a large company fit. */
+/** Width of the column at the right, in which what is held and the seats of a large company fit. */
 function moneyWidth({ seats, maxSeats }: RunView): number {
-  return Math.max(88, 36 + 7 * seatWords(seats, maxSeats).length);
+  return Math.max(112, 36 + 7 * seatWords(seats, maxSeats).length);
 }
 
 /** What happened when: money and seats on top, then one lane per agent. */
@@ -78,7 +78,11 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
               </span>
               <span class="plot">
                 <AxisLabels scale={scale} />
-                {isOpenFold && <span class="tick bad open-fold">no owner</span>}
+                {isOpenFold && (
+                  <span class="tick bad" style={{ left: `${worked}px`, width: `${plot - worked}px` }}>
+                    no owner
+                  </span>
+                )}
               </span>
               <span class="lane-money dim">Own spend</span>
             </div>
@@ -170,7 +174,7 @@ function Lane({
         aria-expanded={isOpen}
         onClick={() => setQuery("task", isOpen ? "none" : task.taskId)}
       >
-        <span class="lane-name" style={{ paddingLeft: `${24 + Math.min(8, task.depth) * 14}px` }}>
+        <span class="lane-name" style={{ "--depth": Math.min(8, task.depth) }}>
           <Glyph look={lookOfTask(task)} />
           <Name text={task.agentId} />
         </span>
@@ -239,7 +243,7 @@ function StepLane({
       class={`lane step-lane ${isSelected ? "selected" : ""}`}
       onClick={() => onStep(isSelected ? null : step)}
     >
-      <span class="lane-name" style={{ paddingLeft: `${38 + Math.min(8, depth) * 14}px` }}>
+      <span class="lane-name" style={{ "--depth": 1 + Math.min(8, depth) }}>
         <span class="cut" title={name}>
           {name}
         </span>

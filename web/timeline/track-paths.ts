@@ -51,18 +51,28 @@ export function heldPath(
   for (const [at, { activeMs, heldUsd }] of held.entries()) {
     const untilMs = Math.min(endMs, held[at + 1]?.activeMs ?? endMs);
     if (heldUsd <= 0 || activeMs >= untilMs) continue;
-    const left = scale.xOfActive(activeMs);
-    const right = rightEdge(scale, left, scale.xOfActive(untilMs));
     const spent = spentAt(activeMs);
-    const [bottom, top] = [y(spent), y(spent + heldUsd)];
-    path += `M${left.toFixed(1)} ${bottom.toFixed(1)}V${top.toFixed(1)}H${right.toFixed(1)}V${bottom.toFixed(1)}z`;
+    const [bottom, top] = [y(spent).toFixed(1), y(spent + heldUsd).toFixed(1)];
+    for (const [left, right] of outsideFolds(scale, scale.xOfActive(activeMs), scale.xOfActive(untilMs)))
+      path += `M${left.toFixed(1)} ${bottom}V${top}H${right.toFixed(1)}V${bottom}z`;
   }
   return path;
 }
 
-/** Ends a span at the fold that begins in it. */
-function rightEdge({ folds }: TimeScale, left: number, right: number): number {
-  return folds.reduce((edge, { x }) => (x >= left && x < edge ? x : edge), right);
+/** The parts of a stretch that are in no fold. */
+function outsideFolds(
+  { folds }: TimeScale,
+  left: number,
+  right: number,
+): readonly (readonly [left: number, right: number])[] {
+  const parts: (readonly [number, number])[] = [];
+  let from = left;
+  for (const { x, width } of folds)
+    if (x >= from && x < right) {
+      parts.push([from, x]);
+      from = x + width;
+    }
+  return [...parts, [from, right] as const].filter(([start, end]) => end > start);
 }
 
 /** Place of the label of a fold. */

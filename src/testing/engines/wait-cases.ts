@@ -145,7 +145,8 @@ export function waitCases(harness: EngineHarness): void {
   declare("sleep: a run whose worker closed meanwhile is woken by the next worker", async (world) => {
     const sleeper = (): HostedAgent =>
       agentOf("sleeper", async (ctx) => {
-        await ctx.sleep(20);
+        // On a busy machine a shorter sleep is over before the task suspends itself.
+        await ctx.sleep(500);
         return "woken";
       });
     const one = await world.open("one");

@@ -74,8 +74,8 @@ export class RestateEngine implements Engine, SliceDriver {
 
   wake(change: StoreChange): void {
     if (change.kind === "new") this.#wakeRun(change.runId, { at: change.startAt });
-    else if (change.kind === "mail" || (change.kind === "released" && change.isReady))
-      this.#wakeRun(change.runId, { at: null });
+    else if (change.kind === "mail") this.#wakeRun(change.runId, { at: null });
+    else if (change.kind === "released" && change.isReady) this.#noteReady(change.runId);
     else if (change.kind === "worker") this.#sweepAfter(0);
     // Another process wrote and did not say what. It may have no engine that sends wake-ups, like `reeve cancel`.
     else if (change.kind === "other" && change.owned === undefined) this.#sweepAfter(retryMs);
@@ -200,9 +200,17 @@ export class RestateEngine implements Engine, SliceDriver {
 
   /** Sends a wake-up, unless a slice of this process is open: its end tells Restate. */
   #wakeRun(runId: RunId, wake: Wake): void {
+    if (!this.#noteReady(runId)) void this.#isAccepted(this.#options.ingress.send(runId, wake));
+  }
+
+  /**
+   * Lets the slice of this process, if one is open, tell Restate that the run is ready. Returns whether one is open. Only slices
+   * release runs, and every worker hears of each release: if the others sent wake-ups too, each slice would cause several more.
+   */
+  #noteReady(runId: RunId): boolean {
     const open = this.#slices.get(runId);
     if (open !== undefined) open.isReady = true;
-    else void this.#isAccepted(this.#options.ingress.send(runId, wake));
+    return open !== undefined;
   }
 
   /** Returns whether Restate has the wake-up. If not, a sweep sends it. */
