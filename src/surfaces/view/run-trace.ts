@@ -188,7 +188,8 @@ export class RunTrace {
     this.#state.spentUsd = 0;
     this.#state.spend = [];
     this.#state.later = [];
-    for (const bucket of this.#state.buckets) Object.assign(bucket, { heldUsd: 0, releasedUsd: 0, releasedMs: 0 });
+    for (const bucket of this.#state.buckets)
+      Object.assign(bucket, { heldUsd: 0, releasedUsd: 0, releasedMs: 0 });
   }
 
   #hold(at: number, moreUsd: number): void {

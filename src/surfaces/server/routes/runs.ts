@@ -281,7 +281,9 @@ const listSteps = route({
   scope: "read",
   params: runParams,
   query: object({
-    taskId: optional(list(taskIdSchema, { maxItems: 200, description: "Steps of these tasks. May be repeated." })),
+    taskId: optional(
+      list(taskIdSchema, { maxItems: 200, description: "Steps of these tasks. May be repeated." }),
+    ),
     at: optional(integer({ minimum: 0, description: "Steps that were in progress after this event." })),
   }),
   responses: [foundSteps],
