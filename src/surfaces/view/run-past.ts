@@ -1,7 +1,6 @@
 import type { Event } from "../../kernel/index.ts";
 import { RunTrace, type StoredTrace } from "./run-trace.ts";
-import { StepLog } from "./step-log.ts";
-import type { StoredSteps } from "./stored-steps.ts";
+import { StepLog, type StoredSteps } from "./step-log.ts";
 
 /** A past as JSON, from which another one continues. */
 export interface StoredPast {

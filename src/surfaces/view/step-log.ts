@@ -1,14 +1,7 @@
-import {
-  messageText,
-  totalTokens,
-  type AssistantMessage,
-  type Event,
-  type TaskId,
-} from "../../kernel/index.ts";
+import { totalTokens, type Event, type TaskId } from "../../kernel/index.ts";
 import { continuesTask } from "./continued-task.ts";
-import { argumentOf, excerpt } from "./excerpt.ts";
-import { RecordedCalls } from "./recorded-calls.ts";
-import type { StoredSteps } from "./stored-steps.ts";
+import { answerWords, argumentOf, excerpt } from "./excerpt.ts";
+import { RecordedCalls, type StoredCalls } from "./recorded-calls.ts";
 
 /** Kinds of steps: a model call, a tool call, a step of `ctx.step`, a question to a person, a pause, a wait for a seat. */
 export type StepKind = "model" | "tool" | "step" | "person" | "paused" | "seat";
@@ -58,6 +51,25 @@ export function stepAt(step: StepView, seq: number): StepView | null {
     costUsd: 0,
     about: step.kind === "model" ? "" : step.about,
   };
+}
+
+/** The newest steps of a run and the rest of a log's state, as JSON. */
+export interface StoredSteps {
+  /** Number of the last event, and its time. */
+  readonly seq: number;
+  readonly at: number;
+  /** `steps` contains every step in progress, and every one that ended at or after this event. */
+  readonly first: number;
+  /** The steps of each task in the order in which they started. */
+  readonly steps: readonly StepView[];
+  /** Tasks that give their seats, each with the task that takes it. */
+  readonly takers: readonly (readonly [TaskId, TaskId])[];
+  /** Tasks that have ended, each with the tool calls that its end cut off. */
+  readonly endedTasks: readonly (readonly [TaskId, readonly StepView[]])[];
+  readonly parents: readonly (readonly [TaskId, TaskId | null])[];
+  readonly calls: StoredCalls;
+  /** The last recovery, with the time of the last event before it and the number of calls that were lost. */
+  readonly recovery: { readonly seq: number; readonly lastAt: number; readonly lost: number };
 }
 
 export interface StepLogOptions {
@@ -383,14 +395,6 @@ export class StepLog {
     if (step.endSeq === null) listIn(this.#open, step.taskId).push(step);
     else this.#ended.push(step);
   }
-}
-
-/** The text of an answer, or the tools that it calls. */
-function answerWords(message: AssistantMessage): string {
-  const text = excerpt(messageText(message));
-  if (text !== "") return text;
-  const names = message.content.flatMap((part) => (part.type === "tool_call" ? [part.toolName] : []));
-  return names.length === 0 ? "" : excerpt(`calls ${[...new Set(names)].join(", ")}`);
 }
 
 function listIn<Key, Value>(lists: Map<Key, Value[]>, key: Key): Value[] {

@@ -14,7 +14,7 @@ import {
 } from "../../../kernel/index.ts";
 import type { StoredCalls } from "../../view/recorded-calls.ts";
 import type { StoredTrace } from "../../view/run-trace.ts";
-import type { StoredSteps } from "../../view/stored-steps.ts";
+import type { StoredSteps } from "../../view/step-log.ts";
 import {
   anyJson,
   anyObject,
