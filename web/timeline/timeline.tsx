@@ -77,7 +77,7 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
                 {counted(view.tasks.size, "agent")}, {counted(view.results, "step")}
               </span>
               <span class="plot">
-                <AxisLabels scale={scale} />
+                <AxisLabels scale={scale} seq={view.seq} />
                 {isOpenFold && (
                   <span class="tick bad" style={{ left: `${worked}px`, width: `${plot - worked}px` }}>
                     no owner
