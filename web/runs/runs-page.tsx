@@ -142,9 +142,7 @@ function FactStrip({ read }: { readonly read: Facts | null }): JSX.Element {
         <span class="label">Not paid again today</span>
         <span class="big">
           {read === null ? "–" : usd(read.notPaidAgainTodayUsd)}{" "}
-          <small>
-            {read === null ? "" : `${counted(read.replayedToday, "step")} replayed after crashes`}
-          </small>
+          <small>{read === null ? "" : `${counted(read.replayedToday, "step")} after crashes`}</small>
         </span>
       </div>
       <div class="wide-only">

@@ -1,6 +1,6 @@
 import { capUsd } from "../parts/format.ts";
-import type { TracePoint } from "../run/run-trace.ts";
-import { clearOfFolds, type TimeScale } from "../run/time-scale.ts";
+import type { TracePoint } from "../../src/surfaces/view/run-trace.ts";
+import type { TimeScale } from "../run/time-scale.ts";
 
 /** A label of the line of the allowance, which stands where the line has this value. */
 export interface AllowanceLabel {
@@ -16,6 +16,16 @@ function label(value: number, left: number): AllowanceLabel {
   return { left, text: `allowance ${capUsd(value)}`, value };
 }
 
+/** The first place at or after `x` at which a label covers no fold, or the right end of the plot. */
+function placeFor(x: number, { folds, width }: TimeScale): number {
+  const clear = folds.reduce(
+    (place, fold) =>
+      place < fold.x + fold.width && place + labelWidth > fold.x ? fold.x + fold.width + indent : place,
+    x,
+  );
+  return Math.max(0, Math.min(clear, width - labelWidth));
+}
+
 /** The labels of the first allowance, at the start, and of the newest one, after the last top-up if it fits there. */
 export function allowanceLabels(
   cap: number | null,
@@ -24,11 +34,10 @@ export function allowanceLabels(
 ): readonly AllowanceLabel[] {
   if (cap === null) return [];
   const first = topUps.reduce((sum, { value }) => sum - value, cap);
-  const start = clearOfFolds(scale.folds, indent, labelWidth);
+  const start = placeFor(indent, scale);
   const last = topUps.at(-1);
   if (last === undefined) return [label(cap, start)];
-  const wanted = Math.min(scale.x(last) + indent, scale.width - labelWidth);
-  const newest = label(cap, Math.max(0, clearOfFolds(scale.folds, wanted, labelWidth)));
+  const newest = label(cap, placeFor(scale.x(last) + indent, scale));
   const [next] = topUps;
   const hasRoom = next !== undefined && scale.x(next) >= start + labelWidth;
   return hasRoom ? [label(first, start), newest] : [newest];

@@ -29,7 +29,7 @@ export function StepDetails({ model, view, step, onClose }: DetailProps): JSX.El
     return (
       <aside class="inspector">
         <p class="dim">Open a lane and choose a step to see what was asked and answered.</p>
-        <Legend />
+        <Legend isFork={view.forkedFrom !== null} />
       </aside>
     );
   return (
@@ -198,7 +198,7 @@ const kinds = [
   ["seat", "waits for a seat"],
 ] as const;
 
-function Legend(): JSX.Element {
+function Legend({ isFork }: { readonly isFork: boolean }): JSX.Element {
   return (
     <ul class="legend">
       {kinds.map(([kind, words]) => (
@@ -207,6 +207,12 @@ function Legend(): JSX.Element {
           {words}
         </li>
       ))}
+      {isFork && (
+        <li>
+          <i class="bar free" />
+          free: shared with the origin
+        </li>
+      )}
       <li>
         <i class="topped-up">+</i>
         top-up
