@@ -7,7 +7,7 @@ import { isOffline, shownEvent } from "../api/connection.ts";
 import { asking } from "../api/runs-feed.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
-import { go, runPath, runTabs, sessionPath, type RunTab } from "../app/route.ts";
+import { go, place, runPath, runTabs, sessionPath, type RunTab } from "../app/route.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { capUsd, clock, counted, grouped, oneLine, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
@@ -82,12 +82,17 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
         </nav>
       </header>
       {view !== null && model.playhead.value === null && (
-        <StopCard model={model} view={view} onOrder={order} />
+        <StopCard model={model} view={view} isShort={isShortStop(tab)} onOrder={order} />
       )}
       {view === null ? <p class="loading">Reading the log of the run</p> : children}
       {model.live.value !== null && <Dock model={model} live={model.live.value} />}
     </main>
   );
+}
+
+/** A run that stopped opens with what happened and where its money went. A chosen view has the room, except Money. */
+function isShortStop(tab: RunTab): boolean {
+  return place.value.parts[2] !== undefined && tab !== "money";
 }
 
 const tabNames: Readonly<Record<RunTab, string>> = {
