@@ -152,8 +152,7 @@ test("the events of a run on 390 px say what happened, and their tab is in view"
   expect(await shown(row.locator(".number"))).toBe(true);
   // Rows move while events arrive.
   const words = row.locator("> :last-child");
-  const isInside = async (): Promise<boolean> =>
-    isWithin(await words.boundingBox(), await row.boundingBox());
+  const isInside = async (): Promise<boolean> => isWithin(await words.boundingBox(), await row.boundingBox());
   await expect.poll(isInside, { timeout: 60_000 }).toBe(true);
 });
 
