@@ -65,7 +65,7 @@ test("at a playhead before all that the page keeps of a run, every view shows th
   await page.getByText(/^Replay, as of/u).waitFor();
   await page
     .locator(".dock .position b")
-    .getByText(String(calledAt + 1), { exact: true })
+    .getByText(String(calledAt), { exact: true })
     .waitFor();
   await tabs.getByRole("link", { name: "Org chart 2" }).waitFor();
   await tabs.getByRole("link", { name: "Timeline 1", exact: true }).waitFor();
