@@ -108,7 +108,7 @@ test("a team that needs a person moves to the front of the seats and keeps the f
 test("money adds up to the run, and messages show who gave whom a task", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/money`);
-  await page.getByRole("row").filter({ hasText: "Total" }).waitFor();
+  await page.getByRole("row").filter({ hasText: "Total" }).first().waitFor();
   const own = await page
     .locator(".money .table")
     .first()

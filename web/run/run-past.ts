@@ -1,4 +1,5 @@
 import type { Event } from "../../src/kernel/index.ts";
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import { RunFold } from "../../src/surfaces/view/run-fold.ts";
 import { StepLog } from "../../src/surfaces/view/step-log.ts";
 import { isMessage } from "./message-events.ts";
@@ -35,4 +36,15 @@ export class RunPast {
     this.trace.add(event, seats ?? this.#fold?.seats ?? 0);
     this.steps.add(event);
   }
+}
+
+/**
+ * Whether the page has read all events up to the one that is shown. Steps, messages and curves need all of them; until
+ * then they are incomplete, and the views say so.
+ */
+export function isPastRead(
+  { past }: { readonly past: Pick<RunPast, "seq"> },
+  { seq }: Pick<RunView, "seq">,
+): boolean {
+  return past.seq >= seq;
 }

@@ -138,7 +138,7 @@ export class StepLog {
     if (type !== "step_end") this.#recorded.set(taskId, (this.#recorded.get(taskId) ?? 0) + 1);
   }
 
-  /** A task that continues after its end goes on with its tool calls, such as that of a report, without starting them again. */
+  /** A task that continues after its end continues its tool calls, such as that of a report, without starting them again. */
   #continue(event: Event, taskId: TaskId): void {
     const cut = this.#ended.get(taskId);
     if (cut === undefined) return;
@@ -290,7 +290,7 @@ export class StepLog {
   }
 
   /**
-   * A fork goes on with what is in progress at the cut: the part before ends with the last shared event. With an input, a
+   * A fork continues what is in progress at the cut: the part before ends with the last shared event. With an input, a
    * `message_start` follows for the model call of the root.
    */
   #fork(event: Event<"run_fork">): void {
