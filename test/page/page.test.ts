@@ -337,6 +337,8 @@ test("a company that stopped at its allowance shows where its money went, by rep
   const runId = await submitRun(server, "bureau", "Updates of the week");
   const page = await open(`/runs/${runId}/chart`);
   const card = page.getByRole("region", { name: "Stopped at its allowance" });
+  // A view that the person has chosen has the room.
+  await card.getByRole("link", { name: "Where it went" }).click();
   await card.getByText("1 report", { exact: true }).waitFor();
   const went = card.getByRole("region", { name: "Where it went" });
   await went.getByRole("link", { name: "updater-web" }).waitFor();

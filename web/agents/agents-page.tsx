@@ -46,7 +46,8 @@ function AgentCard({
   return (
     <section class="agent-card" aria-label={name}>
       {subAgents.length > 0 && <Drawing agent={agent} byName={byName} />}
-      <h2>
+      {/* The drawing shows the name too. */}
+      <h2 class={subAgents.length > 0 ? "unseen" : ""}>
         <Name text={name} />
       </h2>
       <p class="mid">{description === null || description === "" ? "No description." : description}</p>

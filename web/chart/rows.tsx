@@ -95,19 +95,26 @@ function Row({
   task,
 }: LevelProps & { readonly task: TaskView }): JSX.Element {
   const purse = purseOf(task, model.held);
+  const indent = `${Math.min(10, task.depth - root.depth) * 16}px`;
   return (
-    <tr class={task.taskId === selected ? "selected" : ""} data-task={task.taskId}>
+    <tr
+      class={task.taskId === selected ? "selected" : ""}
+      data-task={task.taskId}
+      style={{ "--indent": indent }}
+    >
       <td>
         <button
           class="agent-cell"
-          style={{ paddingLeft: `${Math.min(10, task.depth - root.depth) * 16}px` }}
+          style={{ paddingLeft: "var(--indent)" }}
           onClick={() => select(task.taskId)}
         >
           <Glyph look={lookOfTask(task)} />
           <Name text={task.agentId} />
         </button>
       </td>
-      <td class="cut mid">{isDead && task.endedAt === null ? "no owner" : doingOrResult(task, view)}</td>
+      <td class="cut mid c-doing">
+        {isDead && task.endedAt === null ? "no owner" : doingOrResult(task, view)}
+      </td>
       <td class="wide-only">{purse.cap !== null && <Purse values={purse} tone={toneOf(task)} />}</td>
       <td class="right row-money">
         <span>

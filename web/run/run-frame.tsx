@@ -7,7 +7,7 @@ import { isOffline, shownEvent } from "../api/connection.ts";
 import { asking } from "../api/runs-feed.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
-import { go, runPath, runTabs, sessionPath, type RunTab } from "../app/route.ts";
+import { go, place, runPath, runTabs, sessionPath, type RunTab } from "../app/route.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { capUsd, clock, counted, grouped, oneLine, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
@@ -20,7 +20,6 @@ import { Dock } from "./dock.tsx";
 import { StopCard } from "./stop-card.tsx";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { hasNoOwner } from "./owner.ts";
-import { isPastRead } from "./run-past.ts";
 import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
 import { inputText } from "./thread.ts";
@@ -49,8 +48,10 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
   useKeys(
     Object.fromEntries(runTabs.map((each) => [String(tabKeys[each]), () => go(runPath(model.runId, each))])),
   );
+  // Before the first view there is no event to fork at.
   useKeys({
-    f: () => (isOffline.value ? false : openFork(model, model.playhead.value ?? model.lastSeq)),
+    f: () =>
+      view === null || isOffline.value ? false : openFork(model, model.playhead.value ?? model.lastSeq),
   });
   const tabs = useCurrentInView(`${tab} ${view === null}`);
   return (
@@ -82,12 +83,17 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
         </nav>
       </header>
       {view !== null && model.playhead.value === null && (
-        <StopCard model={model} view={view} onOrder={order} />
+        <StopCard model={model} view={view} isShort={isShortStop(tab)} onOrder={order} />
       )}
       {view === null ? <p class="loading">Reading the log of the run</p> : children}
       {model.live.value !== null && <Dock model={model} live={model.live.value} />}
     </main>
   );
+}
+
+/** A run that stopped opens with what happened and where its money went. A chosen view has the room, except Money. */
+function isShortStop(tab: RunTab): boolean {
+  return place.value.parts[2] !== undefined && tab !== "money";
 }
 
 const tabNames: Readonly<Record<RunTab, string>> = {
@@ -117,20 +123,13 @@ function TabCount({
   readonly view: RunView;
 }): JSX.Element | null {
   void model.version.value;
-  const count = countsOf(model, view)[tab];
+  const count = countsOf(view)[tab];
   return count === undefined || model.lastSeq < 0 ? null : <span class="count">{grouped(count)}</span>;
 }
 
-/** What the tabs count. Steps and messages need all events, so they are counted once the page has read them. */
-function countsOf(model: RunModel, view: RunView): Partial<Record<RunTab, number>> {
-  const { past, steps } = model;
-  const { tasks, seq } = view;
-  const isRead = isPastRead(model, view);
-  return {
-    chart: tasks.size,
-    events: seq + 1,
-    ...(isRead && { timeline: steps.resultsAt(seq), messages: past.messagesAt(seq) }),
-  };
+/** What the tabs count. */
+function countsOf({ tasks, results, seq, messages }: RunView): Partial<Record<RunTab, number>> {
+  return { chart: tasks.size, timeline: results, events: seq + 1, messages };
 }
 
 /** The task as it was given. */

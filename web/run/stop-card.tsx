@@ -14,11 +14,13 @@ import type { RunModel } from "./run-model.ts";
 interface StopProps {
   readonly model: RunModel;
   readonly view: RunView;
+  /** Whether the card leaves out where the money went. */
+  readonly isShort: boolean;
   readonly onOrder: (action: Promise<void>) => void;
 }
 
 /** What happened, what was kept and what to do, for a run that ended without completing. */
-export function StopCard({ model, view, onOrder }: StopProps): JSX.Element | null {
+export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Element | null {
   const root = view.tasks.get(rootId);
   if (
     !hasEnded(view.status) ||
@@ -32,7 +34,7 @@ export function StopCard({ model, view, onOrder }: StopProps): JSX.Element | nul
   const { lost } = root.total;
   const amount = Math.max(1, Math.ceil((purse.cap ?? 0) / 2));
   return (
-    <section class="fault" aria-label={statusWord(view.status)}>
+    <section class={isShort ? "fault short" : "fault"} aria-label={statusWord(view.status)}>
       <header>
         <Glyph look="failed" />
         {statusWord(view.status)}
@@ -73,9 +75,14 @@ export function StopCard({ model, view, onOrder }: StopProps): JSX.Element | nul
                 Continue from the last step
               </button>
             )}
+            {isShort && (
+              <a class="button quiet" href={runPath(view.runId, "money")}>
+                Where it went
+              </a>
+            )}
           </div>
         </div>
-        {purse.cap !== null && (
+        {purse.cap !== null && !isShort && (
           <div>
             <p class="row between">
               <b class="big">{usd(spentOf(purse))}</b>
@@ -92,7 +99,7 @@ export function StopCard({ model, view, onOrder }: StopProps): JSX.Element | nul
           </div>
         )}
       </div>
-      {root.children > 0 && <WhereItWent view={view} />}
+      {root.children > 0 && !isShort && <WhereItWent view={view} />}
     </section>
   );
 }

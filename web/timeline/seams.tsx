@@ -5,8 +5,8 @@ import type { Fold, TimeScale } from "../run/time-scale.ts";
 import { freeWords, tickLabels } from "./axis-labels.ts";
 import { flagPlaces } from "./track-paths.ts";
 
-/** The times of the axis, and how long each crash took. */
-export function AxisLabels({ scale }: { readonly scale: TimeScale }): JSX.Element {
+/** The times of the axis, and how long each crash took. One that is not over at the event that is shown has no end yet. */
+export function AxisLabels({ scale, seq }: { readonly scale: TimeScale; readonly seq: number }): JSX.Element {
   return (
     <>
       {tickLabels(scale).map(({ x, text }) => (
@@ -16,7 +16,7 @@ export function AxisLabels({ scale }: { readonly scale: TimeScale }): JSX.Elemen
       ))}
       {scale.folds.map((fold) => (
         <span key={fold.seq} class="tick bad" style={{ left: `${fold.x}px`, width: `${fold.width}px` }}>
-          {downTime(fold.toAt - fold.fromAt)}
+          {fold.seq > seq ? "no owner" : downTime(fold.toAt - fold.fromAt)}
         </span>
       ))}
     </>

@@ -42,7 +42,8 @@ describe("reeve serve", () => {
   });
 
   test("reeve serve prints a link that opens the page once, starts runs of the default agent, and ends on SIGTERM with code 0", async () => {
-    const { folder, url, requests } = await setUp(() => ({ text: "It is green." }));
+    const answer = Promise.withResolvers<{ readonly text: string }>();
+    const { folder, url, requests } = await setUp(() => answer.promise);
     const server = await serve(folder, url);
     const { origin, pathname } = server.link;
     expect(pathname).toBe("/login");
@@ -59,6 +60,8 @@ describe("reeve serve", () => {
     const { run } = (await submitted.json()) as { run: { runId: string; userId: string } };
     expect([submitted.status, run.userId]).toEqual([201, "person"]);
     const stream = await openSse(`${origin}/api/runs/${run.runId}/stream`, { headers: { cookie } });
+    // Deltas are streamed, not stored, so the answer comes after the reader.
+    answer.resolve({ text: "It is green." });
     const types: unknown[] = [];
     for await (const { data } of stream) types.push(data["type"]);
     expect(types).toContain("message_update");
