@@ -1,5 +1,5 @@
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
-import type { RunTrace } from "./run-trace.ts";
+import type { RunTrace } from "../../src/surfaces/view/run-trace.ts";
 import type { TimeScale } from "./time-scale.ts";
 
 const height = 32;
