@@ -92,3 +92,11 @@ export class LivePast {
     return steps as readonly StepView[];
   }
 }
+
+/** Whether the page has read the steps and curves up to the event that is shown. Until then the views say so. */
+export function isPastRead(
+  { past }: { readonly past: { readonly seq: number } },
+  { seq }: { readonly seq: number },
+): boolean {
+  return past.seq >= seq;
+}

@@ -4,9 +4,8 @@ import { runPath } from "../app/route.ts";
 import { counted, grouped, shortModel, usd } from "../parts/format.ts";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
-import { capWords, purseOf, rootId, spentOf, toneOf } from "./money.ts";
+import { capWords, modelLines, purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import type { RunModel } from "./run-model.ts";
-import { modelLines } from "./model-lines.ts";
 import { inTreeOrder } from "./task-words.ts";
 
 /** Number of rows that are drawn. The rest is one line with its sum. */

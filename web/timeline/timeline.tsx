@@ -12,7 +12,7 @@ import { hasEnded, lookOfTask } from "../parts/status.ts";
 import { useSize } from "../parts/use-size.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
 import { rootId } from "../run/money.ts";
-import { isPastRead } from "../run/past-read.ts";
+import { isPastRead } from "../run/live-past.ts";
 import { hasNoOwner } from "../run/owner.ts";
 import type { RunModel } from "../run/run-model.ts";
 import { useSteps, type StepsOf } from "../run/use-steps.ts";

@@ -36,7 +36,7 @@ export class RecordedCalls {
     return this.#replayed.get(seq)?.get(taskId) ?? 0;
   }
 
-  /** A replay of the task reads this result from its journal, unless the task goes on with an empty one. */
+  /** A replay of the task reads this result from its journal, unless the task starts again with an empty one. */
   add(event: Event): void {
     const { type, taskId } = event;
     if (type === "task_continue_as_new") this.#recorded.delete(taskId);

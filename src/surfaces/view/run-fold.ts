@@ -311,7 +311,7 @@ export class RunFold {
     this.#set({ recorded: recorded + 1, recordedUsd: addUsd(recordedUsd, costUsd) });
   }
 
-  /** A task that goes on with an empty journal has nothing to replay. */
+  /** A task that starts again with an empty journal has nothing to replay. */
   #forgetRecorded(taskId: TaskId): void {
     const task = this.#tasks.get(taskId);
     if (task === undefined) return;

@@ -103,7 +103,7 @@ interface RecoveryView {
   readonly lost: number;
 }
 
-/** Where a run was forked. */
+/** The origin of a fork, and the last event that both share. */
 interface ForkView {
   readonly runId: RunId;
   readonly at: number;

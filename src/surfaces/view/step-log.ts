@@ -186,7 +186,7 @@ export class StepLog {
     this.#calls.recover(seq, (taskId) => this.#endedTasks.has(taskId));
   }
 
-  /** A task that continues after its end goes on with its tool calls, such as that of a report, without starting them again. */
+  /** A task that continues after its end continues its tool calls, such as that of a report, without starting them again. */
   #continue(event: Event, taskId: TaskId): void {
     const cut = this.#endedTasks.get(taskId);
     if (cut === undefined) return;
@@ -335,7 +335,7 @@ export class StepLog {
   }
 
   /**
-   * A fork goes on with what is in progress at the cut: the part before ends with the last shared event. With an input, a
+   * A fork continues what is in progress at the cut: the part before ends with the last shared event. With an input, a
    * `message_start` follows for the model call of the root.
    */
   #fork(event: Event<"run_fork">): void {

@@ -7,12 +7,12 @@ import { runTime, startOfRun } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import { stepAt } from "../../src/surfaces/view/step-log.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
-import { barsOf } from "../timeline/lane-bars.ts";
+import { barsOf } from "./lane-bars.ts";
 import { RunPast } from "../../src/surfaces/view/run-past.ts";
-import { shownView } from "./shown-view.ts";
-import { stepResult } from "./step-words.ts";
-import { doing } from "./task-words.ts";
-import { timeScale } from "./time-scale.ts";
+import { shownView } from "../run/shown-view.ts";
+import { stepResult } from "../run/step-words.ts";
+import { doing } from "../run/task-words.ts";
+import { timeScale } from "../run/time-scale.ts";
 
 const runtime = await openRuntime({
   store: "memory:",
