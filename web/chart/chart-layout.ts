@@ -138,7 +138,7 @@ class Layout {
     );
     // The strings of one side turn below each other, so that they must fit between the root and its reports.
     const sides = [wanted.slice(0, lefts), wanted.slice(lefts)];
-    const most = Math.max(...sides.map((side) => side.reduce((sum, width) => sum + width + turnGap, 0)));
+    const most = Math.max(...sides.map((one) => one.reduce((sum, width) => sum + width + turnGap, 0)));
     const scale = Math.min(1, (stringSpace - 2 * turnSpace) / Math.max(1, most));
     const widths = wanted.map((width) => Math.max(1.5, width * scale));
     const space = 6;
