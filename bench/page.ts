@@ -267,7 +267,7 @@ async function nextPosition(page: Page): Promise<{ readonly seq: number; readonl
     const shown = document.querySelector(".position b");
     const observer = new MutationObserver(() => {
       observer.disconnect();
-      resolve({ seq: Number(shown.textContent), at: performance.now() });
+      resolve({ seq: Number(shown.textContent.replaceAll(",", "")), at: performance.now() });
     });
     observer.observe(shown, { childList: true, characterData: true, subtree: true });
   })`;

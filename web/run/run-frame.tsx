@@ -16,7 +16,7 @@ import { Purse } from "../parts/purse.tsx";
 import { useCurrentInView } from "../parts/use-current-in-view.ts";
 import { hasEnded, lookOf, runWord, statusWord } from "../parts/status.ts";
 import { runCancelWords } from "./cancel-words.ts";
-import { Dock } from "./dock.tsx";
+import { Dock } from "../dock/dock.tsx";
 import { StopCard } from "./stop-card.tsx";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { hasNoOwner } from "./owner.ts";

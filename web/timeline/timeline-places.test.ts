@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { rootTaskId, type Event, type TaskId } from "../../src/kernel/index.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../src/surfaces/view/step-log.ts";
-import { densityPaths, dockEnd } from "../run/dock-paths.ts";
+import { densityPaths, dockEnd } from "../dock/dock-paths.ts";
 import { RunTrace } from "../../src/surfaces/view/run-trace.ts";
 import { clearOfFolds, scaleAt, timeScale, type TimeScale } from "../run/time-scale.ts";
 import { downTime } from "../parts/format.ts";

@@ -17,7 +17,7 @@ import { hasNoOwner } from "../run/owner.ts";
 import type { RunModel } from "../run/run-model.ts";
 import { useSteps, type StepsOf } from "../run/use-steps.ts";
 import { useTreeOrder } from "../run/use-tree-order.ts";
-import { placeOf } from "../run/dock-paths.ts";
+import { placeOf } from "../dock/dock-paths.ts";
 import { stepName, stepResult } from "../run/step-words.ts";
 import { scaleAt, timeScale } from "../run/time-scale.ts";
 import { barPaths, barsOf, type Bar } from "./lane-bars.ts";

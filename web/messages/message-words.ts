@@ -1,7 +1,7 @@
 import type { TaskId } from "../../src/kernel/index.ts";
 import type { MessageEvent } from "../../src/surfaces/view/message-events.ts";
 import { oneLine } from "../parts/format.ts";
-import { inputText } from "./thread.ts";
+import { inputText } from "../run/thread.ts";
 
 interface MessageWords {
   readonly from: string;
