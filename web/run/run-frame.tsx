@@ -50,8 +50,7 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
   );
   // Before the first view there is no event to fork at.
   useKeys({
-    f: () =>
-      view === null || isOffline.value ? false : openFork(model, model.playhead.value ?? model.lastSeq),
+    f: () => (isOffline.value ? false : openFork(model, model.playhead.value ?? model.lastSeq)),
   });
   const tabs = useCurrentInView(`${tab} ${view === null}`);
   return (
