@@ -33,6 +33,24 @@ test("L2, J3: a silent worker loses its run, writes nothing more, and learns it 
   expect(await all(other.journal.read(lost.runId))).toHaveLength(1);
 });
 
+test("J3: check() refuses a run that was taken over after a beat has registered its worker again", async () => {
+  const schema = newSchema();
+  const [one, other] = [await openSchema(schema, { leaseMs: 3_000 }), await openSchema(schema)];
+  const [lost, kept] = [await ownRun(one, "lost"), await ownRun(one, "kept")];
+  const again = Promise.withResolvers<Fault>();
+  await one.leases.enlist("w1", { onLost: again.resolve });
+  // The rows are those of a take-over by another process, of which no notification tells.
+  await query(`BEGIN; DELETE FROM ${schema}.workers;
+    UPDATE ${schema}.runs SET owner = 'heir', epoch = epoch + 1 WHERE run_id = '${lost.runId}'; COMMIT`);
+  expect((await again.promise).code).toBe("store_unavailable");
+  await vi.waitFor(() => expect(one.leases.isConfirmed("w1")).toBe(true), { timeout: 20_000 });
+  await expect(one.leases.check(lost)).rejects.toMatchObject({ code: "lease_lost" });
+  await one.leases.check(kept);
+  const commit = { number: 1, at: 2, steps: [stepRecord(0, "kept")] };
+  expect(await one.journal.append(kept, commit)).toMatchObject({ number: 1 });
+  expect(await all(other.journal.read(kept.runId))).toHaveLength(2);
+});
+
 test("L2: a worker whose beat arrives before it is taken over keeps its run", async () => {
   const schema = newSchema();
   const [one, other] = [await openSchema(schema, { leaseMs: 60 }), await openSchema(schema, { leaseMs: 60 })];

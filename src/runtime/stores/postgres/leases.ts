@@ -20,7 +20,7 @@ import type { Queries } from "./db/queries.ts";
 import { isExcluded, runKeyColumns } from "./db/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
-import { WorkerBeats } from "./db/worker-beats.ts";
+import { WorkerBeats, type Registration } from "./db/worker-beats.ts";
 import { deadOwners, recoverDead, recoverRunsOf, recoveriesNow, takeFrom } from "./dead-workers.ts";
 import { freeHeldRuns } from "./held-runs.ts";
 import { hasDueRun, readyAgents, readyRunIds, wakeDueRuns, wantedAgents } from "./ready-runs.ts";
@@ -205,9 +205,10 @@ export class PostgresLeases implements Leases {
     workerId: string,
     work: (transaction: Transaction) => Promise<readonly Taken[]>,
   ): Promise<readonly Lease[]> {
+    const registration = this.#beats.registration(workerId);
     try {
       const runs = await this.#tables.database.write(work);
-      for (const run of runs) this.note(run, workerId);
+      for (const run of runs) this.#note(run, workerId, registration);
       return runs.map((run) => leaseOf(run, workerId));
     } catch (error) {
       this.doubt(workerId, error);
@@ -242,26 +243,30 @@ export class PostgresLeases implements Leases {
   }
 
   async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
+    const registration = this.#beats.registration(workerId);
     const run = await this.#tables.database.write(async (transaction) => {
       const taken = await this.#takeOne(transaction, seizeAny, workerId, runId);
       if (taken !== undefined) transaction.announce({ kind: "seized", runId });
       return taken;
     });
     if (run === undefined) return undefined;
-    this.note(run, workerId);
+    this.#note(run, workerId, registration);
     return leaseOf(run, workerId);
   }
 
   /**
    * J3: answers from memory while the last confirmed beat of the worker is so young that no other worker can have taken over the
-   * run. `seize`, which does not wait for that, tells the process of the owner.
+   * run. `seize`, which does not wait for that, tells the process of the owner. After a lost registration each run is asked for.
    */
   async check(lease: Lease): Promise<void> {
     const { runId, epoch, workerId } = lease;
-    if (this.#tables.known(lease) !== undefined && this.#beats.isFresh(workerId)) return;
+    const registration = this.#beats.registration(workerId);
+    const known = this.#tables.known(lease);
+    if (known !== undefined && known.registration === registration && this.#beats.isFresh(workerId)) return;
     const { statements } = this.#tables.database;
     const row = await statements.get(isOwner, runId, epoch, workerId);
     if (row === undefined) await this.#tables.ownerNow(statements, lease);
+    else if (known !== undefined) known.registration = registration;
   }
 
   async release(lease: Lease, rest: Rest): Promise<void> {
@@ -320,6 +325,11 @@ export class PostgresLeases implements Leases {
     this.#deltas.forget(lease.runId);
   }
 
+  /** The current registration of a worker. Read it before the worker owns a run. */
+  registration(workerId: string): Registration | undefined {
+    return this.#beats.registration(workerId);
+  }
+
   /** L5: whether a claim would select this new run. Call inside the transaction that creates it. */
   async wouldClaim(
     queries: Queries,
@@ -372,8 +382,10 @@ export class PostgresLeases implements Leases {
   }
 
   /** Called after it is durable that this worker owns the run. */
-  note({ id, runId, agentId, sessionId, tenantId, userId, epoch }: Taken, workerId: string): void {
-    this.#tables.owned.set(runId, { id, runId, agentId, sessionId, tenantId, userId, epoch, workerId });
+  #note(run: Taken, workerId: string, registration: Registration | undefined): void {
+    const { id, runId, agentId, sessionId, tenantId, userId, epoch } = run;
+    const key: RunKey = { id, runId, agentId, sessionId, tenantId, userId };
+    this.#tables.owned.set(runId, { ...key, epoch, workerId, registration });
     this.#deltas.forget(runId);
   }
 
