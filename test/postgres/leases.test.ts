@@ -166,3 +166,25 @@ test("a run that a claim took although it failed is ready again for that worker"
   proxy.accept();
   expect(await claim(store, "w1")).toMatchObject([{ runId, epoch: 2 }]);
 });
+
+test("a claim that frees the runs of a failed one keeps off the runs of a claim that is still under way", async () => {
+  const proxy = await CuttingProxy.open(inject("postgresUrl"));
+  onTestFinished(() => proxy.close());
+  const schema = newSchema();
+  const store = await openSchema(schema, { url: proxy.url, retryForMs: 0, connections: 2 });
+  const [first, second] = [await createRun(store, "first"), await createRun(store, "second")];
+  await store.leases.enlist("w1");
+  const claimOne = () => store.leases.claim({ workerId: "w1", limit: 1, now: 0 });
+  const { answered, release } = proxy.holdAfter("COMMIT");
+  const underWay = claimOne();
+  await answered;
+  proxy.cutAfter("COMMIT", { isLast: true });
+  await expect(claimOne()).rejects.toMatchObject({ code: "store_unavailable" });
+  proxy.accept();
+  expect(await claim(store, "w1")).toMatchObject([{ runId: second, epoch: 2 }]);
+  release();
+  const [lease] = await underWay;
+  if (lease === undefined) throw new Error("the claim took no run");
+  expect(lease).toMatchObject({ runId: first, epoch: 1 });
+  expect(await store.journal.append(lease, { number: 1, at: 2 })).toMatchObject({ number: 1 });
+});

@@ -26,6 +26,7 @@ import { freeHeldRuns } from "./held-runs.ts";
 import { hasDueRun, readyAgents, readyRunIds, wakeDueRuns, wantedAgents } from "./ready-runs.ts";
 import { Turns } from "./ready-turns.ts";
 import { sessionLock } from "./session-changes.ts";
+import { StrayRuns, type Doubt } from "./stray-runs.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 
 interface Taken extends RunKey {
@@ -87,9 +88,6 @@ const releaseAsItIs = releaseRun("");
 const releaseEnded = releaseRun(", ended = $5, ended_at = $6, spent = coalesce($7, spent)");
 /** For a run that its owner released as ended although no commit holds `run_end`. */
 const endUntold = "UPDATE {runs} SET ended = 0, ended_at = $2 WHERE id = $1 AND ended IS NULL";
-/** Runs that a claim took without this process learning of it. */
-const returnStrays = `UPDATE {runs} SET owner = NULL, state = ${RunState.READY}, ready_at = $2
-  WHERE owner = $1 AND run_id <> ALL($3::text[])`;
 
 export interface PostgresLeasesOptions {
   readonly tables: Tables;
@@ -105,13 +103,13 @@ export class PostgresLeases implements Leases {
   readonly #beats: WorkerBeats;
   readonly #turns = new Turns();
   readonly #onLost = new Map<string, NonNullable<EnlistOptions["onLost"]>>();
-  /** Workers of which a claim failed and may have taken runs. */
-  readonly #unsure = new Set<string>();
+  readonly #strays: StrayRuns;
 
   constructor({ tables, deltas, leaseMs }: PostgresLeasesOptions) {
     this.#tables = tables;
     this.#deltas = deltas;
     this.#leaseMs = leaseMs;
+    this.#strays = new StrayRuns(tables);
     const onLost = (workerId: string): void => {
       // `onLost` of the worker got the fault, or the next claim rejects with it.
       this.#keep(workerId).catch(() => undefined);
@@ -137,7 +135,7 @@ export class PostgresLeases implements Leases {
   async claim(options: ClaimOptions): Promise<readonly Lease[]> {
     const { workerId, now, only } = options;
     await this.#keep(workerId);
-    if (this.#unsure.has(workerId)) await this.#returnStrays(workerId);
+    await this.#strays.free(workerId);
     if (only !== undefined) return this.#claimOnly(options, only);
     const seen = await this.#look(this.#tables.database.statements, now);
     // Most claims find nothing and need no transaction.
@@ -206,26 +204,16 @@ export class PostgresLeases implements Leases {
     work: (transaction: Transaction) => Promise<readonly Taken[]>,
   ): Promise<readonly Lease[]> {
     const registration = this.#beats.registration(workerId);
-    try {
-      const runs = await this.#tables.database.write(work);
-      for (const run of runs) this.#note(run, workerId, registration);
-      return runs.map((run) => leaseOf(run, workerId));
-    } catch (error) {
-      this.doubt(workerId, error);
-      throw error;
-    }
-  }
-
-  /** Notes that a transaction of this worker failed and may have taken a run nevertheless. */
-  doubt(workerId: string, error: unknown): void {
-    if (Fault.is(error) && error.code === "store_unavailable") this.#unsure.add(workerId);
-  }
-
-  async #returnStrays(workerId: string): Promise<void> {
-    await this.#tables.database.write((transaction) =>
-      transaction.run(returnStrays, workerId, this.#tables.tick(), [...this.#tables.owned.keys()]),
+    const runs = await this.#tables.database.write(work, (transaction, taken) =>
+      this.doubt({ workerId, transaction, runs: taken }),
     );
-    this.#unsure.delete(workerId);
+    for (const run of runs) this.#note(run, workerId, registration);
+    return runs.map((run) => leaseOf(run, workerId));
+  }
+
+  /** Notes that a transaction may have taken runs for a worker: its outcome is unknown. */
+  doubt(doubt: Doubt): void {
+    this.#strays.note(doubt);
   }
 
   /** L12: notices that the registration of a worker was lost. */
