@@ -165,11 +165,11 @@ class Pages {
   }
 }
 
-/** Resolves when the page has read the events before those with which it began. It cancels the request then. */
+/** Resolves when the page has read the steps of the run. */
 function pastIsRead(page: Page): Promise<void> {
   return new Promise((resolve) => {
     const check = (request: Request): void => {
-      if (request.url().includes("deltas=false")) resolve();
+      if (request.url().endsWith("/past")) resolve();
     };
     page.on("requestfailed", check);
     page.on("requestfinished", check);
@@ -267,7 +267,7 @@ async function nextPosition(page: Page): Promise<{ readonly seq: number; readonl
     const shown = document.querySelector(".position b");
     const observer = new MutationObserver(() => {
       observer.disconnect();
-      resolve({ seq: Number(shown.textContent), at: performance.now() });
+      resolve({ seq: Number(shown.textContent.replaceAll(",", "")), at: performance.now() });
     });
     observer.observe(shown, { childList: true, characterData: true, subtree: true });
   })`;

@@ -37,7 +37,8 @@ export class ScaleFleet {
     const store = await postgresStore({ url, schema, hash: sha256, connections: 4 });
     const { site } = setup;
     // Without a port, the engine submits runs to Restate and drives none.
-    const engine = site === undefined ? idleEngine : restate(site);
+    const engine =
+      site === undefined ? idleEngine : restate({ ingressUrl: site.ingressUrl, service: site.service });
     const runtime = await openRuntime({ store, engine });
     return new ScaleFleet(url, schema, setup, new Pool({ connectionString: url, max: 2 }), runtime);
   }

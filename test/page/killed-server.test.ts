@@ -97,6 +97,7 @@ test("the free chip of a comparison is in the row of the shared steps, on the si
   const origin = await served.submit("writer", "Write about the outage");
   const { page, problems } = await openPage(browser, `${served.url}/runs/${origin}/conversation`);
   await page.getByText("Done", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Fork" }).waitFor();
   await page.keyboard.press("f");
   await page.getByLabel(/Message that follows/u).fill("Shorter, please.");
   await page.getByRole("button", { name: "Start the fork" }).click();

@@ -14,6 +14,11 @@ const top = 8;
 const side = 24;
 const stringSpace = 78;
 const narrow = 760;
+/** Room between two strings that turn, and between them and the cards above and below. */
+const turnGap = 3;
+const turnSpace = 10;
+/** A string that would move sideways by less is straight. */
+const straight = 48;
 
 /** Width of the string of the root's whole allowance. */
 const wholeString = 54;
@@ -55,6 +60,20 @@ export function layoutOf(root: OrgNode, available: number): ChartLayout {
   return new Layout(root, Math.max(280, available)).result();
 }
 
+interface Slots {
+  /** Number of columns, also of those that have no report yet. */
+  readonly count: number;
+  readonly column: number;
+}
+
+/** The columns of a row. Their number doubles as agents are hired, so that most of them keep their places. */
+function slotsOf(columns: number, inner: number): Slots {
+  const columnOf = (count: number): number => (inner - (count - 1) * columnGap) / Math.max(1, count);
+  const doubled = 2 ** Math.ceil(Math.log2(Math.max(1, columns)));
+  const count = columnOf(doubled) >= narrowest ? doubled : columns;
+  return { count, column: Math.min(widest + indent, columnOf(count)) };
+}
+
 class Layout {
   readonly #cards: Placed[] = [];
   readonly #strings: PurseString[] = [];
@@ -75,7 +94,7 @@ class Layout {
     const columns = reports.length + (this.#root.rest.length > 0 ? 1 : 0);
     const column = (inner - (columns - 1) * columnGap) / Math.max(1, columns);
     const isRow = this.#available >= narrow && (columns === 0 || (reports.length > 0 && column >= narrowest));
-    if (isRow) this.#placeRow(Math.min(widest + indent, column));
+    if (isRow) this.#placeRow(slotsOf(columns, inner));
     else this.#placeHanging();
     const cards = this.#cards.reduce((lowest, card) => Math.max(lowest, card.y + card.height), 0);
     const height = this.#rests.reduce((lowest, { y }) => Math.max(lowest, y + 24), cards);
@@ -88,9 +107,8 @@ class Layout {
     };
   }
 
-  #placeRow(column: number): void {
+  #placeRow({ count, column }: Slots): void {
     const { reports, rest, task } = this.#root;
-    const count = reports.length + (rest.length > 0 ? 1 : 0);
     const width = count * column + (count - 1) * columnGap;
     const left = (this.#available - width) / 2;
     const root = this.#put(this.#root, (this.#available - rootWidth) / 2, top, rootWidth, rootHeight);
@@ -111,25 +129,31 @@ class Layout {
     heads: readonly { readonly report: OrgNode; readonly center: number }[],
     row: number,
   ): void {
-    const widths = this.#widths(
+    const middle = root.x + root.width / 2;
+    const lefts = heads.filter(({ center }) => center < middle).length;
+    const wanted = this.#widths(
       heads.map(({ report }) => report.task),
       rootWidth - 120,
       wholeString,
     );
+    // The strings of one side turn below each other, so that they must fit between the root and its reports.
+    const sides = [wanted.slice(0, lefts), wanted.slice(lefts)];
+    const most = Math.max(...sides.map((one) => one.reduce((sum, width) => sum + width + turnGap, 0)));
+    const scale = Math.min(1, (stringSpace - 2 * turnSpace) / Math.max(1, most));
+    const widths = wanted.map((width) => Math.max(1.5, width * scale));
     const space = 6;
     const total = widths.reduce((sum, width) => sum + width + space, -space);
     let x = root.x + root.width / 2 - total / 2;
     const from = root.y + root.height;
-    const middle = root.x + root.width / 2;
-    const lefts = heads.filter(({ center }) => center < middle).length;
     for (const [at, { report, center }] of heads.entries()) {
       const width = widths[at] ?? 2;
       const start = x + width / 2;
       x += width + space;
-      const rank = center < middle ? at : heads.length - 1 - at;
-      const ranks = Math.max(1, Math.max(lefts, heads.length - lefts));
-      const turn = from + 14 + width / 2 + (rank * (row - from - 40)) / ranks;
-      this.#string(report.task, elbowDown(start, from, turn, center, row), width);
+      const outer = at < lefts ? widths.slice(0, at) : widths.slice(at + 1);
+      const turn = outer.reduce((sum, each) => sum + each + turnGap, from + turnSpace + width / 2);
+      // A report that is nearly below the place where its string leaves has a straight one.
+      const end = Math.abs(center - start) < straight ? start : center;
+      this.#string(report.task, elbowDown(start, from, turn, end, row), width);
     }
   }
 

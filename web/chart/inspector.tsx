@@ -14,11 +14,12 @@ import { Name } from "../parts/name.tsx";
 import { Purse, type PurseTone } from "../parts/purse.tsx";
 import { lookOfTask, statusWord } from "../parts/status.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../run/money.ts";
-import { isPastRead } from "../run/past-read.ts";
+import { isPastRead } from "../run/live-past.ts";
 import { areOrdersOff, openPriority, openTopUp } from "../run/orders.tsx";
 import type { RunModel } from "../run/run-model.ts";
 import { isBadEnd, stepName, stepResult } from "../run/step-words.ts";
 import { agentOf, doingInDetail, hasEndedTask } from "../run/task-words.ts";
+import { useSteps } from "../run/use-steps.ts";
 
 const tones = {
   running: "live",
@@ -251,9 +252,9 @@ function Steps({
   readonly view: RunView;
   readonly task: TaskView;
 }): JSX.Element | null {
+  const stepsOf = useSteps(model, [task.taskId]);
   if (!isPastRead(model, view)) return <p class="dim">Reading the steps</p>;
-  const steps = model.steps
-    .of(task.taskId)
+  const steps = stepsOf(task.taskId)
     .filter(({ kind }) => kind === "model" || kind === "tool" || kind === "step")
     .flatMap((step) => stepAt(step, view.seq) ?? [])
     .slice(-lastSteps)

@@ -1,6 +1,6 @@
 import type { TaskView } from "../../src/surfaces/view/run-view.ts";
-import type { JSX } from "preact";
-import { useMemo, useRef } from "preact/hooks";
+import { Component, type JSX } from "preact";
+import { useRef } from "preact/hooks";
 import { runPath } from "../app/route.ts";
 import { capUsd, counted, grouped, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
@@ -116,9 +116,18 @@ function toneOfTeam({ members }: Team): PurseTone {
   return members.every((member) => member.endedAt !== null) ? "done" : "live";
 }
 
-/** A box is made again only if its team changed. */
-function TeamBox({ team, runId, purse }: BoxProps): JSX.Element {
-  return useMemo(() => teamBox({ team, runId, purse }), [team, runId, purse.held]);
+/**
+ * A box is made again only if its team changed. A kept element would do the same, but it refers to the page in which it
+ * was drawn first: the heap would contain one whole page per team.
+ */
+class TeamBox extends Component<BoxProps> {
+  override shouldComponentUpdate({ team, runId, purse }: BoxProps): boolean {
+    return team !== this.props.team || runId !== this.props.runId || purse.held !== this.props.purse.held;
+  }
+
+  override render(props: BoxProps): JSX.Element {
+    return teamBox(props);
+  }
 }
 
 interface BoxProps {

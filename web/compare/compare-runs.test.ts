@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "vitest";
 import { Agent, OrchestratorAgent } from "../../src/index.ts";
 import type { Event, RunHandle } from "../../src/kernel/index.ts";
 import { openRuntime } from "../../src/open-runtime.ts";
-import { isResult } from "../../src/surfaces/view/step-log.ts";
+import { isResult } from "../../src/surfaces/view/recorded-calls.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { compareRuns, differingWords, readRun, type ComparedStep } from "./compare-runs.ts";
 

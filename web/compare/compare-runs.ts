@@ -78,7 +78,7 @@ export function readRun(events: readonly Event[]): ComparedRun {
       );
     agents.set(placeOf(task.taskId, view, agents), { agentId: task.agentId, steps });
   }
-  return { view, agents, steps: log.resultsAt(view.seq) };
+  return { view, agents, steps: view.results };
 }
 
 /** Names a task by its agent and by how many tasks of that agent come before it. */

@@ -1,6 +1,7 @@
 import { rootTaskId, type Event, type TaskId } from "../../src/kernel/index.ts";
 import type { Run } from "../api/types.ts";
-import { isMessage, messageTypes, messageWords } from "../run/message-events.ts";
+import { isMessage, messageTypes } from "../../src/surfaces/view/message-events.ts";
+import { messageWords } from "../messages/message-words.ts";
 
 /** Types of the events of a run that are searched: they name its agents and hold what agents sent to each other. */
 export const searchedTypes = ["task_start", ...messageTypes] as const;

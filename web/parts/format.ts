@@ -28,7 +28,7 @@ export function personName(by: string | undefined): string {
 const generatedId = /^(?<start>[a-z]+_[0-9a-f]{8})-[0-9a-f]{4}-/u;
 const longestId = 24;
 
-/** An id as a list shows it. What is cut ends with an ellipsis, so that nobody takes the rest for an id: `run_394d481d…`. */
+/** An id as a list shows it. What is cut ends with an ellipsis, so that the rest is not taken for an id: `run_394d481d…`. */
 export function shortId(id: string): string {
   const start = generatedId.exec(id)?.groups?.["start"];
   if (start !== undefined) return `${start}…`;

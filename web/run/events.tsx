@@ -37,6 +37,8 @@ const wideRowHeight = 28;
 const narrowRowHeight = 56;
 const narrow = 720;
 const extraRows = 10;
+/** Number of events before the playhead that are read at once, if they are not in memory. */
+const mostBefore = 1_000;
 
 /** The log of a run, newest first. Only the rows in view are drawn. */
 export function Events({ model }: { readonly model: RunModel }): JSX.Element {
@@ -85,9 +87,9 @@ export function Events({ model }: { readonly model: RunModel }): JSX.Element {
           />
         </label>
         <span class="dim">{counted(count, "event")}</span>
-        {model.log.first > 0 && older.events.length === 0 && (
+        {older.unread > 0 && (
           <button class="button small" onClick={older.load}>
-            Read the {counted(model.log.first, "older event")}
+            Read the {counted(older.unread, "older event")}
           </button>
         )}
       </div>
@@ -179,11 +181,23 @@ function endOf(events: readonly Event[], seq: number): number {
   return low;
 }
 
-/** The events before those in memory, which a person asks for. */
-function useOlder(model: RunModel): { readonly events: readonly Event[]; readonly load: () => void } {
-  const [wanted, setWanted] = useState(-1);
-  const { value } = useRead(async () => (wanted < 0 ? [] : model.eventsBetween(0, wanted)), [model, wanted]);
-  return { events: value ?? none, load: () => setWanted(model.log.first - 1) };
+interface OlderEvents {
+  readonly events: readonly Event[];
+  /** Number of events before those. */
+  readonly unread: number;
+  /** Reads them. */
+  readonly load: () => void;
+}
+
+/** The events before those in memory: all if a person asks for them, else the last ones before the playhead. */
+function useOlder(model: RunModel): OlderEvents {
+  const { log, shownSeq } = model;
+  const [asked, setAsked] = useState(-1);
+  const to = shownSeq < log.first ? Math.max(asked, shownSeq) : asked;
+  const from = to > asked ? Math.max(0, to + 1 - mostBefore) : 0;
+  const { value } = useRead(async () => (to < 0 ? none : model.eventsBetween(from, to)), [model, from, to]);
+  const events = value ?? none;
+  return { events, unread: events[0]?.seq ?? log.first, load: () => setAsked(log.first - 1) };
 }
 
 /** Reads a filter: `agent:` and `kind:` with parts of a name, and words that type, agent or data contain. */

@@ -1,6 +1,6 @@
 import { fromNanoUsd, type TaskId } from "../../src/kernel/index.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
-import type { StepLog } from "../../src/surfaces/view/step-log.ts";
+import type { StepView } from "../../src/surfaces/view/step-log.ts";
 import type { Snapshot } from "../api/types.ts";
 
 /** What is held for the calls in flight of a task and its reports, in dollars. */
@@ -20,21 +20,15 @@ export function heldNow(snapshot: Snapshot | null): Held {
 
 /**
  * What is held at an earlier event. The log does not record reservations, so this is what the calls in flight at that event
- * cost in the end. Costs O(tasks, and steps of the tasks with calls in flight).
+ * cost in the end. Costs O(steps in progress there, and their managers).
  */
-export function heldThen(view: RunView, steps: StepLog): Held {
+export function heldThen(view: RunView, inProgress: readonly StepView[]): Held {
   const { forkedFrom } = view;
   // The origin paid for the calls that a fork shares.
   if (forkedFrom !== null && view.seq <= forkedFrom.at) return nothingHeld;
   const held = new Map<TaskId, number>();
-  for (const task of view.tasks) {
-    if (task.openCalls === 0) continue;
-    let costUsd = 0;
-    for (const step of steps.of(task.taskId))
-      if (step.kind === "model" && step.startSeq <= view.seq && (step.endSeq ?? Infinity) > view.seq)
-        costUsd += step.costUsd ?? 0;
-    if (costUsd > 0) addToManagers(held, view, task.taskId, costUsd);
-  }
+  for (const { kind, taskId, costUsd } of inProgress)
+    if (kind === "model" && costUsd !== null && costUsd > 0) addToManagers(held, view, taskId, costUsd);
   return (taskId) => held.get(taskId) ?? 0;
 }
 

@@ -1,14 +1,11 @@
-import type { TaskId } from "../../src/kernel/index.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
-import type { StepView } from "../../src/surfaces/view/step-log.ts";
 import type { JSX } from "preact";
 import { runPath } from "../app/route.ts";
 import { counted, grouped, shortModel, usd } from "../parts/format.ts";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
-import { capWords, purseOf, rootId, spentOf, toneOf } from "./money.ts";
+import { capWords, modelLines, purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import type { RunModel } from "./run-model.ts";
-import { modelLines } from "./model-lines.ts";
 import { inTreeOrder } from "./task-words.ts";
 
 /** Number of rows that are drawn. The rest is one line with its sum. */
@@ -52,7 +49,7 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
                     <Name text={task.agentId} />
                   </a>
                 </td>
-                <td class="dim cut">{modelOf(model, task.taskId)}</td>
+                <td class="dim cut">{task.model === null ? "–" : shortModel(task.model)}</td>
                 <td class="right" data-head="Calls">
                   {task.own.calls}
                 </td>
@@ -183,10 +180,4 @@ function Models({ view }: { readonly view: RunView }): JSX.Element | null {
       </tbody>
     </table>
   );
-}
-
-/** The model that a task called last. */
-function modelOf(model: RunModel, taskId: TaskId): string {
-  const step = model.steps.of(taskId).findLast((each: StepView) => each.kind === "model");
-  return step === undefined ? "–" : shortModel(step.name);
 }

@@ -16,11 +16,10 @@ import { Purse } from "../parts/purse.tsx";
 import { useCurrentInView } from "../parts/use-current-in-view.ts";
 import { hasEnded, lookOf, runWord, statusWord } from "../parts/status.ts";
 import { runCancelWords } from "./cancel-words.ts";
-import { Dock } from "./dock.tsx";
+import { Dock } from "../dock/dock.tsx";
 import { StopCard } from "./stop-card.tsx";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { hasNoOwner } from "./owner.ts";
-import { isPastRead } from "./past-read.ts";
 import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "./orders.tsx";
 import type { RunModel } from "./run-model.ts";
 import { inputText } from "./thread.ts";
@@ -49,6 +48,7 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
   useKeys(
     Object.fromEntries(runTabs.map((each) => [String(tabKeys[each]), () => go(runPath(model.runId, each))])),
   );
+  // Before the first view there is no event to fork at.
   useKeys({
     f: () => (isOffline.value ? false : openFork(model, model.playhead.value ?? model.lastSeq)),
   });
@@ -122,20 +122,13 @@ function TabCount({
   readonly view: RunView;
 }): JSX.Element | null {
   void model.version.value;
-  const count = countsOf(model, view)[tab];
+  const count = countsOf(view)[tab];
   return count === undefined || model.lastSeq < 0 ? null : <span class="count">{grouped(count)}</span>;
 }
 
-/** What the tabs count. Steps and messages need all events, so they are counted once the page has read them. */
-function countsOf(model: RunModel, view: RunView): Partial<Record<RunTab, number>> {
-  const { past, steps } = model;
-  const { tasks, seq } = view;
-  const isRead = isPastRead(model, view);
-  return {
-    chart: tasks.size,
-    events: seq + 1,
-    ...(isRead && { timeline: steps.resultsAt(seq), messages: past.messagesAt(seq) }),
-  };
+/** What the tabs count. */
+function countsOf({ tasks, results, seq, messages }: RunView): Partial<Record<RunTab, number>> {
+  return { chart: tasks.size, timeline: results, events: seq + 1, messages };
 }
 
 /** The task as it was given. */

@@ -1,8 +1,9 @@
 import { batch, computed, effect, signal } from "@preact/signals";
 import type { Delta, Event, EventType, RunStatus } from "../../src/kernel/index.ts";
 import { RunHistory } from "../../src/surfaces/view/run-history.ts";
+import type { RunTrace } from "../../src/surfaces/view/run-trace.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
-import type { StepLog } from "../../src/surfaces/view/step-log.ts";
+import type { StepLog, StepView } from "../../src/surfaces/view/step-log.ts";
 import { viewOfStored, type StoredView } from "../../src/surfaces/view/stored-view.ts";
 import { addressOf, get, RequestError } from "../api/client.ts";
 import { follow } from "../api/connection.ts";
@@ -14,10 +15,9 @@ import { statusWord } from "../parts/status.ts";
 import { heldNow, heldThen, nothingHeld, type Held } from "./held.ts";
 import { fits, type EventFilter } from "./event-filter.ts";
 import { EventLog } from "./event-log.ts";
+import { LivePast } from "./live-past.ts";
 import { LiveText } from "./live-text.ts";
 import { RedrawPacer } from "./redraw-pacer.ts";
-import { RunPast } from "./run-past.ts";
-import type { RunTrace } from "./run-trace.ts";
 import { shownView } from "./shown-view.ts";
 
 /** Number of events per request when the page reads an earlier part of the log. */
@@ -61,12 +61,13 @@ export class RunModel {
   readonly #held = computed((): Held => {
     const view = this.view.value;
     if (this.playhead.value === null) return heldNow(this.snapshot.value);
-    return view === null ? nothingHeld : heldThen(view, this.steps);
+    return view === null ? nothingHeld : heldThen(view, this.#inProgress.value);
   });
-  readonly past = new RunPast();
-  #history: RunHistory;
+  /** The steps that were in progress at the playhead. */
+  readonly #inProgress = signal<readonly StepView[]>([]);
   readonly #stop = new AbortController();
-  readonly #pastRead = new AbortController();
+  readonly past: LivePast;
+  #history: RunHistory;
   readonly #openedAt = Date.now();
   #connection: AbortController | undefined;
   readonly #pacer = new RedrawPacer(() => this.#draw());
@@ -78,6 +79,7 @@ export class RunModel {
   /** `known` is a view of an earlier visit, which is shown until the server answers. */
   constructor(runId: string, known: RunView | null = null) {
     this.runId = runId;
+    this.past = new LivePast(runId, this.#stop.signal);
     this.summary.value = firstSummary(runId);
     this.#history = known === null ? this.#historyFrom() : this.#historyFrom(known);
     if (known === null) return;
@@ -133,8 +135,12 @@ export class RunModel {
     }
     const wanted = Math.max(0, seq);
     this.playhead.value = wanted;
-    const view = await this.#history.at(wanted);
-    if (this.playhead.value === wanted) this.#position.value = view;
+    const [view, inProgress] = await Promise.all([this.#history.at(wanted), this.past.inProgressAt(wanted)]);
+    if (this.playhead.value !== wanted) return;
+    batch(() => {
+      this.#position.value = view;
+      this.#inProgress.value = inProgress;
+    });
   }
 
   /** Moves the playhead to the next end of a call, before or after it. One move starts when the one before has ended. */
@@ -210,7 +216,7 @@ export class RunModel {
 
   /**
    * Draws the run as the server sees it, then follows it from there. A long run is thus drawn at once, and what only its
-   * older events tell is added as they arrive. If the server does not answer, the page follows from the first event.
+   * older events tell is added when the server has sent it. If the server does not answer, the page follows from the first event.
    */
   async #begin(): Promise<void> {
     const view = await this.#readView();
@@ -221,7 +227,7 @@ export class RunModel {
       this.#pacer.request();
     }
     this.#connect();
-    await this.#readPast();
+    if (this.lastSeq >= 0) this.past.read(() => this.#pacer.request());
   }
 
   #historyFrom(from?: RunView): RunHistory {
@@ -246,26 +252,6 @@ export class RunModel {
       if (error instanceof RequestError || this.#stop.signal.aborted) return null;
       throw error;
     }
-  }
-
-  /** Reads the events before those in memory, which steps and the dock need, in the background. */
-  async #readPast(): Promise<void> {
-    const { past, log } = this;
-    if (past.seq + 1 >= log.first) return;
-    const reading = AbortSignal.any([this.#stop.signal, this.#pastRead.signal]);
-    await follow({
-      address: () =>
-        addressOf("/api/runs/{runId}/stream", { runId: this.runId }, { from: past.seq + 1, deltas: false }),
-      signal: reading,
-      isOver: () => past.seq + 1 >= log.first,
-      onMessage: ({ name, data }) => {
-        if (name === "message") past.add(data as Event);
-        if (past.seq + 1 < log.first) return;
-        for (const event of log.between(past.seq + 1, log.last)) past.add(event);
-        this.#pastRead.abort();
-        this.#pacer.request();
-      },
-    });
   }
 
   #connect(): void {
@@ -302,7 +288,7 @@ export class RunModel {
     const isNew = event.seq > this.lastSeq;
     this.#history.add(event);
     this.log.add(event);
-    this.past.add(event, isNew ? this.#history.seats : undefined);
+    if (isNew) this.past.add(event, this.#history.seats);
     if (event.type === "message_end" || event.type === "task_end") this.texts.endMessage(event.taskId);
     if (event.type === "tool_execution_end") this.texts.endCall(event.taskId, event.data.callId);
     if (event.at > this.#openedAt) sayEvent(event);

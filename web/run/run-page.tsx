@@ -7,7 +7,7 @@ import { Chart } from "../chart/chart.tsx";
 import { Timeline } from "../timeline/timeline.tsx";
 import { Conversation } from "./conversation.tsx";
 import { Events } from "./events.tsx";
-import { Messages } from "./messages.tsx";
+import { Messages } from "../messages/messages.tsx";
 import { Money } from "./money-view.tsx";
 import { RunFrame } from "./run-frame.tsx";
 import { RunModel } from "./run-model.ts";

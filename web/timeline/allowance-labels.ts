@@ -1,5 +1,5 @@
 import { capUsd } from "../parts/format.ts";
-import type { TracePoint } from "../run/run-trace.ts";
+import type { TracePoint } from "../../src/surfaces/view/run-trace.ts";
 import type { TimeScale } from "../run/time-scale.ts";
 
 /** A label of the line of the allowance, which stands where the line has this value. */

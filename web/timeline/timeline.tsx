@@ -12,11 +12,12 @@ import { hasEnded, lookOfTask } from "../parts/status.ts";
 import { useSize } from "../parts/use-size.ts";
 import { rowsIn, useBand } from "../parts/use-window.ts";
 import { rootId } from "../run/money.ts";
-import { isPastRead } from "../run/past-read.ts";
+import { isPastRead } from "../run/live-past.ts";
 import { hasNoOwner } from "../run/owner.ts";
 import type { RunModel } from "../run/run-model.ts";
+import { useSteps, type StepsOf } from "../run/use-steps.ts";
 import { useTreeOrder } from "../run/use-tree-order.ts";
-import { placeOf } from "../run/dock-paths.ts";
+import { placeOf } from "../dock/dock-paths.ts";
 import { stepName, stepResult } from "../run/step-words.ts";
 import { scaleAt, timeScale } from "../run/time-scale.ts";
 import { barPaths, barsOf, type Bar } from "./lane-bars.ts";
@@ -42,6 +43,7 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
   const view = model.view.value;
   const { ref, width } = useSize<HTMLDivElement>();
   const [step, setStep] = useState<StepView | null>(null);
+  const stepsOfChosen = useSteps(model, step === null ? [] : [step.taskId]);
   if (view === null) return <></>;
   const isReplay = model.playhead.value !== null;
   const isDead = hasNoOwner(model, view);
@@ -72,10 +74,7 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
           >
             <div class="lane axis">
               <span class="lane-name dim">
-                {counted(view.tasks.size, "agent")},{" "}
-                {isPastRead(model, view)
-                  ? counted(model.steps.resultsAt(view.seq), "step")
-                  : "reading the log"}
+                {counted(view.tasks.size, "agent")}, {counted(view.results, "step")}
               </span>
               <span class="plot">
                 <AxisLabels scale={scale} seq={view.seq} />
@@ -110,7 +109,7 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
       <StepDetails
         model={model}
         view={view}
-        step={step === null ? null : shownStep(model, step, view.seq)}
+        step={step === null ? null : shownStep(stepsOfChosen, step, view.seq)}
         onClose={() => setStep(null)}
       />
     </div>
@@ -118,8 +117,8 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
 }
 
 /** The chosen step as it is at the event that is shown. `null` if it has not started there. */
-function shownStep(model: RunModel, chosen: StepView, seq: number): StepView | null {
-  const known = model.steps.of(chosen.taskId).find((step) => isSameStep(step, chosen));
+function shownStep(stepsOf: StepsOf, chosen: StepView, seq: number): StepView | null {
+  const known = stepsOf(chosen.taskId).find((step) => isSameStep(step, chosen));
   return known === undefined ? null : stepAt(known, seq);
 }
 
@@ -129,16 +128,18 @@ function Lanes({
   height,
   ...lane
 }: LaneProps & { readonly open: TaskId; readonly height: number }): JSX.Element {
-  const { view } = lane;
+  const { model, view } = lane;
   const order = useTreeOrder(view, rootId);
   const { ref, ...band } = useBand<HTMLDivElement>();
   const { first, end, above, below } = rowsIn(band, order.length, height);
+  const shown = order.slice(first, end);
+  const stepsOf = useSteps(model, shown);
   return (
     <div ref={ref} style={{ paddingTop: `${above}px`, paddingBottom: `${below}px` }}>
-      {order.slice(first, end).map((taskId) => {
+      {shown.map((taskId) => {
         const task = view.tasks.get(taskId);
         return task === undefined ? null : (
-          <Lane key={taskId} {...lane} task={task} isOpen={taskId === open} />
+          <Lane key={taskId} {...lane} task={task} steps={stepsOf(taskId)} isOpen={taskId === open} />
         );
       })}
     </div>
@@ -153,11 +154,15 @@ interface LaneProps extends TrackProps {
 
 function Lane({
   task,
+  steps,
   isOpen,
   ...lane
-}: LaneProps & { readonly task: TaskView; readonly isOpen: boolean }): JSX.Element {
+}: LaneProps & {
+  readonly task: TaskView;
+  readonly steps: readonly StepView[];
+  readonly isOpen: boolean;
+}): JSX.Element {
   const { model, view, scale, plot, until, step, isDead, onStep } = lane;
-  const steps = model.steps.of(task.taskId);
   const bars = barsOf(steps, scale, { at: until, seq: view.seq }, view);
   const topUps = model.trace.topUpsOf(task.taskId).filter(({ seq }) => seq <= view.seq);
   const lifeEnd = Math.max(task.endedAt ?? until, task.createdAt);

@@ -1,5 +1,5 @@
 import { capUsd, grouped, personName } from "../parts/format.ts";
-import type { TopUpPoint } from "../run/run-trace.ts";
+import type { TopUpPoint } from "../../src/surfaces/view/run-trace.ts";
 import type { TimeScale } from "../run/time-scale.ts";
 
 /** The label of one top-up, or of several that are too close to have one each. */

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import type { TopUpPoint } from "../run/run-trace.ts";
+import type { TopUpPoint } from "../../src/surfaces/view/run-trace.ts";
 import type { TimeScale } from "../run/time-scale.ts";
 import { topUpMarks } from "./top-up-marks.ts";
 

@@ -1,4 +1,4 @@
-import type { HeldSpan, TracePoint } from "../run/run-trace.ts";
+import type { HeldSpan, TracePoint } from "../../src/surfaces/view/run-trace.ts";
 import type { Fold, Moment, TimeScale } from "../run/time-scale.ts";
 
 /** Maps a value to a place above the ground of a track. */

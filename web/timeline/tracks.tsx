@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { capUsd, counted, grouped, usd } from "../parts/format.ts";
 import { rootId } from "../run/money.ts";
 import type { RunModel } from "../run/run-model.ts";
-import type { TracePoint } from "../run/run-trace.ts";
+import type { TracePoint } from "../../src/surfaces/view/run-trace.ts";
 import { clearOfFolds, type TimeScale } from "../run/time-scale.ts";
 import { allowanceLabels } from "./allowance-labels.ts";
 import { areaPath, heldPath, linePath } from "./track-paths.ts";

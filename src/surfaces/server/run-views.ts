@@ -1,5 +1,6 @@
 import type { Event, RunHandle, RunId } from "../../kernel/index.ts";
 import { RunHistory } from "../view/run-history.ts";
+import { RunPast } from "../view/run-past.ts";
 import type { RunView } from "../view/run-view.ts";
 import { RecentValues } from "./recent-values.ts";
 
@@ -8,6 +9,7 @@ const mostRuns = 8;
 
 interface KnownRun {
   readonly history: RunHistory;
+  readonly past: RunPast;
   /** Settles when the read in progress has ended. */
   reading: Promise<void>;
 }
@@ -21,21 +23,25 @@ export class RunViews {
 
   /** The run at its newest event. */
   async latest(run: RunHandle): Promise<RunView> {
-    return (await this.#upToDate(run)).latest();
+    return (await this.#upToDate(run)).history.latest();
   }
 
   /** The run as it was after the event `seq`. */
   async at(run: RunHandle, seq: number): Promise<RunView> {
-    return (await this.#upToDate(run)).at(seq);
+    return (await this.#upToDate(run)).history.at(seq);
   }
 
-  async #upToDate(run: RunHandle): Promise<RunHistory> {
+  /** The steps of the run, and what is drawn over time, up to the newest event. They change when the run is read again. */
+  async past(run: RunHandle): Promise<RunPast> {
+    return (await this.#upToDate(run)).past;
+  }
+
+  async #upToDate(run: RunHandle): Promise<KnownRun> {
     const known = this.#known(run);
-    const { history } = known;
     // One read after the other: a history takes each event once, in order.
-    known.reading = known.reading.catch(() => undefined).then(() => readNew(run, history));
+    known.reading = known.reading.catch(() => undefined).then(() => readNew(run, known));
     await known.reading;
-    return history;
+    return known;
   }
 
   /** The run that was not asked for the longest is forgotten first. */
@@ -43,6 +49,7 @@ export class RunViews {
     const { runId } = run;
     const known = this.#runs.get(runId) ?? {
       history: new RunHistory((from, to) => eventsBetween(run, from, to)),
+      past: new RunPast(),
       reading: Promise.resolve(),
     };
     this.#runs.set(runId, known);
@@ -50,9 +57,12 @@ export class RunViews {
   }
 }
 
-async function readNew(run: RunHandle, history: RunHistory): Promise<void> {
-  for await (const event of run.events({ fromSeq: history.seq + 1, follow: false }))
-    if ("seq" in event) history.add(event);
+async function readNew(run: RunHandle, { history, past }: KnownRun): Promise<void> {
+  for await (const event of run.events({ fromSeq: history.seq + 1, follow: false })) {
+    if (!("seq" in event)) continue;
+    history.add(event);
+    past.add(event, history.seats);
+  }
 }
 
 async function* eventsBetween(run: RunHandle, from: number, to: number): AsyncIterable<Event> {

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../../kernel/index.ts";
+import { messageText, type AssistantMessage, type JsonValue } from "../../kernel/index.ts";
 
 /** Maximum number of characters of an excerpt, so that a view with thousands of tasks stays small. */
 const most = 80;
@@ -31,4 +31,12 @@ export function argumentOf(input: JsonValue): string {
 function textOfValue(value: JsonValue): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
   return text.replaceAll(/\s+/gu, " ").trim();
+}
+
+/** The text of an answer, or the tools that it calls. */
+export function answerWords(message: AssistantMessage): string {
+  const text = excerpt(messageText(message));
+  if (text !== "") return text;
+  const names = message.content.flatMap((part) => (part.type === "tool_call" ? [part.toolName] : []));
+  return names.length === 0 ? "" : excerpt(`calls ${[...new Set(names)].join(", ")}`);
 }

@@ -14,6 +14,8 @@ import {
 import { emptyView, newTask } from "./empty-view.ts";
 import { argumentOf, excerpt } from "./excerpt.ts";
 import { continuesTask } from "./continued-task.ts";
+import { isMessage } from "./message-events.ts";
+import { isResult } from "./recorded-calls.ts";
 import type { CancelView, MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
 import { noLoss, noSpend, sumOf, type Spend } from "./spend.ts";
 import { moneyKey } from "./stored-view.ts";
@@ -67,7 +69,13 @@ export class RunFold {
     if (seq <= this.#facts.seq) return;
     if (event.type !== "run_recover") this.#require(event);
     this.#addRunEvent(event);
-    this.#set({ seq, at });
+    const { results, messages } = this.#facts;
+    this.#set({
+      seq,
+      at,
+      results: results + Number(isResult(event)),
+      messages: messages + Number(isMessage(event)),
+    });
   }
 
   #addRunEvent(event: Event): void {
@@ -284,6 +292,7 @@ export class RunFold {
       ...task,
       openCalls: task.openCalls + 1,
       lastCall: { kind, name },
+      model: kind === "model" ? name : task.model,
     }));
   }
 
@@ -302,7 +311,7 @@ export class RunFold {
     this.#set({ recorded: recorded + 1, recordedUsd: addUsd(recordedUsd, costUsd) });
   }
 
-  /** A task that goes on with an empty journal has nothing to replay. */
+  /** A task that starts again with an empty journal has nothing to replay. */
   #forgetRecorded(taskId: TaskId): void {
     const task = this.#tasks.get(taskId);
     if (task === undefined) return;

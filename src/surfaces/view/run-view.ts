@@ -54,6 +54,8 @@ export interface TaskView {
   readonly openCalls: number;
   /** The model or tool call that started last. `null` before the first. */
   readonly lastCall: { readonly kind: "model" | "tool"; readonly name: string } | null;
+  /** Name of the model that the task called last. `null` before its first model call. */
+  readonly model: string | null;
   /** The beginning of the output. `null` if the task has not completed, or without one. */
   readonly result: string | null;
   /** Why the task was cancelled. `null` if it did not end so. */
@@ -101,7 +103,7 @@ interface RecoveryView {
   readonly lost: number;
 }
 
-/** Where a run was forked. */
+/** The origin of a fork, and the last event that both share. */
 interface ForkView {
   readonly runId: RunId;
   readonly at: number;
@@ -139,6 +141,10 @@ export interface RunFactsView {
   readonly recordedUsd: number;
   /** Number of questions to a person without an answer. */
   readonly questions: number;
+  /** Number of model calls, tool calls and steps that have a result. */
+  readonly results: number;
+  /** Number of messages that agents and people sent to each other. */
+  readonly messages: number;
   readonly recoveries: readonly RecoveryView[];
   /**
    * The run that this run was forked from, and the last event that both share. The latter may be before the event at which the

@@ -1,12 +1,8 @@
-import {
-  messageText,
-  totalTokens,
-  type AssistantMessage,
-  type Event,
-  type TaskId,
-} from "../../kernel/index.ts";
+import { totalTokens, type Event, type TaskId } from "../../kernel/index.ts";
 import { continuesTask } from "./continued-task.ts";
-import { argumentOf, excerpt } from "./excerpt.ts";
+import { answerWords, argumentOf, excerpt } from "./excerpt.ts";
+import { listIn } from "./list-in.ts";
+import { RecordedCalls, type StoredCalls } from "./recorded-calls.ts";
 
 /** Kinds of steps: a model call, a tool call, a step of `ctx.step`, a question to a person, a pause, a wait for a seat. */
 export type StepKind = "model" | "tool" | "step" | "person" | "paused" | "seat";
@@ -58,47 +54,104 @@ export function stepAt(step: StepView, seq: number): StepView | null {
   };
 }
 
-/** Whether an event is the result of a model call, a tool call or a step: what a list counts as a step of a run. */
-export function isResult({ type, data }: Event): boolean {
-  if (type === "message_end") return "usage" in data;
-  return type === "tool_execution_end" || type === "step_end";
+/** The newest steps of a run and the rest of a log's state, as JSON. */
+export interface StoredSteps {
+  /** Number of the last event, and its time. */
+  readonly seq: number;
+  readonly at: number;
+  /** `steps` contains every step in progress, and every one that ended at or after this event. */
+  readonly first: number;
+  /** The steps of each task in the order in which they started. */
+  readonly steps: readonly StepView[];
+  /** Tasks that give their seats, each with the task that takes it. */
+  readonly takers: readonly (readonly [TaskId, TaskId])[];
+  /** Tasks that have ended, each with the tool calls that its end cut off. */
+  readonly endedTasks: readonly (readonly [TaskId, readonly StepView[]])[];
+  readonly parents: readonly (readonly [TaskId, TaskId | null])[];
+  readonly calls: StoredCalls;
+  /** The last recovery, with the time of the last event before it and the number of calls that were lost. */
+  readonly recovery: { readonly seq: number; readonly lastAt: number; readonly lost: number };
+}
+
+export interface StepLogOptions {
+  /** Called with every step when it has ended. */
+  readonly onEnd?: (step: StepView) => void;
+  /** The log keeps at least so many ended steps, and drops the oldest when it has twice as many. Default: it keeps all. */
+  readonly most?: number;
+  /** The log that this one continues. If absent, it starts before the first event. */
+  readonly from?: StoredSteps;
 }
 
 /** The steps of a run, by task, as its events describe them. An event costs O(calls in progress of its task). */
 export class StepLog {
   readonly #byTask = new Map<TaskId, OpenStep[]>();
   readonly #open = new Map<TaskId, OpenStep[]>();
+  /** The ended steps in the order of their ends. */
+  #ended: OpenStep[] = [];
   /** The tasks that take the seats of others, by the task that gives its seat. */
-  readonly #takers = new Map<TaskId, TaskId>();
-  /** Called with every step when it has ended. */
+  readonly #takers: Map<TaskId, TaskId>;
   readonly #onEnd: (step: StepView) => void;
-  /** The numbers of the events that are results, in order. */
-  readonly #results: number[] = [];
-  #seq = -1;
-  #at = 0;
+  readonly #most: number;
   /** The tasks that have ended, with the tool calls that their end cut off. */
-  readonly #ended = new Map<TaskId, readonly OpenStep[]>();
-  readonly #parents = new Map<TaskId, TaskId | null>();
-  /** Number of recorded calls of each task, which a replay of the task reads from its journal. */
-  readonly #recorded = new Map<TaskId, number>();
-  /** What each recovery read from the journals of the tasks that had not ended, by the number of its event. */
-  readonly #replayed = new Map<number, ReadonlyMap<TaskId, number>>();
-  /** The last recovery, with the time of the last event before it and the number of calls that were lost. */
-  #recovery = { seq: Number.NEGATIVE_INFINITY, lastAt: 0, lost: 0 };
+  readonly #endedTasks: Map<TaskId, readonly StepView[]>;
+  readonly #parents: Map<TaskId, TaskId | null>;
+  readonly #calls: RecordedCalls;
+  #first: number;
+  #seq: number;
+  #at: number;
+  #recovery: { seq: number; lastAt: number; lost: number };
 
-  constructor(onEnd: (step: StepView) => void = () => undefined) {
+  constructor({ onEnd = () => undefined, most = Infinity, from }: StepLogOptions = {}) {
     this.#onEnd = onEnd;
+    this.#most = most;
+    this.#first = from?.first ?? 0;
+    this.#seq = from?.seq ?? -1;
+    this.#at = from?.at ?? 0;
+    this.#takers = new Map(from?.takers);
+    this.#endedTasks = new Map(from?.endedTasks);
+    this.#parents = new Map(from?.parents);
+    this.#calls = new RecordedCalls(from?.calls);
+    // No run starts with a lost call, so that no event follows this recovery.
+    this.#recovery = { ...(from?.recovery ?? { seq: -1, lastAt: 0, lost: 0 }) };
+    for (const step of from?.steps ?? []) this.#restore({ ...step });
+    this.#ended = this.#ended.toSorted((one, other) => (one.endSeq ?? 0) - (other.endSeq ?? 0));
   }
 
-  /** Number of model calls, tool calls and steps of all tasks that have a result after the event `seq`. Costs O(log results). */
-  resultsAt(seq: number): number {
-    let [low, high] = [0, this.#results.length];
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      if ((this.#results[middle] ?? 0) <= seq) low = middle + 1;
-      else high = middle;
+  /** Number of the last event, or -1. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** The log has every step that ended at or after this event. 0 if it has all. */
+  get first(): number {
+    return this.#first;
+  }
+
+  /** What another log needs to continue, with so many of the steps that ended last. */
+  stored(most: number): StoredSteps {
+    const cut = Math.max(0, this.#ended.length - most);
+    const dropped = new Set(this.#ended.slice(0, cut));
+    return {
+      seq: this.#seq,
+      at: this.#at,
+      first: cut === 0 ? this.#first : (this.#ended[cut - 1]?.endSeq ?? 0) + 1,
+      steps: [...this.#byTask.values()].flat().filter((step) => !dropped.has(step)),
+      takers: [...this.#takers],
+      endedTasks: [...this.#endedTasks],
+      parents: [...this.#parents],
+      calls: this.#calls.stored,
+      recovery: { ...this.#recovery },
+    };
+  }
+
+  /** The steps that were in progress after the event `seq`, if they have not been dropped. Costs O(steps since then). */
+  *inProgressAt(seq: number): Iterable<StepView> {
+    for (let at = this.#ended.length - 1; at >= 0; at--) {
+      const step = this.#ended[at];
+      if (step === undefined || (step.endSeq ?? 0) <= seq) break;
+      if (step.startSeq <= seq) yield step;
     }
-    return low;
+    for (const step of this.open()) if (step.startSeq <= seq) yield step;
   }
 
   /** The steps in progress, task by task. */
@@ -113,7 +166,7 @@ export class StepLog {
 
   /** Number of calls of a task that the recovery with the event `seq` read from the journal. */
   replayedAt(seq: number, taskId: TaskId): number {
-    return this.#replayed.get(seq)?.get(taskId) ?? 0;
+    return this.#calls.replayedAt(seq, taskId);
   }
 
   /** Adds the next event. Events that the log contains already are ignored. */
@@ -121,7 +174,7 @@ export class StepLog {
     if (event.seq <= this.#seq) return;
     if (event.type === "run_recover") this.#recover(event);
     this.#seq = event.seq;
-    if (isResult(event)) this.#addResult(event);
+    this.#calls.add(event);
     this.#parents.set(event.taskId, event.parentId);
     if (continuesTask(event)) this.#continue(event, event.taskId);
     this.#addCall(event);
@@ -130,19 +183,14 @@ export class StepLog {
 
   #recover({ seq }: Event<"run_recover">): void {
     this.#recovery = { seq, lastAt: this.#at, lost: 0 };
-    this.#replayed.set(seq, new Map([...this.#recorded].filter(([taskId]) => !this.#ended.has(taskId))));
+    this.#calls.recover(seq, (taskId) => this.#endedTasks.has(taskId));
   }
 
-  #addResult({ seq, type, taskId }: Event): void {
-    this.#results.push(seq);
-    if (type !== "step_end") this.#recorded.set(taskId, (this.#recorded.get(taskId) ?? 0) + 1);
-  }
-
-  /** A task that continues after its end goes on with its tool calls, such as that of a report, without starting them again. */
+  /** A task that continues after its end continues its tool calls, such as that of a report, without starting them again. */
   #continue(event: Event, taskId: TaskId): void {
-    const cut = this.#ended.get(taskId);
+    const cut = this.#endedTasks.get(taskId);
     if (cut === undefined) return;
-    this.#ended.delete(taskId);
+    this.#endedTasks.delete(taskId);
     for (const { name, id, about } of cut) this.#start(event, "tool", name, id, taskId).about = about;
     const parentId = this.#parents.get(taskId) ?? null;
     if (parentId !== null) this.#continue(event, parentId);
@@ -204,9 +252,6 @@ export class StepLog {
         return this.#end(event, this.#latest(event.data.taskId, "paused"), "ok");
       case "task_end":
         return this.#endAll(event);
-      case "task_continue_as_new":
-        this.#recorded.delete(event.taskId);
-        return;
       case "run_fork":
         return this.#fork(event);
       default:
@@ -282,7 +327,7 @@ export class StepLog {
     const isStopped = event.data.status === "budget_exhausted";
     const open = this.#open.get(event.taskId) ?? [];
     for (const step of open) this.#close(step, event, isStopped && step.kind === "model" ? "refused" : "cut");
-    this.#ended.set(
+    this.#endedTasks.set(
       event.taskId,
       open.filter(({ kind }) => kind === "tool"),
     );
@@ -290,7 +335,7 @@ export class StepLog {
   }
 
   /**
-   * A fork goes on with what is in progress at the cut: the part before ends with the last shared event. With an input, a
+   * A fork continues what is in progress at the cut: the part before ends with the last shared event. With an input, a
    * `message_start` follows for the model call of the root.
    */
   #fork(event: Event<"run_fork">): void {
@@ -331,22 +376,24 @@ export class StepLog {
     step.endSeq = seq;
     step.endAt = at;
     step.outcome = outcome;
+    this.#ended.push(step);
+    if (this.#ended.length >= 2 * this.#most) this.#drop(this.#ended.length - this.#most);
     this.#onEnd(step);
   }
-}
 
-/** The text of an answer, or the tools that it calls. */
-function answerWords(message: AssistantMessage): string {
-  const text = excerpt(messageText(message));
-  if (text !== "") return text;
-  const names = message.content.flatMap((part) => (part.type === "tool_call" ? [part.toolName] : []));
-  return names.length === 0 ? "" : excerpt(`calls ${[...new Set(names)].join(", ")}`);
-}
+  #drop(count: number): void {
+    this.#first = (this.#ended[count - 1]?.endSeq ?? 0) + 1;
+    const dropped = new Set(this.#ended.splice(0, count));
+    for (const taskId of new Set([...dropped].map((step) => step.taskId)))
+      this.#byTask.set(
+        taskId,
+        listIn(this.#byTask, taskId).filter((step) => !dropped.has(step)),
+      );
+  }
 
-function listIn<Key, Value>(lists: Map<Key, Value[]>, key: Key): Value[] {
-  const known = lists.get(key);
-  if (known !== undefined) return known;
-  const list: Value[] = [];
-  lists.set(key, list);
-  return list;
+  #restore(step: OpenStep): void {
+    listIn(this.#byTask, step.taskId).push(step);
+    if (step.endSeq === null) listIn(this.#open, step.taskId).push(step);
+    else this.#ended.push(step);
+  }
 }

@@ -122,6 +122,8 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
     "runs.result": { ...run, query: "?waitMs=1000", status: 200 },
     "runs.events": { ...run, query: "?from=1&limit=2", status: 200 },
     "runs.tasks": { ...run, query: "?at=5", status: 200 },
+    "runs.past": { ...run, status: 200 },
+    "runs.steps": { ...run, query: "?taskId=t0", status: 200 },
     "runs.snapshot": { ...run, status: 200 },
     "runs.stream": { ...run, headers: { "last-event-id": "0" }, status: 200 },
     "chat.send": {

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Agent } from "../../../src/index.ts";
 import type { Event, HostedAgent } from "../../../src/kernel/index.ts";
+import type { StoredPast } from "../../../src/surfaces/view/run-past.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent } from "../../runtime/runtime-setup.ts";
 import { startServer, type TestServer } from "./test-server.ts";
 
@@ -15,6 +18,9 @@ const lead: HostedAgent = agent(
   },
   { subAgents: [helper] },
 );
+
+/** An agent with one model call. */
+const asker = new Agent({ name: "asker", model: scriptedModel(["Done."]) });
 
 interface EventPage {
   readonly events: readonly Event[];
@@ -40,7 +46,7 @@ async function read<Value>(address: string): Promise<Value> {
 }
 
 beforeAll(async () => {
-  server = await startServer([lead]);
+  server = await startServer([lead, asker]);
   const run = await server.runtime.submit(lead, "Report.");
   await run.result();
   path = `/api/runs/${run.runId}`;
@@ -110,5 +116,58 @@ describe("GET /tasks?at=", () => {
   it.each(["-1", "1.5", "last"])("refuses the position %s with 400", async (at) => {
     const { json } = await server.call("GET", `${path}/tasks?at=${at}`);
     expect(json).toMatchObject({ status: 400, code: "invalid_argument" });
+  });
+});
+
+interface Step {
+  readonly taskId: string;
+  readonly name: string;
+  readonly startSeq: number;
+  readonly endSeq: number;
+}
+
+interface Steps {
+  readonly steps: readonly Step[];
+}
+
+describe("GET /steps", () => {
+  const namesOf = async (query: string): Promise<readonly string[]> =>
+    (await read<Steps>(`/steps${query}`)).steps.map(({ name }) => name);
+
+  it("returns the steps of the named tasks, in the order in which they started", async () => {
+    expect(await namesOf("?taskId=t0")).toEqual(["plan", "write"]);
+    expect(await namesOf("?taskId=t1&taskId=t0")).toEqual(["plan", "look", "write"]);
+    expect(await namesOf("?taskId=t99")).toEqual([]);
+  });
+
+  it("returns the steps that were in progress after an event, and of these only those of the named tasks", async () => {
+    const waits = await server.runtime.submit(asker, "Ask.");
+    await waits.result();
+    const asked = `/api/runs/${waits.runId}/steps`;
+    const stepsAt = async (query: string): Promise<readonly Step[]> => {
+      const { text } = await server.call("GET", `${asked}${query}`);
+      return (JSON.parse(text) as Steps).steps;
+    };
+    const [call] = (await stepsAt("?taskId=t0")) as [Step];
+    expect(call.endSeq).toBeGreaterThan(call.startSeq);
+    expect(await stepsAt(`?at=${call.startSeq - 1}`)).toEqual([]);
+    expect(await stepsAt(`?at=${call.startSeq}`)).toEqual([call]);
+    expect(await stepsAt(`?at=${call.startSeq}&taskId=t1`)).toEqual([]);
+    expect(await stepsAt(`?at=${call.endSeq}`)).toEqual([]);
+  });
+
+  it("refuses a request that names neither a task nor an event with 400", async () => {
+    const { json } = await server.call("GET", `${path}/steps`);
+    expect(json).toMatchObject({ status: 400, code: "invalid_argument" });
+  });
+});
+
+describe("GET /past", () => {
+  it("returns the steps and how events, money and seats developed, up to the newest event", async () => {
+    const { trace, steps } = await read<StoredPast>("/past");
+    expect(steps).toMatchObject({ seq: log.length - 1, first: 0 });
+    expect(steps.steps.map(({ name }) => name)).toEqual(["plan", "write", "look"]);
+    expect(trace.buckets.reduce((sum, { events }) => sum + events, 0)).toBe(log.length);
+    expect(trace.seats.map(({ value }) => value)).toEqual([1, 2, 1, 0]);
   });
 });

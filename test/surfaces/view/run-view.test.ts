@@ -161,6 +161,12 @@ describe("the history of a run", () => {
   });
 });
 
+test("the view of a run counts the results up to its event", () => {
+  const events = longRun(6);
+  const results = [2, 3, 4, 5, 6].map((count) => folded(events.slice(0, count)).results);
+  expect(results).toEqual([0, 1, 1, 2, 2]);
+});
+
 describe("the steps of a run", () => {
   test("every step of every ended run has an end, and the model calls cost what the tasks spent", () => {
     for (const { summary, events } of runs) {
@@ -185,10 +191,12 @@ describe("a step", () => {
     expect(stepAt(done, 4)).toBe(done);
   });
 
-  test("resultsAt() counts the results up to an event, and open() lists what is in progress", () => {
+  test("open() lists what is in progress, and inProgressAt() what was in progress after an earlier event", () => {
     const log = stepsOf(longRun(6));
-    expect([1, 2, 3, 4, 5].map((seq) => log.resultsAt(seq))).toEqual([0, 1, 1, 2, 2]);
     expect([...log.open()]).toMatchObject([{ startSeq: 5, endSeq: null }]);
+    const startsAt = (seq: number): readonly number[] =>
+      [...log.inProgressAt(seq)].map(({ startSeq }) => startSeq);
+    expect([0, 1, 2, 3, 4, 5].map(startsAt)).toEqual([[], [1], [], [3], [], [5]]);
   });
 
   test("the next attempt of a call that failed is in flight after the delay of its retry", () => {

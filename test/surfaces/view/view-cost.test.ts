@@ -1,4 +1,5 @@
 import { Session } from "node:inspector/promises";
+import { setFlagsFromString } from "node:v8";
 import { expect, test } from "vitest";
 import { rootTaskId, type Event } from "../../../src/kernel/index.ts";
 import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
@@ -8,6 +9,8 @@ import { storedView, viewOfStored } from "../../../src/surfaces/view/stored-view
 
 /** Runs work, and returns how often functions and blocks of the view's files were executed. */
 async function executions(work: () => void): Promise<number> {
+  // Optimised code does not count its executions.
+  for (const flag of ["--no-opt", "--no-maglev"]) setFlagsFromString(flag);
   const session = new Session();
   session.connect();
   await session.post("Profiler.enable");
@@ -16,6 +19,7 @@ async function executions(work: () => void): Promise<number> {
   const { result } = await session.post("Profiler.takePreciseCoverage");
   await session.post("Profiler.stopPreciseCoverage");
   session.disconnect();
+  for (const flag of ["--opt", "--maglev"]) setFlagsFromString(flag);
   const files = result.filter(({ url }) => url.includes("/surfaces/view/") && !url.includes("/test/"));
   expect(files.length).toBeGreaterThan(0);
   let count = 0;

@@ -7,7 +7,7 @@ import {
 } from "../../../kernel/index.ts";
 import { RunFold } from "../../view/run-fold.ts";
 import type { RunView } from "../../view/run-view.ts";
-import { isResult } from "../../view/step-log.ts";
+import { isResult } from "../../view/recorded-calls.ts";
 import { RecentValues } from "../recent-values.ts";
 
 /** What a list shows of a run beside its summary. The figures are those of the newest event, also while the run works. */

@@ -1,4 +1,5 @@
 import {
+  Fault,
   HistoryRetention,
   runKinds,
   type CallSettings,
@@ -6,6 +7,7 @@ import {
   type EventType,
   type RunHandle,
   type RunQuery,
+  type TaskId,
 } from "../../../kernel/index.ts";
 import { reply, route, type RouteRequest } from "../route.ts";
 import {
@@ -17,6 +19,7 @@ import {
   priority,
   runPage,
   runParams,
+  runPast,
   runResult,
   runSnapshot,
   runStatus,
@@ -24,6 +27,8 @@ import {
   sessionId,
   spawnBudget,
   runView,
+  steps,
+  taskId as taskIdSchema,
   time,
 } from "../schema/run-schemas.ts";
 import {
@@ -246,6 +251,55 @@ const listTasks = route({
   },
 });
 
+const past = { status: 200, description: "Steps, and values over time.", schema: runPast };
+/** Number of ended steps with which a reader of the past begins. */
+const mostSteps = 1_000;
+
+const getPast = route({
+  id: "runs.past",
+  method: "GET",
+  path: "/api/runs/{runId}/past",
+  summary:
+    "Read what only all events of a run tell: money, seats and the density of events over time, the steps in progress and the 1,000 that ended last. A reader continues from there with the next events. Costs what reading the tasks costs.",
+  scope: "read",
+  params: runParams,
+  responses: [past],
+  handle: async (request) => {
+    const run = await findRun(request);
+    return reply(past, (await request.server.views.past(run)).stored(mostSteps));
+  },
+});
+
+const foundSteps = { status: 200, description: "The steps.", schema: steps };
+
+const listSteps = route({
+  id: "runs.steps",
+  method: "GET",
+  path: "/api/runs/{runId}/steps",
+  summary:
+    "Read the steps of some tasks, the steps that were in progress at an event, or those that fit both, as they are at the newest event. Costs what reading the tasks costs, and O(steps since the event).",
+  scope: "read",
+  params: runParams,
+  query: object({
+    taskId: optional(
+      list(taskIdSchema, { maxItems: 200, description: "Steps of these tasks. May be repeated." }),
+    ),
+    at: optional(integer({ minimum: 0, description: "Steps that were in progress after this event." })),
+  }),
+  responses: [foundSteps],
+  handle: async (request) => {
+    const { taskId: wanted, at } = request.query;
+    if (wanted === undefined && at === undefined)
+      throw new Fault("invalid_argument", "invalid query: expected taskId or at; use one of them or both");
+    const { steps: log } = await request.server.views.past(await findRun(request));
+    const fitting =
+      at === undefined
+        ? (wanted ?? []).flatMap((id) => log.of(id as TaskId))
+        : [...log.inProgressAt(at)].filter((step) => wanted?.includes(step.taskId) ?? true);
+    return reply(foundSteps, { steps: fitting.toSorted((one, other) => one.startSeq - other.startSeq) });
+  },
+});
+
 const seen = { status: 200, description: "Seats and money.", schema: runSnapshot };
 
 const getSnapshot = route({
@@ -266,5 +320,7 @@ export const runRoutes = [
   getResult,
   listEvents,
   listTasks,
+  getPast,
+  listSteps,
   getSnapshot,
 ] as const;

@@ -12,6 +12,9 @@ import {
   type RunResult,
   type RunSnapshot,
 } from "../../../kernel/index.ts";
+import type { StoredCalls } from "../../view/recorded-calls.ts";
+import type { StoredTrace } from "../../view/run-trace.ts";
+import type { StoredSteps } from "../../view/step-log.ts";
 import {
   anyJson,
   anyObject,
@@ -238,6 +241,7 @@ const task = named(
     questions: integer(),
     openCalls: integer(),
     lastCall: nullable(object({ kind: choice(["model", "tool"]), name: text() })),
+    model: nullable(text({ description: "The model that the task called last." })),
     result: nullable(text({ description: "The beginning of the output of a completed task." })),
     cancelled,
     recorded: integer(),
@@ -269,6 +273,8 @@ export const runView = named(
     recorded: integer(),
     recordedUsd: number(),
     questions: integer(),
+    results: integer({ description: "Model calls, tool calls and steps that have a result." }),
+    messages: integer({ description: "Messages that agents and people sent to each other." }),
     recoveries: list(
       object({
         seq: integer(),
@@ -297,6 +303,50 @@ export const runView = named(
       }),
       { description: "The questions to people, in the order of asking." },
     ),
+  }),
+);
+
+const step = named(
+  "Step",
+  object({
+    taskId: text(),
+    kind: choice(["model", "tool", "step", "person", "paused", "seat"]),
+    name: text(),
+    about: text(),
+    id: text(),
+    startSeq: integer(),
+    startAt: time,
+    endSeq: nullable(integer()),
+    endAt: nullable(time),
+    outcome: nullable(choice(["ok", "error", "denied", "lost", "cut", "refused"])),
+    isAgain: flag({ description: "Whether the call repeats one that was lost or that failed." }),
+    tokens: integer(),
+    costUsd: usd,
+  }),
+);
+
+export const steps = object({ steps: list(step, { description: "In the order in which they started." }) });
+
+export const runPast = named(
+  "RunPast",
+  object({
+    trace: schemaOf<StoredTrace>({ type: "object", description: "Events, money and seats over time." }),
+    steps: object({
+      seq: integer({ description: "The last event that counts." }),
+      at: time,
+      first: integer({ description: "`steps` contains every step that ended at or after this event." }),
+      steps: list(step),
+      takers: list(list(text()), {
+        description: "Tasks that give their seats, and the tasks that take them.",
+      }),
+      endedTasks: list(schemaOf<StoredSteps["endedTasks"][number]>({ type: "array" })),
+      parents: list(list(nullable(text())), { description: "Tasks, each with the one that spawned it." }),
+      calls: schemaOf<StoredCalls>({
+        type: "object",
+        description: "Recorded calls, and what recoveries read.",
+      }),
+      recovery: object({ seq: integer(), lastAt: time, lost: integer() }),
+    }),
   }),
 );
 

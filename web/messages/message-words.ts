@@ -1,15 +1,7 @@
-import type { Event, TaskId } from "../../src/kernel/index.ts";
+import type { TaskId } from "../../src/kernel/index.ts";
+import type { MessageEvent } from "../../src/surfaces/view/message-events.ts";
 import { oneLine } from "../parts/format.ts";
-import { inputText } from "./thread.ts";
-
-/** Types of events that say who sent what to whom. */
-export const messageTypes = ["handoff", "run_steer", "task_signal", "mail_receive", "task_end"] as const;
-export type MessageEvent = Extract<Event, { readonly type: (typeof messageTypes)[number] }>;
-
-export function isMessage(event: Event): event is MessageEvent {
-  if (event.type === "task_end") return event.parentId !== null && event.data.output !== undefined;
-  return messageTypes.some((type) => type === event.type);
-}
+import { inputText } from "../run/thread.ts";
 
 interface MessageWords {
   readonly from: string;

@@ -7,11 +7,12 @@ import { DeadLetterCard } from "../parts/dead-letter-card.tsx";
 import { clock, counted } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { rowsIn, useBand } from "../parts/use-window.ts";
-import { isMessage, messageTypes, messageWords, type MessageEvent } from "./message-events.ts";
-import type { EventFilter } from "./event-filter.ts";
-import type { RunModel } from "./run-model.ts";
-import { agentOf } from "./task-words.ts";
-import { useEvents } from "./use-events.ts";
+import { isMessage, messageTypes, type MessageEvent } from "../../src/surfaces/view/message-events.ts";
+import type { EventFilter } from "../run/event-filter.ts";
+import { messageWords } from "./message-words.ts";
+import type { RunModel } from "../run/run-model.ts";
+import { agentOf } from "../run/task-words.ts";
+import { useEvents } from "../run/use-events.ts";
 
 const messages: EventFilter = { types: messageTypes };
 const nothing = "No agent and no person has sent a message yet.";

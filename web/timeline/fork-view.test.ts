@@ -7,12 +7,12 @@ import { runTime, startOfRun } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import { stepAt } from "../../src/surfaces/view/step-log.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
-import { barsOf } from "../timeline/lane-bars.ts";
-import { RunPast } from "./run-past.ts";
-import { shownView } from "./shown-view.ts";
-import { stepResult } from "./step-words.ts";
-import { doing } from "./task-words.ts";
-import { timeScale } from "./time-scale.ts";
+import { barsOf } from "./lane-bars.ts";
+import { RunPast } from "../../src/surfaces/view/run-past.ts";
+import { shownView } from "../run/shown-view.ts";
+import { stepResult } from "../run/step-words.ts";
+import { doing } from "../run/task-words.ts";
+import { timeScale } from "../run/time-scale.ts";
 
 const runtime = await openRuntime({
   store: "memory:",
@@ -69,7 +69,7 @@ test("a fork counts its time from its own start, and leaves out the time since t
 
 test("no step of a fork lasts from the shared part into its own, and shared steps are free", () => {
   const past = new RunPast();
-  for (const event of events) past.add(event);
+  for (const event of events) past.add(event, 0);
   const view = viewAt(events.length);
   const { startedAt = 0, lastAt = 0 } = view.forkedFrom ?? {};
   const until = { at: view.at, seq: view.seq };
@@ -88,7 +88,7 @@ test("no step of a fork lasts from the shared part into its own, and shared step
 
 test("what a fork spent never falls: neither its curve nor its purse has what the origin paid", () => {
   const past = new RunPast();
-  for (const event of events) past.add(event);
+  for (const event of events) past.add(event, 0);
   const spend = past.trace.spend.map(({ value }) => value);
   expect(spend).toEqual(spend.toSorted((one, other) => one - other));
   const live = viewAt(events.length);

@@ -1,5 +1,5 @@
-import type { Event, TaskId, TopUp } from "../../src/kernel/index.ts";
-import type { StepView } from "../../src/surfaces/view/step-log.ts";
+import type { Event, TaskId, TopUp } from "../../kernel/index.ts";
+import type { StepView } from "./step-log.ts";
 
 const mostBuckets = 240;
 const firstBucketMs = 1;
@@ -37,78 +37,109 @@ export interface TopUpPoint extends TracePoint {
   readonly by: string;
 }
 
+/** What a trace consists of, as JSON. */
+export interface StoredTrace {
+  /** Time of the first event. `null` before it. */
+  startAt: number | null;
+  lastAt: number;
+  spentUsd: number;
+  bucketMs: number;
+  buckets: Bucket[];
+  /** Changes of what is held after the last span. */
+  later: { readonly at: number; readonly moreUsd: number }[];
+  /** Times that are left out. */
+  readonly stops: { readonly toAt: number; readonly downMs: number }[];
+  readonly topUps: Partial<Record<TaskId, TopUpPoint[]>>;
+  spend: TracePoint[];
+  seats: TracePoint[];
+  handovers: TracePoint[];
+}
+
 /**
- * What the dock and the timeline draw over time. The time of crashes is left out, and that before the start of a fork. An event costs O(1) on average, and the
- * size is bounded.
+ * What the dock and the timeline draw over time. The time of crashes is left out, and that before the start of a fork. An
+ * event costs O(1) on average, and the size is bounded.
  */
 export class RunTrace {
-  #startAt: number | null = null;
-  #lastAt = 0;
-  #stops: { readonly toAt: number; readonly downMs: number }[] = [];
-  readonly #topUps = new Map<TaskId, TopUpPoint[]>();
-  /** Changes of what is held after the last span. */
-  #later: { readonly at: number; readonly moreUsd: number }[] = [];
-  #spentUsd = 0;
-  #bucketMs = firstBucketMs;
-  #buckets: Bucket[] = [];
-  #spend: TracePoint[] = [];
-  #seats: TracePoint[] = [];
-  #handovers: TracePoint[] = [];
+  readonly #state: StoredTrace;
+
+  /** The trace changes `from`, which it continues. If absent, it starts before the first event. */
+  constructor(from?: StoredTrace) {
+    this.#state = from ?? {
+      startAt: null,
+      lastAt: 0,
+      spentUsd: 0,
+      bucketMs: firstBucketMs,
+      buckets: [],
+      later: [],
+      stops: [],
+      topUps: {},
+      spend: [],
+      seats: [],
+      handovers: [],
+    };
+  }
+
+  /** What the trace consists of now. It changes with the next event. */
+  get stored(): StoredTrace {
+    return this.#state;
+  }
 
   /** Adds an event, with the number of seats that are taken after it. */
   add(event: Event, seats: number): void {
     const { seq, at, type } = event;
-    this.#startAt ??= at;
+    this.#state.startAt ??= at;
     if ((event.type === "run_recover" && event.data.recoveries !== undefined) || type === "run_fork")
-      this.#stops.push({ toAt: at, downMs: at - this.#lastAt });
+      this.#state.stops.push({ toAt: at, downMs: at - this.#state.lastAt });
     if (type === "run_fork") this.#forgetMoney();
-    this.#lastAt = at;
+    this.#state.lastAt = at;
     if (event.type === "budget_top_up") this.#addTopUp(event);
-    this.#spentUsd += costOf(event);
+    this.#state.spentUsd += costOf(event);
     this.#count(this.activeMs(at), seq);
-    if (type === "seat_yield") this.#handovers = added(this.#handovers, { at, seq, value: 1 });
-    if (this.#seats.at(-1)?.value !== seats) this.#seats = added(this.#seats, { at, seq, value: seats });
-    const { value } = this.#spend.at(-1) ?? {};
-    if (value !== this.#spentUsd) this.#spend = added(this.#spend, { at, seq, value: this.#spentUsd });
+    if (type === "seat_yield") this.#state.handovers = added(this.#state.handovers, { at, seq, value: 1 });
+    if (this.#state.seats.at(-1)?.value !== seats)
+      this.#state.seats = added(this.#state.seats, { at, seq, value: seats });
+    const { value } = this.#state.spend.at(-1) ?? {};
+    if (value !== this.#state.spentUsd)
+      this.#state.spend = added(this.#state.spend, { at, seq, value: this.#state.spentUsd });
   }
 
   get spend(): readonly TracePoint[] {
-    return this.#spend;
+    return this.#state.spend;
   }
 
   get seats(): readonly TracePoint[] {
-    return this.#seats;
+    return this.#state.seats;
   }
 
   /** The moments at which a task gave its seat to another. */
   get handovers(): readonly TracePoint[] {
-    return this.#handovers;
+    return this.#state.handovers;
   }
 
   /** What was added to the budget of a task, and when. */
   topUpsOf(taskId: TaskId): readonly TopUpPoint[] {
-    return this.#topUps.get(taskId) ?? [];
+    return this.#state.topUps[taskId] ?? [];
   }
 
   /** Numbers of events in equal spans of time, from the start to the last event. */
   get density(): readonly number[] {
-    return this.#buckets.map(({ events }) => events);
+    return this.#state.buckets.map(({ events }) => events);
   }
 
   /** Number of the last event of each span, or of the last one before it. */
   get lastSeqs(): readonly number[] {
-    return this.#buckets.map(({ lastSeq }) => lastSeq);
+    return this.#state.buckets.map(({ lastSeq }) => lastSeq);
   }
 
   /** Length of one span, in milliseconds. */
   get spanMs(): number {
-    return this.#bucketMs;
+    return this.#state.bucketMs;
   }
 
   /** Time from the start to a time, without the time of crashes. */
   activeMs(at: number): number {
-    const down = this.#stops.reduce((sum, { toAt, downMs }) => sum + (toAt <= at ? downMs : 0), 0);
-    return Math.max(0, at - (this.#startAt ?? at) - down);
+    const down = this.#state.stops.reduce((sum, { toAt, downMs }) => sum + (toAt <= at ? downMs : 0), 0);
+    return Math.max(0, at - (this.#state.startAt ?? at) - down);
   }
 
   /** Adds a step that has ended. While a model call is in flight, its price is held. */
@@ -123,9 +154,9 @@ export class RunTrace {
    * has ended. Calls that are in flight now share what is held now.
    */
   held(open: readonly StepView[], heldNowUsd: number): readonly HeldSpan[] {
-    const more = this.#buckets.map(({ heldUsd }) => heldUsd);
+    const more = this.#state.buckets.map(({ heldUsd }) => heldUsd);
     for (const { startAt } of open) {
-      const at = Math.min(more.length - 1, Math.floor(this.activeMs(startAt) / this.#bucketMs));
+      const at = Math.min(more.length - 1, Math.floor(this.activeMs(startAt) / this.#state.bucketMs));
       more[at] = (more[at] ?? 0) + heldNowUsd / open.length;
     }
     const spans: HeldSpan[] = [];
@@ -134,8 +165,8 @@ export class RunTrace {
       sum += moreUsd;
       spans.push({ activeMs, heldUsd: sum < 1e-9 ? 0 : sum });
     };
-    for (const [at, { releasedUsd, releasedMs }] of this.#buckets.entries()) {
-      change(at * this.#bucketMs, more[at] ?? 0);
+    for (const [at, { releasedUsd, releasedMs }] of this.#state.buckets.entries()) {
+      change(at * this.#state.bucketMs, more[at] ?? 0);
       if (releasedUsd > 0) change(releasedMs, -releasedUsd);
     }
     return spans;
@@ -143,27 +174,28 @@ export class RunTrace {
 
   /** Number of the last event at or before a time, as exactly as the spans are. */
   seqAt(at: number): number {
-    const index = Math.floor(this.activeMs(at) / this.#bucketMs);
-    return this.#buckets[Math.max(0, Math.min(this.#buckets.length - 1, index))]?.lastSeq ?? 0;
+    const index = Math.floor(this.activeMs(at) / this.#state.bucketMs);
+    return this.#state.buckets[Math.max(0, Math.min(this.#state.buckets.length - 1, index))]?.lastSeq ?? 0;
   }
 
   #addTopUp({ at, seq, data: { taskId, add, by } }: Event<"budget_top_up">): void {
-    const points = this.#topUps.get(taskId) ?? [];
-    this.#topUps.set(taskId, added(points, { at, seq, value: add.maxCostUsd ?? 0, add, by }));
+    const { topUps } = this.#state;
+    topUps[taskId] = added(topUps[taskId] ?? [], { at, seq, value: add.maxCostUsd ?? 0, add, by });
   }
 
   /** A fork has not paid for what it shares. */
   #forgetMoney(): void {
-    this.#spentUsd = 0;
-    this.#spend = [];
-    this.#later = [];
-    for (const bucket of this.#buckets) Object.assign(bucket, { heldUsd: 0, releasedUsd: 0, releasedMs: 0 });
+    this.#state.spentUsd = 0;
+    this.#state.spend = [];
+    this.#state.later = [];
+    for (const bucket of this.#state.buckets)
+      Object.assign(bucket, { heldUsd: 0, releasedUsd: 0, releasedMs: 0 });
   }
 
   #hold(at: number, moreUsd: number): void {
     const activeMs = this.activeMs(at);
-    const bucket = this.#buckets[Math.floor(activeMs / this.#bucketMs)];
-    if (bucket === undefined) this.#later.push({ at, moreUsd });
+    const bucket = this.#state.buckets[Math.floor(activeMs / this.#state.bucketMs)];
+    if (bucket === undefined) this.#state.later.push({ at, moreUsd });
     else if (moreUsd > 0) bucket.heldUsd += moreUsd;
     else {
       bucket.releasedUsd -= moreUsd;
@@ -172,21 +204,21 @@ export class RunTrace {
   }
 
   #count(passedMs: number, seq: number): void {
-    while (passedMs / this.#bucketMs >= mostBuckets) this.#merge();
-    const at = Math.floor(passedMs / this.#bucketMs);
-    while (this.#buckets.length <= at) this.#buckets.push({ ...emptyBucket, lastSeq: seq - 1 });
-    const bucket = this.#buckets[at];
+    while (passedMs / this.#state.bucketMs >= mostBuckets) this.#merge();
+    const at = Math.floor(passedMs / this.#state.bucketMs);
+    while (this.#state.buckets.length <= at) this.#state.buckets.push({ ...emptyBucket, lastSeq: seq - 1 });
+    const bucket = this.#state.buckets[at];
     if (bucket === undefined) return;
     bucket.events++;
     bucket.lastSeq = seq;
-    for (const { at: heldAt, moreUsd } of this.#later.splice(0)) this.#hold(heldAt, moreUsd);
+    for (const { at: heldAt, moreUsd } of this.#state.later.splice(0)) this.#hold(heldAt, moreUsd);
   }
 
   /** Doubles the length of the spans. */
   #merge(): void {
     const merged: Bucket[] = [];
-    for (let at = 0; at < this.#buckets.length; at += 2) {
-      const [one, other] = [this.#buckets[at], this.#buckets[at + 1]];
+    for (let at = 0; at < this.#state.buckets.length; at += 2) {
+      const [one, other] = [this.#state.buckets[at], this.#state.buckets[at + 1]];
       if (one !== undefined)
         merged.push({
           events: one.events + (other?.events ?? 0),
@@ -196,8 +228,8 @@ export class RunTrace {
           releasedMs: Math.max(one.releasedMs, other?.releasedMs ?? 0),
         });
     }
-    this.#buckets = merged;
-    this.#bucketMs *= 2;
+    this.#state.buckets = merged;
+    this.#state.bucketMs *= 2;
   }
 }
 

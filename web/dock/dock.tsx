@@ -10,8 +10,8 @@ import { Glyph } from "../parts/glyph.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { hasEnded } from "../parts/status.ts";
 import { densityPaths, dockEnd, placeOf } from "./dock-paths.ts";
-import type { RunModel } from "./run-model.ts";
-import { timeScale, type TimeScale } from "./time-scale.ts";
+import type { RunModel } from "../run/run-model.ts";
+import { timeScale, type TimeScale } from "../run/time-scale.ts";
 
 /** Number of frames of a whole playback, and the time between two of them. */
 const frames = 240;
