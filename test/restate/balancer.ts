@@ -30,8 +30,13 @@ export class Balancer {
     this.#ports.add(port);
   }
 
-  async close(): Promise<void> {
+  /** Ends all connections. */
+  cut(): void {
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async close(): Promise<void> {
+    this.cut();
     this.#server.close();
     await once(this.#server, "close");
   }

@@ -12,6 +12,8 @@ export interface Cluster {
   readonly admin: RestateAdmin;
   /** Creates the engine of one worker. */
   readonly engine: EngineFactory;
+  /** Ends the connections between Restate and the workers. */
+  readonly cutConnections: () => void;
 }
 
 export async function newCluster(
@@ -26,6 +28,7 @@ export async function newCluster(
   return {
     service,
     admin,
+    cutConnections: () => balancer.cut(),
     engine: (port) =>
       restate({
         ingressUrl: server.ingressUrl,

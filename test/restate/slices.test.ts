@@ -12,7 +12,7 @@ import { CountingServer } from "../../src/testing/index.ts";
 import { servedAgent, use } from "../crash/served-agent.ts";
 import { toolAnswer } from "../crash/workload.ts";
 import { newSchema } from "../postgres/schemas.ts";
-import { newCluster } from "./cluster.ts";
+import { newCluster, type Cluster } from "./cluster.ts";
 import { RestateServer } from "./server.ts";
 
 let server: RestateServer;
@@ -38,6 +38,12 @@ async function open(
     await rm(folder, { recursive: true, force: true });
   });
   return runtime;
+}
+
+/** The statuses of the invocations that Restate keeps for the service of a test. */
+async function statuses({ admin, service }: Cluster): Promise<readonly string[]> {
+  const sql = `SELECT status FROM sys_invocation WHERE target_service_name = '${service}'`;
+  return (await admin.query<{ readonly status: string }>(sql)).map(({ status }) => status);
 }
 
 function agent(run: HostedAgent["run"]): HostedAgent {
@@ -70,28 +76,78 @@ test("a call of 3 s under slices of 1 s is made once, by the count of the server
 });
 
 test("while a run sleeps, one delayed invocation is scheduled, and the run is not driven", async () => {
-  const { engine, admin, service } = await newCluster(server, { sweepMs: 60_000 });
-  const runtime = await open(engine);
+  const cluster = await newCluster(server, { sweepMs: 60_000 });
+  const runtime = await open(cluster.engine);
   let drives = 0;
   const sleeper = agent(async (ctx) => {
     drives++;
     await ctx.sleep(600_000);
   });
   const run = await runtime.submit(sleeper, null);
-  const statuses = async (): Promise<readonly string[]> => {
-    const sql = `SELECT status FROM sys_invocation WHERE target_service_name = '${service}'`;
-    return (await admin.query<{ readonly status: string }>(sql)).map(({ status }) => status);
-  };
-  await expect.poll(statuses, { timeout: 30_000 }).toEqual(["scheduled"]);
+  await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual(["scheduled"]);
   const before = drives;
   await run.steer("still asleep");
   for await (const event of run.events()) if ("seq" in event && event.type === "run_steer") break;
   // The mail was read in a slice of its own, after which the run waits for the same timer.
-  await expect.poll(statuses, { timeout: 30_000 }).toEqual(["scheduled"]);
+  await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual(["scheduled"]);
   expect(drives).toBe(before + 1);
   await run.cancel();
   expect((await run.result()).status).toBe("cancelled");
-  await expect.poll(statuses, { timeout: 30_000 }).toEqual([]);
+  await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual([]);
+});
+
+test("a timer that fires too early by the clock of the worker stays scheduled, and the run continues when it is due", async () => {
+  const cluster = await newCluster(server, { sweepMs: 600_000 });
+  let behindMs = 0;
+  const runtime = await open((port) => {
+    const { clock } = port;
+    const schedule: typeof clock.schedule = (at, callback, options) =>
+      clock.schedule(at + behindMs, callback, options);
+    return cluster.engine({ ...port, clock: { now: () => clock.now() - behindMs, schedule } });
+  });
+  const run = await runtime.submit(
+    agent(async (ctx) => {
+      await ctx.sleep(2_000);
+      return "done";
+    }),
+    null,
+  );
+  await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual(["scheduled"]);
+  behindMs = 3_000;
+  expect((await run.result()).output).toBe("done");
+});
+
+test("a run that sleeps keeps its timer if the result of its slice was lost on the way to Restate", async () => {
+  const cluster = await newCluster(server, { sweepMs: 600_000 });
+  let lost = 0;
+  const runtime = await open((port) => {
+    const engine = cluster.engine(port);
+    return {
+      kind: engine.kind,
+      wake: (change) => engine.wake(change),
+      agentsChanged: () => engine.agentsChanged(),
+      stop: () => engine.stop(),
+      start: (host) =>
+        engine.start({
+          drive: async (lease, options) => {
+            const { rest, isReleased } = await host.drive(lease, options);
+            if (!isReleased) await port.leases.release(lease, rest);
+            if (lost++ === 0) {
+              const ended = new Promise((resolve) => options?.signal?.addEventListener("abort", resolve));
+              cluster.cutConnections();
+              await ended;
+            }
+            return { rest, isReleased: true };
+          },
+        }),
+    };
+  });
+  await runtime.submit(
+    agent((ctx) => ctx.sleep(600_000)),
+    null,
+  );
+  await expect.poll(() => lost, { timeout: 30_000 }).toBeGreaterThan(0);
+  await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual(["scheduled"]);
 });
 
 test("a run that is submitted while Restate is unreachable is reported, stored, and driven later", async () => {

@@ -10,7 +10,7 @@ import {
 import type { Endpoint } from "./endpoint.ts";
 import type { Ingress } from "./ingress.ts";
 import type { Slice, SliceDriver, SliceResult, Wake } from "./run-object.ts";
-import { SliceSlots } from "./slice-slots.ts";
+import { givenUp, SliceSlots } from "./slice-slots.ts";
 
 /** Delay of the sweep after a wake-up that Restate did not accept, or a write of another process. Milliseconds. */
 const retryMs = 1_000;
@@ -41,7 +41,6 @@ export interface RestateEngineOptions {
  */
 export class RestateEngine implements Engine, SliceDriver {
   readonly kind = "restate";
-  readonly processId: string;
   readonly #port: EnginePort;
   readonly #options: RestateEngineOptions;
   /** The slices that drive a run or wait for a slot. */
@@ -60,7 +59,6 @@ export class RestateEngine implements Engine, SliceDriver {
     this.#port = port;
     this.#options = options;
     this.#slots = new SliceSlots(port.concurrency);
-    this.processId = `${port.workerId} ${globalThis.crypto.randomUUID()}`;
   }
 
   async start(host: RunHost): Promise<void> {
@@ -113,6 +111,9 @@ export class RestateEngine implements Engine, SliceDriver {
   #begin(slice: Slice): OpenSlice {
     const host = this.#host;
     if (host === undefined) throw new Fault("closed", "this worker is closing; another one drives the run");
+    // It would claim nothing, and the wake-up would be lost.
+    if (this.#port.agents().length === 0)
+      throw new Fault("closed", "this worker hosts no agent yet; Restate repeats the slice");
     const open: OpenSlice = { result: this.#drive(host, slice), isReady: false };
     this.#slices.set(slice.runId, open);
     return open;
@@ -129,8 +130,14 @@ export class RestateEngine implements Engine, SliceDriver {
 
   async #driveInSlot(host: RunHost, { runId, wake, isRepeated, signal }: Slice): Promise<SliceResult> {
     const { leases, clock } = this.#port;
-    const lease = await this.#claim(runId, isRepeated);
-    if (lease === undefined) return this.#notOwned(wake);
+    if (signal.aborted) throw new Fault("closed", givenUp);
+    const now = clock.now();
+    const lease = await this.#claim(runId, { isRepeated, now });
+    if (lease === undefined) return this.#notOwned(wake, now);
+    if (signal.aborted) {
+      await this.#giveBack(lease);
+      throw new Fault("closed", givenUp);
+    }
     const ends = new AbortController();
     const end = (): void => ends.abort();
     const cancelTimer = clock.schedule(clock.now() + this.#options.sliceMs, end);
@@ -139,7 +146,7 @@ export class RestateEngine implements Engine, SliceDriver {
       const { rest, isReleased } = await host.drive(lease, { signal: ends.signal, onIdle: this.#onIdle });
       if (!isReleased) await leases.release(lease, rest);
       const wakeAt = rest.kind === "suspended" ? rest.wakeAt : null;
-      return { isReady: rest.kind === "ready", wake: this.#wakeTime(wakeAt) };
+      return { isOwned: true, isReady: rest.kind === "ready", wake: this.#wakeTime(wakeAt) };
     } catch (error) {
       await this.#handBack(lease, Fault.from(error));
       throw error;
@@ -156,22 +163,26 @@ export class RestateEngine implements Engine, SliceDriver {
 
   /**
    * Claims the run. The owner that an earlier attempt left behind may count as alive for the rest of its lease; Restate
-   * knows better, so its run is taken, and the recovery is counted (L15).
+   * knows better, so its run is taken, and the recovery is counted (L15). An earlier attempt may also have suspended the run
+   * and lost its result: the run is taken although it is not due, so that Restate learns when it wakes up.
    */
-  async #claim(runId: RunId, isRepeated: boolean): Promise<Lease | undefined> {
-    const { leases, workerId, clock, agents } = this.#port;
-    const claim = { workerId, limit: 1, now: clock.now(), agents: agents(), only: [runId] };
+  async #claim(
+    runId: RunId,
+    { isRepeated, now }: { readonly isRepeated: boolean; readonly now: number },
+  ): Promise<Lease | undefined> {
+    const { leases, workerId, agents } = this.#port;
+    const claim = { workerId, limit: 1, now, agents: agents(), only: [runId] };
     const [lease] = await leases.claim({ ...claim, takeOver: isRepeated });
     return lease;
   }
 
-  #notOwned({ at }: Wake): SliceResult {
-    return at !== null && at > this.#port.clock.now()
-      ? { isReady: false, wake: this.#wakeTime(at) }
-      : { isReady: false };
+  /** The clock of this worker may be behind the one that scheduled the wake-up: then the wake-up came too early. */
+  #notOwned({ at }: Wake, now: number): SliceResult {
+    const wake = at !== null && at > now ? this.#wakeTime(at) : null;
+    return { isOwned: false, isReady: false, wake };
   }
 
-  #wakeTime(at: number | null): SliceResult["wake"] & ({} | null) {
+  #wakeTime(at: number | null): SliceResult["wake"] {
     return at === null ? null : { at, delayMs: Math.max(0, at - this.#port.clock.now()) };
   }
 
@@ -257,10 +268,11 @@ export class RestateEngine implements Engine, SliceDriver {
     const after = this.#lastSwept;
     const options = { now: clock.now(), limit: mostSwept, agents: agents() };
     const runs = await leases.findReady(after === undefined ? options : { ...options, after });
-    this.#lastSwept = runs.length < mostSwept ? undefined : runs.at(-1);
     const { ingress } = this.#options;
     for (const runId of runs)
       if (!this.#slices.has(runId) && !(await this.#isAccepted(ingress.sendAgain(runId)))) return;
+    // Only now: after a failure, the next sweep begins with the same runs.
+    this.#lastSwept = runs.length < mostSwept ? undefined : runs.at(-1);
     if (this.#lastSwept !== undefined) this.#sweepAfter(retryMs);
   }
 }

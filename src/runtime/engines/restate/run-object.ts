@@ -4,7 +4,7 @@ import type { RunId } from "../../../kernel/index.ts";
 
 /** A message to the object of a run: look whether the run has something to do. */
 export interface Wake {
-  /** Time at which the run starts, in epoch milliseconds. `null` if it may be ready now. */
+  /** Time at which the run starts or wakes up, in epoch milliseconds. `null` if it may be ready now. */
   readonly at: number | null;
 }
 
@@ -16,10 +16,12 @@ interface WakeTime {
 
 /** How a slice left its run. It is journaled by Restate, so that a repeated attempt schedules the same invocations. */
 export interface SliceResult {
+  /** Whether the slice owned the run. If not, the scheduled timer of the run stays, and `wake` counts if there is none. */
+  readonly isOwned: boolean;
   /** Whether the run has more to do at once. */
   readonly isReady: boolean;
-  /** When the run wakes up. `null`: at no time. If absent, the slice did not own the run, and its timer stays. */
-  readonly wake?: WakeTime | null;
+  /** When the run wakes up. `null`: at no time. */
+  readonly wake: WakeTime | null;
 }
 
 export interface Slice {
@@ -33,8 +35,6 @@ export interface Slice {
 
 /** Drives runs in slices. */
 export interface SliceDriver {
-  /** Differs between processes. */
-  readonly processId: string;
   slice(slice: Slice): Promise<SliceResult>;
 }
 
@@ -72,21 +72,23 @@ export function runObject(
           { name: service },
           ctx.key,
         );
-        const begunBy = await ctx.run("begin", () => driver.processId);
-        const isRepeated = begunBy !== driver.processId;
+        const attempt = globalThis.crypto.randomUUID();
+        const isRepeated = (await ctx.run("begin", () => attempt)) !== attempt;
         const result = await ctx.run("slice", () =>
           driver.slice({ runId: ctx.key as RunId, wake, isRepeated, signal }),
         );
         const timer = await ctx.get<Timer>("timer");
-        if (result.wake !== undefined && timer?.at !== result.wake?.at) {
-          if (timer !== null && timer.id !== ownId) ctx.cancel(InvocationIdParser.fromString(timer.id));
-          if (result.wake === null) ctx.clear("timer");
-          else {
-            const { at, delayMs } = result.wake;
-            const sent = self.drive({ at: null }, rpc.sendOpts({ delay: delayMs }));
-            ctx.set("timer", { id: await sent.invocationId, at });
+        const scheduled = timer?.id === ownId ? null : timer;
+        if (result.isOwned || scheduled === null) {
+          const { wake: next } = result;
+          if (scheduled !== null && scheduled.at !== next?.at)
+            ctx.cancel(InvocationIdParser.fromString(scheduled.id));
+          if (next === null) ctx.clear("timer");
+          else if (scheduled?.at !== next.at) {
+            const sent = self.drive({ at: next.at }, rpc.sendOpts({ delay: next.delayMs }));
+            ctx.set("timer", { id: await sent.invocationId, at: next.at });
           }
-        } else if (timer?.id === ownId) ctx.clear("timer");
+        }
         if (result.isReady) self.drive({ at: null });
       },
     },

@@ -1,5 +1,8 @@
 import { Fault } from "../../../kernel/index.ts";
 
+/** Why a slice is refused whose attempt Restate has ended. */
+export const givenUp = "Restate no longer waits for this slice";
+
 /**
  * Bounds how many slices of a worker work at the same time. A slice whose run only waits takes no slot. A slice that finds
  * no free slot waits, in the order of arrival. It has not claimed its run yet, so it holds no lease meanwhile.
@@ -21,7 +24,7 @@ export class SliceSlots {
       return;
     }
     const turn = Promise.withResolvers<void>();
-    const leave = (): void => this.#refuse(turn, "Restate no longer waits for this slice");
+    const leave = (): void => this.#refuse(turn, givenUp);
     this.#waiting.add(turn);
     signal.addEventListener("abort", leave);
     try {
