@@ -7,12 +7,19 @@ interface Cut {
   readonly isLast: boolean;
 }
 
-/** A TCP proxy before a PostgreSQL server that cuts connections between a statement and its answer. */
+interface Hold {
+  readonly after: string;
+  readonly answered: PromiseWithResolvers<void>;
+  readonly released: PromiseWithResolvers<void>;
+}
+
+/** A TCP proxy before a PostgreSQL server that cuts or holds connections between a statement and its answer. */
 export class CuttingProxy {
   readonly url: string;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #cut: Cut | undefined;
+  #hold: Hold | undefined;
   #cuts = 0;
   #isRefusing = false;
 
@@ -45,6 +52,16 @@ export class CuttingProxy {
     this.#cut = { after, isLast };
   }
 
+  /**
+   * Holds the answer to the next statement that contains this text. `answered` resolves when the server has executed it, and
+   * `release` lets the client have the answer.
+   */
+  holdAfter(after: string): { readonly answered: Promise<void>; readonly release: () => void } {
+    const [answered, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    this.#hold = { after, answered, released };
+    return { answered: answered.promise, release: released.resolve };
+  }
+
   /** Accepts connections again. */
   accept(): void {
     this.#isRefusing = false;
@@ -58,6 +75,7 @@ export class CuttingProxy {
 
   #connect(client: Socket, server: Socket): void {
     let isCut = this.#isRefusing;
+    let hold: Hold | undefined;
     for (const socket of [client, server]) {
       this.#sockets.add(socket);
       socket.on("error", () => undefined);
@@ -75,12 +93,21 @@ export class CuttingProxy {
         this.#cuts++;
         isCut = true;
       }
+      if (this.#hold !== undefined && data.includes(this.#hold.after)) {
+        hold = this.#hold;
+        this.#hold = undefined;
+        void hold.released.promise.then(() => (hold = undefined));
+      }
       server.write(data);
     });
     server.on("data", (data: Buffer) => {
       // The answer shows that the server has executed the statement.
       if (isCut) client.destroy();
-      else client.write(data);
+      else if (hold === undefined) client.write(data);
+      else {
+        hold.answered.resolve();
+        void hold.released.promise.then(() => client.write(data));
+      }
     });
   }
 }

@@ -192,6 +192,18 @@ test("R2: a transaction whose COMMIT gets no answer takes effect once and report
   expect(await mailbox.read(runId)).toHaveLength(1);
 });
 
+test("a submission whose outcome stays unknown fails with store_unavailable, and is stored once if it is repeated", async () => {
+  const proxy = await proxied();
+  const schema = newSchema();
+  const store = await openSchema(schema, { url: proxy.url, retryForMs: 0, connections: 1 });
+  proxy.cutAfter("COMMIT", { isLast: true });
+  await expect(createRun(store)).rejects.toMatchObject({ code: "store_unavailable" });
+  expect(await query(`SELECT run_id FROM ${schema}.runs`)).toEqual([{ run_id: "run_a" }]);
+  proxy.accept();
+  expect(await createRun(store)).toBe("run_a");
+  expect(await numbers(store)).toEqual([0]);
+});
+
 test("a connection that ends before COMMIT repeats the transaction", async () => {
   const proxy = await proxied();
   const store = await openSchema(newSchema(), { url: proxy.url });

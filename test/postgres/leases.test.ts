@@ -33,6 +33,24 @@ test("L2, J3: a silent worker loses its run, writes nothing more, and learns it 
   expect(await all(other.journal.read(lost.runId))).toHaveLength(1);
 });
 
+test("J3: check() refuses a run that was taken over after a beat has registered its worker again", async () => {
+  const schema = newSchema();
+  const [one, other] = [await openSchema(schema, { leaseMs: 3_000 }), await openSchema(schema)];
+  const [lost, kept] = [await ownRun(one, "lost"), await ownRun(one, "kept")];
+  const again = Promise.withResolvers<Fault>();
+  await one.leases.enlist("w1", { onLost: again.resolve });
+  // The rows are those of a take-over by another process, of which no notification tells.
+  await query(`BEGIN; DELETE FROM ${schema}.workers;
+    UPDATE ${schema}.runs SET owner = 'heir', epoch = epoch + 1 WHERE run_id = '${lost.runId}'; COMMIT`);
+  expect((await again.promise).code).toBe("store_unavailable");
+  await vi.waitFor(() => expect(one.leases.isConfirmed("w1")).toBe(true), { timeout: 20_000 });
+  await expect(one.leases.check(lost)).rejects.toMatchObject({ code: "lease_lost" });
+  await one.leases.check(kept);
+  const commit = { number: 1, at: 2, steps: [stepRecord(0, "kept")] };
+  expect(await one.journal.append(kept, commit)).toMatchObject({ number: 1 });
+  expect(await all(other.journal.read(kept.runId))).toHaveLength(2);
+});
+
 test("L2: a worker whose beat arrives before it is taken over keeps its run", async () => {
   const schema = newSchema();
   const [one, other] = [await openSchema(schema, { leaseMs: 60 }), await openSchema(schema, { leaseMs: 60 })];
@@ -147,4 +165,26 @@ test("a run that a claim took although it failed is ready again for that worker"
   expect(await query(`SELECT owner FROM ${schema}.runs`)).toEqual([{ owner: "w1" }]);
   proxy.accept();
   expect(await claim(store, "w1")).toMatchObject([{ runId, epoch: 2 }]);
+});
+
+test("a claim that frees the runs of a failed one keeps off the runs of a claim that is still under way", async () => {
+  const proxy = await CuttingProxy.open(inject("postgresUrl"));
+  onTestFinished(() => proxy.close());
+  const schema = newSchema();
+  const store = await openSchema(schema, { url: proxy.url, retryForMs: 0, connections: 2 });
+  const [first, second] = [await createRun(store, "first"), await createRun(store, "second")];
+  await store.leases.enlist("w1");
+  const claimOne = () => store.leases.claim({ workerId: "w1", limit: 1, now: 0 });
+  const { answered, release } = proxy.holdAfter("COMMIT");
+  const underWay = claimOne();
+  await answered;
+  proxy.cutAfter("COMMIT", { isLast: true });
+  await expect(claimOne()).rejects.toMatchObject({ code: "store_unavailable" });
+  proxy.accept();
+  expect(await claim(store, "w1")).toMatchObject([{ runId: second, epoch: 2 }]);
+  release();
+  const [lease] = await underWay;
+  if (lease === undefined) throw new Error("the claim took no run");
+  expect(lease).toMatchObject({ runId: first, epoch: 1 });
+  expect(await store.journal.append(lease, { number: 1, at: 2 })).toMatchObject({ number: 1 });
 });

@@ -62,7 +62,7 @@ const retryByCode = {
   unsupported: "never",
   /** The runtime or the store is closed and accepts no more calls. */
   closed: "never",
-  /** The store is locked or unreachable for the moment. Nothing was written. */
+  /** The store is locked or unreachable for the moment. A write whose answer was lost may have taken effect. */
   store_unavailable: "backoff",
   store_read_only: "never",
   store_full: "never",

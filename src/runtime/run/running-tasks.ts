@@ -81,8 +81,9 @@ export class RunningTasks {
   }
 
   /**
-   * A live task without a runner rests. Begins with the runner that did not rest at the last check: while it works, the check costs
-   * O(1), and n tasks that come to rest one after the other cost O(n) in total.
+   * A live task without a runner rests. Begins with the runner that did not rest at the last check: while it works, all three
+   * checks cost O(1), because it is not off its slot, and n tasks that come to rest one after the other cost O(n) in total. A check
+   * that finds every task at rest asks all of them, such as each check of `isOffSlot` while n tasks await delays.
    */
   #everyLiveTask(rest: "isIdle" | "isResting" | "isOffSlot"): boolean {
     const count = this.#ring.length;

@@ -116,17 +116,17 @@ export class PostgresJournal implements Journal {
   ): Promise<Creation> {
     const draft = this.#draft(first, record);
     const kept = { ...record, metadata: structuredClone(record.metadata) };
-    try {
-      const created = await this.#tables.database.write(async (transaction) => {
+    const created = await this.#tables.database.write(
+      async (transaction) => {
         await transaction.lock(...this.#creator.locksOf(kept, draft));
         return this.#creator.create(transaction, kept, draft, { flight, claim });
-      });
-      this.#creator.committed(created, first);
-      return created.creation;
-    } catch (error) {
-      if (claim !== undefined) this.#leases.doubt(claim.workerId, error);
-      throw error;
-    }
+      },
+      (transaction, { owned }) => {
+        if (owned !== undefined) this.#leases.doubt({ workerId: owned.workerId, transaction, runs: [owned] });
+      },
+    );
+    this.#creator.committed(created, first);
+    return created.creation;
   }
 
   async find(runId: RunId, scope?: TenantScope): Promise<RunRecord | undefined> {

@@ -20,12 +20,13 @@ import type { Queries } from "./db/queries.ts";
 import { isExcluded, runKeyColumns } from "./db/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
-import { WorkerBeats } from "./db/worker-beats.ts";
+import { WorkerBeats, type Registration } from "./db/worker-beats.ts";
 import { deadOwners, recoverDead, recoverRunsOf, recoveriesNow, takeFrom } from "./dead-workers.ts";
 import { freeHeldRuns } from "./held-runs.ts";
 import { hasDueRun, readyAgents, readyRunIds, wakeDueRuns, wantedAgents } from "./ready-runs.ts";
 import { Turns } from "./ready-turns.ts";
 import { sessionLock } from "./session-changes.ts";
+import { StrayRuns, type Doubt } from "./stray-runs.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 
 interface Taken extends RunKey {
@@ -87,9 +88,6 @@ const releaseAsItIs = releaseRun("");
 const releaseEnded = releaseRun(", ended = $5, ended_at = $6, spent = coalesce($7, spent)");
 /** For a run that its owner released as ended although no commit holds `run_end`. */
 const endUntold = "UPDATE {runs} SET ended = 0, ended_at = $2 WHERE id = $1 AND ended IS NULL";
-/** Runs that a claim took without this process learning of it. */
-const returnStrays = `UPDATE {runs} SET owner = NULL, state = ${RunState.READY}, ready_at = $2
-  WHERE owner = $1 AND run_id <> ALL($3::text[])`;
 
 export interface PostgresLeasesOptions {
   readonly tables: Tables;
@@ -105,13 +103,13 @@ export class PostgresLeases implements Leases {
   readonly #beats: WorkerBeats;
   readonly #turns = new Turns();
   readonly #onLost = new Map<string, NonNullable<EnlistOptions["onLost"]>>();
-  /** Workers of which a claim failed and may have taken runs. */
-  readonly #unsure = new Set<string>();
+  readonly #strays: StrayRuns;
 
   constructor({ tables, deltas, leaseMs }: PostgresLeasesOptions) {
     this.#tables = tables;
     this.#deltas = deltas;
     this.#leaseMs = leaseMs;
+    this.#strays = new StrayRuns(tables);
     const onLost = (workerId: string): void => {
       // `onLost` of the worker got the fault, or the next claim rejects with it.
       this.#keep(workerId).catch(() => undefined);
@@ -137,7 +135,7 @@ export class PostgresLeases implements Leases {
   async claim(options: ClaimOptions): Promise<readonly Lease[]> {
     const { workerId, now, only } = options;
     await this.#keep(workerId);
-    if (this.#unsure.has(workerId)) await this.#returnStrays(workerId);
+    await this.#strays.free(workerId);
     if (only !== undefined) return this.#claimOnly(options, only);
     const seen = await this.#look(this.#tables.database.statements, now);
     // Most claims find nothing and need no transaction.
@@ -205,26 +203,17 @@ export class PostgresLeases implements Leases {
     workerId: string,
     work: (transaction: Transaction) => Promise<readonly Taken[]>,
   ): Promise<readonly Lease[]> {
-    try {
-      const runs = await this.#tables.database.write(work);
-      for (const run of runs) this.note(run, workerId);
-      return runs.map((run) => leaseOf(run, workerId));
-    } catch (error) {
-      this.doubt(workerId, error);
-      throw error;
-    }
-  }
-
-  /** Notes that a transaction of this worker failed and may have taken a run nevertheless. */
-  doubt(workerId: string, error: unknown): void {
-    if (Fault.is(error) && error.code === "store_unavailable") this.#unsure.add(workerId);
-  }
-
-  async #returnStrays(workerId: string): Promise<void> {
-    await this.#tables.database.write((transaction) =>
-      transaction.run(returnStrays, workerId, this.#tables.tick(), [...this.#tables.owned.keys()]),
+    const registration = this.#beats.registration(workerId);
+    const runs = await this.#tables.database.write(work, (transaction, taken) =>
+      this.doubt({ workerId, transaction, runs: taken }),
     );
-    this.#unsure.delete(workerId);
+    for (const run of runs) this.#note(run, workerId, registration);
+    return runs.map((run) => leaseOf(run, workerId));
+  }
+
+  /** Notes that a transaction may have taken runs for a worker: its outcome is unknown. */
+  doubt(doubt: Doubt): void {
+    this.#strays.note(doubt);
   }
 
   /** L12: notices that the registration of a worker was lost. */
@@ -242,26 +231,30 @@ export class PostgresLeases implements Leases {
   }
 
   async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
+    const registration = this.#beats.registration(workerId);
     const run = await this.#tables.database.write(async (transaction) => {
       const taken = await this.#takeOne(transaction, seizeAny, workerId, runId);
       if (taken !== undefined) transaction.announce({ kind: "seized", runId });
       return taken;
     });
     if (run === undefined) return undefined;
-    this.note(run, workerId);
+    this.#note(run, workerId, registration);
     return leaseOf(run, workerId);
   }
 
   /**
    * J3: answers from memory while the last confirmed beat of the worker is so young that no other worker can have taken over the
-   * run. `seize`, which does not wait for that, tells the process of the owner.
+   * run. `seize`, which does not wait for that, tells the process of the owner. After a lost registration each run is asked for.
    */
   async check(lease: Lease): Promise<void> {
     const { runId, epoch, workerId } = lease;
-    if (this.#tables.known(lease) !== undefined && this.#beats.isFresh(workerId)) return;
+    const registration = this.#beats.registration(workerId);
+    const known = this.#tables.known(lease);
+    if (known !== undefined && known.registration === registration && this.#beats.isFresh(workerId)) return;
     const { statements } = this.#tables.database;
     const row = await statements.get(isOwner, runId, epoch, workerId);
     if (row === undefined) await this.#tables.ownerNow(statements, lease);
+    else if (known !== undefined) known.registration = registration;
   }
 
   async release(lease: Lease, rest: Rest): Promise<void> {
@@ -320,6 +313,11 @@ export class PostgresLeases implements Leases {
     this.#deltas.forget(lease.runId);
   }
 
+  /** The current registration of a worker. Read it before the worker owns a run. */
+  registration(workerId: string): Registration | undefined {
+    return this.#beats.registration(workerId);
+  }
+
   /** L5: whether a claim would select this new run. Call inside the transaction that creates it. */
   async wouldClaim(
     queries: Queries,
@@ -372,8 +370,10 @@ export class PostgresLeases implements Leases {
   }
 
   /** Called after it is durable that this worker owns the run. */
-  note({ id, runId, agentId, sessionId, tenantId, userId, epoch }: Taken, workerId: string): void {
-    this.#tables.owned.set(runId, { id, runId, agentId, sessionId, tenantId, userId, epoch, workerId });
+  #note(run: Taken, workerId: string, registration: Registration | undefined): void {
+    const { id, runId, agentId, sessionId, tenantId, userId, epoch } = run;
+    const key: RunKey = { id, runId, agentId, sessionId, tenantId, userId };
+    this.#tables.owned.set(runId, { ...key, epoch, workerId, registration });
     this.#deltas.forget(runId);
   }
 

@@ -197,7 +197,8 @@ export class RunCreator {
     );
     const key: RunKey = { id: row.id, runId, agentId, sessionId, tenantId, userId };
     await this.#effects.apply(transaction, key, draft, { id: stored?.id ?? 0 });
-    return workerId === null ? undefined : { ...key, epoch: 1, workerId, position };
+    if (workerId === null) return undefined;
+    return { ...key, epoch: 1, workerId, registration: this.#leases.registration(workerId), position };
   }
 
   /** Called after the transaction that created the run has committed. */

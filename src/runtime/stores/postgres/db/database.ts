@@ -123,15 +123,24 @@ export class Database {
   /**
    * Runs the work in one transaction. The work is repeated, from the start, if the transaction conflicts with another one or
    * the connection is lost. If the connection is lost during the commit, the server is asked for the outcome. So the work
-   * takes effect once, and the promise resolves if and only if it did.
+   * takes effect once if the promise resolves. If it rejects, the work had no effect, unless the server did not say the outcome
+   * for `retryForMs`; then `onUnknown` is called with the id of the transaction and the result of the work.
    */
-  write<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+  write<Result>(
+    work: (transaction: Transaction) => Promise<Result>,
+    onUnknown?: (id: string, result: Result) => void,
+  ): Promise<Result> {
     return this.#retried(async () => {
-      const written = await this.#withClient((client) => this.#writeOn(client, work));
-      if (written.lost !== undefined && !(await this.#isCommitted(written.transaction.id, written.lost)))
-        throw written.lost;
-      for (const change of written.transaction.changes) this.options.onChange?.(change);
-      return written.result;
+      const { result, transaction, lost } = await this.#withClient((client) => this.#writeOn(client, work));
+      if (lost !== undefined) {
+        const isCommitted = await this.#isCommitted(transaction.id, lost).catch((error: unknown) => {
+          onUnknown?.(transaction.id, result);
+          throw error;
+        });
+        if (!isCommitted) throw lost;
+      }
+      for (const change of transaction.changes) this.options.onChange?.(change);
+      return result;
     });
   }
 

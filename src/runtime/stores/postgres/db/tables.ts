@@ -13,6 +13,7 @@ import type { RunKey } from "../../codec/stored-run.ts";
 import type { Database } from "./database.ts";
 import type { Queries } from "./queries.ts";
 import { runKeyColumns } from "./run-row.ts";
+import type { Registration } from "./worker-beats.ts";
 
 /**
  * A run that this store owns, as far as it knows. Only the owner appends commits, and every commit is fenced by epoch and
@@ -21,6 +22,8 @@ import { runKeyColumns } from "./run-row.ts";
 export interface OwnedRun extends RunKey {
   readonly epoch: number;
   readonly workerId: string;
+  /** The registration of the worker under which it certainly owned the run. */
+  registration?: Registration | undefined;
   position?: Position | undefined;
   /** Place of the last mail that a poll has announced. */
   announcedMail?: number;

@@ -7,8 +7,9 @@ import type { Database } from "./database.ts";
 /** Maximum difference between the clock of this machine and that of the database. */
 const mostSkewMs = 5_000;
 
-interface Registration {
-  /** Random number that distinguishes this registration from others of the same name. */
+/** A worker that is registered without interruption. A worker that is registered again has another object. */
+export interface Registration {
+  /** Random number that distinguishes this registration from others of the same name. Only its beats have it. */
   readonly incarnation: number;
   /** When the last beat that the database confirmed was sent, by both clocks of the machine. */
   confirmed: Moment;
@@ -20,6 +21,8 @@ interface Moment {
   /** Milliseconds of a clock that is never set. It stops while the machine sleeps. */
   readonly monotonic: number;
 }
+
+const never: Moment = { wall: -Infinity, monotonic: -Infinity };
 
 const age = "clock_timestamp() - $3 * interval '1 millisecond'";
 const register = `INSERT INTO {workers} AS known (worker_id, incarnation, beat_at) VALUES ($1, $2, clock_timestamp())
@@ -87,9 +90,14 @@ export class WorkerBeats {
     return this.#held.has(workerId);
   }
 
+  /** The current registration of the worker. Read it before the statement that says which runs the worker owns. */
+  registration(workerId: string): Registration | undefined {
+    return this.#held.get(workerId);
+  }
+
   /**
-   * Whether a lease of the worker is certainly valid without asking the database: its last confirmed beat is younger than two
-   * thirds of the lease by both clocks, so that no other worker can have taken over.
+   * Whether runs that the worker owned under its current registration are certainly still its own, without asking the database:
+   * its last confirmed beat is younger than two thirds of the lease by both clocks, so that no other worker can have taken over.
    */
   isFresh(workerId: string): boolean {
     const held = this.#held.get(workerId);
@@ -110,13 +118,20 @@ export class WorkerBeats {
     const { statements } = this.#options.database;
     const last = await this.#lastBeat(workerId);
     if (last?.incarnation === held.incarnation || this.#held.get(workerId) !== held) return;
-    const confirmed = now();
-    const count = last === undefined ? await statements.run(registerAgain, workerId, held.incarnation) : 0;
-    if (count === 0 && (await this.#lastBeat(workerId))?.incarnation !== held.incarnation) {
+    // J3: beats of the old registration find no row, so that they never confirm what the worker owned before. The number is the
+    // same if the statement has to be repeated by the next call.
+    const incarnation = held.incarnation + 1;
+    // A row that a failed call has left may be old. The next beat confirms it.
+    const confirmed = last === undefined ? now() : never;
+    const count = last === undefined ? await statements.run(registerAgain, workerId, incarnation) : 0;
+    const isRegistered = count > 0 || (await this.#lastBeat(workerId))?.incarnation === incarnation;
+    // The worker was dismissed, or a call at the same time has registered it and reports that.
+    if (this.#held.get(workerId) !== held) return;
+    if (!isRegistered) {
       this.#held.delete(workerId);
       throw alreadyExists(workerId);
     }
-    held.confirmed = confirmed;
+    this.#held.set(workerId, { incarnation, confirmed });
     throw new Fault(
       "store_unavailable",
       `worker ${workerId} was registered again: its registration had expired or was deleted, and other workers may have taken over its runs; a worker must reach the database at least every ${this.#options.leaseMs} ms`,
