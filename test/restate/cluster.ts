@@ -12,6 +12,8 @@ export interface Cluster {
   readonly admin: RestateAdmin;
   /** Creates the engine of one worker. */
   readonly engine: EngineFactory;
+  /** The ports of the workers, in the order in which they opened. */
+  readonly ports: readonly number[];
   /** Ends the connections between Restate and the workers. */
   readonly cutConnections: () => void;
 }
@@ -24,18 +26,20 @@ export async function newCluster(
   onTestFinished(() => balancer.close());
   const admin = new RestateAdmin(server.adminUrl);
   const service = `runs-${process.pid}-${++services}`;
+  const ports: number[] = [];
   let deploying: Promise<string> | undefined;
   return {
     service,
     admin,
+    ports,
     cutConnections: () => balancer.cut(),
     engine: (port) =>
       restate({
         ingressUrl: server.ingressUrl,
         listen: { port: 0 },
         service,
-        sweepMs: 500,
         onListen: async (listening) => {
+          ports.push(listening);
           balancer.add(listening);
           deploying ??= admin.deploy(balancer.uri);
           await deploying;

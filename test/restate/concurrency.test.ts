@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { connect } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
@@ -127,6 +128,23 @@ test("a slice that waits for a slot of a worker that closes is driven by another
   await closing;
   for (const { runId } of runs)
     expect((await (await other.runtime.find(runId))?.result())?.output).toBe("done");
+});
+
+test("a worker that closes accepts no more invocations while a slice of it is open", async () => {
+  const cluster = await newCluster(server);
+  const { runtime, leases } = await openWorker(cluster, await newAddress());
+  const held = heldAgent();
+  await runtime.submit(held.agent, null);
+  await expect.poll(() => held.working, { timeout: 60_000 }).toBe(1);
+  const client = connect(`http://127.0.0.1:${cluster.ports[0]}`);
+  onTestFinished(() => client.destroy());
+  await once(client, "remoteSettings");
+  const goaway = once(client, "goaway");
+  const closing = runtime.close();
+  await goaway;
+  expect(leases.held).toBe(1);
+  held.go();
+  await closing;
 });
 
 test("any number of sweeps leaves one further invocation of a run that waits for a slot", async () => {

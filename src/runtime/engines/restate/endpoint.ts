@@ -19,6 +19,7 @@ export class Endpoint {
   readonly #options: EndpointOptions;
   readonly #sessions = new Set<ServerHttp2Session>();
   #server: Http2Server | undefined;
+  #closed: Promise<void> | undefined;
 
   constructor(options: EndpointOptions) {
     this.#options = options;
@@ -30,6 +31,7 @@ export class Endpoint {
     const services = [runObject(sdk, this.#options, driver)];
     const server = createServer(sdk.createEndpointHandler({ services, logger: () => undefined }));
     server.on("session", (session) => {
+      if (this.#closed !== undefined) session.close();
       this.#sessions.add(session);
       session.on("close", () => this.#sessions.delete(session));
     });
@@ -38,18 +40,23 @@ export class Endpoint {
     await onListen?.((server.address() as AddressInfo).port);
   }
 
-  /** Answers the open invocations, then ends the connections. Restate repeats what it did not take in time. */
-  async close(): Promise<void> {
+  /** Accepts no more invocations, so that Restate sends them to other workers. The open ones continue. */
+  stopAccepting(): void {
     const server = this.#server;
-    if (server === undefined) return;
-    const closed = new Promise<void>((resolve) => {
+    if (server === undefined || this.#closed !== undefined) return;
+    this.#closed = new Promise((resolve) => {
       server.close(() => resolve());
     });
     for (const session of this.#sessions) session.close();
+  }
+
+  /** Answers the open invocations, then ends the connections. Restate repeats what it did not take in time. */
+  async close(): Promise<void> {
+    this.stopAccepting();
     const timer = setTimeout(() => {
       for (const session of this.#sessions) session.destroy();
     }, closeMs);
-    await closed;
+    await this.#closed;
     clearTimeout(timer);
   }
 }

@@ -86,6 +86,7 @@ export class RestateEngine implements Engine, SliceDriver {
   async stop(): Promise<void> {
     this.#host = undefined;
     this.#cancelSweep?.();
+    this.#options.endpoint?.stopAccepting();
     this.#slots.close();
     await this.#sweeping;
     await Promise.allSettled([...this.#slices.values()].map(({ result }) => result));
