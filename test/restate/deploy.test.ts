@@ -98,13 +98,16 @@ describe("reeve deploy", () => {
 
     const second = await openVersion(store, "versions", v2);
     const { code, out, talk } = await deploy(second.uri);
-    expect([code, talk]).toEqual([0, expect.stringContaining("reeve deploy drain removes them")]);
+    expect([code, talk]).toEqual([
+      0,
+      expect.stringContaining("reeve deploy drain --service versions removes them"),
+    ]);
     const newId = out[0] as string;
     expect(await listed()).toMatchObject([
       { id: newId, uri: `${second.uri}/`, isCurrent: true, openInvocations: 0 },
       { id: oldId, uri: `${first.uri}/`, isCurrent: false, openInvocations: 1, openRuns: [busy.runId] },
     ]);
-    const kept = await deploy("drain");
+    const kept = await deploy("drain", "--service", "versions");
     expect(kept).toMatchObject({ code: 6, out: [] });
     expect(kept.talk).toContain(`${oldId} at ${first.uri}/ is not removed: it still drives ${busy.runId}`);
     expect(await listed()).toHaveLength(2);
@@ -112,12 +115,12 @@ describe("reeve deploy", () => {
     await sleeping.signal("go", null);
     expect((await sleeping.result()).output).toBe("done");
     expect(done).toEqual(["sleep on v2"]);
-    const waiting = deploy("drain", "--wait", "120");
+    const waiting = deploy("drain", "--service", "versions", "--wait", "120");
     call.resolve();
     expect((await busy.result()).output).toBe("done");
     expect(await waiting).toMatchObject({ code: 0, out: [oldId] });
     expect(await listed()).toMatchObject([{ id: newId, isCurrent: true }]);
-    expect(await deploy("drain")).toMatchObject({ code: 0, out: [] });
+    expect(await deploy("drain", "--service", "versions")).toMatchObject({ code: 0, out: [] });
 
     await first.runtime.close();
     expect((await (await second.runtime.submit(v2, "last")).result()).output).toBe("done");
@@ -125,6 +128,23 @@ describe("reeve deploy", () => {
     const table = await deploy("list");
     expect(table.out[0]).toContain(`current`);
     expect(table.talk).toContain("Versions: 1");
+  });
+
+  test("reeve deploy drain leaves the old versions of other services registered", async () => {
+    const folder = await temporaryFolder();
+    const store = `sqlite:${folder}/store.db` as const;
+    const idle = worker("v1", [], Promise.resolve(), () => undefined);
+    const ids: string[] = [];
+    for (const service of ["ours", "ours", "theirs", "theirs"]) {
+      const { uri } = await openVersion(store, service, idle);
+      ids.push(...(await deploy(uri)).out);
+    }
+    const [oldOurs, ours, oldTheirs, theirs] = ids;
+    expect(await deploy("drain")).toMatchObject({ code: 0, out: [] });
+    expect(await deploy("drain", "--service", "ours")).toMatchObject({ code: 0, out: [oldOurs] });
+    const left = (await listed()).map(({ id }) => id);
+    expect(left).toEqual(expect.arrayContaining([ours, oldTheirs, theirs]));
+    expect(left).not.toContain(oldOurs);
   });
 
   const refused = [

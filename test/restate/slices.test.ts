@@ -150,6 +150,27 @@ test("a run that sleeps keeps its timer if the result of its slice was lost on t
   await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual(["scheduled"]);
 });
 
+test("Restate lets another worker drive a run after longestSliceMs, not after twice this time", async () => {
+  const { engine, service } = await newCluster(server, { longestSliceMs: 90_000 });
+  await open(engine);
+  const answer = await fetch(`${server.adminUrl}/services/${service}`);
+  expect(await answer.json()).toMatchObject({ inactivity_timeout: "1m 30s", abort_timeout: "1ms" });
+});
+
+test("a call that lasts longer than longestSliceMs is made once if the worker still drives the run", async () => {
+  const { engine } = await newCluster(server, { longestSliceMs: 500, sweepMs: 600_000 });
+  const runtime = await open(engine);
+  let calls = 0;
+  const slow = agent((ctx) =>
+    ctx.step("slow", async () => {
+      calls++;
+      return setTimeout(2_000, "done");
+    }),
+  );
+  expect((await (await runtime.submit(slow, null)).result()).output).toBe("done");
+  expect(calls).toBe(1);
+});
+
 test("a run that is submitted while Restate is unreachable is reported, stored, and driven later", async () => {
   const { engine, service } = await newCluster(server, { sweepMs: 200 });
   const codes: string[] = [];

@@ -17,6 +17,7 @@ Examples:
   $ reeve deploy drain --wait 600`;
 
 const drainHelp = `
+Removes only versions of the service --service, so that other applications of the same Restate keep theirs.
 Prints the ids of the removed versions. Ends with code 6 if runs are still driven by an old version, and names them.
 
 ${exitCodeTable()}`;
@@ -51,6 +52,7 @@ export function addDeployCommands(
   deploy
     .command("drain")
     .description("remove old versions on which nothing runs")
+    .option("--service <name>", "the name of the runs in Restate (default: reeve-runs)")
     .option("--wait <seconds>", "how long to wait for runs on old versions (default: 0)")
     .addHelpText("after", drainHelp)
     .configureHelp({ showGlobalOptions: true })

@@ -36,6 +36,9 @@ interface StoredDeployment {
   readonly services: readonly { readonly name: string; readonly revision: number }[];
 }
 
+/** The name that the runs have in Restate if none is given. */
+export const defaultService = "reeve-runs";
+
 /** Maximum number of runs that are named for a deployment. */
 const mostNamed = 10;
 
@@ -94,9 +97,14 @@ export class RestateAdmin {
       .toSorted((one, other) => other.createdAt.localeCompare(one.createdAt));
   }
 
-  /** Removes each deployment that no service uses any more and on which no slice runs. */
-  async drain(): Promise<Drained> {
-    const old = (await this.list()).filter(({ isCurrent }) => !isCurrent);
+  /**
+   * Removes each deployment of the service `service` that no service uses any more and on which no slice runs. Those of other
+   * services stay, because Restate may serve other applications, too. Default: `reeve-runs`.
+   */
+  async drain({ service = defaultService }: { readonly service?: string } = {}): Promise<Drained> {
+    const old = (await this.list()).filter(
+      ({ isCurrent, services }) => !isCurrent && services.some(({ name }) => name === service),
+    );
     const removed = old.filter((each) => each.openInvocations === 0);
     for (const { id } of removed) await this.#request("DELETE", `/deployments/${id}?force=true`);
     return { removed, remaining: old.filter((each) => each.openInvocations > 0) };

@@ -5,6 +5,7 @@ import {
   optionNames,
   type EngineFactory,
 } from "../../../kernel/index.ts";
+import { defaultService } from "./admin.ts";
 import { Endpoint } from "./endpoint.ts";
 import { Ingress } from "./ingress.ts";
 import { RestateEngine } from "./restate-engine.ts";
@@ -68,7 +69,7 @@ const knownOptions = optionNames<RestateOptions>({
  */
 export function restate(options: RestateOptions): EngineFactory {
   checkOptions("restate()", options, knownOptions);
-  const { ingressUrl, listen, onListen, service = "reeve-runs" } = options;
+  const { ingressUrl, listen, onListen, service = defaultService } = options;
   if (!URL.canParse(ingressUrl))
     throw new Fault(
       "invalid_argument",

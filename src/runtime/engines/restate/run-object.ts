@@ -83,8 +83,9 @@ export function runObject(
           const { wake: next } = result;
           if (scheduled !== null && scheduled.at !== next?.at)
             ctx.cancel(InvocationIdParser.fromString(scheduled.id));
-          if (next === null) ctx.clear("timer");
-          else if (scheduled?.at !== next.at) {
+          if (next === null) {
+            if (timer !== null) ctx.clear("timer");
+          } else if (scheduled?.at !== next.at) {
             const sent = self.drive({ at: next.at }, rpc.sendOpts({ delay: next.delayMs }));
             ctx.set("timer", { id: await sent.invocationId, at: next.at });
           }
@@ -96,8 +97,9 @@ export function runObject(
       // The journal of a run is in the store. What Restate keeps about a slice is of no use after its end.
       journalRetention: 0,
       idempotencyRetention: 0,
+      // After the first time Restate asks the attempt to suspend itself, which a slice cannot do. The second time follows it.
       inactivityTimeout: longestSliceMs,
-      abortTimeout: longestSliceMs,
+      abortTimeout: 1,
       retryPolicy: {
         initialInterval: 50,
         exponentiationFactor: 2,

@@ -16,6 +16,7 @@ export interface ListDeploymentsOptions extends DeployOptions {
 
 export interface DrainOptions extends DeployOptions {
   readonly wait?: string;
+  readonly service?: string;
 }
 
 /** Interval at which `reeve deploy drain --wait` looks again. Milliseconds. */
@@ -33,8 +34,11 @@ export async function deploy(
   const all = await admin.list();
   const names = all.find((each) => each.id === id)?.services.map(({ name }) => name) ?? [];
   terminal.say(`New work of ${printable(names.join(", "))} runs on ${printable(uri)}.`);
-  if (all.some(({ isCurrent }) => !isCurrent))
-    terminal.say("Old versions are registered, too; reeve deploy drain removes them.");
+  for (const name of names)
+    if (all.some(({ isCurrent, services }) => !isCurrent && services.some((each) => each.name === name)))
+      terminal.say(
+        `Old versions are registered, too; reeve deploy drain --service ${printable(name)} removes them.`,
+      );
   return "ok";
 }
 
@@ -52,7 +56,7 @@ export async function listDeployments(
 
 /** Removes old versions on which nothing runs, and prints their ids. Names what runs on the others. */
 export async function drainDeployments(
-  { adminUrl, wait }: DrainOptions,
+  { adminUrl, wait, service }: DrainOptions,
   terminal: Terminal,
 ): Promise<ExitKind> {
   const waitMs = (numberOf("--wait", wait, {}) ?? 0) * 1_000;
@@ -60,7 +64,7 @@ export async function drainDeployments(
   const until = Date.now() + waitMs;
   let known = "";
   for (;;) {
-    const { removed, remaining } = await admin.drain();
+    const { removed, remaining } = await admin.drain(service === undefined ? {} : { service });
     for (const { id } of removed) await terminal.out(id);
     const text = remaining.map(remainingText).join("\n");
     if (text !== known && text !== "") terminal.say(text);
