@@ -43,6 +43,7 @@ async function postgresWorld(): Promise<FleetWorld> {
       proxy?.disturb(fault);
       return () => proxy?.heal();
     },
+    cuts: () => proxies.reduce((sum, { cuts }) => sum + cuts, 0),
     restart: {
       PostgreSQL: async () => {
         await server.kill();
@@ -63,6 +64,9 @@ test(
       faults: Math.max(7, Math.round(runs / 10)),
     });
     expect(report.broken, `seed ${seed}, faults: ${report.faults.join(", ")}`).toEqual([]);
+    // Otherwise the faults have hit no run, and the test has shown nothing.
+    expect(report.takeOvers).toBeGreaterThan(0);
+    expect(report.cuts).toBeGreaterThan(0);
   },
 );
 

@@ -33,10 +33,13 @@ async function restateWorld(): Promise<FleetWorld> {
   onTestFinished(() => database.stop());
   const { url } = database;
   const schema = newSchema();
+  /** All proxies, also those before workers that are dead. */
+  const proxies: FaultyProxy[] = [];
   const proxyTo = async (address: string): Promise<FaultyProxy> => {
     const { hostname, port } = new URL(address);
     const proxy = await FaultyProxy.open(hostname, Number(port));
     onTestFinished(() => proxy.close());
+    proxies.push(proxy);
     return proxy;
   };
   const places = await Promise.all(
@@ -52,6 +55,7 @@ async function restateWorld(): Promise<FleetWorld> {
       await endpoints.get(place)?.close();
       const endpoint = await FaultyProxy.open("127.0.0.1", port);
       endpoints.set(place, endpoint);
+      proxies.push(endpoint);
       return endpoint.port;
     },
   });
@@ -87,6 +91,7 @@ async function restateWorld(): Promise<FleetWorld> {
         for (const link of links) link?.heal();
       };
     },
+    cuts: () => proxies.reduce((sum, { cuts }) => sum + cuts, 0),
     restart: {
       Restate: async () => {
         await server.kill();
@@ -111,6 +116,9 @@ test(
       faults: Math.max(7, Math.round(runs / 10)),
     });
     expect(report.broken, `seed ${seed}, faults: ${report.faults.join(", ")}`).toEqual([]);
+    // Otherwise the faults have hit no run, and the test has shown nothing.
+    expect(report.takeOvers).toBeGreaterThan(0);
+    expect(report.cuts).toBeGreaterThan(0);
   },
 );
 

@@ -21,6 +21,7 @@ export class FaultyProxy {
   readonly #listener: Server;
   readonly #links = new Set<Link>();
   #fault: LinkFault | undefined;
+  #cuts = 0;
 
   private constructor(listener: Server) {
     this.#listener = listener;
@@ -34,6 +35,11 @@ export class FaultyProxy {
     const proxy = new FaultyProxy(listener);
     listener.on("connection", (client) => proxy.#accept(client, host, port));
     return proxy;
+  }
+
+  /** Number of connections that a cut has closed. */
+  get cuts(): number {
+    return this.#cuts;
   }
 
   disturb(fault: LinkFault): void {
@@ -76,8 +82,10 @@ export class FaultyProxy {
 
   #apply(link: Link): void {
     const { client, server } = link;
-    if (this.#fault === "cut") end(link);
-    else if (this.#fault === "half-close") client.end();
+    if (this.#fault === "cut") {
+      this.#cuts++;
+      end(link);
+    } else if (this.#fault === "half-close") client.end();
     else if (this.#fault === "delay") {
       client.pause();
       server.pause();

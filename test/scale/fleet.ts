@@ -43,6 +43,8 @@ export interface FleetWorld {
   readonly ownerOf: (runId: RunId) => Promise<string | null>;
   /** Disturbs the connection of the worker in a place. The returned function ends it. */
   readonly disturb: (place: number, fault: LinkFault) => () => void;
+  /** Number of connections of workers that were cut. */
+  readonly cuts: () => number;
   /** Functions that kill a server of the store or the engine and start it again, by the name of the server. */
   readonly restart: Readonly<Record<string, () => Promise<void>>>;
 }
@@ -63,6 +65,9 @@ interface FleetReport {
   readonly repeated: number;
   /** Number of calls that a worker started although another one had taken over its run. */
   readonly late: number;
+  /** Number of times that a worker took over a run from another one. */
+  readonly takeOvers: number;
+  readonly cuts: number;
 }
 
 type FaultKind = "kill" | "stop" | LinkFault | { readonly restart: string };
@@ -128,7 +133,16 @@ class Fleet {
     await this.#untilEnded(runIds);
     await this.#judge(runIds);
     const late = [...this.#late.values()].reduce((sum, count) => sum + count, 0);
-    return { broken: this.#broken, faults: this.#faults, repeated: this.#repeated, late };
+    const records = await Promise.all(runIds.map((runId) => this.#world.store.journal.find(runId)));
+    const takeOvers = records.reduce((sum, record) => sum + (record?.recoveries ?? 0), 0);
+    return {
+      broken: this.#broken,
+      faults: this.#faults,
+      repeated: this.#repeated,
+      late,
+      takeOvers,
+      cuts: this.#world.cuts(),
+    };
   }
 
   async end(): Promise<void> {
