@@ -24,7 +24,6 @@ export function siteEngine({
     ingressUrl,
     service,
     sliceMs,
-    sweepMs: 500,
     listen: { port: 0 },
     onListen: async (port) => {
       const response = await fetch(`${registerUrl}/${port}`, { method: "POST" });
