@@ -53,7 +53,7 @@ while ((await admin.query(sleeping)).length === 0) await new Promise((resolve) =
 console.log("the run sleeps: Restate keeps its timer, and no worker owns it");
 
 const current = await startWorker(agentOf("version 2"));
-const { removed } = await admin.drain();
+const { removed } = await admin.drain({ service });
 assert(removed.some(({ services }) => services.some(({ name }) => name === service)));
 await old.close();
 console.log("version 2 is deployed, version 1 is drained and closed");

@@ -144,7 +144,8 @@ async function inFolder(work: (folder: string, server: CountingServer) => Promis
     await work(folder, server);
   } finally {
     await server.close();
-    await rm(folder, { recursive: true, force: true });
+    // A killed worker may still remove its files.
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 

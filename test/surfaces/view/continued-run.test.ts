@@ -22,6 +22,8 @@ beforeAll(async () => {
   const run = await runtime.submit(lead, "Ask her.", { budget: { maxTurns: 1 } });
   await run.result();
   await run.topUp({ maxTurns: 5 });
+  // The end of the log is not the end of the run until the top-up was read.
+  await run.result();
   const read: Event[] = [];
   for await (const event of run.events()) if ("seq" in event) read.push(event);
   events = read;
