@@ -39,7 +39,13 @@ async function openWorker({ engine }: Cluster, address: `sqlite:${string}`): Pro
     registrationLost: () => undefined,
     committed: () => undefined,
   });
-  const runtime = await createRuntime({ store, engine, concurrency: 2, suspendAfterMs: 600_000 });
+  const runtime = await createRuntime({
+    store,
+    engine,
+    concurrency: 2,
+    suspendAfterMs: 600_000,
+    closeGraceMs: 600_000,
+  });
   onTestFinished(async () => {
     await runtime.close();
     await store.close();
@@ -112,22 +118,27 @@ test("a run that only waits leaves its slot to the next one, and continues altho
   for (const run of busy) expect((await run.result()).output).toBe("done");
 });
 
-test("a slice that waits for a slot of a worker that closes is driven by another worker", async () => {
+test("slices that wait for a slot of a worker that closes are driven by another worker, and the calls in flight are made once", async () => {
   const cluster = await newCluster(server);
   const address = await newAddress();
   const one = await openWorker(cluster, address);
   const held = heldAgent();
-  const runs = await Promise.all([1, 2, 3].map(() => one.runtime.submit(held.agent, null)));
-  await expect.poll(() => invocations(cluster), { timeout: 60_000 }).toMatchObject({ running: 3 });
+  // So many that some of them wait on the connection of one that is driven.
+  const runs = await Promise.all(Array.from({ length: 16 }, () => one.runtime.submit(held.agent, null)));
+  await expect
+    .poll(() => invocations(cluster), { timeout: 60_000 })
+    .toMatchObject({ running: runs.length });
   await expect.poll(() => held.working, { timeout: 60_000 }).toBe(2);
   const other = await openWorker(cluster, address);
   other.runtime.register(held.agent);
   const closing = one.runtime.close();
-  await expect.poll(() => other.leases.held, { timeout: 60_000 }).toBe(1);
+  await expect.poll(() => held.working, { timeout: 60_000 }).toBe(4);
+  expect([one.leases.held, other.leases.held]).toEqual([2, 2]);
   held.go();
   await closing;
   for (const { runId } of runs)
     expect((await (await other.runtime.find(runId))?.result())?.output).toBe("done");
+  expect(held.working).toBe(runs.length);
 });
 
 test("a worker that closes accepts no more invocations while a slice of it is open", async () => {
