@@ -107,10 +107,9 @@ test("a worker whose clock drifts claims nothing and keeps its runs, until a bea
   const refusal = { code: "invalid_argument", message: expect.stringContaining("differs by 60 s") as string };
   const none = { workerId: "w1", limit: 10, now: 0, only: [] };
   // Claims work until the first beat after the change of the clock.
-  await vi.waitFor(
-    () => expect(Promise.resolve(store.leases.claim(none))).rejects.toMatchObject(refusal),
-    { timeout: 20_000 },
-  );
+  await vi.waitFor(() => expect(Promise.resolve(store.leases.claim(none))).rejects.toMatchObject(refusal), {
+    timeout: 20_000,
+  });
   await expect(claim(store, "w1")).rejects.toMatchObject(refusal);
   await store.leases.check(owned);
   expect(await store.journal.append(owned, { number: 1, at: 2 })).toMatchObject({ number: 1 });
@@ -167,7 +166,12 @@ test("onChange() of another process announces a new run by a notification, and b
   const listening = `SELECT 1 FROM pg_stat_activity WHERE query = 'LISTEN "reeve:${schema}"'`;
   await vi.waitFor(async () => expect(await query(listening)).toHaveLength(1), { timeout: 20_000 });
   const runId = await createRun(other);
-  await vi.waitFor(() => expect(heard).toEqual([{ kind: "new", runId, startAt: null }]), { timeout: 20_000 });
+  await vi.waitFor(() => expect(heard).toEqual([{ kind: "new", runId, startAt: null, writer: "client" }]), {
+    timeout: 20_000,
+  });
+  await other.leases.enlist("w2");
+  const second = { kind: "new", runId: await createRun(other, "second"), startAt: null, writer: "worker" };
+  await vi.waitFor(() => expect(heard).toContainEqual(second), { timeout: 20_000 });
   onTestFinished(other.onChange((change) => polled.push(change)));
   await vi.waitFor(() => expect(polled).toContainEqual({ kind: "other", owned: [] }), { timeout: 20_000 });
 });

@@ -125,9 +125,7 @@ test("slices that wait for a slot of a worker that closes are driven by another 
   const held = heldAgent();
   // So many that some of them wait on the connection of one that is driven.
   const runs = await Promise.all(Array.from({ length: 16 }, () => one.runtime.submit(held.agent, null)));
-  await expect
-    .poll(() => invocations(cluster), { timeout: 60_000 })
-    .toMatchObject({ running: runs.length });
+  await expect.poll(() => invocations(cluster), { timeout: 60_000 }).toMatchObject({ running: runs.length });
   await expect.poll(() => held.working, { timeout: 60_000 }).toBe(2);
   const other = await openWorker(cluster, address);
   other.runtime.register(held.agent);

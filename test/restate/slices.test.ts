@@ -291,7 +291,9 @@ test("each new run and each mail is one invocation, although three workers hear 
   for (const worker of workers) {
     const run = await worker.submit(waiter, null);
     const handled = (): number | undefined => cluster.handled.get(run.runId);
-    const rests = () => expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual([]);
+    const rests = async (): Promise<void> => {
+      await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual([]);
+    };
     await expect.poll(handled, { timeout: 30_000 }).toBe(1);
     await rests();
     await run.signal("first", null);

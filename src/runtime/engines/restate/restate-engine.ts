@@ -239,11 +239,7 @@ export class RestateEngine implements Engine, SliceDriver {
     void this.#send(runId, wake, { isOnlySender: writer === undefined });
   }
 
-  async #send(
-    runId: RunId,
-    wake: Wake,
-    { isOnlySender }: { readonly isOnlySender: boolean },
-  ): Promise<void> {
+  async #send(runId: RunId, wake: Wake, { isOnlySender }: { readonly isOnlySender: boolean }): Promise<void> {
     const { ingress } = this.#options;
     const sending = isOnlySender ? ingress.send(runId, wake) : ingress.sendAgain(runId, wake);
     if (await this.#isAccepted(sending)) return;
@@ -313,7 +309,8 @@ export class RestateEngine implements Engine, SliceDriver {
     const options = { now: clock.now(), limit: mostSwept, agents: agents() };
     const runs = await leases.findReady(after === undefined ? options : { ...options, after });
     for (const runId of runs)
-      if (!this.#slices.has(runId) && !(await this.#isAccepted(ingress.sendAgain(runId, { at: null })))) return;
+      if (!this.#slices.has(runId) && !(await this.#isAccepted(ingress.sendAgain(runId, { at: null }))))
+        return;
     // Only now: after a failure, the next sweep begins with the same runs.
     this.#lastSwept = runs.length < mostSwept ? undefined : runs.at(-1);
     if (this.#lastSwept !== undefined) this.#sweepAfter(retryMs);

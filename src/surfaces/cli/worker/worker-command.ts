@@ -75,8 +75,7 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
         "the files of the workspace were read again, and new runs use them",
       ),
     );
-    for (const resolver of hostedResolvers(workspace, { flags, onOpen, onLeave }))
-      runtime.register(resolver);
+    for (const resolver of hostedResolvers(workspace, { flags, onOpen, onLeave })) runtime.register(resolver);
     const probe = new WorkerProbe({
       store,
       clock: systemClock,

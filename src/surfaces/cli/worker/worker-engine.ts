@@ -87,7 +87,7 @@ function refuseRestateFlags(options: EngineOptions): void {
 }
 
 async function restateEngine(options: EngineOptions, log: WorkerLog): Promise<WorkerEngine> {
-  const { checkIngress, restate } = await import("../../../runtime/engines/restate/index.ts");
+  const { checkIngress, restate } = await import("../../../restate.ts");
   const { ingressUrl = localIngress, endpointHost: host = "127.0.0.1" } = options;
   const { service = "reeve-runs" } = options;
   const slice = numberOf("--slice", options.slice, {});
