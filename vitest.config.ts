@@ -13,6 +13,9 @@ process.env["REEVE_HOME"] = fileURLToPath(new URL("node_modules/.cache/absent-ho
 /** A test that takes longer hangs, in milliseconds. The limit is generous, because tests make no promise about speed. */
 const hangs = 300_000;
 
+/** The limits of every project. `expect.poll()` would give up after a second, which a busy machine needs for less. */
+const patient = { testTimeout: hangs, hookTimeout: hangs, expect: { poll: { timeout: 60_000 } } };
+
 /** The suites beside the unit tests, each with its folders under `test/`. */
 const apart = {
   attacks: ["attacks"],
@@ -55,8 +58,7 @@ export default defineConfig({
           isolate: false,
           execArgv: ["--expose-gc"],
           provide: { shareOfRuns: 1 / 20 },
-          testTimeout: hangs,
-          hookTimeout: hangs,
+          ...patient,
         },
       },
       {
@@ -65,8 +67,7 @@ export default defineConfig({
           include: ["test/**/*.property.test.ts"],
           // `npm run test:property` sets it. `npm test` runs a quarter, which takes a quarter of the time.
           provide: { shareOfRuns: process.env["REEVE_PROPERTY"] === "all" ? 1 : 1 / 4 },
-          testTimeout: hangs,
-          hookTimeout: hangs,
+          ...patient,
         },
       },
       ...Object.entries(apart).map(([name, folders]) => ({
@@ -74,8 +75,7 @@ export default defineConfig({
           name,
           include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
           ...(name === "surfaces" && { exclude: ["test/surfaces/view/**"] }),
-          testTimeout: hangs,
-          hookTimeout: hangs,
+          ...patient,
           ...(name === "crash" && { globalSetup: "test/crash/bundled-workers.ts" }),
           ...((name === "postgres" || name === "restate") && {
             globalSetup: [

@@ -66,7 +66,6 @@ function instructions(text: string): readonly (readonly [name: string, value: st
 
 test(
   "the systemd unit starts a worker that drains before systemd kills it",
-  { timeout: 120_000 },
   async () => {
     const unit = unitSettings(await read("reeve-worker.service"));
     const [program = "", ...args] = (unit.get("Service.ExecStart") ?? "").split(" ");
@@ -80,7 +79,6 @@ test(
 
 test(
   "the command of the Dockerfile runs a worker, as another user than root and without a shell",
-  { timeout: 120_000 },
   async () => {
     const found = instructions(await read("Dockerfile"));
     const all = (name: string) => found.filter(([each]) => each === name).map(([, value]) => value);
@@ -108,7 +106,6 @@ test(
 
 test(
   "the Kubernetes manifest probes the port of its worker and waits longer than the drain",
-  { timeout: 120_000 },
   async () => {
     const documents = parseAllDocuments(await read("kubernetes.yaml"));
     for (const { errors } of documents) expect(errors).toEqual([]);
