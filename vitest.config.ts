@@ -16,6 +16,11 @@ const hangs = 300_000;
 /** The limits of every project. `expect.poll()` would give up after a second, which a busy machine needs for less. */
 const patient = { testTimeout: hangs, hookTimeout: hangs, expect: { poll: { timeout: 60_000 } } };
 
+/** The project `property` runs these tests with more cases, so that `npm test` runs them only there. */
+const properties = process.argv.some((argument) => argument.startsWith("--project"))
+  ? []
+  : ["test/**/*.property.test.ts"];
+
 /** The suites beside the unit tests, each with its folders under `test/`. */
 const apart = {
   attacks: ["attacks"],
@@ -53,7 +58,10 @@ export default defineConfig({
           name: "unit",
           globalSetup: "test/bubblewrap.ts",
           include: ["test/**/*.test.ts", "web/**/*.test.ts"],
-          exclude: Object.values(apart).flatMap((folders) => folders.map((folder) => `test/${folder}/**`)),
+          exclude: [
+            ...Object.values(apart).flatMap((folders) => folders.map((folder) => `test/${folder}/**`)),
+            ...properties,
+          ],
           pool: "forks",
           isolate: false,
           execArgv: ["--expose-gc"],
