@@ -81,7 +81,10 @@ test("J3: a worker cannot register again while another one recovers its run, alt
   const recovering = claim(other, "w2");
   await vi.waitFor(isWaiting(`UPDATE %${schema}%runs%`), { timeout: 60_000 });
   // It must wait for the heir. Otherwise it registers again at once and finds that it still owns the run.
-  const registering = claim(one, "w1").then(() => one.leases.check(lost));
+  const registering = (async () => {
+    await claim(one, "w1");
+    await one.leases.check(lost);
+  })();
   await Promise.race([
     registering,
     vi.waitFor(isWaiting(`INSERT INTO %${schema}%workers%`), { timeout: 60_000 }),

@@ -19,7 +19,7 @@ export const deadOwners = `WITH RECURSIVE owners AS (
   SELECT owner FROM owners WHERE owner IS NOT NULL AND NOT EXISTS
     (SELECT 1 FROM {workers} WHERE worker_id = owner AND beat_at > clock_timestamp() - $1 * interval '1 millisecond')`;
 
-/** A row that no other transaction ever sees. Until the end of this one, nobody can register under the name. */
+/** A row that no other transaction ever sees. Until the end of this one, no worker can register under the name. */
 const lockName = `INSERT INTO {workers} (worker_id, incarnation, beat_at) VALUES ($1, 0, '-infinity')
   ON CONFLICT (worker_id) DO NOTHING`;
 const unregister = `DELETE FROM {workers} WHERE worker_id = $1 AND beat_at <= clock_timestamp() - $2 * interval '1 millisecond'`;
