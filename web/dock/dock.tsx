@@ -131,7 +131,10 @@ function Scrubber({
             class="waiting"
             x={placeOf(scale, askedAt)}
             y="0"
-            width={Math.max(2, placeOf(scale, decidedAt ?? droppedAt ?? live.endedAt ?? until) - placeOf(scale, askedAt))}
+            width={Math.max(
+              2,
+              placeOf(scale, decidedAt ?? droppedAt ?? live.endedAt ?? until) - placeOf(scale, askedAt),
+            )}
             height="3"
           />
         ))}

@@ -20,7 +20,6 @@ export function forksIn(forkedFrom: ForkView | null): readonly ForkStart[] {
  */
 export function runTime({ startedAt, forkedFrom }: Times, at: number): number {
   let time = at - startedAt;
-  for (const fork of forksIn(forkedFrom))
-    if (at >= fork.startedAt) time -= fork.startedAt - fork.lastAt;
+  for (const fork of forksIn(forkedFrom)) if (at >= fork.startedAt) time -= fork.startedAt - fork.lastAt;
   return time;
 }

@@ -311,7 +311,10 @@ export const runView = named(
         decidedAt: nullable(time),
         droppedAt: nullable(time),
       }),
-      { description: "The questions to people, in the order of asking. `droppedAt`: when the task ended without an answer." },
+      {
+        description:
+          "The questions to people, in the order of asking. `droppedAt`: when the task ended without an answer.",
+      },
     ),
   }),
 );
