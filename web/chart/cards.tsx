@@ -1,5 +1,5 @@
 import { formatPriority, Priority, type TaskId } from "../../src/kernel/index.ts";
-import { isOpen } from "../../src/surfaces/view/question-log.ts";
+import { isUnanswered } from "../../src/surfaces/view/question-log.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
@@ -151,7 +151,7 @@ function toneOfString(task: TaskView, view: RunView): string {
   const look = lookOfTask(task);
   if (look !== "waits" && task.endedAt === null) {
     for (const question of view.asked)
-      if (isOpen(question) && isBelow(question.taskId, task.taskId, view)) return "waits";
+      if (isUnanswered(question) && isBelow(question.taskId, task.taskId, view)) return "waits";
   }
   return look;
 }

@@ -1,5 +1,5 @@
 import type { TaskId } from "../../src/kernel/index.ts";
-import { isOpen } from "../../src/surfaces/view/question-log.ts";
+import { isUnanswered } from "../../src/surfaces/view/question-log.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { runPath } from "../app/route.ts";
@@ -37,7 +37,7 @@ export function ThreadView({
 }: ThreadViewProps): JSX.Element {
   const open = items.findLast((item) => {
     const question = item.kind === "question" ? view.asked.get(item.approvalId) : undefined;
-    return question !== undefined && isOpen(question);
+    return question !== undefined && isUnanswered(question);
   });
   return (
     <>

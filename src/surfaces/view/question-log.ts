@@ -9,7 +9,7 @@ export function newQuestion({ taskId, agentId, at, data }: Event<"approval_reque
 }
 
 /** Whether a question waits for an answer. An ended task waits for none. */
-export function isOpen({ decision, droppedAt }: QuestionView): boolean {
+export function isUnanswered({ decision, droppedAt }: QuestionView): boolean {
   return decision === null && droppedAt === null;
 }
 

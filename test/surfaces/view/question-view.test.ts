@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "vitest";
 import { Agent, tool } from "../../../src/index.ts";
 import { rootTaskId, type Event, type RunHandle } from "../../../src/kernel/index.ts";
 import { openRuntime } from "../../../src/open-runtime.ts";
-import { isOpen } from "../../../src/surfaces/view/question-log.ts";
+import { isUnanswered } from "../../../src/surfaces/view/question-log.ts";
 import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 
@@ -33,7 +33,7 @@ test("the question of an agent that ended without an answer is not open, and is 
   const fold = new RunFold();
   const facts = (): object => {
     const { questions, asked, tasks } = fold.view();
-    const open = [...asked].filter(isOpen).length;
+    const open = [...asked].filter(isUnanswered).length;
     return { questions, open, asked: asked.size, ofTask: tasks.get(rootTaskId)?.questions };
   };
   await read(run, fold, "approval_request");

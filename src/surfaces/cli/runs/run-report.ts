@@ -10,7 +10,7 @@ import {
   type TaskId,
   type Usage,
 } from "../../../kernel/index.ts";
-import { isOpen } from "../../view/question-log.ts";
+import { isUnanswered } from "../../view/question-log.ts";
 import { RunFold } from "../../view/run-fold.ts";
 import type { MoneyLine, RunView, TaskView } from "../../view/run-view.ts";
 import type { LostSpend } from "../../view/spend.ts";
@@ -45,7 +45,7 @@ export async function readReport(store: Store, runId: RunId): Promise<RunReport>
     calls: [...money].filter(({ calls }) => calls > 0),
     unreported: tasks.get(rootTaskId)?.total.lost ?? { calls: 0, tokens: 0, costUsd: 0 },
     // The requests of an ended run can no longer be answered.
-    approvals: summary.endedAt === null ? [...asked].filter(isOpen).map(({ request }) => request) : [],
+    approvals: summary.endedAt === null ? [...asked].filter(isUnanswered).map(({ request }) => request) : [],
     input,
     output,
     failure,
