@@ -1,16 +1,18 @@
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { repository } from "./gates/run-node.ts";
+import { fileURLToPath } from "node:url";
+
+const packages = fileURLToPath(new URL("../node_modules/", import.meta.url));
 
 /**
  * Returns the path of Chromium. The package unpacks itself into the temporary folder, which takes 3 s of processor time
  * and 215 MB, so that all test files share one copy.
  */
 export async function chromiumPath(): Promise<string> {
-  const manifest = join(repository, "node_modules/@sparticuz/chromium/package.json");
+  const manifest = join(packages, "@sparticuz/chromium/package.json");
   const { version } = JSON.parse(await readFile(manifest, "utf8")) as { readonly version: string };
-  const cache = join(repository, "node_modules/.cache");
+  const cache = join(packages, ".cache");
   const shared = join(cache, `chromium-${version}`);
   if (!existsSync(shared)) {
     await mkdir(cache, { recursive: true });
