@@ -120,13 +120,41 @@ test("scroll and focus survive a reload on 390 px, where the whole page scrolls"
   const top = (): Promise<unknown> => page.evaluate("scrollY");
   await expect.poll(top, { timeout: 60_000 }).toBe(230);
   await line.and(page.locator(":has(button:focus)")).waitFor();
-  // A conversation opens at its newest entry, unless the person read something above.
-  await page.goto(`${server.url}/runs/${runId}/conversation`);
+});
+
+test("a conversation on 390 px opens at its newest entry, unless the person read something above before a reload", async () => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/conversation`, { viewport: { width: 390, height: 500 } });
+  const top = (): Promise<number> => page.evaluate("scrollY");
+  const entries = page.locator(".thread .message");
+  // The newest entry, after which lead waits for its reports.
+  await entries.filter({ hasText: "hired release" }).waitFor();
+  const count = await entries.count();
   await expect.poll(top, { timeout: 60_000 }).toBeGreaterThan(120);
+  const end = await top();
+  const reload = async (): Promise<void> => {
+    await page.reload();
+    await entries.nth(count - 1).waitFor();
+  };
+  // The thread grows entry by entry.
+  const network = await page.context().newCDPSession(page);
+  await network.send("Network.enable");
+  await network.send("Network.emulateNetworkConditions", {
+    offline: false,
+    latency: 0,
+    downloadThroughput: 20_000,
+    uploadThroughput: -1,
+  });
+  await reload();
+  await expect.poll(top, { timeout: 60_000 }).toBe(end);
   await page.evaluate("scrollTo(0, 60)");
-  await page.reload();
-  await page.locator(".thread .message").nth(4).waitFor();
+  await reload();
   await expect.poll(top, { timeout: 60_000 }).toBe(60);
+  // The place is kept until the person acts.
+  await page.mouse.wheel(0, 1_000);
+  await expect.poll(top, { timeout: 60_000 }).toBe(end);
+  await reload();
+  await expect.poll(top, { timeout: 60_000 }).toBe(end);
 });
 
 test("a conversation on 390 px opens at the question that waits, with its agent in view", async () => {

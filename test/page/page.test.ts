@@ -123,6 +123,9 @@ test("a run is paused, resumed and cancelled from its page", async () => {
   await page.getByText("Cancelled", { exact: true }).waitFor();
   // The run and its agent say who cancelled them, and why.
   await page.getByText("by you: Not today.", { exact: true }).waitFor();
+  // A question of an agent that ended cannot be answered.
+  await page.getByText("No one decided on publish before publisher ended.").waitFor();
+  expect(await page.getByRole("button", { name: /^Approve/u }).count()).toBe(0);
   expect(await shown(page.getByText("publisher was cancelled by you: Not today."))).toBe(true);
 });
 

@@ -6,7 +6,7 @@ import { idleEngine } from "../../src/surfaces/cli/serve/idle-engine.ts";
 import { WorkerProcess } from "../../src/testing/index.ts";
 import { crashServer } from "../crash/crash-store.ts";
 import { FaultyProxy } from "../scale/faulty-proxy.ts";
-import { fleetRun } from "../scale/fleet-agents.ts";
+import { branches, fleetRun } from "../scale/fleet-agents.ts";
 import { runFleet, type FleetWorld } from "../scale/fleet.ts";
 import { fleetCaller } from "../scale/postgres-fleet.ts";
 import { noTrace, wakeZombie } from "../scale/zombie.ts";
@@ -64,8 +64,12 @@ test(
       faults: Math.max(7, Math.round(runs / 10)),
     });
     expect(report.broken, `seed ${seed}, faults: ${report.faults.join(", ")}`).toEqual([]);
-    // Otherwise the faults have hit no run, and the test has shown nothing.
-    expect(report.takeOvers).toBeGreaterThan(0);
+    // Each fault of a worker makes another one take over a run and repeat the call that the worker was in.
+    expect(report.hits).toBeGreaterThanOrEqual(5);
+    expect(report.takeOvers).toBeGreaterThanOrEqual(report.hits);
+    expect(report.repeated).toBeGreaterThanOrEqual(report.hits);
+    // A worker may start one more call in each branch of each run that it lost.
+    expect(report.late).toBeLessThanOrEqual(branches * report.takeOvers);
     expect(report.cuts).toBeGreaterThan(0);
   },
 );

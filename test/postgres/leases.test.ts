@@ -51,6 +51,49 @@ test("J3: check() refuses a run that was taken over after a beat has registered 
   expect(await all(other.journal.read(kept.runId))).toHaveLength(2);
 });
 
+test("J3: a worker cannot register again while another one recovers its run, although its registration was gone before", async () => {
+  const schema = newSchema();
+  const [one, other] = [
+    await openSchema(schema, { leaseMs: 60_000 }),
+    await openSchema(schema, { leaseMs: 60_000 }),
+  ];
+  const lost = await ownRun(one);
+  await one.leases.enlist("w1", { onLost: () => undefined });
+  await other.leases.enlist("w2");
+  await query(`DELETE FROM ${schema}.workers WHERE worker_id = 'w1'`);
+  // The heir stops when it has found no registration of the owner and has written that the run is recovered.
+  const gate = new Client({ connectionString: inject("postgresUrl") });
+  await gate.connect();
+  onTestFinished(() => gate.end());
+  await gate.query(`SELECT pg_advisory_lock(hashtext('${schema}'));
+    CREATE FUNCTION ${schema}.wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      PERFORM set_config('lock_timeout', '0', true), pg_advisory_xact_lock_shared(hashtext('${schema}'));
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER gate AFTER UPDATE ON ${schema}.runs FOR EACH ROW WHEN (new.owner IS NULL)
+      EXECUTE FUNCTION ${schema}.wait()`);
+  const isWaiting = (statement: string) => async () =>
+    expect(
+      await query(
+        `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '${statement}'`,
+      ),
+    ).toHaveLength(1);
+  const recovering = claim(other, "w2");
+  await vi.waitFor(isWaiting(`UPDATE %${schema}%runs%`), { timeout: 60_000 });
+  // It must wait for the heir. Otherwise it registers again at once and finds that it still owns the run.
+  const registering = (async () => {
+    await claim(one, "w1");
+    await one.leases.check(lost);
+  })();
+  await Promise.race([
+    registering,
+    vi.waitFor(isWaiting(`INSERT INTO %${schema}%workers%`), { timeout: 60_000 }),
+  ]);
+  await gate.query(`SELECT pg_advisory_unlock(hashtext('${schema}'))`);
+  expect(await recovering).toMatchObject([{ runId: lost.runId, epoch: lost.epoch + 1, recoveries: 1 }]);
+  await expect(registering).rejects.toMatchObject({ code: "lease_lost" });
+});
+
 test("L2: a worker whose beat arrives before it is taken over keeps its run", async () => {
   const schema = newSchema();
   const [one, other] = [await openSchema(schema, { leaseMs: 60 }), await openSchema(schema, { leaseMs: 60 })];

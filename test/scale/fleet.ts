@@ -51,6 +51,7 @@ export interface FleetWorld {
 
 interface FleetOptions {
   readonly seed: number;
+  /** Number of runs. It must exceed the number of faults, because at least one run is submitted before each fault. */
   readonly runs: number;
   readonly workers: number;
   /** Number of faults. Each kind occurs at least once if there are enough, and each server restarts. */
@@ -61,9 +62,11 @@ interface FleetReport {
   /** Broken promises, in words. Empty if all hold. */
   readonly broken: readonly string[];
   readonly faults: readonly string[];
+  /** Number of faults of workers. Each of them hit a worker in a call, which another worker repeated. */
+  readonly hits: number;
   /** Number of calls that workers repeated because their answer was not recorded. */
   readonly repeated: number;
-  /** Number of calls that a worker started although another one had taken over its run. */
+  /** Number of calls that arrived from a worker that no longer owned the run. */
   readonly late: number;
   /** Number of times that a worker took over a run from another one. */
   readonly takeOvers: number;
@@ -73,6 +76,16 @@ interface FleetReport {
 type FaultKind = "kill" | "stop" | LinkFault | { readonly restart: string };
 
 const kindsOfWorkers: readonly FaultKind[] = ["kill", "stop", "cut", "delay", "half-close"];
+
+/** A call that is not answered, so that its worker owns an unfinished run. */
+interface CaughtCall {
+  readonly call: Call;
+  /** Place of the worker. */
+  readonly place: number;
+  readonly answer: () => void;
+}
+
+type Call = Omit<ServedCall, "billed">;
 
 /**
  * Lets workers drive runs while they are killed, stopped and disconnected and their servers restart, and checks that all runs
@@ -98,13 +111,19 @@ class Fleet {
   readonly #book: CallBook;
   readonly #random: () => number;
   readonly #workers: WorkerProcess[] = [];
+  /** Names of the workers that live, by place. */
+  readonly #callers: string[] = [];
   readonly #seen = new Set<string>();
   readonly #faults: string[] = [];
   readonly #broken: string[] = [];
-  /** Calls that a worker started for a run of another owner and whose answer was recorded, by caller and run. */
+  /** Calls that a worker made for a run since it lost it, by caller and run. */
   readonly #late = new Map<string, number>();
+  /** Takes the next call of a worker that owns its run. */
+  #trap: ((caught: CaughtCall) => void) | undefined;
   #lives = 0;
+  #hits = 0;
   #repeated = 0;
+  #allLate = 0;
 
   constructor(world: FleetWorld, options: FleetOptions, folder: string, server: CountingServer) {
     this.#world = world;
@@ -118,29 +137,29 @@ class Fleet {
   }
 
   async run(): Promise<FleetReport> {
-    const { runs, workers, faults } = this.#options;
+    const { runs, workers } = this.#options;
     for (let place = 0; place < workers; place++) this.#start(place);
     const runIds = Array.from({ length: runs }, (_, index) => fleetRun(index));
     const [first = fleetRun(0), ...others] = runIds;
     // The first run is not disturbed. The others must end like it.
     await this.#submit([first]);
     await this.#untilEnded([first]);
-    const share = Math.ceil(others.length / Math.max(1, faults));
-    for (const [index, kind] of this.#plan().entries()) {
-      await this.#submit(others.slice(index * share, (index + 1) * share));
+    const plan = this.#plan();
+    const share = others.length / plan.length;
+    for (const [index, kind] of plan.entries()) {
+      await this.#submit(others.slice(Math.floor(index * share), Math.floor((index + 1) * share)));
       await this.#strike(kind);
     }
     await this.#untilEnded(runIds);
     await this.#judge(runIds);
-    const late = [...this.#late.values()].reduce((sum, count) => sum + count, 0);
     const records = await Promise.all(runIds.map((runId) => this.#world.store.journal.find(runId)));
-    const takeOvers = records.reduce((sum, record) => sum + (record?.recoveries ?? 0), 0);
     return {
       broken: this.#broken,
       faults: this.#faults,
+      hits: this.#hits,
       repeated: this.#repeated,
-      late,
-      takeOvers,
+      late: this.#allLate,
+      takeOvers: records.reduce((sum, record) => sum + (record?.recoveries ?? 0), 0),
       cuts: this.#world.cuts(),
     };
   }
@@ -161,6 +180,7 @@ class Fleet {
       death: null,
       server: { url: this.#book.url, caller },
     };
+    this.#callers[place] = caller;
     this.#workers[place] = WorkerProcess.start(this.#world.script, orders, join(this.#folder, "compiled"));
   }
 
@@ -178,40 +198,50 @@ class Fleet {
       .map(({ kind }) => kind);
   }
 
+  /**
+   * Applies a fault while a worker waits for an answer. The fault of a worker lasts until another one has taken over the run and
+   * repeats the call. Only then the call is answered, so that a worker that continues tries to record an answer for a lost run.
+   */
   async #strike(kind: FaultKind): Promise<void> {
-    const { leaseMs, restart, disturb } = this.#world;
+    const { call, place, answer } = await this.#catch();
+    const worker = this.#workers[place];
     if (typeof kind === "object") {
       this.#faults.push(`restart of ${kind.restart}`);
-      await restart[kind.restart]?.();
-      return;
-    }
-    const place = Math.floor(this.#random() * this.#workers.length);
-    this.#faults.push(`${kind} ${place}`);
-    const worker = this.#workers[place];
-    if (worker === undefined) return;
-    if (kind === "kill") {
-      worker.signal("SIGKILL");
-      await worker.ended;
-      this.#start(place);
-      await pause(this.#random() * leaseMs);
-    } else if (kind === "stop") {
-      worker.signal("SIGSTOP");
-      await this.#live(leaseMs * 2);
-      worker.signal("SIGCONT");
+      await this.#world.restart[kind.restart]?.();
     } else {
-      const heal = disturb(place, kind);
-      await this.#live(leaseMs * 2);
-      heal();
+      this.#faults.push(`${kind} ${place}`);
+      this.#hits++;
+      if (kind === "kill") {
+        worker?.signal("SIGKILL");
+        await worker?.ended;
+        this.#start(place);
+        await this.#untilRepeated(call);
+      } else if (kind === "stop") {
+        worker?.signal("SIGSTOP");
+        await this.#untilRepeated(call);
+        worker?.signal("SIGCONT");
+      } else {
+        const heal = this.#world.disturb(place, kind);
+        await this.#untilRepeated(call);
+        heal();
+      }
     }
+    answer();
   }
 
-  /** Lets time pass in which the person still answers. */
-  async #live(durationMs: number): Promise<void> {
-    const end = Date.now() + durationMs;
-    while (Date.now() < end) {
-      await tolerant(this.#world.approveAll);
-      await pause(50);
-    }
+  /** Resolves with the next call of a worker that owns its run. The call waits for `answer`. */
+  #catch(): Promise<CaughtCall> {
+    return new Promise((resolve) => {
+      this.#trap = resolve;
+    });
+  }
+
+  /** Resolves when twice the lease has passed and another worker has made the call. The person answers meanwhile. */
+  async #untilRepeated({ name, key, caller }: Call): Promise<void> {
+    const end = Date.now() + this.#world.leaseMs * 2;
+    const isRepeated = (): boolean =>
+      this.#book.calls.some((call) => call.key === key && call.name === name && call.caller !== caller);
+    while (Date.now() < end || !isRepeated()) await this.#answerAndPause();
   }
 
   async #submit(runIds: readonly RunId[]): Promise<void> {
@@ -225,33 +255,47 @@ class Fleet {
         const summary = await tolerant(() => this.#world.store.journal.summary(runId));
         if (summary?.endedAt !== null && summary !== undefined) open.delete(runId);
       }
-      await tolerant(this.#world.approveAll);
-      await pause(50);
+      await this.#answerAndPause();
     }
   }
 
-  /**
-   * Called before a call is answered. A call that is received again must not have a recorded answer, unless the worker has lost
-   * the run and started the call before it could know that.
-   */
-  async #hold({ name, key, receipt, caller }: Omit<ServedCall, "billed">): Promise<void> {
+  async #answerAndPause(): Promise<void> {
+    await tolerant(this.#world.approveAll);
+    await pause(50);
+  }
+
+  /** Called before a call is answered. */
+  async #hold(call: Call): Promise<void> {
+    const { name, key, caller } = call;
     const id = `${name} ${key}`;
     const isRepeated = this.#seen.has(id);
     this.#seen.add(id);
-    // Calls take some time, so that faults hit them.
-    await pause(10 + this.#random() * 30);
-    if (!isRepeated) return;
     const runId = /^run_fleet-\d+/u.exec(key)?.[0] as RunId | undefined;
     if (runId === undefined) throw new Error(`the key ${key} names no run`);
-    const trace = await tolerant(() => traceRun(this.#world.store, runId));
-    if (trace === undefined) return;
-    if (!trace.receipts.has(receipt)) {
-      this.#repeated++;
-      return;
-    }
+    const trace = isRepeated ? await tolerant(() => traceRun(this.#world.store, runId)) : undefined;
+    const isRecorded = trace?.receipts.has(call.receipt) === true;
+    if (trace !== undefined && !isRecorded) this.#repeated++;
     const owner = await tolerant(() => this.#world.ownerOf(runId));
-    if (owner === undefined) return;
-    if (owner === caller) this.#broken.push(`${caller} repeated the recorded call ${id}`);
+    if (owner === caller) {
+      this.#late.delete(`${caller} ${runId}`);
+      if (isRecorded) this.#broken.push(`${caller} repeated the recorded call ${id}`);
+      await this.#waitInTrap(call);
+    } else if (owner !== undefined) this.#noteLate(caller, runId);
+    // Calls take some time, so that faults hit them.
+    await pause(10 + this.#random() * 30);
+  }
+
+  async #waitInTrap(call: Call): Promise<void> {
+    const place = this.#callers.indexOf(call.caller);
+    const trap = this.#trap;
+    if (trap === undefined || place === -1) return;
+    this.#trap = undefined;
+    await new Promise<void>((answer) => trap({ call, place, answer }));
+  }
+
+  /** J3: a worker that lost a run makes at most the calls whose check had passed before, of which each branch has one. */
+  #noteLate(caller: string, runId: RunId): void {
+    this.#allLate++;
     const count = (this.#late.get(`${caller} ${runId}`) ?? 0) + 1;
     this.#late.set(`${caller} ${runId}`, count);
     if (count > branches) this.#broken.push(`${caller} started ${count} calls of ${runId} after it lost it`);

@@ -1,4 +1,4 @@
-import { Client } from "pg";
+import { Pool } from "pg";
 import { onTestFinished } from "vitest";
 import { Fault, type EngineFactory, type RunId } from "../../src/kernel/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
@@ -26,6 +26,10 @@ export async function fleetCaller({
   onTestFinished(() => runtime.close());
   const [clerk] = fleetAgents({ url: "http://127.0.0.1:9", caller: "submitter" });
   const answered = new Set<string>();
+  const pool = new Pool({ connectionString: url, max: 4 });
+  // The next query connects again.
+  pool.on("error", () => undefined);
+  onTestFinished(() => pool.end());
   return {
     store,
     submit: (runId) => runtime.submit(clerk, "go", { runId, spawnBudget: { maxAgents: seats } }),
@@ -43,24 +47,19 @@ export async function fleetCaller({
         answered.add(id);
       }
     },
-    ownerOf: (runId) => ownerIn(url, schema, runId),
+    ownerOf: (runId) => ownerIn(pool, schema, runId),
   };
 }
 
 /** The worker that owns a run. Rejects with `store_unavailable` while the server is away. */
-async function ownerIn(url: string, schema: string, runId: RunId): Promise<string | null> {
-  const client = new Client({ connectionString: url });
-  client.on("error", () => undefined);
+async function ownerIn(pool: Pool, schema: string, runId: RunId): Promise<string | null> {
   try {
-    await client.connect();
-    const { rows } = await client.query<{ readonly owner: string | null }>(
+    const { rows } = await pool.query<{ readonly owner: string | null }>(
       `SELECT owner FROM ${schema}.runs WHERE run_id = $1`,
       [runId],
     );
     return rows[0]?.owner ?? null;
   } catch (error) {
     throw new Fault("store_unavailable", "the owner cannot be read", { cause: error });
-  } finally {
-    await client.end().catch(() => undefined);
   }
 }

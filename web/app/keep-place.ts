@@ -1,3 +1,5 @@
+import { isNearEnd } from "./near-end.ts";
+
 /** The place of a person on the page before it is loaded again. */
 interface Kept {
   readonly href: string;
@@ -21,6 +23,8 @@ const scrollers = [
   ".agents",
   ".inspector",
 ];
+/** The elements that scroll a thread: itself, or the whole page on a narrow screen. */
+const threadScrollers = [".thread", "html"];
 /** How long the page waits for what it shows to appear again. */
 const patienceMs = 10_000;
 
@@ -32,9 +36,9 @@ export function isPlaceKept(): boolean {
   return isKept;
 }
 
-/** Whether the page was loaded again and one of these elements, by its selector, is scrolled to where it was. */
-export function isScrollKept(...selectors: readonly string[]): boolean {
-  return isKept && selectors.some((selector) => selector in keptScrolls);
+/** Whether the page was loaded again and its thread is scrolled to something above the newest entry, as it was. */
+export function isThreadKept(): boolean {
+  return isKept && threadScrollers.some((selector) => selector in keptScrolls);
 }
 
 /** Keeps scroll positions and focus over a reload of the page. */
@@ -63,7 +67,11 @@ function isLoadedAgain(): boolean {
 
 function placeNow(): Kept {
   const scrolls: Record<string, number> = {};
+  const thread = document.querySelector<HTMLElement>(".thread");
+  // A thread at its newest entry opens there, wherever that is then.
+  const followed = thread !== null && !isThreadKept() && isNearEnd(thread) ? threadScrollers : [];
   for (const selector of scrollers) {
+    if (followed.includes(selector)) continue;
     const element = document.querySelector(selector);
     if (element !== null && element.scrollHeight > element.clientHeight)
       scrolls[selector] = element.scrollTop;

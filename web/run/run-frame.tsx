@@ -1,3 +1,4 @@
+import { isUnanswered } from "../../src/surfaces/view/question-log.ts";
 import { runTime, startOfRun } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { ComponentChildren, JSX } from "preact";
@@ -280,7 +281,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
 
 /** How many questions wait. Those of tool calls are approvals. */
 function questionWords({ asked, questions }: RunView): string {
-  const open = [...asked].filter(({ decision }) => decision === null);
+  const open = [...asked].filter(isUnanswered);
   return counted(
     questions,
     open.every(({ request }) => request.kind === "tool_call") ? "approval" : "question",

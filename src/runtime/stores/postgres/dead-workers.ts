@@ -19,8 +19,10 @@ export const deadOwners = `WITH RECURSIVE owners AS (
   SELECT owner FROM owners WHERE owner IS NOT NULL AND NOT EXISTS
     (SELECT 1 FROM {workers} WHERE worker_id = owner AND beat_at > clock_timestamp() - $1 * interval '1 millisecond')`;
 
+/** A row that no other transaction ever sees. Until the end of this one, no worker can register under the name. */
+const lockName = `INSERT INTO {workers} (worker_id, incarnation, beat_at) VALUES ($1, 0, '-infinity')
+  ON CONFLICT (worker_id) DO NOTHING`;
 const unregister = `DELETE FROM {workers} WHERE worker_id = $1 AND beat_at <= clock_timestamp() - $2 * interval '1 millisecond'`;
-const isRegistered = "SELECT 1 FROM {workers} WHERE worker_id = $1 FOR SHARE";
 const recover = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READY}, ready_at = $2,
     recoveries_in_all = recoveries_in_all + 1,
     recoveries = CASE WHEN recovered_at = ${lastCommit} THEN recoveries + 1 ELSE 1 END, recovered_at = ${lastCommit}`;
@@ -54,7 +56,8 @@ export async function takeFrom(
 
 /**
  * Recovers runs of a worker that seems dead. Its registration is deleted first, so that a late beat of it fails; if a beat
- * came before, the worker is alive and nothing is recovered.
+ * came before, the worker is alive and nothing is recovered. A worker whose registration was already gone must not register
+ * again before its runs are taken, or it would find that it still owns them and answer `check` from memory (J3).
  */
 export async function recoverDead(
   tables: Tables,
@@ -65,7 +68,7 @@ export async function recoverDead(
     id = null,
   }: { readonly workerId: string; readonly leaseMs: number; readonly id?: number | null },
 ): Promise<void> {
-  await transaction.run(unregister, workerId, leaseMs);
-  if ((await transaction.get(isRegistered, workerId)) !== undefined) return;
+  await transaction.run(lockName, workerId);
+  if ((await transaction.run(unregister, workerId, leaseMs)) === 0) return;
   await recoverRunsOf(tables, transaction, workerId, id);
 }
