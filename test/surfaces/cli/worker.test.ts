@@ -44,7 +44,7 @@ async function metrics(url: string): Promise<ReturnType<typeof parseExposition>>
   return parseExposition(await response.text());
 }
 
-describe("reeve worker", { timeout: 120_000 }, () => {
+describe("reeve worker", () => {
   test("a worker drives submitted runs, answers its probes and counts runs, steps, tokens and dollars", async () => {
     const { folder, url } = await setUp(() => ({ text: "Done." }));
     const one = await worker(folder, url, "--concurrency", "4");
