@@ -2,7 +2,6 @@ import type { JSX } from "preact";
 import { connection, shownEvent, tryNow } from "../api/connection.ts";
 import { grouped, span } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
-import { Steady } from "../parts/steady.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { closeDialog, Dialog, dialog, DialogHost } from "../parts/dialog.tsx";
 import { announcement } from "./announce.ts";
@@ -45,7 +44,7 @@ export function Shell(): JSX.Element {
         <nav aria-label="Sections">
           {sections.map(({ path, name }) => (
             <a key={path} href={path} aria-current={isAt(path) ? "page" : undefined}>
-              <Steady text={name} />
+              {name}
               {path === "/inbox" && <Waiting />}
             </a>
           ))}
@@ -72,12 +71,7 @@ export function Shell(): JSX.Element {
               {path === "/inbox" && <Waiting />}
             </a>
           ))}
-        <button
-          onClick={openMore}
-          aria-current={
-            sections.some(({ path, icon }) => icon === undefined && isAt(path)) ? "page" : undefined
-          }
-        >
+        <button onClick={openMore}>
           <Icon name="more" />
           More
         </button>

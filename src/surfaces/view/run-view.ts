@@ -89,7 +89,7 @@ export interface QuestionView {
 }
 
 /** A moment at which another worker took over the run. */
-export interface RecoveryView {
+interface RecoveryView {
   readonly seq: number;
   readonly at: number;
   /** Time of the last event before. */
