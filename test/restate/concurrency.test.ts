@@ -70,7 +70,7 @@ async function invocations({ admin, service }: Cluster, key?: string): Promise<R
 function heldAgent(): { readonly agent: HostedAgent; readonly go: () => void; working: number } {
   const gate = Promise.withResolvers<void>();
   // A worker waits for the call when it closes, also after a failed test.
-  onTestFinished(gate.resolve);
+  onTestFinished(() => gate.resolve());
   const held = {
     working: 0,
     go: gate.resolve,
