@@ -33,7 +33,7 @@ export async function* restateRows(url: string): AsyncIterable<Row> {
         const open = () =>
           store === "SQLite"
             ? openStore(`sqlite:${join(folder, `${runs}.db`)}`)
-            : postgresStore({ url, hash: sha256 });
+            : postgresStore({ url, schema: "restate", hash: sha256 });
         yield await steps(server, { store, open }, runs, each);
       }
     const site = await WorkerSite.open(server);
