@@ -8,7 +8,7 @@ import { readAll } from "../runtime/runtime-setup.ts";
 import { openCrashStore } from "./crash-store.ts";
 import type { SiteAddress } from "./site-engine.ts";
 
-const boundMs = 30_000;
+const boundMs = 120_000;
 
 /** The run whose agent ends its process. */
 export const deadly = formatRunId("deadly");

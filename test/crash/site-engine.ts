@@ -1,8 +1,6 @@
 import { restate } from "../../src/restate.ts";
 import type { EngineFactory } from "../../src/kernel/index.ts";
-
-/** Environment variable with a `SiteAddress` as JSON. If it is set, serving workers use the Restate engine. */
-export const crashSite = "REEVE_CRASH_RESTATE";
+import { crashSchema, crashSite } from "./crash-store.ts";
 
 /** How a worker process reaches Restate, and how it is reached. */
 export interface SiteAddress {
@@ -36,4 +34,11 @@ export function siteEngine({
 export function crashEngine(): { readonly engine?: EngineFactory } {
   const site = process.env[crashSite];
   return site === undefined ? {} : { engine: siteEngine(JSON.parse(site) as SiteAddress) };
+}
+
+/** The engine of a worker of the crash harness. Each case has a service of its own, because the runs of all cases have the same ids. */
+export function caseEngine(file: string): EngineFactory {
+  const { service, registerUrl, ...address } = JSON.parse(process.env[crashSite] ?? "") as SiteAddress;
+  const own = `${service}-${crashSchema(file)}`;
+  return siteEngine({ ...address, service: own, registerUrl: `${registerUrl}/${own}` });
 }

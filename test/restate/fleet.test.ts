@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from "vitest";
 import { restate } from "../../src/restate.ts";
-import { crashSite } from "../crash/site-engine.ts";
 import { newSchema } from "../postgres/schemas.ts";
 import { PostgresServer } from "../postgres/server.ts";
-import { crashServer } from "../crash/crash-store.ts";
+import { crashServer, crashSite } from "../crash/crash-store.ts";
 import { FaultyProxy } from "../scale/faulty-proxy.ts";
 import { branches } from "../scale/fleet-agents.ts";
 import { runFleet, type FleetWorld } from "../scale/fleet.ts";
