@@ -42,7 +42,7 @@ await runWorkerDuty(async ({ file, workload: name, server, mortal }) => {
 
 /** Loads the Restate engine only if needed, because every worker is a new process. */
 async function restateEngine(file: string): Promise<EngineFactory> {
-  return (await import("./site-engine.ts")).caseEngine(file);
+  return (await import("./crash-engine.ts")).caseEngine(file);
 }
 
 /** Loads the workloads with agents of the agents' layer only if needed, because every worker is a new process. */

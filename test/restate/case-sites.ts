@@ -49,11 +49,15 @@ export class CaseSites {
   }
 
   async #register(service: string, port: number): Promise<void> {
-    const opening = this.#sites.get(service) ?? Balancer.open().then((balancer) => ({ balancer }));
+    const opening = this.#sites.get(service) ?? openSite();
     this.#sites.set(service, opening);
     const site = await opening;
     site.balancer.add(port);
     site.deploying ??= new RestateAdmin(this.#server.adminUrl).deploy(site.balancer.uri);
     await site.deploying;
   }
+}
+
+async function openSite(): Promise<CaseSite> {
+  return { balancer: await Balancer.open() };
 }

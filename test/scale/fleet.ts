@@ -95,8 +95,15 @@ export async function runFleet(world: FleetWorld, options: FleetOptions): Promis
   const folder = await mkdtemp(join(tmpdir(), "reeve-fleet-"));
   const server = await CountingServer.open();
   const fleet = new Fleet(world, options, folder, server);
+  const began = performance.now();
   try {
-    return await fleet.run();
+    const report = await fleet.run();
+    const { faults, hits, takeOvers, cuts, repeated, late } = report;
+    const seconds = Math.round((performance.now() - began) / 1_000);
+    process.stdout.write(
+      `${options.runs} runs in ${seconds} s: ${faults.length} faults, ${hits} of them of workers, ${takeOvers} take-overs, ${cuts} cut connections, ${repeated} repeated and ${late} late calls\n`,
+    );
+    return report;
   } finally {
     await fleet.end();
     await server.close();
