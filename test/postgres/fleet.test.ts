@@ -22,7 +22,8 @@ const seed = Number(process.env["REEVE_FLEET_SEED"] ?? 24);
 
 /** Four places for workers of the local engine, each behind a proxy before one PostgreSQL server that may be killed. */
 async function postgresWorld(): Promise<FleetWorld> {
-  const server = await PostgresServer.start();
+  // Workers that connect while the server starts would fill the output.
+  const server = await PostgresServer.start({ settings: ["log_min_messages=panic"] });
   onTestFinished(() => server.stop());
   const schema = newSchema();
   const { hostname, port } = new URL(server.url);

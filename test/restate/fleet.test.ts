@@ -29,7 +29,8 @@ afterAll(() => server.stop());
 
 /** Four places for workers of the Restate engine, each with proxies to Restate, from Restate and to the database. */
 async function restateWorld(): Promise<FleetWorld> {
-  const database = await PostgresServer.start();
+  // Workers that connect while the server starts would fill the output.
+  const database = await PostgresServer.start({ settings: ["log_min_messages=panic"] });
   onTestFinished(() => database.stop());
   const { url } = database;
   const schema = newSchema();
