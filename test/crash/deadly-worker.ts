@@ -71,7 +71,7 @@ function die(): Promise<never> {
 /** A store that kills the process before a commit that ends the deadly run. */
 function dyingAtEnd(store: Store, attempt: (name: string) => number): Store {
   const { journal } = store;
-  const { appendAndRelease } = journal;
+  const appendAndRelease = journal.appendAndRelease?.bind(journal);
   const survive = async ({ runId }: Lease, { events = [] }: Commit): Promise<void> => {
     if (runId !== deadlyRun || !events.some(({ type }) => type === "run_end")) return;
     attempt("end");
