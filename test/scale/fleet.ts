@@ -348,7 +348,7 @@ class Fleet {
 
 /** Compares a run with the one that was not disturbed. */
 function* problemsOf(trace: RunTrace, model: RunTrace, billed: number): Generator<string> {
-  if (trace.status !== "completed") yield `ended as ${trace.status}`;
+  if (trace.status !== "completed") yield `ended as ${trace.status}: ${JSON.stringify(endOf(trace))}`;
   if (JSON.stringify(trace.output) !== JSON.stringify(model.output)) yield "has another output";
   if (trace.open.length > 0) yield `has open tasks: ${trace.open.join(", ")}`;
   if (!trace.chain.ok) yield "has a broken hash chain";
@@ -363,6 +363,11 @@ function* problemsOf(trace: RunTrace, model: RunTrace, billed: number): Generato
   if (billed > spent.tokens) yield `was billed ${billed} tokens and recorded ${spent.tokens}`;
   if (trace.seats.most > seats || trace.seats.left.length > 0)
     yield `had ${trace.seats.most} seats, and ${trace.seats.left.length} at its end`;
+}
+
+/** How the last task ended. */
+function endOf({ events }: RunTrace): unknown {
+  return events.findLast(({ type }) => type === "task_end")?.data;
 }
 
 /** Returns `undefined` while the store is away, for callers that ask again. */
