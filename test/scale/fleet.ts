@@ -220,6 +220,7 @@ class Fleet {
    */
   async #strike(kind: FaultKind): Promise<void> {
     const { call, place, answer } = await this.#catch();
+    const before = this.#repeatsOf(call);
     const worker = this.#workers[place];
     if (typeof kind === "object") {
       this.#faults.push(`restart of ${kind.restart}`);
@@ -231,14 +232,14 @@ class Fleet {
         worker?.signal("SIGKILL");
         await worker?.ended;
         this.#start(place);
-        await this.#untilRepeated(call);
+        await this.#untilRepeated(call, before);
       } else if (kind === "stop") {
         worker?.signal("SIGSTOP");
-        await this.#untilRepeated(call);
+        await this.#untilRepeated(call, before);
         worker?.signal("SIGCONT");
       } else {
         const heal = this.#world.disturb(place, kind);
-        await this.#untilRepeated(call);
+        await this.#untilRepeated(call, before);
         heal();
       }
     }
@@ -252,13 +253,17 @@ class Fleet {
     });
   }
 
-  /** Resolves when twice the lease has passed and another worker has made the call. The person answers meanwhile. */
-  async #untilRepeated({ name, key, caller }: Call): Promise<void> {
+  /** Resolves when twice the lease has passed and other workers have made the call more often than before. */
+  async #untilRepeated(call: Call, before: number): Promise<void> {
     const end = Date.now() + this.#world.leaseMs * 2;
-    const isOther = (call: Call): boolean => call.key === key && call.name === name && call.caller !== caller;
-    const count = (): number => this.#book.calls.filter(isOther).length;
-    const before = count();
-    while (Date.now() < end || count() === before) await this.#answerAndPause();
+    while (Date.now() < end || this.#repeatsOf(call) === before) await this.#answerAndPause();
+  }
+
+  /** Number of times that other workers have made the call. */
+  #repeatsOf({ name, key, caller }: Call): number {
+    const isRepeat = (call: Call): boolean =>
+      call.key === key && call.name === name && call.caller !== caller;
+    return this.#book.calls.filter(isRepeat).length;
   }
 
   async #submit(runIds: readonly RunId[]): Promise<void> {
