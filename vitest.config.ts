@@ -13,6 +13,14 @@ process.env["REEVE_HOME"] = fileURLToPath(new URL("node_modules/.cache/absent-ho
 /** A test that takes longer hangs, in milliseconds. The limit is generous, because tests make no promise about speed. */
 const hangs = 300_000;
 
+/** The limits of every project. `expect.poll()` would give up after a second, which a busy machine needs for less. */
+const patient = { testTimeout: hangs, hookTimeout: hangs, expect: { poll: { timeout: 60_000 } } };
+
+/** The project `property` runs these tests with more cases, so that `npm test` runs them only there. */
+const properties = process.argv.some((argument) => argument.startsWith("--project"))
+  ? []
+  : ["test/**/*.property.test.ts"];
+
 /** The suites beside the unit tests, each with its folders under `test/`. */
 const apart = {
   attacks: ["attacks"],
@@ -50,13 +58,15 @@ export default defineConfig({
           name: "unit",
           globalSetup: "test/bubblewrap.ts",
           include: ["test/**/*.test.ts", "web/**/*.test.ts"],
-          exclude: Object.values(apart).flatMap((folders) => folders.map((folder) => `test/${folder}/**`)),
+          exclude: [
+            ...Object.values(apart).flatMap((folders) => folders.map((folder) => `test/${folder}/**`)),
+            ...properties,
+          ],
           pool: "forks",
           isolate: false,
           execArgv: ["--expose-gc"],
           provide: { shareOfRuns: 1 / 20 },
-          testTimeout: hangs,
-          hookTimeout: hangs,
+          ...patient,
         },
       },
       {
@@ -65,8 +75,7 @@ export default defineConfig({
           include: ["test/**/*.property.test.ts"],
           // `npm run test:property` sets it. `npm test` runs a quarter, which takes a quarter of the time.
           provide: { shareOfRuns: process.env["REEVE_PROPERTY"] === "all" ? 1 : 1 / 4 },
-          testTimeout: hangs,
-          hookTimeout: hangs,
+          ...patient,
         },
       },
       ...Object.entries(apart).map(([name, folders]) => ({
@@ -74,8 +83,7 @@ export default defineConfig({
           name,
           include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
           ...(name === "surfaces" && { exclude: ["test/surfaces/view/**"] }),
-          testTimeout: hangs,
-          hookTimeout: hangs,
+          ...patient,
           ...(name === "crash" && { globalSetup: "test/crash/bundled-workers.ts" }),
           ...((name === "postgres" || name === "restate") && {
             globalSetup: [

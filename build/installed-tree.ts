@@ -60,11 +60,13 @@ export async function runtimeFolders(repository: string): Promise<readonly strin
 }
 
 /**
- * Creates the installed tree in the folder `target`: the files that npm packs, with the runtime packages in
- * `node_modules`. The built files are packed as they are, so bundle them first.
+ * Creates the installed tree in the folder `target`: the files that npm packs of the folder `built`, with the runtime
+ * packages in `node_modules`. The built files are packed as they are, so bundle them first.
+ *
+ * @param built - Default: the repository.
  */
-export async function installTree(repository: string, target: string): Promise<void> {
-  for (const file of await packedFiles(repository)) await copy(repository, target, file);
+export async function installTree(repository: string, target: string, built = repository): Promise<void> {
+  for (const file of await packedFiles(built)) await copy(built, target, file);
   for (const folder of await runtimeFolders(repository)) await copy(repository, target, folder);
   const manifest = JSON.parse(await readFile(join(target, "package.json"), "utf8")) as Record<
     string,
@@ -117,9 +119,9 @@ function licenceOf({ licenses = [] }: Component): string {
   return names.join(" AND ") || "none";
 }
 
-async function packedFiles(repository: string): Promise<readonly string[]> {
+async function packedFiles(built: string): Promise<readonly string[]> {
   const args = ["pack", "--dry-run", "--ignore-scripts", "--json"];
-  const { stdout } = await execute("npm", args, { cwd: repository, maxBuffer: 2 ** 26 });
+  const { stdout } = await execute("npm", args, { cwd: built, maxBuffer: 2 ** 26 });
   const [tarball] = JSON.parse(stdout) as readonly { readonly files: readonly { readonly path: string }[] }[];
   return (tarball?.files ?? []).map(({ path }) => path);
 }

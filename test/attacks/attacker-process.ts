@@ -45,8 +45,16 @@ async function answer({ root, tool: name, input, options = {} }: AttackRequest):
   }
 }
 
+/** The shell tools so far. A tool that is used again does not look for its sandbox again, as in a run. */
+const shells = new Map<string, Tool>();
+
 function toolOf(name: string, options: BashToolOptions): Tool {
-  if (name === "bash") return bashTool(options);
+  if (name === "bash") {
+    const key = JSON.stringify(options);
+    const shell = shells.get(key) ?? bashTool(options);
+    shells.set(key, shell);
+    return shell;
+  }
   const { root, timeoutMs = 20_000 } = options;
   const tools = [grepTool({ root, timeoutMs }), readTool({ root }), ...fileTools({ root })];
   const tool = tools.find((each) => each.name === name);

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { BrowserSession, type BrowserOptions } from "../../src/capabilities/browser/index.ts";
+import { chromiumPath } from "../chromium.ts";
 
 /** The page under attack may load from `site` only. `target` records every connection that reaches it. */
 let site = "";
@@ -14,7 +15,7 @@ let target = "";
 const hits: string[] = [];
 const servers: Server[] = [];
 const udp = createSocket("udp4");
-const unpacked = mkdtempSync(join(tmpdir(), "reeve-attacks-chromium-"));
+const profiles = mkdtempSync(join(tmpdir(), "reeve-attacks-chromium-"));
 let executablePath = "";
 let page = "";
 let guarded: BrowserSession;
@@ -65,10 +66,9 @@ beforeAll(async () => {
   });
   udp.on("message", () => hits.push("udp"));
   udp.bind(Number(new URL(`http://${target}`).port), "127.0.0.1");
-  // The Chromium package unpacks itself into the temporary folder; this one is deleted with the tests.
-  process.env["TMPDIR"] = unpacked;
-  const { default: chromium } = await import("@sparticuz/chromium");
-  executablePath = await chromium.executablePath();
+  // The profiles of Chromium are in the temporary folder; this one is deleted with the tests.
+  process.env["TMPDIR"] = profiles;
+  executablePath = await chromiumPath();
   guarded = session({
     allowPrivate: true,
     allow: ({ host }) => {
@@ -87,7 +87,7 @@ afterAll(async () => {
     server.closeAllConnections();
     server.close();
   }
-  rmSync(unpacked, { recursive: true, force: true });
+  rmSync(profiles, { recursive: true, force: true });
 });
 
 // A test that fails must not fail the following ones.

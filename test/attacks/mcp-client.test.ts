@@ -200,14 +200,12 @@ describe("arguments are checked against a hostile schema without harm", () => {
     ["__proto__ as a property", JSON.parse(`{"__proto__":{"type":"string"}}`) as JsonObject, { a: 1 }],
     ["a format that does not exist", { a: { type: "string", format: "evil" } }, { a: "x" }],
   ])("%s", async ([, properties, input]) => {
-    const began = Date.now();
     const tools = await toolsOf({
       tools: [{ name: "odd", description: "", inputSchema: { type: "object", properties } }],
     });
     const runtime = await runtimeHere();
     const { isError } = await callOnce(runtime, caller(tools), "mcp__evil__odd", input);
     expect(typeof isError).toBe("boolean");
-    expect(Date.now() - began).toBeLessThan(20_000);
     expect(({} as { type?: string }).type).toBeUndefined();
   });
 });

@@ -9,6 +9,7 @@ import { BrowserSession, browserTools, type BrowserOptions } from "../../src/cap
 import type { ModelRequest } from "../../src/kernel/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
+import { chromiumPath } from "../chromium.ts";
 
 const shop = `<!doctype html><title>Shop</title><h1>Teas</h1>
   <form action="/order"><label>Name <input name="who"></label>
@@ -21,7 +22,7 @@ let executablePath = "";
 const orders: string[] = [];
 /** Resolves when the browser requests the page to which `/leave` leads. */
 let arrived = Promise.withResolvers<void>();
-const unpacked = mkdtempSync(join(tmpdir(), "reeve-chromium-"));
+const profiles = mkdtempSync(join(tmpdir(), "reeve-chromium-"));
 const open: BrowserSession[] = [];
 
 beforeAll(async () => {
@@ -48,10 +49,9 @@ beforeAll(async () => {
     server.listen(0, "127.0.0.1", resolve);
   });
   site = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  // The Chromium package unpacks itself into the temporary folder; this one is deleted with the tests.
-  process.env["TMPDIR"] = unpacked;
-  const { default: chromium } = await import("@sparticuz/chromium");
-  executablePath = await chromium.executablePath();
+  // The profiles of Chromium are in the temporary folder; this one is deleted with the tests.
+  process.env["TMPDIR"] = profiles;
+  executablePath = await chromiumPath();
   // Unpacking takes seconds, and longer on a busy machine.
 });
 
@@ -61,7 +61,7 @@ afterEach(async () => {
 
 afterAll(() => {
   server.close();
-  rmSync(unpacked, { recursive: true, force: true });
+  rmSync(profiles, { recursive: true, force: true });
 });
 
 function session(options: BrowserOptions = {}): BrowserSession {
@@ -248,22 +248,35 @@ test("an action throws tool_timeout and the next one starts a new browser if the
     expect(browser.isOpen).toBe(false);
     await browser.open(`${site}/more`);
   } finally {
-    for (const pid of pids) process.kill(pid, "SIGKILL");
+    for (const pid of pids) endProcess(pid);
   }
   expect((await browser.getState()).tabs).toMatchObject([{ title: "More", active: true }]);
 });
 
-/** Returns the ids of the processes that run the unpacked browser. */
+/** Returns the ids of the processes that this process has started, and of those that they have started. */
 function browserPids(): number[] {
-  const ids = readdirSync("/proc").filter((name) => /^\d+$/u.test(name));
-  return ids.filter((id) => commandLine(id).startsWith(unpacked)).map(Number);
+  const parents = new Map(readdirSync("/proc").map((name) => [Number(name), parentOf(name)]));
+  const isOwn = (pid: number): boolean => {
+    const parent = parents.get(pid);
+    return parent !== undefined && (parent === process.pid || isOwn(parent));
+  };
+  return [...parents.keys()].filter(isOwn);
 }
 
-function commandLine(pid: string): string {
+/** Ends a process, which the session may have ended meanwhile. */
+function endProcess(pid: number): void {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+function parentOf(pid: string): number | undefined {
+  try {
+    return Number(/^PPid:\t(\d+)$/mu.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
   } catch {
-    // The process has ended since the folder was read.
-    return "";
+    // It is not a process, or it has ended since the folder was read.
+    return undefined;
   }
 }

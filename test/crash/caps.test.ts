@@ -62,7 +62,7 @@ class Treasury {
       death,
       server: { url: this.book.url, caller },
     };
-    return WorkerProcess.start(script, orders, join(this.#folder, "compiled")).endWithin(60_000);
+    return WorkerProcess.start(script, orders, join(this.#folder, "compiled")).endWithin(120_000);
   }
 
   /** What is wrong after all runs have ended. */

@@ -22,7 +22,7 @@ async function live(folder: string, file: string, at: number): Promise<string> {
   const server = { url: "", caller: "" };
   const orders = { file, workload: "contents", server, death: null, data: at };
   const script = new URL("contents-worker.mjs", inject("crashWorkers"));
-  const end = await WorkerProcess.start(script, orders, join(folder, "compiled")).endWithin(60_000);
+  const end = await WorkerProcess.start(script, orders, join(folder, "compiled")).endWithin(120_000);
   return end.kind === "failed" ? end.reason : end.kind;
 }
 

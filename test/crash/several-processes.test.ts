@@ -11,7 +11,7 @@ import { untilEvent } from "./until-event.ts";
 import { toolAnswer } from "./workload.ts";
 
 const script = new URL("serving-worker.mjs", inject("crashWorkers"));
-const boundMs = 20_000;
+const boundMs = 120_000;
 const runsEach = 2;
 
 /** Workers that share one store file, and a server that answers `carry` only after `answerCarries`. */

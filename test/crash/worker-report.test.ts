@@ -23,7 +23,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 async function endOf(source: string): Promise<WorkerEnd> {
   const script = join(folder, "worker.mjs");
   await writeFile(script, source);
-  return WorkerProcess.start(pathToFileURL(script), orders, join(folder, "compiled")).endWithin(60_000);
+  return WorkerProcess.start(pathToFileURL(script), orders, join(folder, "compiled")).endWithin(120_000);
 }
 
 test.each(["", "console.log('ready');"])(

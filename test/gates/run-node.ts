@@ -19,7 +19,7 @@ export function run(
   program: string,
   args: readonly string[],
   cwd: string,
-  timeoutMs = 50_000,
+  timeoutMs = 200_000,
 ): Promise<Finished> {
   const env = { ...process.env, PATH: [dirname(process.execPath), process.env["PATH"]].join(delimiter) };
   return new Promise((resolve, reject) => {
@@ -36,6 +36,6 @@ export function run(
   });
 }
 
-export function runNode(args: readonly string[], cwd: string, timeoutMs?: number): Promise<Finished> {
-  return run(process.execPath, args, cwd, timeoutMs);
+export function runNode(args: readonly string[], cwd: string): Promise<Finished> {
+  return run(process.execPath, args, cwd);
 }

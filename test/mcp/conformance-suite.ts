@@ -31,7 +31,7 @@ export async function scenarios(side: "client" | "server"): Promise<readonly str
 export async function runSuite(args: readonly string[]): Promise<ReadonlyMap<string, Verdict>> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-conformance-"));
   try {
-    await runNode([cli, ...args, "--output-dir", folder], repository, suiteMs);
+    await runNode([cli, ...args, "--output-dir", folder], repository);
     const files = await readdir(folder, { recursive: true });
     const results = files.filter((name) => name.endsWith("checks.json"));
     return new Map(
@@ -48,9 +48,6 @@ export async function runSuite(args: readonly string[]): Promise<ReadonlyMap<str
 export function runServerScenarios(url: string): Promise<ReadonlyMap<string, Verdict>> {
   return runSuite(["server", "--url", url, "--suite", "all"]);
 }
-
-/** Limit for one process of the suite, which is shorter than the timeout of a test hook that runs it. */
-const suiteMs = 110_000;
 
 /** Returns the scenario that a result belongs to. Its folder is the scenario's name with the time of the start. */
 function scenarioOf(file: string): string {

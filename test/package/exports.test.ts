@@ -93,7 +93,7 @@ async function typeResolutions(path: string) {
   const cli = dirname(fileURLToPath(import.meta.resolve("@arethetypeswrong/cli/package.json")));
   const options = ["--profile", "esm-only", "--format", "ascii", "--no-color", "--no-emoji"];
   // Runs while the file is collected, so the timeout of a test does not apply.
-  const { code, stdout } = await runNode([join(cli, "dist/index.js"), path, ...options], repository, 180_000);
+  const { code, stdout } = await runNode([join(cli, "dist/index.js"), path, ...options], repository);
   return { code, resolutions: stdout.match(/^(?:node16 \(from ESM\)|bundler): .*$/gmu) ?? [] };
 }
 

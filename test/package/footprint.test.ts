@@ -1,8 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { bundle } from "../../build/bundle.ts";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import {
   installTree,
   licenceList,
@@ -23,8 +22,7 @@ beforeAll(async () => {
   // npm names the package of a tree after its folder.
   folder = await mkdtemp(join(tmpdir(), "reeve-footprint-"));
   tree = join(folder, "reeve");
-  await installTree(repository, tree);
-  await bundle(tree);
+  await installTree(repository, tree, inject("builtPackage"));
   sbom = await sbomOf(tree);
 });
 

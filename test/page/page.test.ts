@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { deadLetter, decisions, submitRun, waitsForPerson } from "./page-runs.ts";
-import { serverIsDown } from "./page-server.ts";
+import { goTo, serverIsDown } from "./page-server.ts";
 import { pageTests, shown } from "./page-tests.ts";
 
 const { server, stage, open, openWatched } = pageTests();
@@ -123,6 +123,9 @@ test("a run is paused, resumed and cancelled from its page", async () => {
   await page.getByText("Cancelled", { exact: true }).waitFor();
   // The run and its agent say who cancelled them, and why.
   await page.getByText("by you: Not today.", { exact: true }).waitFor();
+  // A question of an agent that ended cannot be answered.
+  await page.getByText("No one decided on publish before publisher ended.").waitFor();
+  expect(await page.getByRole("button", { name: /^Approve/u }).count()).toBe(0);
   expect(await shown(page.getByText("publisher was cancelled by you: Not today."))).toBe(true);
 });
 
@@ -206,7 +209,7 @@ test("F before the page has read the log forks at the newest event", async () =>
     await released;
     await route.continue();
   });
-  await page.goto(`${server.url}/runs/${runId}/conversation`);
+  await goTo(page, `${server.url}/runs/${runId}/conversation`);
   await page.getByText("Done", { exact: true }).waitFor();
   await page.keyboard.press("f");
   await page.getByRole("heading", { name: "Fork this run" }).waitFor();
@@ -314,7 +317,7 @@ test("a fork from a run's last answer makes that call again with the message and
     await page.getByRole("button", { name: "Start the fork" }).click();
     await page.getByRole("link", { name: `Fork of ${runId}` }).waitFor();
     expect(await shown(page.getByText(answer))).toBe(true);
-    await page.goto(`${server.url}/runs/${runId}/timeline`);
+    await goTo(page, `${server.url}/runs/${runId}/timeline`);
   }
 });
 

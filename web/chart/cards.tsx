@@ -1,4 +1,5 @@
 import { formatPriority, Priority, type TaskId } from "../../src/kernel/index.ts";
+import { isUnanswered } from "../../src/surfaces/view/question-log.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
@@ -150,7 +151,7 @@ function toneOfString(task: TaskView, view: RunView): string {
   const look = lookOfTask(task);
   if (look !== "waits" && task.endedAt === null) {
     for (const question of view.asked)
-      if (question.decision === null && isBelow(question.taskId, task.taskId, view)) return "waits";
+      if (isUnanswered(question) && isBelow(question.taskId, task.taskId, view)) return "waits";
   }
   return look;
 }

@@ -80,10 +80,10 @@ function enterChart({ target, key }: KeyboardEvent): boolean {
 function useScrollTo(wanted: TaskId | null, zoom: Zoom): void {
   const isKept = useRef(isPlaceKept());
   useEffect(() => {
-    if (wanted !== null && !isKept.current)
-      document
-        .querySelector(`[data-task="${wanted}"]`)
-        ?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const element = wanted === null ? null : document.querySelector(`[data-task="${wanted}"]`);
+    // What has the focus was scrolled to when it got it. The person may have scrolled on since.
+    const isFocused = element?.contains(document.activeElement) === true;
+    if (!isKept.current && !isFocused) element?.scrollIntoView({ block: "nearest", inline: "nearest" });
     isKept.current = false;
   }, [wanted, zoom]);
 }

@@ -125,13 +125,16 @@ function Scrubber({
             height="8"
           />
         ))}
-        {[...live.asked].map(({ request, askedAt, decidedAt }) => (
+        {[...live.asked].map(({ request, askedAt, decidedAt, droppedAt }) => (
           <rect
             key={request.approvalId}
             class="waiting"
             x={placeOf(scale, askedAt)}
             y="0"
-            width={Math.max(2, placeOf(scale, decidedAt ?? live.endedAt ?? until) - placeOf(scale, askedAt))}
+            width={Math.max(
+              2,
+              placeOf(scale, decidedAt ?? droppedAt ?? live.endedAt ?? until) - placeOf(scale, askedAt),
+            )}
             height="3"
           />
         ))}

@@ -11,6 +11,7 @@ import { now } from "../app/now.ts";
 import {
   callText,
   choicesOf,
+  droppedWords,
   firstWords,
   patchOf,
   questionText,
@@ -33,6 +34,8 @@ interface Question {
   >;
   readonly decision: ApprovalDecision | null;
   readonly decidedAt: number | null;
+  /** When its agent ended without an answer. The inbox has no such question. */
+  readonly droppedAt?: number | null;
 }
 
 interface CardProps {
@@ -53,7 +56,7 @@ type Answer = Omit<Body<"POST", "/api/runs/{runId}/decide">, "approvalId">;
 
 /** Asks a person. Afterwards it is one line: who decided, and when. */
 export function ApprovalCard({ question, hasKeys = false }: CardProps): JSX.Element {
-  const { decision, decidedAt } = question;
+  const { decision, decidedAt, droppedAt = null } = question;
   const [sent, setSent] = useState<Outcome | null>(null);
   if (decision !== null)
     return (
@@ -61,6 +64,14 @@ export function ApprovalCard({ question, hasKeys = false }: CardProps): JSX.Elem
         <Glyph look={decision.decision === "approved" ? "completed" : "cancelled"} />
         {decisionWords(decision, question.request)}
         {decidedAt !== null && <span class="label">at {timeOfDay(decidedAt)}</span>}
+      </p>
+    );
+  if (droppedAt !== null)
+    return (
+      <p class="decided">
+        <Glyph look="cancelled" />
+        {droppedWords(question.agentId, question.request)}
+        <span class="label">at {timeOfDay(droppedAt)}</span>
       </p>
     );
   if (sent !== null)

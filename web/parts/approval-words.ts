@@ -66,6 +66,12 @@ export function callText({ toolName, input, parsedInput }: Asked): string {
   return command === undefined ? `${toolName} ${plain(parsedInput ?? input)}` : plain(command);
 }
 
+/** What became of a question whose agent ended before a person answered it. */
+export function droppedWords(agentId: string, { kind, toolName }: Pick<Asked, "kind" | "toolName">): string {
+  const what = kind === "tool_call" ? `decided on ${toolName}` : "answered";
+  return `No one ${what} before ${agentId} ended.`;
+}
+
 /** Who answered first, if the answer of the person who reads the page came too late. Another window may be theirs. */
 export function firstWords(by: string | undefined, decision: string, passedMs: number | null): string {
   const ago = passedMs === null ? "" : passedMs < 1_000 ? " just now" : ` ${span(passedMs)} ago`;

@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { errorText, post } from "../api/client.ts";
+import { isOffline } from "../api/connection.ts";
 import type { DeadLetter } from "../api/types.ts";
 import { now } from "../app/now.ts";
 import { ago, counted, plain } from "./format.ts";
@@ -39,7 +40,7 @@ export function DeadLetterCard({
           </p>
         )}
         <div class="actions">
-          <button class="button primary" onClick={() => void send()}>
+          <button class="button primary" disabled={isOffline.value} onClick={() => void send()}>
             Send again
           </button>
         </div>

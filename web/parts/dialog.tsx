@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { errorText } from "../api/client.ts";
+import { isOffline } from "../api/connection.ts";
 
 /** The dialog that is open. One at a time. */
 export const dialog = signal<(() => JSX.Element) | null>(null);
@@ -52,7 +53,7 @@ interface FormProps {
   readonly onConfirm: () => Promise<void>;
 }
 
-/** A dialog with one action. */
+/** A dialog with one action, which only a server that answers can take. */
 export function FormDialog({
   title,
   confirm,
@@ -95,7 +96,7 @@ export function FormDialog({
           <button
             type="submit"
             class={`button ${isDangerous ? "danger" : "primary"}`}
-            disabled={isBusy || isOff}
+            disabled={isBusy || isOff || isOffline.value}
           >
             {confirm}
           </button>

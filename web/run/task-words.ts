@@ -1,4 +1,5 @@
 import { rootTaskId, type TaskId } from "../../src/kernel/index.ts";
+import { isUnanswered } from "../../src/surfaces/view/question-log.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import { counted, shortModel } from "../parts/format.ts";
 import { statusWord } from "../parts/status.ts";
@@ -123,7 +124,7 @@ export function doingInDetail(task: TaskView, view: RunView): string {
 
 function questionOf(taskId: TaskId, view: RunView): string {
   for (const question of view.asked)
-    if (question.taskId === taskId && question.decision === null) return askedWith(question.request.toolName);
+    if (question.taskId === taskId && isUnanswered(question)) return askedWith(question.request.toolName);
   return "an answer";
 }
 

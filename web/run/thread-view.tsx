@@ -1,4 +1,5 @@
 import type { TaskId } from "../../src/kernel/index.ts";
+import { isUnanswered } from "../../src/surfaces/view/question-log.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { runPath } from "../app/route.ts";
@@ -34,9 +35,10 @@ export function ThreadView({
   live,
   time,
 }: ThreadViewProps): JSX.Element {
-  const open = items.findLast(
-    (item) => item.kind === "question" && view.asked.get(item.approvalId)?.decision === null,
-  );
+  const open = items.findLast((item) => {
+    const question = item.kind === "question" ? view.asked.get(item.approvalId) : undefined;
+    return question !== undefined && isUnanswered(question);
+  });
   return (
     <>
       {items.map((item) => (
@@ -102,7 +104,7 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
       const question = view.asked.get(item.approvalId);
       if (question === undefined) return null;
       return (
-        <Message when={time(question.decidedAt ?? item.at)}>
+        <Message when={time(question.decidedAt ?? question.droppedAt ?? item.at)}>
           <ApprovalCard
             question={{ ...question, runId: view.runId }}
             hasKeys={hasKeys && model.playhead.value === null}

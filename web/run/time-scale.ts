@@ -1,3 +1,4 @@
+import { forksIn } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 
 /** A crash on the time axis: a band of fixed width, whatever it took. */
@@ -27,7 +28,7 @@ export interface Moment {
 export interface TimeScale {
   readonly width: number;
   readonly folds: readonly Fold[];
-  /** The folds, and the start of a fork, which has no width: the time before it, since the last shared event, is left out. */
+  /** The folds, and the starts of forks, which have no width: the time before one, since the last shared event, is left out. */
   readonly breaks: readonly Fold[];
   /** The place of a moment. It is never inside a fold. */
   x(moment: Moment): number;
@@ -44,6 +45,8 @@ export interface TimeScale {
 
 const mostFoldShare = 0.4;
 
+/** An event before which nothing happened since `lastAt`. */
+type Stop = Pick<RunView["recoveries"][number], "seq" | "at" | "lastAt">;
 type Times = Pick<RunView, "startedAt" | "recoveries" | "forkedFrom">;
 
 /** The scale of a run from its start to `until`, on `width` pixels. `share` is the width of one fold. */
@@ -51,8 +54,8 @@ export function timeScale(view: Times, until: number, width: number, share: numb
   const { startedAt } = view;
   const crashes = view.recoveries.filter(({ isCrash }) => isCrash);
   const foldWidth = crashes.length === 0 ? 0 : width * Math.min(share, mostFoldShare / crashes.length);
-  const fork = forkIn(view, until);
-  const stops = [...crashes, ...(fork === null ? [] : [fork])].toSorted((one, other) => one.seq - other.seq);
+  const forks = startsOfForks(view, until);
+  const stops: readonly Stop[] = [...crashes, ...forks].toSorted((one, other) => one.seq - other.seq);
   const down = stops.reduce((sum, { at, lastAt }) => sum + (at - lastAt), 0);
   const active = Math.max(1, until - startedAt - down);
   const perMs = (width - foldWidth * crashes.length) / active;
@@ -61,12 +64,12 @@ export function timeScale(view: Times, until: number, width: number, share: numb
   for (const stop of stops) {
     const { seq, at, lastAt } = stop;
     left += (lastAt - time) * perMs;
-    const wide = stop === fork ? 0 : foldWidth;
+    const wide = forks.has(stop) ? 0 : foldWidth;
     breaks.push({ seq, fromAt: lastAt, toAt: at, x: left, width: wide });
     left += wide;
     time = at;
   }
-  const folds = breaks.filter(({ seq }) => seq !== fork?.seq);
+  const folds = breaks.filter((_each, at) => !forks.has(stops[at] as Stop));
   const within = (x: number): number => Math.max(0, Math.min(width, x));
   const x = ({ at, seq }: Moment): number => {
     let [from, start] = [startedAt, 0];
@@ -103,10 +106,13 @@ export function timeScale(view: Times, until: number, width: number, share: numb
   return { width, folds, breaks, x, xOfActive, timeAt, pieces, ...ticksOf(active, width) };
 }
 
-/** The start of a fork as a stop of its log. `null` if the run is no fork, or `until` is before. */
-function forkIn({ forkedFrom }: Times, until: number): { seq: number; at: number; lastAt: number } | null {
-  if (forkedFrom === null || until < forkedFrom.startedAt) return null;
-  return { seq: forkedFrom.at + 1, at: forkedFrom.startedAt, lastAt: forkedFrom.lastAt };
+/** The starts of forks as stops of the log, up to `until`. */
+function startsOfForks({ forkedFrom }: Times, until: number): ReadonlySet<Stop> {
+  return new Set(
+    forksIn(forkedFrom)
+      .filter(({ startedAt }) => startedAt <= until)
+      .map(({ seq, startedAt: at, lastAt }) => ({ seq, at, lastAt })),
+  );
 }
 
 /** The part of a span in a stretch between two folds. A part that is too narrow grows without entering a fold. */
@@ -143,6 +149,11 @@ export function scaleAt(scale: TimeScale, seq: number, isDead: boolean): TimeSca
   const next = scale.folds.find((fold) => fold.seq > seq);
   const folds = scale.folds.filter((fold) => fold.seq <= seq || (isDead && fold === next));
   return { ...scale, folds };
+}
+
+/** Whether something of a width fits at a place: inside the axis, and without touching a fold. */
+export function isClear({ folds, width: end }: TimeScale, x: number, width: number): boolean {
+  return x >= 0 && x + width <= end && folds.every((fold) => x >= fold.x + fold.width || x + width <= fold.x);
 }
 
 /** The first place at or after `x` at which something of a width fits without touching a fold. */

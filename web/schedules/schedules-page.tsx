@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { errorText, get, post, remove } from "../api/client.ts";
+import { isOffline } from "../api/connection.ts";
 import type { Schedule } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import { now } from "../app/now.ts";
@@ -114,16 +115,28 @@ function Row({
       </td>
       <td class="c-orders">
         {status === "active" && (
-          <button class="button small" onClick={() => onOrder(post("/api/schedules/{name}/pause", values))}>
+          <button
+            class="button small"
+            disabled={isOffline.value}
+            onClick={() => onOrder(post("/api/schedules/{name}/pause", values))}
+          >
             Pause
           </button>
         )}
         {status === "paused" && (
-          <button class="button small" onClick={() => onOrder(post("/api/schedules/{name}/resume", values))}>
+          <button
+            class="button small"
+            disabled={isOffline.value}
+            onClick={() => onOrder(post("/api/schedules/{name}/resume", values))}
+          >
             Resume
           </button>
         )}
-        <button class="button small deny" onClick={() => onOrder(remove("/api/schedules/{name}", values))}>
+        <button
+          class="button small deny"
+          disabled={isOffline.value}
+          onClick={() => onOrder(remove("/api/schedules/{name}", values))}
+        >
           Remove
         </button>
       </td>

@@ -3,6 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { useKeys } from "../app/keys.ts";
 import { errorText } from "../api/client.ts";
+import { isOffline } from "../api/connection.ts";
 import { Icon } from "../parts/icon.tsx";
 
 /** A file that is sent with a message. */
@@ -27,8 +28,11 @@ export function Composer({ agentId, onSend, isBusy, onStop, children }: Composer
   const [attached, setAttached] = useState<readonly Attached[]>([]);
   const [problem, setProblem] = useState<string | null>(null);
   const picker = useRef<HTMLInputElement>(null);
+  const isEmpty = text.trim() === "" && attached.length === 0;
+  const isOff = isOffline.value;
+  const stop = isOff ? undefined : onStop;
   const send = async (): Promise<void> => {
-    if (text.trim() === "" && attached.length === 0) return;
+    if (isOff || isEmpty) return;
     if (!(await onSend(text, attached))) return;
     setText("");
     setAttached([]);
@@ -42,7 +46,7 @@ export function Composer({ agentId, onSend, isBusy, onStop, children }: Composer
       setProblem(errorText(error));
     }
   };
-  useKeys(onStop === undefined ? {} : { Escape: onStop });
+  useKeys(stop === undefined ? {} : { Escape: stop });
   return (
     <div class="composer">
       {children}
@@ -60,7 +64,7 @@ export function Composer({ agentId, onSend, isBusy, onStop, children }: Composer
           value={text}
           onInput={(event) => setText(event.currentTarget.value)}
           onKeyDown={(event) => {
-            if (event.key === "Escape" && onStop !== undefined) onStop();
+            if (event.key === "Escape") stop?.();
             if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
             event.preventDefault();
             void send();
@@ -91,15 +95,11 @@ export function Composer({ agentId, onSend, isBusy, onStop, children }: Composer
           ))}
           <span class="grow" />
           {onStop !== undefined && (
-            <button class="button" onClick={onStop}>
+            <button class="button" disabled={isOff} onClick={onStop}>
               Stop <kbd>Esc</kbd>
             </button>
           )}
-          <button
-            class="button primary"
-            disabled={text.trim() === "" && attached.length === 0}
-            onClick={() => void send()}
-          >
+          <button class="button primary" disabled={isOff || isEmpty} onClick={() => void send()}>
             Send
           </button>
         </div>

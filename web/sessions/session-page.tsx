@@ -280,7 +280,9 @@ function Chat({ sessionId, agentId, items, runs, leaf, onChanged }: ChatProps): 
             <span class="chip hold">
               Steering, {waiting.length} {waiting.length === 1 ? "waits" : "wait"}
             </span>
-            <span class="mid cut">“{waiting.at(-1)}”, read before the next turn</span>
+            <span class="mid cut" title={waiting.join("\n")}>
+              {waiting.map((words) => `“${words}”`).join(", ")}, read before the next turn
+            </span>
           </p>
         )}
         {problem !== null && (

@@ -50,7 +50,7 @@ export function sessionRows(tree: SessionTree): readonly SessionRow[] {
 /** How many entries a session has. Calls of tools and their results are entries without a line of their own. */
 export function entryWords(entries: number, lines: number): string {
   const all = counted(entries, "entry", "entries");
-  return lines === entries ? all : `${all} in ${counted(lines, "line")}`;
+  return lines === entries || lines === 0 ? all : `${all} in ${counted(lines, "line")}`;
 }
 
 /** The child on the path comes last, so that the main line continues straight. */

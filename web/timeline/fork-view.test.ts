@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Agent, OrchestratorAgent } from "../../src/index.ts";
 import { rootTaskId, type Event, type RunHandle } from "../../src/kernel/index.ts";
 import { openRuntime } from "../../src/open-runtime.ts";
+import { ownCrashes } from "../../src/surfaces/view/own-crashes.ts";
 import { RunFold } from "../../src/surfaces/view/run-fold.ts";
 import { runTime, startOfRun } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
@@ -21,8 +22,9 @@ const runtime = await openRuntime({
 afterAll(() => runtime.close());
 
 const later = 600_000;
-/** The events of a fork that starts ten minutes after what it shares. */
+/** The events of a fork that starts ten minutes after what it shares, and of a fork of it that starts as late. */
 let events: readonly Event[] = [];
+let eventsOfSecond: readonly Event[] = [];
 
 async function eventsOf(run: RunHandle): Promise<readonly Event[]> {
   const read: Event[] = [];
@@ -44,13 +46,23 @@ beforeAll(async () => {
   const fork = await origin.fork({ at: answer?.seq ?? 0 });
   await fork.result();
   const read = await eventsOf(fork);
-  const start = read.findIndex(({ type }) => type === "run_fork");
-  events = read.map((event, at) => (at < start ? event : { ...event, at: event.at + later }));
+  events = withDelays(read);
+  const second = await fork.fork({ at: read.length - 1, input: "Ask her again." });
+  await second.result();
+  eventsOfSecond = withDelays(await eventsOf(second));
 });
 
-function viewAt(seq: number): RunView {
+function withDelays(read: readonly Event[]): readonly Event[] {
+  let forks = 0;
+  return read.map((event) => {
+    if (event.type === "run_fork") forks++;
+    return { ...event, at: event.at + forks * later };
+  });
+}
+
+function viewAt(seq: number, of = events): RunView {
   const fold = new RunFold();
-  for (const event of events) if (event.seq <= seq) fold.add(event);
+  for (const event of of) if (event.seq <= seq) fold.add(event);
   return fold.view();
 }
 
@@ -65,6 +77,23 @@ test("a fork counts its time from its own start, and leaves out the time since t
   expect(scale.folds).toEqual([]);
   const place = scale.x({ at: lastAt, seq: view.forkedFrom?.at ?? 0 });
   expect(scale.x({ at: startedAt, seq: (view.forkedFrom?.at ?? 0) + 1 })).toBeCloseTo(place);
+});
+
+test("a fork of a fork leaves out the time before both starts, at each event", () => {
+  const view = viewAt(eventsOfSecond.length, eventsOfSecond);
+  expect(view.forkedFrom?.earlier).toHaveLength(1);
+  const took = view.at - view.startedAt;
+  expect(took).toBeGreaterThanOrEqual(2 * later);
+  expect(runTime(view, view.at)).toBeLessThan(later);
+  const scale = timeScale(view, view.at, 1_000, 0.07);
+  expect([scale.breaks.length, scale.folds.length]).toEqual([2, 0]);
+  const past = new RunPast();
+  for (const event of eventsOfSecond) past.add(event, 0);
+  const times = eventsOfSecond.map(({ at }) => runTime(view, at));
+  expect(times).toEqual(eventsOfSecond.map(({ at }) => past.trace.activeMs(at)));
+  const perMs = 1_000 / Math.max(1, runTime(view, view.at));
+  for (const [index, { at, seq }] of eventsOfSecond.entries())
+    expect(scale.x({ at, seq })).toBeCloseTo((times[index] ?? 0) * perMs);
 });
 
 test("no step of a fork lasts from the shared part into its own, and shared steps are free", () => {
@@ -130,4 +159,19 @@ test("an agent of a paused run is paused, also one that waits for its report, un
   ]);
   const ended = shownView({ ...viewAt(events.length), status: "paused" }, null);
   expect([...ended.tasks].map(({ status }) => status)).toEqual(["completed", "completed"]);
+});
+
+test("a fork did not survive the crashes of its origin, but its own", () => {
+  const start = events.findIndex(({ type }) => type === "run_fork");
+  const { agentId, taskId, parentId, runId, at } = events[0] as Event;
+  const data = { epoch: 2, recoveries: 1 } as Event<"run_recover">["data"];
+  const crash = { agentId, taskId, parentId, runId, at, data, seq: 0, type: "run_recover" } as const;
+  const crashesAfter = (index: number): number => {
+    const crashed = [...events.slice(0, index), crash, ...events.slice(index)];
+    const fold = new RunFold();
+    for (const [seq, event] of crashed.entries()) fold.add({ ...event, seq });
+    expect(fold.view().recoveries).toHaveLength(1);
+    return ownCrashes(fold.view()).length;
+  };
+  expect([crashesAfter(start), crashesAfter(start + 1)]).toEqual([0, 1]);
 });

@@ -7,6 +7,7 @@ const working: ReadonlySet<EventType> = new Set<EventType>([
   "turn_start",
   "message_start",
   "tool_execution_start",
+  "approval_request",
   "task_suspend",
   "seat_grant",
 ]);

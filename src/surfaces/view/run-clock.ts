@@ -1,4 +1,4 @@
-import type { RunFactsView } from "./run-view.ts";
+import type { ForkStart, ForkView, RunFactsView } from "./run-view.ts";
 
 type Times = Pick<RunFactsView, "startedAt" | "forkedFrom">;
 
@@ -7,11 +7,19 @@ export function startOfRun({ startedAt, forkedFrom }: Times): number {
   return forkedFrom?.startedAt ?? startedAt;
 }
 
+/** The starts of forks in the log of a run, the first one first: those of its origins, and its own. */
+export function forksIn(forkedFrom: ForkView | null): readonly ForkStart[] {
+  if (forkedFrom === null) return [];
+  const { earlier, at, startedAt, lastAt } = forkedFrom;
+  return [...earlier, { seq: at + 1, startedAt, lastAt }];
+}
+
 /**
  * The time of a moment after the start of the log, in milliseconds. The time between the last event that a fork shares and
  * its own start is left out, because nothing happened in it.
  */
 export function runTime({ startedAt, forkedFrom }: Times, at: number): number {
-  const isOwn = forkedFrom !== null && at >= forkedFrom.startedAt;
-  return at - startedAt - (isOwn ? forkedFrom.startedAt - forkedFrom.lastAt : 0);
+  let time = at - startedAt;
+  for (const fork of forksIn(forkedFrom)) if (at >= fork.startedAt) time -= fork.startedAt - fork.lastAt;
+  return time;
 }

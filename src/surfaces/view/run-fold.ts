@@ -14,7 +14,9 @@ import {
 import { emptyView, newTask } from "./empty-view.ts";
 import { argumentOf, excerpt } from "./excerpt.ts";
 import { continuesTask } from "./continued-task.ts";
+import { forksIn } from "./run-clock.ts";
 import { isMessage } from "./message-events.ts";
+import { dropQuestions, newQuestion } from "./question-log.ts";
 import { isResult } from "./recorded-calls.ts";
 import type { CancelView, MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
 import { noLoss, noSpend, sumOf, type Spend } from "./spend.ts";
@@ -186,8 +188,9 @@ export class RunFold {
   #fork({ seq, at, taskId: root, data: { origin, inherited, sessionId, input } }: Event<"run_fork">): void {
     // A fork with an input starts the model call again that is in progress at the cut.
     if (input !== undefined && this.#tasks.get(root)?.lastCall?.kind === "model") this.#endCall(root);
-    const { at: lastAt } = this.#facts;
-    this.#set({ sessionId, forkedFrom: { runId: origin, at: seq - 1, inherited, lastAt, startedAt: at } });
+    const { at: lastAt, forkedFrom } = this.#facts;
+    const shared = { at: seq - 1, inherited, lastAt, earlier: forksIn(forkedFrom) };
+    this.#set({ sessionId, forkedFrom: { runId: origin, startedAt: at, ...shared } });
     for (const { taskId } of this.#tasks) this.#change(taskId, { own: noSpend, total: noSpend });
     for (const { agentId, model } of this.#money)
       this.#money.set(moneyKey({ agentId, model }), { agentId, model, calls: 0, usage: noUsage });
@@ -216,7 +219,9 @@ export class RunFold {
     const cancelled = status === "cancelled" ? this.#cancelOf(taskId, failure) : null;
     const left = { waitsFor: [], openCalls: 0, yieldsTo: null };
     this.#change(taskId, { status, result, cancelled, endedAt: at, ...left });
-    this.#set({ live: this.#facts.live - (wasLive ? 1 : 0) });
+    const [{ live, questions }, dropped] = [this.#facts, wasLive ? task.questions : 0];
+    if (dropped > 0) dropQuestions(this.#asked, taskId, at);
+    this.#set({ live: live - Number(wasLive), questions: questions - dropped });
     if (taskId === rootTaskId) this.#set({ output: output ?? null, failure: failure ?? null });
   }
 
@@ -262,29 +267,26 @@ export class RunFold {
     this.#charge(taskId, { ...lost, lost });
   }
 
-  #ask({ taskId, agentId, at, data: request }: Event<"approval_request">): void {
-    const isKnown = this.#asked.get(request.approvalId)?.decision === null;
-    this.#asked.set(request.approvalId, {
-      request,
-      taskId,
-      agentId,
-      askedAt: at,
-      decision: null,
-      decidedAt: null,
-    });
-    if (!isKnown) this.#countQuestions(taskId, 1);
+  #ask(event: Event<"approval_request">): void {
+    const { approvalId } = event.data;
+    const isKnown = this.#asked.get(approvalId)?.decision === null;
+    this.#asked.set(approvalId, newQuestion(event));
+    if (!isKnown) this.#countQuestions(event.taskId, 1);
   }
 
   #answer({ at, data: { approvalId, decision } }: Event<"approval_decision">): void {
     const question = this.#asked.get(approvalId);
     if (question === undefined || question.decision !== null) return;
-    this.#asked.set(approvalId, { ...question, decision, decidedAt: at });
+    this.#asked.set(approvalId, { ...question, decision, decidedAt: at, droppedAt: null });
     this.#countQuestions(question.taskId, -1);
   }
 
+  /** The questions of an ended task wait for no answer. The task keeps their number, because it asks again if it continues. */
   #countQuestions(taskId: TaskId, by: number): void {
-    this.#tasks.update(taskId, (task) => ({ ...task, questions: task.questions + by }));
-    this.#set({ questions: this.#facts.questions + by });
+    const task = this.#tasks.get(taskId);
+    if (task === undefined) return;
+    this.#tasks.set(taskId, { ...task, questions: task.questions + by });
+    if (task.endedAt === null) this.#set({ questions: this.#facts.questions + by });
   }
 
   #startCall(taskId: TaskId, kind: "model" | "tool", name: string): void {
@@ -359,7 +361,9 @@ export class RunFold {
   #continue(task: TaskView): void {
     this.#change(task.taskId, { endedAt: null, status: "running", result: null, cancelled: null });
     this.#countRecorded(task, 1);
-    this.#set({ live: this.#facts.live + 1, endedAt: null, status: "running" });
+    if (task.questions > 0) dropQuestions(this.#asked, task.taskId, null);
+    const { live, questions } = this.#facts;
+    this.#set({ live: live + 1, questions: questions + task.questions, endedAt: null, status: "running" });
     this.#setSeat(task.taskId, true);
   }
 

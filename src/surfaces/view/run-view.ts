@@ -84,10 +84,12 @@ export interface QuestionView {
   readonly askedAt: number;
   readonly decision: ApprovalDecision | null;
   readonly decidedAt: number | null;
+  /** When the task ended without an answer. `null` if it did not, or if it continues since. */
+  readonly droppedAt: number | null;
 }
 
 /** A moment at which another worker took over the run. */
-interface RecoveryView {
+export interface RecoveryView {
   readonly seq: number;
   readonly at: number;
   /** Time of the last event before. */
@@ -103,14 +105,24 @@ interface RecoveryView {
   readonly lost: number;
 }
 
+/** The start of a fork in a log. */
+export interface ForkStart {
+  readonly seq: number;
+  readonly startedAt: number;
+  /** Time of the last event before. */
+  readonly lastAt: number;
+}
+
 /** The origin of a fork, and the last event that both share. */
-interface ForkView {
+export interface ForkView {
   readonly runId: RunId;
   readonly at: number;
   readonly inherited: Usage;
   /** Time of the last event that both share, and of the start of the fork. */
   readonly lastAt: number;
   readonly startedAt: number;
+  /** The starts of the forks that the shared events contain, the first one first. Empty unless the origin is a fork. */
+  readonly earlier: readonly ForkStart[];
 }
 
 /** The facts of a run as a whole. */

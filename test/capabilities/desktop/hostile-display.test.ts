@@ -119,7 +119,7 @@ describe("DesktopSession with hostile windows", () => {
     await start({});
     const stopped = new AbortController();
     const typing = desktop.type("a".repeat(5_000), { signal: stopped.signal });
-    await vi.waitUntil(() => display.played > 0, { interval: 1 });
+    await vi.waitUntil(() => display.played > 0, { interval: 1, timeout: 60_000 });
     stopped.abort(new Error("enough"));
     await expect(typing).rejects.toThrow("enough");
     const { played } = display;

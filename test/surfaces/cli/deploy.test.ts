@@ -64,76 +64,64 @@ function instructions(text: string): readonly (readonly [name: string, value: st
     });
 }
 
-test(
-  "the systemd unit starts a worker that drains before systemd kills it",
-  { timeout: 120_000 },
-  async () => {
-    const unit = unitSettings(await read("reeve-worker.service"));
-    const [program = "", ...args] = (unit.get("Service.ExecStart") ?? "").split(" ");
-    expect(program.endsWith("/node_modules/.bin/reeve")).toBe(true);
-    expect(Number(unit.get("Service.TimeoutStopSec"))).toBeGreaterThan(drainOf(args));
-    expect(unit.get("Service.ExecReload")).toContain("-HUP");
-    expect(unit.get("Install.WantedBy")).toBe("multi-user.target");
-    await runs(args);
-  },
-);
+test("the systemd unit starts a worker that drains before systemd kills it", async () => {
+  const unit = unitSettings(await read("reeve-worker.service"));
+  const [program = "", ...args] = (unit.get("Service.ExecStart") ?? "").split(" ");
+  expect(program.endsWith("/node_modules/.bin/reeve")).toBe(true);
+  expect(Number(unit.get("Service.TimeoutStopSec"))).toBeGreaterThan(drainOf(args));
+  expect(unit.get("Service.ExecReload")).toContain("-HUP");
+  expect(unit.get("Install.WantedBy")).toBe("multi-user.target");
+  await runs(args);
+});
 
-test(
-  "the command of the Dockerfile runs a worker, as another user than root and without a shell",
-  { timeout: 120_000 },
-  async () => {
-    const found = instructions(await read("Dockerfile"));
-    const all = (name: string) => found.filter(([each]) => each === name).map(([, value]) => value);
-    expect(found[0]?.[0]).toBe("FROM");
-    expect(all("USER")).toEqual(["node"]);
-    // Docker reads these lists as JSON, and starts their programs without a shell.
-    const listOf = (value = ""): readonly string[] => JSON.parse(value) as readonly string[];
-    const [program, file = ""] = listOf(all("ENTRYPOINT")[0]);
-    expect([program, file.endsWith("/node_modules/reeve/dist/surfaces/cli/main.js")]).toEqual(["node", true]);
-    const args = listOf(all("CMD")[0]);
-    const [, port = ""] = [...args.join(" ").matchAll(/--port (\d+)/gu)][0] ?? [];
-    expect(all("EXPOSE")).toEqual([port]);
-    const [, probe] = (all("HEALTHCHECK")[0] ?? "").split(" CMD ");
-    const [checker, ...flags] = listOf(probe);
-    expect(checker).toBe("node");
-    await runs(args, async (own) => {
-      const { code } = await runNode(
-        flags.map((flag) => flag.replace(`127.0.0.1:${port}/`, `127.0.0.1:${own}/`)),
-        repository,
-      );
-      return code;
-    });
-  },
-);
+test("the command of the Dockerfile runs a worker, as another user than root and without a shell", async () => {
+  const found = instructions(await read("Dockerfile"));
+  const all = (name: string) => found.filter(([each]) => each === name).map(([, value]) => value);
+  expect(found[0]?.[0]).toBe("FROM");
+  expect(all("USER")).toEqual(["node"]);
+  // Docker reads these lists as JSON, and starts their programs without a shell.
+  const listOf = (value = ""): readonly string[] => JSON.parse(value) as readonly string[];
+  const [program, file = ""] = listOf(all("ENTRYPOINT")[0]);
+  expect([program, file.endsWith("/node_modules/reeve/dist/surfaces/cli/main.js")]).toEqual(["node", true]);
+  const args = listOf(all("CMD")[0]);
+  const [, port = ""] = [...args.join(" ").matchAll(/--port (\d+)/gu)][0] ?? [];
+  expect(all("EXPOSE")).toEqual([port]);
+  const [, probe] = (all("HEALTHCHECK")[0] ?? "").split(" CMD ");
+  const [checker, ...flags] = listOf(probe);
+  expect(checker).toBe("node");
+  await runs(args, async (own) => {
+    const { code } = await runNode(
+      flags.map((flag) => flag.replace(`127.0.0.1:${port}/`, `127.0.0.1:${own}/`)),
+      repository,
+    );
+    return code;
+  });
+});
 
-test(
-  "the Kubernetes manifest probes the port of its worker and waits longer than the drain",
-  { timeout: 120_000 },
-  async () => {
-    const documents = parseAllDocuments(await read("kubernetes.yaml"));
-    for (const { errors } of documents) expect(errors).toEqual([]);
-    const [deployment, budget] = documents.map((each): unknown => each.toJS());
-    expect(budget).toMatchObject({ kind: "PodDisruptionBudget", apiVersion: "policy/v1" });
-    expect(deployment).toMatchObject({ kind: "Deployment", apiVersion: "apps/v1" });
-    const { selector, template } = (deployment as { readonly spec: unknown }).spec as {
-      readonly selector: { readonly matchLabels: object };
-      readonly template: {
-        readonly metadata: { readonly labels: object };
-        readonly spec: {
-          readonly terminationGracePeriodSeconds: number;
-          readonly containers: readonly { readonly args: readonly string[] }[];
-        };
+test("the Kubernetes manifest probes the port of its worker and waits longer than the drain", async () => {
+  const documents = parseAllDocuments(await read("kubernetes.yaml"));
+  for (const { errors } of documents) expect(errors).toEqual([]);
+  const [deployment, budget] = documents.map((each): unknown => each.toJS());
+  expect(budget).toMatchObject({ kind: "PodDisruptionBudget", apiVersion: "policy/v1" });
+  expect(deployment).toMatchObject({ kind: "Deployment", apiVersion: "apps/v1" });
+  const { selector, template } = (deployment as { readonly spec: unknown }).spec as {
+    readonly selector: { readonly matchLabels: object };
+    readonly template: {
+      readonly metadata: { readonly labels: object };
+      readonly spec: {
+        readonly terminationGracePeriodSeconds: number;
+        readonly containers: readonly { readonly args: readonly string[] }[];
       };
     };
-    expect(template.metadata.labels).toEqual(selector.matchLabels);
-    const [container] = template.spec.containers;
-    const args = container?.args ?? [];
-    expect(container).toMatchObject({
-      ports: [{ name: "probes", containerPort: Number(args[args.indexOf("--port") + 1]) }],
-      livenessProbe: { httpGet: { path: "/healthz", port: "probes" } },
-      readinessProbe: { httpGet: { path: "/readyz", port: "probes" } },
-    });
-    expect(template.spec.terminationGracePeriodSeconds).toBeGreaterThan(drainOf(args));
-    await runs(args);
-  },
-);
+  };
+  expect(template.metadata.labels).toEqual(selector.matchLabels);
+  const [container] = template.spec.containers;
+  const args = container?.args ?? [];
+  expect(container).toMatchObject({
+    ports: [{ name: "probes", containerPort: Number(args[args.indexOf("--port") + 1]) }],
+    livenessProbe: { httpGet: { path: "/healthz", port: "probes" } },
+    readinessProbe: { httpGet: { path: "/readyz", port: "probes" } },
+  });
+  expect(template.spec.terminationGracePeriodSeconds).toBeGreaterThan(drainOf(args));
+  await runs(args);
+});

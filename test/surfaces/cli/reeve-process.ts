@@ -18,7 +18,7 @@ export function reeve(
   { cwd = repository, env = {} }: { readonly cwd?: string; readonly env?: Record<string, string> } = {},
 ): Promise<Said> {
   return new Promise((resolve, reject) => {
-    const options = { cwd, env: { ...process.env, ...env }, timeout: 50_000 };
+    const options = { cwd, env: { ...process.env, ...env }, timeout: 200_000 };
     const child = execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : error.code;
       if (typeof code !== "number") reject(new Error("the command line did not finish", { cause: error }));

@@ -10,6 +10,7 @@ import {
   type TaskId,
   type Usage,
 } from "../../../kernel/index.ts";
+import { isUnanswered } from "../../view/question-log.ts";
 import { RunFold } from "../../view/run-fold.ts";
 import type { MoneyLine, RunView, TaskView } from "../../view/run-view.ts";
 import type { LostSpend } from "../../view/spend.ts";
@@ -38,14 +39,13 @@ export async function readReport(store: Store, runId: RunId): Promise<RunReport>
   const fold = new RunFold();
   for await (const event of store.events.read(runId)) fold.add(event);
   const { tasks, money, asked, input, output, failure, seq } = fold.view();
-  const open = [...asked].filter(({ decision }) => decision === null);
   return {
     summary,
     tasks: new Map([...tasks].map((task) => [task.taskId, taskReport(task)])),
     calls: [...money].filter(({ calls }) => calls > 0),
     unreported: tasks.get(rootTaskId)?.total.lost ?? { calls: 0, tokens: 0, costUsd: 0 },
     // The requests of an ended run can no longer be answered.
-    approvals: summary.endedAt === null ? open.map(({ request }) => request) : [],
+    approvals: summary.endedAt === null ? [...asked].filter(isUnanswered).map(({ request }) => request) : [],
     input,
     output,
     failure,

@@ -288,7 +288,16 @@ export const runView = named(
       }),
     ),
     forkedFrom: nullable(
-      object({ runId: text(), at: integer(), inherited: usage, lastAt: time, startedAt: time }),
+      object({
+        runId: text(),
+        at: integer(),
+        inherited: usage,
+        lastAt: time,
+        startedAt: time,
+        earlier: list(object({ seq: integer(), startedAt: time, lastAt: time }), {
+          description: "The starts of the forks that the shared events contain.",
+        }),
+      }),
     ),
     tasks: list(task, { description: "In the order of their creation; `parentId` makes them a tree." }),
     money: list(object({ agentId: text(), model: text(), calls: integer(), usage })),
@@ -300,8 +309,12 @@ export const runView = named(
         askedAt: time,
         decision: nullable(schemaOf<ApprovalDecision>({ type: "object" })),
         decidedAt: nullable(time),
+        droppedAt: nullable(time),
       }),
-      { description: "The questions to people, in the order of asking." },
+      {
+        description:
+          "The questions to people, in the order of asking. `droppedAt`: when the task ended without an answer.",
+      },
     ),
   }),
 );

@@ -1,0 +1,48 @@
+import type { Locator, Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { serverIsDown } from "./page-server.ts";
+import { deadLetter, releaseRun } from "./page-runs.ts";
+import { pageTests } from "./page-tests.ts";
+
+const { server, openWatched } = pageTests();
+
+test("orders are off while the server does not answer, keep what was written, and are on again afterwards", async () => {
+  const run = await server.runtime.find(await releaseRun(server));
+  await deadLetter(server, "desk");
+  const pages: Page[] = [];
+  const expected: (() => void)[] = [];
+  const openExpecting = async (path: string): Promise<Page> => {
+    const { page, expect: expectFailures } = await openWatched(path);
+    pages.push(page);
+    expected.push(expectFailures(serverIsDown));
+    return page;
+  };
+  const chat = await openExpecting(`/sessions?id=${encodeURIComponent(run?.sessionId ?? "")}`);
+  const inbox = await openExpecting("/inbox");
+  const runs = await openExpecting("/runs");
+  const text = chat.getByLabel("Message", { exact: true });
+  await text.fill("Wait for the audit.");
+  await inbox.locator(".inbox-item", { hasText: "A message could not be delivered" }).click();
+  await runs.getByRole("button", { name: "New run" }).click();
+  await runs.getByRole("dialog").getByLabel(/Task/u).fill("Look at the licence");
+  const orders: readonly Locator[] = [
+    chat.getByRole("button", { name: "Send", exact: true }),
+    chat.getByRole("button", { name: /^Stop/u }),
+    inbox.getByRole("button", { name: "Send again" }),
+    runs.getByRole("dialog").getByRole("button", { name: /^Start/u }),
+  ];
+  const off = (): Promise<readonly boolean[]> => Promise.all(orders.map((order) => order.isDisabled()));
+  await expect.poll(off, { timeout: 60_000 }).toEqual(orders.map(() => false));
+  await server.stop();
+  for (const page of pages) await page.getByText(/The server stopped answering/u).waitFor();
+  expect(await off()).toEqual(orders.map(() => true));
+  // Neither key sends an order.
+  await text.press("Escape");
+  await text.press("Enter");
+  expect(await text.inputValue()).toBe("Wait for the audit.");
+  await server.start();
+  for (const page of pages)
+    await page.getByText(/The server stopped answering/u).waitFor({ state: "hidden" });
+  for (const answers of expected) answers();
+  expect(await off()).toEqual(orders.map(() => false));
+});

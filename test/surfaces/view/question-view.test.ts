@@ -1,0 +1,61 @@
+import { afterAll, expect, test } from "vitest";
+import { Agent, tool } from "../../../src/index.ts";
+import { rootTaskId, type Event, type RunHandle } from "../../../src/kernel/index.ts";
+import { openRuntime } from "../../../src/open-runtime.ts";
+import { isUnanswered } from "../../../src/surfaces/view/question-log.ts";
+import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+
+const runtime = await openRuntime({ store: "memory:", unknownPrice: "ignore" });
+afterAll(() => runtime.close());
+
+const publish = tool({
+  name: "publish",
+  description: "Publishes a version",
+  inputSchema: { type: "object", properties: {} },
+  needsApproval: true,
+  execute: async () => "published",
+});
+
+/** Folds the events of a run until one of a type, or all. */
+async function read(run: RunHandle, fold: RunFold, last: Event["type"]): Promise<void> {
+  for await (const event of run.events({ fromSeq: fold.seq + 1 })) {
+    if (!("seq" in event)) continue;
+    fold.add(event);
+    if (event.type === last) return;
+  }
+}
+
+test("the question of an agent that ended without an answer is not open, and is again when the agent continues", async () => {
+  const model = scriptedModel([{ toolCalls: [{ name: "publish", input: {} }] }, "Done."]);
+  const agent = new Agent({ name: "release", model, tools: [publish] });
+  const run = await runtime.submit(agent, "Publish.");
+  const fold = new RunFold();
+  const facts = (): object => {
+    const { questions, asked, tasks } = fold.view();
+    const open = [...asked].filter(isUnanswered).length;
+    return { questions, open, asked: asked.size, ofTask: tasks.get(rootTaskId)?.questions };
+  };
+  await read(run, fold, "approval_request");
+  expect(facts()).toEqual({ questions: 1, open: 1, asked: 1, ofTask: 1 });
+  await run.cancel("not today");
+  await read(run, fold, "run_end");
+  expect(facts()).toEqual({ questions: 0, open: 0, asked: 1, ofTask: 1 });
+  const { asked, endedAt } = fold.view();
+  expect([...asked].map(({ droppedAt }) => droppedAt)).toEqual([endedAt]);
+  await run.resume();
+  // The end of the log is not the end of the run until the order was read.
+  await expect
+    .poll(
+      async () => {
+        await read(run, fold, "approval_request");
+        return facts();
+      },
+      { timeout: 60_000 },
+    )
+    .toEqual({ questions: 1, open: 1, asked: 1, ofTask: 1 });
+  const [question] = fold.view().asked;
+  await run.approve(question?.request.approvalId ?? "", { decision: "approved" });
+  await read(run, fold, "run_end");
+  expect(facts()).toEqual({ questions: 0, open: 0, asked: 1, ofTask: 0 });
+});
