@@ -129,10 +129,19 @@ export async function openPage(
     if (!request.url().startsWith(new URL(url).origin) && !request.url().startsWith("data:"))
       problems.push(`external request ${request.url()}`);
   });
-  await page.goto(url);
+  await goTo(page, url);
   const expect = (failures: ExpectedFailures): (() => void) => {
     expected.add(failures);
     return () => void expected.delete(failures);
   };
   return { page, problems, expect };
+}
+
+/**
+ * Opens an address and waits until the script of the page has drawn. The page of a run loads its script after the first
+ * paint, which shows the title and the status of the run already; keys that are pressed before do nothing.
+ */
+export async function goTo(page: Page, url: string): Promise<void> {
+  await page.goto(url);
+  await page.locator("header.top nav").waitFor({ state: "attached" });
 }

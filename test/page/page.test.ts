@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { deadLetter, decisions, submitRun, waitsForPerson } from "./page-runs.ts";
-import { serverIsDown } from "./page-server.ts";
+import { goTo, serverIsDown } from "./page-server.ts";
 import { pageTests, shown } from "./page-tests.ts";
 
 const { server, stage, open, openWatched } = pageTests();
@@ -209,7 +209,7 @@ test("F before the page has read the log forks at the newest event", async () =>
     await released;
     await route.continue();
   });
-  await page.goto(`${server.url}/runs/${runId}/conversation`);
+  await goTo(page, `${server.url}/runs/${runId}/conversation`);
   await page.getByText("Done", { exact: true }).waitFor();
   await page.keyboard.press("f");
   await page.getByRole("heading", { name: "Fork this run" }).waitFor();
@@ -317,7 +317,7 @@ test("a fork from a run's last answer makes that call again with the message and
     await page.getByRole("button", { name: "Start the fork" }).click();
     await page.getByRole("link", { name: `Fork of ${runId}` }).waitFor();
     expect(await shown(page.getByText(answer))).toBe(true);
-    await page.goto(`${server.url}/runs/${runId}/timeline`);
+    await goTo(page, `${server.url}/runs/${runId}/timeline`);
   }
 });
 

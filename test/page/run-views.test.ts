@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { axeIssues } from "./axe-issues.ts";
+import { releaseTask } from "./company.ts";
 import { releaseRun } from "./page-runs.ts";
 import { pageTests, shown } from "./page-tests.ts";
 
@@ -183,6 +184,34 @@ test("a reload keeps the chart where it was, also if the chosen card is out of v
   await page.getByRole("treeitem", { name: /^lead/u }).click();
   await card.click();
   expect(await page.evaluate("document.querySelector('.canvas').scrollTop")).toBeGreaterThan(0);
+});
+
+test("the page of a run shows its title with its styles before its script is loaded", async () => {
+  const runId = await releaseRun(server);
+  const page = await open("/usage");
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  await page.route(/\/assets\/.*\.js$/u, async (route) => {
+    await released;
+    await route.continue();
+  });
+  await page.goto(`${server.url}/runs/${runId}/chart`);
+  const title = page.getByRole("heading", { level: 1, name: releaseTask });
+  await title.waitFor();
+  expect(await page.locator("header.top nav").count()).toBe(0);
+  expect(await page.evaluate("getComputedStyle(document.querySelector('h1')).fontSize")).toBe("20px");
+  release();
+  await page.getByRole("treeitem", { name: /^lead/u }).waitFor();
+});
+
+test("a hidden tab, which is never painted, loads the script of a run's page", async () => {
+  const runId = await releaseRun(server);
+  const page = await open("/usage");
+  await page.addInitScript(`
+    Object.defineProperty(document, "hidden", { value: true });
+    window.requestAnimationFrame = () => 0;
+  `);
+  await page.goto(`${server.url}/runs/${runId}/chart`);
+  expect(await shown(page.locator("header.top nav"))).toBe(true);
 });
 
 const sections = "runs inbox sessions agents schedules usage compare find?text=publish".split(" ");

@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { Fault, type RunSummary } from "../../kernel/index.ts";
-import { withRunHead } from "./page-head.ts";
+import { lateScript, withLateScript, withRunHead } from "./page-head.ts";
+import { pagePolicy } from "./response.ts";
 
 const types: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -24,7 +26,11 @@ interface PageFile {
  * outside the folder.
  */
 export class PageFiles {
+  /** The Content-Security-Policy of the page. It allows the styles in `index.html` by their hashes. */
+  readonly policy: string;
   readonly #files = new Map<string, PageFile>();
+  /** The text of `index.html` for a view of a run. */
+  readonly #runHtml: string;
 
   constructor(folder: string) {
     for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
@@ -34,8 +40,12 @@ export class PageFiles {
       const bytes = new Uint8Array(readFileSync(file));
       this.#files.set(path, { bytes, type: types[extname(file)] ?? "application/octet-stream" });
     }
-    if (!this.#files.has("/index.html"))
+    const index = this.#files.get("/index.html");
+    if (index === undefined)
       throw new Fault("invalid_argument", `invalid page ${folder}: the folder has no index.html`);
+    const html = new TextDecoder().decode(index.bytes);
+    this.policy = pagePolicy(styleHashes(html));
+    this.#runHtml = this.#files.has(lateScript) ? withLateScript(html) : html;
   }
 
   /**
@@ -49,9 +59,19 @@ export class PageFiles {
     if (file === undefined) return undefined;
     const headers = { "content-type": file.type, "cache-control": cacheOf(path) };
     if (file !== index || run === undefined) return new Response(file.bytes, { headers });
-    const html = withRunHead(new TextDecoder().decode(file.bytes), run);
-    return new Response(html, { headers: { ...headers, "cache-control": "no-store" } });
+    return new Response(withRunHead(this.#runHtml, run), {
+      headers: { ...headers, "cache-control": "no-store" },
+    });
   }
+}
+
+/** The SHA-256 of each style in an HTML file, as a Content-Security-Policy names it. */
+function styleHashes(html: string): readonly string[] {
+  return [...html.matchAll(/<style>(?<text>.*?)<\/style>/gsu)].map(({ groups }) =>
+    createHash("sha256")
+      .update(groups?.["text"] ?? "")
+      .digest("base64"),
+  );
 }
 
 /** Names of assets contain a hash of their content. */

@@ -21,6 +21,19 @@ export function withRunHead(html: string, run: RunSummary): string {
   return html.replace(emptyPage, () => head);
 }
 
+/** The script that loads the script of the page after the first paint. A page may be built without it. */
+export const lateScript = "/after-paint.js";
+
+const pageScript = /<script type="module"[^>]* src="(?<path>[^"]+)"><\/script>/u;
+
+/** The page whose script is loaded after the browser has painted. */
+export function withLateScript(html: string): string {
+  return html.replace(
+    pageScript,
+    (_, path: string) => `<script type="module" src="${lateScript}" data-page="${path}"></script>`,
+  );
+}
+
 /** JSON that can end no element and starts no comment. */
 function scriptJson(value: unknown): string {
   return JSON.stringify(value).replaceAll("<", String.raw`\u003c`);

@@ -1,8 +1,13 @@
 import type { Reply, Route } from "./route.ts";
 
-/** What a page of the server may load: its own files and its own API, no inline scripts, no frames. */
-export const pagePolicy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+/**
+ * What a page of the server may load: its own files and its own API, no inline scripts, no frames. Of inline styles, only
+ * those whose hashes are given.
+ */
+export function pagePolicy(styleHashes: readonly string[]): string {
+  const styles = ["'self'", ...styleHashes.map((hash) => `'sha256-${hash}'`)].join(" ");
+  return `default-src 'none'; script-src 'self'; style-src ${styles}; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`;
+}
 
 const noPolicy = "default-src 'none'; frame-ancestors 'none'";
 

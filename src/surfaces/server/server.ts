@@ -22,7 +22,7 @@ import { PageFiles } from "./page-files.ts";
 import { firstSegment, matches, shownRunId } from "./paths.ts";
 import { errorResponse, type ErrorFormat } from "./problem.ts";
 import { jsonBody, limitedRequest } from "./request-body.ts";
-import { pagePolicy, resultResponse, secured } from "./response.ts";
+import { resultResponse, secured } from "./response.ts";
 import type { Route, RouteRequest, RouteResult } from "./route.ts";
 import { RunViews } from "./run-views.ts";
 import { routeTable } from "./routes/table.ts";
@@ -336,7 +336,7 @@ class HonoServer implements Server {
     const { pathname } = new URL(req.url);
     if (req.method === "GET" || req.method === "HEAD") {
       const file = this.#page?.find(pathname, await this.#shownRun(pathname, req.raw, env));
-      if (file !== undefined) return secured(file, pagePolicy);
+      if (file !== undefined) return secured(file, this.#page?.policy);
     }
     if (this.#methodsOf(pathname).length > 0) return this.#notAllowed(pathname, req.method);
     throw new Fault(

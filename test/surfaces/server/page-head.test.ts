@@ -1,13 +1,17 @@
+import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RunHandle } from "../../../src/kernel/index.ts";
+import { PageFiles } from "../../../src/surfaces/server/page-files.ts";
 import { agent } from "../../runtime/runtime-setup.ts";
 import { startServer, type TestServer } from "./test-server.ts";
 
 const waiter = agent("waiter", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
-const html = `<!doctype html><title>Reeve</title><body><div id="page"></div></body>`;
+const style = ":root { color: red }\n";
+const script = `<script type="module" crossorigin src="/assets/index-1.js"></script>`;
+const html = `<!doctype html><title>Reeve</title>${script}<style>${style}</style><body><div id="page"></div></body>`;
 const input = `Port </script><script>alert("1")</script> & $& 'it'`;
 
 describe("the page of a run", () => {
@@ -17,6 +21,7 @@ describe("the page of a run", () => {
 
   beforeAll(async () => {
     writeFileSync(join(folder, "index.html"), html);
+    writeFileSync(join(folder, "after-paint.js"), "export {};");
     server = await startServer([waiter], { page: folder });
     const acme = server.runtime.forTenant({ tenantId: "acme" });
     run = await acme.submit(waiter, input);
@@ -43,14 +48,33 @@ describe("the page of a run", () => {
 
   it("contains no script that a title adds", async () => {
     const page = await text(`/runs/${run.runId}`);
-    expect(page.match(/<script/gu)).toHaveLength(1);
-    expect(page.match(/<\/script/gu)).toHaveLength(1);
+    expect(page.match(/<script/gu)).toHaveLength(2);
+    expect(page.match(/<\/script/gu)).toHaveLength(2);
   });
 
-  it("is not stored by caches, and keeps the policy of the page", async () => {
+  it("loads the script of the page after the first paint", async () => {
+    const page = await text(`/runs/${run.runId}`);
+    expect(page).toContain(
+      `<script type="module" src="/after-paint.js" data-page="/assets/index-1.js"></script>`,
+    );
+    expect(page).not.toContain(script);
+  });
+
+  it("loads the script of the page at once if the page was built without after-paint.js", async () => {
+    const other = mkdtempSync(join(tmpdir(), "reeve-page-head-"));
+    writeFileSync(join(other, "index.html"), html);
+    const page = new PageFiles(other).find(`/runs/${run.runId}`, await run.summary());
+    rmSync(other, { recursive: true, force: true });
+    expect(await page?.text()).toContain(script);
+  });
+
+  it("is not stored by caches, and allows no inline style but the one of the page", async () => {
     const { headers } = await server.call("GET", `/runs/${run.runId}`);
     expect(headers.get("cache-control")).toBe("no-store");
-    expect(headers.get("content-security-policy")).toContain("script-src 'self'");
+    const hash = createHash("sha256").update(style).digest("base64");
+    expect(headers.get("content-security-policy")).toContain(
+      `script-src 'self'; style-src 'self' 'sha256-${hash}';`,
+    );
   });
 
   it("is the page without a run for callers without a token, with a wrong one, and of another tenant", async () => {
