@@ -200,3 +200,24 @@ test("a session on 390 px opens at its newest entry above the composer, and its 
   await page.getByRole("button", { name: "Chat" }).click();
   expect(await shown(composer)).toBe(true);
 });
+
+test("a schedule on 390 px shows its name, its status and its next time in full", async () => {
+  const times = { cron: "0 9 * * 1", timeZone: "UTC" };
+  await fetch(`${server.url}/api/schedules`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      name: "weekly-report",
+      agent: "writer",
+      input: "Report on the orders of the whole week",
+      ...times,
+    }),
+  });
+  const page = await open("/schedules", { viewport });
+  const row = page.getByRole("row").filter({ hasText: "weekly-report" });
+  await row.getByText("Active", { exact: true }).waitFor();
+  const cut =
+    "[...document.querySelectorAll('.schedules tbody td')].filter((cell) => cell.scrollWidth > cell.clientWidth || [...cell.children].some((part) => part.getBoundingClientRect().right > cell.getBoundingClientRect().right + 1)).map((cell) => cell.textContent)";
+  expect(await page.evaluate(cut)).toEqual([]);
+  expect(await narrowIssues(page)).toEqual([]);
+});

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { connection, shownEvent, tryNow } from "../api/connection.ts";
 import { grouped, span } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
+import { Steady } from "../parts/steady.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { closeDialog, Dialog, dialog, DialogHost } from "../parts/dialog.tsx";
 import { announcement } from "./announce.ts";
@@ -44,7 +45,7 @@ export function Shell(): JSX.Element {
         <nav aria-label="Sections">
           {sections.map(({ path, name }) => (
             <a key={path} href={path} aria-current={isAt(path) ? "page" : undefined}>
-              {name}
+              <Steady text={name} />
               {path === "/inbox" && <Waiting />}
             </a>
           ))}
@@ -71,7 +72,12 @@ export function Shell(): JSX.Element {
               {path === "/inbox" && <Waiting />}
             </a>
           ))}
-        <button onClick={openMore}>
+        <button
+          onClick={openMore}
+          aria-current={
+            sections.some(({ path, icon }) => icon === undefined && isAt(path)) ? "page" : undefined
+          }
+        >
           <Icon name="more" />
           More
         </button>

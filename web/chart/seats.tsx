@@ -68,8 +68,10 @@ function Counts({ counts }: { readonly counts: ReadonlyMap<Look, number> }): JSX
   );
 }
 
-/** The allowance split by team: as wide as the team's share, filled as far as it is spent. */
-function Split({ teams }: { readonly teams: readonly Team[] }): JSX.Element | null {
+/** The allowance split by team: as wide as the team's share, filled as far as it is spent. Who has no share is left out. */
+function Split({ teams: all }: { readonly teams: readonly Team[] }): JSX.Element | null {
+  const shares = all.filter((team) => capOfTeam(team) !== null);
+  const teams = shares.length > 0 ? shares : all;
   const caps = teams.map((team) => capOfTeam(team) ?? spendOfTeam(team));
   const total = caps.reduce((sum, cap) => sum + cap, 0);
   if (total === 0) return null;

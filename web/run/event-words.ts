@@ -33,8 +33,9 @@ export function eventWords(event: Event, view: RunView): string {
       return `calls ${event.data.model?.modelId ?? "a model"}`;
     case "message_end": {
       const { usage, message } = event.data;
-      const cost = usage === undefined ? "" : ` · ${usd(usage.costUsd)}`;
-      return `${oneLine(messageText(message)) || "answers with calls"}${cost}`;
+      // A long answer is cut, its price is not.
+      const cost = usage === undefined ? "" : `${usd(usage.costUsd)} · `;
+      return `${cost}${oneLine(messageText(message)) || "answers with calls"}`;
     }
     case "tool_execution_start":
       return `${callWords(event.data.toolName, view)} ${argumentOf(event.data.input)}`.trimEnd();

@@ -1,3 +1,4 @@
+import { ownCrashes } from "../../src/surfaces/view/own-crashes.ts";
 import { isUnanswered } from "../../src/surfaces/view/question-log.ts";
 import { runTime, startOfRun } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
@@ -9,6 +10,7 @@ import { asking } from "../api/runs-feed.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
 import { go, place, runPath, runTabs, sessionPath, type RunTab } from "../app/route.ts";
+import { Steady } from "../parts/steady.tsx";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { capUsd, clock, counted, grouped, oneLine, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
@@ -76,7 +78,7 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
         <nav class="tabs" ref={tabs} aria-label="Views of the run">
           {runTabs.map((each) => (
             <a key={each} href={runPath(model.runId, each)} aria-current={each === tab ? "page" : undefined}>
-              {tabNames[each]}
+              <Steady text={tabNames[each]} />
               {view !== null && <TabCount tab={each} model={model} view={view} />}
             </a>
           ))}
@@ -289,7 +291,7 @@ function questionWords({ asked, questions }: RunView): string {
 }
 
 function Crashes({ view }: { readonly view: RunView }): JSX.Element | null {
-  const crashes = view.recoveries.filter(({ isCrash }) => isCrash);
+  const crashes = ownCrashes(view);
   if (crashes.length === 0) return null;
   const replayed = crashes.reduce((sum, each) => sum + each.replayed, 0);
   const saved = crashes.reduce((sum, each) => sum + each.savedUsd, 0);

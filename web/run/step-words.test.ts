@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { rootTaskId } from "../../src/kernel/index.ts";
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import { stepAt, type StepView } from "../../src/surfaces/view/step-log.ts";
 import { isBadEnd, outcomeWords, stepName, stepResult } from "./step-words.ts";
 
@@ -42,5 +43,8 @@ test("a call that was cancelled is not said to be lost in a crash, and one that 
   );
   expect(outcomeWords(step({ outcome: "lost" }), noFork)).toBe("lost in the crash, charged at its bound");
   expect(stepResult(step({ outcome: "refused", costUsd: 0 }), noFork)).toBe("not made");
+  const fork = { forkedFrom: { at: 100 } } as Pick<RunView, "forkedFrom">;
+  expect(stepResult(step({ outcome: "refused", costUsd: 0 }), fork)).toBe("not made");
+  expect(stepResult(step({}), fork)).toBe("free");
   expect(stepName(step({ isAgain: true }), null)).toBe("sonnet-5, asked again");
 });

@@ -44,9 +44,9 @@ export function isBadEnd({ outcome }: StepView): boolean {
 /** How a step ended, or what it cost, in one or two words. */
 export function stepResult(step: StepView, view: Pick<RunView, "forkedFrom">): string {
   const { kind, outcome, costUsd } = step;
+  if (outcome === "refused") return "not made";
   if (isFree(step, view)) return "free";
   if (outcome === null) return isHandOff(step) ? "works" : "in flight";
-  if (outcome === "refused") return "not made";
   if (kind === "model") return outcome === "lost" ? `lost ${usd(costUsd)}` : usd(costUsd);
   return outcome === "cut" ? "stopped" : outcome;
 }
@@ -54,7 +54,7 @@ export function stepResult(step: StepView, view: Pick<RunView, "forkedFrom">): s
 /** How a step ended, as a sentence. */
 export function outcomeWords(step: StepView, view: Pick<RunView, "forkedFrom">): string {
   const { kind, outcome, costUsd } = step;
-  if (isFree(step, view))
+  if (isFree(step, view) && outcome !== "refused")
     return outcome === "cut"
       ? "in flight in the origin, made again"
       : "shared with the origin, which paid for it";

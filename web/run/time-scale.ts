@@ -151,6 +151,11 @@ export function scaleAt(scale: TimeScale, seq: number, isDead: boolean): TimeSca
   return { ...scale, folds };
 }
 
+/** Whether something of a width fits at a place: inside the axis, and without touching a fold. */
+export function isClear({ folds, width: end }: TimeScale, x: number, width: number): boolean {
+  return x >= 0 && x + width <= end && folds.every((fold) => x >= fold.x + fold.width || x + width <= fold.x);
+}
+
 /** The first place at or after `x` at which something of a width fits without touching a fold. */
 export function clearOfFolds(folds: readonly Fold[], x: number, width: number): number {
   let place = x;

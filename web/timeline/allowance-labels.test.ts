@@ -28,5 +28,14 @@ test("a label that would cover the fold of a crash stands after it, inside the p
   const labels = allowanceLabels(0.51, [{ at: 620, seq: 5, value: 0.3 }], folded);
   expect(labels.at(-1)?.left).toBe((fold?.x ?? 0) + (fold?.width ?? 0) + 4);
   const late = allowanceLabels(0.51, [{ at: 1_240, seq: 9, value: 0.3 }], folded);
-  expect(late.at(-1)?.left).toBe(1_000 - 104);
+  expect(late.at(-1)?.left).toBeCloseTo(folded.x({ at: 1_240, seq: 9 }) - 4 - 104);
+});
+
+test("a label without room after its top-up and the fold behind it stands before the top-up", () => {
+  const crash = { seq: 7, lastAt: 750, at: 900, isCrash: true };
+  const view = { startedAt: 0, recoveries: [crash], forkedFrom: null } as unknown as RunView;
+  const narrow = timeScale(view, 1_150, 358, 0.12);
+  const topUp = { at: 680, seq: 5, value: 0.3 };
+  const labels = allowanceLabels(0.51, [topUp], narrow);
+  expect(labels.at(-1)?.left).toBeCloseTo(narrow.x(topUp) - 4 - 104);
 });

@@ -1,6 +1,6 @@
 import { capUsd } from "../parts/format.ts";
 import type { TracePoint } from "../../src/surfaces/view/run-trace.ts";
-import type { TimeScale } from "../run/time-scale.ts";
+import { isClear, type TimeScale } from "../run/time-scale.ts";
 
 /** A label of the line of the allowance, which stands where the line has this value. */
 export interface AllowanceLabel {
@@ -16,14 +16,12 @@ function label(value: number, left: number): AllowanceLabel {
   return { left, text: `allowance ${capUsd(value)}`, value };
 }
 
-/** The first place at or after `x` at which a label covers no fold, or the right end of the plot. */
-function placeFor(x: number, { folds, width }: TimeScale): number {
-  const clear = folds.reduce(
-    (place, fold) =>
-      place < fold.x + fold.width && place + labelWidth > fold.x ? fold.x + fold.width + indent : place,
-    x,
-  );
-  return Math.max(0, Math.min(clear, width - labelWidth));
+/** The first place at or after `x` at which a label covers no fold. Without one, before `x`, or the right end of the plot. */
+function placeFor(x: number, scale: TimeScale): number {
+  const ends = scale.folds.map((fold) => fold.x + fold.width + indent);
+  const places = [x, ...ends.filter((end) => end > x), x - 2 * indent - labelWidth];
+  const clear = places.find((place) => isClear(scale, place, labelWidth));
+  return clear ?? Math.max(0, Math.min(x, scale.width - labelWidth));
 }
 
 /** The labels of the first allowance, at the start, and of the newest one, after the last top-up if it fits there. */

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Agent, OrchestratorAgent } from "../../src/index.ts";
 import { rootTaskId, type Event, type RunHandle } from "../../src/kernel/index.ts";
 import { openRuntime } from "../../src/open-runtime.ts";
+import { ownCrashes } from "../../src/surfaces/view/own-crashes.ts";
 import { RunFold } from "../../src/surfaces/view/run-fold.ts";
 import { runTime, startOfRun } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
@@ -158,4 +159,19 @@ test("an agent of a paused run is paused, also one that waits for its report, un
   ]);
   const ended = shownView({ ...viewAt(events.length), status: "paused" }, null);
   expect([...ended.tasks].map(({ status }) => status)).toEqual(["completed", "completed"]);
+});
+
+test("a fork did not survive the crashes of its origin, but its own", () => {
+  const start = events.findIndex(({ type }) => type === "run_fork");
+  const { agentId, taskId, parentId, runId, at } = events[0] as Event;
+  const data = { epoch: 2, recoveries: 1 } as Event<"run_recover">["data"];
+  const crash = { agentId, taskId, parentId, runId, at, data, seq: 0, type: "run_recover" } as const;
+  const crashesAfter = (index: number): number => {
+    const crashed = [...events.slice(0, index), crash, ...events.slice(index)];
+    const fold = new RunFold();
+    for (const [seq, event] of crashed.entries()) fold.add({ ...event, seq });
+    expect(fold.view().recoveries).toHaveLength(1);
+    return ownCrashes(fold.view()).length;
+  };
+  expect([crashesAfter(start), crashesAfter(start + 1)]).toEqual([0, 1]);
 });

@@ -221,3 +221,12 @@ test("a top-up is a mark with its amount inside the plot, in the lane of its age
   expect(marks.every(({ left, width }) => left >= 0 && left + width <= 1_000)).toBe(true);
   expect(trace.topUpsOf(rootTaskId)).toEqual([]);
 });
+
+test("the label of a top-up covers no fold: without room before the fold, it stands left of the top-up", () => {
+  const scale = scaleOf(500);
+  const [fold] = scale.folds;
+  const point = { seq: 5, at: 980, value: 1, add: { maxCostUsd: 1 }, by: "ada" };
+  const [mark] = topUpMarks([point], scale);
+  expect(mark?.left).toBe((mark?.x ?? 0) - (mark?.width ?? 0));
+  expect((mark?.x ?? Infinity) + (mark?.width ?? 0)).toBeGreaterThan(fold?.x ?? Infinity);
+});

@@ -1,11 +1,11 @@
 import { capUsd, grouped, personName } from "../parts/format.ts";
 import type { TopUpPoint } from "../../src/surfaces/view/run-trace.ts";
-import type { TimeScale } from "../run/time-scale.ts";
+import { isClear, type TimeScale } from "../run/time-scale.ts";
 
 /** The label of one top-up, or of several that are too close to have one each. */
 export interface TopUpMark {
   readonly seq: number;
-  /** Place of the first top-up, and of the label: right of it, or left of it if there is no room. */
+  /** Place of the first top-up, and of the label: right of it, or left of it if there is no room, such as before a fold. */
   readonly x: number;
   readonly left: number;
   readonly width: number;
@@ -39,9 +39,9 @@ function markOf(points: readonly TopUpPoint[], scale: TimeScale): TopUpMark {
   const text = `+${amounts(points)}`;
   const x = scale.x({ at, seq });
   const width = Math.ceil(text.length * letterWidth) + padding;
-  const left = x + width <= scale.width ? x : Math.max(0, x - width);
+  const left = isClear(scale, x, width) || !isClear(scale, x - width, width) ? x : x - width;
   const title = points.map((point) => `${personName(point.by)} added ${amounts([point])}`).join(", ");
-  return { seq, x, left, width, text, title };
+  return { seq, x, left: Math.max(0, Math.min(left, scale.width - width)), width, text, title };
 }
 
 /** What top-ups added together: money, tokens and turns. */

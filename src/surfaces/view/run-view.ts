@@ -89,7 +89,7 @@ export interface QuestionView {
 }
 
 /** A moment at which another worker took over the run. */
-interface RecoveryView {
+export interface RecoveryView {
   readonly seq: number;
   readonly at: number;
   /** Time of the last event before. */

@@ -5,6 +5,7 @@ import {
   type RunSummary,
   type Runtime,
 } from "../../../kernel/index.ts";
+import { ownCrashes } from "../../view/own-crashes.ts";
 import { RunFold } from "../../view/run-fold.ts";
 import type { RunView } from "../../view/run-view.ts";
 import { isResult } from "../../view/recorded-calls.ts";
@@ -104,8 +105,6 @@ function figuresOf(view: RunView, { steps, freeSteps }: Omit<Counted, "fold">): 
     maxCostUsd: root?.budget?.maxCostUsd ?? null,
     lostUsd: root?.total.lost.costUsd ?? 0,
     failure: view.failure,
-    crashes: view.recoveries
-      .filter(({ isCrash }) => isCrash)
-      .map(({ at, replayed, savedUsd }) => ({ at, replayed, savedUsd })),
+    crashes: ownCrashes(view).map(({ at, replayed, savedUsd }) => ({ at, replayed, savedUsd })),
   };
 }
