@@ -1,4 +1,5 @@
 export {
+  checkIngress,
   restate,
   RestateAdmin,
   type Deployment,

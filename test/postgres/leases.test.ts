@@ -141,6 +141,25 @@ test("L13: isConfirmed() is false once the last confirmed beat is older than two
   await vi.waitFor(() => expect(store.leases.isConfirmed("w1")).toBe(true), { timeout: 60_000 });
 });
 
+test("a worker whose clock drifts claims nothing and keeps its runs, until a beat finds the clock right again", async () => {
+  const store = await openSchema(newSchema(), { leaseMs: 3_000 });
+  const owned = await ownRun(store);
+  await createRun(store, "waiting");
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 60_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  const refusal = { code: "invalid_argument", message: expect.stringContaining("differs by 60 s") as string };
+  const none = { workerId: "w1", limit: 10, now: 0, only: [] };
+  // Claims work until the first beat after the change of the clock.
+  await vi.waitFor(() => expect(Promise.resolve(store.leases.claim(none))).rejects.toMatchObject(refusal), {
+    timeout: 20_000,
+  });
+  await expect(claim(store, "w1")).rejects.toMatchObject(refusal);
+  await store.leases.check(owned);
+  expect(await store.journal.append(owned, { number: 1, at: 2 })).toMatchObject({ number: 1 });
+  vi.useRealTimers();
+  await vi.waitFor(async () => expect(await claim(store, "w1")).toHaveLength(1), { timeout: 20_000 });
+});
+
 test("L6: enlist() under the name of a worker that beats in another process fails with already_exists", async () => {
   const schema = newSchema();
   const [one, other] = [
@@ -190,7 +209,12 @@ test("onChange() of another process announces a new run by a notification, and b
   const listening = `SELECT 1 FROM pg_stat_activity WHERE query = 'LISTEN "reeve:${schema}"'`;
   await vi.waitFor(async () => expect(await query(listening)).toHaveLength(1), { timeout: 20_000 });
   const runId = await createRun(other);
-  await vi.waitFor(() => expect(heard).toEqual([{ kind: "new", runId, startAt: null }]), { timeout: 20_000 });
+  await vi.waitFor(() => expect(heard).toEqual([{ kind: "new", runId, startAt: null, writer: "client" }]), {
+    timeout: 20_000,
+  });
+  await other.leases.enlist("w2");
+  const second = { kind: "new", runId: await createRun(other, "second"), startAt: null, writer: "worker" };
+  await vi.waitFor(() => expect(heard).toContainEqual(second), { timeout: 20_000 });
   onTestFinished(other.onChange((change) => polled.push(change)));
   await vi.waitFor(() => expect(polled).toContainEqual({ kind: "other", owned: [] }), { timeout: 20_000 });
 });

@@ -30,6 +30,10 @@ export class Balancer {
     this.#ports.add(port);
   }
 
+  remove(port: number): void {
+    this.#ports.delete(port);
+  }
+
   /** Ends all connections. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();

@@ -1,6 +1,7 @@
 import { onTestFinished } from "vitest";
 import type { EngineFactory } from "../../src/kernel/index.ts";
 import { RestateAdmin, restate, type RestateOptions } from "../../src/runtime/engines/restate/index.ts";
+import type { RestateEngine } from "../../src/runtime/engines/restate/restate-engine.ts";
 import { Balancer } from "./balancer.ts";
 import type { RestateServer } from "./server.ts";
 
@@ -12,6 +13,8 @@ export interface Cluster {
   readonly admin: RestateAdmin;
   /** Creates the engine of one worker. */
   readonly engine: EngineFactory;
+  /** Number of times that the handler of the object of a run was executed by a worker, by the id of the run. */
+  readonly handled: ReadonlyMap<string, number>;
   /** The ports of the workers, in the order in which they opened. */
   readonly ports: readonly number[];
   /** Ends the connections between Restate and the workers. */
@@ -27,14 +30,16 @@ export async function newCluster(
   const admin = new RestateAdmin(server.adminUrl);
   const service = `runs-${process.pid}-${++services}`;
   const ports: number[] = [];
+  const handled = new Map<string, number>();
   let deploying: Promise<string> | undefined;
   return {
     service,
     admin,
     ports,
+    handled,
     cutConnections: () => balancer.cut(),
-    engine: (port) =>
-      restate({
+    engine: (port) => {
+      const engine = restate({
         ingressUrl: server.ingressUrl,
         listen: { port: 0 },
         service,
@@ -45,6 +50,13 @@ export async function newCluster(
           await deploying;
         },
         ...options,
-      })(port),
+      })(port) as RestateEngine;
+      const slice = engine.slice.bind(engine);
+      engine.slice = (each) => {
+        handled.set(each.runId, (handled.get(each.runId) ?? 0) + 1);
+        return slice(each);
+      };
+      return engine;
+    },
   };
 }

@@ -10,6 +10,8 @@ import { setTimeout } from "node:timers/promises";
 interface RestateServerOptions {
   /** Interval at which Restate asks a worker for a sign of life, and time in which it must come. Default: those of Restate. */
   readonly keepAlive?: { readonly intervalMs: number; readonly timeoutMs: number };
+  /** Each has connections of its own. Default: 4. */
+  readonly partitions?: number;
 }
 
 /** A Restate server of its own for tests: on the loopback interface, with data in a temporary folder. */
@@ -20,7 +22,11 @@ export class RestateServer {
   readonly #environment: NodeJS.ProcessEnv;
   #process: ChildProcess | undefined;
 
-  private constructor(folder: string, ports: readonly number[], { keepAlive }: RestateServerOptions) {
+  private constructor(
+    folder: string,
+    ports: readonly number[],
+    { keepAlive, partitions = 4 }: RestateServerOptions,
+  ) {
     const [ingress = 0, admin = 0, node = 0] = ports;
     this.#folder = folder;
     this.ingressUrl = `http://127.0.0.1:${ingress}`;
@@ -40,7 +46,7 @@ export class RestateServer {
       RESTATE_INGRESS__BIND_ADDRESS: `127.0.0.1:${ingress}`,
       RESTATE_ADMIN__BIND_ADDRESS: `127.0.0.1:${admin}`,
       RESTATE_ADMIN__DISABLE_WEB_UI: "true",
-      RESTATE_DEFAULT_NUM_PARTITIONS: "4",
+      RESTATE_DEFAULT_NUM_PARTITIONS: String(partitions),
       RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE: "128 MiB",
       RESTATE_LOG_FILTER: "error",
       ...(keepAlive !== undefined && {

@@ -4,14 +4,16 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from "vitest";
 import { formatAgentId, type EngineFactory, type HostedAgent, type Runtime } from "../../src/kernel/index.ts";
-import { restate } from "../../src/runtime/engines/restate/index.ts";
+import { restate, type RestateOptions } from "../../src/runtime/engines/restate/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { sha256 } from "../../src/runtime/process/sha256.ts";
 import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
+import { idleEngine } from "../../src/surfaces/cli/serve/idle-engine.ts";
 import { CountingServer } from "../../src/testing/index.ts";
 import { servedAgent, use } from "../crash/served-agent.ts";
 import { toolAnswer } from "../crash/workload.ts";
 import { newSchema } from "../postgres/schemas.ts";
+import { Balancer } from "./balancer.ts";
 import { newCluster, type Cluster } from "./cluster.ts";
 import { RestateServer } from "./server.ts";
 
@@ -75,25 +77,67 @@ test("a call of 3 s under slices of 1 s is made once, by the count of the server
   expect(book.calls.map(({ name }) => name)).toEqual(["slow", "next"]);
 });
 
-test("while a run sleeps, one delayed invocation is scheduled, and the run is not driven", async () => {
-  const cluster = await newCluster(server, { sweepMs: 60_000 });
+test("while a run sleeps, one delayed invocation is scheduled, and the handler is not executed", async () => {
+  const cluster = await newCluster(server, { sweepMs: 600_000 });
   const runtime = await open(cluster.engine);
-  let drives = 0;
-  const sleeper = agent(async (ctx) => {
-    drives++;
-    await ctx.sleep(600_000);
-  });
-  const run = await runtime.submit(sleeper, null);
+  const sleeper = formatAgentId({ name: "sleeper" });
+  const run = await runtime.submit({ id: sleeper, run: (ctx) => ctx.sleep(600_000) }, null);
+  const handled = (): number | undefined => cluster.handled.get(run.runId);
   await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual(["scheduled"]);
-  const before = drives;
+  const before = handled() ?? 0;
+  // The worker drives another run meanwhile.
+  const worker = agent(async (ctx) => {
+    for (let step = 0; step < 5; step++) await ctx.step("work", () => setTimeout(100, null));
+    return "done";
+  });
+  expect((await (await runtime.submit(worker, null)).result()).output).toBe("done");
+  await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual(["scheduled"]);
+  expect(handled()).toBe(before);
   await run.steer("still asleep");
   for await (const event of run.events()) if ("seq" in event && event.type === "run_steer") break;
   // The mail was read in a slice of its own, after which the run waits for the same timer.
   await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual(["scheduled"]);
-  expect(drives).toBe(before + 1);
+  expect(handled()).toBe(before + 1);
   await run.cancel();
   expect((await run.result()).status).toBe("cancelled");
   await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual([]);
+});
+
+test("each slice records a step although its time is over before the run is loaded", async () => {
+  const cluster = await newCluster(server, { sliceMs: 7_654, sweepMs: 600_000 });
+  const runtime = await open((port) => {
+    const { clock } = port;
+    const schedule: typeof clock.schedule = (at, callback, options) => {
+      const isSlice = at - clock.now() > 7_000 && at - clock.now() <= 7_654;
+      return clock.schedule(isSlice ? 0 : at, callback, options);
+    };
+    const engine = cluster.engine({ ...port, clock: { now: () => clock.now(), schedule } });
+    return {
+      kind: engine.kind,
+      wake: (change) => engine.wake(change),
+      agentsChanged: () => engine.agentsChanged(),
+      stop: () => engine.stop(),
+      start: (host) =>
+        engine.start({
+          drive: async (lease, options) => {
+            // The timer of the slice fires first.
+            await setTimeout(1);
+            return host.drive(lease, options);
+          },
+        }),
+    };
+  });
+  let calls = 0;
+  const run = await runtime.submit(
+    agent(async (ctx) => {
+      for (let step = 0; step < 5; step++) await ctx.step("work", async () => ++calls);
+      return "done";
+    }),
+    null,
+  );
+  expect((await run.result()).output).toBe("done");
+  expect(calls).toBe(5);
+  expect(cluster.handled.get(run.runId)).toBeGreaterThanOrEqual(5);
 });
 
 test("a timer that fires too early by the clock of the worker stays scheduled, and the run continues when it is due", async () => {
@@ -192,9 +236,33 @@ test("a run that is submitted while Restate is unreachable is reported, stored, 
   expect((await (await runtime.find(runId))?.result())?.output).toBe("done");
 });
 
-test("the slices of a run leave no further invocations behind, although every worker hears that a slice released the run", async () => {
-  const { engine, admin, service } = await newCluster(server, { sliceMs: 500, sweepMs: 600_000 });
+interface Fleet {
+  readonly cluster: Cluster;
+  readonly workers: readonly Runtime[];
+  /** Opens a runtime that drives no run and sends no wake-ups, as `reeve cancel` does. */
+  readonly openClient: () => Promise<Runtime>;
+}
+
+/** Three workers that share a PostgreSQL store, so that each of them hears what the others write. */
+async function openFleet(hosted: HostedAgent, options: Partial<RestateOptions>): Promise<Fleet> {
+  const cluster = await newCluster(server, options);
   const [schema, url] = [newSchema(), inject("postgresUrl")];
+  const openOne = async (engine: EngineFactory): Promise<Runtime> => {
+    const store = await postgresStore({ url, schema, hash: sha256, connections: 4 });
+    const runtime = await createRuntime({ store, engine, suspendAfterMs: 0, onError: () => undefined });
+    onTestFinished(() => runtime.close());
+    return runtime;
+  };
+  const workers = [];
+  for (let count = 0; count < 3; count++) {
+    const worker = await openOne(cluster.engine);
+    worker.register(hosted);
+    workers.push(worker);
+  }
+  return { cluster, workers, openClient: () => openOne(idleEngine) };
+}
+
+test("the slices of a run leave no further invocations behind, although every worker hears that a slice released the run", async () => {
   const [reached, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const stepper = agent(async (ctx) => {
     // Each step takes longer than a slice.
@@ -206,25 +274,77 @@ test("the slices of a run leave no further invocations behind, although every wo
     });
     return "done";
   });
-  const workers = [];
-  for (const workerId of ["one", "two", "three"]) {
-    const store = await postgresStore({ url, schema, hash: sha256, connections: 4 });
-    const worker = await createRuntime({
-      store,
-      engine,
-      workerId,
-      suspendAfterMs: 0,
-      onError: () => undefined,
-    });
-    onTestFinished(() => worker.close());
-    worker.register(stepper);
-    workers.push(worker);
-  }
+  const { cluster, workers } = await openFleet(stepper, { sliceMs: 500, sweepMs: 600_000 });
   const run = await workers[0]?.submit(stepper, null);
   await reached.promise;
-  const sql = `SELECT id FROM sys_invocation WHERE target_service_name = '${service}'`;
-  // One that drives the run, and one from each worker that heard of the new run.
-  expect((await admin.query(sql)).length).toBeLessThanOrEqual(1 + workers.length);
+  expect(await statuses(cluster)).toEqual(["running"]);
   goOn.resolve();
   expect((await run?.result())?.output).toBe("done");
+});
+
+test("each new run and each mail is one invocation, although three workers hear of it", async () => {
+  const waiter = agent(async (ctx) => {
+    await ctx.waitForSignal("first");
+    return ctx.waitForSignal("second");
+  });
+  const { cluster, workers } = await openFleet(waiter, { sweepMs: 600_000 });
+  for (const worker of workers) {
+    const run = await worker.submit(waiter, null);
+    const handled = (): number | undefined => cluster.handled.get(run.runId);
+    const rests = async (): Promise<void> => {
+      await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual([]);
+    };
+    await expect.poll(handled, { timeout: 30_000 }).toBe(1);
+    await rests();
+    await run.signal("first", null);
+    await expect.poll(handled, { timeout: 30_000 }).toBe(2);
+    await rests();
+    await run.signal("second", "done");
+    expect((await run.result()).output).toBe("done");
+    await rests();
+    expect(handled()).toBe(3);
+  }
+});
+
+test("mail of a process without an engine leaves one further invocation behind, although three workers send the wake-up", async () => {
+  const [begun, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const worker = agent(async (ctx) =>
+    ctx.step("work", async () => {
+      begun.resolve();
+      await goOn.promise;
+      return "done";
+    }),
+  );
+  const { cluster, workers, openClient } = await openFleet(worker, { sweepMs: 600_000 });
+  const run = await workers[0]?.submit(worker, null);
+  await begun.promise;
+  const client = await openClient();
+  const found = await client.find(run?.runId ?? "");
+  for (let mail = 0; mail < 5; mail++) await found?.steer(`note ${mail}`);
+  const counted = async (): Promise<readonly string[]> => (await statuses(cluster)).toSorted();
+  await expect.poll(counted, { timeout: 30_000 }).toEqual(["pending", "running"]);
+  goOn.resolve();
+  expect((await run?.result())?.output).toBe("done");
+  await expect.poll(counted, { timeout: 30_000 }).toEqual([]);
+});
+
+test("a process that hosts no agent sends the wake-up of its run again once Restate is reachable", async () => {
+  const cluster = await newCluster(server, { sweepMs: 600_000 });
+  const worker = agent(async (ctx) => ctx.step("work", async () => "done"));
+  const [schema, url] = [newSchema(), inject("postgresUrl")];
+  const newStore = () => postgresStore({ url, schema, hash: sha256, connections: 4 });
+  const hosting = await createRuntime({ store: await newStore(), engine: cluster.engine });
+  onTestFinished(() => hosting.close());
+  hosting.register(worker);
+  const gate = await Balancer.open();
+  onTestFinished(() => gate.close());
+  const serving = await createRuntime({
+    store: await newStore(),
+    engine: restate({ ingressUrl: gate.uri, service: cluster.service, sweepMs: 600_000 }),
+    onError: () => undefined,
+  });
+  onTestFinished(() => serving.close());
+  const run = await serving.submit({ id: worker.id, run: async () => null }, null);
+  gate.add(Number(new URL(server.ingressUrl).port));
+  expect((await run.result()).output).toBe("done");
 });

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { Agent, openRuntime, type Runtime } from "../../src/index.ts";
@@ -113,6 +115,39 @@ describe.for(["SQLite", "PostgreSQL"] as const)("reeve worker --engine restate, 
 });
 
 describe("reeve worker --engine restate", () => {
+  test("/readyz answers 503 with the reason while Restate is away or does not answer, and 200 afterwards", async () => {
+    const { folder, url } = await setUp(() => undefined);
+    // Connections pass to Restate while it is listed. Otherwise they end at once.
+    const way = await Balancer.open();
+    onTestFinished(() => way.close());
+    way.add(Number(new URL(server.ingressUrl).port));
+    const args = ["--engine", "restate", "--ingress-url", way.uri, "--endpoint-port", "0"];
+    const worker = await startWorker({ main, cwd: folder, env: env(url), args });
+    const ready = async (): Promise<string> => {
+      const answer = await fetch(`${worker.url}/readyz`);
+      return `${answer.status} ${(await answer.text()).trim()}`;
+    };
+    const reason = `503 the ingress of Restate at ${way.uri} cannot be reached`;
+    await expect.poll(ready, { timeout: 60_000 }).toBe("200 ready");
+    way.remove(Number(new URL(server.ingressUrl).port));
+    way.cut();
+    await expect.poll(ready, { timeout: 60_000 }).toContain(reason);
+    expect((await fetch(`${worker.url}/healthz`)).status).toBe(200);
+    // It accepts connections and says nothing.
+    const silent = createServer().listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    onTestFinished(() => void silent.close());
+    const { port } = silent.address() as AddressInfo;
+    way.add(port);
+    await expect.poll(ready, { timeout: 60_000 }).toMatch(/cannot be reached: .*timeout/u);
+    way.remove(port);
+    way.cut();
+    way.add(Number(new URL(server.ingressUrl).port));
+    await expect.poll(ready, { timeout: 60_000 }).toBe("200 ready");
+    worker.signal("SIGTERM");
+    expect(await worker.ended).toBe(0);
+  });
+
   const refused = [
     [
       ["--engine", "restate", "--ingress-url", "http://127.0.0.1:9"],

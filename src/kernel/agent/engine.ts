@@ -22,6 +22,8 @@ export interface DriveOptions {
   readonly signal?: CancelSignal;
   /** Called with `true` when all tasks of the run wait, and with `false` when one of them continues. */
   readonly onIdle?: (isIdle: boolean) => void;
+  /** Called when the run has recorded a step, which the release of the run makes durable at the latest. */
+  readonly onStep?: () => void;
 }
 
 /** Drives runs on behalf of an engine. */

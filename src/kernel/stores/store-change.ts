@@ -1,5 +1,8 @@
 import type { RunId } from "../base/identity.ts";
 
+/** Another process that wrote to the store. */
+type OtherWriter = "worker" | "client";
+
 /**
  * Why a store calls the listeners of `onChange`, so that an engine can decide what to do without a query.
  *
@@ -13,10 +16,19 @@ import type { RunId } from "../base/identity.ts";
  * - `record`: a record of the namespace was written or deleted. It makes no run ready.
  * - `other`: another process may have written to the store. Anything may have changed. `owned` lists the runs among those that
  *   this store owns that have changed; if it is absent, all of them may have.
+ *
+ * `writer` says which other process made the change, as far as the store learns it: one with a registered worker, whose engine knows
+ * of the change, or one without. It is absent if this process made it.
  */
 export type StoreChange =
-  | { readonly kind: "new"; readonly runId: RunId; readonly startAt: number | null }
-  | { readonly kind: "mail" | "consumed" | "seized"; readonly runId: RunId }
+  | {
+      readonly kind: "new";
+      readonly runId: RunId;
+      readonly startAt: number | null;
+      readonly writer?: OtherWriter;
+    }
+  | { readonly kind: "mail"; readonly runId: RunId; readonly writer?: OtherWriter }
+  | { readonly kind: "consumed" | "seized"; readonly runId: RunId }
   | { readonly kind: "released"; readonly runId: RunId; readonly isReady: boolean }
   | { readonly kind: "record"; readonly namespace: string }
   | { readonly kind: "other"; readonly owned?: readonly RunId[] }

@@ -49,6 +49,8 @@ export interface LogObservers {
 }
 
 export interface LogOwner {
+  /** A step was added to the next commit. */
+  onStep(): void;
   /** A write failed: the lease is lost, or the store fails. No further write is attempted. */
   onWriteFailure(fault: Fault): void;
 }
@@ -121,6 +123,7 @@ export class RunLog implements FlushableLog {
     if (this.#draft.steps === undefined) this.#draft.steps = [step];
     else this.#draft.steps.push(step);
     if (!this.#dirty) this.#touch();
+    this.#owner.onStep();
   }
 
   /** Adds an event and assigns its final `seq`. */

@@ -126,6 +126,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     return true;
   }
 
+  onStep(): void {
+    this.#options.onStep?.();
+  }
+
   onWriteFailure(fault: Fault): void {
     if (refusals.has(fault.code)) this.#refusal = fault;
     this.fail(fault);

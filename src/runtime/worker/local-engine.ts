@@ -52,6 +52,8 @@ export class LocalEngine implements Engine, RunClaimer {
   #isClaimDue = false;
   /** Whether the last claim may have left runs in the store because the worker had no capacity. */
   #wasFull = false;
+  /** Why the last claim failed. */
+  #refusal: string | undefined;
   /** Number of driven runs that only wait. They take no capacity. */
   #idle = 0;
   /** Runs that received mail and may have been left in the store. */
@@ -167,7 +169,7 @@ export class LocalEngine implements Engine, RunClaimer {
   readonly #claimAll = (): void => {
     this.#isClaimDue = false;
     if (this.#host === undefined) return;
-    const { leases, onError } = this.#options;
+    const { leases } = this.#options;
     const only = this.#overdue;
     this.#overdue = noRuns;
     const limit = only.length > 0 ? only.length : this.#capacity;
@@ -179,7 +181,7 @@ export class LocalEngine implements Engine, RunClaimer {
       if (claimed instanceof Promise) this.#claiming = this.#claimLater(claimed, limit);
       else this.#driveAll(claimed, limit);
     } catch (error) {
-      onError(error);
+      this.#reportRefusal(error);
     }
     if (only.length > 0) this.#claimSoon();
   };
@@ -188,13 +190,21 @@ export class LocalEngine implements Engine, RunClaimer {
     try {
       this.#driveAll(await claimed, limit);
     } catch (error) {
-      this.#options.onError(error);
+      this.#reportRefusal(error);
     }
     this.#claiming = undefined;
     if (this.#isClaimDue) this.#claimAll();
   }
 
+  /** Reports a failed claim, unless the claim before failed for the same reason: claims are repeated several times per second. */
+  #reportRefusal(error: unknown): void {
+    const { message } = Fault.from(error);
+    if (message !== this.#refusal) this.#options.onError(error);
+    this.#refusal = message;
+  }
+
   #driveAll(leases: readonly Lease[], limit: number): void {
+    this.#refusal = undefined;
     this.#wasFull = leases.length >= limit;
     for (const lease of leases) this.#driven.set(lease, this.#drive(lease));
   }

@@ -1,4 +1,4 @@
-import { Fault, type HostedAgent, type Message, type Runtime } from "../../kernel/index.ts";
+import { Fault, type HostedAgent, type Message, type RunHandle, type Runtime } from "../../kernel/index.ts";
 import {
   agentOf,
   casesOf,
@@ -145,13 +145,18 @@ export function waitCases(harness: EngineHarness): void {
   declare("sleep: a run whose worker closed meanwhile is woken by the next worker", async (world) => {
     const sleeper = (): HostedAgent =>
       agentOf("sleeper", async (ctx) => {
-        // On a busy machine a shorter sleep is over before the task suspends itself.
-        await ctx.sleep(500);
+        await ctx.sleep(Number(ctx.input));
         return "woken";
       });
     const one = await world.open("one");
-    const run = await one.submit(sleeper(), null);
-    await eventOf(run, "task_suspend");
+    const isSuspended = async (run: RunHandle): Promise<boolean> => {
+      for await (const { type } of run.events()) if (type === "task_suspend") return true;
+      return false;
+    };
+    // On a busy machine a short sleep is over before the task suspends itself.
+    let sleepMs = 500;
+    let run = await one.submit(sleeper(), sleepMs);
+    while (!(await isSuspended(run))) run = await one.submit(sleeper(), (sleepMs *= 4));
     await one.close();
     const two = await world.open("two");
     two.register(sleeper());

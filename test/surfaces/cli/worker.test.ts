@@ -151,6 +151,30 @@ describe("reeve worker", () => {
     expect(await one.ended).toBe(0);
   });
 
+  test("a worker uses the model of settings.json for new runs after SIGHUP", async () => {
+    const { folder, url, requests } = await setUp(() => ({ text: "All is well." }));
+    const settings = join(folder, ".reeve/settings.json");
+    await mkdir(join(folder, ".reeve"), { recursive: true });
+    const setModel = (id: string): Promise<void> =>
+      writeFile(settings, JSON.stringify({ model: `openai-compatible/${id}` }));
+    await setModel("mini");
+    const { REEVE_MODEL: _unset, ...keys } = env(url);
+    const one = await startWorker({ main, cwd: folder, env: keys });
+    const runtime = await caller(folder);
+    const model = async (): Promise<unknown> => {
+      const runId = await submit(runtime, "assistant", "Look around");
+      await (await runtime.find(runId))?.result();
+      return (requests.at(-1) as { readonly model?: unknown }).model;
+    };
+    expect(await model()).toBe("mini");
+    await setModel("maxi");
+    one.signal("SIGHUP");
+    await one.logged(({ event }) => event === "workspace_reloaded");
+    expect(await model()).toBe("maxi");
+    one.signal("SIGTERM");
+    expect(await one.ended).toBe(0);
+  });
+
   test("a worker that finds invalid settings on SIGHUP says so and keeps what it has until they are valid", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "All is well." }));
     await mkdir(join(folder, ".reeve/agents"), { recursive: true });

@@ -1,5 +1,5 @@
 import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { Server as NetServer, type AddressInfo } from "node:net";
 import { Fault } from "../../../kernel/index.ts";
 import { runObject, type RunObjectOptions, type Sdk, type SliceDriver } from "./run-object.ts";
 
@@ -17,7 +17,8 @@ const closeMs = 5_000;
 /** The HTTP/2 server through which Restate invokes the objects of runs in this process. */
 export class Endpoint {
   readonly #options: EndpointOptions;
-  readonly #sessions = new Set<ServerHttp2Session>();
+  /** The connections of Restate, with the number of invocations that are open on each. */
+  readonly #sessions = new Map<ServerHttp2Session, number>();
   #server: Http2Server | undefined;
   #closed: Promise<void> | undefined;
 
@@ -30,11 +31,7 @@ export class Endpoint {
     const sdk = await loadSdk();
     const services = [runObject(sdk, this.#options, driver)];
     const server = createServer(sdk.createEndpointHandler({ services, logger: () => undefined }));
-    server.on("session", (session) => {
-      if (this.#closed !== undefined) session.close();
-      this.#sessions.add(session);
-      session.on("close", () => this.#sessions.delete(session));
-    });
+    server.on("session", (session) => this.#watch(session));
     this.#server = server;
     await listening(server, host, port);
     await onListen?.((server.address() as AddressInfo).port);
@@ -45,19 +42,40 @@ export class Endpoint {
     const server = this.#server;
     if (server === undefined || this.#closed !== undefined) return;
     this.#closed = new Promise((resolve) => {
-      server.close(() => resolve());
+      // `close` of an HTTP/2 server also says GOAWAY on every connection.
+      NetServer.prototype.close.call(server, () => resolve());
     });
-    for (const session of this.#sessions) session.close();
+    for (const [session, open] of this.#sessions) {
+      // Restate gives up all invocations of a connection on which it gets GOAWAY and then wants to start another one.
+      if (open === 0) session.close();
+      else session.settings({ maxConcurrentStreams: 0 });
+    }
   }
 
   /** Answers the open invocations, then ends the connections. Restate repeats what it did not take in time. */
   async close(): Promise<void> {
     this.stopAccepting();
     const timer = setTimeout(() => {
-      for (const session of this.#sessions) session.destroy();
+      for (const session of this.#sessions.keys()) session.destroy();
     }, closeMs);
     await this.#closed;
     clearTimeout(timer);
+  }
+
+  /** Counts the invocations of a connection. A connection that has none left is closed once no more are accepted. */
+  #watch(session: ServerHttp2Session): void {
+    const count = (change: number): void => {
+      if (session.destroyed) return;
+      const open = (this.#sessions.get(session) ?? 0) + change;
+      this.#sessions.set(session, open);
+      if (open === 0 && this.#closed !== undefined) session.close();
+    };
+    count(0);
+    session.on("stream", (stream) => {
+      count(1);
+      stream.on("close", () => count(-1));
+    });
+    session.on("close", () => this.#sessions.delete(session));
   }
 }
 

@@ -91,6 +91,11 @@ export function restate(options: RestateOptions): EngineFactory {
     });
 }
 
+/** Rejects with `engine_unavailable` if the ingress of Restate does not answer in this time. Milliseconds. */
+export function checkIngress(ingressUrl: string, timeoutMs: number): Promise<void> {
+  return new Ingress(ingressUrl, defaultService).check(timeoutMs);
+}
+
 function duration(name: string, value: number): number {
   if (Number.isFinite(value) && value >= 1) return value;
   throw new Fault(

@@ -14,9 +14,9 @@ export class Ingress {
     this.#service = service;
   }
 
-  /** Rejects with `engine_unavailable` if the ingress does not answer. */
-  async check(): Promise<void> {
-    const problem = await request(`${this.#url}/restate/health`, { method: "GET" });
+  /** Rejects with `engine_unavailable` if the ingress does not answer in this time. Milliseconds. */
+  async check(timeoutMs = requestMs): Promise<void> {
+    const problem = await request(`${this.#url}/restate/health`, { method: "GET" }, timeoutMs);
     if (problem === undefined) return;
     throw new Fault(
       "engine_unavailable",
@@ -31,11 +31,11 @@ export class Ingress {
   }
 
   /**
-   * Sends a wake-up that may have been lost. Restate ignores it while an earlier one of the run has not ended, so that sweeps
-   * of any number of workers leave at most one of them behind for a run that waits for a worker.
+   * Sends a wake-up that may have been lost, or that other workers send as well. Restate ignores it while an earlier one of the
+   * run has not ended, so that any number of workers leaves at most one of them behind for a run that waits for a worker.
    */
-  sendAgain(runId: RunId): Promise<void> {
-    return this.#post(runId, { at: null }, { "idempotency-key": "sweep" });
+  sendAgain(runId: RunId, wake: Wake): Promise<void> {
+    return this.#post(runId, wake, { "idempotency-key": "sweep" });
   }
 
   async #post(runId: RunId, wake: Wake, headers: Readonly<Record<string, string>>): Promise<void> {
@@ -55,9 +55,13 @@ export class Ingress {
 }
 
 /** Sends a request. Returns why it failed. */
-async function request(target: string, init: RequestInit): Promise<string | undefined> {
+async function request(
+  target: string,
+  init: RequestInit,
+  timeoutMs = requestMs,
+): Promise<string | undefined> {
   try {
-    const response = await fetch(target, { ...init, signal: AbortSignal.timeout(requestMs) });
+    const response = await fetch(target, { ...init, signal: AbortSignal.timeout(timeoutMs) });
     const text = await response.text();
     return response.ok ? undefined : `${response.status} ${text.slice(0, 200)}`;
   } catch (error) {

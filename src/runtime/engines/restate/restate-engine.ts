@@ -10,6 +10,7 @@ import {
 import type { Endpoint } from "./endpoint.ts";
 import type { Ingress } from "./ingress.ts";
 import type { Slice, SliceDriver, SliceResult, Wake } from "./run-object.ts";
+import { SliceEnd } from "./slice-end.ts";
 import { givenUp, SliceSlots } from "./slice-slots.ts";
 
 /** Delay of the sweep after a wake-up that Restate did not accept, or a write of another process. Milliseconds. */
@@ -17,6 +18,9 @@ const retryMs = 1_000;
 
 /** Maximum number of runs whose wake-ups one sweep sends. */
 const mostSwept = 256;
+
+/** Maximum number of wake-ups that are kept while Restate is away. The sweeps of workers find the others in the store. */
+const mostUnsent = 10_000;
 
 /** A run that this process drives. */
 interface OpenSlice {
@@ -49,6 +53,10 @@ export class RestateEngine implements Engine, SliceDriver {
   #host: RunHost | undefined;
   /** Whether the last wake-up could not be sent. */
   #isCutOff = false;
+  /** Wake-ups of changes of this process that Restate did not accept. This process may host no agent, so its sweep would not find them. */
+  readonly #unsent = new Map<RunId, Wake>();
+  /** Why the last claim failed. */
+  #refusal: string | undefined;
   #sweeping: Promise<void> | undefined;
   #cancelSweep: (() => void) | undefined;
   #nextSweepAt = Infinity;
@@ -71,8 +79,8 @@ export class RestateEngine implements Engine, SliceDriver {
   }
 
   wake(change: StoreChange): void {
-    if (change.kind === "new") this.#wakeRun(change.runId, { at: change.startAt });
-    else if (change.kind === "mail") this.#wakeRun(change.runId, { at: null });
+    if (change.kind === "new") this.#wakeRun(change, { at: change.startAt });
+    else if (change.kind === "mail") this.#wakeRun(change, { at: null });
     else if (change.kind === "released" && change.isReady) this.#noteReady(change.runId);
     else if (change.kind === "worker") this.#sweepAfter(0);
     // Another process wrote and did not say what. It may have no engine that sends wake-ups, like `reeve cancel`.
@@ -139,12 +147,20 @@ export class RestateEngine implements Engine, SliceDriver {
       await this.#giveBack(lease);
       throw new Fault("closed", givenUp);
     }
-    const ends = new AbortController();
-    const end = (): void => ends.abort();
-    const cancelTimer = clock.schedule(clock.now() + this.#options.sliceMs, end);
-    signal.addEventListener("abort", end);
+    const end = new SliceEnd();
+    const cancelTimer = clock.schedule(clock.now() + this.#options.sliceMs, end.noteDue);
+    signal.addEventListener("abort", end.now);
+    const onIdle = (isIdle: boolean): void => {
+      if (isIdle) this.#slots.give();
+      else this.#slots.takeBack();
+      end.noteIdle(isIdle);
+    };
     try {
-      const { rest, isReleased } = await host.drive(lease, { signal: ends.signal, onIdle: this.#onIdle });
+      const { rest, isReleased } = await host.drive(lease, {
+        signal: end.signal,
+        onIdle,
+        onStep: end.noteStep,
+      });
       if (!isReleased) await leases.release(lease, rest);
       const wakeAt = rest.kind === "suspended" ? rest.wakeAt : null;
       return { isOwned: true, isReady: rest.kind === "ready", wake: this.#wakeTime(wakeAt) };
@@ -153,14 +169,9 @@ export class RestateEngine implements Engine, SliceDriver {
       throw error;
     } finally {
       cancelTimer();
-      signal.removeEventListener("abort", end);
+      signal.removeEventListener("abort", end.now);
     }
   }
-
-  readonly #onIdle = (isIdle: boolean): void => {
-    if (isIdle) this.#slots.give();
-    else this.#slots.takeBack();
-  };
 
   /**
    * Claims the run. The owner that an earlier attempt left behind may count as alive for the rest of its lease; Restate
@@ -173,8 +184,17 @@ export class RestateEngine implements Engine, SliceDriver {
   ): Promise<Lease | undefined> {
     const { leases, workerId, agents } = this.#port;
     const claim = { workerId, limit: 1, now, agents: agents(), only: [runId] };
-    const [lease] = await leases.claim({ ...claim, takeOver: isRepeated });
-    return lease;
+    try {
+      const [lease] = await leases.claim({ ...claim, takeOver: isRepeated });
+      this.#refusal = undefined;
+      return lease;
+    } catch (error) {
+      // Restate repeats the slice up to once per second, mostly for the same reason.
+      const { message } = Fault.from(error);
+      if (message !== this.#refusal) this.#port.onError(error);
+      this.#refusal = message;
+      throw error;
+    }
   }
 
   /** The clock of this worker may be behind the one that scheduled the wake-up: then the wake-up came too early. */
@@ -210,9 +230,22 @@ export class RestateEngine implements Engine, SliceDriver {
     }
   }
 
-  /** Sends a wake-up, unless a slice of this process is open: its end tells Restate. */
-  #wakeRun(runId: RunId, wake: Wake): void {
-    if (!this.#noteReady(runId)) void this.#isAccepted(this.#options.ingress.send(runId, wake));
+  /**
+   * Every worker hears of each change. The engine of the process that made it sends the wake-up, unless a slice is open there: its end
+   * tells Restate. If that process has no engine, like `reeve cancel`, all workers send the same one.
+   */
+  #wakeRun({ runId, writer }: Extract<StoreChange, { kind: "new" | "mail" }>, wake: Wake): void {
+    if (writer === "worker" || this.#noteReady(runId)) return;
+    void this.#send(runId, wake, { isOnlySender: writer === undefined });
+  }
+
+  async #send(runId: RunId, wake: Wake, { isOnlySender }: { readonly isOnlySender: boolean }): Promise<void> {
+    const { ingress } = this.#options;
+    const sending = isOnlySender ? ingress.send(runId, wake) : ingress.sendAgain(runId, wake);
+    if (await this.#isAccepted(sending)) return;
+    const [oldest] = this.#unsent.keys();
+    if (this.#unsent.size >= mostUnsent && oldest !== undefined) this.#unsent.delete(oldest);
+    this.#unsent.set(runId, wake);
   }
 
   /**
@@ -261,17 +294,23 @@ export class RestateEngine implements Engine, SliceDriver {
   }
 
   /**
-   * Sends the wake-ups of runs that are ready: those that were lost between a commit and its wake-up, and those that a dead
-   * worker has left. A sweep continues after the last run of the sweep before, so that runs which stay ready delay no others.
+   * Sends the wake-ups that Restate did not accept, and those of runs that are ready: they were lost between a commit and its
+   * wake-up, or a dead worker has left them. A sweep continues after the last run of the sweep before, so that runs which stay
+   * ready delay no others.
    */
   async #sendLost(): Promise<void> {
     const { leases, clock, agents } = this.#port;
+    const { ingress } = this.#options;
+    for (const [runId, wake] of this.#unsent) {
+      if (!(await this.#isAccepted(ingress.sendAgain(runId, wake)))) return;
+      if (this.#unsent.get(runId) === wake) this.#unsent.delete(runId);
+    }
     const after = this.#lastSwept;
     const options = { now: clock.now(), limit: mostSwept, agents: agents() };
     const runs = await leases.findReady(after === undefined ? options : { ...options, after });
-    const { ingress } = this.#options;
     for (const runId of runs)
-      if (!this.#slices.has(runId) && !(await this.#isAccepted(ingress.sendAgain(runId)))) return;
+      if (!this.#slices.has(runId) && !(await this.#isAccepted(ingress.sendAgain(runId, { at: null }))))
+        return;
     // Only now: after a failure, the next sweep begins with the same runs.
     this.#lastSwept = runs.length < mostSwept ? undefined : runs.at(-1);
     if (this.#lastSwept !== undefined) this.#sweepAfter(retryMs);

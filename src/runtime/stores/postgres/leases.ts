@@ -134,6 +134,7 @@ export class PostgresLeases implements Leases {
 
   async claim(options: ClaimOptions): Promise<readonly Lease[]> {
     const { workerId, now, only } = options;
+    this.#beats.refuseWrongClock();
     await this.#keep(workerId);
     await this.#strays.free(workerId);
     if (only !== undefined) return this.#claimOnly(options, only);
@@ -324,7 +325,7 @@ export class PostgresLeases implements Leases {
     record: RunRecord,
     { agents, except, now }: ClaimOptions,
   ): Promise<boolean> {
-    if (startsLater(record)) return false;
+    if (startsLater(record) || this.#beats.hasWrongClock) return false;
     const isWanted = agents === undefined || takesRun(agents, record);
     if (!isWanted || except?.includes(record.runId) === true) return false;
     return (await queries.get(isAnyoneWaiting, now)) === undefined;

@@ -13,33 +13,48 @@ export async function hostedSettings(
   flags: RunSettings,
 ): Promise<readonly RunSettings[]> {
   if (flags.agent !== undefined) return [await agentSettings(workspace, flags)];
-  const only = workspace.config.server?.agents;
   const settings: RunSettings[] = [];
-  for (const { name, model, tools } of workspace.agents())
-    // An agent in code has its own model, which the workspace does not know.
-    if ((only?.includes(name) ?? true) && (model !== undefined || tools === undefined))
-      settings.push(await agentSettings(workspace, { ...flags, agent: name }));
+  for (const { name } of workspace.agents()) {
+    const own = await currentSettings(workspace, flags, name);
+    if (own !== undefined) settings.push(own);
+  }
   return settings;
 }
 
+/** The settings of one of these agents, as the files say that the workspace has read last. `undefined` if it is not hosted. */
+export async function currentSettings(
+  workspace: Workspace,
+  flags: RunSettings,
+  name: string,
+): Promise<RunSettings | undefined> {
+  if (flags.agent !== undefined)
+    return flags.agent === name ? await agentSettings(workspace, flags) : undefined;
+  const agent = workspace.agents().find((each) => each.name === name);
+  const isServed = workspace.config.server?.agents?.includes(name) ?? true;
+  // An agent in code has its own model, which the workspace does not know.
+  if (agent === undefined || !isServed || (agent.model === undefined && agent.tools !== undefined))
+    return undefined;
+  return agentSettings(workspace, { ...flags, agent: name });
+}
+
 interface HostedResolverOptions {
-  /** Settings of the agents that this process hosts. */
-  readonly hosted: readonly RunSettings[];
-  readonly root: string;
+  /** The settings that the flags of the command determine. */
+  readonly flags: RunSettings;
   readonly onOpen: (workspace: Workspace) => void;
   /** Called once for each run that this process does not drive. */
   readonly onLeave: (runId: string, reason: string) => void;
 }
 
 /**
- * Make the agents of the runs of this folder, whichever process started them. Those of `hosted` also execute the runs of
- * schedules.
+ * Make the agents of the runs of this folder, whichever process started them. The hosted ones also execute the runs of
+ * schedules, with the settings of the files at that time.
  */
 export function hostedResolvers(
   workspace: Workspace,
-  { hosted, root, onOpen, onLeave }: HostedResolverOptions,
+  { flags, onOpen, onLeave }: HostedResolverOptions,
 ): readonly AgentResolver[] {
   const names = new Set([defaultAgentName, ...workspace.agents().map(({ name }) => name)]);
+  const { root } = flags;
   const isOfFolder = inFolder(root);
   const told = new Set<string>();
   const accepts: RunResolverOptions["accepts"] = (run, stored) => {
@@ -50,15 +65,9 @@ export function hostedResolvers(
     told.add(run.runId);
     return reason === undefined;
   };
-  return [...names].map((name) => {
-    const settings = hosted.find(({ agent = defaultAgentName }) => agent === name);
-    return runResolver({
-      name,
-      accepts,
-      onOpen,
-      ...(settings !== undefined && { settings }),
-    });
-  });
+  return [...names].map((name) =>
+    runResolver({ name, accepts, onOpen, settings: () => currentSettings(workspace, flags, name) }),
+  );
 }
 
 /**

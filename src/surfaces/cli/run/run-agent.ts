@@ -64,8 +64,8 @@ export interface RunResolverOptions extends Decider {
   readonly name?: string;
   /** Whether this process drives a run of `reeve run`. Other runs are left to other processes. */
   readonly accepts: (run: RunRecord, settings: RunSettings) => boolean;
-  /** Settings of runs that name the agent without a session and store no settings, such as those of a schedule. */
-  readonly settings?: RunSettings;
+  /** Returns the settings of runs that name the agent without a session and store no settings, such as those of a schedule. */
+  readonly settings?: () => Promise<RunSettings | undefined>;
   /** Receives each workspace that is opened for an agent, so that the caller can close it. */
   readonly onOpen?: (workspace: Workspace) => void;
 }
@@ -99,7 +99,7 @@ export function runResolver({
     name,
     resolve: async (run) => {
       const { key } = parseAgentId(run.agentId);
-      const settings = key === undefined ? own : findSettings(run.metadata);
+      const settings = key === undefined ? await own?.() : findSettings(run.metadata);
       if (settings === undefined || !accepts(run, settings)) return undefined;
       return agentWithKey(await workspaceOf(settings), settings, key);
     },

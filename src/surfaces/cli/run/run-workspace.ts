@@ -48,13 +48,21 @@ export function reportNotices({ notices }: Workspace, terminal: Terminal): void 
 
 /**
  * Reads the files of a workspace again when the process receives SIGHUP, and prints what it has to say about them. Settings with
- * an error keep the old state.
+ * an error keep the old state. `onReload` is called after each other reload.
  */
-export function reloadOnHangup(workspace: Workspace, open: OpenParts, terminal: Terminal): void {
+export function reloadOnHangup(
+  workspace: Workspace,
+  open: OpenParts,
+  terminal: Terminal,
+  onReload: () => void = () => undefined,
+): void {
   const stop = workspace.reloadOnSignal(
     "SIGHUP",
     (error) => terminal.say(`reeve: the files were not read again: ${printable(Fault.from(error).message)}`),
-    () => reportNotices(workspace, terminal),
+    () => {
+      reportNotices(workspace, terminal);
+      onReload();
+    },
   );
   open.add({ close: async () => stop() });
 }

@@ -21,7 +21,7 @@ import { interrupted } from "../interrupted.ts";
 import { portOption } from "../number-option.ts";
 import { OpenParts } from "../open-parts.ts";
 import { openOwnStore } from "../own-store.ts";
-import { hostedResolvers, hostedSettings } from "../run/hosted-agents.ts";
+import { currentSettings, hostedResolvers, hostedSettings } from "../run/hosted-agents.ts";
 import { defaultAgentName, openRunWorkspace, runAgent } from "../run/run-agent.ts";
 import { builtPage } from "../page-folder.ts";
 import { checkSandbox } from "../run/run-sandbox.ts";
@@ -80,10 +80,10 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
       warn(`${runId} is left alone: ${reason}; drive it with reeve run --resume ${runId}`);
     reloadOnHangup(workspace, open, terminal);
     if (isWorker)
-      for (const resolver of hostedResolvers(workspace, { hosted, root: flags.root, onOpen, onLeave }))
+      for (const resolver of hostedResolvers(workspace, { flags, onOpen, onLeave }))
         runtime.register(resolver);
     const page = builtPage();
-    const agents = hosted.map((settings) => servedAgent(workspace, settings));
+    const agents = hosted.map((settings) => servedAgent(workspace, settings, flags));
     const channels = open.add(
       createChannels(runtime, {
         store,
@@ -119,9 +119,9 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
   }
 }
 
-/** An agent of the workspace, for callers of the server. Each session has its own instance. */
-function servedAgent(workspace: Workspace, settings: RunSettings): ServedAgent {
-  const { agent: name = defaultAgentName, model } = settings;
+/** An agent of the workspace, for callers of the server. Each session has its own instance, with the files as they are then. */
+function servedAgent(workspace: Workspace, hosted: RunSettings, flags: RunSettings): ServedAgent {
+  const { agent: name = defaultAgentName, model } = hosted;
   const { description, tools, maxCostUsd } = workspace.agents().find((each) => each.name === name) ?? {};
   return {
     name,
@@ -132,6 +132,7 @@ function servedAgent(workspace: Workspace, settings: RunSettings): ServedAgent {
     expand: (text, session) => workspace.expand(text, session),
     start: async ({ runId, sessionId }) => {
       const session = sessionId === undefined ? formatSessionId(runId) : parseSessionId(sessionId);
+      const settings = (await currentSettings(workspace, flags, name)) ?? hosted;
       const agent = await runAgent(workspace, settings, session);
       return { agent, metadata: toMetadata(settings), sessionId: session };
     },

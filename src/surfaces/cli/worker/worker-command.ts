@@ -62,16 +62,28 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
         // Each run of a session makes the agent of the session again, with the files as they are then.
         sameName: "replace",
         onError: (fault) => log.error(fault),
-        ...(engine !== undefined && { engine }),
+        ...(engine.factory !== undefined && { engine: engine.factory }),
       }),
     );
     const onOpen = (other: Workspace): void => reloadOnHangup(open.add(other), open, talk);
     const onLeave = (runId: string, reason: string): void =>
       log.write("warn", "run_left_alone", `the run is left alone: ${reason}`, { runId });
-    reloadOnHangup(workspace, open, talk);
-    for (const resolver of hostedResolvers(workspace, { hosted, root: flags.root, onOpen, onLeave }))
-      runtime.register(resolver);
-    const probe = new WorkerProbe({ store, clock: systemClock, workerId, engine: options.engine, metrics });
+    reloadOnHangup(workspace, open, talk, () =>
+      log.write(
+        "info",
+        "workspace_reloaded",
+        "the files of the workspace were read again, and new runs use them",
+      ),
+    );
+    for (const resolver of hostedResolvers(workspace, { flags, onOpen, onLeave })) runtime.register(resolver);
+    const probe = new WorkerProbe({
+      store,
+      clock: systemClock,
+      workerId,
+      engine: options.engine,
+      checkEngine: engine.check,
+      metrics,
+    });
     const listening = port === undefined ? undefined : await listen(probe, { port, host: options.host });
     if (listening !== undefined) open.add(listening);
     const stopping = interrupted(terminal);

@@ -17,6 +17,14 @@ export interface EngineOptions extends EngineAddressOptions {
   readonly slice?: string;
 }
 
+/** The engine of a worker, and how to find out whether it can work. */
+export interface WorkerEngine {
+  /** `undefined` for the default engine of the runtime. */
+  readonly factory?: EngineFactory;
+  /** Rejects if the server of the engine does not answer in this time. Milliseconds. */
+  readonly check?: (timeoutMs: number) => Promise<void>;
+}
+
 /** The ingress of a Restate server on this machine. */
 const localIngress = "http://127.0.0.1:8080";
 
@@ -30,23 +38,22 @@ const restateFlags = {
 } as const satisfies Partial<Record<keyof EngineOptions, string>>;
 
 /**
- * The engines of `reeve worker`, by the value of `--engine`. Each entry returns the factory of the engine, or `undefined` for
- * the default engine of the runtime. An engine that needs a package loads it in its entry.
+ * The engines of `reeve worker`, by the value of `--engine`. An engine that needs a package loads it in its entry.
  */
 const engines = {
   local: async (options) => {
     refuseRestateFlags(options);
-    return undefined;
+    return {};
   },
   restate: restateEngine,
-} satisfies Record<string, (options: EngineOptions, log: WorkerLog) => Promise<EngineFactory | undefined>>;
+} satisfies Record<string, (options: EngineOptions, log: WorkerLog) => Promise<WorkerEngine>>;
 
 type EngineName = keyof typeof engines;
 
 const engineNames = Object.keys(engines) as readonly EngineName[];
 
-/** Returns the factory of an engine. Throws `invalid_argument` if there is none of this name. */
-export function engineOf(options: EngineOptions, log: WorkerLog): Promise<EngineFactory | undefined> {
+/** Returns the engine of this name. Throws `invalid_argument` if there is none. */
+export function engineOf(options: EngineOptions, log: WorkerLog): Promise<WorkerEngine> {
   checkChoice("reeve worker", "--engine", options.engine, engineNames);
   return engines[options.engine as EngineName](options, log);
 }
@@ -79,12 +86,12 @@ function refuseRestateFlags(options: EngineOptions): void {
       throw new Fault("invalid_argument", `${flag} needs the Restate engine; add --engine restate`);
 }
 
-async function restateEngine(options: EngineOptions, log: WorkerLog): Promise<EngineFactory> {
-  const { restate } = await import("../../../restate.ts");
+async function restateEngine(options: EngineOptions, log: WorkerLog): Promise<WorkerEngine> {
+  const { checkIngress, restate } = await import("../../../restate.ts");
   const { ingressUrl = localIngress, endpointHost: host = "127.0.0.1" } = options;
   const { service = "reeve-runs" } = options;
   const slice = numberOf("--slice", options.slice, {});
-  return restate({
+  const factory = restate({
     ingressUrl,
     service,
     listen: { host, port: portOption(options.endpointPort ?? "9080", "--endpoint-port") },
@@ -93,4 +100,5 @@ async function restateEngine(options: EngineOptions, log: WorkerLog): Promise<En
     isIngressRequired: true,
     ...(slice !== undefined && { sliceMs: slice * 1_000 }),
   });
+  return { factory, check: (timeoutMs) => checkIngress(ingressUrl, timeoutMs) };
 }

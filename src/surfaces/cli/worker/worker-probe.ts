@@ -1,10 +1,13 @@
-import type { Clock, Store } from "../../../kernel/index.ts";
+import { Fault, type Clock, type Store } from "../../../kernel/index.ts";
 import { packageVersion } from "../package-root.ts";
 import { exposition, expositionType } from "./prometheus.ts";
 import type { WorkerMetrics } from "./worker-metrics.ts";
 
-/** Maximum time that a probe waits for the store. */
+/** Maximum time that a probe waits for the store, and for the server of the engine. */
 const answerMs = 2_000;
+
+/** Time for which a probe trusts the last answer of the server of the engine, so that probes do not become a load. */
+const trustMs = 1_000;
 
 /** Maximum length of the queue that is counted. */
 const mostCounted = 10_000;
@@ -14,16 +17,21 @@ export interface WorkerProbeOptions {
   readonly clock: Clock;
   readonly workerId: string;
   readonly engine: string;
+  /** Rejects if the server of the engine does not answer in this time. If absent, the engine has no server. */
+  readonly checkEngine: ((timeoutMs: number) => Promise<void>) | undefined;
   readonly metrics: WorkerMetrics;
 }
 
 /**
  * Answers `/healthz`, `/readyz` and `/metrics`. `/healthz` says that the process answers, so that a supervisor does not
- * restart a worker because its database is away. `/readyz` says whether the worker claims runs.
+ * restart a worker because its database is away. `/readyz` says whether the worker claims runs: the store and the server of the
+ * engine, if it has one, answer.
  */
 export class WorkerProbe {
   readonly #options: WorkerProbeOptions;
   #isDraining = false;
+  /** The last look at the server of the engine. */
+  #engineLook: { readonly at: number; readonly problem: Promise<string | undefined> } | undefined;
 
   constructor(options: WorkerProbeOptions) {
     this.#options = options;
@@ -64,30 +72,62 @@ export class WorkerProbe {
 
   /** Why the worker is not ready. `undefined` if it is. */
   async #whyNotReady(): Promise<string | undefined> {
-    const { store, workerId, clock } = this.#options;
+    const { store, workerId } = this.#options;
     if (this.#isDraining) return "the worker is draining";
     if (!store.leases.isConfirmed(workerId)) return "the store has not confirmed the last heartbeat";
-    // A claim that can return no run checks the registration and that the store answers.
+    const [claims, engine] = await Promise.all([this.#claimProblem(), this.#engineProblem()]);
+    return claims ?? engine;
+  }
+
+  /** Why the store returns no runs. A claim that can return no run checks the registration, the clock, and that the store answers. */
+  #claimProblem(): Promise<string | undefined> {
+    const { store, workerId, clock } = this.#options;
     const claim = { workerId, limit: 1, only: [], now: clock.now() };
-    const isAnswered = await answered(async () => store.leases.claim(claim));
-    return isAnswered === undefined ? "the store does not answer claims" : undefined;
+    const claiming = async (): Promise<string | undefined> => {
+      try {
+        await store.leases.claim(claim);
+        return undefined;
+      } catch (error) {
+        return `the store refuses claims: ${Fault.from(error).message}`;
+      }
+    };
+    return inTime(claiming, "the store does not answer claims");
+  }
+
+  /** Why the engine cannot work. `undefined` if it can. Probes at the same time share one look. */
+  #engineProblem(): Promise<string | undefined> {
+    const { clock, checkEngine } = this.#options;
+    const now = clock.now();
+    const known = this.#engineLook;
+    if (known !== undefined && now >= known.at && now < known.at + trustMs) return known.problem;
+    const problem = (checkEngine?.(answerMs) ?? Promise.resolve()).then(
+      () => undefined,
+      (error: unknown) => Fault.from(error).message,
+    );
+    this.#engineLook = { at: now, problem };
+    return problem;
   }
 
   async #queueLength(): Promise<number | undefined> {
     const { store, clock } = this.#options;
-    return answered(async () => store.leases.countReady(clock.now(), mostCounted));
+    const counting = async (): Promise<number | undefined> => {
+      try {
+        return await store.leases.countReady(clock.now(), mostCounted);
+      } catch {
+        // The metrics say that the store does not answer. The engine reports the error itself to the log.
+        return undefined;
+      }
+    };
+    return inTime(counting, undefined);
   }
 }
 
-/** The result of a call to the store, or `undefined` if the call fails or takes too long. */
-async function answered<Value>(call: () => Promise<Value>): Promise<Value | undefined> {
-  const late = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => late.resolve(undefined), answerMs);
+/** The result of a call, or `otherwise` if it takes too long. */
+async function inTime<Value>(call: () => Promise<Value>, otherwise: Value): Promise<Value> {
+  const late = Promise.withResolvers<Value>();
+  const timer = setTimeout(() => late.resolve(otherwise), answerMs);
   try {
     return await Promise.race([call(), late.promise]);
-  } catch {
-    // The answer says that the store does not answer. The engine reports the error itself to the log.
-    return undefined;
   } finally {
     clearTimeout(timer);
   }

@@ -36,6 +36,8 @@ const longestDelayMs = 1_000;
 export class Database {
   /** Random id of this store among all that use the schema. */
   readonly holder = randomInt(2 ** 47);
+  /** Names of the workers that this process has registered. */
+  readonly workers = new Set<string>();
   /** Host, port and name of the database, without the password. */
   readonly address: string;
   readonly options: DatabaseOptions;

@@ -1,6 +1,7 @@
 import { Client } from "pg";
 import type { StoreChange } from "../../../../kernel/index.ts";
 import type { Database } from "./database.ts";
+import type { Notice } from "./transaction.ts";
 
 export interface StoreWatchOptions {
   readonly database: Database;
@@ -102,8 +103,10 @@ export class StoreWatch {
   }
 
   #notice(payload: string | undefined): void {
-    const [holder, change] = JSON.parse(payload ?? "[]") as [number?, StoreChange?];
-    if (change !== undefined && holder !== this.#options.database.holder) this.#options.onNotice(change);
+    const [holder, change, hasWorker = false] = JSON.parse(payload ?? "[]") as Notice | [];
+    if (change === undefined || holder === this.#options.database.holder) return;
+    const isWake = change.kind === "new" || change.kind === "mail";
+    this.#options.onNotice(isWake ? { ...change, writer: hasWorker ? "worker" : "client" } : change);
   }
 }
 

@@ -5,6 +5,7 @@ import { Queries } from "./queries.ts";
 /** The parts of a database that its transactions use. */
 interface Names {
   readonly holder: number;
+  readonly workers: ReadonlySet<string>;
   readonly channel: string;
   named(sql: string): string;
 }
@@ -17,6 +18,9 @@ const beginWrite = `BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL idle_in_tran
   SELECT pg_current_xact_id()::text AS id`;
 const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 const notify = "SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload";
+
+/** A notification: the store that sends it, what has changed, and whether its process has a registered worker. */
+export type Notice = readonly [holder: number, change: StoreChange, hasWorker?: boolean];
 
 /** Maximum length of a notification. PostgreSQL refuses 8,000 bytes. */
 const mostPayload = 2_000;
@@ -52,9 +56,10 @@ export class Transaction extends Queries {
   announce(change: StoreChange, { everywhere = true }: { readonly everywhere?: boolean } = {}): void {
     this.#changes.push(change);
     if (!everywhere) return;
-    const payload = JSON.stringify([this.#names.holder, change]);
+    const { holder, workers } = this.#names;
+    const payload = JSON.stringify([holder, change, workers.size > 0] satisfies Notice);
     this.#notified.push(
-      payload.length <= mostPayload ? payload : JSON.stringify([this.#names.holder, { kind: "other" }]),
+      payload.length <= mostPayload ? payload : JSON.stringify([holder, { kind: "other" }]),
     );
   }
 

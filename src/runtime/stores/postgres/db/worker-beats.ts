@@ -28,10 +28,16 @@ const age = "clock_timestamp() - $3 * interval '1 millisecond'";
 const register = `INSERT INTO {workers} AS known (worker_id, incarnation, beat_at) VALUES ($1, $2, clock_timestamp())
   ON CONFLICT (worker_id) DO UPDATE SET incarnation = excluded.incarnation, beat_at = excluded.beat_at
   WHERE known.beat_at <= ${age} OR known.incarnation = excluded.incarnation RETURNING 1`;
-const beat = "UPDATE {workers} SET beat_at = clock_timestamp() WHERE worker_id = $1 AND incarnation = $2";
+const timeNow = "extract(epoch FROM clock_timestamp())::float8 * 1000 AS now";
+const beat = `UPDATE {workers} SET beat_at = clock_timestamp() WHERE worker_id = $1 AND incarnation = $2 RETURNING ${timeNow}`;
 const registerAgain = `INSERT INTO {workers} (worker_id, incarnation, beat_at) VALUES ($1, $2, clock_timestamp())
   ON CONFLICT (worker_id) DO NOTHING`;
 const lastBeat = "SELECT incarnation, beat_at::text AS at FROM {workers} WHERE worker_id = $1";
+
+/** The clock of the database, in epoch milliseconds. */
+interface DatabaseTime {
+  readonly now: number;
+}
 
 interface Beat {
   readonly incarnation: number;
@@ -55,6 +61,7 @@ export class WorkerBeats {
   readonly #options: WorkerBeatsOptions;
   readonly #held = new Map<string, Registration>();
   #timer: NodeJS.Timeout | undefined;
+  #clockFault: Fault | undefined;
 
   constructor(options: WorkerBeatsOptions) {
     this.#options = options;
@@ -76,6 +83,7 @@ export class WorkerBeats {
       if (this.#held.has(workerId)) return false;
       if (count > 0) {
         this.#held.set(workerId, { incarnation, confirmed });
+        database.workers.add(workerId);
         this.#timer ??= setInterval(this.#beat, leaseMs / 3).unref();
         return true;
       }
@@ -83,6 +91,16 @@ export class WorkerBeats {
       if (last !== undefined && first !== undefined && last.at !== first.at) throw alreadyExists(workerId);
       await pause(Math.min(250, leaseMs / 8));
     }
+  }
+
+  /** Whether the clock of this machine differs too much from that of the database, according to the last beat. */
+  get hasWrongClock(): boolean {
+    return this.#clockFault !== undefined;
+  }
+
+  /** Throws `invalid_argument` if the clock is wrong. */
+  refuseWrongClock(): void {
+    if (this.#clockFault !== undefined) throw this.#clockFault;
   }
 
   /** Whether this process has registered the worker. */
@@ -143,6 +161,7 @@ export class WorkerBeats {
     const held = this.#held.get(workerId);
     if (held === undefined) return;
     this.#held.delete(workerId);
+    this.#options.database.workers.delete(workerId);
     await this.#options.database.statements.run(
       "DELETE FROM {workers} WHERE worker_id = $1 AND incarnation = $2",
       workerId,
@@ -164,29 +183,36 @@ export class WorkerBeats {
 
   async #beatOnce(workerId: string, held: Registration): Promise<void> {
     const sent = now();
-    const { rowCount } = await this.#options.database.once(beat, workerId, held.incarnation);
+    const { rows } = await this.#options.database.once(beat, workerId, held.incarnation);
+    const [answer] = rows as readonly DatabaseTime[];
+    if (answer !== undefined) this.#clockFault = this.#findClockFault(sent.wall, answer);
     if (this.#held.get(workerId) !== held) return;
-    if (rowCount === 1) held.confirmed = sent;
-    else this.#options.onLost(workerId);
+    if (answer === undefined) this.#options.onLost(workerId);
+    else held.confirmed = sent;
   }
 
   #lastBeat(workerId: string): Promise<Beat | undefined> {
     return this.#options.database.statements.get<Beat>(lastBeat, workerId);
   }
 
-  /** Workers compare the times that others stored with their own clock, so clocks must not differ much. */
+  /** Refuses to register a worker on a machine whose clock is wrong. */
   async #checkClock(): Promise<void> {
-    const { database } = this.#options;
     const before = systemClock.now();
-    const row = await database.statements.get<{ readonly now: number }>(
-      "SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now",
-    );
-    const there = row?.now ?? before;
+    const answer = await this.#options.database.statements.get<DatabaseTime>(`SELECT ${timeNow}`);
+    this.#clockFault = answer && this.#findClockFault(before, answer);
+    this.refuseWrongClock();
+  }
+
+  /**
+   * Workers compare the times that others stored with their own clock, so clocks must not differ much. The database has looked at its
+   * clock at some time between `before` and now.
+   */
+  #findClockFault(before: number, { now: there }: DatabaseTime): Fault | undefined {
     const skewMs = there < before ? there - before : Math.max(0, there - systemClock.now());
-    if (Math.abs(skewMs) <= mostSkewMs) return;
-    throw new Fault(
+    if (Math.abs(skewMs) <= mostSkewMs) return undefined;
+    return new Fault(
       "invalid_argument",
-      `the clock of this machine differs by ${Math.round(Math.abs(skewMs) / 1_000)} s from that of the store at ${database.address}; synchronise both clocks, for example with NTP`,
+      `the clock of this machine differs by ${Math.round(Math.abs(skewMs) / 1_000)} s from that of the store at ${this.#options.database.address}; synchronise both clocks, for example with NTP`,
       { details: { skewMs } },
     );
   }
