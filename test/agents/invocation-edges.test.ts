@@ -114,7 +114,7 @@ describe("a custom history provider", () => {
     const runtime = await openRuntime();
     await (await runtime.submit(caller, null)).result();
     runtime.register(desk);
-    await expect.poll(() => model.calls.length, { timeout: 30_000 }).toBe(2);
+    await expect.poll(() => model.calls.length).toBe(2);
     expect(model.calls.map(({ messages }) => messages.map(messageText))).toEqual([
       ["from one"],
       ["from two"],

@@ -236,14 +236,14 @@ test("getState() and open() work while a page blocks its thread", async () => {
 });
 
 test("an action throws tool_timeout and the next one starts a new browser if the browser hangs", async () => {
-  const browser = session({ timeoutMs: 1_000 });
+  const browser = session({ timeoutMs: 3_000 });
   await browser.open(site);
   const pids = browserPids();
   for (const pid of pids) process.kill(pid, "SIGSTOP");
   try {
     await expect(browser.closeTab(1)).rejects.toMatchObject({
       code: "tool_timeout",
-      message: "the browser did not finish closing tab 1 within 1000 ms",
+      message: "the browser did not finish closing tab 1 within 3000 ms",
     });
     expect(browser.isOpen).toBe(false);
     await browser.open(`${site}/more`);

@@ -1,51 +1,7 @@
-import { describe, expect, test } from "vitest";
-import { formatRunId } from "../../src/kernel/index.ts";
-import { deadly, endOf, failed, onDeadlySite } from "./deadly-site.ts";
+import { describe } from "vitest";
+import { crashLoopCases } from "./crash-loop-cases.ts";
+import { onDeadlySite } from "./deadly-site.ts";
 
 describe("a run that kills its process", () => {
-  test.each(["tool", "model", "code"])(
-    "fails with crash_loop at its fifth recovery if its %s kills the process each time, and other runs complete",
-    (place) =>
-      onDeadlySite(async ({ workUntilDone, attempts, events }) => {
-        expect(await workUntilDone(place)).toBe(5);
-        expect(await attempts()).toEqual(Array.from({ length: 5 }, () => place));
-        const log = await events(deadly);
-        expect(endOf(log)).toMatchObject(failed(5) as object);
-        expect(log.at(-1)).toMatchObject({ type: "run_end", data: { status: "failed" } });
-        expect((await events(formatRunId("peaceful"))).at(-1)).toMatchObject({
-          data: { status: "completed" },
-        });
-        // B3: each model call that was cut off is charged.
-        const lost = log.filter(({ type }) => type === "budget_lost");
-        expect(lost.length).toBe(place === "model" ? 5 : 0);
-      }),
-  );
-
-  test("completes if it records a step between the crashes, although it crashes nine times in all", () =>
-    onDeadlySite(async ({ workUntilDone, events }) => {
-      expect(await workUntilDone("steps")).toBe(9);
-      expect(endOf(await events(deadly))).toMatchObject({ status: "completed", output: "survived" });
-    }));
-
-  test("fails with crash_loop although the process dies before the failure of the fifth recovery is written", () =>
-    onDeadlySite(async ({ work, workUntilDone, attempts, events }) => {
-      for (let count = 0; count < 5; count++) expect(await work("tool")).toMatchObject({ kind: "failed" });
-      // The writes of the worker: it enlists, finds both runs, claims the deadly one, and records its end.
-      const end = await work("tool", { at: 5, when: "before" });
-      expect(end).toMatchObject({
-        kind: "killed",
-        write: expect.stringContaining("run_deadly commit") as string,
-      });
-      expect(await workUntilDone("tool")).toBe(0);
-      expect((await attempts()).length).toBe(5);
-      expect(endOf(await events(deadly))).toMatchObject(failed(6) as object);
-    }));
-
-  test("completes after crash_loop if it is resumed with code that does not kill the process", () =>
-    onDeadlySite(async ({ workUntilDone, attempts, events }) => {
-      await workUntilDone("tool");
-      expect(await workUntilDone("nowhere")).toBe(0);
-      expect((await attempts()).at(-1)).toBe("nowhere");
-      expect(endOf(await events(deadly))).toMatchObject({ status: "completed", output: "survived" });
-    }));
+  crashLoopCases((check) => onDeadlySite(check));
 });

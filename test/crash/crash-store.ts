@@ -6,6 +6,9 @@ import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 /** Environment variable with the URL of a PostgreSQL server. If it is set, workers use a schema there instead of a file. */
 export const crashServer = "REEVE_CRASH_POSTGRES";
 
+/** Environment variable with a `SiteAddress` as JSON. If it is set, workers use the Restate engine. */
+export const crashSite = "REEVE_CRASH_RESTATE";
+
 /** Environment variable with the time after which a worker counts as dead there, in milliseconds. Default: 1,000. */
 export const crashLease = "REEVE_CRASH_LEASE_MS";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject } from "vitest";
 import { formatRunId, type Event, type RunId } from "../../src/kernel/index.ts";
-import { WorkerProcess, type Death, type WorkerEnd } from "../../src/testing/index.ts";
+import { WorkerProcess, type WorkerEnd } from "../../src/testing/index.ts";
 import { readAll } from "../runtime/runtime-setup.ts";
 import { openCrashStore } from "./crash-store.ts";
 import type { SiteAddress } from "./site-engine.ts";
@@ -16,7 +16,7 @@ export const deadly = formatRunId("deadly");
 /** A store, and worker processes on it that a run kills. */
 export interface DeadlySite {
   /** Runs one worker process to its end. */
-  readonly work: (place: string, death?: Death) => Promise<WorkerEnd>;
+  readonly work: (place: string) => Promise<WorkerEnd>;
   /** Runs worker processes until one of them ends by itself. Returns the number of processes that were killed. */
   readonly workUntilDone: (place: string) => Promise<number>;
   readonly attempts: () => Promise<readonly string[]>;
@@ -34,9 +34,9 @@ export async function onDeadlySite(
   const folder = await mkdtemp(join(tmpdir(), "reeve-deadly-"));
   const file = join(folder, "store.db");
   const script = new URL("deadly-worker.mjs", inject("crashWorkers"));
-  const work = (place: string, death: Death | null = null): Promise<WorkerEnd> => {
+  const work = (place: string): Promise<WorkerEnd> => {
     const data = { place, ...(address !== undefined && { site: { ...address } }) };
-    const orders = { file, workload: "deadly", data, death, server: { url: "", caller: "" } };
+    const orders = { file, workload: "deadly", data, death: null, server: { url: "", caller: "" } };
     return WorkerProcess.start(script, orders, join(folder, "compiled")).endWithin(boundMs);
   };
   const workUntilDone = async (place: string): Promise<number> => {

@@ -5,8 +5,11 @@ import {
   formatRunId,
   Transcript,
   userMessage,
+  type Commit,
   type HostedAgent,
+  type Lease,
   type RunContext,
+  type Store,
 } from "../../src/kernel/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { scriptedModel } from "../../src/testing/scripted-model.ts";
@@ -14,8 +17,13 @@ import { runWorkerDuty } from "../../src/testing/worker-duty.ts";
 import { openCrashStore } from "./crash-store.ts";
 import { siteEngine, type SiteAddress } from "./site-engine.ts";
 
-/** Where the agent ends its process. `steps`: in each of three steps, the first three times. `nowhere`: the run is resumed. */
-type DeadlyPlace = "tool" | "model" | "code" | "steps" | "nowhere";
+/**
+ * Where the agent ends its process. `steps`: in each of three steps, the first three times. `end`: in its tool, and the process
+ * also ends before it records the end of the run. `nowhere`: the run is resumed.
+ */
+type DeadlyPlace = "tool" | "model" | "code" | "steps" | "end" | "nowhere";
+
+const deadlyRun = formatRunId("deadly");
 
 interface DeadlyOrders {
   readonly place: DeadlyPlace;
@@ -32,9 +40,10 @@ await runWorkerDuty(async ({ file, data, mortal }) => {
     const lines = readFileSync(`${file}.attempts`, "utf8").split("\n");
     return lines.filter((line) => line === name).length;
   };
+  const store = mortal(await openCrashStore(file));
   const runtime = await createRuntime({
     ...(site !== undefined && { engine: siteEngine(site) }),
-    store: mortal(await openCrashStore(file)),
+    store: place === "end" ? dyingAtEnd(store, attempt) : store,
     pollMs: 10,
     unknownPrice: "ignore",
     onError: (error) => process.stderr.write(`${error.code}: ${error.message}\n`),
@@ -47,7 +56,7 @@ await runWorkerDuty(async ({ file, data, mortal }) => {
   for (const agent of [deadly, peaceful]) runtime.register(agent);
   const second = await runtime.submit(peaceful, null, { runId: formatRunId("peaceful") });
   await second.result();
-  const first = await runtime.submit(deadly, null, { runId: formatRunId("deadly") });
+  const first = await runtime.submit(deadly, null, { runId: deadlyRun });
   if (place === "nowhere") await first.resume();
   await first.result();
   await runtime.close();
@@ -57,6 +66,33 @@ await runWorkerDuty(async ({ file, data, mortal }) => {
 function die(): Promise<never> {
   process.kill(process.pid, "SIGKILL");
   return new Promise(() => undefined);
+}
+
+/** A store that kills the process before a commit that ends the deadly run. */
+function dyingAtEnd(store: Store, attempt: (name: string) => number): Store {
+  const { journal } = store;
+  const appendAndRelease = journal.appendAndRelease?.bind(journal);
+  const survive = async ({ runId }: Lease, { events = [] }: Commit): Promise<void> => {
+    if (runId !== deadlyRun || !events.some(({ type }) => type === "run_end")) return;
+    attempt("end");
+    await die();
+  };
+  return {
+    ...store,
+    journal: {
+      ...journal,
+      append: async (lease, commit, ...rest) => {
+        await survive(lease, commit);
+        return journal.append(lease, commit, ...rest);
+      },
+      ...(appendAndRelease !== undefined && {
+        appendAndRelease: async (lease: Lease, commit: Commit, ...rest) => {
+          await survive(lease, commit);
+          return appendAndRelease(lease, commit, ...rest);
+        },
+      }),
+    },
+  };
 }
 
 function deadlyAgent(place: DeadlyPlace, attempt: (name: string) => number): HostedAgent {
@@ -72,6 +108,7 @@ function deadlyAgent(place: DeadlyPlace, attempt: (name: string) => number): Hos
       for (const name of ["one", "two", "three"])
         await ctx.step(name, async () => (attempt(name) <= 3 ? die() : name));
     },
+    end: (ctx) => ways.tool(ctx),
     nowhere: async () => attempt("nowhere"),
   };
   const explode = tool({

@@ -2,7 +2,7 @@ import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { runWorkerDuty } from "../../src/testing/worker-duty.ts";
 import { openCrashStore } from "./crash-store.ts";
 import { errandRun, porter } from "./porter.ts";
-import { crashEngine } from "./site-engine.ts";
+import { crashEngine } from "./crash-engine.ts";
 
 /** Submits its runs and hosts the porter agent until the process receives a signal to end. */
 await runWorkerDuty(async ({ file, server, data, mortal }) => {

@@ -1,9 +1,6 @@
 import { restate } from "../../src/restate.ts";
 import type { EngineFactory } from "../../src/kernel/index.ts";
 
-/** Environment variable with a `SiteAddress` as JSON. If it is set, serving workers use the Restate engine. */
-export const crashSite = "REEVE_CRASH_RESTATE";
-
 /** How a worker process reaches Restate, and how it is reached. */
 export interface SiteAddress {
   readonly ingressUrl: string;
@@ -30,10 +27,4 @@ export function siteEngine({
       if (!response.ok) throw new Error(`the port was not registered: ${await response.text()}`);
     },
   });
-}
-
-/** The engine that the environment asks for. */
-export function crashEngine(): { readonly engine?: EngineFactory } {
-  const site = process.env[crashSite];
-  return site === undefined ? {} : { engine: siteEngine(JSON.parse(site) as SiteAddress) };
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
+import type { EngineFactory } from "../../src/kernel/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { runWorkerDuty } from "../../src/testing/worker-duty.ts";
-import { openCrashStore } from "./crash-store.ts";
+import { crashSite, openCrashStore } from "./crash-store.ts";
 import { price, type Workload } from "./workload.ts";
 import { forgetful } from "./workloads/forgetful.ts";
 import { workloads } from "./workloads/index.ts";
@@ -19,6 +20,7 @@ await runWorkerDuty(async ({ file, workload: name, server, mortal }) => {
     prices: { find: () => price },
     pollMs: 10,
     onError: (error) => process.stderr.write(`${error.code}: ${error.message}\n`),
+    ...(process.env[crashSite] !== undefined && { engine: await restateEngine(file) }),
     ...workload.runtime,
   });
   const { context } = workload;
@@ -37,6 +39,11 @@ await runWorkerDuty(async ({ file, workload: name, server, mortal }) => {
   await runtime.close();
   return runs;
 });
+
+/** Loads the Restate engine only if needed, because every worker is a new process. */
+async function restateEngine(file: string): Promise<EngineFactory> {
+  return (await import("./crash-engine.ts")).caseEngine(file);
+}
 
 /** Loads the workloads with agents of the agents' layer only if needed, because every worker is a new process. */
 async function withAgents(name: string): Promise<Workload | undefined> {

@@ -97,7 +97,7 @@ async function prepare(): Promise<readonly View[]> {
   const run = `/runs/${lead}`;
   return [
     ["runs", "/runs", ".c-allowance .purse"],
-    ["inbox", "/inbox", ".approval"],
+    ["inbox", "/inbox", ".before"],
     ["find", "/find?text=publish", ".found-line"],
     ["sessions", "/sessions", ".session-line"],
     ["session", session ?? "/sessions", ".thread .caret"],

@@ -8,10 +8,10 @@ process.env[crashServer] = inject("postgresUrl");
 
 const isKillPoint = killPoints();
 
-/** Turns, and mail that wakes a run. `npm run test:crash -- --project postgres` kills at every write of more workloads. */
+/** Turns, mail that wakes a run, and a timer. `npm run test:crash -- --project postgres` kills at every write of more workloads. */
 const chosen = isComplete
   ? ["toolLoop", "approval", "spawnTree", "sleep", "largeValues", "tenants"]
-  : ["toolLoop", "approval"];
+  : ["toolLoop", "approval", "sleep"];
 
 describe.each(chosen)("PostgreSQL, J1, J6, B1, B3, E1, E4, H1, H4: %s", (workload) => {
   test("a worker killed before or after writes that differ in kind leaves a run that ends as without the crash", async () => {

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, inject, test } from "vitest";
-import { formatRunId } from "../../src/kernel/index.ts";
+import { afterAll, beforeAll, describe, inject } from "vitest";
+import { crashLoopCases } from "../crash/crash-loop-cases.ts";
 import { crashLease, crashServer } from "../crash/crash-store.ts";
-import { deadly, endOf, failed, onDeadlySite, type DeadlySite } from "../crash/deadly-site.ts";
+import { onDeadlySite, type DeadlySite } from "../crash/deadly-site.ts";
 import { RestateServer } from "./server.ts";
 import { WorkerSite } from "./worker-site.ts";
 
@@ -24,29 +24,6 @@ async function onRestateSite(check: (site: DeadlySite) => Promise<void>): Promis
   }
 }
 
-describe.concurrent("a run that kills its process, with the Restate engine, while the lease of the dead worker is valid", () => {
-  test.for(["tool", "model"])(
-    "L7, L15: it fails with crash_loop at its fifth recovery if its %s kills the process",
-    async (place, { expect }) => {
-      await onRestateSite(async ({ workUntilDone, attempts, events }) => {
-        expect(await workUntilDone(place)).toBe(5);
-        expect(await attempts()).toEqual(Array.from({ length: 5 }, () => place));
-        const log = await events(deadly);
-        expect(endOf(log)).toMatchObject(failed(5) as object);
-        const lost = log.filter(({ type }) => type === "budget_lost");
-        expect(lost.length).toBe(place === "model" ? 5 : 0);
-        const last = (await events(formatRunId("peaceful"))).at(-1);
-        expect(last).toMatchObject({ data: { status: "completed" } });
-      });
-    },
-  );
-
-  test("L7, L15: it completes if it records a step between the crashes, although it crashes nine times in all", async ({
-    expect,
-  }) => {
-    await onRestateSite(async ({ workUntilDone, events }) => {
-      expect(await workUntilDone("steps")).toBe(9);
-      expect(endOf(await events(deadly))).toMatchObject({ status: "completed", output: "survived" });
-    });
-  });
+describe.concurrent("L15: a run that kills its process, with the Restate engine, while the lease of the dead worker is valid", () => {
+  crashLoopCases(onRestateSite);
 });

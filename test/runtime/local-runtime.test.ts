@@ -133,7 +133,7 @@ test('with sameName: "replace", an agent whose submission was refused can be gar
     globalThis.gc?.();
     return refused.deref() === undefined;
   };
-  await expect.poll(isCollected, { timeout: 30_000 }).toBe(true);
+  await expect.poll(isCollected).toBe(true);
   proceed.resolve();
   await run.result();
   await runtime.close();
@@ -167,7 +167,7 @@ test('with sameName: "replace", a failed run keeps its agent until the run is co
     globalThis.gc?.();
     return [first, second].every((each) => each.agent.deref() === undefined);
   };
-  await expect.poll(areCollected, { timeout: 30_000 }).toBe(true);
+  await expect.poll(areCollected).toBe(true);
 });
 
 test("submit() of an agent with a sub-agent of the same name is refused and registers none of them", async () => {

@@ -112,15 +112,15 @@ export async function settle(): Promise<void> {
   }
 }
 
-/** Polls the condition without letting time pass. Throws if the condition does not hold after 1,000 turns of the event loop. */
+/** Polls the condition without letting time pass. Throws if the condition does not hold after 100,000 turns of the event loop. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let round = 0; round < 1_000; round++) {
+  for (let round = 0; round < 100_000; round++) {
     if (await condition()) return;
     await new Promise<void>((resolve) => {
       setImmediate(resolve);
     });
   }
-  throw new Error("the condition did not become true within 1,000 turns of the event loop");
+  throw new Error("the condition did not become true within 100,000 turns of the event loop");
 }
 
 /** A promise that the test resolves, for example an effect that the agent's code waits for. */

@@ -39,14 +39,20 @@ export interface FleetWorld {
   readonly submit: (runId: RunId) => Promise<unknown>;
   /** Approves all open questions. */
   readonly approveAll: () => Promise<unknown>;
-  /** The worker that owns a run at the moment. `null` if none does. */
-  readonly ownerOf: (runId: RunId) => Promise<string | null>;
+  /** Asks which worker owns a run. */
+  readonly ownerOf: (runId: RunId) => Promise<Ownership>;
   /** Disturbs the connection of the worker in a place. The returned function ends it. */
   readonly disturb: (place: number, fault: LinkFault) => () => void;
   /** Number of connections of workers that were cut. */
   readonly cuts: () => number;
   /** Functions that kill a server of the store or the engine and start it again, by the name of the server. */
   readonly restart: Readonly<Record<string, () => Promise<void>>>;
+}
+
+export interface Ownership {
+  /** Name of the worker. `null` if the run has no owner at the moment. */
+  readonly owner: string | null;
+  readonly epoch: number;
 }
 
 interface FleetOptions {
@@ -83,6 +89,7 @@ interface CaughtCall {
   /** Place of the worker. */
   readonly place: number;
   readonly answer: () => void;
+  readonly answered: Promise<void>;
 }
 
 type Call = Omit<ServedCall, "billed">;
@@ -95,8 +102,15 @@ export async function runFleet(world: FleetWorld, options: FleetOptions): Promis
   const folder = await mkdtemp(join(tmpdir(), "reeve-fleet-"));
   const server = await CountingServer.open();
   const fleet = new Fleet(world, options, folder, server);
+  const began = performance.now();
   try {
-    return await fleet.run();
+    const report = await fleet.run();
+    const { faults, hits, takeOvers, cuts, repeated, late } = report;
+    const seconds = Math.round((performance.now() - began) / 1_000);
+    process.stdout.write(
+      `${options.runs} runs in ${seconds} s: ${faults.length} faults, ${hits} of them of workers, ${takeOvers} take-overs, ${cuts} cut connections, ${repeated} repeated and ${late} late calls\n`,
+    );
+    return report;
   } finally {
     await fleet.end();
     await server.close();
@@ -116,10 +130,11 @@ class Fleet {
   readonly #seen = new Set<string>();
   readonly #faults: string[] = [];
   readonly #broken: string[] = [];
-  /** Calls that a worker made for a run since it lost it, by caller and run. */
-  readonly #late = new Map<string, number>();
+  /** Calls that a worker made for a run since it lost it, by caller and run, with the epoch of the run at the last one. */
+  readonly #late = new Map<string, { readonly count: number; readonly epoch: number }>();
   /** Takes the next call of a worker that owns its run. */
   #trap: ((caught: CaughtCall) => void) | undefined;
+  #caught: CaughtCall | undefined;
   #lives = 0;
   #hits = 0;
   #repeated = 0;
@@ -146,6 +161,7 @@ class Fleet {
     await this.#untilEnded([first]);
     const plan = this.#plan();
     const share = others.length / plan.length;
+    if (share < 1) throw new Error(`invalid runs ${runs}: expected more than the ${plan.length} faults`);
     for (const [index, kind] of plan.entries()) {
       await this.#submit(others.slice(Math.floor(index * share), Math.floor((index + 1) * share)));
       await this.#strike(kind);
@@ -204,6 +220,7 @@ class Fleet {
    */
   async #strike(kind: FaultKind): Promise<void> {
     const { call, place, answer } = await this.#catch();
+    const before = this.#repeatsOf(call);
     const worker = this.#workers[place];
     if (typeof kind === "object") {
       this.#faults.push(`restart of ${kind.restart}`);
@@ -215,14 +232,14 @@ class Fleet {
         worker?.signal("SIGKILL");
         await worker?.ended;
         this.#start(place);
-        await this.#untilRepeated(call);
+        await this.#untilRepeated(call, before);
       } else if (kind === "stop") {
         worker?.signal("SIGSTOP");
-        await this.#untilRepeated(call);
+        await this.#untilRepeated(call, before);
         worker?.signal("SIGCONT");
       } else {
         const heal = this.#world.disturb(place, kind);
-        await this.#untilRepeated(call);
+        await this.#untilRepeated(call, before);
         heal();
       }
     }
@@ -236,12 +253,17 @@ class Fleet {
     });
   }
 
-  /** Resolves when twice the lease has passed and another worker has made the call. The person answers meanwhile. */
-  async #untilRepeated({ name, key, caller }: Call): Promise<void> {
+  /** Resolves when twice the lease has passed and other workers have made the call more often than before. */
+  async #untilRepeated(call: Call, before: number): Promise<void> {
     const end = Date.now() + this.#world.leaseMs * 2;
-    const isRepeated = (): boolean =>
-      this.#book.calls.some((call) => call.key === key && call.name === name && call.caller !== caller);
-    while (Date.now() < end || !isRepeated()) await this.#answerAndPause();
+    while (Date.now() < end || this.#repeatsOf(call) === before) await this.#answerAndPause();
+  }
+
+  /** Number of times that other workers have made the call. */
+  #repeatsOf({ name, key, caller }: Call): number {
+    const isRepeat = (call: Call): boolean =>
+      call.key === key && call.name === name && call.caller !== caller;
+    return this.#book.calls.filter(isRepeat).length;
   }
 
   async #submit(runIds: readonly RunId[]): Promise<void> {
@@ -275,29 +297,36 @@ class Fleet {
     const trace = isRepeated ? await tolerant(() => traceRun(this.#world.store, runId)) : undefined;
     const isRecorded = trace?.receipts.has(call.receipt) === true;
     if (trace !== undefined && !isRecorded) this.#repeated++;
-    const owner = await tolerant(() => this.#world.ownerOf(runId));
+    const { owner, epoch } = (await tolerant(() => this.#world.ownerOf(runId))) ?? {};
     if (owner === caller) {
       this.#late.delete(`${caller} ${runId}`);
       if (isRecorded) this.#broken.push(`${caller} repeated the recorded call ${id}`);
       await this.#waitInTrap(call);
-    } else if (owner !== undefined) this.#noteLate(caller, runId);
+    } else if (epoch !== undefined) this.#noteLate(caller, runId, epoch);
     // Calls take some time, so that faults hit them.
     await pause(10 + this.#random() * 30);
   }
 
   async #waitInTrap(call: Call): Promise<void> {
     const place = this.#callers.indexOf(call.caller);
-    const trap = this.#trap;
-    if (trap === undefined || place === -1) return;
-    this.#trap = undefined;
-    await new Promise<void>((answer) => trap({ call, place, answer }));
+    if (this.#trap !== undefined && place !== -1) {
+      const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+      this.#caught = { call, place, answer, answered };
+      this.#trap(this.#caught);
+      this.#trap = undefined;
+    }
+    const { key, caller } = this.#caught?.call ?? {};
+    // A worker that lost the run and got it back makes the call again. Its answer would end the wait for another worker.
+    if (key === call.key && caller === call.caller) await this.#caught?.answered;
   }
 
   /** J3: a worker that lost a run makes at most the calls whose check had passed before, of which each branch has one. */
-  #noteLate(caller: string, runId: RunId): void {
+  #noteLate(caller: string, runId: RunId, epoch: number): void {
     this.#allLate++;
-    const count = (this.#late.get(`${caller} ${runId}`) ?? 0) + 1;
-    this.#late.set(`${caller} ${runId}`, count);
+    const last = this.#late.get(`${caller} ${runId}`);
+    // The worker may have had the run again in an epoch between.
+    const count = last === undefined || epoch > last.epoch + 1 ? 1 : last.count + 1;
+    this.#late.set(`${caller} ${runId}`, { count, epoch });
     if (count > branches) this.#broken.push(`${caller} started ${count} calls of ${runId} after it lost it`);
   }
 
@@ -324,7 +353,7 @@ class Fleet {
 
 /** Compares a run with the one that was not disturbed. */
 function* problemsOf(trace: RunTrace, model: RunTrace, billed: number): Generator<string> {
-  if (trace.status !== "completed") yield `ended as ${trace.status}`;
+  if (trace.status !== "completed") yield `ended as ${trace.status}: ${JSON.stringify(endOf(trace))}`;
   if (JSON.stringify(trace.output) !== JSON.stringify(model.output)) yield "has another output";
   if (trace.open.length > 0) yield `has open tasks: ${trace.open.join(", ")}`;
   if (!trace.chain.ok) yield "has a broken hash chain";
@@ -339,6 +368,11 @@ function* problemsOf(trace: RunTrace, model: RunTrace, billed: number): Generato
   if (billed > spent.tokens) yield `was billed ${billed} tokens and recorded ${spent.tokens}`;
   if (trace.seats.most > seats || trace.seats.left.length > 0)
     yield `had ${trace.seats.most} seats, and ${trace.seats.left.length} at its end`;
+}
+
+/** How the last task ended. */
+function endOf({ events }: RunTrace): unknown {
+  return events.findLast(({ type }) => type === "task_end")?.data;
 }
 
 /** Returns `undefined` while the store is away, for callers that ask again. */

@@ -5,7 +5,7 @@ import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { sha256 } from "../../src/runtime/process/sha256.ts";
 import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
 import { fleetAgents, seats } from "./fleet-agents.ts";
-import type { FleetWorld } from "./fleet.ts";
+import type { FleetWorld, Ownership } from "./fleet.ts";
 
 interface FleetCallerOptions {
   /** The database, without a proxy before it. */
@@ -51,15 +51,13 @@ export async function fleetCaller({
   };
 }
 
-/** The worker that owns a run. Rejects with `store_unavailable` while the server is away. */
-async function ownerIn(pool: Pool, schema: string, runId: RunId): Promise<string | null> {
-  try {
-    const { rows } = await pool.query<{ readonly owner: string | null }>(
-      `SELECT owner FROM ${schema}.runs WHERE run_id = $1`,
-      [runId],
-    );
-    return rows[0]?.owner ?? null;
-  } catch (error) {
+/** Rejects with `store_unavailable` while the server is away. */
+async function ownerIn(pool: Pool, schema: string, runId: RunId): Promise<Ownership> {
+  const sql = `SELECT owner, epoch::int AS epoch FROM ${schema}.runs WHERE run_id = $1`;
+  const { rows } = await pool.query<Ownership>(sql, [runId]).catch((error: unknown) => {
     throw new Fault("store_unavailable", "the owner cannot be read", { cause: error });
-  }
+  });
+  const [row] = rows;
+  if (row === undefined) throw new Error(`run ${runId} does not exist`);
+  return row;
 }

@@ -141,5 +141,5 @@ it("after a sweep that Restate refused in the middle, the next sweep sends the r
     await clock.advance(1_000);
     return woken.size;
   };
-  await expect.poll(sweep, { timeout: 20_000 }).toBe(names.length);
+  await expect.poll(sweep).toBe(names.length);
 });

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, it } from "vitest";
 
 const program = fileURLToPath(new URL("./open-process.ts", import.meta.url));
 const warning = "an open runtime keeps this process alive, although no caller waits for a run";
@@ -36,11 +36,12 @@ function observe(what: string, store: string): Promise<Observed> {
   });
 }
 
-describe.each([["memory"], ["sqlite"]])("a process with an open runtime on a %s store", (kind) => {
+// The processes mostly wait for their timers.
+describe.concurrent.each([["memory"], ["sqlite"]])("a process with an open runtime on a %s store", (kind) => {
   const storeFor = (what: string): string =>
     kind === "memory" ? "memory:" : `sqlite:${join(folder, `${what}.db`)}`;
 
-  it("says once what keeps it alive when close() was forgotten", async () => {
+  it("says once what keeps it alive when close() was forgotten", async ({ expect }) => {
     const { exitCode, stdout, stderr } = await observe("forgets", storeFor("forgets"));
     expect(stdout).toContain("filed");
     expect(exitCode).toBeNull();
@@ -48,21 +49,23 @@ describe.each([["memory"], ["sqlite"]])("a process with an open runtime on a %s 
     expect(stderr).toContain("call runtime.close()");
   });
 
-  it.each(["stays", "worker", "waits"])(
+  it.for(["stays", "worker", "waits"])(
     "stays alive without a warning if the runtime is meant to stay: %s",
-    async (what) => {
+    async (what, { expect }) => {
       const { exitCode, stdout, stderr } = await observe(what, storeFor(what));
       expect(stdout).toContain("alive");
       expect([exitCode, stderr]).toEqual([null, ""]);
     },
   );
 
-  it("ends after close(), although a call never settles and would time out much later", async () => {
+  it("ends after close(), although a call never settles and would time out much later", async ({
+    expect,
+  }) => {
     const what = "interrupts";
     expect(await observe(what, storeFor(what))).toEqual({ exitCode: 0, stdout: "", stderr: "" });
   });
 
-  it.each(["closes", "ends"])("ends without a warning: %s", async (what) => {
+  it.for(["closes", "ends"])("ends without a warning: %s", async (what, { expect }) => {
     expect(await observe(what, storeFor(what))).toEqual({ exitCode: 0, stdout: `"filed"\n`, stderr: "" });
   });
 });

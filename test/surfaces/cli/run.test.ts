@@ -371,7 +371,7 @@ async function leftAsking(folder: string, baseUrl: string): Promise<string> {
     streaming: true,
   });
   const status = async (): Promise<unknown> => (await runtime.list({ sessionId })).runs[0]?.status;
-  await expect.poll(status, { timeout: 30_000 }).toBe("waiting");
+  await expect.poll(status).toBe("waiting");
   await runtime.close();
   await acceptStore(store);
   return run.runId;

@@ -41,11 +41,11 @@ export function count(path: string, table: string): number {
   return Number(row?.["count"]);
 }
 
-/** Waits until the condition holds, for at most 20 seconds. Checks it once per turn of the event loop. */
+/** Waits until the condition holds, for at most two minutes. Checks it once per turn of the event loop. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const end = performance.now() + 20_000;
+  const end = performance.now() + 120_000;
   while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`timed out after 20 s: expected that ${what}`);
+    if (performance.now() > end) throw new Error(`timed out after 120 s: expected that ${what}`);
     await setImmediate();
   }
 }

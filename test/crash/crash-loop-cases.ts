@@ -1,0 +1,56 @@
+import { test } from "vitest";
+import { formatRunId } from "../../src/kernel/index.ts";
+import { deadly, endOf, failed, type DeadlySite } from "./deadly-site.ts";
+
+/** Calls a function with a new site. */
+type OnSite = (check: (site: DeadlySite) => Promise<void>) => Promise<void>;
+
+/** What every store and every engine must do with a run that kills its process. */
+export function crashLoopCases(onSite: OnSite): void {
+  test.for(["tool", "model", "code"])(
+    "L7: it fails with crash_loop at its fifth recovery if its %s kills the process each time, and other runs complete",
+    (place, { expect }) =>
+      onSite(async ({ workUntilDone, attempts, events }) => {
+        expect(await workUntilDone(place)).toBe(5);
+        expect(await attempts()).toEqual(Array.from({ length: 5 }, () => place));
+        const log = await events(deadly);
+        expect(endOf(log)).toMatchObject(failed(5) as object);
+        expect(log.at(-1)).toMatchObject({ type: "run_end", data: { status: "failed" } });
+        expect((await events(formatRunId("peaceful"))).at(-1)).toMatchObject({
+          data: { status: "completed" },
+        });
+        // B3: each model call that was cut off is charged.
+        const lost = log.filter(({ type }) => type === "budget_lost");
+        expect(lost.length).toBe(place === "model" ? 5 : 0);
+      }),
+  );
+
+  test("L7: it completes if it records a step between the crashes, although it crashes nine times in all", ({
+    expect,
+  }) =>
+    onSite(async ({ workUntilDone, events }) => {
+      expect(await workUntilDone("steps")).toBe(9);
+      expect(endOf(await events(deadly))).toMatchObject({ status: "completed", output: "survived" });
+    }));
+
+  test("L7: it completes after crash_loop if it is resumed with code that does not kill the process", ({
+    expect,
+  }) =>
+    onSite(async ({ workUntilDone, attempts, events }) => {
+      await workUntilDone("tool");
+      expect(await workUntilDone("nowhere")).toBe(0);
+      expect((await attempts()).at(-1)).toBe("nowhere");
+      expect(endOf(await events(deadly))).toMatchObject({ status: "completed", output: "survived" });
+    }));
+
+  test("L7: it fails with crash_loop although the process dies before the failure of the fifth recovery is written", ({
+    expect,
+  }) =>
+    onSite(async ({ work, workUntilDone, attempts, events }) => {
+      for (let count = 0; count < 5; count++) expect(await work("tool")).toMatchObject({ kind: "failed" });
+      expect(await work("end")).toMatchObject({ kind: "failed" });
+      expect(await workUntilDone("tool")).toBe(0);
+      expect(await attempts()).toEqual([...Array.from({ length: 5 }, () => "tool"), "end"]);
+      expect(endOf(await events(deadly))).toMatchObject(failed(6) as object);
+    }));
+}
