@@ -4,6 +4,7 @@ import { keepPlace } from "./app/keep-place.ts";
 import { listenForKeys } from "./app/keys.ts";
 import { listenForLinks } from "./app/route.ts";
 import { Shell } from "./app/shell.tsx";
+import { loadLaterViews } from "./app/view.tsx";
 
 listenForLinks();
 listenForKeys();
@@ -13,3 +14,4 @@ followRuns();
 const root = document.querySelector("#page");
 if (root === null) throw new Error("index.html has no element #page");
 render(<Shell />, root);
+void loadLaterViews();

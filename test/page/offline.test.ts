@@ -2,7 +2,7 @@ import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { serverIsDown } from "./page-server.ts";
 import { deadLetter, releaseRun } from "./page-runs.ts";
-import { pageTests } from "./page-tests.ts";
+import { pageTests, shown } from "./page-tests.ts";
 
 const { server, openWatched } = pageTests();
 
@@ -45,4 +45,28 @@ test("orders are off while the server does not answer, keep what was written, an
     await page.getByText(/The server stopped answering/u).waitFor({ state: "hidden" });
   for (const answers of expected) answers();
   expect(await off()).toEqual(orders.map(() => false));
+});
+
+test("a view opens for the first time while the server does not answer", async () => {
+  const { page, expect: expectFailures } = await openWatched("/runs");
+  const answers = expectFailures(serverIsDown);
+  await server.stop();
+  await page.getByText(/The server stopped answering/u).waitFor();
+  await page.getByRole("link", { name: "Usage" }).click();
+  expect(await shown(page.getByRole("heading", { name: "Usage" }))).toBe(true);
+  await server.start();
+  await page.getByText(/The server stopped answering/u).waitFor({ state: "hidden" });
+  answers();
+});
+
+test("a view whose script the server did not send says so and is loaded again", async () => {
+  const { page, expect: expectFailures } = await openWatched("/runs");
+  const answers = expectFailures({ says: /net::ERR_FAILED/u, path: /later-views/u });
+  await page.route(/later-views/u, (route) => route.abort());
+  await page.goto(`${server.url}/usage`);
+  await page.getByRole("heading", { name: "This view could not be loaded" }).waitFor();
+  await page.unroute(/later-views/u);
+  await page.getByRole("button", { name: "Load again" }).click();
+  expect(await shown(page.getByRole("heading", { name: "Usage" }))).toBe(true);
+  answers();
 });

@@ -138,10 +138,13 @@ export async function openPage(
 }
 
 /**
- * Opens an address and waits until the script of the page has drawn. The page of a run loads its script after the first
- * paint, which shows the title and the status of the run already; keys that are pressed before do nothing.
+ * Opens an address and waits until the script of the page has drawn and all views are loaded. The page of a run loads its
+ * script after the first paint, which shows the title and the status of the run already; keys that are pressed before do nothing.
  */
 export async function goTo(page: Page, url: string): Promise<void> {
   await page.goto(url);
   await page.locator("header.top nav").waitFor({ state: "attached" });
+  await page.waitForFunction(
+    "performance.getEntriesByType('resource').some(({ name }) => name.includes('later-views'))",
+  );
 }

@@ -1,15 +1,28 @@
-import { useLayoutEffect } from "preact/hooks";
+import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { AgentsPage } from "../agents/agents-page.tsx";
-import { ComparePage } from "../compare/compare-page.tsx";
-import { SchedulesPage } from "../schedules/schedules-page.tsx";
-import { SessionsPage } from "../sessions/sessions-page.tsx";
-import { UsagePage } from "../usage/usage-page.tsx";
-import { FindPage } from "../find/find-page.tsx";
+import { useLayoutEffect } from "preact/hooks";
 import { InboxPage } from "../inbox/inbox-page.tsx";
 import { RunPage } from "../run/run-page.tsx";
 import { RunsPage } from "../runs/runs-page.tsx";
+import type { laterViews } from "./later-views.ts";
 import { go, place } from "./route.ts";
+
+type LaterViews = typeof laterViews;
+
+/** The views that are loaded later. `loading` until they are here, `failed` if the server did not send them. */
+const later = signal<LaterViews | "loading" | "failed">("loading");
+
+/**
+ * Loads the views that are rarely the first one, so that the page draws its first view with a smaller script. They are loaded
+ * at once and not when they are opened, so that all views open while the server is away.
+ */
+export async function loadLaterViews(): Promise<void> {
+  try {
+    later.value = (await import("./later-views.ts")).laterViews;
+  } catch {
+    later.value = "failed";
+  }
+}
 
 /** The view of the current path. */
 export function View(): JSX.Element {
@@ -22,18 +35,13 @@ export function View(): JSX.Element {
       return <RunsPage />;
     case "inbox":
       return <InboxPage />;
-    case "sessions":
-      return <SessionsPage />;
     case "agents":
-      return <AgentsPage />;
-    case "schedules":
-      return <SchedulesPage />;
-    case "usage":
-      return <UsagePage />;
-    case "find":
-      return <FindPage />;
     case "compare":
-      return <ComparePage />;
+    case "find":
+    case "schedules":
+    case "sessions":
+    case "usage":
+      return <LaterView section={section} />;
     default:
       return (
         <main class="empty" id="main">
@@ -49,6 +57,25 @@ export function View(): JSX.Element {
         </main>
       );
   }
+}
+
+function LaterView({ section }: { readonly section: keyof LaterViews }): JSX.Element {
+  const views = later.value;
+  if (views === "loading") return <main id="main" aria-busy="true" />;
+  if (views === "failed")
+    return (
+      <main class="empty" id="main">
+        <h1>This view could not be loaded</h1>
+        <p>The server was away when the page opened. Start it, then load the page again.</p>
+        <p>
+          <button class="button primary" onClick={() => location.reload()}>
+            Load again
+          </button>
+        </p>
+      </main>
+    );
+  const Page = views[section];
+  return <Page />;
 }
 
 function ToRuns(): JSX.Element {
