@@ -151,7 +151,7 @@ function toneOfString(task: TaskView, view: RunView): string {
   const look = lookOfTask(task);
   if (look !== "waits" && task.endedAt === null) {
     for (const question of view.asked)
-      if (isUnanswered(question) && isBelow(question.taskId, task.taskId, view)) return "waits";
+      if (isUnanswered(question, view) && isBelow(question.taskId, task.taskId, view)) return "waits";
   }
   return look;
 }

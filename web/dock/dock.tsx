@@ -1,3 +1,4 @@
+import { droppedAt } from "../../src/surfaces/view/question-log.ts";
 import { runTime } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
@@ -125,15 +126,16 @@ function Scrubber({
             height="8"
           />
         ))}
-        {[...live.asked].map(({ request, askedAt, decidedAt, droppedAt }) => (
+        {[...live.asked].map((question) => (
           <rect
-            key={request.approvalId}
+            key={question.request.approvalId}
             class="waiting"
-            x={placeOf(scale, askedAt)}
+            x={placeOf(scale, question.askedAt)}
             y="0"
             width={Math.max(
               2,
-              placeOf(scale, decidedAt ?? droppedAt ?? live.endedAt ?? until) - placeOf(scale, askedAt),
+              placeOf(scale, question.decidedAt ?? droppedAt(question, live) ?? live.endedAt ?? until) -
+                placeOf(scale, question.askedAt),
             )}
             height="3"
           />

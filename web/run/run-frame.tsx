@@ -282,10 +282,10 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
 }
 
 /** How many questions wait. Those of tool calls are approvals. */
-function questionWords({ asked, questions }: RunView): string {
-  const open = [...asked].filter(isUnanswered);
+function questionWords(view: RunView): string {
+  const open = [...view.asked].filter((question) => isUnanswered(question, view));
   return counted(
-    questions,
+    view.questions,
     open.every(({ request }) => request.kind === "tool_call") ? "approval" : "question",
   );
 }

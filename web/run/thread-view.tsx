@@ -1,5 +1,5 @@
 import type { TaskId } from "../../src/kernel/index.ts";
-import { isUnanswered } from "../../src/surfaces/view/question-log.ts";
+import { droppedAt, isUnanswered } from "../../src/surfaces/view/question-log.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { runPath } from "../app/route.ts";
@@ -37,7 +37,7 @@ export function ThreadView({
 }: ThreadViewProps): JSX.Element {
   const open = items.findLast((item) => {
     const question = item.kind === "question" ? view.asked.get(item.approvalId) : undefined;
-    return question !== undefined && isUnanswered(question);
+    return question !== undefined && isUnanswered(question, view);
   });
   return (
     <>
@@ -103,10 +103,11 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
     case "question": {
       const question = view.asked.get(item.approvalId);
       if (question === undefined) return null;
+      const dropped = droppedAt(question, view);
       return (
-        <Message when={time(question.decidedAt ?? question.droppedAt ?? item.at)}>
+        <Message when={time(question.decidedAt ?? dropped ?? item.at)}>
           <ApprovalCard
-            question={{ ...question, runId: view.runId }}
+            question={{ ...question, runId: view.runId, droppedAt: dropped }}
             hasKeys={hasKeys && model.playhead.value === null}
           />
         </Message>

@@ -1,25 +1,20 @@
-import type { Event, TaskId } from "../../kernel/index.ts";
-import type { QuestionView } from "./run-view.ts";
-import type { VersionedMap } from "./versioned-map.ts";
+import type { Event } from "../../kernel/index.ts";
+import type { QuestionView, RunView } from "./run-view.ts";
 
 /** The question of a request, without an answer. */
 export function newQuestion({ taskId, agentId, at, data }: Event<"approval_request">): QuestionView {
-  const open = { decision: null, decidedAt: null, droppedAt: null };
-  return { request: data, taskId, agentId, askedAt: at, ...open };
+  return { request: data, taskId, agentId, askedAt: at, decision: null, decidedAt: null };
+}
+
+/** Time at which the task of a question ended without an answer. `null` if it has an answer, or the task may still get one. */
+export function droppedAt(
+  { decision, taskId }: QuestionView,
+  { tasks }: Pick<RunView, "tasks">,
+): number | null {
+  return decision === null ? (tasks.get(taskId)?.endedAt ?? null) : null;
 }
 
 /** Whether a question waits for an answer. An ended task waits for none. */
-export function isUnanswered({ decision, droppedAt }: QuestionView): boolean {
-  return decision === null && droppedAt === null;
-}
-
-/** Says when a task ended without an answer to its questions, or `null` if it asks them again. Costs O(questions). */
-export function dropQuestions(
-  asked: VersionedMap<string, QuestionView>,
-  taskId: TaskId,
-  droppedAt: number | null,
-): void {
-  for (const question of asked)
-    if (question.taskId === taskId && question.decision === null)
-      asked.set(question.request.approvalId, { ...question, droppedAt });
+export function isUnanswered(question: QuestionView, view: Pick<RunView, "tasks">): boolean {
+  return question.decision === null && droppedAt(question, view) === null;
 }

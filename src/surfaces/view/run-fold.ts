@@ -16,7 +16,7 @@ import { argumentOf, excerpt } from "./excerpt.ts";
 import { continuesTask } from "./continued-task.ts";
 import { forksIn } from "./run-clock.ts";
 import { isMessage } from "./message-events.ts";
-import { dropQuestions, newQuestion } from "./question-log.ts";
+import { newQuestion } from "./question-log.ts";
 import { isResult } from "./recorded-calls.ts";
 import type { CancelView, MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
 import { noLoss, noSpend, sumOf, type Spend } from "./spend.ts";
@@ -220,7 +220,6 @@ export class RunFold {
     const left = { waitsFor: [], openCalls: 0, yieldsTo: null };
     this.#change(taskId, { status, result, cancelled, endedAt: at, ...left });
     const [{ live, questions }, dropped] = [this.#facts, wasLive ? task.questions : 0];
-    if (dropped > 0) dropQuestions(this.#asked, taskId, at);
     this.#set({ live: live - Number(wasLive), questions: questions - dropped });
     if (taskId === rootTaskId) this.#set({ output: output ?? null, failure: failure ?? null });
   }
@@ -277,7 +276,7 @@ export class RunFold {
   #answer({ at, data: { approvalId, decision } }: Event<"approval_decision">): void {
     const question = this.#asked.get(approvalId);
     if (question === undefined || question.decision !== null) return;
-    this.#asked.set(approvalId, { ...question, decision, decidedAt: at, droppedAt: null });
+    this.#asked.set(approvalId, { ...question, decision, decidedAt: at });
     this.#countQuestions(question.taskId, -1);
   }
 
@@ -361,7 +360,6 @@ export class RunFold {
   #continue(task: TaskView): void {
     this.#change(task.taskId, { endedAt: null, status: "running", result: null, cancelled: null });
     this.#countRecorded(task, 1);
-    if (task.questions > 0) dropQuestions(this.#asked, task.taskId, null);
     const { live, questions } = this.#facts;
     this.#set({ live: live + 1, questions: questions + task.questions, endedAt: null, status: "running" });
     this.#setSeat(task.taskId, true);

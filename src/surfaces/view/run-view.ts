@@ -84,8 +84,6 @@ export interface QuestionView {
   readonly askedAt: number;
   readonly decision: ApprovalDecision | null;
   readonly decidedAt: number | null;
-  /** When the task ended without an answer. `null` if it did not, or if it continues since. */
-  readonly droppedAt: number | null;
 }
 
 /** A moment at which another worker took over the run. */

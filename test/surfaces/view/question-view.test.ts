@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "vitest";
 import { Agent, tool } from "../../../src/index.ts";
 import { rootTaskId, type Event, type RunHandle } from "../../../src/kernel/index.ts";
 import { openRuntime } from "../../../src/open-runtime.ts";
-import { isUnanswered } from "../../../src/surfaces/view/question-log.ts";
+import { droppedAt, isUnanswered } from "../../../src/surfaces/view/question-log.ts";
 import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 
@@ -32,8 +32,9 @@ test("the question of an agent that ended without an answer is not open, and is 
   const run = await runtime.submit(agent, "Publish.");
   const fold = new RunFold();
   const facts = (): object => {
-    const { questions, asked, tasks } = fold.view();
-    const open = [...asked].filter(isUnanswered).length;
+    const view = fold.view();
+    const { questions, asked, tasks } = view;
+    const open = [...asked].filter((question) => isUnanswered(question, view)).length;
     return { questions, open, asked: asked.size, ofTask: tasks.get(rootTaskId)?.questions };
   };
   await read(run, fold, "approval_request");
@@ -41,8 +42,8 @@ test("the question of an agent that ended without an answer is not open, and is 
   await run.cancel("not today");
   await read(run, fold, "run_end");
   expect(facts()).toEqual({ questions: 0, open: 0, asked: 1, ofTask: 1 });
-  const { asked, endedAt } = fold.view();
-  expect([...asked].map(({ droppedAt }) => droppedAt)).toEqual([endedAt]);
+  const view = fold.view();
+  expect([...view.asked].map((question) => droppedAt(question, view))).toEqual([view.endedAt]);
   await run.resume();
   // The end of the log is not the end of the run until the order was read.
   await expect

@@ -38,19 +38,24 @@ export async function readReport(store: Store, runId: RunId): Promise<RunReport>
   if (summary === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
   const fold = new RunFold();
   for await (const event of store.events.read(runId)) fold.add(event);
-  const { tasks, money, asked, input, output, failure, seq } = fold.view();
+  const view = fold.view();
+  const { tasks, money, input, output, failure, seq } = view;
   return {
     summary,
     tasks: new Map([...tasks].map((task) => [task.taskId, taskReport(task)])),
     calls: [...money].filter(({ calls }) => calls > 0),
     unreported: tasks.get(rootTaskId)?.total.lost ?? { calls: 0, tokens: 0, costUsd: 0 },
     // The requests of an ended run can no longer be answered.
-    approvals: summary.endedAt === null ? [...asked].filter(isUnanswered).map(({ request }) => request) : [],
+    approvals: summary.endedAt === null ? openRequests(view) : [],
     input,
     output,
     failure,
     events: seq + 1,
   };
+}
+
+function openRequests(view: RunView): readonly ApprovalRequest[] {
+  return [...view.asked].filter((each) => isUnanswered(each, view)).map(({ request }) => request);
 }
 
 function taskReport({ taskId, agentId, parentId, priority, status }: TaskView): TaskReport {

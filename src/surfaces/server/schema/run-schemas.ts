@@ -309,11 +309,10 @@ export const runView = named(
         askedAt: time,
         decision: nullable(schemaOf<ApprovalDecision>({ type: "object" })),
         decidedAt: nullable(time),
-        droppedAt: nullable(time),
       }),
       {
         description:
-          "The questions to people, in the order of asking. `droppedAt`: when the task ended without an answer.",
+          "The questions to people, in the order of asking. One without a decision waits until its task ends.",
       },
     ),
   }),
