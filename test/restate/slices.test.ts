@@ -3,7 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from "vitest";
-import { formatAgentId, type EngineFactory, type HostedAgent, type Runtime } from "../../src/kernel/index.ts";
+import {
+  formatAgentId,
+  type Engine,
+  type EngineFactory,
+  type HostedAgent,
+  type RunHost,
+  type Runtime,
+} from "../../src/kernel/index.ts";
 import { restate, type RestateOptions } from "../../src/runtime/engines/restate/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { sha256 } from "../../src/runtime/process/sha256.ts";
@@ -46,6 +53,20 @@ async function open(
 async function statuses({ admin, service }: Cluster): Promise<readonly string[]> {
   const sql = `SELECT status FROM sys_invocation WHERE target_service_name = '${service}'`;
   return (await admin.query<{ readonly status: string }>(sql)).map(({ status }) => status);
+}
+
+/** The engine, with another function that drives its runs. */
+function withDrive(
+  engine: Engine,
+  drive: (host: RunHost, ...args: Parameters<RunHost["drive"]>) => ReturnType<RunHost["drive"]>,
+): Engine {
+  return {
+    kind: engine.kind,
+    wake: (change) => engine.wake(change),
+    agentsChanged: () => engine.agentsChanged(),
+    stop: () => engine.stop(),
+    start: (host) => engine.start({ drive: (...args) => drive(host, ...args) }),
+  };
 }
 
 function agent(run: HostedAgent["run"]): HostedAgent {
@@ -112,20 +133,11 @@ test("each slice records a step although its time is over before the run is load
       return clock.schedule(isSlice ? 0 : at, callback, options);
     };
     const engine = cluster.engine({ ...port, clock: { now: () => clock.now(), schedule } });
-    return {
-      kind: engine.kind,
-      wake: (change) => engine.wake(change),
-      agentsChanged: () => engine.agentsChanged(),
-      stop: () => engine.stop(),
-      start: (host) =>
-        engine.start({
-          drive: async (lease, options) => {
-            // The timer of the slice fires first.
-            await setTimeout(1);
-            return host.drive(lease, options);
-          },
-        }),
-    };
+    return withDrive(engine, async (host, lease, options) => {
+      // The timer of the slice fires first.
+      await setTimeout(1);
+      return host.drive(lease, options);
+    });
   });
   let calls = 0;
   const run = await runtime.submit(
@@ -166,25 +178,16 @@ test("a run that sleeps keeps its timer if the result of its slice was lost on t
   let lost = 0;
   const runtime = await open((port) => {
     const engine = cluster.engine(port);
-    return {
-      kind: engine.kind,
-      wake: (change) => engine.wake(change),
-      agentsChanged: () => engine.agentsChanged(),
-      stop: () => engine.stop(),
-      start: (host) =>
-        engine.start({
-          drive: async (lease, options) => {
-            const { rest, isReleased } = await host.drive(lease, options);
-            if (!isReleased) await port.leases.release(lease, rest);
-            if (lost++ === 0) {
-              const ended = new Promise((resolve) => options?.signal?.addEventListener("abort", resolve));
-              cluster.cutConnections();
-              await ended;
-            }
-            return { rest, isReleased: true };
-          },
-        }),
-    };
+    return withDrive(engine, async (host, lease, options) => {
+      const { rest, isReleased } = await host.drive(lease, options);
+      if (!isReleased) await port.leases.release(lease, rest);
+      if (lost++ === 0) {
+        const ended = new Promise((resolve) => options?.signal?.addEventListener("abort", resolve));
+        cluster.cutConnections();
+        await ended;
+      }
+      return { rest, isReleased: true };
+    });
   });
   await runtime.submit(
     agent((ctx) => ctx.sleep(600_000)),
