@@ -66,7 +66,9 @@ function LaterView({ section }: { readonly section: keyof LaterViews }): JSX.Ele
     return (
       <main class="empty" id="main">
         <h1>This view could not be loaded</h1>
-        <p>The server was away when the page opened. Start it, then load the page again.</p>
+        <p>
+          The server did not send it when the page opened: it was away, or it has a newer version of the page.
+        </p>
         <p>
           <button class="button primary" onClick={() => location.reload()}>
             Load again
