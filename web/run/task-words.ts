@@ -124,7 +124,8 @@ export function doingInDetail(task: TaskView, view: RunView): string {
 
 function questionOf(taskId: TaskId, view: RunView): string {
   for (const question of view.asked)
-    if (question.taskId === taskId && isUnanswered(question, view)) return askedWith(question.request.toolName);
+    if (question.taskId === taskId && isUnanswered(question, view))
+      return askedWith(question.request.toolName);
   return "an answer";
 }
 
