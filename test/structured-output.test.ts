@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { MiddlewarePipeline } from "../src/middleware.ts";
-import { Agent, openRuntime, structuredOutput, type StructuredOutput } from "../src/index.ts";
+import { MiddlewarePipeline } from "../src/assembly/middleware.ts";
+import { Agent, openRuntime, structuredOutput, type StructuredOutput } from "../src/entries/index.ts";
 import { messageText, Transcript, userMessage } from "../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../src/testing/index.ts";
 import { agent, setUp } from "./runtime/runtime-setup.ts";

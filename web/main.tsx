@@ -1,8 +1,8 @@
 import { render } from "preact";
 import { followRuns } from "./api/runs-feed.ts";
-import { keepPlace } from "./app/keep-place.ts";
-import { listenForKeys } from "./app/keys.ts";
-import { listenForLinks } from "./app/route.ts";
+import { keepPlace } from "./base/keep-place.ts";
+import { listenForKeys } from "./base/keys.ts";
+import { listenForLinks } from "./base/route.ts";
 import { Shell } from "./app/shell.tsx";
 import { loadLaterViews } from "./app/view.tsx";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { Agent, tool } from "../../src/index.ts";
+import { Agent, tool } from "../../src/entries/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
 const model = scriptedModel([]);

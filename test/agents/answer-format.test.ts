@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { openRuntime } from "../../src/index.ts";
+import { openRuntime } from "../../src/entries/index.ts";
 import { messageText, userMessage } from "../../src/kernel/index.ts";
 import { looks, scout } from "./scout.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Agent, openRuntime } from "../../src/index.ts";
+import { Agent, openRuntime } from "../../src/entries/index.ts";
 import { messageText, type Guardrail, type Model, type ModelStreamPart } from "../../src/kernel/index.ts";
 import { FakeClock, scriptedModel, type ScriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { look, looks } from "./scout.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CombinedSpending } from "../../src/agents/combined-spending.ts";
+import { CombinedSpending } from "../../src/agents/calling/combined-spending.ts";
 import { noUsage, type RunResult } from "../../src/kernel/index.ts";
 
 const spent = (tokens: number, lostTokens: number) => ({

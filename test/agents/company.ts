@@ -1,4 +1,4 @@
-import { Agent, type AgentOptions } from "../../src/index.ts";
+import { Agent, type AgentOptions } from "../../src/entries/index.ts";
 import {
   messageText,
   type HostedAgent,

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Agent, tool, type AgentOptions } from "../../src/index.ts";
+import { Agent, tool, type AgentOptions } from "../../src/entries/index.ts";
 import { rootTaskId, type Guardrail, type SubmitOptions } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { until } from "../runtime/runtime-setup.ts";

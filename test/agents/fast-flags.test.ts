@@ -6,7 +6,7 @@ import {
   Sequential,
   toolHooks,
   type AgentOptions,
-} from "../../src/index.ts";
+} from "../../src/entries/index.ts";
 import {
   eventDraft,
   type Architecture,
@@ -14,7 +14,7 @@ import {
   type FastFlags,
   type Telemetry,
 } from "../../src/kernel/index.ts";
-import { auditLogger, tracing } from "../../src/middleware.ts";
+import { auditLogger, tracing } from "../../src/assembly/middleware.ts";
 
 /** Creates an agent that notes the flags its architecture sees. */
 function flagged(options: Partial<AgentOptions>): {

@@ -8,7 +8,7 @@ import {
   slidingWindow,
   tool,
   type AgentOptions,
-} from "../../src/index.ts";
+} from "../../src/entries/index.ts";
 import {
   type HostedAgent,
   type Architecture,
@@ -36,7 +36,7 @@ import {
   tracing,
   type Layer,
   type Stage,
-} from "../../src/middleware.ts";
+} from "../../src/assembly/middleware.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
 /** Number of middleware handlers that a run of two model calls and one tool call passes, per level. */

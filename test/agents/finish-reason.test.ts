@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { react, router, selfRefine } from "../../src/agents/architectures/index.ts";
-import { Agent, openRuntime, Sequential, tool, type Architecture } from "../../src/index.ts";
+import { Agent, openRuntime, Sequential, tool, type Architecture } from "../../src/entries/index.ts";
 import {
   messageText,
   Transcript,

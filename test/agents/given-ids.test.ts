@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, auditLog, openRuntime, openStore } from "../../src/index.ts";
+import { Agent, auditLog, openRuntime, openStore } from "../../src/entries/index.ts";
 import { messageText } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, priceCatalog, type JudgedLoopOptions } from "../../src/index.ts";
-import { readVerdict } from "../../src/agents/goal-judge.ts";
+import { Agent, openRuntime, priceCatalog, type JudgedLoopOptions } from "../../src/entries/index.ts";
+import { readVerdict } from "../../src/agents/calling/goal-judge.ts";
 import { messageText, type Model } from "../../src/kernel/index.ts";
 import { FakeClock, scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { supervisor } from "../../src/agents/architectures/index.ts";
-import { Agent } from "../../src/index.ts";
+import { Agent } from "../../src/entries/index.ts";
 import {
   HistoryRetention,
   messageText,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { InformationAgent, type InformationAgentOptions } from "../../src/index.ts";
+import { InformationAgent, type InformationAgentOptions } from "../../src/entries/index.ts";
 import { formatTopicId, type JsonValue } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { agent, settle, until } from "../runtime/runtime-setup.ts";

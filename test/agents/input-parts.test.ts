@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { planAndExecute, router } from "../../src/agents/architectures/index.ts";
-import { promptParts } from "../../src/agents/agent-input.ts";
-import { Agent, openRuntime } from "../../src/index.ts";
+import { promptParts } from "../../src/agents/base/agent-input.ts";
+import { Agent, openRuntime } from "../../src/entries/index.ts";
 import type { UserPart } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, tool, type Event } from "../../src/index.ts";
+import { Agent, openRuntime, tool, type Event } from "../../src/entries/index.ts";
 import {
   messageText,
   type ChatMessage,

@@ -7,7 +7,7 @@ import {
   slidingWindow,
   tool,
   type InvokeOptions,
-} from "../../src/index.ts";
+} from "../../src/entries/index.ts";
 import {
   formatAgentId,
   formatSessionId,

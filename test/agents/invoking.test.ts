@@ -17,7 +17,7 @@ import {
   Sequential,
   sha256,
   tool,
-} from "../../src/index.ts";
+} from "../../src/entries/index.ts";
 import {
   agentSession,
   formatAgentId,

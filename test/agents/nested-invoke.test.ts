@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { Agent, openRuntime, tool } from "../../src/index.ts";
+import { Agent, openRuntime, tool } from "../../src/entries/index.ts";
 import type { JsonValue, Model, Runtime } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { agent } from "../runtime/runtime-setup.ts";

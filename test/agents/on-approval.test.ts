@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { Agent, openRuntime, tool, type PendingApproval } from "../../src/index.ts";
+import { Agent, openRuntime, tool, type PendingApproval } from "../../src/entries/index.ts";
 import type { ApprovalDecision, Runtime } from "../../src/kernel/index.ts";
 import { FakeClock, scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { setUp, settle } from "../runtime/runtime-setup.ts";

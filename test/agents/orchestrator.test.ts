@@ -7,7 +7,7 @@ import {
   ReActAgent,
   tool,
   type SubAgentConfig,
-} from "../../src/index.ts";
+} from "../../src/entries/index.ts";
 import type { HookPayload, Tool } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { settle, until } from "../runtime/runtime-setup.ts";

@@ -11,9 +11,9 @@ import {
   START,
   tool,
   Workflow,
-} from "../../src/index.ts";
+} from "../../src/entries/index.ts";
 import { blackboard, debate, router, supervisor, swarm } from "../../src/agents/architectures/index.ts";
-import { contentFilter, maxTokens, promptInjection, regex } from "../../src/guardrails.ts";
+import { contentFilter, maxTokens, promptInjection, regex } from "../../src/assembly/guardrails.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
 const model = scriptedModel([]);

@@ -17,7 +17,7 @@ import {
   UserProxyAgent,
   withSettings,
   type AgentOptions,
-} from "../../src/index.ts";
+} from "../../src/entries/index.ts";
 import {
   debate,
   planAndExecute,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { router } from "../../src/agents/architectures/index.ts";
-import { Agent, openRuntime, tool } from "../../src/index.ts";
+import { Agent, openRuntime, tool } from "../../src/entries/index.ts";
 import { messageText, type ChatMessage, type RunHandle } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";

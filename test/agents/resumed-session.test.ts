@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, permissions, tool } from "../../src/index.ts";
+import { Agent, openRuntime, permissions, tool } from "../../src/entries/index.ts";
 import {
   parseSessionId,
   type ChatMessage,

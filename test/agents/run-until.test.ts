@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, priceCatalog, type RunUntilOptions } from "../../src/index.ts";
+import { Agent, openRuntime, priceCatalog, type RunUntilOptions } from "../../src/entries/index.ts";
 import { formatRunId, messageText } from "../../src/kernel/index.ts";
 import { FakeClock, scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { looks, scout } from "./scout.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Agent, tool } from "../../src/index.ts";
+import { Agent, tool } from "../../src/entries/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 
 export const look = tool({

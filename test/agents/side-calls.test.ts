@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { llmJudge } from "../../src/guardrails.ts";
+import { llmJudge } from "../../src/assembly/guardrails.ts";
 import {
   Agent,
   memoryStore,
@@ -9,7 +9,7 @@ import {
   structuredOutput,
   summarization,
   tool,
-} from "../../src/index.ts";
+} from "../../src/entries/index.ts";
 import { messageText, type ModelRequest } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
 

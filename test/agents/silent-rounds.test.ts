@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, type StopHook } from "../../src/index.ts";
+import { Agent, type StopHook } from "../../src/entries/index.ts";
 import { messageText, type Architecture } from "../../src/kernel/index.ts";
 import { scout } from "./scout.ts";
 

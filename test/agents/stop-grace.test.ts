@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Agent, OrchestratorAgent, tool, type AgentOptions } from "../../src/index.ts";
+import { Agent, OrchestratorAgent, tool, type AgentOptions } from "../../src/entries/index.ts";
 import {
   parseSessionId,
   type HistoryProvider,

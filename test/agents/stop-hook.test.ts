@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, OrchestratorAgent, type StopHook } from "../../src/index.ts";
+import { Agent, OrchestratorAgent, type StopHook } from "../../src/entries/index.ts";
 import { messageText, type Tool } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { look, looks, scout } from "./scout.ts";

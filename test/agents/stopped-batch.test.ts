@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, memoryStore, openRuntime, sha256, tool, type AgentOptions } from "../../src/index.ts";
+import { Agent, memoryStore, openRuntime, sha256, tool, type AgentOptions } from "../../src/entries/index.ts";
 import type { Guardrail, JsonValue, RunResult, Store, ToolResultPart } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { supervisor } from "../../src/agents/architectures/index.ts";
-import { Agent, OrchestratorAgent, type AgentOptions } from "../../src/index.ts";
+import { Agent, OrchestratorAgent, type AgentOptions } from "../../src/entries/index.ts";
 import type { Event, Runtime, Store } from "../../src/kernel/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";

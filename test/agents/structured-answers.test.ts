@@ -8,7 +8,7 @@ import {
   selfRefine,
   treeOfThoughts,
 } from "../../src/agents/architectures/index.ts";
-import { Agent, structuredOutput } from "../../src/index.ts";
+import { Agent, structuredOutput } from "../../src/entries/index.ts";
 import type { Model, ModelRequest } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, tool } from "../../src/index.ts";
+import { Agent, openRuntime, tool } from "../../src/entries/index.ts";
 import { toolCallsOf, type Event, type Model, type Store } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { tool } from "../../src/index.ts";
+import { tool } from "../../src/entries/index.ts";
 import type { Tool } from "../../src/kernel/index.ts";
-import { ToolSpecs } from "../../src/agents/tool-specs.ts";
+import { ToolSpecs } from "../../src/agents/base/tool-specs.ts";
 
 function named(name: string, description = name): Tool {
   return tool({ name, description, inputSchema: { type: "object" }, execute: () => "" });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { OrchestratorAgent, UserProxyAgent } from "../../src/index.ts";
+import { OrchestratorAgent, UserProxyAgent } from "../../src/entries/index.ts";
 import type { ApprovalDecision, Event } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { until } from "../runtime/runtime-setup.ts";

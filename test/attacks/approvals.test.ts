@@ -6,7 +6,7 @@ import {
   permissions,
   tool,
   type PermissionsOptions,
-} from "../../src/index.ts";
+} from "../../src/entries/index.ts";
 import { hostDecision, hostQuestion } from "../../src/capabilities/mcp/served-question.ts";
 import { pathRule, toolSearch } from "../../src/capabilities/tools/index.ts";
 import {
@@ -18,7 +18,7 @@ import {
   type RunHandle,
   type Tool,
 } from "../../src/kernel/index.ts";
-import { requestLines } from "../../src/surfaces/cli/run/run-watcher.ts";
+import { requestLines } from "../../src/surfaces/cli/terminal/run-watcher.ts";
 import { openPlace, toldOf, untilTold } from "../agents/gate/place.ts";
 
 /** Calls of the dangerous tool that were executed. */

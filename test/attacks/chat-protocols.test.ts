@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Agent } from "../../src/agent.ts";
+import { Agent } from "../../src/assembly/agent.ts";
 import { tool } from "../../src/capabilities/index.ts";
 import { messageText, type RunHandle } from "../../src/kernel/index.ts";
 import { endlessModel } from "../surfaces/protocols/endless-model.ts";

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
-import { openRuntime, tool } from "../../src/index.ts";
+import { openRuntime, tool } from "../../src/entries/index.ts";
 import type { Runtime } from "../../src/kernel/index.ts";
-import { mcpServer, type McpExport } from "../../src/mcp.ts";
+import { mcpServer, type McpExport } from "../../src/assembly/mcp.ts";
 
 /** A server with a tool that counts its calls. `ada` and `eve` may use it; everyone else is refused. */
 let server: McpExport;

@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
-import { openRuntime } from "../../src/index.ts";
+import { openRuntime } from "../../src/entries/index.ts";
 import type { JsonObject, Runtime, Tool } from "../../src/kernel/index.ts";
-import { mcpServers, type HttpServerConfig, type McpServersOptions } from "../../src/mcp.ts";
+import { mcpServers, type HttpServerConfig, type McpServersOptions } from "../../src/assembly/mcp.ts";
 
 const open: { close(): Promise<void> | void }[] = [];
 

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { Agent, openRuntime, permissions, type PermissionsOptions } from "../../src/index.ts";
+import { Agent, openRuntime, permissions, type PermissionsOptions } from "../../src/entries/index.ts";
 import { fetchTool, type FetchToolOptions, type Resolver } from "../../src/capabilities/tools/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { callTool, textOf } from "../capabilities/tools/call-tool.ts";

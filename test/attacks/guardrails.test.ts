@@ -1,7 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, tool, toolHooks, type Guardrail, type Extension } from "../../src/index.ts";
+import {
+  Agent,
+  openRuntime,
+  tool,
+  toolHooks,
+  type Guardrail,
+  type Extension,
+} from "../../src/entries/index.ts";
 import type { ExtensionHandler, HookRegistry, JsonValue } from "../../src/kernel/index.ts";
-import { pii } from "../../src/guardrails.ts";
+import { pii } from "../../src/assembly/guardrails.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
 /** The arguments with which the dangerous tool was executed. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../src/kernel/index.ts";
-import { mcpServers, type ServerConfig } from "../../src/mcp.ts";
+import { mcpServers, type ServerConfig } from "../../src/assembly/mcp.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { caller, callOnce } from "../mcp/live-servers.ts";
 import { closeAll, fine, good, runtimeHere, toolsOf, type Reply } from "./evil-server.ts";

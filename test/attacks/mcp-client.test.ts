@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
-import { permissions } from "../../src/index.ts";
+import { permissions } from "../../src/entries/index.ts";
 import type { JsonObject, Tool } from "../../src/kernel/index.ts";
-import { mcpServers, type HttpServerConfig } from "../../src/mcp.ts";
+import { mcpServers, type HttpServerConfig } from "../../src/assembly/mcp.ts";
 import { gatedCall } from "../agents/gate/gated-call.ts";
 import { caller, callOnce } from "../mcp/live-servers.ts";
 import { closeAll, good, runtimeHere, schema, toolsOf, type Listed, type Reply } from "./evil-server.ts";

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import * as reeve from "../../src/index.ts";
+import * as reeve from "../../src/entries/index.ts";
 import { formatAgentId, Transcript, type HostedAgent, type RunContext } from "../../src/kernel/index.ts";
-import { openMemory } from "../../src/memory.ts";
+import { openMemory } from "../../src/assembly/memory.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { refusal, type Untyped } from "./refused-option.ts";
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import * as architectures from "../../src/agents/architectures/index.ts";
 import { BrowserSession } from "../../src/capabilities/browser/index.ts";
-import * as guardrails from "../../src/guardrails.ts";
+import * as guardrails from "../../src/assembly/guardrails.ts";
 import * as tools from "../../src/capabilities/tools/index.ts";
-import * as reeve from "../../src/index.ts";
-import { mcpServer, mcpServers } from "../../src/mcp.ts";
-import { openMemory } from "../../src/memory.ts";
-import * as middleware from "../../src/middleware.ts";
+import * as reeve from "../../src/entries/index.ts";
+import { mcpServer, mcpServers } from "../../src/assembly/mcp.ts";
+import { openMemory } from "../../src/assembly/memory.ts";
+import * as middleware from "../../src/assembly/middleware.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { refusal, type Untyped } from "./refused-option.ts";

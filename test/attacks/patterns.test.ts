@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { promptInjection, regex } from "../../src/guardrails.ts";
-import { Agent } from "../../src/index.ts";
-import { piiRedaction } from "../../src/middleware.ts";
+import { promptInjection, regex } from "../../src/assembly/guardrails.ts";
+import { Agent } from "../../src/entries/index.ts";
+import { piiRedaction } from "../../src/assembly/middleware.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
 const evil = /^(\w+\s?)+$/u;

@@ -3,8 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Agent, auditLog, Fault, openRuntime, openStore, tool, type Telemetry } from "../../src/index.ts";
-import { tracing } from "../../src/middleware.ts";
+import {
+  Agent,
+  auditLog,
+  Fault,
+  openRuntime,
+  openStore,
+  tool,
+  type Telemetry,
+} from "../../src/entries/index.ts";
+import { tracing } from "../../src/assembly/middleware.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
 /** The part of each invented secret that no reader may see. It is assembled, so that scanners do not find secrets here. */

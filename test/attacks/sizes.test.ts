@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, tool, type Runtime } from "../../src/index.ts";
+import { Agent, openRuntime, tool, type Runtime } from "../../src/entries/index.ts";
 import {
   formatAgentId,
   type HostedAgent,

@@ -7,9 +7,9 @@ import {
   type ReadableSpan,
 } from "@opentelemetry/sdk-trace-base";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Agent, openRuntime, openTelemetry, tool } from "../../src/index.ts";
+import { Agent, openRuntime, openTelemetry, tool } from "../../src/entries/index.ts";
 import type { JsonValue, RunResult } from "../../src/kernel/index.ts";
-import { tracing, type Layer } from "../../src/middleware.ts";
+import { tracing, type Layer } from "../../src/assembly/middleware.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
 const spans = new InMemorySpanExporter();

@@ -14,7 +14,7 @@ import {
   type ReadableSpan,
 } from "@opentelemetry/sdk-trace-base";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Agent, openRuntime, openTelemetry, tool } from "../../src/index.ts";
+import { Agent, openRuntime, openTelemetry, tool } from "../../src/entries/index.ts";
 import {
   Fault,
   Transcript,
@@ -24,7 +24,7 @@ import {
   type RunContext,
   type Telemetry,
 } from "../../src/kernel/index.ts";
-import { MiddlewarePipeline, tracing, type TracingOptions } from "../../src/middleware.ts";
+import { MiddlewarePipeline, tracing, type TracingOptions } from "../../src/assembly/middleware.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { repository, runNode } from "../gates/run-node.ts";
 import { agent, agentId, setUp, settle } from "../runtime/runtime-setup.ts";

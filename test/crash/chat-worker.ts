@@ -1,10 +1,10 @@
 // A server process for `killed-chats.test.ts`: `node chat-worker.mjs STORE PORT hang|hold`. Prints the port when it listens.
 // With `hang`, a model call stops after its first piece of text, and a tool never returns. With `hold`, both continue after
 // the signal SIGUSR2.
-import { Agent } from "../../src/agent.ts";
+import { Agent } from "../../src/assembly/agent.ts";
 import { tool } from "../../src/capabilities/index.ts";
 import { messageText, type Model } from "../../src/kernel/index.ts";
-import { openRuntime } from "../../src/open-runtime.ts";
+import { openRuntime } from "../../src/assembly/open-runtime.ts";
 import { createServer, listen } from "../../src/surfaces/server/index.ts";
 import { endlessModel } from "../surfaces/protocols/endless-model.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Agent, openRuntime, reviewer, tool } from "../../src/index.ts";
+import { Agent, openRuntime, reviewer, tool } from "../../src/entries/index.ts";
 import {
   contextMessages,
   findUnpaired,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Agent, tool, type Extension } from "../../src/index.ts";
+import { Agent, tool, type Extension } from "../../src/entries/index.ts";
 import type { Event, ModelRequest, RunHandle } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { runWorkload, type Workload } from "../runtime/simulated-crash.ts";

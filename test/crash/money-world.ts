@@ -1,7 +1,11 @@
 import { createHash } from "node:crypto";
 import { composeGate, summarizeIn, withGuardrailModels } from "../../src/agents/index.ts";
-import { MiddlewarePipeline, modelFallback, type Layer } from "../../src/agents/middleware/index.ts";
-import { llmJudge } from "../../src/guardrails.ts";
+import {
+  MiddlewarePipeline,
+  modelFallback,
+  type Layer,
+} from "../../src/agents/interception/middleware/index.ts";
+import { llmJudge } from "../../src/assembly/guardrails.ts";
 import { fallback } from "../../src/capabilities/index.ts";
 import {
   formatAgentId,

@@ -9,7 +9,7 @@ import {
   supervisor,
   swarm,
 } from "../../src/agents/architectures/index.ts";
-import { Agent, END, Parallel, Sequential, START, Workflow } from "../../src/index.ts";
+import { Agent, END, Parallel, Sequential, START, Workflow } from "../../src/entries/index.ts";
 import type { Architecture, Event, ModelRequest } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
 import { company } from "../agents/company.ts";

@@ -3,7 +3,7 @@ import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { formatAgentId } from "../../src/kernel/index.ts";
 import { runWorkerDuty } from "../../src/testing/worker-duty.ts";
-import { cronReader } from "../../src/workspace/schedules/cron-reader.ts";
+import { cronReader } from "../../src/capabilities/schedules/cron-reader.ts";
 
 /** Hosts the agent of the schedules until the process dies. */
 await runWorkerDuty(async ({ file, server, mortal }) => {

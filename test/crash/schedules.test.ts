@@ -6,7 +6,7 @@ import type { RunSummary, Schedule, Store } from "../../src/kernel/index.ts";
 import { sha256, storedSchedules, systemClock } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { WorkerProcess } from "../../src/testing/index.ts";
-import { cronReader } from "../../src/workspace/schedules/cron-reader.ts";
+import { cronReader } from "../../src/capabilities/schedules/cron-reader.ts";
 import { isComplete } from "./kill-points.ts";
 
 const script = new URL("schedule-worker.mjs", inject("crashWorkers"));

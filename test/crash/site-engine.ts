@@ -1,4 +1,4 @@
-import { restate } from "../../src/restate.ts";
+import { restate } from "../../src/assembly/restate.ts";
 import type { EngineFactory } from "../../src/kernel/index.ts";
 
 /** How a worker process reaches Restate, and how it is reached. */

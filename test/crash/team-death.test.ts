@@ -7,7 +7,7 @@ import {
   supervisor,
   swarm,
 } from "../../src/agents/architectures/index.ts";
-import { Agent, OrchestratorAgent, UserProxyAgent } from "../../src/index.ts";
+import { Agent, OrchestratorAgent, UserProxyAgent } from "../../src/entries/index.ts";
 import {
   answerIfLive,
   messageText,

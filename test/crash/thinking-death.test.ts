@@ -9,7 +9,7 @@ import {
   selfRefine,
   treeOfThoughts,
 } from "../../src/agents/architectures/index.ts";
-import { Agent, tool } from "../../src/index.ts";
+import { Agent, tool } from "../../src/entries/index.ts";
 import type { Architecture, Event, ModelRequest } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
 import { runWorkload, type Workload } from "../runtime/simulated-crash.ts";

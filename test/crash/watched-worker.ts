@@ -1,5 +1,5 @@
 // A server process for `watched-server.test.ts`: `node watched-worker.mjs STORE PORT`. Prints the port when it listens.
-import { openRuntime } from "../../src/open-runtime.ts";
+import { openRuntime } from "../../src/assembly/open-runtime.ts";
 import { formatAgentId, type HostedAgent } from "../../src/kernel/index.ts";
 import { createServer, listen } from "../../src/surfaces/server/index.ts";
 

@@ -17,7 +17,7 @@ export type DeadType = string;
 const { planted, plantedAsUser } = await inCopy(async (copy) => ({
   planted: await copy
     .plant({ "src/planted.ts": reached, "src/runtime/planted-dead-file.ts": "export const planted = 1;\n" })
-    .then(() => copy.append("src/index.ts", `export { planted } from "./planted.ts";\n`))
+    .then(() => copy.append("src/entries/index.ts", `export { planted } from "./planted.ts";\n`))
     .then(() => sweep(copy)),
   plantedAsUser: await sweep(copy, ...asUser),
 }));
@@ -50,7 +50,7 @@ const peersLoaded = [
   "src/capabilities/mcp/served-question.ts unlisted @modelcontextprotocol/server",
   "src/capabilities/mcp/transport.ts unlisted @modelcontextprotocol/client",
   "src/capabilities/telemetry/open-telemetry.ts unlisted @opentelemetry/api",
-  "src/surfaces/cli/acp/acp-command.ts unlisted @agentclientprotocol/sdk",
+  "src/surfaces/cli/commands/acp/acp-command.ts unlisted @agentclientprotocol/sdk",
   "src/runtime/stores/postgres/db/database.ts unlisted pg",
   "src/runtime/stores/postgres/db/store-watch.ts unlisted pg",
   "src/runtime/engines/restate/endpoint.ts unlisted @restatedev/restate-sdk",

@@ -1,4 +1,4 @@
-import { openRuntime, openStore, sha256 } from "../../src/index.ts";
+import { openRuntime, openStore, sha256 } from "../../src/entries/index.ts";
 import type { Event, JsonValue, RunHandle, RunSnapshot, Store } from "../../src/kernel/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { company, goldenId, goldenOptions, goldenRuns, type Desk } from "./company.ts";

@@ -1,5 +1,13 @@
 import { setImmediate } from "node:timers/promises";
-import { Agent, END, HistoryRetention, START, tool, Workflow, type RuntimeOptions } from "../../src/index.ts";
+import {
+  Agent,
+  END,
+  HistoryRetention,
+  START,
+  tool,
+  Workflow,
+  type RuntimeOptions,
+} from "../../src/entries/index.ts";
 import {
   formatAgentId,
   messageText,

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openStore } from "../../src/index.ts";
+import { openStore } from "../../src/entries/index.ts";
 import { findingsAfter, findingsIn, findingsOfText, type Finding } from "./account.ts";
 import { fileOfText, formatOf, textOfFile } from "./file-text.ts";
 

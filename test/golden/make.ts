@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout } from "node:timers/promises";
-import { openRuntime, openStore, sha256 } from "../../src/index.ts";
+import { openRuntime, openStore, sha256 } from "../../src/entries/index.ts";
 import type { RunHandle } from "../../src/kernel/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { findingsAfter, findingsIn, textOfFindings } from "./account.ts";

@@ -5,9 +5,14 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import { openRuntime } from "../../src/index.ts";
+import { openRuntime } from "../../src/entries/index.ts";
 import type { Delta, Event, Fault } from "../../src/kernel/index.ts";
-import { mcpServers, type McpServers, type McpServersOptions, type ServerConfigs } from "../../src/mcp.ts";
+import {
+  mcpServers,
+  type McpServers,
+  type McpServersOptions,
+  type ServerConfigs,
+} from "../../src/assembly/mcp.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { caller, callOnce, everything, filesystem, lives, named } from "./live-servers.ts";
 

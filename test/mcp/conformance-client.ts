@@ -6,8 +6,8 @@ import {
   requestJwtAuthorizationGrant,
   type OAuthClientProvider,
 } from "@modelcontextprotocol/client";
-import { openRuntime } from "../../src/index.ts";
-import { mcpServers, type HttpAuth } from "../../src/mcp.ts";
+import { openRuntime } from "../../src/entries/index.ts";
+import { mcpServers, type HttpAuth } from "../../src/assembly/mcp.ts";
 import { caller } from "./live-servers.ts";
 
 type Stored = Awaited<ReturnType<OAuthClientProvider["tokens"]>>;

@@ -1,6 +1,6 @@
 import { ResourceTemplate, type McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { tool } from "../../src/index.ts";
+import { tool } from "../../src/entries/index.ts";
 import type {
   FilePart,
   ImagePart,
@@ -9,7 +9,7 @@ import type {
   ToolContext,
   ToolResult,
 } from "../../src/kernel/index.ts";
-import { mcpServer, type McpExport } from "../../src/mcp.ts";
+import { mcpServer, type McpExport } from "../../src/assembly/mcp.ts";
 
 /** A PNG of one red pixel. */
 const pixel =

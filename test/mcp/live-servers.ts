@@ -8,7 +8,7 @@ import {
   type Tool,
   type ToolResult,
 } from "../../src/kernel/index.ts";
-import type { StdioServerConfig } from "../../src/mcp.ts";
+import type { StdioServerConfig } from "../../src/assembly/mcp.ts";
 
 /** Configurations of the reference servers that are installed here, each in its own process. */
 export const everything: StdioServerConfig = {

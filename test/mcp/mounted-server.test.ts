@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { Agent, tool } from "../../src/index.ts";
+import { Agent, tool } from "../../src/entries/index.ts";
 import { formatAgentId, type HostedAgent } from "../../src/kernel/index.ts";
 import { listen, type Listening } from "../../src/surfaces/server/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";

@@ -1,6 +1,6 @@
 /** A Reeve MCP server as a program: a tool that counts its executions, a tool that needs approval, and an agent. */
-import { Agent, tool } from "../../src/index.ts";
-import { mcpServer } from "../../src/mcp.ts";
+import { Agent, tool } from "../../src/entries/index.ts";
+import { mcpServer } from "../../src/assembly/mcp.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
 let calls = 0;

@@ -1,11 +1,11 @@
 import { expect, it, onTestFinished } from "vitest";
-import { Agent } from "../../src/agent.ts";
+import { Agent } from "../../src/assembly/agent.ts";
 import { tool } from "../../src/capabilities/index.ts";
-import { mcpServers } from "../../src/mcp.ts";
-import { openRuntime } from "../../src/open-runtime.ts";
+import { mcpServers } from "../../src/assembly/mcp.ts";
+import { openRuntime } from "../../src/assembly/open-runtime.ts";
 import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
-import { storedStateKey } from "../../src/surfaces/cli/serve/mcp-state-key.ts";
+import { storedStateKey } from "../../src/surfaces/cli/commands/serve/mcp-state-key.ts";
 import { newPath } from "../runtime/stores/sqlite/store-files.ts";
 import { endlessModel } from "../surfaces/protocols/endless-model.ts";
 import { startServer, type TestServer } from "../surfaces/server/test-server.ts";

@@ -6,9 +6,9 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import type { McpServer } from "@modelcontextprotocol/server";
 import { afterEach, expect, it } from "vitest";
 import { askHumanTool } from "../../src/capabilities/tools/index.ts";
-import { Agent, openRuntime, tool } from "../../src/index.ts";
+import { Agent, openRuntime, tool } from "../../src/entries/index.ts";
 import { formatAgentId, type HostedAgent } from "../../src/kernel/index.ts";
-import { mcpServer, mcpServers, type McpServerOptions, type ServerConfigs } from "../../src/mcp.ts";
+import { mcpServer, mcpServers, type McpServerOptions, type ServerConfigs } from "../../src/assembly/mcp.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { caller, callOnce, named } from "./live-servers.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { unsupportedNode } from "../../src/node-version.ts";
+import { unsupportedNode } from "../../src/assembly/node-version.ts";
 
 test.each(["22.19.0", "22.30.1", "24.5.0", "24.21.0", "25.0.0", "26.10.0"])(
   "Reeve runs on Node %s",

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Agent, OrchestratorAgent, Priority, tool } from "../../src/index.ts";
+import { Agent, OrchestratorAgent, Priority, tool } from "../../src/entries/index.ts";
 import { fileTools } from "../../src/capabilities/tools/index.ts";
 import type { HostedAgent, PriceTable } from "../../src/kernel/index.ts";
 import type { Stage } from "./stage.ts";

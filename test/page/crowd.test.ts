@@ -1,7 +1,7 @@
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildPage } from "../../build/page.ts";
-import { Agent, tool } from "../../src/index.ts";
+import { Agent, tool } from "../../src/entries/index.ts";
 import { eventDraft, formatAgentId, formatTaskId, type HostedAgent } from "../../src/kernel/index.ts";
 import { removeBrowser, startBrowser } from "./chromium.ts";
 import { crowd } from "./crowd.ts";

@@ -1,7 +1,7 @@
 import { expect, test, beforeAll, afterAll } from "vitest";
 import type { Browser } from "playwright-core";
 import { buildPage } from "../../build/page.ts";
-import { Agent } from "../../src/index.ts";
+import { Agent } from "../../src/entries/index.ts";
 import { eventDraft, formatAgentId, type HostedAgent } from "../../src/kernel/index.ts";
 import { removeBrowser, startBrowser } from "./chromium.ts";
 import { openPage, PageServer } from "./page-server.ts";

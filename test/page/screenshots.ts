@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { buildPage } from "../../build/page.ts";
 import { repository } from "../gates/run-node.ts";
-import { Agent, tool } from "../../src/index.ts";
+import { Agent, tool } from "../../src/entries/index.ts";
 import { removeBrowser, startBrowser } from "./chromium.ts";
 import { releaseTask } from "./company.ts";
 import { crowd } from "./crowd.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, inject, onTestFinished, test } from "vitest";
-import { idleEngine } from "../../src/surfaces/cli/serve/idle-engine.ts";
+import { idleEngine } from "../../src/surfaces/cli/setup/idle-engine.ts";
 import { WorkerProcess } from "../../src/testing/index.ts";
 import { crashServer } from "../crash/crash-store.ts";
 import { FaultyProxy } from "../scale/faulty-proxy.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, inject, test } from "vitest";
 import type { Memory } from "../../src/kernel/index.ts";
-import { openMemory } from "../../src/memory.ts";
+import { openMemory } from "../../src/assembly/memory.ts";
 import { FakeClock, memoryContract, sequentialIds } from "../../src/testing/index.ts";
 import { newSchema, query } from "./schemas.ts";
 

@@ -1,6 +1,6 @@
 import { Pool } from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { openRuntime } from "../../src/index.ts";
+import { openRuntime } from "../../src/entries/index.ts";
 import { formatAgentId, type HostedAgent, type StoreChange } from "../../src/kernel/index.ts";
 import { createRun, ownRun } from "../../src/testing/store-fixtures.ts";
 import { newSchema, openSchema, query } from "./schemas.ts";

@@ -1,5 +1,5 @@
 import { expect, inject, onTestFinished, test } from "vitest";
-import { Agent, openRuntime, tool } from "../../src/index.ts";
+import { Agent, openRuntime, tool } from "../../src/entries/index.ts";
 import { formatAgentId, type HostedAgent } from "../../src/kernel/index.ts";
 import { sha256 } from "../../src/runtime/index.ts";
 import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";

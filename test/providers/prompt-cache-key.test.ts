@@ -1,7 +1,7 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { withSettings } from "../../src/capabilities/index.ts";
-import { Agent } from "../../src/index.ts";
+import { Agent } from "../../src/entries/index.ts";
 import { userMessage } from "../../src/kernel/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { memoryStore, sha256 } from "../../src/runtime/index.ts";

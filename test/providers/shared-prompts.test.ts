@@ -8,7 +8,7 @@ import {
   tool,
   withSettings,
   type AgentOptions,
-} from "../../src/index.ts";
+} from "../../src/entries/index.ts";
 import type { ChatMessage, ModelCallOptions } from "../../src/kernel/index.ts";
 import { toModel } from "../../src/capabilities/index.ts";
 import {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { formatAgentId, type HostedAgent, type Runtime } from "../../src/kernel/index.ts";
-import { restate } from "../../src/restate.ts";
+import { restate } from "../../src/assembly/restate.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { reeve } from "../surfaces/cli/reeve-process.ts";
 import { RestateServer } from "./server.ts";

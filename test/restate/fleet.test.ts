@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from "vitest";
-import { restate } from "../../src/restate.ts";
+import { restate } from "../../src/assembly/restate.ts";
 import { newSchema } from "../postgres/schemas.ts";
 import { PostgresServer } from "../postgres/server.ts";
 import { crashServer, crashSite } from "../crash/crash-store.ts";

@@ -1,7 +1,7 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
-import { RestateAdmin } from "../../src/restate.ts";
+import { RestateAdmin } from "../../src/assembly/restate.ts";
 import { newSchema, query } from "../postgres/schemas.ts";
 import { env, setUp } from "../surfaces/cli/model-server.ts";
 import { main, reeve } from "../surfaces/cli/reeve-process.ts";

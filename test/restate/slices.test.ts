@@ -15,7 +15,7 @@ import { restate, type RestateOptions } from "../../src/runtime/engines/restate/
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { sha256 } from "../../src/runtime/process/sha256.ts";
 import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
-import { idleEngine } from "../../src/surfaces/cli/serve/idle-engine.ts";
+import { idleEngine } from "../../src/surfaces/cli/setup/idle-engine.ts";
 import { CountingServer } from "../../src/testing/index.ts";
 import { servedAgent, use } from "../crash/served-agent.ts";
 import { toolAnswer } from "../crash/workload.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { RestateAdmin } from "../../src/restate.ts";
+import { RestateAdmin } from "../../src/assembly/restate.ts";
 import type { SiteAddress } from "../crash/site-engine.ts";
 import { Balancer } from "./balancer.ts";
 import type { RestateServer } from "./server.ts";

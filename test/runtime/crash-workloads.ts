@@ -14,8 +14,8 @@ import {
   type ModelRequest,
   type RunContext,
 } from "../../src/kernel/index.ts";
-import { llmJudge } from "../../src/guardrails.ts";
-import { Agent, permissions } from "../../src/index.ts";
+import { llmJudge } from "../../src/assembly/guardrails.ts";
+import { Agent, permissions } from "../../src/entries/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { agent, agentId, simpleTool, text } from "./runtime-setup.ts";
 import type { Workload } from "./simulated-crash.ts";

@@ -10,7 +10,7 @@ import {
   type PendingApproval,
   type RunUntilOptions,
   type StreamOptions,
-} from "../../src/index.ts";
+} from "../../src/entries/index.ts";
 import {
   userMessage,
   type ChatMessage,

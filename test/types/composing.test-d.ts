@@ -1,6 +1,6 @@
 /** Type tests, checked by the compiler and never run. Each `@ts-expect-error` precedes a line that must not compile. */
 import { z } from "zod";
-import { Agent, hasToolCall, tool, type AgentOptions } from "../../src/index.ts";
+import { Agent, hasToolCall, tool, type AgentOptions } from "../../src/entries/index.ts";
 import type { RunHandle } from "../../src/kernel/index.ts";
 
 declare const agent: Agent;

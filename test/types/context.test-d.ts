@@ -7,7 +7,7 @@ import {
   type Guardrail,
   type RunFacts,
   type ToolContext,
-} from "../../src/index.ts";
+} from "../../src/entries/index.ts";
 import type { Model, Runtime, Tool } from "../../src/kernel/index.ts";
 
 interface Shop {

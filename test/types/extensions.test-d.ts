@@ -1,5 +1,5 @@
 /** Type tests, checked by the compiler and never run. Each `@ts-expect-error` precedes a line that must not compile. */
-import { Agent, type Extension } from "../../src/index.ts";
+import { Agent, type Extension } from "../../src/entries/index.ts";
 import type { ExtensionApi } from "../../src/kernel/index.ts";
 
 declare const api: ExtensionApi;

@@ -1,5 +1,5 @@
 /** Type tests, checked by the compiler and never run. Each `@ts-expect-error` precedes a line that must not compile. */
-import { Agent } from "../../src/index.ts";
+import { Agent } from "../../src/entries/index.ts";
 import type { ChatMiddleware, Model, ModelResponse, ToolResult } from "../../src/kernel/index.ts";
 import {
   cache,
@@ -8,7 +8,7 @@ import {
   retry,
   schemaValidator,
   type Layer,
-} from "../../src/middleware.ts";
+} from "../../src/assembly/middleware.ts";
 
 declare const model: Model;
 declare const response: ModelResponse;

@@ -31,7 +31,7 @@ import type {
   ToolHost,
   TopicId,
   Usage,
-} from "../../src/index.ts";
+} from "../../src/entries/index.ts";
 
 /** Interfaces that `reeve` must export. Otherwise this file does not compile. */
 export type SeedTypes = [
@@ -68,7 +68,7 @@ export type SeedTypes = [
   Usage,
 ];
 
-const reeve: Readonly<Record<string, unknown>> = await import("../../src/index.ts");
+const reeve: Readonly<Record<string, unknown>> = await import("../../src/entries/index.ts");
 const kernel: Readonly<Record<string, unknown>> = await import("../../src/kernel/index.ts");
 
 test.each([

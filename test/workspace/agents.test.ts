@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { openRuntime, type Agent } from "../../src/index.ts";
+import { openRuntime, type Agent } from "../../src/entries/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
-import { openWorkspace, type WorkspaceOptions } from "../../src/workspace.ts";
-import { readAllowedTool } from "../../src/workspace/allowed-tools.ts";
+import { openWorkspace, type WorkspaceOptions } from "../../src/workspace/workspace.ts";
+import { readAllowedTool } from "../../src/workspace/files/allowed-tools.ts";
 import { repository } from "../gates/run-node.ts";
 import { testFolders, type TestFolders } from "./folders.ts";
 

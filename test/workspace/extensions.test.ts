@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { openRuntime, type Agent } from "../../src/index.ts";
+import { openRuntime, type Agent } from "../../src/entries/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
-import { openWorkspace, type WorkspaceOptions } from "../../src/workspace.ts";
+import { openWorkspace, type WorkspaceOptions } from "../../src/workspace/workspace.ts";
 import { testFolders, type TestFolders } from "./folders.ts";
 
 async function opened(

@@ -2,11 +2,11 @@ import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { entryOf, FileReader, readTextFile } from "../../src/workspace/files/bounded-file.ts";
-import { parseMarkdown } from "../../src/workspace/files/front-matter.ts";
-import { parseYaml } from "../../src/workspace/files/yaml-text.ts";
-import { Notices } from "../../src/workspace/notices.ts";
-import { findPlaces } from "../../src/workspace/places.ts";
+import { entryOf, FileReader, readTextFile } from "../../src/workspace/files/text/bounded-file.ts";
+import { parseMarkdown } from "../../src/workspace/files/text/front-matter.ts";
+import { parseYaml } from "../../src/workspace/files/text/yaml-text.ts";
+import { Notices } from "../../src/workspace/files/notices.ts";
+import { findPlaces } from "../../src/workspace/files/places.ts";
 import { testFolders } from "./folders.ts";
 
 describe("files of a workspace", () => {

@@ -1,10 +1,10 @@
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { openRuntime, type Agent } from "../../src/index.ts";
+import { openRuntime, type Agent } from "../../src/entries/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
-import { changeMemoryFile } from "../../src/workspace/memory/memory-file.ts";
-import { openWorkspace } from "../../src/workspace.ts";
+import { changeMemoryFile } from "../../src/workspace/files/memory/memory-file.ts";
+import { openWorkspace } from "../../src/workspace/workspace.ts";
 import { testFolders } from "./folders.ts";
 
 describe("memory files", () => {

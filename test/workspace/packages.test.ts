@@ -7,8 +7,8 @@ import type { AddressInfo } from "node:net";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { installedPackage } from "../../src/workspace/packages.ts";
-import { openWorkspace } from "../../src/workspace.ts";
+import { installedPackage } from "../../src/workspace/files/packages.ts";
+import { openWorkspace } from "../../src/workspace/workspace.ts";
 import { testFolders } from "./folders.ts";
 
 const environment = { PATH: process.env["PATH"], HOME: process.env["HOME"] };

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { openRuntime, type Agent } from "../../src/index.ts";
+import { openRuntime, type Agent } from "../../src/entries/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
-import { openWorkspace } from "../../src/workspace.ts";
+import { openWorkspace } from "../../src/workspace/workspace.ts";
 import { testFolders } from "./folders.ts";
 
 const files = {

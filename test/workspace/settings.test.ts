@@ -2,15 +2,15 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { loadWorkspace } from "../../src/workspace/load.ts";
-import { Notices } from "../../src/workspace/notices.ts";
+import { loadWorkspace } from "../../src/workspace/files/load.ts";
+import { Notices } from "../../src/workspace/files/notices.ts";
 import {
   combineSettings,
   divideSettings,
   settingsOfEnvironment,
-} from "../../src/workspace/settings/combine-settings.ts";
-import { checkSettings, readSettings } from "../../src/workspace/settings/read-settings.ts";
-import { settingsSchema } from "../../src/workspace/settings/settings-schema.ts";
+} from "../../src/workspace/files/settings/combine-settings.ts";
+import { checkSettings, readSettings } from "../../src/workspace/files/settings/read-settings.ts";
+import { settingsSchema } from "../../src/workspace/files/settings/settings-schema.ts";
 import { repository } from "../gates/run-node.ts";
 import { testFolders } from "./folders.ts";
 

@@ -1,11 +1,15 @@
 import { join } from "node:path";
 import { toPrompt, validate } from "skills-ref";
 import { describe, expect, test } from "vitest";
-import { Notices } from "../../src/workspace/notices.ts";
-import { readDocument, readKnowledge } from "../../src/workspace/skills/knowledge.ts";
-import { fillTemplate, parseSlash, readTemplates } from "../../src/workspace/skills/prompt-templates.ts";
-import { readSkills } from "../../src/workspace/skills/read-skills.ts";
-import { skillBlock } from "../../src/workspace/skills/skill-block.ts";
+import { Notices } from "../../src/workspace/files/notices.ts";
+import { readDocument, readKnowledge } from "../../src/workspace/files/skills/knowledge.ts";
+import {
+  fillTemplate,
+  parseSlash,
+  readTemplates,
+} from "../../src/workspace/files/skills/prompt-templates.ts";
+import { readSkills } from "../../src/workspace/files/skills/read-skills.ts";
+import { skillBlock } from "../../src/workspace/files/skills/skill-block.ts";
 import { testFolders, type TestFolders } from "./folders.ts";
 
 function skill(name: string, extra = "", description = `Does ${name}.`): string {

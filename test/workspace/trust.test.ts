@@ -1,10 +1,10 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { projectHash } from "../../src/workspace/trust/project-hash.ts";
-import { scanReferences } from "../../src/workspace/trust/import-scan.ts";
-import { TrustStore } from "../../src/workspace/trust/trust-store.ts";
-import { openWorkspace } from "../../src/workspace.ts";
+import { projectHash } from "../../src/workspace/files/trust/project-hash.ts";
+import { scanReferences } from "../../src/workspace/files/trust/import-scan.ts";
+import { TrustStore } from "../../src/workspace/files/trust/trust-store.ts";
+import { openWorkspace } from "../../src/workspace/workspace.ts";
 import { testFolders } from "./folders.ts";
 
 /** Files that a decision of trust covers, and that code of the project reaches in different ways. */

@@ -1,5 +1,5 @@
 import type { ServerRoute } from "../../src/surfaces/server/routes/table.ts";
-import type { TypedRoute } from "../../src/surfaces/server/route.ts";
+import type { TypedRoute } from "../../src/surfaces/http/route.ts";
 
 type Method = ServerRoute["method"];
 type RouteOf<M extends Method, Path> = Extract<ServerRoute, { readonly method: M; readonly path: Path }>;

@@ -1,5 +1,5 @@
 import { batch, computed, signal } from "@preact/signals";
-import { announce } from "../app/announce.ts";
+import { announce } from "../base/announce.ts";
 import { get } from "./client.ts";
 import { follow } from "./connection.ts";
 import type { Approval, DeadLetter, Facts, Run } from "./types.ts";

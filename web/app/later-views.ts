@@ -1,9 +1,9 @@
-import { AgentsPage } from "../agents/agents-page.tsx";
-import { ComparePage } from "../compare/compare-page.tsx";
-import { FindPage } from "../find/find-page.tsx";
-import { SchedulesPage } from "../schedules/schedules-page.tsx";
-import { SessionsPage } from "../sessions/sessions-page.tsx";
-import { UsagePage } from "../usage/usage-page.tsx";
+import { AgentsPage } from "../pages/agents/agents-page.tsx";
+import { ComparePage } from "../pages/compare/compare-page.tsx";
+import { FindPage } from "../pages/find/find-page.tsx";
+import { SchedulesPage } from "../pages/schedules/schedules-page.tsx";
+import { SessionsPage } from "../pages/sessions/sessions-page.tsx";
+import { UsagePage } from "../pages/usage/usage-page.tsx";
 
 /** The views that the page loads after it has drawn its first one, by the first part of their path. */
 export const laterViews = {

@@ -1,5 +1,5 @@
 import { effect, signal } from "@preact/signals";
-import { kept, keep } from "./kept.ts";
+import { kept, keep } from "../base/kept.ts";
 
 type Theme = "light" | "dark";
 

@@ -1,11 +1,11 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect } from "preact/hooks";
-import { InboxPage } from "../inbox/inbox-page.tsx";
-import { RunPage } from "../run/run-page.tsx";
-import { RunsPage } from "../runs/runs-page.tsx";
+import { InboxPage } from "../pages/inbox/inbox-page.tsx";
+import { RunPage } from "../pages/run/run-page.tsx";
+import { RunsPage } from "../pages/runs/runs-page.tsx";
 import type { laterViews } from "./later-views.ts";
-import { go, place } from "./route.ts";
+import { go, place } from "../base/route.ts";
 
 type LaterViews = typeof laterViews;
 

@@ -6,8 +6,8 @@ import { useRef, useState } from "preact/hooks";
 import { errorText, get, post, RequestError, type Body } from "../api/client.ts";
 import { isOffline } from "../api/connection.ts";
 import { refreshSoon } from "../api/runs-feed.ts";
-import { useKeys } from "../app/keys.ts";
-import { now } from "../app/now.ts";
+import { useKeys } from "../base/keys.ts";
+import { now } from "../base/now.ts";
 import {
   callText,
   choicesOf,
@@ -17,10 +17,10 @@ import {
   questionText,
   reasonWords,
   sentence,
-} from "./approval-words.ts";
-import { decisionWords } from "./decision-words.ts";
+} from "../model/words/approval-words.ts";
+import { decisionWords } from "../model/words/decision-words.ts";
 import { Diff } from "./diff.tsx";
-import { plain, span, timeOfDay } from "./format.ts";
+import { plain, span, timeOfDay } from "../base/format.ts";
 import { Glyph } from "./glyph.tsx";
 
 /** A question as the card shows it, from the log of a run or from the inbox. */

@@ -7,7 +7,7 @@ import {
   questionText,
   reasonWords,
   sentence,
-} from "./approval-words.ts";
+} from "../model/words/approval-words.ts";
 import { diffCount, diffLines } from "./diff.tsx";
 
 const edit = {

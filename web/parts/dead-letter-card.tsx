@@ -3,8 +3,8 @@ import { useState } from "preact/hooks";
 import { errorText, post } from "../api/client.ts";
 import { isOffline } from "../api/connection.ts";
 import type { DeadLetter } from "../api/types.ts";
-import { now } from "../app/now.ts";
-import { ago, counted, plain } from "./format.ts";
+import { now } from "../base/now.ts";
+import { ago, counted, plain } from "../base/format.ts";
 import { Glyph } from "./glyph.tsx";
 
 /** A message that could not be delivered, with the order to send it again. */

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import type { Look } from "./status.ts";
+import type { Look } from "../model/status.ts";
 
 const shapes: Readonly<Record<Look | "question" | "letter", ComponentChildren>> = {
   running: (

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { usd } from "./format.ts";
+import { usd } from "../base/format.ts";
 
 /** One part of a purse with its mark, its name and its amount. */
 export function Line({

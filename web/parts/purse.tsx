@@ -1,17 +1,6 @@
+import type { PurseTone, PurseValues } from "../model/money.ts";
 import type { JSX } from "preact";
-import { capUsd, usd } from "./format.ts";
-
-/** What a purse holds, in dollars. `team` is what reports spent; `held` is reserved for calls in flight. */
-export interface PurseValues {
-  readonly own: number;
-  readonly team: number;
-  readonly lost: number;
-  readonly held: number;
-  /** `null`: no limit. */
-  readonly cap: number | null;
-}
-
-export type PurseTone = "live" | "done" | "hold";
+import { capUsd, usd } from "../base/format.ts";
 
 interface PurseProps {
   readonly values: PurseValues;

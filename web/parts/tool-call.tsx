@@ -1,8 +1,8 @@
 import { argumentOf } from "../../src/surfaces/view/excerpt.ts";
 import type { JSX } from "preact";
-import type { ToolItem } from "../run/thread.ts";
+import type { ToolItem } from "../model/thread.ts";
 import { Diff, diffCount } from "./diff.tsx";
-import { plain, took } from "./format.ts";
+import { plain, took } from "../base/format.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
 /** One tool call: a line that opens. An edit is open and shows its diff. */

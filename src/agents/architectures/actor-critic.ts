@@ -10,19 +10,25 @@ import {
   type JsonValue,
   type WorkerBrief,
 } from "../../kernel/index.ts";
-import { requireCount, requireScore } from "./option-checks.ts";
+import { requireCount, requireScore } from "../base/option-checks.ts";
 import {
   requireAnswer,
   adoptWorkerResult,
   runWorker,
   keepPartialText,
   type WorkerJob,
-} from "./run-worker.ts";
+} from "../team/run-worker.ts";
 import { askForScore, findObjectWith, type ScoredReply } from "./json-parsing.ts";
-import { loadPromptContext, markdownSections, type PromptContext } from "./prompt-context.ts";
-import { architectureEvent } from "./role-call.ts";
-import { requestedOutput, spawnOptionsOf, TeamMembers, workerBrief, type Member } from "./team-members.ts";
-import { endOnWorkerInterruption } from "./worker-interruption.ts";
+import { loadPromptContext, markdownSections, type PromptContext } from "../context/prompt-context.ts";
+import { architectureEvent } from "../context/role-call.ts";
+import {
+  requestedOutput,
+  spawnOptionsOf,
+  TeamMembers,
+  workerBrief,
+  type Member,
+} from "../team/team-members.ts";
+import { endOnWorkerInterruption } from "../team/worker-interruption.ts";
 
 /** Options of `actorCritic`. */
 export interface ActorCriticOptions {

@@ -1,12 +1,12 @@
 import { Fault, type HostedAgent, type AgentSession, type Dependencies } from "../../kernel/index.ts";
-import { requireAnswer, runWorker } from "./run-worker.ts";
+import { requireAnswer, runWorker } from "../team/run-worker.ts";
 import {
   askAnsweringRole,
   askSupportingRole,
   type PromptContext,
   type RolePrompt,
-} from "./prompt-context.ts";
-import { requestedOutput, workerBrief, type TeamMembers } from "./team-members.ts";
+} from "../context/prompt-context.ts";
+import { requestedOutput, workerBrief, type TeamMembers } from "../team/team-members.ts";
 
 /**
  * The party that fills a role of a team, such as judge or coordinator. `"self"` makes one call to the model that the

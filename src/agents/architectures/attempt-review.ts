@@ -11,7 +11,7 @@ import {
   type ToolOutput,
 } from "../../kernel/index.ts";
 import { askForScore } from "./json-parsing.ts";
-import { askSupportingRole, markdownSections, type PromptContext } from "./prompt-context.ts";
+import { askSupportingRole, markdownSections, type PromptContext } from "../context/prompt-context.ts";
 
 /** An attempt of `reflexion`, as its evaluator and reflector functions see it. */
 export interface ReflexionAttempt {

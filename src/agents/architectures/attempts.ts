@@ -1,9 +1,9 @@
 import { messageText, type AgentSession, type ChatMessage, type Transcript } from "../../kernel/index.ts";
-import { opening } from "../agent-input.ts";
+import { opening } from "../base/agent-input.ts";
 import { adoptOutcome } from "./inner-run.ts";
-import type { PromptContext } from "./prompt-context.ts";
-import { isBlank } from "./answer-text.ts";
-import { userMessagesAfter } from "./user-messages.ts";
+import type { PromptContext } from "../context/prompt-context.ts";
+import { isBlank } from "../base/answer-text.ts";
+import { userMessagesAfter } from "../base/user-messages.ts";
 
 /**
  * The attempts at one task. Each attempt runs in a session of its own that starts with the messages from before the

@@ -8,14 +8,25 @@ import {
   type EmittableEvent,
 } from "../../kernel/index.ts";
 import { askAdvisor, teamWorkers, type Advisor } from "./advisor.ts";
-import { requireCount } from "./option-checks.ts";
-import { runWorker, stopIfBudgetSpent, describeWorkerFailure, type WorkerResult } from "./run-worker.ts";
+import { requireCount } from "../base/option-checks.ts";
+import {
+  runWorker,
+  stopIfBudgetSpent,
+  describeWorkerFailure,
+  type WorkerResult,
+} from "../team/run-worker.ts";
 import { findObjectWith } from "./json-parsing.ts";
-import { loadPromptContext, markdownSections, type PromptContext } from "./prompt-context.ts";
-import { architectureEvent } from "./role-call.ts";
-import { membersNamed, spawnOptionsOf, TeamMembers, workerBrief, type Members } from "./team-members.ts";
-import { isBlank, setAnswer } from "./answer-text.ts";
-import { endOnWorkerInterruption } from "./worker-interruption.ts";
+import { loadPromptContext, markdownSections, type PromptContext } from "../context/prompt-context.ts";
+import { architectureEvent } from "../context/role-call.ts";
+import {
+  membersNamed,
+  spawnOptionsOf,
+  TeamMembers,
+  workerBrief,
+  type Members,
+} from "../team/team-members.ts";
+import { isBlank, setAnswer } from "../base/answer-text.ts";
+import { endOnWorkerInterruption } from "../team/worker-interruption.ts";
 
 /** Options of `blackboard`. */
 export interface BlackboardOptions {

@@ -7,7 +7,7 @@ import {
   type EmittableEvent,
 } from "../../kernel/index.ts";
 import { askAdvisor, teamWorkers, type Advisor } from "./advisor.ts";
-import { requireCount, requireScore } from "./option-checks.ts";
+import { requireCount, requireScore } from "../base/option-checks.ts";
 import {
   adoptWorkerResult,
   runWorkers,
@@ -15,9 +15,9 @@ import {
   describeWorkerFailure,
   type WorkerJob,
   type WorkerResult,
-} from "./run-worker.ts";
-import { loadPromptContext, markdownSections, type PromptContext } from "./prompt-context.ts";
-import { architectureEvent } from "./role-call.ts";
+} from "../team/run-worker.ts";
+import { loadPromptContext, markdownSections, type PromptContext } from "../context/prompt-context.ts";
+import { architectureEvent } from "../context/role-call.ts";
 import {
   membersNamed,
   answerBrief,
@@ -25,9 +25,9 @@ import {
   TeamMembers,
   workerBrief,
   type Members,
-} from "./team-members.ts";
-import { isBlank, setAnswer } from "./answer-text.ts";
-import { endOnWorkerInterruption } from "./worker-interruption.ts";
+} from "../team/team-members.ts";
+import { isBlank, setAnswer } from "../base/answer-text.ts";
+import { endOnWorkerInterruption } from "../team/worker-interruption.ts";
 
 /** Options of `debate`. */
 export interface DebateOptions {

@@ -1,5 +1,5 @@
 import { Fault, type JsonObject, type JsonValue, type Tool, type ToolResult } from "../../kernel/index.ts";
-import { ownTool, refusal, said } from "../own-tool.ts";
+import { ownTool, refusal, said } from "../base/own-tool.ts";
 import { validTodos, todoStatuses, type DeepAgentStateReader } from "./deep-agent-state.ts";
 
 /**

@@ -12,13 +12,13 @@ import {
   type JsonObject,
   type OptionNames,
 } from "../../kernel/index.ts";
-import { checkSubAgent } from "../part-check.ts";
-import { withoutFormat } from "../answer-format.ts";
-import { requireCount } from "./option-checks.ts";
+import { checkSubAgent } from "../base/part-check.ts";
+import { withoutFormat } from "../base/answer-format.ts";
+import { requireCount } from "../base/option-checks.ts";
 import { readTools, writeTools, type DeepAgentLimits } from "./deep-agent-tools.ts";
 import { adoptOutcome } from "./inner-run.ts";
 import { react } from "./react.ts";
-import { architectureEvent } from "./role-call.ts";
+import { architectureEvent } from "../context/role-call.ts";
 import { generalAgent, taskTool, type SubAgent } from "./task-tool.ts";
 import { DeepAgentStateReader, type DeepAgentState } from "./deep-agent-state.ts";
 

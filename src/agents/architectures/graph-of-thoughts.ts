@@ -17,10 +17,10 @@ import {
   loadPromptContext,
   markdownSections,
   type PromptContext,
-} from "./prompt-context.ts";
-import { architectureEvent } from "./role-call.ts";
+} from "../context/prompt-context.ts";
+import { architectureEvent } from "../context/role-call.ts";
 import { mapInBranches } from "./map-in-branches.ts";
-import { isBlank } from "./answer-text.ts";
+import { isBlank } from "../base/answer-text.ts";
 import {
   inGroups,
   keepBest,

@@ -11,7 +11,7 @@ import {
   type Tool,
   type ToolResult,
 } from "../../kernel/index.ts";
-import { ownTool, said } from "../own-tool.ts";
+import { ownTool, said } from "../base/own-tool.ts";
 
 /** A handoff of the conversation from one peer of a swarm to another. */
 export interface Handoff {

@@ -33,7 +33,7 @@ export { ActorCritic, actorCritic, type ActorCriticOptions } from "./actor-criti
 export type { Advisor } from "./advisor.ts";
 export { Blackboard, blackboard, type BlackboardOptions } from "./blackboard.ts";
 export { Debate, debate, type DebateOptions } from "./debate.ts";
-export type { Member, Members } from "./team-members.ts";
+export type { Member, Members } from "../team/team-members.ts";
 export { Router, router, type RouterOptions } from "./router.ts";
 export { Supervisor, supervisor, type SupervisorOptions } from "./supervisor.ts";
 export { Swarm, swarm, type SwarmHandOver, type SwarmOptions, type SwarmPeer } from "./swarm.ts";

@@ -1,6 +1,6 @@
 import { jsonText, type JsonObject, type JsonValue } from "../../kernel/index.ts";
-import { blocksIn, tryParseJson, unfenced, withoutThinking } from "../json-in-text.ts";
-import { jsonSpansIn } from "./json-spans.ts";
+import { blocksIn, tryParseJson, unfenced, withoutThinking } from "../base/json-in-text.ts";
+import { jsonSpansIn } from "../base/json-spans.ts";
 
 /**
  * Yields the JSON values of a model's reply, the most likely one first: the whole reply, then code blocks, then lists

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../../kernel/index.ts";
-import { withoutThinking } from "../json-in-text.ts";
+import { withoutThinking } from "../base/json-in-text.ts";
 import { isJsonObject, jsonValuesIn } from "./json-parsing.ts";
 
 /** Matches a line with a bullet or a number, also in bold, as a heading, or with a checkbox. */

@@ -9,8 +9,8 @@ import {
   type JsonObject,
   type Tool,
 } from "../../kernel/index.ts";
-import { checkArchitecture } from "../part-check.ts";
-import { requireCount } from "./option-checks.ts";
+import { checkArchitecture } from "../base/part-check.ts";
+import { requireCount } from "../base/option-checks.ts";
 import { runInner } from "./inner-run.ts";
 import { parseTextList } from "./list-parsing.ts";
 import {
@@ -19,12 +19,12 @@ import {
   loadPromptContext,
   markdownSections,
   type PromptContext,
-} from "./prompt-context.ts";
+} from "../context/prompt-context.ts";
 import { react, inputText } from "./react.ts";
-import { architectureEvent } from "./role-call.ts";
-import { isBlank, setAnswer } from "./answer-text.ts";
-import { ownTool, said } from "../own-tool.ts";
-import { appendUserMessages } from "./user-messages.ts";
+import { architectureEvent } from "../context/role-call.ts";
+import { isBlank, setAnswer } from "../base/answer-text.ts";
+import { ownTool, said } from "../base/own-tool.ts";
+import { appendUserMessages } from "../base/user-messages.ts";
 
 /** Options of `planAndExecute`. */
 export interface PlanAndExecuteOptions {

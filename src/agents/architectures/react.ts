@@ -22,16 +22,16 @@ import {
   type ToolResult,
   type Transcript,
 } from "../../kernel/index.ts";
-import { openings, readMessage } from "../agent-input.ts";
-import { instructionsFor } from "../answer-format.ts";
-import { checkToolChoice, laterToolChoice, samplingOf } from "../calling/call-settings.ts";
-import { maxOutput } from "../invocation/interruption-status.ts";
-import { outputText } from "../handed-answers.ts";
-import { unanswered } from "../invocation/interrupted-end.ts";
-import { prepareTurn, stopsAfter, type PreparedTurn } from "../turns/turn-control.ts";
-import { isBlank } from "./answer-text.ts";
-import { maxPauses } from "./role-call.ts";
-import { addUserMessages } from "./user-messages.ts";
+import { openings, readMessage } from "../base/agent-input.ts";
+import { instructionsFor } from "../base/answer-format.ts";
+import { checkToolChoice, laterToolChoice, samplingOf } from "../base/call-settings.ts";
+import { maxOutput } from "../base/interruption-status.ts";
+import { outputText } from "../team/handed-answers.ts";
+import { unanswered } from "../base/interrupted-end.ts";
+import { prepareTurn, stopsAfter, type PreparedTurn } from "../interception/turns/turn-control.ts";
+import { isBlank } from "../base/answer-text.ts";
+import { maxPauses } from "../context/role-call.ts";
+import { addUserMessages } from "../base/user-messages.ts";
 
 /** Options of `react`. */
 export interface ReActOptions {

@@ -11,8 +11,8 @@ import {
   type Memory,
   type MemoryScope,
 } from "../../kernel/index.ts";
-import { checkArchitecture } from "../part-check.ts";
-import { requireCount, requireScore } from "./option-checks.ts";
+import { checkArchitecture } from "../base/part-check.ts";
+import { requireCount, requireScore } from "../base/option-checks.ts";
 import { runInner } from "./inner-run.ts";
 import {
   evaluateAttempt,
@@ -20,10 +20,10 @@ import {
   type AttemptEvaluator,
   type AttemptReflector,
 } from "./attempt-review.ts";
-import { loadPromptContext } from "./prompt-context.ts";
+import { loadPromptContext } from "../context/prompt-context.ts";
 import { react } from "./react.ts";
-import { architectureEvent } from "./role-call.ts";
-import { isBlank } from "./answer-text.ts";
+import { architectureEvent } from "../context/role-call.ts";
+import { isBlank } from "../base/answer-text.ts";
 import { isBetter, Attempts, type Attempt } from "./attempts.ts";
 
 /** Options of `reflexion`. */

@@ -11,15 +11,15 @@ import {
   type ToolOutput,
   type ToolResult,
 } from "../../kernel/index.ts";
-import { requireCount } from "./option-checks.ts";
+import { requireCount } from "../base/option-checks.ts";
 import {
   askAnsweringRole,
   askSupportingRole,
   loadPromptContext,
   markdownSections,
-} from "./prompt-context.ts";
-import { architectureEvent } from "./role-call.ts";
-import { setAnswer } from "./answer-text.ts";
+} from "../context/prompt-context.ts";
+import { architectureEvent } from "../context/role-call.ts";
+import { setAnswer } from "../base/answer-text.ts";
 import {
   filledLength,
   fillPlaceholders,

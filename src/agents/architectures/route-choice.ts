@@ -1,4 +1,4 @@
-import { withoutThinking } from "../json-in-text.ts";
+import { withoutThinking } from "../base/json-in-text.ts";
 import { parseFraction } from "./json-parsing.ts";
 
 /** The classifier's decision. */

@@ -9,13 +9,19 @@ import {
   type EmittableEvent,
   type WorkerInput,
 } from "../../kernel/index.ts";
-import { requireScore } from "./option-checks.ts";
-import { adoptWorkerResult, runWorker, keepPartialText } from "./run-worker.ts";
-import { askSupportingRole, loadPromptContext, type PromptContext } from "./prompt-context.ts";
-import { architectureEvent } from "./role-call.ts";
+import { requireScore } from "../base/option-checks.ts";
+import { adoptWorkerResult, runWorker, keepPartialText } from "../team/run-worker.ts";
+import { askSupportingRole, loadPromptContext, type PromptContext } from "../context/prompt-context.ts";
+import { architectureEvent } from "../context/role-call.ts";
 import { parseRouteChoice, type RouteChoice } from "./route-choice.ts";
-import { membersNamed, answerBrief, spawnOptionsOf, TeamMembers, type Members } from "./team-members.ts";
-import { endOnWorkerInterruption } from "./worker-interruption.ts";
+import {
+  membersNamed,
+  answerBrief,
+  spawnOptionsOf,
+  TeamMembers,
+  type Members,
+} from "../team/team-members.ts";
+import { endOnWorkerInterruption } from "../team/worker-interruption.ts";
 
 /** Options of `router`. */
 export interface RouterOptions {

@@ -7,19 +7,19 @@ import {
   type Dependencies,
   type EmittableEvent,
 } from "../../kernel/index.ts";
-import { checkArchitecture } from "../part-check.ts";
-import { withAnswer } from "../guardrails/guarded-run.ts";
-import { requireCount } from "./option-checks.ts";
+import { checkArchitecture } from "../base/part-check.ts";
+import { withAnswer } from "../interception/guardrails/guarded-run.ts";
+import { requireCount } from "../base/option-checks.ts";
 import {
   askAnsweringRole,
   askSupportingRole,
   loadPromptContext,
   markdownSections,
-} from "./prompt-context.ts";
+} from "../context/prompt-context.ts";
 import { react } from "./react.ts";
-import { architectureEvent } from "./role-call.ts";
-import { isBlank, setAnswer } from "./answer-text.ts";
-import { userTextsAfter } from "./user-messages.ts";
+import { architectureEvent } from "../context/role-call.ts";
+import { isBlank, setAnswer } from "../base/answer-text.ts";
+import { userTextsAfter } from "../base/user-messages.ts";
 
 /** Options of `selfRefine`. */
 export interface SelfRefineOptions {

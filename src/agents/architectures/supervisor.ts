@@ -13,12 +13,12 @@ import {
   type Tool,
   type ToolResult,
 } from "../../kernel/index.ts";
-import { joinAnswers, outputText, type HandedAnswer } from "../handed-answers.ts";
-import { ownTool, refusal, said } from "../own-tool.ts";
-import { requireCount } from "./option-checks.ts";
-import { runWorker, stopIfBudgetSpent, describeWorkerFailure, type WorkerJob } from "./run-worker.ts";
+import { joinAnswers, outputText, type HandedAnswer } from "../team/handed-answers.ts";
+import { ownTool, refusal, said } from "../base/own-tool.ts";
+import { requireCount } from "../base/option-checks.ts";
+import { runWorker, stopIfBudgetSpent, describeWorkerFailure, type WorkerJob } from "../team/run-worker.ts";
 import { react } from "./react.ts";
-import { architectureEvent } from "./role-call.ts";
+import { architectureEvent } from "../context/role-call.ts";
 import {
   membersNamed,
   spawnOptionsOf,
@@ -26,8 +26,8 @@ import {
   memberNameRule,
   TeamMembers,
   type Members,
-} from "./team-members.ts";
-import { isBlank } from "./answer-text.ts";
+} from "../team/team-members.ts";
+import { isBlank } from "../base/answer-text.ts";
 
 /** Options of `supervisor`. */
 export interface SupervisorOptions {

@@ -10,20 +10,20 @@ import {
   type ChatMessage,
   type Dependencies,
   type EmittableEvent,
+  type HostedAgent,
   type JsonSchema,
   type JsonValue,
   type WorkerBrief,
 } from "../../kernel/index.ts";
-import type { AgentCore } from "../agent-core.ts";
-import { opening, readInput } from "../agent-input.ts";
-import { withFormat } from "../answer-format.ts";
-import { requireCount } from "./option-checks.ts";
+import { opening, readInput } from "../base/agent-input.ts";
+import { withFormat } from "../base/answer-format.ts";
+import { requireCount } from "../base/option-checks.ts";
 import { HandoffArchitecture, readHandoff, type Handoff } from "./handoff.ts";
-import { adoptWorkerResult, runWorker, keepPartialText } from "./run-worker.ts";
-import { loadPromptContext, type PromptContext } from "./prompt-context.ts";
-import { architectureEvent } from "./role-call.ts";
-import { membersNamed, spawnOptionsOf, TeamMembers, workerBrief, type Member } from "./team-members.ts";
-import { endOnWorkerInterruption } from "./worker-interruption.ts";
+import { adoptWorkerResult, runWorker, keepPartialText } from "../team/run-worker.ts";
+import { loadPromptContext, type PromptContext } from "../context/prompt-context.ts";
+import { architectureEvent } from "../context/role-call.ts";
+import { membersNamed, spawnOptionsOf, TeamMembers, workerBrief, type Member } from "../team/team-members.ts";
+import { endOnWorkerInterruption } from "../team/worker-interruption.ts";
 
 /** A handoff between two peers, as `inputFilter` sees it. */
 export interface SwarmHandOver {
@@ -39,10 +39,17 @@ export interface SwarmHandOver {
   readonly history: readonly ChatMessage[];
 }
 
+/** An agent that can be copied with another name and architecture, as `Agent` can. */
+export interface PeerAgent extends HostedAgent {
+  readonly name: string;
+  readonly architecture: Architecture;
+  with(changes: { readonly name: string; readonly architecture: Architecture }): PeerAgent;
+}
+
 /** A peer of a swarm, with the options to spawn it. */
 export interface SwarmPeer extends Omit<Member, "agent"> {
   /** The agent to spawn. */
-  readonly agent: AgentCore;
+  readonly agent: PeerAgent;
   /**
    * JSON Schema of the input that this peer needs in a handoff. The other peers then use a tool `transfer_to_<name>`.
    * If absent, a handoff carries a text message.
@@ -58,7 +65,7 @@ export interface SwarmPeer extends Omit<Member, "agent"> {
 /** Options of `swarm`. */
 export interface SwarmOptions {
   /** At least two agents, by name. Each may hand the conversation over to any other. */
-  readonly peers: Readonly<Record<string, AgentCore | SwarmPeer>>;
+  readonly peers: Readonly<Record<string, PeerAgent | SwarmPeer>>;
   /** Name of the peer that starts a session. Default: the first peer. */
   readonly entry?: string;
   /**

@@ -1,8 +1,8 @@
 import type { HostedAgent, Dependencies, SpawnOptions, Tool } from "../../kernel/index.ts";
-import { ownTool, refusal, said } from "../own-tool.ts";
+import { ownTool, refusal, said } from "../base/own-tool.ts";
 import { runAndEmit } from "./inner-run.ts";
-import { runWorker, stopIfBudgetSpent, describeWorkerFailure } from "./run-worker.ts";
-import { markdownSections } from "./prompt-context.ts";
+import { runWorker, stopIfBudgetSpent, describeWorkerFailure } from "../team/run-worker.ts";
+import { markdownSections } from "../context/prompt-context.ts";
 import { react } from "./react.ts";
 import type { DeepAgentStateReader } from "./deep-agent-state.ts";
 

@@ -1,5 +1,5 @@
 import { describeValue, Fault, type JsonObject } from "../../kernel/index.ts";
-import { requireCount, requireScore } from "./option-checks.ts";
+import { requireCount, requireScore } from "../base/option-checks.ts";
 
 /** A thought that a scoring function judges. */
 export interface ScoredThought {

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../../kernel/index.ts";
-import { tryParseJson } from "../json-in-text.ts";
+import { tryParseJson } from "../base/json-in-text.ts";
 import { isJsonObject, jsonValuesIn } from "./json-parsing.ts";
 import { findList } from "./list-parsing.ts";
 

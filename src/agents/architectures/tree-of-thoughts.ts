@@ -7,7 +7,7 @@ import {
   type EmittableEvent,
   type JsonObject,
 } from "../../kernel/index.ts";
-import { requireCount, requireScore } from "./option-checks.ts";
+import { requireCount, requireScore } from "../base/option-checks.ts";
 import { askForScore } from "./json-parsing.ts";
 import { parseTextList } from "./list-parsing.ts";
 import {
@@ -16,10 +16,10 @@ import {
   loadPromptContext,
   markdownSections,
   type PromptContext,
-} from "./prompt-context.ts";
-import { architectureEvent } from "./role-call.ts";
+} from "../context/prompt-context.ts";
+import { architectureEvent } from "../context/role-call.ts";
 import { mapInBranches } from "./map-in-branches.ts";
-import { setAnswer } from "./answer-text.ts";
+import { setAnswer } from "../base/answer-text.ts";
 
 /** Options of `treeOfThoughts`. */
 export interface TreeOfThoughtsOptions {

@@ -5,10 +5,10 @@ import {
   type JsonValue,
   type SubmitOptions,
 } from "../../kernel/index.ts";
-import { checkRootInput, readInput, requestOf, type AgentInput } from "../agent-input.ts";
-import { acceptForm, acceptSchema, type SchemaCheck } from "../answer-format.ts";
-import { checkInputKeys, refusedInput } from "../input-problem.ts";
-import type { AgentSubmitOptions } from "../invoke-options.ts";
+import { checkRootInput, readInput, requestOf, type AgentInput } from "../base/agent-input.ts";
+import { acceptForm, acceptSchema, type SchemaCheck } from "../base/answer-format.ts";
+import { checkInputKeys, refusedInput } from "../base/input-problem.ts";
+import type { AgentSubmitOptions } from "./invoke-options.ts";
 
 export interface RequestedAgent extends HostedAgent {
   readonly name: string;

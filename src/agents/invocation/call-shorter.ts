@@ -1,6 +1,6 @@
 import { rootTaskId, type LlmReply, type LlmRequest, type SessionId } from "../../kernel/index.ts";
-import { isOverflow, shortenTranscript } from "../compaction/overflow.ts";
-import { summaryRole } from "../compaction/summary-role.ts";
+import { isOverflow, shortenTranscript } from "../context/compaction/overflow.ts";
+import { summaryRole } from "../context/compaction/summary-role.ts";
 import type { InvocationParts, InvocationScope } from "./invocation-scope.ts";
 
 /**

@@ -1,20 +1,17 @@
 import {
-  eventDraft,
-  Fault,
-  jsonText,
-  performedBefore,
-  reportsNothing,
   type AgentSession,
   type ChatMessage,
-  type InterruptedStatus,
   type RunContext,
   type SessionChange,
   type Turn,
   type TurnEvent,
+  eventDraft,
+  jsonText,
+  reportsNothing,
 } from "../../kernel/index.ts";
-import type { AgentRunResult } from "../middleware/agent-run.ts";
-import { scheduleReviews } from "../reviewers/review-schedule.ts";
-import type { Reviewer } from "../reviewers/reviewer.ts";
+import type { AgentRunResult } from "../interception/middleware/agent-run.ts";
+import { scheduleReviews } from "../team/reviewers/review-schedule.ts";
+import type { Reviewer } from "../team/reviewers/reviewer.ts";
 import { refusedEntries, sessionEntries } from "./session-entries.ts";
 
 /** The end of an invocation. */
@@ -24,32 +21,6 @@ export interface Closing extends AgentRunResult {
   /** Whether a stop was thrown, so that the run can be resumed. */
   readonly isStopped: boolean;
   readonly reviewers: readonly Reviewer[];
-}
-
-/** Why an invocation was stopped. */
-export interface Stop {
-  readonly status: InterruptedStatus;
-  readonly interruptionReason: string;
-  /** The id of the call whose tool had been executed when the stop came. */
-  readonly performed?: string | undefined;
-  /** The guardrail or layer that stopped the invocation. */
-  readonly by?: string | undefined;
-}
-
-/**
- * S1: whether an error stops an invocation, which is then closed like a completed one. An invocation that failed is not
- * closed, because it can be resumed.
- */
-export function stopOf(error: unknown): Stop | undefined {
-  const fault = Fault.from(error);
-  const { code, message: interruptionReason, details } = fault;
-  if (code === "cancelled") {
-    const status = details?.["status"] === "deadline_exceeded" ? "deadline_exceeded" : "cancelled";
-    return { status, interruptionReason };
-  }
-  if (code !== "budget_exhausted" && code !== "guardrail_tripped") return undefined;
-  const by = typeof details?.["by"] === "string" ? details["by"] : undefined;
-  return { status: code, interruptionReason, performed: performedBefore(fault), by };
 }
 
 /** The index of an invocation within its task, from 0, with the session changes that earlier invocations left. */

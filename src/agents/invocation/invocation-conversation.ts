@@ -11,12 +11,12 @@ import {
   type Transcript,
   type Turn,
 } from "../../kernel/index.ts";
-import { openings, type ReadInput } from "../agent-input.ts";
-import { isBlank } from "../architectures/answer-text.ts";
-import { withAnswer } from "../guardrails/guarded-run.ts";
-import { outputWithAnswers } from "../handed-answers.ts";
-import { answeredInPlace, beforeInterruption } from "./interrupted-end.ts";
-import { OpenSessions } from "./prompt-history.ts";
+import { openings, type ReadInput } from "../base/agent-input.ts";
+import { isBlank } from "../base/answer-text.ts";
+import { withAnswer } from "../interception/guardrails/guarded-run.ts";
+import { outputWithAnswers } from "../team/handed-answers.ts";
+import { answeredInPlace, beforeInterruption } from "../base/interrupted-end.ts";
+import { OpenSessions } from "../context/prompt-history.ts";
 
 export interface ConversationOptions {
   readonly agent: HostedAgent;

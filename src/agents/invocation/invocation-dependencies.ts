@@ -21,7 +21,7 @@ import {
   type ToolHost,
   type WorkerInput,
 } from "../../kernel/index.ts";
-import { samplingOf } from "../calling/call-settings.ts";
+import { samplingOf } from "../base/call-settings.ts";
 import { callShorter } from "./call-shorter.ts";
 import type { InvocationParts, InvocationScope } from "./invocation-scope.ts";
 import { JournaledModel } from "./journaled-model.ts";

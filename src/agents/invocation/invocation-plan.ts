@@ -1,13 +1,12 @@
-import type { InstructionsFunction } from "../agent-options.ts";
-import type { SchemaCheck } from "../answer-format.ts";
-import type { MiddlewarePipeline } from "../middleware/pipeline.ts";
-import type { CompactionPlan } from "../compaction/compaction-plan.ts";
-import type { PromptWindow } from "../compaction/prompt-window.ts";
-import type { ExtensionHost } from "../extensions/extension-host.ts";
-import type { Reviewer } from "../reviewers/reviewer.ts";
-import type { ToolSpecs } from "../tool-specs.ts";
+import type { SchemaCheck } from "../base/answer-format.ts";
+import type { MiddlewarePipeline } from "../interception/middleware/pipeline.ts";
+import type { CompactionPlan } from "../context/compaction/compaction-plan.ts";
+import type { PromptWindow } from "../context/compaction/prompt-window.ts";
+import type { ExtensionHost } from "../interception/extensions/extension-host.ts";
+import type { Reviewer } from "../team/reviewers/reviewer.ts";
+import type { ToolSpecs } from "../base/tool-specs.ts";
 import type { InvocationParts } from "./invocation-scope.ts";
-import type { StopHook } from "./stop-hook.ts";
+import type { StopHook } from "../interception/turns/stop-hook.ts";
 import type {
   Architecture,
   DrainMode,
@@ -17,6 +16,7 @@ import type {
   InstructionsSource,
   PrepareStep,
   RunContext,
+  RunFacts,
   StopCondition,
 } from "../../kernel/index.ts";
 
@@ -28,6 +28,8 @@ export interface InvocationPlan extends Pick<
   readonly steering: DrainMode;
   readonly followUps: DrainMode;
   readonly architecture: Architecture;
+  /** The architecture of a child that shares the prompt: a plain loop. */
+  readonly childArchitecture: Architecture;
   readonly instructions: string | InstructionsFunction | InstructionsSource;
   readonly maxTurns: number;
   readonly maxToolCallsPerTurn: number;
@@ -48,3 +50,9 @@ export interface InvocationPlan extends Pick<
   readonly check: SchemaCheck;
   readonly toolSpecs: ToolSpecs;
 }
+
+/**
+ * Builds the system prompt of an invocation from its user, metadata and context. It is called once per invocation; the
+ * text is journaled, so a resumed invocation does not call it again.
+ */
+export type InstructionsFunction<Context = unknown> = (facts: RunFacts<Context>) => string | Promise<string>;

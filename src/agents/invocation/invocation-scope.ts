@@ -9,9 +9,9 @@ import type {
   Tool,
   ToolSpec,
 } from "../../kernel/index.ts";
-import type { SchemaCheck } from "../answer-format.ts";
-import type { CompactionPlan } from "../compaction/compaction-plan.ts";
-import type { OpenSessions } from "./prompt-history.ts";
+import type { SchemaCheck } from "../base/answer-format.ts";
+import type { CompactionPlan } from "../context/compaction/compaction-plan.ts";
+import type { OpenSessions } from "../context/prompt-history.ts";
 import type { TaskBudget } from "./task-budget.ts";
 
 /** The dependencies that are the same in every scope of an invocation. */

@@ -16,21 +16,26 @@ import {
   type Turn,
 } from "../../kernel/index.ts";
 import { historyKey, planTurn } from "./plan-turn.ts";
-import { checkContinuation, type ReadInput } from "../agent-input.ts";
-import { acceptForm, acceptSchema, fitAnswer, formatOf, requireTextOutput } from "../answer-format.ts";
-import { closeInvocation, isSilent, stopOf, type Place, type Stop } from "./close-invocation.ts";
-import { decideCompaction, type CompactionDecision } from "../compaction/compaction-schedule.ts";
-import { planExtendedTurn, withMessage } from "../extensions/extended-turn.ts";
-import type { ExtensionHost } from "../extensions/extension-host.ts";
-import { GuardedRun, startGuardrails, type TrippedGuardrail } from "../guardrails/guarded-run.ts";
+import { checkContinuation, type ReadInput } from "../base/agent-input.ts";
+import { acceptForm, acceptSchema, fitAnswer, formatOf, requireTextOutput } from "../base/answer-format.ts";
+import { type Place, closeInvocation, isSilent } from "./close-invocation.ts";
+import { type Stop, stopOf } from "../base/interruption-status.ts";
+import { decideCompaction, type CompactionDecision } from "../context/compaction/compaction-schedule.ts";
+import { planExtendedTurn, withMessage } from "./extended-turn.ts";
+import type { ExtensionHost } from "../interception/extensions/extension-host.ts";
+import {
+  GuardedRun,
+  startGuardrails,
+  type TrippedGuardrail,
+} from "../interception/guardrails/guarded-run.ts";
 import { InvocationDependencies } from "./invocation-dependencies.ts";
 import type { InvocationParts } from "./invocation-scope.ts";
-import { runThrough, type AgentRunResult } from "../middleware/agent-run.ts";
-import { interruptionStatus, isInterruption, maxOutput } from "./interruption-status.ts";
+import { runThrough, type AgentRunResult } from "../interception/middleware/agent-run.ts";
+import { interruptionStatus, isInterruption, maxOutput } from "../base/interruption-status.ts";
 import { InvocationConversation } from "./invocation-conversation.ts";
-import { PromptHistory } from "./prompt-history.ts";
-import { interruptedEnd } from "./interrupted-end.ts";
-import { continuationFromHooks, hookEvent } from "./stop-hook.ts";
+import { PromptHistory } from "../context/prompt-history.ts";
+import { interruptedEnd } from "../base/interrupted-end.ts";
+import { continuationFromHooks, hookEvent } from "../interception/turns/stop-hook.ts";
 import { TaskBudget } from "./task-budget.ts";
 
 /** Maximum number of times that stop hooks may continue one invocation. */

@@ -13,7 +13,7 @@ import {
   type ReplyReasons,
 } from "../../kernel/index.ts";
 import { callShorter } from "./call-shorter.ts";
-import { samplingOf } from "../calling/call-settings.ts";
+import { samplingOf } from "../base/call-settings.ts";
 import type { InvocationParts, InvocationScope } from "./invocation-scope.ts";
 
 /**

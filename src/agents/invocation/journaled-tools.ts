@@ -1,7 +1,7 @@
 import type { Tool, ToolCall, ToolHost, ToolResult, ToolSpec, Transcript } from "../../kernel/index.ts";
 import type { InvocationParts, InvocationScope, ResultWatcher } from "./invocation-scope.ts";
 import { SearchedSpecs } from "./searched-specs.ts";
-import { specOf } from "../tool-specs.ts";
+import { specOf } from "../base/tool-specs.ts";
 
 type CallAllOptions = NonNullable<Parameters<ToolHost["callAll"]>[1]>;
 

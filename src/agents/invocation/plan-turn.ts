@@ -14,12 +14,12 @@ import {
   type TurnOpening,
   type TurnPlan,
 } from "../../kernel/index.ts";
-import type { ReadInput } from "../agent-input.ts";
-import { withFormat } from "../answer-format.ts";
+import type { ReadInput } from "../base/agent-input.ts";
+import { withFormat } from "../base/answer-format.ts";
 import type { Place } from "./close-invocation.ts";
 import type { InvocationPlan } from "./invocation-plan.ts";
-import { callCounts } from "../reviewers/review-schedule.ts";
-import { recallMemory, type RecalledMemory } from "./recalled-memory.ts";
+import { callCounts } from "../team/reviewers/review-schedule.ts";
+import { recallMemory, type RecalledMemory } from "../context/recalled-memory.ts";
 
 /**
  * Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded.

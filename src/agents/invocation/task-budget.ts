@@ -5,7 +5,7 @@ import {
   type BudgetVerdict,
   type RunContext,
 } from "../../kernel/index.ts";
-import { ExecutionTracker, type Amounts } from "../policy/execution-tracker.ts";
+import { ExecutionTracker, type Amounts } from "../interception/limits/execution-tracker.ts";
 
 /** A read-only view of a task's account. */
 export class TaskBudget implements Budget {

@@ -6,10 +6,10 @@ import {
   type Runtime,
   type Store,
 } from "../../kernel/index.ts";
-import { limitedRequest } from "../server/request-body.ts";
-import { route, type Route } from "../server/route.ts";
-import { anyObject } from "../server/schema/schema.ts";
-import { ServedAgents, type ServedAgent } from "../server/served-agents.ts";
+import { limitedRequest } from "../http/request-body.ts";
+import { route, type Route } from "../http/route.ts";
+import { anyObject } from "../http/schema/schema.ts";
+import { ServedAgents, type ServedAgent } from "../http/served-agents.ts";
 import { allowList, type AllowedSender } from "./access/allow-list.ts";
 import { storedPairings } from "./access/pairings.ts";
 import { Senders } from "./access/senders.ts";

@@ -1,5 +1,10 @@
 import { Fault } from "../../kernel/index.ts";
-import type { ChannelSettings, CodedChannel, NotificationSettings, Workspace } from "../../workspace.ts";
+import type {
+  ChannelSettings,
+  CodedChannel,
+  NotificationSettings,
+  Workspace,
+} from "../../workspace/workspace.ts";
 import type { AllowedSender } from "./access/allow-list.ts";
 import type { ChannelAdapter } from "./channel.ts";
 import type { ChannelEntry } from "./channels.ts";

@@ -1,22 +1,22 @@
 import { Command, CommanderError } from "commander";
 import { Fault } from "../../kernel/index.ts";
-import { printAudit, type AuditLogOptions } from "./audit-log.ts";
-import { auditVerify, type AuditVerifyOptions } from "./audit-verify.ts";
-import { printDeadLetters, redeliverLetters, type DeadLettersOptions } from "./dead-letters.ts";
-import { addDemoCommand } from "./demo-program.ts";
-import { addDeployCommands } from "./deploy-program.ts";
-import type { RunCommandOptions } from "./run/run-command.ts";
-import { addAgentOptions } from "./agent-options.ts";
-import { exitCodes, exitCodeTable, exitKindOf, type ExitKind } from "./exit-code.ts";
-import { commandInsteadOf, optionInsteadOf } from "./other-names.ts";
-import { packageVersion } from "./package-root.ts";
-import { addRunCommands } from "./runs-program.ts";
-import { addScheduleCommands } from "./schedule-program.ts";
-import { addServerCommands } from "./server-program.ts";
-import { defaultStore, type StoreOptions } from "./stored-runs.ts";
-import type { Terminal } from "./terminal.ts";
-import { addWorkerCommand } from "./worker-program.ts";
-import { addWorkspaceCommands } from "./workspace-program.ts";
+import { printAudit, type AuditLogOptions } from "./commands/runs/audit-log.ts";
+import { auditVerify, type AuditVerifyOptions } from "./commands/runs/audit-verify.ts";
+import { printDeadLetters, redeliverLetters, type DeadLettersOptions } from "./commands/runs/dead-letters.ts";
+import { addDemoCommand } from "./programs/demo-program.ts";
+import { addDeployCommands } from "./programs/deploy-program.ts";
+import type { RunCommandOptions } from "./commands/run/run-command.ts";
+import { addAgentOptions } from "./programs/agent-options.ts";
+import { exitCodes, exitCodeTable, exitKindOf, type ExitKind } from "./terminal/exit-code.ts";
+import { commandInsteadOf, optionInsteadOf } from "./programs/other-names.ts";
+import { packageVersion } from "../../assembly/package-root.ts";
+import { addRunCommands } from "./programs/runs-program.ts";
+import { addScheduleCommands } from "./programs/schedule-program.ts";
+import { addServerCommands } from "./programs/server-program.ts";
+import { defaultStore, type StoreOptions } from "./setup/stored-runs.ts";
+import type { Terminal } from "./terminal/terminal.ts";
+import { addWorkerCommand } from "./programs/worker-program.ts";
+import { addWorkspaceCommands } from "./programs/workspace-program.ts";
 
 const verifyHelp = `
 The commits of a run's log form a hash chain. An event that was edited, removed or moved breaks the chain
@@ -153,7 +153,7 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
     )
     .addHelpText("after", runHelp)
     .action(async (words: string[], options: RunCommandOptions) => {
-      const { runCommand } = await import("./run/run-command.ts");
+      const { runCommand } = await import("./commands/run/run-command.ts");
       onEnd(await runCommand(words, options, terminal));
     });
   addDemoCommand(program, terminal, onEnd);

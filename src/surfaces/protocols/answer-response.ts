@@ -5,9 +5,9 @@ import {
   type FollowAnswerOptions,
 } from "../../agents/index.ts";
 import { Fault, type RunHandle } from "../../kernel/index.ts";
-import type { RouteRequest } from "../server/route.ts";
-import type { StartedRun } from "../server/routes/start-run.ts";
-import { BatchWriter } from "../server/streams/batch-writer.ts";
+import type { RouteRequest } from "../http/route.ts";
+import type { StartedRun } from "../http/start-run.ts";
+import { BatchWriter } from "../http/streams/batch-writer.ts";
 
 /** Converts an answer to the messages of a protocol. Each method returns text that is sent as it is, perhaps empty. */
 export interface AnswerEncoder {

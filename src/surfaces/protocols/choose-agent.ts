@@ -1,5 +1,5 @@
 import { Fault } from "../../kernel/index.ts";
-import type { RouteRequest } from "../server/route.ts";
+import type { RouteRequest } from "../http/route.ts";
 
 /**
  * The agent of a request: the one that it names, otherwise the agent of the session, otherwise the only agent of the

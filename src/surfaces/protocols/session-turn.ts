@@ -9,7 +9,7 @@ import {
   type Runtime,
   type SessionEntry,
 } from "../../kernel/index.ts";
-import { runIdOfKey, startRun, type StartedRun, type StartingRequest } from "../server/routes/start-run.ts";
+import { runIdOfKey, startRun, type StartedRun, type StartingRequest } from "../http/start-run.ts";
 
 /** Each new message costs a look into the store. */
 const mostNewMessages = 100;

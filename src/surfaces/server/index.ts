@@ -1,8 +1,8 @@
-export { scopes, type Access, type Scope } from "./access/access.ts";
-export { storedTokens, type TokenInfo, type TokenOptions, type Tokens } from "./access/tokens.ts";
+export { scopes, type Access, type Scope } from "../http/access/access.ts";
+export { storedTokens, type TokenInfo, type TokenOptions, type Tokens } from "../http/access/tokens.ts";
 export * from "../channels/index.ts";
 export { hostsOf, isLoopback, listen, type Listening, type ListenOptions } from "./listen.ts";
-export type { ErrorFormat, Problem } from "./problem.ts";
+export type { ErrorFormat, Problem } from "../http/problem.ts";
 export {
   reply,
   route,
@@ -11,7 +11,7 @@ export {
   type RouteRequest,
   type RouteResponse,
   type RouteResult,
-} from "./route.ts";
+} from "../http/route.ts";
 export {
   anyJson,
   anyObject,
@@ -27,7 +27,7 @@ export {
   schemaOf,
   text,
   type Schema,
-} from "./schema/schema.ts";
+} from "../http/schema/schema.ts";
 export type { McpMountOptions } from "../protocols/mcp/mcp-mount.ts";
-export type { AgentInfo, ServedAgent, StartedAgent, StartRequest } from "./served-agents.ts";
+export type { AgentInfo, ServedAgent, StartedAgent, StartRequest } from "../http/served-agents.ts";
 export { createServer, type Server, type ServerLimits, type ServerOptions } from "./server.ts";

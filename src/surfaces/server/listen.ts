@@ -3,7 +3,7 @@ import { isIP, type AddressInfo } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import { createAdaptorServer } from "@hono/node-server";
 import { Fault } from "../../kernel/index.ts";
-import { loopbackHosts } from "./access/gate.ts";
+import { loopbackHosts } from "../http/access/gate.ts";
 import type { Server } from "./server.ts";
 
 /** Options of `listen`. Durations are milliseconds. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../kernel/index.ts";
-import { problemFormat, type ErrorFormat } from "./problem.ts";
-import type { Route, RouteResponse } from "./route.ts";
-import { definitionsOf, type Schema } from "./schema/schema.ts";
+import { problemFormat, type ErrorFormat } from "../http/problem.ts";
+import type { Route, RouteResponse } from "../http/route.ts";
+import { definitionsOf, type Schema } from "../http/schema/schema.ts";
 
 /** The OpenAPI 3.1 document of a table of routes. */
 export function openApi(routes: readonly Route[], version: string): JsonObject {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { Fault, type RunSummary } from "../../kernel/index.ts";
 import { lateScript, withLateScript, withRunHead } from "./page-head.ts";
-import { pagePolicy } from "./response.ts";
+import { pagePolicy } from "../http/response.ts";
 
 const types: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",

@@ -9,28 +9,28 @@ import {
 } from "../../kernel/index.ts";
 import type { McpMountOptions } from "../protocols/mcp/mcp-mount.ts";
 import { mcpRoutes } from "../protocols/mcp/mcp-routes.ts";
-import { packageVersion } from "../cli/package-root.ts";
-import { addressKey, type SenderBindings } from "./access/address-key.ts";
-import { publicAccess, requireScope, type Access } from "./access/access.ts";
-import { AccessGate, loopbackHosts } from "./access/gate.ts";
-import { PageLogin } from "./access/page-login.ts";
-import { RequestRate } from "./access/request-rate.ts";
-import type { Tokens } from "./access/tokens.ts";
-import { FiguresOfRuns } from "./figures/run-figures.ts";
+import { packageVersion } from "../../assembly/package-root.ts";
+import { addressKey, type SenderBindings } from "../http/access/address-key.ts";
+import { publicAccess, requireScope, type Access } from "../http/access/access.ts";
+import { AccessGate, loopbackHosts } from "../http/access/gate.ts";
+import { PageLogin } from "../http/access/page-login.ts";
+import { RequestRate } from "../http/access/request-rate.ts";
+import type { Tokens } from "../http/access/tokens.ts";
+import { FiguresOfRuns } from "../http/figures/run-figures.ts";
 import { openApi } from "./openapi.ts";
 import { PageFiles } from "./page-files.ts";
 import { firstSegment, matches, shownRunId } from "./paths.ts";
-import { errorResponse, type ErrorFormat } from "./problem.ts";
-import { jsonBody, limitedRequest } from "./request-body.ts";
-import { resultResponse, secured } from "./response.ts";
-import type { Route, RouteRequest, RouteResult } from "./route.ts";
-import { RunViews } from "./run-views.ts";
+import { errorResponse, type ErrorFormat } from "../http/problem.ts";
+import { jsonBody, limitedRequest } from "../http/request-body.ts";
+import { resultResponse, secured } from "../http/response.ts";
+import type { Route, RouteRequest, RouteResult } from "../http/route.ts";
+import { RunViews } from "../http/run-views.ts";
 import { routeTable } from "./routes/table.ts";
-import { object } from "./schema/schema.ts";
-import { Validator } from "./schema/validator.ts";
-import { ServedAgents, type ServedAgent } from "./served-agents.ts";
-import type { ServerParts } from "./server-parts.ts";
-import { OpenStreams } from "./streams/open-streams.ts";
+import { object } from "../http/schema/schema.ts";
+import { Validator } from "../http/schema/validator.ts";
+import { ServedAgents, type ServedAgent } from "../http/served-agents.ts";
+import type { ServerParts } from "../http/server-parts.ts";
+import { OpenStreams } from "../http/streams/open-streams.ts";
 
 /** Limits of a server. Sizes are bytes, durations milliseconds. */
 export interface ServerLimits {

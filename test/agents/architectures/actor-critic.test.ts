@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { actorCritic, type ActorCriticOptions } from "../../../src/agents/architectures/index.ts";
-import { Agent } from "../../../src/index.ts";
+import { Agent } from "../../../src/entries/index.ts";
 import { parseSessionId } from "../../../src/kernel/index.ts";
 import type { ScriptStep } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";

@@ -5,7 +5,7 @@ import {
   reflexion,
   type ReflexionOptions,
 } from "../../../src/agents/architectures/index.ts";
-import { Agent, tool } from "../../../src/index.ts";
+import { Agent, tool } from "../../../src/entries/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { promptOf, resultAcrossRestart, runAgent, signalTool } from "./run-agent.ts";
 

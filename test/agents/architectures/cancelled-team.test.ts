@@ -1,6 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { actorCritic, debate, router, supervisor, swarm } from "../../../src/agents/architectures/index.ts";
-import { Agent, Conditional, END, Parallel, Sequential, START, tool, Workflow } from "../../../src/index.ts";
+import {
+  Agent,
+  Conditional,
+  END,
+  Parallel,
+  Sequential,
+  START,
+  tool,
+  Workflow,
+} from "../../../src/entries/index.ts";
 import type { Architecture, Clock, Model } from "../../../src/kernel/index.ts";
 import { FakeClock, scriptedModel, type ScriptedModel } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { debate, type DebateOptions } from "../../../src/agents/architectures/index.ts";
-import { Agent, Priority, type AgentOptions } from "../../../src/index.ts";
+import { Agent, Priority, type AgentOptions } from "../../../src/entries/index.ts";
 import { parseSessionId } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { settle, until } from "../../runtime/runtime-setup.ts";

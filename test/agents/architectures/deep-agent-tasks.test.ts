@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { deepAgent } from "../../../src/agents/architectures/index.ts";
-import { Agent, slidingWindow, summarization, tool } from "../../../src/index.ts";
+import { Agent, slidingWindow, summarization, tool } from "../../../src/entries/index.ts";
 import { messageText } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../../src/testing/index.ts";
 import { read, resultsIn, turn, write, type Call } from "./deep-agent-script.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { deepAgent } from "../../../src/agents/architectures/index.ts";
-import { Agent, memoryStore, openRuntime, permissions, sha256 } from "../../../src/index.ts";
+import { Agent, memoryStore, openRuntime, permissions, sha256 } from "../../../src/entries/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { read, resultsIn, todo, turn, write } from "./deep-agent-script.ts";
 import {

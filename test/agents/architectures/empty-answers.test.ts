@@ -14,8 +14,8 @@ import {
   treeOfThoughts,
   type ThoughtOperation,
 } from "../../../src/agents/architectures/index.ts";
-import type { AgentOptions } from "../../../src/index.ts";
-import { Agent } from "../../../src/index.ts";
+import type { AgentOptions } from "../../../src/entries/index.ts";
+import { Agent } from "../../../src/entries/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { runAlone, worker } from "../company.ts";
 import { promptOf, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";

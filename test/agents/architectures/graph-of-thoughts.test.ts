@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { graphOfThoughts, type ThoughtOperation } from "../../../src/agents/architectures/index.ts";
-import { Agent, memoryStore, openRuntime, sha256 } from "../../../src/index.ts";
+import { Agent, memoryStore, openRuntime, sha256 } from "../../../src/entries/index.ts";
 import type { RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { promptOf, BarrierModel, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { deepAgent, drawAgent, planAndExecute, reflexion } from "../../../src/agents/architectures/index.ts";
-import { Agent } from "../../../src/index.ts";
+import { Agent } from "../../../src/entries/index.ts";
 import { formatAgentId, type HostedAgent, type Architecture } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 

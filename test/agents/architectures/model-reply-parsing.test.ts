@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { unfenced } from "../../../src/agents/json-in-text.ts";
+import { unfenced } from "../../../src/agents/base/json-in-text.ts";
 import { jsonValuesIn, parseScore } from "../../../src/agents/architectures/json-parsing.ts";
 import { parseTextList } from "../../../src/agents/architectures/list-parsing.ts";
 import { parseRouteChoice } from "../../../src/agents/architectures/route-choice.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { planAndExecute, react, selfRefine } from "../../../src/agents/architectures/index.ts";
-import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/index.ts";
+import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/entries/index.ts";
 import { messageText, type JsonObject } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import {

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { planAndExecute, react, reflexion, selfRefine } from "../../../src/agents/architectures/index.ts";
-import { tool, type AgentOptions } from "../../../src/index.ts";
+import { tool, type AgentOptions } from "../../../src/entries/index.ts";
 import { messageText, type Architecture, type Memory } from "../../../src/kernel/index.ts";
-import { openMemory } from "../../../src/memory.ts";
+import { openMemory } from "../../../src/assembly/memory.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import {
   architectureEventData,

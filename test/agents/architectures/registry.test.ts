@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { architectureNames, react, registerArchitecture } from "../../../src/agents/architectures/index.ts";
-import { Agent } from "../../../src/index.ts";
+import { Agent } from "../../../src/entries/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { runAgent } from "./run-agent.ts";
 

@@ -7,7 +7,16 @@ import {
   selfRefine,
   swarm,
 } from "../../../src/agents/architectures/index.ts";
-import { Agent, Conditional, END, Parallel, Sequential, START, tool, Workflow } from "../../../src/index.ts";
+import {
+  Agent,
+  Conditional,
+  END,
+  Parallel,
+  Sequential,
+  START,
+  tool,
+  Workflow,
+} from "../../../src/entries/index.ts";
 import type { Architecture } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { runAlone, worker } from "../company.ts";

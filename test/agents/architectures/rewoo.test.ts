@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { rewoo } from "../../../src/agents/architectures/index.ts";
-import { permissions, tool } from "../../../src/index.ts";
+import { permissions, tool } from "../../../src/entries/index.ts";
 import type { JsonObject } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { architectureEventData, cancellingTool, promptOf, runAgent, transcriptLines } from "./run-agent.ts";

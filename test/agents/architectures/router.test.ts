@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { router, type RouterOptions } from "../../../src/agents/architectures/index.ts";
-import { Agent, type AgentOptions } from "../../../src/index.ts";
+import { Agent, type AgentOptions } from "../../../src/entries/index.ts";
 import { parseSessionId, type SubmitOptions } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";

@@ -1,4 +1,11 @@
-import { Agent, memoryStore, openRuntime, sha256, tool, type AgentOptions } from "../../../src/index.ts";
+import {
+  Agent,
+  memoryStore,
+  openRuntime,
+  sha256,
+  tool,
+  type AgentOptions,
+} from "../../../src/entries/index.ts";
 import {
   messageText,
   type ChatMessage,

@@ -6,7 +6,7 @@ import {
   supervisor,
   type SupervisorOptions,
 } from "../../../src/agents/architectures/index.ts";
-import { Agent, type AgentOptions } from "../../../src/index.ts";
+import { Agent, type AgentOptions } from "../../../src/entries/index.ts";
 import { messageText, parseSessionId } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { reflexion, selfRefine, swarm, type SwarmOptions } from "../../../src/agents/architectures/index.ts";
-import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/index.ts";
+import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/entries/index.ts";
 import { parseSessionId, type JsonObject } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";

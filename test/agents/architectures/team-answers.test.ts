@@ -8,7 +8,7 @@ import {
   supervisor,
   swarm,
 } from "../../../src/agents/architectures/index.ts";
-import { Agent, Conditional, END, Parallel, START, Workflow } from "../../../src/index.ts";
+import { Agent, Conditional, END, Parallel, START, Workflow } from "../../../src/entries/index.ts";
 import type { ModelRequest } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { company, runAlone, seen, worker, type Worker } from "../company.ts";

@@ -4,7 +4,7 @@ import {
   type ScoredThought,
   type ThoughtOperation,
 } from "../../../src/agents/architectures/index.ts";
-import { Agent, memoryStore, openRuntime, sha256 } from "../../../src/index.ts";
+import { Agent, memoryStore, openRuntime, sha256 } from "../../../src/entries/index.ts";
 import type { ModelRequest } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel } from "../../../src/testing/index.ts";
 import { findRun } from "../../runtime/find-run.ts";

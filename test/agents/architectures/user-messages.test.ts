@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { appendUserMessages } from "../../../src/agents/architectures/user-messages.ts";
+import { appendUserMessages } from "../../../src/agents/base/user-messages.ts";
 import {
   agentSession,
   messageText,

@@ -7,7 +7,7 @@ import {
   selfRefine,
   treeOfThoughts,
 } from "../../../src/agents/architectures/index.ts";
-import { tool } from "../../../src/index.ts";
+import { tool } from "../../../src/entries/index.ts";
 import {
   eventDraft,
   noUsage,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Agent, memoryStore, openRuntime, sha256 } from "../../../src/index.ts";
+import { Agent, memoryStore, openRuntime, sha256 } from "../../../src/entries/index.ts";
 import { eventDraft, type Architecture, type RunHandle } from "../../../src/kernel/index.ts";
 import { findRun } from "../../runtime/find-run.ts";
 

@@ -14,7 +14,7 @@ import {
   type RunFacts,
   type Runtime,
   type ToolContext,
-} from "../../../src/index.ts";
+} from "../../../src/entries/index.ts";
 import type { RunHandle, Store } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";

@@ -6,7 +6,7 @@ import {
   tool,
   type HistoryProvider,
   type InputMessage,
-} from "../../../src/index.ts";
+} from "../../../src/entries/index.ts";
 import { messageText, type ChatMessage, type Model, type ModelRequest } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";

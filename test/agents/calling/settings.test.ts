@@ -7,9 +7,9 @@ import {
   tool,
   withSettings,
   type CallSettings,
-} from "../../../src/index.ts";
+} from "../../../src/entries/index.ts";
 import { planAndExecute, react } from "../../../src/agents/architectures/index.ts";
-import { llmJudge } from "../../../src/guardrails.ts";
+import { llmJudge } from "../../../src/assembly/guardrails.ts";
 import type { ModelRequest } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";

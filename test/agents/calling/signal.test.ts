@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, tool, type RunResult } from "../../../src/index.ts";
+import { Agent, openRuntime, tool, type RunResult } from "../../../src/entries/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { gate } from "../../runtime/runtime-setup.ts";
 import { scout } from "../scout.ts";

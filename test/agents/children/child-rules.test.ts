@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { Agent, memoryStore, openRuntime, sha256, tool, type AgentOptions } from "../../../src/index.ts";
+import {
+  Agent,
+  memoryStore,
+  openRuntime,
+  sha256,
+  tool,
+  type AgentOptions,
+} from "../../../src/entries/index.ts";
 import type { ChildRequest, Memory, RunContext, SpawnOutcome, Tool } from "../../../src/kernel/index.ts";
 import { browserTools, type BrowserSession } from "../../../src/capabilities/browser/index.ts";
 import { desktopTools, type DesktopSession } from "../../../src/capabilities/desktop/index.ts";

@@ -3,7 +3,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { Agent, memoryStore, openRuntime, sha256, tool, type AgentOptions } from "../../../src/index.ts";
+import {
+  Agent,
+  memoryStore,
+  openRuntime,
+  sha256,
+  tool,
+  type AgentOptions,
+} from "../../../src/entries/index.ts";
 import { assistantMessage, userMessage, type ChatMessage, type Store } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";

@@ -1,4 +1,4 @@
-import { Agent } from "../../../src/index.ts";
+import { Agent } from "../../../src/entries/index.ts";
 import {
   formatSessionId,
   messageText,

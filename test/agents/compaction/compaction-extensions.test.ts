@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openRuntime } from "../../../src/index.ts";
+import { openRuntime } from "../../../src/entries/index.ts";
 import type { Extension, ExtensionResult } from "../../../src/kernel/index.ts";
 import {
   chat,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Agent, openRuntime, slidingWindow, tool } from "../../../src/index.ts";
+import { Agent, openRuntime, slidingWindow, tool } from "../../../src/entries/index.ts";
 import {
   messageText,
   type Event,

@@ -9,7 +9,7 @@ import {
   summarizeIn,
   summarizeWith,
   tool,
-} from "../../../src/index.ts";
+} from "../../../src/entries/index.ts";
 import {
   assistantMessage,
   messageText,

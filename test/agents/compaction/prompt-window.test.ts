@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Agent, slidingWindow, summarization, tool } from "../../../src/index.ts";
+import { Agent, slidingWindow, summarization, tool } from "../../../src/entries/index.ts";
 import {
   messageText,
   userMessage,
@@ -10,7 +10,7 @@ import {
   type StepRecord,
   type Store,
 } from "../../../src/kernel/index.ts";
-import type { Summarizer } from "../../../src/agents/compaction/summarizer.ts";
+import type { Summarizer } from "../../../src/agents/context/compaction/summarizer.ts";
 import { scriptedModel, type ScriptedModel } from "../../../src/testing/index.ts";
 import { setUp, settle } from "../../runtime/runtime-setup.ts";
 import { runWorkload, type Workload } from "../../runtime/simulated-crash.ts";

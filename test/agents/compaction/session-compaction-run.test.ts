@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Agent, openRuntime, tool } from "../../../src/index.ts";
+import { Agent, openRuntime, tool } from "../../../src/entries/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import {
   chat,

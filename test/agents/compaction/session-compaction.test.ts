@@ -6,7 +6,7 @@ import {
   summarizeEach,
   summaryMessage,
   type SummaryRequest,
-} from "../../../src/index.ts";
+} from "../../../src/entries/index.ts";
 import {
   assistantMessage,
   deepFreeze,

@@ -12,7 +12,7 @@ import {
   tokenBudget,
   toolResultTruncation,
   truncation,
-} from "../../../src/index.ts";
+} from "../../../src/entries/index.ts";
 import {
   assistantMessage,
   CancellationError,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent } from "../../../src/index.ts";
+import { Agent } from "../../../src/entries/index.ts";
 import type { Event } from "../../../src/kernel/index.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { tool } from "../../../src/index.ts";
+import { tool } from "../../../src/entries/index.ts";
 import { formatAgentId, type Event, type HostedAgent } from "../../../src/kernel/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { Agent, tool, type AgentOptions } from "../../../src/index.ts";
+import { Agent, tool, type AgentOptions } from "../../../src/entries/index.ts";
 import { planAndExecute } from "../../../src/agents/architectures/index.ts";
-import type { LevelMiddleware } from "../../../src/agents/middleware/layer.ts";
+import type { LevelMiddleware } from "../../../src/agents/interception/middleware/layer.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { scriptedModel, type ScriptedModel } from "../../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";

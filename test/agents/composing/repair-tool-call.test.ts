@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { tool, type RepairToolCall } from "../../../src/index.ts";
+import { tool, type RepairToolCall } from "../../../src/entries/index.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";
 import { notesOf, resultsIn, runAlone, worker } from "../company.ts";
 import { reopen } from "./reopened.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { errorResult, tool } from "../../../src/index.ts";
+import { errorResult, tool } from "../../../src/entries/index.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";
 import { company, resultsIn, runAlone, worker } from "../company.ts";
 import { reopen } from "./reopened.ts";

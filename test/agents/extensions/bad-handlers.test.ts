@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, CancellationError, openRuntime, tool } from "../../../src/index.ts";
+import { Agent, CancellationError, openRuntime, tool } from "../../../src/entries/index.ts";
 import type { ExtensionApi, Guardrail, JsonObject, Memory } from "../../../src/kernel/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, tool, type Extension } from "../../../src/index.ts";
+import { Agent, openRuntime, tool, type Extension } from "../../../src/entries/index.ts";
 import type { ExtensionApi, ExtensionContext, RunHandle, Runtime } from "../../../src/kernel/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 import { findRun } from "../../runtime/find-run.ts";

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Agent, openRuntime, tool, type Extension } from "../../../src/index.ts";
+import { Agent, openRuntime, tool, type Extension } from "../../../src/entries/index.ts";
 import { messageText, userMessage, type Architecture, type ExtensionApi } from "../../../src/kernel/index.ts";
-import { openMemory } from "../../../src/memory.ts";
+import { openMemory } from "../../../src/assembly/memory.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 
 const extension = (setup: (api: ExtensionApi) => void): Extension => ({ name: "adder", setup });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Agent, openRuntime, tool, type Extension, type Guardrail } from "../../../src/index.ts";
+import { Agent, openRuntime, tool, type Extension, type Guardrail } from "../../../src/entries/index.ts";
 import type { Event } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 

@@ -5,7 +5,7 @@ import {
   START,
   type NodeFunction,
   type WorkflowOptions,
-} from "../../../src/index.ts";
+} from "../../../src/entries/index.ts";
 import type {
   Event,
   JsonValue,

@@ -9,7 +9,7 @@ import {
   Parallel,
   Sequential,
   sha256,
-} from "../../../src/index.ts";
+} from "../../../src/entries/index.ts";
 import {
   formatAgentId,
   formatTaskId,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, Conditional, Sequential, type Guardrail } from "../../../src/index.ts";
+import { Agent, Conditional, Sequential, type Guardrail } from "../../../src/entries/index.ts";
 import { eventDraft, type Architecture } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { ran, speaker } from "./flow-run.ts";

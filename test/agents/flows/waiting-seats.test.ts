@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, END, Parallel, START, Workflow } from "../../../src/index.ts";
+import { Agent, END, Parallel, START, Workflow } from "../../../src/entries/index.ts";
 import {
   formatAgentId,
   messageText,

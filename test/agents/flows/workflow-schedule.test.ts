@@ -6,8 +6,8 @@ import {
   WorkflowGraph,
   type WorkflowEdge,
   type WorkflowRouter,
-} from "../../../src/agents/flows/workflow-graph.ts";
-import { WorkflowSchedule, type Visit } from "../../../src/agents/flows/workflow-schedule.ts";
+} from "../../../src/agents/team/flows/workflow-graph.ts";
+import { WorkflowSchedule, type Visit } from "../../../src/agents/team/flows/workflow-schedule.ts";
 import type { JsonValue } from "../../../src/kernel/index.ts";
 
 const maxDepth = 6;

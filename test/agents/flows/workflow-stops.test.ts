@@ -11,7 +11,7 @@ import {
   tool,
   Workflow,
   type NodeFunction,
-} from "../../../src/index.ts";
+} from "../../../src/entries/index.ts";
 import {
   formatAgentId,
   Fault,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { END, START, Workflow, type NodeContext, type NodeFunction } from "../../../src/index.ts";
+import { END, START, Workflow, type NodeContext, type NodeFunction } from "../../../src/entries/index.ts";
 import { type JsonValue } from "../../../src/kernel/index.ts";
 import { diamond, mark, marks, meeting, openBench, ran, speaker, toldBy } from "./flow-run.ts";
 

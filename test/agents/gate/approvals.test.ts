@@ -8,7 +8,7 @@ import {
   toolHooks,
   type PermissionsOptions,
   type AgentOptions,
-} from "../../../src/index.ts";
+} from "../../../src/entries/index.ts";
 import {
   formatAgentId,
   type HostedAgent,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, composeGate, permissions, tool } from "../../../src/index.ts";
+import { Agent, composeGate, permissions, tool } from "../../../src/entries/index.ts";
 import { askHumanTool, bashTool } from "../../../src/capabilities/tools/index.ts";
 import {
   formatAgentId,

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { Agent, inMemoryApprovals, permissions, tool, type PermissionsOptions } from "../../../src/index.ts";
+import {
+  Agent,
+  inMemoryApprovals,
+  permissions,
+  tool,
+  type PermissionsOptions,
+} from "../../../src/entries/index.ts";
 import {
   formatAgentId,
   type ApprovalDecision,

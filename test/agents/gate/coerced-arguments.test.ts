@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Agent, openRuntime, permissions, tool } from "../../../src/index.ts";
+import { Agent, openRuntime, permissions, tool } from "../../../src/entries/index.ts";
 import type { Event, JsonValue } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 

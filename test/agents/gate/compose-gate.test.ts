@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { composeGate, permissions, type GateParts } from "../../../src/index.ts";
+import { composeGate, permissions, type GateParts } from "../../../src/entries/index.ts";
 import {
   MiddlewareTermination,
   type GateVerdict,

@@ -2,7 +2,12 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { beforeAll, describe, expect, test } from "vitest";
-import { Agent, inMemoryApprovals, permissions, type PermissionsOptions } from "../../../src/index.ts";
+import {
+  Agent,
+  inMemoryApprovals,
+  permissions,
+  type PermissionsOptions,
+} from "../../../src/entries/index.ts";
 import { fetchTool, type FetchToolOptions, type Resolver } from "../../../src/capabilities/tools/index.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";

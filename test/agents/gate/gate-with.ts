@@ -1,7 +1,7 @@
-import { ExtensionHost } from "../../../src/agents/extensions/extension-host.ts";
-import { composeLayers } from "../../../src/agents/gate/compose-gate.ts";
-import { extensionLayer } from "../../../src/agents/gate/extension-layer.ts";
-import type { GateParts } from "../../../src/index.ts";
+import { ExtensionHost } from "../../../src/agents/interception/extensions/extension-host.ts";
+import { composeLayers } from "../../../src/agents/interception/gate/compose-gate.ts";
+import { extensionLayer } from "../../../src/agents/interception/gate/extension-layer.ts";
+import type { GateParts } from "../../../src/entries/index.ts";
 import {
   formatAgentId,
   type Extension,

@@ -7,7 +7,7 @@ import {
   type PermissionsOptions,
   type ToolHooks,
   toolHooks,
-} from "../../../src/index.ts";
+} from "../../../src/entries/index.ts";
 import type { ApprovalRequest, JsonValue, RuleDetails, RunHandle, Tool } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { openPlace, places, untilTold } from "./place.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { memoryStore, openRuntime, sha256 } from "../../../src/index.ts";
+import { memoryStore, openRuntime, sha256 } from "../../../src/entries/index.ts";
 import type { HostedAgent, Event, EventType, RunHandle, RunId, Runtime } from "../../../src/kernel/index.ts";
 
 export type PlaceName = "memory" | "sqlite";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { composeGate, inMemoryApprovals, permissions } from "../../../src/index.ts";
+import { composeGate, inMemoryApprovals, permissions } from "../../../src/entries/index.ts";
 import type { GateVerdict, Permissions } from "../../../src/kernel/index.ts";
 import { gatedCall, type CallOptions } from "./gated-call.ts";
 

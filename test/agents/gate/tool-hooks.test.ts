@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { composeGate, ToolHooks, toolHooks } from "../../../src/index.ts";
+import { composeGate, ToolHooks, toolHooks } from "../../../src/entries/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { text } from "../../runtime/runtime-setup.ts";
 import { factsOf, gatedCall } from "./gated-call.ts";

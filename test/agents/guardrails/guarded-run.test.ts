@@ -8,8 +8,8 @@ import {
   promptInjection,
   regex,
   toolCallValidation,
-} from "../../../src/guardrails.ts";
-import { Agent, tool, type AgentOptions } from "../../../src/index.ts";
+} from "../../../src/assembly/guardrails.ts";
+import { Agent, tool, type AgentOptions } from "../../../src/entries/index.ts";
 import type { Guardrail, RunHandle, ToolMessage } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { openPlace, places, toldOf } from "../gate/place.ts";

@@ -1,6 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { llmJudge, type LlmJudgeOptions } from "../../../src/guardrails.ts";
-import { Agent, memoryStore, openRuntime, sha256, tool, type AgentOptions } from "../../../src/index.ts";
+import { llmJudge, type LlmJudgeOptions } from "../../../src/assembly/guardrails.ts";
+import {
+  Agent,
+  memoryStore,
+  openRuntime,
+  sha256,
+  tool,
+  type AgentOptions,
+} from "../../../src/entries/index.ts";
 import {
   messageText,
   type Event,

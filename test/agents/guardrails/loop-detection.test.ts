@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { loopDetection, type LoopDetectionOptions } from "../../../src/guardrails.ts";
-import { composeGate } from "../../../src/index.ts";
+import { loopDetection, type LoopDetectionOptions } from "../../../src/assembly/guardrails.ts";
+import { composeGate } from "../../../src/entries/index.ts";
 import type { JsonValue, SettledCall, Tool, ToolResult } from "../../../src/kernel/index.ts";
 import { text } from "../../runtime/runtime-setup.ts";
 import { failed, gatedCall, settled } from "../gate/gated-call.ts";

@@ -7,7 +7,7 @@ import {
   regex,
   textGuardrail,
   toolCallValidation,
-} from "../../../src/guardrails.ts";
+} from "../../../src/assembly/guardrails.ts";
 import type { Guardrail, GuardrailDecision, GuardrailStage, JsonValue } from "../../../src/kernel/index.ts";
 import { text } from "../../runtime/runtime-setup.ts";
 import { gatedCall, settled, type CallOptions } from "../gate/gated-call.ts";

@@ -13,7 +13,7 @@ import {
   tool,
   type CostReport,
   type HookFailure,
-} from "../../../src/index.ts";
+} from "../../../src/entries/index.ts";
 import {
   formatRunId,
   formatSessionId,

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { Agent, memoryStore, openRuntime, sha256, tool, type AgentOptions } from "../../../src/index.ts";
+import {
+  Agent,
+  memoryStore,
+  openRuntime,
+  sha256,
+  tool,
+  type AgentOptions,
+} from "../../../src/entries/index.ts";
 import { MiddlewareTermination, type Event, type Store } from "../../../src/kernel/index.ts";
-import type { Layer } from "../../../src/middleware.ts";
+import type { Layer } from "../../../src/assembly/middleware.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 
 const look = tool({

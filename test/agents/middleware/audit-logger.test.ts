@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { auditLogger, MiddlewarePipeline, type AuditLine } from "../../../src/agents/middleware/index.ts";
+import {
+  auditLogger,
+  MiddlewarePipeline,
+  type AuditLine,
+} from "../../../src/agents/interception/middleware/index.ts";
 import { chatScene, httpError, runScene, toolScene } from "./contexts.ts";
 
 function sink(): { lines: AuditLine[]; record: (line: AuditLine) => Promise<void> } {

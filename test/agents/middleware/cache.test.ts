@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { cache } from "../../../src/agents/middleware/index.ts";
-import { sha256 } from "../../../src/index.ts";
+import { cache } from "../../../src/agents/interception/middleware/index.ts";
+import { sha256 } from "../../../src/entries/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { simpleTool, text } from "../../runtime/runtime-setup.ts";
 import {

@@ -2,7 +2,7 @@ import {
   MiddlewarePipeline,
   type Layer,
   type LevelMiddleware,
-} from "../../../src/agents/middleware/index.ts";
+} from "../../../src/agents/interception/middleware/index.ts";
 import {
   CancellationError,
   formatAgentId,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Agent } from "../../../src/index.ts";
+import { Agent } from "../../../src/entries/index.ts";
 import {
   auditLogger,
   contentTruncator,
@@ -8,7 +8,7 @@ import {
   modelFallback,
   piiRedaction,
   type Layer,
-} from "../../../src/middleware.ts";
+} from "../../../src/assembly/middleware.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { simpleTool, text } from "../../runtime/runtime-setup.ts";
 import { runWorkload, type Workload } from "../../runtime/simulated-crash.ts";

@@ -1,5 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { fileValidator, type FileValidatorOptions } from "../../../src/agents/middleware/index.ts";
+import {
+  fileValidator,
+  type FileValidatorOptions,
+} from "../../../src/agents/interception/middleware/index.ts";
 import type { JsonObject } from "../../../src/kernel/index.ts";
 import { resultText, toolScene, type ToolAnswer } from "./contexts.ts";
 

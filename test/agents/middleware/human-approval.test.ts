@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
 import { AgentCore } from "../../../src/agents/index.ts";
-import { humanApproval, type HumanApprovalOptions } from "../../../src/agents/middleware/index.ts";
+import {
+  humanApproval,
+  type HumanApprovalOptions,
+} from "../../../src/agents/interception/middleware/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { setUp, simpleTool, text, until } from "../../runtime/runtime-setup.ts";
 import { runScene } from "./contexts.ts";

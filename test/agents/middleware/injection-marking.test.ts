@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { injectionMarking } from "../../../src/agents/middleware/index.ts";
+import { injectionMarking } from "../../../src/agents/interception/middleware/index.ts";
 import {
   messageText,
   systemMessage,

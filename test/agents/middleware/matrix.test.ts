@@ -17,9 +17,9 @@ import {
   schemaValidator,
   tracing,
   type Layer,
-} from "../../../src/agents/middleware/index.ts";
-import { piiRedaction } from "../../../src/middleware.ts";
-import { memoryStore, sha256 } from "../../../src/index.ts";
+} from "../../../src/agents/interception/middleware/index.ts";
+import { piiRedaction } from "../../../src/assembly/middleware.ts";
+import { memoryStore, sha256 } from "../../../src/entries/index.ts";
 import {
   assistantMessage,
   messageText,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { modelFallback } from "../../../src/agents/middleware/index.ts";
+import { modelFallback } from "../../../src/agents/interception/middleware/index.ts";
 import { Fault } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { answerText, cancelled, chatScene, httpError, shownText } from "./contexts.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { AgentCore } from "../../../src/agents/index.ts";
-import { piiRedaction, type PiiRedactionOptions } from "../../../src/middleware.ts";
+import { piiRedaction, type PiiRedactionOptions } from "../../../src/assembly/middleware.ts";
 import {
   assistantMessage,
   messageText,

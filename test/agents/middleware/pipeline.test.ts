@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { AgentCore } from "../../../src/agents/index.ts";
-import { MiddlewarePipeline, type Layer } from "../../../src/agents/middleware/index.ts";
+import { MiddlewarePipeline, type Layer } from "../../../src/agents/interception/middleware/index.ts";
 import {
   userMessage,
   type ChatContext,

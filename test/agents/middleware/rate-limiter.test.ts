@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { AgentCore } from "../../../src/agents/index.ts";
-import { rateLimiter, type RateLimiterOptions } from "../../../src/agents/middleware/index.ts";
+import { rateLimiter, type RateLimiterOptions } from "../../../src/agents/interception/middleware/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 import { setUp as openBench, settle } from "../../runtime/runtime-setup.ts";
 import { cancelled, chatScene, rejection, runScene, toolScene, type Who } from "./contexts.ts";

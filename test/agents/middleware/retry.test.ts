@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { retry } from "../../../src/agents/middleware/index.ts";
+import { retry } from "../../../src/agents/interception/middleware/index.ts";
 import { BudgetExhaustedError, Fault, MiddlewareTermination } from "../../../src/kernel/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { text } from "../../runtime/runtime-setup.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { safeTelemetry } from "../../../src/agents/middleware/safe-telemetry.ts";
+import { safeTelemetry } from "../../../src/agents/interception/middleware/safe-telemetry.ts";
 import { Fault, type Span, type Telemetry } from "../../../src/kernel/index.ts";
-import { Agent, openRuntime } from "../../../src/index.ts";
-import { tracing } from "../../../src/middleware.ts";
+import { Agent, openRuntime } from "../../../src/entries/index.ts";
+import { tracing } from "../../../src/assembly/middleware.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 
 const key = ["sk", "proj", "4f9Ab3kQ2mZ8xY7wV6uT5sR4"].join("-");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { messageText } from "../../../src/kernel/index.ts";
-import { schemaValidator } from "../../../src/middleware.ts";
+import { schemaValidator } from "../../../src/assembly/middleware.ts";
 import { answerText, chatScene } from "./contexts.ts";
 
 const schema = z.object({ town: z.string(), degrees: z.number() });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { contentTruncator, historyTruncator } from "../../../src/agents/middleware/index.ts";
+import { contentTruncator, historyTruncator } from "../../../src/agents/interception/middleware/index.ts";
 import {
   assistantMessage,
   summaryMessage,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { inMemoryApprovals, permissions, type PermissionsOptions } from "../../../src/index.ts";
+import { inMemoryApprovals, permissions, type PermissionsOptions } from "../../../src/entries/index.ts";
 import { Fault, formatAgentId, type Tool } from "../../../src/kernel/index.ts";
 import { gatedCall, type CallOptions } from "../gate/gated-call.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, reviewer, tool, type AgentOptions } from "../../../src/index.ts";
+import { Agent, openRuntime, reviewer, tool, type AgentOptions } from "../../../src/entries/index.ts";
 import type { Runtime, Store } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";

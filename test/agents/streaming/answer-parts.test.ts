@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import { AgentStream, followAnswer, type AnswerPart } from "../../../src/agents/index.ts";
-import { Agent, openRuntime, tool } from "../../../src/index.ts";
+import { Agent, openRuntime, tool } from "../../../src/entries/index.ts";
 import type { RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { architectureCases } from "../architecture-cases/index.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { PartialJson } from "../../../src/agents/streaming/partial-json.ts";
+import { PartialJson } from "../../../src/agents/calling/stream/partial-json.ts";
 import type { JsonValue } from "../../../src/kernel/index.ts";
 
 function parsed(pieces: readonly string[], opensWith?: string): JsonValue | undefined {

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { debate, router, swarm } from "../../../src/agents/architectures/index.ts";
-import { Agent, openRuntime, OrchestratorAgent, Sequential, type AgentStream } from "../../../src/index.ts";
+import {
+  Agent,
+  openRuntime,
+  OrchestratorAgent,
+  Sequential,
+  type AgentStream,
+} from "../../../src/entries/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { looks, scout } from "../scout.ts";
 

@@ -1,7 +1,7 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { permissions, type PermissionsOptions } from "../../../src/index.ts";
+import { permissions, type PermissionsOptions } from "../../../src/entries/index.ts";
 import { pathRule, type PathRuleOptions } from "../../../src/capabilities/tools/index.ts";
 import { gatedCall } from "../../agents/gate/gated-call.ts";
 import { tempFolder } from "../tools/call-tool.ts";

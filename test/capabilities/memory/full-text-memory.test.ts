@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { supersede } from "../../../src/capabilities/memory/fact-timeline.ts";
 import type { Fact, Memory } from "../../../src/kernel/index.ts";
-import { openMemory } from "../../../src/memory.ts";
+import { openMemory } from "../../../src/assembly/memory.ts";
 import { FakeClock, memoryContract, sequentialIds } from "../../../src/testing/index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "reeve-memory-"));

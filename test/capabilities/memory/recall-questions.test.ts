@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { FullTextMemory, memorySchema } from "../../../src/capabilities/memory/index.ts";
 import type { Memory } from "../../../src/kernel/index.ts";
-import { openMemory } from "../../../src/memory.ts";
+import { openMemory } from "../../../src/assembly/memory.ts";
 import { Database } from "../../../src/runtime/stores/sqlite/db/database.ts";
 import { migrate } from "../../../src/runtime/stores/sqlite/db/migrate.ts";
 import { FakeClock, sequentialIds } from "../../../src/testing/index.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { fallback, namedModel, route, toModel, withSettings } from "../../../src/capabilities/index.ts";
 import type { ChatMessage } from "../../../src/kernel/index.ts";
-import { modelBudget } from "../../../src/agents/compaction/token-budget.ts";
+import { modelBudget } from "../../../src/agents/context/compaction/token-budget.ts";
 
 describe("limits of a named model", () => {
   test.each([

@@ -6,8 +6,8 @@ import {
   spawnAgentTool,
   todoTool,
 } from "../../../src/capabilities/tools/index.ts";
-import { openMemory } from "../../../src/memory.ts";
-import { Agent, openRuntime } from "../../../src/index.ts";
+import { openMemory } from "../../../src/assembly/memory.ts";
+import { Agent, openRuntime } from "../../../src/entries/index.ts";
 import {
   Fault,
   formatAgentId,

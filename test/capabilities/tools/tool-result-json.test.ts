@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, tool } from "../../../src/index.ts";
+import { Agent, openRuntime, tool } from "../../../src/entries/index.ts";
 import type { JsonValue, RunContext } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent as hosted } from "../../runtime/runtime-setup.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { toolSearch } from "../../../src/capabilities/tools/index.ts";
-import { Agent, permissions, tool } from "../../../src/index.ts";
+import { Agent, permissions, tool } from "../../../src/entries/index.ts";
 import type { ModelRequest, Runtime, Tool } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { openPlace, places, type PlaceName } from "../../agents/gate/place.ts";

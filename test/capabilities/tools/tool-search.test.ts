@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { fetchTool, toolSearch } from "../../../src/capabilities/tools/index.ts";
-import { tool } from "../../../src/index.ts";
+import { tool } from "../../../src/entries/index.ts";
 import type { JsonObject, Tool } from "../../../src/kernel/index.ts";
 import { callTool, textOf } from "./call-tool.ts";
 

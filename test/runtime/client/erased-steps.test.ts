@@ -6,7 +6,7 @@ import {
   type RunContext,
   type Store,
 } from "../../../src/kernel/index.ts";
-import { Agent, permissions } from "../../../src/index.ts";
+import { Agent, permissions } from "../../../src/entries/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { all } from "../../../src/testing/store-fixtures.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Agent, HistoryRetention, openRuntime, openStore, sha256 } from "../../../src/index.ts";
+import { Agent, HistoryRetention, openRuntime, openStore, sha256 } from "../../../src/entries/index.ts";
 import {
   agentIdOf,
   parseRunId,

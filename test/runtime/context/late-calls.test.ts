@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, tool, type RunContext } from "../../../src/index.ts";
+import { Agent, openRuntime, tool, type RunContext } from "../../../src/entries/index.ts";
 import { agentIdOf, Transcript, userMessage, type LlmRequest } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent } from "../runtime-setup.ts";

@@ -11,7 +11,7 @@ import {
   type EmittableEvent,
   type Turn,
 } from "../../../src/kernel/index.ts";
-import { Agent } from "../../../src/index.ts";
+import { Agent } from "../../../src/entries/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, setUp, simpleTool } from "../runtime-setup.ts";
 

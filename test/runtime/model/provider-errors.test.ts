@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fallback } from "../../../src/index.ts";
+import { fallback } from "../../../src/entries/index.ts";
 import { Transcript, userMessage, type LlmRequest, type Model } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, setUp, settle } from "../runtime-setup.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { assistantMessage, type Model, type ModelResponse } from "../../../src/kernel/index.ts";
-import { Agent, openRuntime, tool } from "../../../src/index.ts";
+import { Agent, openRuntime, tool } from "../../../src/entries/index.ts";
 
 const look = tool({
   name: "look",

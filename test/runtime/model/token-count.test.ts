@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { withSettings } from "../../../src/capabilities/index.ts";
-import { fallback } from "../../../src/index.ts";
+import { fallback } from "../../../src/entries/index.ts";
 import {
   messageText,
   Transcript,

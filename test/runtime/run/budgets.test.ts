@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { priceCatalog } from "../../../src/capabilities/index.ts";
-import { Agent, openRuntime as openWithPrices, tool } from "../../../src/index.ts";
+import { Agent, openRuntime as openWithPrices, tool } from "../../../src/entries/index.ts";
 import {
   formatTaskId,
   Transcript,

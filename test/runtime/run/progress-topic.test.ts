@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Agent, openRuntime, Sequential } from "../../../src/index.ts";
+import { Agent, openRuntime, Sequential } from "../../../src/entries/index.ts";
 import {
   formatAgentId,
   formatRunId,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Agent, OrchestratorAgent, tool } from "../../../src/index.ts";
+import { Agent, OrchestratorAgent, tool } from "../../../src/entries/index.ts";
 import type { Event, Model } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { runWorkload, type WorkloadResult, type Workload } from "../simulated-crash.ts";

@@ -11,7 +11,7 @@ import {
   type Model,
   type Runtime,
 } from "../../../src/kernel/index.ts";
-import { Agent } from "../../../src/index.ts";
+import { Agent } from "../../../src/entries/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { all } from "../../../src/testing/store-fixtures.ts";

@@ -1,7 +1,7 @@
 import { onTestFinished } from "vitest";
 import type { HostedAgent, RunSummary, Runtime } from "../../../src/kernel/index.ts";
 import type { RuntimeOptions } from "../../../src/runtime/index.ts";
-import { cronReader } from "../../../src/workspace/schedules/cron-reader.ts";
+import { cronReader } from "../../../src/capabilities/schedules/cron-reader.ts";
 import { agent, gate, settle, setUp, type Bench } from "../runtime-setup.ts";
 
 export const minute = 60_000;

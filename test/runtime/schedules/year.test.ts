@@ -7,7 +7,7 @@ import { sha256 } from "../../../src/runtime/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { sqliteStore } from "../../../src/runtime/stores/sqlite/store.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
-import { cronReader } from "../../../src/workspace/schedules/cron-reader.ts";
+import { cronReader } from "../../../src/capabilities/schedules/cron-reader.ts";
 import { agent } from "../runtime-setup.ts";
 import { hour } from "./bench.ts";
 

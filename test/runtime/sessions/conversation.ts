@@ -1,4 +1,4 @@
-import { Agent, openRuntime, withSettings, type RuntimeOptions } from "../../../src/index.ts";
+import { Agent, openRuntime, withSettings, type RuntimeOptions } from "../../../src/entries/index.ts";
 import {
   messageText,
   type Runtime,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent } from "../../../src/index.ts";
+import { Agent } from "../../../src/entries/index.ts";
 import { parseSessionId, userMessage } from "../../../src/kernel/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";

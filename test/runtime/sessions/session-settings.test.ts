@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, permissions, tool } from "../../../src/index.ts";
+import { Agent, openRuntime, permissions, tool } from "../../../src/entries/index.ts";
 import { parseSessionId, type Event, type Model } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";

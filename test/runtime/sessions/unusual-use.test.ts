@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { openRuntime } from "../../../src/index.ts";
+import { openRuntime } from "../../../src/entries/index.ts";
 import {
   formatAgentId,
   parseSessionId,

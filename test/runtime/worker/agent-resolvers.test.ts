@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { getRunContext } from "../../../src/index.ts";
+import { getRunContext } from "../../../src/entries/index.ts";
 import {
   formatAgentId,
   formatRunId,

@@ -4,7 +4,7 @@
  */
 import { sha256 } from "../../../src/runtime/index.ts";
 import { sqliteStore } from "../../../src/runtime/stores/sqlite/store.ts";
-import { openRuntime } from "../../../src/open-runtime.ts";
+import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import {
   createChannels,
   createServer,

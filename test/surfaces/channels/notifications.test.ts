@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { openRuntime } from "../../../src/open-runtime.ts";
+import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { sha256 } from "../../../src/runtime/index.ts";
 import { sqliteStore } from "../../../src/runtime/stores/sqlite/store.ts";
 import { createChannels, telegramChannel } from "../../../src/surfaces/server/index.ts";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { expect, onTestFinished, test } from "vitest";
-import { openRuntime } from "../../../src/open-runtime.ts";
+import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
 import { createChannels, type ChannelAdapter, type ChannelPort } from "../../../src/surfaces/server/index.ts";
 import { channelAgent, FakeClock } from "../../../src/testing/index.ts";

@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 import type { HostedAgent, Runtime, Store } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/open-runtime.ts";
+import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import {
   createChannels,
   createServer,

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { Agent } from "../../../src/agent.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import { tool } from "../../../src/capabilities/index.ts";
 import type { JsonObject, Records } from "../../../src/kernel/index.ts";
 import { sign } from "../../../src/surfaces/channels/webhook/signature.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Agent, openRuntime, tool } from "../../../src/index.ts";
+import { Agent, openRuntime, tool } from "../../../src/entries/index.ts";
 import { formatAgentId, type HostedAgent, type RunId } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { repository } from "../../gates/run-node.ts";

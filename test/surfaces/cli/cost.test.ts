@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { Agent, openRuntime, type Runtime } from "../../../src/index.ts";
+import { Agent, openRuntime, type Runtime } from "../../../src/entries/index.ts";
 import type { UsageRow } from "../../../src/kernel/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 import { reeve } from "./reeve-process.ts";

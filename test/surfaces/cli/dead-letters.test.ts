@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { formatAgentId } from "../../../src/kernel/index.ts";
-import { openStore } from "../../../src/index.ts";
+import { openStore } from "../../../src/entries/index.ts";
 import { reeve } from "./reeve-process.ts";
 
 const clerk = formatAgentId({ name: "clerk" });

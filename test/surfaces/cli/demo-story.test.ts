@@ -3,7 +3,7 @@ import { formatRunId, Priority, type Event } from "../../../src/kernel/index.ts"
 import { compareBooks } from "../../../src/surfaces/cli/demo/demo-ledger.ts";
 import { storyLine, wrapped } from "../../../src/surfaces/cli/demo/demo-print.ts";
 import { DemoStory } from "../../../src/surfaces/cli/demo/demo-story.ts";
-import { paintFor } from "../../../src/surfaces/cli/paint.ts";
+import { paintFor } from "../../../src/surfaces/cli/terminal/paint.ts";
 
 const plain = { paint: paintFor(false, {}), width: 80 };
 

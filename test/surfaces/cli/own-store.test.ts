@@ -4,7 +4,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { openStore } from "../../../src/runtime/index.ts";
-import { acceptStore, disownStore, openOwnStore, whyForeign } from "../../../src/surfaces/cli/own-store.ts";
+import {
+  acceptStore,
+  disownStore,
+  openOwnStore,
+  whyForeign,
+} from "../../../src/surfaces/cli/setup/own-store.ts";
 
 afterEach(() => void vi.unstubAllEnvs());
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exposition } from "../../../src/surfaces/cli/worker/prometheus.ts";
+import { exposition } from "../../../src/surfaces/cli/commands/worker/prometheus.ts";
 import { parseExposition } from "./prometheus-parser.ts";
 
 test("exposition() escapes label values and help texts so that a strict reader returns them unchanged", () => {

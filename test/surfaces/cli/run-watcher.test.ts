@@ -8,8 +8,8 @@ import {
   type JsonValue,
   type RunResult,
 } from "../../../src/kernel/index.ts";
-import { requestLines, TextWatcher } from "../../../src/surfaces/cli/run/run-watcher.ts";
-import type { Terminal } from "../../../src/surfaces/cli/terminal.ts";
+import { requestLines, TextWatcher } from "../../../src/surfaces/cli/terminal/run-watcher.ts";
+import type { Terminal } from "../../../src/surfaces/cli/terminal/terminal.ts";
 
 function ended(output: string): RunResult<JsonValue> {
   return {

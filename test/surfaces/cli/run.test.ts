@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { openRuntime } from "../../../src/index.ts";
+import { openRuntime } from "../../../src/entries/index.ts";
 import { agentIdOf, formatSessionId, type HostedAgent } from "../../../src/kernel/index.ts";
 import {
   inFolder,
@@ -14,10 +14,10 @@ import {
   runAgent,
   runResolver,
   type RunResolverOptions,
-} from "../../../src/surfaces/cli/run/run-agent.ts";
-import { toMetadata } from "../../../src/surfaces/cli/run/run-settings.ts";
+} from "../../../src/surfaces/cli/setup/run-agent.ts";
+import { toMetadata } from "../../../src/surfaces/cli/setup/run-settings.ts";
 import { env, setUp, type Script } from "./model-server.ts";
-import { acceptStore } from "../../../src/surfaces/cli/own-store.ts";
+import { acceptStore } from "../../../src/surfaces/cli/setup/own-store.ts";
 import { main, reeve } from "./reeve-process.ts";
 
 const looksThenAnswers: Script = (request) =>

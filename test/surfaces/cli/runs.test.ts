@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Agent, openRuntime, OrchestratorAgent, tool, type RunHandle } from "../../../src/index.ts";
+import { Agent, openRuntime, OrchestratorAgent, tool, type RunHandle } from "../../../src/entries/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { reeve } from "./reeve-process.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { runCommandLine } from "../../../src/surfaces/cli/program.ts";
-import type { Terminal } from "../../../src/surfaces/cli/terminal.ts";
+import type { Terminal } from "../../../src/surfaces/cli/terminal/terminal.ts";
 import type { Said } from "./reeve-process.ts";
 
 /** Runs the command line in this process. */

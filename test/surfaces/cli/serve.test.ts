@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openStore } from "../../../src/runtime/index.ts";
 import { storedTokens } from "../../../src/surfaces/server/index.ts";
-import { whyLeftAlone } from "../../../src/surfaces/cli/run/hosted-agents.ts";
+import { whyLeftAlone } from "../../../src/surfaces/cli/setup/hosted-agents.ts";
 import { openSse } from "../server/sse-client.ts";
 import { setUp } from "./model-server.ts";
 import { reeve } from "./reeve-process.ts";

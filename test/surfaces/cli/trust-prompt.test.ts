@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { askTrust } from "../../../src/surfaces/cli/workspace/trust-command.ts";
-import type { Terminal } from "../../../src/surfaces/cli/terminal.ts";
-import { openWorkspace } from "../../../src/workspace.ts";
+import { askTrust } from "../../../src/surfaces/cli/setup/ask-trust.ts";
+import type { Terminal } from "../../../src/surfaces/cli/terminal/terminal.ts";
+import { openWorkspace } from "../../../src/workspace/workspace.ts";
 import { testFolders } from "../../workspace/folders.ts";
 
 /** A terminal at which a person gives this answer. `undefined` stands for no terminal. */

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { Agent, type Runtime } from "../../../src/index.ts";
+import { Agent, type Runtime } from "../../../src/entries/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
-import { idleEngine } from "../../../src/surfaces/cli/serve/idle-engine.ts";
+import { idleEngine } from "../../../src/surfaces/cli/setup/idle-engine.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { PostgresServer } from "../../postgres/server.ts";
 import { env, setUp } from "./model-server.ts";

@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Agent, type Runtime } from "../../../src/index.ts";
+import { Agent, type Runtime } from "../../../src/entries/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
-import { idleEngine } from "../../../src/surfaces/cli/serve/idle-engine.ts";
+import { idleEngine } from "../../../src/surfaces/cli/setup/idle-engine.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { env, setUp } from "./model-server.ts";
 import { parseExposition } from "./prometheus-parser.ts";

@@ -1,9 +1,9 @@
 import type { AgentContext } from "@agentclientprotocol/sdk";
 import { expect, it } from "vitest";
-import { Agent } from "../../../src/agent.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import { tool } from "../../../src/capabilities/index.ts";
 import { Fault, parseSessionId, type Mail } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/open-runtime.ts";
+import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
 import { AcpSession } from "../../../src/surfaces/protocols/acp/acp-session.ts";
 import { endlessModel } from "./endless-model.ts";

@@ -1,7 +1,7 @@
 import { HttpAgent, type Message, type RunAgentParameters } from "@ag-ui/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Agent } from "../../../src/agent.ts";
-import { OrchestratorAgent } from "../../../src/agent-kinds.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
+import { OrchestratorAgent } from "../../../src/assembly/agent-kinds.ts";
 import { tool } from "../../../src/capabilities/index.ts";
 import { messageText } from "../../../src/kernel/index.ts";
 import { startServer, type TestServer } from "../server/test-server.ts";

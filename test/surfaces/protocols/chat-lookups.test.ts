@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from "vitest";
-import { Agent } from "../../../src/agent.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import { startServer, type TestServer } from "../server/test-server.ts";
 import { endlessModel } from "./endless-model.ts";
 

@@ -5,8 +5,8 @@ import {
   type UIMessage,
 } from "ai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Agent } from "../../../src/agent.ts";
-import { OrchestratorAgent } from "../../../src/agent-kinds.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
+import { OrchestratorAgent } from "../../../src/assembly/agent-kinds.ts";
 import { tool } from "../../../src/capabilities/index.ts";
 import { messageText, type Runtime } from "../../../src/kernel/index.ts";
 import { startServer, type TestServer } from "../server/test-server.ts";

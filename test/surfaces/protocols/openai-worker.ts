@@ -1,7 +1,7 @@
 // A server process for `openai-restart.test.ts`: `node openai-worker.ts STORE PORT`. Prints the port when it listens.
-import { Agent } from "../../../src/agent.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import { formatAgentId, messageText, type HostedAgent } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/open-runtime.ts";
+import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { createServer, listen } from "../../../src/surfaces/server/index.ts";
 import { endlessModel } from "./endless-model.ts";
 

@@ -4,7 +4,7 @@ import type {
   ChatCompletionCreateParams,
   ChatCompletionMessageParam,
 } from "openai/resources";
-import { Agent } from "../../../src/agent.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import { tool } from "../../../src/capabilities/index.ts";
 import {
   Fault,

@@ -6,7 +6,7 @@ import {
   type Message,
   type RunHandle,
 } from "../../../src/kernel/index.ts";
-import { Agent } from "../../../src/agent.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, until } from "../../runtime/runtime-setup.ts";
 import type { CallOptions, TestServer } from "./test-server.ts";

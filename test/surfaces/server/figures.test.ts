@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { Agent } from "../../../src/agent.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import { tool } from "../../../src/capabilities/index.ts";
 import type { RunHandle } from "../../../src/kernel/index.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";

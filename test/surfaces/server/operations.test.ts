@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { Agent } from "../../../src/agent.ts";
-import { openRuntime } from "../../../src/open-runtime.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
+import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
-import { addressKey } from "../../../src/surfaces/server/access/address-key.ts";
+import { addressKey } from "../../../src/surfaces/http/access/address-key.ts";
 import { createServer, storedTokens } from "../../../src/surfaces/server/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 import { agent, until } from "../../runtime/runtime-setup.ts";

@@ -1,9 +1,9 @@
 import { expect, it, vi } from "vitest";
-import { Agent } from "../../../src/agent.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import type { RunSummary } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/open-runtime.ts";
+import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
-import { RunChanges } from "../../../src/surfaces/server/streams/run-changes.ts";
+import { RunChanges } from "../../../src/surfaces/http/streams/run-changes.ts";
 import { endlessModel } from "../protocols/endless-model.ts";
 
 const echo = new Agent({ name: "echo", model: endlessModel(() => "Done.") });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Agent } from "../../../src/index.ts";
+import { Agent } from "../../../src/entries/index.ts";
 import type { Event, HostedAgent } from "../../../src/kernel/index.ts";
 import type { StoredPast } from "../../../src/surfaces/view/run-past.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { Agent } from "../../../src/agent.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import type { HostedAgent } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/open-runtime.ts";
+import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
-import { idleEngine } from "../../../src/surfaces/cli/serve/idle-engine.ts";
+import { idleEngine } from "../../../src/surfaces/cli/setup/idle-engine.ts";
 import { createServer, storedTokens } from "../../../src/surfaces/server/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, until } from "../../runtime/runtime-setup.ts";

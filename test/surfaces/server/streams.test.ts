@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { Agent } from "../../../src/agent.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import { Fault, type HostedAgent } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, gate, until } from "../../runtime/runtime-setup.ts";

@@ -1,4 +1,4 @@
-import { openRuntime } from "../../../src/open-runtime.ts";
+import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import type { HostedAgent, JsonValue, Runtime, Store } from "../../../src/kernel/index.ts";
 import { memoryStore, sha256, type RuntimeOptions } from "../../../src/runtime/index.ts";
 import {

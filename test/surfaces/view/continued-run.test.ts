@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Agent, OrchestratorAgent } from "../../../src/index.ts";
+import { Agent, OrchestratorAgent } from "../../../src/entries/index.ts";
 import { rootTaskId, type Event, type TaskId } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/open-runtime.ts";
+import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
 import { StepLog } from "../../../src/surfaces/view/step-log.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import { AgentCore } from "../../../src/agents/index.ts";
 import type { Event, RunHandle } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/open-runtime.ts";
+import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
 import { StepLog } from "../../../src/surfaces/view/step-log.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "vitest";
-import { Agent, tool } from "../../../src/index.ts";
+import { Agent, tool } from "../../../src/entries/index.ts";
 import { rootTaskId, type Event, type RunHandle } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/open-runtime.ts";
+import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { droppedAt, isUnanswered } from "../../../src/surfaces/view/question-log.ts";
 import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";

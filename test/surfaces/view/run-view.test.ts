@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openStore } from "../../../src/index.ts";
+import { openStore } from "../../../src/entries/index.ts";
 import { rootTaskId, type Event, type RunSummary } from "../../../src/kernel/index.ts";
 import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
 import { RunHistory } from "../../../src/surfaces/view/run-history.ts";

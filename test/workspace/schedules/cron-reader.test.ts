@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cronReader } from "../../../src/workspace/schedules/cron-reader.ts";
+import { cronReader } from "../../../src/capabilities/schedules/cron-reader.ts";
 
 /** The first fires after a time, as ISO texts. */
 function firesAfter(cron: string, timeZone: string, from: string, count: number): string[] {

@@ -8,7 +8,7 @@ import {
   type JsonValue,
   type UserPart,
 } from "../../../kernel/index.ts";
-import { jsonBody } from "../../server/request-body.ts";
+import { jsonBody } from "../../http/request-body.ts";
 import type {
   ChannelAdapter,
   ChannelPort,

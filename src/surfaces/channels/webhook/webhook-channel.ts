@@ -1,6 +1,6 @@
 import { checkOptions, Fault, optionNames, type JsonValue } from "../../../kernel/index.ts";
 import type { AddressCheckOptions } from "../../../capabilities/web/address-check.ts";
-import { jsonBody } from "../../server/request-body.ts";
+import { jsonBody } from "../../http/request-body.ts";
 import {
   choice,
   integer,
@@ -8,8 +8,8 @@ import {
   optional,
   text as textSchema,
   type ValueOf,
-} from "../../server/schema/schema.ts";
-import { Validator } from "../../server/schema/validator.ts";
+} from "../../http/schema/schema.ts";
+import { Validator } from "../../http/schema/validator.ts";
 import type {
   ChannelAdapter,
   ChannelPort,

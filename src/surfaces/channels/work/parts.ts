@@ -1,5 +1,5 @@
 import type { Clock, Records, Runtime, Store } from "../../../kernel/index.ts";
-import type { ServedAgents } from "../../server/served-agents.ts";
+import type { ServedAgents } from "../../http/served-agents.ts";
 import type { Owner } from "../access/owner.ts";
 import type { Senders } from "../access/senders.ts";
 import type { ChannelAdapter } from "../channel.ts";

@@ -1,9 +1,9 @@
 import { Fault } from "../../../kernel/index.ts";
-import type { ExitKind } from "../exit-code.ts";
-import { interrupted } from "../interrupted.ts";
-import { portOption } from "../number-option.ts";
-import { OpenParts } from "../open-parts.ts";
-import { printable, type Terminal } from "../terminal.ts";
+import type { ExitKind } from "../terminal/exit-code.ts";
+import { interrupted } from "../terminal/interrupted.ts";
+import { portOption } from "../terminal/number-option.ts";
+import { OpenParts } from "../setup/open-parts.ts";
+import { printable, type Terminal } from "../terminal/terminal.ts";
 import { Performance } from "./demo-performance.ts";
 import { openStage, startWorkers } from "./demo-stage.ts";
 import { runAddress } from "./demo-telling.ts";

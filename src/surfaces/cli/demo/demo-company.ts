@@ -1,5 +1,5 @@
-import { OrchestratorAgent } from "../../../agent-kinds.ts";
-import { Agent } from "../../../agent.ts";
+import { OrchestratorAgent } from "../../../assembly/agent-kinds.ts";
+import { Agent } from "../../../assembly/agent.ts";
 import { permissions } from "../../../agents/index.ts";
 import { fileTools } from "../../../capabilities/tools/index.ts";
 import { Priority, type ExecutionBudget, type Tool } from "../../../kernel/index.ts";

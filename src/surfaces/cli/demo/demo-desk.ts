@@ -1,4 +1,4 @@
-import { Agent } from "../../../agent.ts";
+import { Agent } from "../../../assembly/agent.ts";
 import { askHumanTool, fileTools } from "../../../capabilities/tools/index.ts";
 import type { CompanyOptions } from "./demo-company.ts";
 import { DemoModel, lines, sinceQuestion, type Part } from "./demo-model.ts";

@@ -1,7 +1,7 @@
 import { addUsd, type Event } from "../../../kernel/index.ts";
 import { RunFold } from "../../view/run-fold.ts";
 import type { RunView, TaskView } from "../../view/run-view.ts";
-import { counted } from "../format.ts";
+import { counted } from "../terminal/format.ts";
 import type { Billed } from "./demo-model.ts";
 
 /** What a run cost, according to its event log. */

@@ -1,7 +1,7 @@
 import type { Event, RunHandle } from "../../../kernel/index.ts";
-import type { ExitKind } from "../exit-code.ts";
-import { paintFor, type Paint } from "../paint.ts";
-import type { Terminal } from "../terminal.ts";
+import type { ExitKind } from "../terminal/exit-code.ts";
+import { paintFor, type Paint } from "../terminal/paint.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { companyTask } from "./demo-company.ts";
 import { compareBooks, ledgerLines, ledgerOf } from "./demo-ledger.ts";
 import { storyLine, wrapped } from "./demo-print.ts";

@@ -1,5 +1,5 @@
-import type { Paint } from "../paint.ts";
-import { printable } from "../terminal.ts";
+import type { Paint } from "../terminal/paint.ts";
+import { printable } from "../terminal/terminal.ts";
 import type { StoryLine, Tone } from "./demo-story.ts";
 
 /** How lines of the story are shown. */

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { Fault } from "../../../kernel/index.ts";
-import { packageRoot } from "../package-root.ts";
+import { packageRoot } from "../../../assembly/package-root.ts";
 import type { WorkerOptions } from "./demo-worker.ts";
 
 /** Time that a worker has to close its store after `close()`. */

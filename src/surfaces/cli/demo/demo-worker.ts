@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { Agent } from "../../../agent.ts";
+import type { Agent } from "../../../assembly/agent.ts";
 import { Fault } from "../../../kernel/index.ts";
-import { openRuntime } from "../../../open-runtime.ts";
+import { openRuntime } from "../../../assembly/open-runtime.ts";
 import { demoCompany, type CompanyOptions } from "./demo-company.ts";
 import { demoDesk, type DemoDesk } from "./demo-desk.ts";
 import { demoPrices, ProviderBook } from "./demo-model.ts";

@@ -7,7 +7,7 @@ import type {
   Stream,
 } from "@agentclientprotocol/sdk";
 import { isAbsolute } from "node:path";
-import type { ServerConfig, ServerConfigs } from "../../../mcp.ts";
+import type { ServerConfig, ServerConfigs } from "../../../assembly/mcp.ts";
 import { randomUUID } from "node:crypto";
 import {
   Fault,

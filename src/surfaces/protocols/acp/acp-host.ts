@@ -1,4 +1,4 @@
-import type { Agent } from "../../../agent.ts";
+import type { Agent } from "../../../assembly/agent.ts";
 import type { ServerConfigs } from "../../../capabilities/mcp/index.ts";
 import type { JsonObject, RunId, Runtime, SessionId } from "../../../kernel/index.ts";
 

@@ -16,8 +16,8 @@ import {
   text,
   type Schema,
   type ValueOf,
-} from "../../server/schema/schema.ts";
-import { sessionId } from "../../server/schema/run-schemas.ts";
+} from "../../http/schema/schema.ts";
+import { sessionId } from "../../http/schema/run-schemas.ts";
 import type { AskedQuestion, ClientAnswer } from "../client-answers.ts";
 import { checkedContent, sourceOf } from "../user-content.ts";
 

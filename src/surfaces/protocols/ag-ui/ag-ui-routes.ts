@@ -1,8 +1,8 @@
 import { failureText, type AnswerPart } from "../../../agents/index.ts";
 import { Fault, type JsonValue, type RunHandle } from "../../../kernel/index.ts";
-import { route, type Route, type RouteRequest } from "../../server/route.ts";
-import { object, text } from "../../server/schema/schema.ts";
-import { sseFrame } from "../../server/streams/sse-stream.ts";
+import { route, type Route, type RouteRequest } from "../../http/route.ts";
+import { object, text } from "../../http/schema/schema.ts";
+import { sseFrame } from "../../http/streams/sse-stream.ts";
 import { answerResponse, type AnswerEncoder, type AnswerResponseOptions } from "../answer-response.ts";
 import { answerQuestions, readQuestions, seenUntil } from "../client-answers.ts";
 import { newMessages, sendMessage, unfinishedRun } from "../session-turn.ts";

@@ -10,11 +10,11 @@ import {
 } from "../../../capabilities/mcp/index.ts";
 import { formatRunId, type HostedAgent, type Runtime } from "../../../kernel/index.ts";
 import { systemClock } from "../../../runtime/index.ts";
-import { packageVersion } from "../../cli/package-root.ts";
-import type { RouteRequest } from "../../server/route.ts";
-import { startRun } from "../../server/routes/start-run.ts";
-import type { ServerParts } from "../../server/server-parts.ts";
-import type { SseStream } from "../../server/streams/sse-stream.ts";
+import { packageVersion } from "../../../assembly/package-root.ts";
+import type { RouteRequest } from "../../http/route.ts";
+import { startRun } from "../../http/start-run.ts";
+import type { ServerParts } from "../../http/server-parts.ts";
+import type { SseStream } from "../../http/streams/sse-stream.ts";
 
 /** Options of the MCP server at `/mcp`. It offers the agents of the server, and these tools. */
 export interface McpMountOptions extends Pick<

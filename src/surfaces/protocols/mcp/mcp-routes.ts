@@ -1,7 +1,7 @@
 import type { Runtime } from "../../../kernel/index.ts";
-import type { ErrorFormat } from "../../server/problem.ts";
-import { route, type Route } from "../../server/route.ts";
-import { choice, integer, named, object, optional, schemaOf, text } from "../../server/schema/schema.ts";
+import type { ErrorFormat } from "../../http/problem.ts";
+import { route, type Route } from "../../http/route.ts";
+import { choice, integer, named, object, optional, schemaOf, text } from "../../http/schema/schema.ts";
 import { McpMount, type McpMountOptions } from "./mcp-mount.ts";
 
 const errorSchema = named(

@@ -1,7 +1,7 @@
 import type { AnswerPart } from "../../../agents/index.ts";
 import { Fault, type JsonValue, type RunHandle } from "../../../kernel/index.ts";
-import { problemOf } from "../../server/problem.ts";
-import { sseFrame } from "../../server/streams/sse-stream.ts";
+import { problemOf } from "../../http/problem.ts";
+import { sseFrame } from "../../http/streams/sse-stream.ts";
 import type { AnswerEncoder } from "../answer-response.ts";
 import {
   closingOf,

@@ -19,7 +19,7 @@ import {
   schemaOf,
   text,
   type ValueOf,
-} from "../../server/schema/schema.ts";
+} from "../../http/schema/schema.ts";
 
 const usage = named(
   "OpenAiUsage",

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../../kernel/index.ts";
-import type { ErrorFormat, Problem } from "../../server/problem.ts";
-import { named, nullable, object, text, type ValueOf } from "../../server/schema/schema.ts";
+import type { ErrorFormat, Problem } from "../../http/problem.ts";
+import { named, nullable, object, text, type ValueOf } from "../../http/schema/schema.ts";
 
 const errorSchema = named(
   "OpenAiError",

@@ -17,7 +17,7 @@ import {
   schemaOf,
   text,
   type ValueOf,
-} from "../../server/schema/schema.ts";
+} from "../../http/schema/schema.ts";
 
 /** A message of a request. `openai-messages.ts` checks its contents. */
 export interface OpenAiMessage {

@@ -6,10 +6,10 @@ import {
   type JsonValue,
   type RunHandle,
 } from "../../../kernel/index.ts";
-import { errorResponse } from "../../server/problem.ts";
-import { reply, route, type Route, type RouteRequest, type RouteResult } from "../../server/route.ts";
-import { startRun, type NewRunOptions, type StartedRun } from "../../server/routes/start-run.ts";
-import { choice, integer, list, named, object, text, type ValueOf } from "../../server/schema/schema.ts";
+import { errorResponse } from "../../http/problem.ts";
+import { reply, route, type Route, type RouteRequest, type RouteResult } from "../../http/route.ts";
+import { startRun, type NewRunOptions, type StartedRun } from "../../http/start-run.ts";
+import { choice, integer, list, named, object, text, type ValueOf } from "../../http/schema/schema.ts";
 import { answerResponse, followStarted } from "../answer-response.ts";
 import { CompletionEncoder } from "./completion-encoder.ts";
 import {

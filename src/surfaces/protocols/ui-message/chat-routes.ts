@@ -6,10 +6,10 @@ import {
   uiMessageHeaders,
 } from "../../../agents/index.ts";
 import { Fault, type JsonValue, type RunHandle } from "../../../kernel/index.ts";
-import { route, type Route, type RouteRequest } from "../../server/route.ts";
-import { sessionId } from "../../server/schema/run-schemas.ts";
-import { sessionParams } from "../../server/schema/session-schemas.ts";
-import { choice, list, object, optional, text, type ValueOf } from "../../server/schema/schema.ts";
+import { route, type Route, type RouteRequest } from "../../http/route.ts";
+import { sessionId } from "../../http/schema/run-schemas.ts";
+import { sessionParams } from "../../http/schema/session-schemas.ts";
+import { choice, list, object, optional, text, type ValueOf } from "../../http/schema/schema.ts";
 import { answerResponse, type AnswerEncoder, type AnswerResponseOptions } from "../answer-response.ts";
 import { chooseAgent } from "../choose-agent.ts";
 import { answerQuestions, readQuestions, seenUntil } from "../client-answers.ts";

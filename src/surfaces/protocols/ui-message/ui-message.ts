@@ -1,5 +1,5 @@
 import { Fault, type JsonValue, type UserPart } from "../../../kernel/index.ts";
-import { schemaOf, type Schema } from "../../server/schema/schema.ts";
+import { schemaOf, type Schema } from "../../http/schema/schema.ts";
 import type { AskedQuestion, ClientAnswer } from "../client-answers.ts";
 import { checkedContent, sourceOf } from "../user-content.ts";
 

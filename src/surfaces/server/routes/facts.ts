@@ -6,10 +6,10 @@ import {
   type ApprovalPage,
   type Runtime,
 } from "../../../kernel/index.ts";
-import type { FiguresOfRuns, RunFigures } from "../figures/run-figures.ts";
-import { reply, route } from "../route.ts";
-import { failure, runId, time, usd } from "../schema/run-schemas.ts";
-import { integer, list, named, nullable, number, object } from "../schema/schema.ts";
+import type { FiguresOfRuns, RunFigures } from "../../http/figures/run-figures.ts";
+import { reply, route } from "../../http/route.ts";
+import { failure, runId, time, usd } from "../../http/schema/run-schemas.ts";
+import { integer, list, named, nullable, number, object } from "../../http/schema/schema.ts";
 
 const hourMs = 3_600_000;
 const hours = 24;

@@ -1,5 +1,5 @@
 import { Fault, type RunHandle } from "../../../kernel/index.ts";
-import type { RouteRequest } from "../route.ts";
+import type { RouteRequest } from "../../http/route.ts";
 
 /** Returns the run of a request, as the caller may see it. Throws `not_found`. Commands carry the caller's name. */
 export async function findRun({

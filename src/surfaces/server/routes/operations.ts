@@ -1,6 +1,6 @@
 import { usageDimensions, type Message } from "../../../kernel/index.ts";
-import { reply, route } from "../route.ts";
-import { after, agentId, approvalPage, limit, runId } from "../schema/run-schemas.ts";
+import { reply, route } from "../../http/route.ts";
+import { after, agentId, approvalPage, limit, runId } from "../../http/schema/run-schemas.ts";
 import {
   choice,
   integer,
@@ -12,8 +12,8 @@ import {
   optional,
   schemaOf,
   text,
-} from "../schema/schema.ts";
-import { scopes } from "../access/access.ts";
+} from "../../http/schema/schema.ts";
+import { scopes } from "../../http/access/access.ts";
 
 const tenant = {
   tenantId: optional(text({ minLength: 1, description: "Only for tokens without a tenant." })),

@@ -1,6 +1,6 @@
 import { Fault } from "../../../kernel/index.ts";
-import { reply, route } from "../route.ts";
-import { anyObject, object, text } from "../schema/schema.ts";
+import { reply, route } from "../../http/route.ts";
+import { anyObject, object, text } from "../../http/schema/schema.ts";
 
 const document = { status: 200, description: "This document.", schema: anyObject() };
 const getDocument = route({

@@ -6,8 +6,8 @@ import {
   type RunHandle,
   type TopUp,
 } from "../../../kernel/index.ts";
-import { reply, route, type RouteRequest, type TypedRoute } from "../route.ts";
-import { approval, priority, runParams, runSummary, taskId } from "../schema/run-schemas.ts";
+import { reply, route, type RouteRequest, type TypedRoute } from "../../http/route.ts";
+import { approval, priority, runParams, runSummary, taskId } from "../../http/schema/run-schemas.ts";
 import {
   anyJson,
   choice,
@@ -20,7 +20,7 @@ import {
   text,
   type Schema,
   type ValueOf,
-} from "../schema/schema.ts";
+} from "../../http/schema/schema.ts";
 import { findRun } from "./find-run.ts";
 
 const accepted = {

@@ -9,7 +9,7 @@ import {
   type RunQuery,
   type TaskId,
 } from "../../../kernel/index.ts";
-import { reply, route, type RouteRequest } from "../route.ts";
+import { reply, route, type RouteRequest } from "../../http/route.ts";
 import {
   after,
   agentId,
@@ -30,7 +30,7 @@ import {
   steps,
   taskId as taskIdSchema,
   time,
-} from "../schema/run-schemas.ts";
+} from "../../http/schema/run-schemas.ts";
 import {
   anyJson,
   anyObject,
@@ -42,10 +42,10 @@ import {
   optional,
   schemaOf,
   text,
-} from "../schema/schema.ts";
+} from "../../http/schema/schema.ts";
 import { storedView } from "../../view/stored-view.ts";
 import { findRun } from "./find-run.ts";
-import { startRun } from "./start-run.ts";
+import { startRun } from "../../http/start-run.ts";
 
 const listed = { status: 200, description: "One page of runs, newest first.", schema: runPage };
 const found = { status: 200, description: "The run.", schema: runSummary };

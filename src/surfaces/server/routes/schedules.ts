@@ -9,9 +9,9 @@ import {
   type ScheduleOptions,
   type ScheduleOwner,
 } from "../../../kernel/index.ts";
-import type { Access } from "../access/access.ts";
-import { reply, route, type RouteRequest, type TypedRoute } from "../route.ts";
-import { agentId, budget, priority, sessionId, spawnBudget, time } from "../schema/run-schemas.ts";
+import type { Access } from "../../http/access/access.ts";
+import { reply, route, type RouteRequest, type TypedRoute } from "../../http/route.ts";
+import { agentId, budget, priority, sessionId, spawnBudget, time } from "../../http/schema/run-schemas.ts";
 import {
   anyJson,
   anyObject,
@@ -26,7 +26,7 @@ import {
   schemaOf,
   text,
   type ValueOf,
-} from "../schema/schema.ts";
+} from "../../http/schema/schema.ts";
 
 const name = text({ minLength: 1, maxLength: 128, description: "Name of the schedule." });
 const params = object({ name });

@@ -1,6 +1,6 @@
 import { Fault, type ChatMessage, type CustomEntry } from "../../../kernel/index.ts";
-import { reply, route, type RouteRequest } from "../route.ts";
-import { after, agentId, limit, sessionId } from "../schema/run-schemas.ts";
+import { reply, route, type RouteRequest } from "../../http/route.ts";
+import { after, agentId, limit, sessionId } from "../../http/schema/run-schemas.ts";
 import {
   contextUsage,
   entry,
@@ -13,7 +13,7 @@ import {
   thinkingLevel,
   tree,
   unsentInput,
-} from "../schema/session-schemas.ts";
+} from "../../http/schema/session-schemas.ts";
 import {
   anyJson,
   choice,
@@ -24,7 +24,7 @@ import {
   optional,
   schemaOf,
   text,
-} from "../schema/schema.ts";
+} from "../../http/schema/schema.ts";
 
 const filter = {
   agentId: optional(agentId),

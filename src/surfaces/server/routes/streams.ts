@@ -1,12 +1,12 @@
 import { Fault } from "../../../kernel/index.ts";
-import { route } from "../route.ts";
-import { runParams } from "../schema/run-schemas.ts";
-import { sessionParams } from "../schema/session-schemas.ts";
-import { flag, integer, object, optional, text } from "../schema/schema.ts";
-import { nextSeq } from "../streams/open-streams.ts";
-import { SessionPosition } from "../streams/session-position.ts";
-import { followSession } from "../streams/session-stream.ts";
-import { sseFrame } from "../streams/sse-stream.ts";
+import { route } from "../../http/route.ts";
+import { runParams } from "../../http/schema/run-schemas.ts";
+import { sessionParams } from "../../http/schema/session-schemas.ts";
+import { flag, integer, object, optional, text } from "../../http/schema/schema.ts";
+import { nextSeq } from "../../http/streams/open-streams.ts";
+import { SessionPosition } from "../../http/streams/session-position.ts";
+import { followSession } from "../../http/streams/session-stream.ts";
+import { sseFrame } from "../../http/streams/sse-stream.ts";
 import { findRun } from "./find-run.ts";
 
 const stream = {

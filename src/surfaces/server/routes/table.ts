@@ -1,5 +1,5 @@
 import { Fault } from "../../../kernel/index.ts";
-import type { Route } from "../route.ts";
+import type { Route } from "../../http/route.ts";
 import { openAiRoutes } from "../../protocols/openai/openai-routes.ts";
 import { agUiRoutes } from "../../protocols/ag-ui/ag-ui-routes.ts";
 import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Agent, openRuntime, tool } from "../../../../src/index.ts";
+import { Agent, openRuntime, tool } from "../../../../src/entries/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../../src/testing/index.ts";
 import { all } from "../../../../src/testing/store-fixtures.ts";
 import { connect, count, newPath } from "./store-files.ts";

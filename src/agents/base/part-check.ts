@@ -1,0 +1,137 @@
+import {
+  checkChoice,
+  checkMethods,
+  checkOptionalMethods,
+  describeKind,
+  describeValue,
+  Fault,
+  isPromise,
+  type Architecture,
+  type Extension,
+  type Guardrail,
+  readProperty,
+  type Tool,
+} from "../../kernel/index.ts";
+
+const stages: readonly (keyof Guardrail)[] = [
+  "onTurnStart",
+  "onInput",
+  "beforeCall",
+  "afterCall",
+  "onOutput",
+];
+
+/** Refuses a guardrail that checks nothing, for example because its methods are misspelt. */
+export function checkGuardrail(guardrail: Guardrail, owner: string): void {
+  const place = `guardrail ${describeName(guardrail)} of ${owner}`;
+  requireObject(place, guardrail);
+  checkOptionalMethods(place, guardrail, stages);
+  checkChoice(place, "onError", guardrail.onError, ["block", "allow"]);
+}
+
+/** Refuses extensions without a method `setup`, and two extensions of one name. */
+export function checkExtensions(extensions: readonly Extension[], owner: string): void {
+  const names = new Set<string>();
+  for (const extension of extensions) {
+    const place = `extension ${describeName(extension)} of ${owner}`;
+    requireObject(place, extension);
+    const { name } = extension;
+    if (typeof name !== "string" || name === "")
+      throw new Fault("invalid_argument", `invalid ${place}: expected a name`);
+    checkMethods(place, extension, ["setup"], "use { name, setup(api) { api.on(type, handler) } }");
+    if (names.has(name))
+      throw new Fault("invalid_argument", `${owner} has two extensions named ${name}; rename one of them`);
+    names.add(name);
+  }
+}
+
+/** Refuses a part that is no object, such as a function that creates the part and was not called. */
+function requireObject(place: string, value: unknown): void {
+  if (typeof value === "object" && value !== null) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${place}: expected an object, not ${describeValue(value)}${callIt(value)}`,
+  );
+}
+
+/** How to call a function that was passed in place of its result. Empty for other values. */
+function callIt(value: unknown): string {
+  if (typeof value !== "function") return "";
+  return value.name === "" ? "" : `; if ${value.name} creates it, use ${value.name}()`;
+}
+
+/** Refuses an architecture without the methods of the contract. `place` names the option that holds it. */
+export function checkArchitecture(architecture: Architecture, place: string): Architecture {
+  requireObject(place, architecture);
+  checkMethods(
+    place,
+    architecture,
+    ["run", "declaredWorkers"],
+    "expected { name, run, declaredWorkers }; an architecture without workers has declaredWorkers: () => ({})",
+  );
+  return architecture;
+}
+
+/**
+ * Refuses tools that are keyed by name, as the AI SDK and Mastra write them, instead of listed, and members of the list
+ * that are no objects.
+ */
+export function checkToolList(owner: string, tools: unknown): void {
+  if (tools === undefined || tools === null || typeof tools === "function") return;
+  if (Array.isArray(tools)) {
+    for (const each of tools as readonly Tool[])
+      if (typeof each !== "object" || each === null) checkTool(each);
+    return;
+  }
+  throw new Fault(
+    "invalid_argument",
+    `invalid tools of ${owner}: expected a list of tools, not ${describeKind(tools)}; use ${listFor(tools)}`,
+  );
+}
+
+/** What to use in place of a value that is no list of tools. */
+function listFor(tools: unknown): string {
+  if (isPromise(tools)) return "tools: await ..., because a promise is no list";
+  if (typeof readProperty(tools, "tools") === "function") return "tools: await servers.tools()";
+  return "tools: [tool({ name, description, inputSchema, execute })]";
+}
+
+/** Refuses a tool that could not be called. */
+export function checkTool(tool: Tool): void {
+  if (tool !== null && typeof tool === "object" && !("parse" in tool) && "execute" in tool)
+    throw new Fault(
+      "invalid_argument",
+      `invalid tool ${describeName(tool)}: it was not created by tool() of reeve; use tool({ name, description, inputSchema, execute }) imported from "reeve"`,
+    );
+  checkMethods(
+    `tool ${describeName(tool)}`,
+    tool ?? {},
+    ["execute", "parse", "needsApproval"],
+    "use tool({ name, description, inputSchema, execute })",
+  );
+}
+
+/** The name of a part for an error. */
+function describeName(value: { readonly name?: unknown } | null | undefined): string {
+  const name = value?.name;
+  if (name === "") return "without a name";
+  return typeof name === "string" ? name : describeValue(name);
+}
+
+/** Refuses a value that is no agent. `place` names the value. */
+export function checkAgent(place: string, value: unknown): void {
+  if (typeof value === "object" && value !== null && "run" in value) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${place}: ${describeValue(value)} is no agent; use new Agent({ ... })`,
+  );
+}
+
+/** Refuses a value that is neither an agent nor the settings of one. `place` names the value. */
+export function checkSubAgent(place: string, value: unknown): void {
+  if (typeof value === "object" && value !== null && ("agent" in value || "run" in value)) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${place}: ${describeValue(value)} is no agent; expected an agent, or { agent, ... } with its settings`,
+  );
+}

@@ -1,0 +1,57 @@
+import type { Tool, ToolSpec } from "../../kernel/index.ts";
+import { checkTool } from "./part-check.ts";
+
+/**
+ * The tool specifications that the model receives. The same array is returned until the tools change. If two tools have
+ * the same name, the model receives the first one, which is also the one that is called, because providers refuse
+ * duplicate names.
+ */
+export class ToolSpecs {
+  #listed: readonly ToolSpec[];
+  #sent: readonly ToolSpec[];
+
+  constructor(tools: readonly Tool[]) {
+    this.#listed = specsOf(tools);
+    this.#sent = firstOfEach(this.#listed);
+  }
+
+  of(tools: readonly Tool[]): readonly ToolSpec[] {
+    const isSame =
+      tools.length === this.#listed.length && tools.every((tool, index) => this.#matches(tool, index));
+    if (!isSame) {
+      this.#listed = specsOf(tools);
+      this.#sent = firstOfEach(this.#listed);
+    }
+    return this.#sent;
+  }
+
+  #matches({ name, description, inputSchema, foundBy }: Tool, index: number): boolean {
+    const spec = this.#listed[index];
+    return (
+      spec?.name === name &&
+      spec.description === description &&
+      spec.inputSchema === inputSchema &&
+      spec.foundBy === foundBy
+    );
+  }
+}
+
+export function specOf({ name, description, inputSchema, foundBy }: Tool): ToolSpec {
+  const spec = { name, description, inputSchema };
+  return foundBy === undefined ? spec : { ...spec, foundBy };
+}
+
+/**
+ * Creates the frozen specifications of a list of tools (J1) and refuses a tool that could not be called. Frozen like
+ * those of a turn, so that V8 does not recompile code that was compiled for the list of an earlier turn.
+ */
+function specsOf(tools: readonly Tool[]): readonly ToolSpec[] {
+  for (const tool of tools) checkTool(tool);
+  return Object.freeze(tools.map((tool) => Object.freeze(specOf(tool))));
+}
+
+function firstOfEach(specs: readonly ToolSpec[]): readonly ToolSpec[] {
+  const names = new Set(specs.map(({ name }) => name));
+  if (names.size === specs.length) return specs;
+  return Object.freeze(specs.filter(({ name }) => names.delete(name)));
+}

@@ -1,0 +1,77 @@
+import {
+  addUsage,
+  addUsd,
+  changedResult,
+  fromNanoUsd,
+  noUsage,
+  toNanoUsd,
+  toNanoUsdLimit,
+  totalTokens,
+  type BudgetDimension,
+  type ExecutionBudget,
+  type RunResult,
+} from "../../kernel/index.ts";
+
+type Spending = Pick<RunResult, "usage" | "costUsd" | "unreported" | "turns">;
+
+/** The dimensions of a budget that a run spends; time is not one of them. */
+type SpendCaps = Omit<ExecutionBudget, "deadlineMs">;
+export type SpentDimension = Exclude<BudgetDimension, "agents">;
+
+/** Adds up what several runs used and computes what is left of their common caps. */
+export class CombinedSpending {
+  readonly #caps: SpendCaps;
+  #total: Spending = { usage: noUsage, costUsd: 0, unreported: { tokens: 0, costUsd: 0 }, turns: 0 };
+  /** Sum of the known costs. */
+  #nanoUsd = 0;
+
+  constructor(caps: SpendCaps) {
+    this.#caps = caps;
+  }
+
+  get costUsd(): number | null {
+    return this.#total.costUsd;
+  }
+
+  /** The amounts that the next run may spend. */
+  get left(): SpendCaps {
+    const { maxTokens, maxCostUsd, maxTurns } = this.#caps;
+    const { usage, unreported: lost, turns } = this.#total;
+    return {
+      maxTokens: maxTokens === null ? null : Math.max(0, maxTokens - totalTokens(usage) - lost.tokens),
+      maxCostUsd:
+        maxCostUsd === null ? null : fromNanoUsd(Math.max(0, toNanoUsdLimit(maxCostUsd) - this.#nanoUsd)),
+      maxTurns: maxTurns === null ? null : Math.max(0, maxTurns - turns),
+    };
+  }
+
+  /** The first dimension of which nothing is left. */
+  get exhausted(): SpentDimension | undefined {
+    const { maxTokens, maxCostUsd, maxTurns } = this.left;
+    if (maxCostUsd === 0) return "costUsd";
+    if (maxTokens === 0) return "tokens";
+    return maxTurns === 0 ? "turns" : undefined;
+  }
+
+  add({ usage, costUsd, unreported: lost, turns }: Spending): void {
+    const total = this.#total;
+    this.#nanoUsd += toNanoUsd(costUsd ?? 0);
+    this.#total = {
+      usage: addUsage(total.usage, usage),
+      costUsd: addKnown(total.costUsd, costUsd),
+      unreported: {
+        tokens: total.unreported.tokens + lost.tokens,
+        costUsd: addKnown(total.unreported.costUsd, lost.costUsd),
+      },
+      turns: total.turns + turns,
+    };
+  }
+
+  of<Output>(result: RunResult<Output>): RunResult<Output> {
+    return changedResult(result, this.#total);
+  }
+}
+
+function addKnown(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? null : addUsd(one, other);
+}

@@ -1,0 +1,121 @@
+import {
+  callSettings,
+  checkMethods,
+  checkOptions,
+  describeValue,
+  executionBudget,
+  Fault,
+  optionNames,
+  submitOptionNames,
+  type CancelSignal,
+  type JsonSchema,
+  type OptionNames,
+  type Runtime,
+  type SubmitOptions,
+} from "../../kernel/index.ts";
+import { checkOnApproval, type OnApprovalHandler } from "./on-approval.ts";
+import { foreignInvokeOptions } from "../definition/foreign-options.ts";
+
+export interface InvokeOptions<Context = unknown> extends Omit<SubmitOptions<Context>, "streaming"> {
+  /** Maximum time for the whole run in milliseconds; tightens the deadline of the budget. `null` sets no limit. */
+  readonly timeoutMs?: number | null;
+  /**
+   * What happens when the run needs a person's answer. `"wait"`: `invoke` waits until the run has ended. A handler: it
+   * answers in this process. `invoke` also accepts `"return"`: it resolves with a `WaitingResult`, and the run waits
+   * durably. Default: `"wait"`.
+   */
+  readonly onApproval?: "wait" | OnApprovalHandler;
+  /** The runtime that executes the run. Default: the default runtime of the package. */
+  readonly runtime?: Runtime;
+  /** A JSON Schema that the answer must match. */
+  readonly output?: JsonSchema | undefined;
+  /**
+   * What the summary has to consider if the session is compacted after this invocation. Used only by the run that this
+   * call starts, not if the input becomes steering.
+   */
+  readonly compactionInstructions?: string;
+  /**
+   * Cancels the run when it aborts; the result then has the status `cancelled`. If it is aborted before the call, no run
+   * is created and the call fails with `cancelled`. Default: no signal.
+   */
+  readonly signal?: CancelSignal | undefined;
+}
+
+/** Options of `invoke` that make it return when the run needs a person's answer, or may make it do so. */
+export interface ReturnOnApproval<Context = unknown> extends Omit<InvokeOptions<Context>, "onApproval"> {
+  readonly onApproval?: "return" | "wait" | OnApprovalHandler;
+}
+
+/**
+ * Options of `submit`. A submitted run outlives its caller, so `RunHandle.cancel` takes the place of a signal, and
+ * `RunHandle.untilPersonIsNeeded` and `approve` that of `onApproval`.
+ */
+export type AgentSubmitOptions<Context = unknown> = Omit<InvokeOptions<Context>, "signal" | "onApproval"> & {
+  readonly streaming?: boolean;
+};
+
+/** The names of the options of `invoke`. */
+export const invokeOptionNames: OptionNames = new Set([
+  ...submitOptionNames,
+  ...optionNames<Omit<InvokeOptions, keyof SubmitOptions>>({
+    timeoutMs: true,
+    onApproval: true,
+    runtime: true,
+    output: true,
+    compactionInstructions: true,
+    signal: true,
+  }),
+]);
+
+/** Options of `resume` and `signal`. */
+export type RuntimeChoice = Pick<InvokeOptions, "runtime">;
+
+const runtimeChoiceNames = optionNames<RuntimeChoice>({ runtime: true });
+
+export function checkRuntimeChoice(owner: string, options: RuntimeChoice): void {
+  checkOptions(owner, options, runtimeChoiceNames, { store: foreignInvokeOptions["store"] ?? "" });
+  checkRuntime(owner, options.runtime);
+}
+
+function checkRuntime(owner: string, runtime: unknown): void {
+  checkMethods(
+    `runtime of ${owner}`,
+    runtime,
+    ["submit", "find"],
+    'use runtime: await openRuntime({ store: "sqlite:PATH" })',
+  );
+}
+
+/** Refuses unknown options and invalid values before a run is created. */
+export function checkInvokeOptions(agent: string, options: InvokeOptions | ReturnOnApproval): void {
+  const owner = `a run of agent ${agent}`;
+  checkOptions(owner, options, invokeOptionNames, foreignInvokeOptions);
+  checkMethods(
+    `signal of ${owner}`,
+    options.signal,
+    ["addEventListener", "removeEventListener"],
+    "use the signal of an AbortController",
+  );
+  checkRuntime(owner, options.runtime);
+  if (options.settings !== undefined) callSettings(owner, options.settings);
+  const { compactionInstructions: wishes } = options;
+  if (wishes !== undefined && (typeof wishes !== "string" || wishes.trim() === ""))
+    throw new Fault(
+      "invalid_argument",
+      `invalid compactionInstructions ${describeValue(wishes)} of ${owner}: expected a text that is not empty; omit the option`,
+    );
+  // Callers without types may pass `budget: null` for no budget.
+  if (options.budget !== undefined && options.budget !== null) executionBudget(options.budget);
+}
+
+/** Like `checkInvokeOptions`, for `submit`. */
+export function checkSubmitOptions(agent: string, options: AgentSubmitOptions): void {
+  if ("signal" in options)
+    throw new Fault(
+      "invalid_argument",
+      `invalid option signal of submit() of agent ${agent}: a submitted run outlives its caller; use cancel() of the run handle, or invoke() or stream() with a signal`,
+    );
+  const { onApproval }: InvokeOptions = options;
+  checkOnApproval("submit()", onApproval, ["wait"]);
+  checkInvokeOptions(agent, options);
+}

@@ -1,0 +1,203 @@
+import {
+  canonicalJson,
+  checkOptions,
+  Fault,
+  optionNames,
+  type CancelSignal,
+  type Delta,
+  type Event,
+  type JsonSchema,
+  type JsonValue,
+  type RunHandle,
+  type RunResult,
+} from "../../../kernel/index.ts";
+import { AbortWatch } from "../abort-watch.ts";
+import { AnswerReader, type AnswerChange } from "./answer-reader.ts";
+import { AnswerText } from "./answer-text.ts";
+import { cancelWithCaller } from "../cancel-with-caller.ts";
+import { PartialJson, type PartialValue } from "./partial-json.ts";
+
+/** Options of `AgentStream.text`. */
+export interface TextOptions {
+  /**
+   * Called when a new attempt of a model call restarts a message, with the text that stays valid: everything before that
+   * message. The text that follows continues it. If absent, an empty line separates the restarted text from the void one.
+   */
+  readonly onReset?: (validText: string) => void;
+}
+
+const textOptionNames = optionNames<TextOptions>({ onReset: true });
+
+/** A run that has started. */
+export interface StartedRun {
+  readonly run: RunHandle;
+  readonly result: () => Promise<RunResult<JsonValue>>;
+}
+
+/** What an `AgentStream` is made of. */
+export interface AgentStreamParts<Result> {
+  readonly start: () => Promise<StartedRun>;
+  /** Converts the result of the run to the type that `result()` returns. */
+  readonly shape: (result: RunResult<JsonValue>) => Result | Promise<Result>;
+  readonly cancelOnBreak: boolean;
+  /** The schema of the answer, if the caller requested one. */
+  readonly output?: JsonSchema | undefined;
+  /** Cancels the run when it aborts, also after a reader has left the loop. */
+  readonly signal?: CancelSignal | undefined;
+}
+
+/**
+ * The events and text deltas of a run, from the first one on. The run starts when the stream is first read or its
+ * result is requested. `Value` is the type of a structured answer; `never` if the answer is a text.
+ */
+export class AgentStream<Result = RunResult<JsonValue>, Value = never> implements AsyncIterable<
+  Event | Delta
+> {
+  readonly #parts: AgentStreamParts<Result>;
+  readonly #watch: AbortWatch | undefined;
+  #started: Promise<StartedRun> | undefined;
+
+  constructor(parts: AgentStreamParts<Result>) {
+    this.#parts = parts;
+    this.#watch = parts.signal && new AbortWatch(parts.signal);
+  }
+
+  /** The handle of the run, with `cancel`, `steer`, `approve` and the like. */
+  async run(): Promise<RunHandle> {
+    return (await this.#start()).run;
+  }
+
+  async result(): Promise<Result> {
+    const { run, result } = await this.#start();
+    const end = cancelWithCaller(run, result);
+    return this.#parts.shape(await (this.#watch === undefined ? end : this.#watch.untilEnd(end)));
+  }
+
+  /**
+   * The answer as it is written: the text of the root agent, or of the agent to which a hand-over passed the
+   * conversation, such as the specialist of a router. Text of other agents of the run is left out. An empty line
+   * separates the texts of two turns. An answer that no model streamed is yielded at the end.
+   *
+   * @example
+   * ```ts
+   * import { Agent } from "reeve";
+   *
+   * const agent = new Agent({ name: "guide", model: "anthropic/claude-sonnet-5" });
+   * for await (const text of agent.stream("Which way?").text()) process.stdout.write(text);
+   * ```
+   */
+  async *text(options: TextOptions = {}): AsyncGenerator<string, void, undefined> {
+    checkOptions("text()", options, textOptionNames);
+    const answer = new AnswerText(options.onReset);
+    for await (const change of this.#answer()) {
+      const piece = answer.add(change);
+      if (piece !== "") yield piece;
+    }
+  }
+
+  /**
+   * The structured answer as it grows: each value holds what has arrived so far and is not checked against the schema.
+   * Texts and lists grow; a number appears when it is complete. After a new attempt of a model call the value starts
+   * again. `result()` returns the complete, checked value. Requires the option `output`.
+   */
+  async *partialObject(
+    ..._missing: [Value] extends [never] ? [missingOptionOutput: never] : []
+  ): AsyncGenerator<PartialValue<Value>, void, undefined> {
+    const { output: schema } = this.#parts;
+    if (schema === undefined)
+      throw new Fault(
+        "invalid_argument",
+        "partialObject() needs a schema: pass the option `output` to stream(), or read text()",
+      );
+    const opensWith = openingOf(schema);
+    let parser = new PartialJson(opensWith);
+    for await (const change of this.#answer()) {
+      if (change.type === "reset" || (change.type === "text" && change.isFirst))
+        parser = new PartialJson(opensWith);
+      if (change.type === "output") {
+        const { output } = change;
+        const isKnown = parser.value !== undefined && canonicalJson(parser.value) === canonicalJson(output);
+        if (typeof output === "object" && output !== null && !isKnown) yield output as PartialValue<Value>;
+      } else if (change.type === "text" && parser.push(change.text))
+        yield parser.value as PartialValue<Value>;
+    }
+  }
+
+  /**
+   * C3: a reader that leaves the loop detaches, and the run continues, unless `cancelOnBreak` is set. If the reader is the
+   * code of a task that is cancelled, the run is cancelled as well.
+   */
+  [Symbol.asyncIterator](): AsyncIterator<Event | Delta, undefined> {
+    let events: AsyncIterator<Event | Delta> | undefined;
+    const read = (begun: AsyncIterator<Event | Delta>): Promise<IteratorResult<Event | Delta, undefined>> =>
+      begun.next().catch(this.#cancelWithReader) as Promise<IteratorResult<Event | Delta, undefined>>;
+    return {
+      // Does not await the run's own iterator once it exists, so that a delta costs few promises.
+      next: () => {
+        if (events !== undefined) return read(events);
+        return this.#begin().then((begun) => {
+          events = begun;
+          return read(begun);
+        });
+      },
+      return: async () => {
+        await events?.return?.();
+        if (this.#parts.cancelOnBreak && this.#started !== undefined)
+          await (await this.#started).run.cancel("its reader left");
+        return { value: undefined, done: true };
+      },
+    };
+  }
+
+  async *#answer(): AsyncGenerator<AnswerChange, void, undefined> {
+    const reader = new AnswerReader();
+    for await (const part of this) {
+      const change = reader.read(part);
+      if (change !== undefined) yield change;
+    }
+  }
+
+  /** Handles an error of the run's iterator. */
+  readonly #cancelWithReader = async (error: unknown): Promise<never> =>
+    cancelWithCaller(await this.run(), async () => {
+      throw error;
+    });
+
+  #start(): Promise<StartedRun> {
+    return (this.#started ??=
+      this.#watch === undefined ? this.#parts.start() : this.#startWatched(this.#watch));
+  }
+
+  async #startWatched(watch: AbortWatch): Promise<StartedRun> {
+    watch.assertNotAborted();
+    const started = await this.#parts.start();
+    watch.start(started.run);
+    return started;
+  }
+
+  async #begin(): Promise<AsyncIterator<Event | Delta>> {
+    const { run } = await this.#start();
+    const events = run.events();
+    const watched = this.#watch === undefined ? events : watchedEvents(events, this.#watch);
+    return watched[Symbol.asyncIterator]();
+  }
+}
+
+/** The characters with which an answer by this schema may start. */
+function openingOf(schema: JsonSchema): string {
+  const type = typeof schema === "object" ? schema["type"] : undefined;
+  if (type === "object") return "{";
+  return type === "array" ? "[" : "{[";
+}
+
+/** The events of a run with a signal. Stops watching the signal after the last event, not when a reader leaves. */
+async function* watchedEvents(
+  events: AsyncIterable<Event | Delta>,
+  watch: AbortWatch,
+): AsyncIterable<Event | Delta> {
+  for await (const event of events) {
+    watch.check();
+    yield event;
+  }
+  watch.stop();
+}

@@ -1,0 +1,114 @@
+import {
+  checkOptions,
+  describeValue,
+  executionBudget,
+  Fault,
+  optionNames,
+  type ChatMessage,
+  type CompactionResult,
+  type CompactionStrategy,
+  type ExecutionBudget,
+  type RunContext,
+} from "../../../kernel/index.ts";
+import { requireLimit } from "../../base/limit.ts";
+import type { Summarizer } from "./summarizer.ts";
+import { type FileUse, usualFileUse } from "./touched-files.ts";
+
+/** Creates the strategy that shortens a conversation. The run pays for the summaries. */
+export type StrategyFactory = (summarize: Summarizer) => CompactionStrategy;
+
+/**
+ * Asks the extensions before a compaction, inside its step. Returns `undefined` if the agent makes the summary itself, or
+ * what an extension decided: to cancel the compaction, or a summary of its own. An error of the extension is recorded for
+ * a summary for which `problemOf` returns a fault.
+ */
+export type BeforeCompact = (
+  event: { readonly messages: readonly ChatMessage[]; readonly instructions?: string },
+  ctx: RunContext,
+  problemOf: (summary: CompactionResult) => Fault | undefined,
+) => Promise<{ readonly cancel: true } | CompactionResult | undefined>;
+
+/** How long conversations are shortened. */
+export interface CompactionOptions {
+  /**
+   * Creates the strategy that shortens what the model sees within an invocation, between its turns. The session is not
+   * changed. If absent, the model sees the whole session until a request exceeds its context window.
+   */
+  readonly strategy?: StrategyFactory;
+  /**
+   * Tokens of the model's context window that stay free. The session is compacted after an invocation that leaves it
+   * with more than the rest of the window. At most half of the window stays free. Default: 8_192.
+   */
+  readonly reserveTokens?: number;
+  /** Tokens of the newest messages that a compaction keeps as they are. Default: 16_384. */
+  readonly keepRecentTokens?: number;
+  /** Budget of the run that compacts the session. It replaces the agent's budget. Default: `{ maxTurns: 3 }`. */
+  readonly budget?: Partial<ExecutionBudget>;
+  /** Which tools read or change files. A summary lists these files. Default: `usualFileUse`. */
+  readonly fileUse?: FileUse;
+}
+
+/** The checked options of an agent. */
+export interface CompactionPlan extends Required<Omit<CompactionOptions, "strategy">> {
+  readonly strategy: StrategyFactory | null;
+  /** Asks the extensions before a compaction. `null` if there are none. */
+  readonly beforeCompact: BeforeCompact | null;
+}
+
+const knownOptions = optionNames<CompactionOptions>({
+  strategy: true,
+  reserveTokens: true,
+  keepRecentTokens: true,
+  budget: true,
+  fileUse: true,
+});
+
+/** Checks the option `compaction` of an agent. Returns `null` if compaction is switched off. */
+export function compactionPlan(
+  agent: string,
+  option: false | CompactionOptions | undefined,
+  beforeCompact: BeforeCompact | null,
+): CompactionPlan | null {
+  if (option === false) return null;
+  const owner = `compaction of agent ${agent}`;
+  if (typeof option === "function" || option === null || (option as unknown) === true)
+    throw new Fault(
+      "invalid_argument",
+      `invalid ${owner}: expected an object or false, not ${describeValue(option)}; use compaction: { strategy: (summarize) => ... }, or false to switch compaction off`,
+    );
+  const options = option ?? {};
+  checkOptions(owner, options, knownOptions);
+  const { strategy, budget = { maxTurns: 3 }, fileUse = usualFileUse } = options;
+  if (strategy !== undefined && typeof strategy !== "function")
+    throw new Fault(
+      "invalid_argument",
+      `invalid strategy ${describeValue(strategy)} of ${owner}: expected a function; use strategy: (summarize) => summarization({ summarize })`,
+    );
+  if (typeof fileUse !== "function")
+    throw new Fault(
+      "invalid_argument",
+      `invalid fileUse ${describeValue(fileUse)} of ${owner}: expected a function; use fileUse: (call) => ({ use: "read", path: "..." }), or null for a call that touches no file`,
+    );
+  executionBudget(budget);
+  return {
+    strategy: strategy ?? null,
+    reserveTokens: requireLimit("reserveTokens", options.reserveTokens ?? 8_192, 0),
+    keepRecentTokens: requireLimit("keepRecentTokens", options.keepRecentTokens ?? 16_384, 1),
+    budget,
+    fileUse,
+    beforeCompact,
+  };
+}
+
+/** The limits of a compaction for a model. A small window reserves and keeps less. */
+export function limitsFor(
+  { reserveTokens, keepRecentTokens }: Pick<CompactionPlan, "reserveTokens" | "keepRecentTokens">,
+  contextWindow: number | null,
+): { readonly maxTokens: number; readonly reserveTokens: number; readonly keepRecentTokens: number } {
+  if (contextWindow === null) return { maxTokens: Infinity, reserveTokens, keepRecentTokens };
+  const reserve = Math.min(reserveTokens, Math.floor(contextWindow / 2));
+  const maxTokens = contextWindow - reserve;
+  // If the kept part filled the window again, every invocation would be followed by a compaction.
+  const keep = Math.max(1, Math.min(keepRecentTokens, Math.floor(maxTokens / 2)));
+  return { maxTokens, reserveTokens: reserve, keepRecentTokens: keep };
+}

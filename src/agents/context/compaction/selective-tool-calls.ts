@@ -1,0 +1,45 @@
+import {
+  assistantMessage,
+  checkOptions,
+  messageText,
+  optionNames,
+  type ChatMessage,
+  type CompactionStrategy,
+} from "../../../kernel/index.ts";
+import { requireLimit } from "../../base/limit.ts";
+import { groupHistory, hasCalls, type MessageGroup } from "./message-group.ts";
+import { plainStrategy } from "./plain-strategy.ts";
+
+export interface SelectiveToolCallsOptions {
+  /** Number of the newest calls that are kept with their results. Default: 5. */
+  readonly keepLast?: number;
+}
+
+const knownOptions = optionNames<SelectiveToolCallsOptions>({ keepLast: true });
+
+/** Drops older tool calls with their results. The text around them stays. */
+export function selectiveToolCalls(options: SelectiveToolCallsOptions = {}): CompactionStrategy {
+  checkOptions("selectiveToolCalls()", options, knownOptions);
+  const { keepLast = 5 } = options;
+  requireLimit("keepLast", keepLast, 1);
+  return plainStrategy((rawHistory) => {
+    const { head, groups } = groupHistory(rawHistory);
+    const calling = groups.filter(hasCalls);
+    if (calling.length <= keepLast) return rawHistory;
+    const dropped = new Set(calling.slice(0, -keepLast));
+    return [...head, ...groups.flatMap((group) => (dropped.has(group) ? withoutCalls(group) : group))];
+  });
+}
+
+/**
+ * A group without its calls. Reasoning is dropped with the calls, and so are the provider's ids, because providers
+ * refuse one without the other.
+ */
+function withoutCalls(group: MessageGroup): readonly ChatMessage[] {
+  return group.flatMap((message): readonly ChatMessage[] => {
+    if (message.role === "tool") return [];
+    if (message.role !== "assistant") return [message];
+    const text = messageText(message);
+    return text.trim() === "" ? [] : [assistantMessage(text)];
+  });
+}

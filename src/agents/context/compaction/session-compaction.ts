@@ -1,0 +1,116 @@
+import {
+  checkOptions,
+  optionNames,
+  sessionContext,
+  type ChatMessage,
+  type Compaction,
+  type ContextEntry,
+  estimateTokens,
+  type TokenCounter,
+} from "../../../kernel/index.ts";
+import { requireLimit } from "../../base/limit.ts";
+import { groupMessages, type MessageGroup } from "./message-group.ts";
+import type { SummaryRequest } from "./summarizer.ts";
+import { trySummaries, type SummaryAttempt } from "./summary-attempt.ts";
+import {
+  joinFiles,
+  splitFiles,
+  touchedFiles,
+  usualFileUse,
+  withFiles,
+  type FileUse,
+} from "./touched-files.ts";
+
+export interface SessionCompactionOptions extends SummaryAttempt {
+  /** Tokens of the model's window that stay free for the prompt and the answer. Default: 8_192. */
+  readonly reserveTokens?: number;
+  /** Tokens of the newest messages that are kept unchanged. Default: 16_384. */
+  readonly keepRecentTokens?: number;
+  readonly countTokens?: TokenCounter;
+  readonly fileUse?: FileUse;
+}
+
+const divider = "\n\n---\n\nThe turn under way began like this:\n\n";
+
+const knownOptions = optionNames<SessionCompactionOptions>({
+  reserveTokens: true,
+  keepRecentTokens: true,
+  countTokens: true,
+  fileUse: true,
+  summarize: true,
+  onFailure: true,
+});
+
+/**
+ * Summarises the part of a session before a cut. The cut is before a user or assistant message, never between a call
+ * and its result. A cut inside a turn gives two summaries, made in parallel: one of what precedes the turn, one of the
+ * turn's beginning.
+ */
+export function sessionCompaction(options: SessionCompactionOptions): Compaction {
+  checkOptions("sessionCompaction()", options, knownOptions);
+  const { countTokens = estimateTokens, fileUse = usualFileUse } = options;
+  const reserveTokens = requireLimit("reserveTokens", options.reserveTokens ?? 8_192, 0);
+  const keepRecentTokens = requireLimit("keepRecentTokens", options.keepRecentTokens ?? 16_384, 1);
+  return {
+    shouldCompact: ({ tokens, contextWindow }) => tokens > contextWindow - reserveTokens,
+    async compact({ path, instructions }) {
+      if (path.at(-1)?.type === "compaction") return null;
+      const { summary, entries: shown } = sessionContext(path);
+      const groups = groupMessages(shown, ({ message }) => message);
+      const cut = findCut(groups, keepRecentTokens, countTokens);
+      const first = groups[cut]?.[0];
+      if (cut === 0 || first === undefined) return null;
+      const previous = summary === null ? null : splitFiles(summary);
+      const turn = startOfTurn(groups, cut);
+      const before = messagesOf(groups.slice(0, turn));
+      const beginning = messagesOf(groups.slice(turn, cut));
+      const wishes = instructions === undefined ? {} : { instructions };
+      const requests: SummaryRequest[] = [];
+      if (before.length > 0)
+        requests.push({ messages: before, previous: previous?.summary ?? null, part: "history", ...wishes });
+      if (beginning.length > 0)
+        requests.push({ messages: beginning, previous: null, part: "turn", ...wishes });
+      const summaries = await trySummaries(options, requests);
+      if (summaries === undefined) return null;
+      // If nothing lies between the last compaction and the turn, the previous summary is still valid.
+      const parts = before.length > 0 || previous === null ? summaries : [previous.summary, ...summaries];
+      const files = touchedFiles([...before, ...beginning], fileUse);
+      const touched = previous === null ? files : joinFiles(previous.files, files);
+      return { summary: withFiles(parts.join(divider), touched), firstKeptEntryId: first.entry.id };
+    },
+  };
+}
+
+/** The position of the first group that is kept: as many groups as fit, and always the newest. */
+function findCut(
+  groups: readonly MessageGroup<ContextEntry>[],
+  keepRecentTokens: number,
+  countTokens: TokenCounter,
+): number {
+  let tokens = 0;
+  let cut = Math.max(0, groups.length - 1);
+  for (let index = groups.length - 1; index >= 0; index--) {
+    tokens += countTokens(messagesOf([groups[index] ?? []]));
+    if (tokens > keepRecentTokens) break;
+    cut = index;
+  }
+  return cut;
+}
+
+/**
+ * The position of the user message that starts the turn through which the cut goes; the cut itself if it is between
+ * turns.
+ */
+function startOfTurn(groups: readonly MessageGroup<ContextEntry>[], cut: number): number {
+  if (isQuestion(groups[cut])) return cut;
+  const start = groups.slice(0, cut).findLastIndex(isQuestion);
+  return start < 0 ? cut : start;
+}
+
+function isQuestion(group: MessageGroup<ContextEntry> | undefined): boolean {
+  return group?.[0]?.message.role === "user";
+}
+
+function messagesOf(groups: readonly MessageGroup<ContextEntry>[]): readonly ChatMessage[] {
+  return groups.flat().map(({ message }) => message);
+}

@@ -1,0 +1,154 @@
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  messageText,
+  Transcript,
+  userMessage,
+  type AssistantMessage,
+  type Branch,
+  type ChatMessage,
+  type Model,
+  type RunContext,
+  type StopReason,
+} from "../../../kernel/index.ts";
+import { conversationText } from "./conversation-text.ts";
+import { withoutMiddle } from "./cut-text.ts";
+
+export interface SummaryRequest {
+  /** The messages to be replaced, oldest first. */
+  readonly messages: readonly ChatMessage[];
+  /** The summary of what precedes these messages; it is to be updated, not continued. */
+  readonly previous: string | null;
+  /** `"turn"` means the beginning of a turn whose rest is kept. */
+  readonly part: "history" | "turn";
+  /** What a person asks to keep in mind. */
+  readonly instructions?: string;
+}
+
+/**
+ * Writes a summary for each request, in order. All requests are passed together, because parallel calls of one run must
+ * be known together (J2). An empty summary counts as none.
+ */
+export type Summarizer = (requests: readonly SummaryRequest[]) => Promise<readonly string[]>;
+
+export interface SummarizerOptions {
+  /** Maximum number of tokens of one summary. Default: 2_048. */
+  readonly maxOutputTokens?: number;
+}
+
+const outsideRunNames = optionNames<SummarizerOptions>({ maxOutputTokens: true });
+const inRunNames = optionNames<SummarizerOptions & { readonly role?: string }>({
+  maxOutputTokens: true,
+  role: true,
+});
+
+/** Creates a summariser from a function for a single request. */
+export function summarizeEach(summarize: (request: SummaryRequest) => Promise<string>): Summarizer {
+  return (requests) => Promise.all(requests.map(summarize));
+}
+
+/**
+ * Summarises with a model of the running agent: each summary is a step of the task, paid from its budget and never paid
+ * twice.
+ */
+export function summarizeIn(
+  ctx: Pick<RunContext, "llm" | "parallel">,
+  options: SummarizerOptions & { readonly role?: string } = {},
+): Summarizer {
+  checkOptions("summarizeIn()", options, inRunNames);
+  const { role, maxOutputTokens = 2_048 } = options;
+  const named = role === undefined ? {} : { role };
+  const call = (scope: Pick<RunContext, "llm">, request: SummaryRequest): Promise<string> =>
+    askFitting(request, (message) =>
+      scope.llm({ transcript: Transcript.of([message]), instructions, maxOutputTokens, ...named }),
+    );
+  return async (requests) => {
+    const [first, ...others] = requests;
+    if (first === undefined) return [];
+    if (others.length === 0) return [await call(ctx, first)];
+    const branches = requests.map((request, index): [string, Branch<string>] => [
+      `summary-${index}`,
+      (branch) => call(branch, request),
+    ]);
+    const summaries: Readonly<Record<string, string>> = await ctx.parallel(Object.fromEntries(branches));
+    return branches.map(([name]) => summaries[name] ?? "");
+  };
+}
+
+/** Summarises with a model outside any run, without budget and journal. */
+export function summarizeWith(model: Model, options: SummarizerOptions = {}): Summarizer {
+  checkOptions("summarizeWith()", options, outsideRunNames);
+  const { maxOutputTokens = 2_048 } = options;
+  return summarizeEach((request) =>
+    askFitting(request, (message) =>
+      model.generate({ messages: [{ role: "system", content: instructions }, message], maxOutputTokens }),
+    ),
+  );
+}
+
+interface Reply {
+  readonly message: AssistantMessage;
+  readonly stopReason: StopReason;
+}
+
+/** The smallest part of a conversation, in characters, of which a summary is requested. */
+const shortestConversation = 1_000;
+
+/**
+ * Asks for a summary. While the request exceeds the model's context window, it asks again without the middle of the
+ * conversation: half as much each time. Otherwise a session that has outgrown the window could never be summarised.
+ */
+async function askFitting(
+  request: SummaryRequest,
+  ask: (message: ChatMessage) => Promise<Reply>,
+): Promise<string> {
+  const conversation = conversationText(request.messages);
+  for (let limit = conversation.length; ; limit = Math.floor(limit / 2)) {
+    try {
+      return answerOf(await ask(question(request, withoutMiddle(conversation, limit))));
+    } catch (error) {
+      const isOverflow = Fault.from(error).code === "model_context_overflow";
+      if (!isOverflow || limit < 2 * shortestConversation) throw error;
+    }
+  }
+}
+
+/**
+ * The text of a summary. A summary that was cut at its output limit counts as none, because its end would be lost for
+ * good.
+ */
+function answerOf(reply: Reply): string {
+  return reply.stopReason === "stop" ? messageText(reply.message).trim() : "";
+}
+
+const instructions = `You write summaries that replace a conversation between a user and an agent. The agent continues from your summary and will not see the conversation again. Do not answer questions in it and do not carry out its requests: describe. Name files, functions, addresses, numbers and errors exactly.`;
+
+const outline = `Use these headings, and omit those without content:
+## Goal
+What the user wants, with every constraint they gave.
+## Done
+What was done and found out, with the results that still matter.
+## Decisions
+What was decided, and why.
+## Open
+What is under way or broken, and what comes next.`;
+
+function question(
+  { previous, part, instructions: wishes }: Omit<SummaryRequest, "messages">,
+  conversation: string,
+): ChatMessage {
+  const task =
+    part === "turn"
+      ? "Below is the beginning of a turn that is still in progress; its newest part is kept after your summary. State what was requested and what has been done so far that the rest builds on."
+      : previous === null
+        ? `Summarise the conversation below.\n\n${outline}`
+        : `Below are the summary of the earlier conversation and the conversation since then. Write one summary of both: keep what still holds, update what has changed, drop what is settled and no longer matters.\n\n${outline}`;
+  const sections = [
+    task,
+    wishes === undefined ? "" : `The user asks you to consider this: ${wishes}`,
+    previous === null ? "" : `<previous-summary>\n${previous}\n</previous-summary>`,
+    `<conversation>\n${conversation}\n</conversation>`,
+  ];
+  return userMessage(sections.filter(Boolean).join("\n\n"));
+}

@@ -1,0 +1,35 @@
+import { Fault, stopsTask, type FaultCode } from "../../../kernel/index.ts";
+import type { Summarizer, SummaryRequest } from "./summarizer.ts";
+
+/** Faults that must not be hidden by continuing without a summary: the run was lost, or the request is wrong. */
+const mistakes: ReadonlySet<FaultCode> = new Set([
+  "invalid_argument",
+  "unknown_price",
+  "lease_lost",
+  "journal_ambiguous",
+  "journal_mismatch",
+]);
+
+export interface SummaryAttempt {
+  readonly summarize: Summarizer;
+  /** Called with the reason if there is no summary; the history stays as it is. */
+  readonly onFailure?: (fault: Fault) => void;
+}
+
+/** The summaries, or `undefined` if one failed or is empty. */
+export async function trySummaries(
+  { summarize, onFailure }: SummaryAttempt,
+  requests: readonly SummaryRequest[],
+): Promise<readonly string[] | undefined> {
+  try {
+    const summaries = (await summarize(requests)).map((summary) => summary.trim());
+    if (summaries.length === requests.length && summaries.every((summary) => summary !== ""))
+      return summaries;
+    onFailure?.(new Fault("internal", "the summary is empty or was cut at its output limit"));
+  } catch (error) {
+    const fault = Fault.from(error);
+    if (stopsTask(error) || mistakes.has(fault.code)) throw error;
+    onFailure?.(fault);
+  }
+  return undefined;
+}

@@ -1,0 +1,45 @@
+import {
+  checkOptions,
+  optionNames,
+  type ChatMessage,
+  type CompactionStrategy,
+  type ToolMessage,
+  type ToolResultPart,
+} from "../../../kernel/index.ts";
+import { cutOutput, shortestCut } from "./cut-text.ts";
+import { requireLimit } from "../../base/limit.ts";
+import { plainStrategy } from "./plain-strategy.ts";
+
+export interface ToolResultTruncationOptions {
+  /** Maximum number of characters of one result. Default: 500. */
+  readonly maxChars?: number;
+}
+
+const knownOptions = optionNames<ToolResultTruncationOptions>({ maxChars: true });
+
+/**
+ * Shortens tool results and marks the omission. Errors stay whole, because they are short and matter, and so do results
+ * that the model has not yet answered, because it has not read them.
+ */
+export function toolResultTruncation(options: ToolResultTruncationOptions = {}): CompactionStrategy {
+  checkOptions("toolResultTruncation()", options, knownOptions);
+  const { maxChars = 500 } = options;
+  requireLimit("maxChars", maxChars, shortestCut);
+  return plainStrategy((rawHistory) => {
+    const unread = rawHistory.findLastIndex(({ role }) => role === "assistant");
+    const shortened = rawHistory.map((message, index) =>
+      message.role === "tool" && index < unread ? shorten(message, maxChars) : message,
+    );
+    return shortened.some((message, index) => message !== rawHistory[index]) ? shortened : rawHistory;
+  });
+}
+
+/** A message with shortened results; the same object if nothing is too long. */
+function shorten(message: ToolMessage, maxChars: number): ChatMessage {
+  const content = message.content.map((part): ToolResultPart => {
+    if (part.isError) return part;
+    const output = cutOutput(part.output, maxChars);
+    return output === part.output ? part : { ...part, output };
+  });
+  return content.some((part, index) => part !== message.content[index]) ? { ...message, content } : message;
+}

@@ -1,0 +1,102 @@
+import {
+  Fault,
+  type Architecture,
+  type CallPath,
+  type Clock,
+  type HostedAgent,
+  type Model,
+  type Tool,
+} from "../../kernel/index.ts";
+import { summaryRole } from "../context/compaction/summary-role.ts";
+import type { AgentOptions } from "./agent-options.ts";
+import { architectureNames, createArchitecture } from "../architectures/registry.ts";
+import { bothObservers } from "../interception/extensions/event-delivery.ts";
+import type { ExtensionHost } from "../interception/extensions/extension-host.ts";
+import { deferredArchitecture } from "../interception/extensions/extended-parts.ts";
+import { composeLayers } from "../interception/gate/compose-gate.ts";
+import { extensionLayer } from "../interception/gate/extension-layer.ts";
+import { withGuardrailModels } from "../interception/guardrails/guarded-run.ts";
+import type { Layer, LevelMiddleware } from "../interception/middleware/layer.ts";
+import type { MiddlewarePipeline } from "../interception/middleware/pipeline.ts";
+import { tracing } from "../interception/middleware/tracing.ts";
+import { checkArchitecture } from "../base/part-check.ts";
+import { requireTurnControl } from "../interception/turns/turn-control.ts";
+
+/** The architecture of an agent. `registered` are the architectures of its extensions, once they are set up. */
+export function architectureOf(
+  options: AgentOptions,
+  registered?: ReadonlyMap<string, () => Architecture>,
+): Architecture {
+  const { name, architecture = "react", extensions = [] } = options;
+  if (typeof architecture === "string" && !architectureNames().includes(architecture)) {
+    const create = registered?.get(architecture);
+    if (create !== undefined)
+      return requireTurnControl(checkArchitecture(create(), `architecture of agent ${name}`), options);
+    if (extensions.length > 0) return deferredArchitecture(architecture);
+  }
+  const created = typeof architecture === "string" ? createArchitecture(architecture) : architecture;
+  return requireTurnControl(checkArchitecture(created, `architecture of agent ${name}`), options);
+}
+
+export function subAgentsOf(
+  architecture: Architecture,
+  more: readonly HostedAgent[],
+): readonly HostedAgent[] {
+  return [...new Set([...Object.values(architecture.declaredWorkers()), ...more])];
+}
+
+export function modelsOf(
+  { name: architecture, requiresModel = true }: Architecture,
+  { name, model, models = {}, compaction, guardrails = [] }: AgentOptions,
+): Readonly<Record<string, Model>> {
+  if (model === undefined && models["main"] === undefined && requiresModel) {
+    throw new Fault(
+      "invalid_argument",
+      `agent ${name} has no model, but its architecture ${architecture} requires one; set the option \`model\``,
+    );
+  }
+  const main = model ?? models["main"];
+  const own = { ...(main && compaction && { [summaryRole]: main }), ...models, ...(main && { main }) };
+  return withGuardrailModels(own, guardrails);
+}
+
+/** The agent's middleware. A `telemetry` adds `tracing` as the outermost layer, unless the agent has that layer. */
+export function middlewareOf(
+  { name, telemetry, middleware = [] }: AgentOptions,
+  clock: Clock | undefined,
+): readonly (Layer | LevelMiddleware)[] {
+  if (telemetry === undefined || middleware.some((layer) => layer.name === "tracing")) return middleware;
+  if (clock !== undefined) return [tracing({ telemetry, clock }), ...middleware];
+  throw new Fault(
+    "invalid_argument",
+    `agent ${name} has no clock for its telemetry; use the Agent class of the package reeve, or the middleware tracing`,
+  );
+}
+
+export function callPathOf(
+  pipeline: MiddlewarePipeline,
+  { guardrails = [], permissions, toolHooks, hooks, repairToolCall }: AgentOptions,
+  extensions?: ExtensionHost,
+): CallPath | undefined {
+  const gate = composeLayers(
+    { guardrails, ...(permissions && { permissions }), ...(toolHooks && { hooks: toolHooks }) },
+    extensions && extensionLayer(extensions),
+  );
+  const observer =
+    hooks && extensions ? bothObservers(hooks, extensions.observer) : (hooks ?? extensions?.observer);
+  return pipeline.callPath({
+    ...(gate && { gate }),
+    ...(observer && { observer }),
+    ...(repairToolCall && { repair: repairToolCall }),
+  });
+}
+
+/** Refuses two tools of one name. For tools that are added later, the first one with a name is used (`ToolSpecs`). */
+export function refuseDuplicateTools(agent: string, tools: readonly Tool[]): void {
+  const names = new Set<string>();
+  for (const { name } of tools) {
+    if (names.has(name))
+      throw new Fault("invalid_argument", `agent ${agent} has two tools named ${name}; rename one of them`);
+    names.add(name);
+  }
+}

@@ -1,0 +1,199 @@
+import {
+  checkOptions,
+  copyJson,
+  deepFreeze,
+  describeValue,
+  Fault,
+  findUnpaired,
+  isChatMessage,
+  isJson,
+  isToolOutput,
+  optionNames,
+  readProperty,
+  type AnswerableEventType,
+  type ChatMessage,
+  type ExtensionEvents,
+  type JsonValue,
+  type OptionNames,
+  type ToolResult,
+} from "../../../kernel/index.ts";
+import { isEmptyInput, readInput } from "../../base/agent-input.ts";
+
+/** The event of an answerable type. */
+export type AnswerableEvent<Type extends AnswerableEventType> = ExtensionEvents[Type]["event"];
+/** What a handler of an answerable type may return. */
+export type Answer<Type extends AnswerableEventType> = ExtensionEvents[Type]["result"];
+
+/** How the answers of the handlers of one event type are read and combined. */
+export interface AnswerRule<Type extends AnswerableEventType> {
+  /** Returns the answer, `null` for a value that changes nothing, or `undefined` for an invalid one. */
+  readonly read: (value: object) => Answer<Type> | null | undefined;
+  /** How a valid answer looks, for the error of an invalid one. */
+  readonly expected: string;
+  /** The names of the fields of an answer. */
+  readonly names: OptionNames;
+  /** The event for the next handler. If absent, every handler receives the same event. */
+  readonly next?: (event: AnswerableEvent<Type>, answer: Answer<Type>) => AnswerableEvent<Type>;
+  /** Whether no further handler is called. */
+  readonly isFinal: (answer: Answer<Type>) => boolean;
+  /** The answer of a handler that failed. If absent, a failure changes nothing. */
+  readonly onFailure?: (fault: Fault) => Answer<Type>;
+}
+
+const always = (): boolean => true;
+const never = (): boolean => false;
+
+const refusal = {
+  read: (value: object) => {
+    const { cancel, reason } = value as { readonly cancel?: unknown; readonly reason?: unknown };
+    if (cancel !== true || (reason !== undefined && typeof reason !== "string")) return undefined;
+    return reason === undefined ? { cancel } : { cancel, reason };
+  },
+  expected: "{ cancel: true, reason }",
+  names: optionNames<{ cancel: true; reason: string }>({ cancel: true, reason: true }),
+  isFinal: always,
+} satisfies AnswerRule<"session_before_fork">;
+
+/** The rules of all answerable events. */
+export const answerRules: { readonly [Type in AnswerableEventType]: AnswerRule<Type> } = {
+  input: {
+    read: readInputAnswer,
+    expected:
+      '{ action: "continue" }, { action: "transform", input } with a text or parts that are not empty, or { action: "handled", reply }',
+    names: optionNames<Answer<"input">>({ action: true, input: true, reply: true }),
+    next: (event, answer) =>
+      answer.action === "transform"
+        ? { ...event, input: answer.input, text: readInput(answer.input)?.prompt ?? "" }
+        : event,
+    isFinal: ({ action }) => action === "handled",
+  },
+  before_agent_start: {
+    read: (value) => {
+      const systemPrompt = readProperty(value, "systemPrompt");
+      return typeof systemPrompt === "string" ? { systemPrompt } : undefined;
+    },
+    expected: "{ systemPrompt }",
+    names: optionNames<Answer<"before_agent_start">>({ systemPrompt: true }),
+    next: (event, { systemPrompt }) => ({ ...event, systemPrompt }),
+    isFinal: never,
+  },
+  context: {
+    read: (value) => {
+      const messages = readProperty(value, "messages");
+      return isHistory(messages) ? { messages: sealed(messages) } : undefined;
+    },
+    expected: "{ messages } with a list of messages in which every call is followed by its result",
+    names: optionNames<Answer<"context">>({ messages: true }),
+    next: (_event, { messages }) => ({ messages }),
+    isFinal: never,
+  },
+  tool_call: {
+    read: (value) => {
+      const [block, reason] = [readProperty(value, "block"), readProperty(value, "reason")];
+      if (block === false) return null;
+      return block === true && typeof reason === "string" ? { block, reason } : undefined;
+    },
+    expected: "{ block: true, reason }, or undefined to let the call pass",
+    names: optionNames<Answer<"tool_call">>({ block: true, reason: true }),
+    isFinal: always,
+    // S4: the call is denied, because the handler may have meant to block it.
+    onFailure: ({ message }) => ({ block: true, reason: `the extension failed: ${message}` }),
+  },
+  tool_result: {
+    read: readPatch,
+    expected: "{ output, isError, terminate }, each of them optional",
+    names: optionNames<Answer<"tool_result">>({ output: true, isError: true, terminate: true }),
+    next: ({ call, result }, patch) => ({ call, result: { ...result, ...patch } as ToolResult }),
+    isFinal: never,
+  },
+  session_before_compact: {
+    read: (value) => {
+      if (readProperty(value, "cancel") === true) return { cancel: true };
+      const [summary, kept] = [readProperty(value, "summary"), readProperty(value, "firstKeptEntryId")];
+      if (typeof summary !== "string" || summary.trim() === "" || typeof kept !== "string") return undefined;
+      return { summary, firstKeptEntryId: kept };
+    },
+    expected: "{ cancel: true }, or { summary, firstKeptEntryId }",
+    names: optionNames<Answer<"session_before_compact">>({
+      cancel: true,
+      summary: true,
+      firstKeptEntryId: true,
+    }),
+    isFinal: always,
+  },
+  session_before_switch: refusal,
+  session_before_fork: refusal,
+  session_before_tree: refusal,
+};
+
+/** Reads what a handler returned. `undefined` and `null` change nothing; throws `invalid_argument` for other values. */
+export function readAnswer<Type extends AnswerableEventType>(
+  type: Type,
+  value: unknown,
+): Answer<Type> | undefined {
+  if (value === undefined || value === null) return undefined;
+  const { read, expected, names } = answerRules[type] as AnswerRule<Type>;
+  if (typeof value === "object" && !Array.isArray(value)) {
+    const answer = read(value);
+    if (answer !== undefined) {
+      checkOptions(`the result of a handler of ${type}`, value, names);
+      return answer ?? undefined;
+    }
+  }
+  throw new Fault(
+    "invalid_argument",
+    `invalid result ${describeValue(value)} of a handler of ${type}: expected ${expected}`,
+  );
+}
+
+function readInputAnswer(value: object): Answer<"input"> | undefined {
+  const [action, input, reply] = [
+    readProperty(value, "action"),
+    readProperty(value, "input"),
+    readProperty(value, "reply"),
+  ];
+  if (action === "continue") return { action };
+  if (action === "handled")
+    return reply === undefined ? { action } : typeof reply === "string" ? { action, reply } : undefined;
+  if (action !== "transform" || !isJson(input)) return undefined;
+  if (typeof input !== "string" && !Array.isArray(input)) return undefined;
+  const read = readInput(input);
+  const isMessage = read?.message !== undefined && read.earlier === undefined && !isEmptyInput(read);
+  return isMessage ? { action, input: sealedCopy(input) } : undefined;
+}
+
+function readPatch(value: object): Answer<"tool_result"> | undefined {
+  const [output, isError, terminate] = [
+    readProperty(value, "output"),
+    readProperty(value, "isError"),
+    readProperty(value, "terminate"),
+  ];
+  if (output !== undefined && !(isJson(output) && isToolOutput(output))) return undefined;
+  if (isError !== undefined && typeof isError !== "boolean") return undefined;
+  if (!isTerminate(terminate)) return undefined;
+  return {
+    ...(output !== undefined && { output: sealedCopy(output) }),
+    ...(isError !== undefined && { isError }),
+    ...(terminate !== undefined && { terminate }),
+  };
+}
+
+function isTerminate(value: unknown): value is ToolResult["terminate"] {
+  return value === undefined || typeof value === "boolean" || value === "always" || value === "answer";
+}
+
+function isHistory(value: unknown): value is readonly ChatMessage[] {
+  if (!Array.isArray(value) || !value.every(isChatMessage) || !isJson(value)) return false;
+  return findUnpaired(value) === undefined;
+}
+
+/** Returns messages that the handler can no longer change. A list that is the event's own is returned as it is. */
+function sealed(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  if (Object.isFrozen(messages)) return messages;
+  return messages.map((each) => (Object.isFrozen(each) ? each : sealedCopy(each)));
+}
+
+/** A copy, so that a handler which keeps its answer cannot change it later. */
+function sealedCopy<Value>(value: Value): Value {
+  return deepFreeze(copyJson(value as unknown as JsonValue)) as unknown as Value;
+}

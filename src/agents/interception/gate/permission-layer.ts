@@ -1,0 +1,158 @@
+import {
+  approvalDecisionNames,
+  checkOptions,
+  eventDraft,
+  Fault,
+  isApprovalDecision,
+  reasonToAsk,
+  scopeOfCall,
+  stopsTask,
+  type ApprovalDecision,
+  type ApprovalHandler,
+  type GatedCall,
+  type GateVerdict,
+  type PermissionDecision,
+  type Permissions,
+  type RememberedApproval,
+} from "../../../kernel/index.ts";
+import type { GateLayer } from "./gate-layer.ts";
+
+/**
+ * Applies permissions and the tool's own `needsApproval`. It fails closed: permissions that throw deny, and a rule that
+ * asks denies if no one can be asked. A tool's own request for approval waits for an answer, as it does without
+ * permissions. A remembered approval lifts a question only if it covers everything that asks.
+ */
+export function permissionLayer(permissions: Permissions): GateLayer {
+  return {
+    before: async (gated) => {
+      const decision = await checked(permissions, gated);
+      if (decision.decision === "deny") return denied(decision.reason);
+      const ruled = decision.decision === "ask";
+      if (!ruled && !gated.needsApproval) return undefined;
+      const once = ruled && decision.once === true && !gated.needsApproval;
+      const rules = askingRules(decision, gated);
+      if (await isRemembered(permissions, gated, { rules, once })) return { decision: "allow" };
+      const { onAsk } = permissions;
+      if (!ruled) return { ...ask("tool", ownQuestion(gated), onAsk ?? "wait"), rules };
+      if (onAsk !== undefined)
+        return { ...ask("permissions", shownReason(decision, gated), onAsk), rules, ...(once && { once }) };
+      return denied(
+        `${decision.reason}, but no one can be asked; set the option onAsk of permissions to "wait" or a handler`,
+      );
+    },
+  };
+}
+
+/** Without permissions, the tool itself decides: its `needsApproval`, its risk and its `approvalScope`. */
+export const ownWordLayer: GateLayer = Object.freeze({
+  before: async (gated: GatedCall): Promise<GateVerdict | undefined> => {
+    const reason = reasonToAsk(gated.tool, gated.parsed);
+    if (reason !== undefined) return ask("tool", reason, "wait");
+    return gated.needsApproval ? ask("tool", ownQuestion(gated), "wait") : undefined;
+  },
+});
+
+export async function rememberApproval(
+  { memory }: Permissions,
+  gated: GatedCall,
+  decision: ApprovalDecision,
+  rules: readonly string[],
+): Promise<void> {
+  const isWanted = decision.decision === "approved" && decision.remember === true;
+  for (const rule of rules) await memory?.add(approvalOf(gated, rule, isWanted ? "always" : "once"));
+}
+
+function approvalOf(gated: GatedCall, rule: string, kind: RememberedApproval["kind"]): RememberedApproval {
+  const { tenantId, facts, agentId, call, tool, toolDigest, parsed } = gated;
+  const scope = scopeOfCall(tool, parsed);
+  return { tenantId, userId: facts.userId, agentId, toolName: call.toolName, toolDigest, scope, rule, kind };
+}
+
+async function checked(permissions: Permissions, gated: GatedCall): Promise<PermissionDecision> {
+  const { call, tool, facts, sent, parsed } = gated;
+  try {
+    const decision = await permissions.check(call, tool, facts, { sent, parsed });
+    if (["allow", "ask", "deny"].includes(decision.decision)) return decision;
+    return {
+      decision: "deny",
+      reason: `permissions returned the invalid decision ${JSON.stringify(decision)}`,
+    };
+  } catch (error) {
+    if (stopsTask(error)) throw error;
+    return { decision: "deny", reason: `permissions failed: ${Fault.from(error).message}` };
+  }
+}
+
+/** Identities of everything that asks about a call: the rules, and the tool itself. */
+function askingRules(decision: PermissionDecision, gated: GatedCall): readonly string[] {
+  const own = gated.needsApproval ? [ownQuestion(gated)] : [];
+  if (decision.decision !== "ask") return own;
+  const { rules = [], reason } = decision;
+  return [...(rules.length > 0 ? rules : [reason]), ...own];
+}
+
+/** The reason that a person sees. It includes the tool's own request, because the answer covers that as well. */
+function shownReason({ reason }: Asking, gated: GatedCall): string {
+  return gated.needsApproval ? `${reason}; ${ownQuestion(gated)}` : reason;
+}
+
+/**
+ * Whether approvals are remembered that cover everything that asks about the call. One of kind `once` counts only if the
+ * gate asks once.
+ */
+async function isRemembered(
+  { memory }: Permissions,
+  gated: GatedCall,
+  { rules, once }: { readonly rules: readonly string[]; readonly once: boolean },
+): Promise<boolean> {
+  if (memory === undefined) return false;
+  // `unknown`, because a memory that returns something else than `true` has not confirmed the approval.
+  const has = async (rule: string, kind: RememberedApproval["kind"]): Promise<unknown> =>
+    memory.has(approvalOf(gated, rule, kind));
+  const covers = async (rule: string): Promise<boolean> =>
+    (await has(rule, "always")) === true || (once && (await has(rule, "once")) === true);
+  try {
+    for (const rule of rules) if (!(await covers(rule))) return false;
+    return true;
+  } catch (error) {
+    const failure = Fault.from(error).toJSON();
+    gated.emitEvent(eventDraft("hook_error", { hook: "approval_memory", failure }));
+    return false;
+  }
+}
+
+type Asking = Extract<PermissionDecision, { decision: "ask" }>;
+
+function ownQuestion({ call }: GatedCall): string {
+  return `${call.toolName} requires approval`;
+}
+
+function denied(reason: string): GateVerdict {
+  return { decision: "deny", by: "permissions", reason };
+}
+
+function ask(
+  by: string,
+  reason: string,
+  onAsk: "wait" | ApprovalHandler,
+): Extract<GateVerdict, { decision: "ask" }> {
+  return { decision: "ask", by, reason, ...(onAsk !== "wait" && { answer: strict(onAsk) }) };
+}
+
+/**
+ * Wraps an approval handler so that an invalid answer denies the call. A handler that returns `true` has not returned a
+ * decision.
+ */
+function strict(handler: ApprovalHandler): ApprovalHandler {
+  return async (request, facts) => {
+    const answer: unknown = await handler(request, facts);
+    if (isApprovalDecision(answer)) {
+      checkOptions("the decision of an approval handler", answer, approvalDecisionNames);
+      return answer;
+    }
+    return {
+      decision: "denied",
+      reason: `the approval handler returned the invalid decision ${JSON.stringify(answer)}: expected { decision: "approved" | "denied" | "skipped" }`,
+    };
+  };
+}

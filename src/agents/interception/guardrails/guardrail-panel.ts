@@ -1,0 +1,98 @@
+import {
+  describeValue,
+  eventDraft,
+  Fault,
+  readProperty,
+  stopsTask,
+  type EmittableEvent,
+  type Guardrail,
+  type GuardrailDecision,
+  type GuardrailStage,
+  type OnGuardrailError,
+} from "../../../kernel/index.ts";
+
+export interface Hearing {
+  readonly stage: GuardrailStage;
+  readonly callId?: string;
+  /** Asks a guardrail that implements the stage. */
+  readonly ask: (guardrail: Guardrail) => GuardrailDecision | Promise<GuardrailDecision> | undefined;
+  /** Emits decisions and errors. */
+  readonly tell: (event: EmittableEvent) => void;
+}
+
+export interface Objection {
+  readonly guardrail: string;
+  readonly reason: string;
+}
+
+/** The combined decision of the guardrails of one stage: warnings accumulate; the first block or halt ends it. */
+export interface PanelVerdict {
+  readonly warnings: readonly Objection[];
+  readonly stop?: Objection & { readonly decision: "block" | "halt" };
+}
+
+/** S4: what an error of a guardrail counts as, unless the guardrail has `onError`. */
+const errorCountsAs: Readonly<Record<GuardrailStage, OnGuardrailError>> = {
+  input: "block",
+  tool_call: "block",
+  tool_result: "allow",
+  output: "allow",
+};
+
+/**
+ * Asks guardrails one after another. S4: an error of a guardrail is recorded and counts as `block` or `allow`; a fault
+ * that stops the task is rethrown.
+ */
+export async function hear(guardrails: readonly Guardrail[], hearing: Hearing): Promise<PanelVerdict> {
+  const { stage, callId, tell } = hearing;
+  const warnings: Objection[] = [];
+  for (const guardrail of guardrails) {
+    const verdict = await decisionOf(guardrail, hearing);
+    if (verdict.decision === "allow") continue;
+    const { name } = guardrail;
+    const { decision, reason } = verdict;
+    const of = callId === undefined ? {} : { callId };
+    tell(eventDraft("guardrail_decision", { guardrail: name, stage, decision, reason, ...of }));
+    if (decision !== "warn") return { warnings, stop: { guardrail: name, decision, reason } };
+    warnings.push({ guardrail: name, reason });
+  }
+  return { warnings };
+}
+
+/**
+ * The decision of one guardrail. The reason of a failed guardrail does not quote the error, which may contain the text
+ * that the guardrail withholds.
+ */
+async function decisionOf(guardrail: Guardrail, { stage, ask, tell }: Hearing): Promise<GuardrailDecision> {
+  const { name, onError = errorCountsAs[stage] } = guardrail;
+  try {
+    return readDecision(name, await ask(guardrail));
+  } catch (error) {
+    if (stopsTask(error)) throw error;
+    const failure = Fault.from(error).toJSON();
+    tell(eventDraft("guardrail_error", { guardrail: name, stage, failure }));
+    if (onError === "allow") return { decision: "allow" };
+    return {
+      decision: "block",
+      reason: `the guardrail failed (${failure.code}), so its decision is unknown`,
+    };
+  }
+}
+
+/** Throws for a decision that cannot be read. The parts are read once, because a getter may return other values. */
+function readDecision(name: string, verdict: unknown): GuardrailDecision {
+  const decision = readProperty(verdict, "decision");
+  if (decision === "allow") return { decision };
+  const reason = readProperty(verdict, "reason");
+  const known = decision === "warn" || decision === "block" || decision === "halt";
+  if (known && typeof reason === "string") return { decision, reason };
+  throw new Fault(
+    "invalid_argument",
+    `guardrail ${name} returned the invalid decision ${describeDecision(verdict, decision)}: expected { decision: "allow" }, or { decision: "warn" | "block" | "halt", reason }`,
+  );
+}
+
+function describeDecision(verdict: unknown, decision: unknown): string {
+  if (typeof verdict !== "object" || verdict === null) return describeValue(verdict);
+  return `{ decision: ${describeValue(decision)} } without a known decision and its reason`;
+}

@@ -1,0 +1,62 @@
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  requireNamed,
+  type CompilePattern,
+  type Guardrail,
+} from "../../../kernel/index.ts";
+import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
+
+export interface RegexOptions {
+  /** The name. Use different names for several guardrails. Default: `"regex"`. */
+  readonly name?: string;
+  /** The forbidden patterns, by the name under which a match is reported. */
+  readonly patterns: Readonly<Record<string, RegExp>>;
+  /**
+   * Whether patterns that need backtracking (lookarounds, backreferences) are accepted. They run with `RegExp`, and some
+   * texts then stop the process. Default: `false`.
+   */
+  readonly allowBacktracking?: boolean;
+  /** The decision per stage. Default: `block` at `input` and `output`. */
+  readonly stages?: GuardedStages;
+  /** Compiles the patterns. */
+  readonly compile: CompilePattern;
+}
+
+const knownOptions = optionNames<RegexOptions>({
+  name: true,
+  patterns: true,
+  allowBacktracking: true,
+  stages: true,
+  compile: true,
+});
+
+/**
+ * A guardrail with your own patterns, which are matched against the unchanged text, in time linear in its length. A
+ * pattern that needs backtracking is refused, unless `allowBacktracking` is set.
+ */
+export function regex(options: RegexOptions): Guardrail {
+  checkOptions("regex()", options, knownOptions);
+  const { name = "regex", patterns, allowBacktracking = false, compile } = options;
+  const { stages = { input: "block", output: "block" } } = options;
+  requireNamed("patterns of regex()", patterns, "patterns", 'patterns: { "a ticket number": /TCK-\\d+/u }');
+  const all = Object.entries(patterns).map(([called, pattern]) => ({
+    called,
+    pattern: compile(pattern, { owner: `guardrail ${name}`, allowBacktracking }),
+  }));
+  if (all.length === 0) {
+    throw new Fault(
+      "invalid_argument",
+      `guardrail ${name} has no patterns; set them as in { "a ticket number": /TCK-\\d+/ }`,
+    );
+  }
+  return textGuardrail({
+    name,
+    stages,
+    examine: (text) => {
+      const found = all.filter(({ pattern }) => pattern.test(text)).map(({ called }) => called);
+      return found.length === 0 ? undefined : `it contains ${found.join(", ")}`;
+    },
+  });
+}

@@ -1,0 +1,103 @@
+import {
+  checkChoice,
+  checkOptions,
+  Fault,
+  optionNames,
+  type GuardedCall,
+  type Guardrail,
+  type GuardrailDecision,
+  type JsonValue,
+  type OnGuardrailError,
+  type ToolCall,
+} from "../../../kernel/index.ts";
+import { namePattern } from "../permissions/name-pattern.ts";
+
+export interface ToolCallValidationOptions {
+  /** The only tools that may be called, by name or pattern. Default: all. */
+  readonly only?: readonly string[];
+  /** Maximum number of calls of each tool in one invocation, by name or pattern. */
+  readonly maxCalls?: Readonly<Record<string, number>>;
+  /** Maximum length of the arguments in characters of JSON. */
+  readonly maxArgumentLength?: number;
+  /** Your own checks, by name or pattern. A check returns what is wrong with the arguments, or `undefined`. */
+  readonly checks?: Readonly<Record<string, ArgumentCheck>>;
+  /** The decision for an invalid call. Default: `"block"`. */
+  readonly decision?: "warn" | "block" | "halt";
+  /** What an error counts as. Default: as for every guardrail (S4), `"block"` for the input and for tool calls. */
+  readonly onError?: OnGuardrailError;
+}
+
+export type ArgumentCheck = (
+  input: JsonValue,
+  context: GuardedCall,
+) => string | undefined | Promise<string | undefined>;
+
+const knownOptions = optionNames<ToolCallValidationOptions>({
+  only: true,
+  maxCalls: true,
+  maxArgumentLength: true,
+  checks: true,
+  decision: true,
+  onError: true,
+});
+
+/**
+ * A guardrail for rules that a schema cannot express: which tools, how often, how long the arguments are, and their
+ * content.
+ */
+export function toolCallValidation(options: ToolCallValidationOptions): Guardrail {
+  checkOptions("toolCallValidation()", options, knownOptions);
+  const { decision = "block", maxArgumentLength = Infinity, onError } = options;
+  checkChoice("toolCallValidation()", "decision", decision, ["warn", "block", "halt"]);
+  if (!(maxArgumentLength >= 0)) {
+    throw new Fault(
+      "invalid_argument",
+      `invalid maxArgumentLength ${maxArgumentLength}: expected a number from 0`,
+    );
+  }
+  const only = options.only?.map(namePattern);
+  const limits = Object.entries(options.maxCalls ?? {}).map(([pattern, limit]) => readLimit(pattern, limit));
+  const checks = Object.entries(options.checks ?? {}).map(([pattern, check]) => ({
+    fits: namePattern(pattern),
+    check,
+  }));
+  const objection = async (call: ToolCall, context: GuardedCall): Promise<string | undefined> => {
+    const { toolName, input } = call;
+    if (only !== undefined && !only.some((fits) => fits(toolName)))
+      return `${toolName} may not be called; allowed are: ${options.only?.join(", ") || "no tools"}`;
+    for (const { fits, limit, pattern } of limits) {
+      if (!fits(toolName)) continue;
+      const made = context.history.filter(({ call: earlier }) => fits(earlier.toolName)).length;
+      if (made >= limit) return `${pattern} may be called ${limit} times and was called ${made} times`;
+    }
+    const length = maxArgumentLength === Infinity ? 0 : JSON.stringify(input).length;
+    if (length > maxArgumentLength)
+      return `the arguments have ${length} characters; the limit is ${maxArgumentLength}`;
+    for (const { fits, check } of checks) {
+      const wrong = fits(toolName) ? await check(input, context) : undefined;
+      if (wrong !== undefined) return wrong;
+    }
+    return undefined;
+  };
+  return Object.freeze({
+    name: "tool_call_validation",
+    ...(onError !== undefined && { onError }),
+    beforeCall: async (call: ToolCall, context: GuardedCall): Promise<GuardrailDecision> => {
+      const reason = await objection(call, context);
+      return reason === undefined ? { decision: "allow" } : { decision, reason };
+    },
+  });
+}
+
+function readLimit(
+  pattern: string,
+  limit: number,
+): { readonly pattern: string; readonly limit: number; readonly fits: (name: string) => boolean } {
+  if (!Number.isSafeInteger(limit) || limit < 0) {
+    throw new Fault(
+      "invalid_argument",
+      `invalid maxCalls ${limit} of ${pattern}: expected an integer from 0`,
+    );
+  }
+  return { pattern, limit, fits: namePattern(pattern) };
+}

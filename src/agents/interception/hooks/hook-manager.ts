@@ -1,0 +1,139 @@
+import {
+  checkOptions,
+  describeValue,
+  Fault,
+  HookEvent,
+  optionNames,
+  type Event,
+  type EventObserver,
+  type EventType,
+  type Hook,
+  type HookCallback,
+  type HookPayload,
+  type HookSet,
+  type Hooks,
+  type ObservedTask,
+  type RunId,
+} from "../../../kernel/index.ts";
+import { HookCalls, type HookFailure } from "./hook-calls.ts";
+import { eventTypesOf, HookProjection } from "./hook-projection.ts";
+
+export interface HookManagerOptions {
+  /**
+   * Maximum time of one callback in milliseconds before the next event is delivered. `null` sets no limit. Default:
+   * 30_000.
+   */
+  readonly timeoutMs?: number | null;
+  /** Called with each failure, in addition to the `hook_error` event in the run's log. */
+  readonly onError?: (failure: HookFailure) => void;
+}
+
+const names: ReadonlySet<string> = new Set(Object.values(HookEvent));
+
+const knownOptions = optionNames<HookManagerOptions>({ timeoutMs: true, onError: true });
+
+/**
+ * Calls registered callbacks with what happens to an agent's tasks. Callbacks only observe; they cannot change or stop
+ * a run.
+ *
+ * Hook events are derived from durable events, so each is delivered at most once and never on replay. If another
+ * process resumes a run, its callbacks receive only what happens there. Callbacks run beside the agent's loop and
+ * beside each other; one callback receives the events of a run in order. An error of a callback is recorded as
+ * `hook_error` and has no other effect (S4). A run's result is returned after all callbacks have finished.
+ */
+export class HookManager implements Hooks, EventObserver {
+  #types: ReadonlySet<EventType> = eventTypesOf(new Set());
+  readonly #projection = new HookProjection();
+  readonly #calls: HookCalls;
+
+  constructor(options: HookManagerOptions = {}) {
+    checkOptions("HookManager", options, knownOptions);
+    const { timeoutMs = 30_000, onError } = options;
+    if (timeoutMs !== null && !(timeoutMs > 0)) {
+      throw new Fault(
+        "invalid_argument",
+        `invalid timeoutMs ${describeValue(timeoutMs)}: expected a number above 0, or null for no limit`,
+      );
+    }
+    this.#calls = new HookCalls(timeoutMs, onError);
+  }
+
+  /**
+   * Registers a hook: a callback with its moment, or a set of hooks such as a `RunLogger` or a `CostTracker`. The
+   * returned function removes it.
+   */
+  register(hook: Hook | HookSet): () => void {
+    if (typeof hook === "object" && hook !== null) {
+      if ("watch" in hook && typeof hook.watch === "function") return hook.watch(this);
+      if ("event" in hook && "callback" in hook)
+        return this.on(hook.event, hook.callback as HookCallback<HookEvent>);
+    }
+    throw new Fault(
+      "invalid_argument",
+      `invalid hook ${describeValue(hook)}: expected { event, callback }, or an object with a method watch(hooks)`,
+    );
+  }
+
+  /**
+   * Calls the callbacks of a moment with a payload, concurrently, and resolves when all have ended. Use it in tests of
+   * hooks and for runs outside the runtime; the runtime calls the callbacks itself. S4: never rejects because of a
+   * callback. Returns the failures, which `onError` receives as well. There is no timeout.
+   */
+  dispatch<Name extends HookEvent>(event: Name, payload: HookPayload<Name>): Promise<readonly HookFailure[]> {
+    requireHookEvent(event);
+    return this.#calls.dispatch(event, payload);
+  }
+
+  /** Registers a callback. The returned function removes it; pending calls are dropped. */
+  on<Name extends HookEvent>(event: Name, callback: HookCallback<Name>): () => void;
+  /**
+   * Returns a decorator that registers a function and returns it, for a function that is declared in place:
+   * `const logStart = hooks.on(HookEvent.RUN_START)(({ runId }) => console.log(runId))`.
+   */
+  on<Name extends HookEvent>(
+    event: Name,
+  ): <Callback extends HookCallback<Name>>(callback: Callback) => Callback;
+  on<Name extends HookEvent>(
+    event: Name,
+    ...callbacks: readonly [] | readonly [HookCallback<Name>]
+  ): (() => void) | (<Callback extends HookCallback<Name>>(callback: Callback) => Callback) {
+    requireHookEvent(event);
+    if (callbacks.length === 1) return this.#add(event, callbacks[0]);
+    return (callback) => {
+      this.#add(event, callback);
+      return callback;
+    };
+  }
+
+  #add<Name extends HookEvent>(event: Name, callback: HookCallback<Name>): () => void {
+    if (typeof callback !== "function") {
+      throw new Fault("invalid_argument", `invalid hook ${describeValue(callback)}: expected a function`);
+    }
+    const registration = this.#calls.add(event, callback as unknown as HookCallback<HookEvent>);
+    this.#types = eventTypesOf(this.#calls.hooks);
+    return () => {
+      this.#calls.remove(registration);
+      this.#types = eventTypesOf(this.#calls.hooks);
+    };
+  }
+
+  watches(type: EventType): boolean {
+    return this.#types.has(type);
+  }
+
+  observe(event: Event, task: ObservedTask): void {
+    this.#projection.project(event, task, this.#calls);
+  }
+
+  settled(runId: RunId): Promise<void> {
+    return this.#calls.settled(runId);
+  }
+}
+
+function requireHookEvent(event: HookEvent): void {
+  if (names.has(event)) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid hook event ${describeValue(event)}: expected one of HookEvent, ${[...names].join(", ")}`,
+  );
+}

@@ -1,0 +1,155 @@
+import {
+  checkChoice,
+  checkOptions,
+  executionBudget,
+  Fault,
+  fromNanoUsd,
+  openLedger,
+  optionNames,
+  Priority,
+  unlimitedBudget,
+  type Account,
+  type ExecutionBudget,
+  type Exhaustion,
+  type RunSnapshot,
+  type Spend,
+  type SpendCaps,
+  type TaskId,
+  type TopUp,
+  type UnknownPrice,
+} from "../../../kernel/index.ts";
+import { StandaloneLedger, type Hold, type Reserving, type Spending } from "./standalone-ledger.ts";
+
+/** Amounts in the units of the public API. */
+export interface Amounts {
+  readonly tokens: number;
+  readonly costUsd: number;
+  readonly turns: number;
+}
+
+export interface ExecutionTrackerOptions {
+  /** The fraction of a cap at which `onWarning` is called, once per dimension. Default: 0.8. */
+  readonly warnAt?: number;
+  readonly onWarning?: (warning: Exhaustion) => void;
+  /** B4: what happens to calls without a known price under a cost cap. Default: `"refuse"`. */
+  readonly unknownPrice?: UnknownPrice;
+}
+
+const knownOptions = optionNames<ExecutionTrackerOptions>({
+  warnAt: true,
+  onWarning: true,
+  unknownPrice: true,
+});
+
+/**
+ * Tracks the spending of one task. Created from a budget, it owns a ledger. Created from a run (`new
+ * ExecutionTracker(ctx)`), it is a read-only view of the task's account, which only the runtime changes: `ctx.llm`
+ * reserves and settles.
+ *
+ * B1: reserved amounts count as used until they are settled, so parallel calls never exceed a cap. `deadlineMs` is not
+ * tracked here; `RunMeta.check()` enforces it.
+ */
+export class ExecutionTracker {
+  readonly #own: StandaloneLedger | null;
+  readonly #look: () => Account | undefined;
+
+  constructor(
+    source: Partial<ExecutionBudget> | { readonly snapshot: RunSnapshot; readonly taskId: TaskId } = {},
+    options: ExecutionTrackerOptions = {},
+  ) {
+    if ("snapshot" in source) {
+      this.#own = null;
+      this.#look = () => source.snapshot.ledger.accounts[source.taskId];
+    } else {
+      checkOptions("ExecutionTracker", options, knownOptions);
+      checkChoice("ExecutionTracker", "unknownPrice", options.unknownPrice, ["refuse", "ignore"]);
+      const { warnAt = 0.8, onWarning, unknownPrice } = options;
+      const own = new StandaloneLedger(openLedger(unknownPrice), onWarning);
+      own.open({ budget: executionBudget(source), priority: Priority.NORMAL, warnAt });
+      this.#own = own;
+      this.#look = () => own.account;
+    }
+  }
+
+  /**
+   * Reserves the upper bound of a call's cost. It resolves when the reservation fits, waits while open reservations may
+   * leave room, and rejects with `BudgetExhaustedError` if they cannot. The call must send `outputTokens` of the result
+   * as its output limit.
+   */
+  async reserve(call: Reserving): Promise<Hold> {
+    return this.#writable("reserve", "ctx.llm() reserves before each call").reserve(call);
+  }
+
+  /**
+   * Replaces a reservation by what the call used. It throws `BudgetExhaustedError` if more was billed than reserved;
+   * the amount is charged nevertheless.
+   */
+  settle(hold: Hold, used: Spending): void {
+    this.#writable("settle", "ctx.llm() settles with the record of the call").settle(hold, used);
+  }
+
+  /** B3: charges the full reservation as lost, because no usage was reported. */
+  lose(hold: Hold): void {
+    this.#writable("lose", "the runtime charges what it lost").end("lose", hold);
+  }
+
+  /** Returns a reservation whose call was refused before anything was generated. */
+  refund(hold: Hold): void {
+    this.#writable("refund", "the runtime gives back what was refused").end("refund", hold);
+  }
+
+  /** Charges an amount that is known only afterwards. It throws `BudgetExhaustedError` while a cap is exceeded. */
+  consume(used: Partial<Amounts>): void {
+    this.#writable("consume", "what ctx.llm() uses is booked by it").consume(used);
+  }
+
+  /** Raises the caps by the given amounts. */
+  topUp(add: Partial<TopUp>): void {
+    this.#writable("topUp", "call run.topUp() on the run's handle").topUp(add);
+  }
+
+  /**
+   * The caps; `null` means unlimited. Inside a run they include all top-ups; tighter caps of ancestors apply as well.
+   */
+  get limits(): Omit<ExecutionBudget, "deadlineMs"> {
+    const caps: SpendCaps = this.#look()?.caps ?? { tokens: null, nanoUsd: null, turns: null };
+    return {
+      maxTokens: caps.tokens,
+      maxCostUsd: caps.nanoUsd === null ? unlimitedBudget.maxCostUsd : fromNanoUsd(caps.nanoUsd),
+      maxTurns: caps.turns,
+    };
+  }
+
+  /** The amounts spent, including those of children and lost ones (B3, B6). */
+  get spent(): Amounts {
+    return amountsOf(this.#look()?.spent);
+  }
+
+  /** The part of `spent` for which no provider reported usage. */
+  get lost(): Amounts {
+    return amountsOf(this.#look()?.lost);
+  }
+
+  /** The amounts reserved for calls in flight. */
+  get reserved(): Amounts {
+    return amountsOf(this.#look()?.reserved);
+  }
+
+  /** Number of calls without a known price; `spent.costUsd` does not include them. */
+  get unpriced(): number {
+    return this.#look()?.unpriced ?? 0;
+  }
+
+  #writable(method: string, instead: string): StandaloneLedger {
+    if (this.#own !== null) return this.#own;
+    throw new Fault(
+      "unsupported",
+      `ExecutionTracker.${method} is not available inside a run, where the tracker is a read-only view; ${instead}`,
+    );
+  }
+}
+
+function amountsOf(spend: Spend | undefined): Amounts {
+  const { tokens, nanoUsd, turns } = spend ?? { tokens: 0, nanoUsd: 0, turns: 0 };
+  return { tokens, costUsd: fromNanoUsd(nanoUsd), turns };
+}

@@ -1,0 +1,128 @@
+import {
+  checkOptions,
+  Fault,
+  holdsSeat,
+  openHeadcount,
+  optionNames,
+  parsePriority,
+  Priority,
+  seatHolders,
+  spawnBudget,
+  type Headcount,
+  type HeadcountTask,
+  type PriorityName,
+  type SeatHolder,
+  type SpawnBudget,
+  type RunSnapshot,
+  type TaskId,
+} from "../../../kernel/index.ts";
+import { StandaloneHeadcount } from "./standalone-headcount.ts";
+
+interface AcquireOptions {
+  readonly parent?: string;
+}
+
+const acquireOptionNames = optionNames<AcquireOptions>({ parent: true });
+
+/**
+ * Tracks the seats of a run. Created from a budget, it owns a headcount. Created from a run (`new SpawnTracker(ctx)`),
+ * it is a read-only view of the seats that the runtime holds (H4).
+ *
+ * A tracker that owns its headcount uses ids of your choice, one per task: two tasks of one agent take two seats (H1).
+ * It does not see calls, so a victim counts as being in a call: it keeps its seat until `settle` or `release`, and only
+ * then does the new task's `acquire` resolve (H2).
+ */
+export class SpawnTracker {
+  readonly #own: StandaloneHeadcount | null;
+  readonly #look: () => Headcount;
+
+  constructor(source: Partial<SpawnBudget> | { readonly snapshot: RunSnapshot } = {}) {
+    if ("snapshot" in source) {
+      this.#own = null;
+      this.#look = () => source.snapshot.headcount;
+    } else {
+      const own = new StandaloneHeadcount(
+        openHeadcount(spawnBudget(source), "root" as TaskId, Priority.NORMAL),
+      );
+      this.#own = own;
+      this.#look = () => own.headcount;
+    }
+  }
+
+  /**
+   * Requests a seat and resolves when the task has it: immediately if one is free, otherwise when the victim has
+   * yielded its own. It rejects with `BudgetExhaustedError` if no seat can be had, and with `CancellationError` if the
+   * task is released while it waits. `parent` is the spawning task (default: `root`); ancestors of a new task are never
+   * its victims (H3). `priority` is a `Priority` or its name.
+   */
+  async acquire(
+    id: string,
+    priority: Priority | PriorityName = Priority.NORMAL,
+    options: AcquireOptions = {},
+  ): Promise<void> {
+    checkOptions("acquire()", options, acquireOptionNames);
+    const { parent } = options;
+    const own = this.#writable("acquire", "spawn with ctx.spawn(), which takes the seat");
+    await own.acquire(id, parent ?? own.headcount.rootId, parsePriority(priority));
+  }
+
+  /**
+   * Ends a task with any status. Its seat goes to the next task (H5). A second call has no effect; the root keeps its
+   * seat.
+   */
+  release(id: string): void {
+    this.#writable("release", "the commit that ends or pauses a task frees its seat").release(id);
+  }
+
+  /** H7: reports that the calls of a pausing task have settled and that it starts no others. */
+  settle(id: string): void {
+    this.#writable("settle", "the runtime sees for itself when a task's calls are over").settle(id);
+  }
+
+  /**
+   * H8: a task whose priority is lowered yields only to a waiting task; one whose priority is raised queues and takes
+   * no seat.
+   */
+  reprioritize(id: string, priority: Priority | PriorityName): void {
+    const own = this.#writable("reprioritize", "call run.reprioritize(taskId, priority) on the run's handle");
+    own.reprioritize(id, parsePriority(priority));
+  }
+
+  /** Whether a task must start nothing more, because it is pausing or paused. */
+  isPaused(id: string): boolean {
+    const status = this.find(id)?.status;
+    return status === "pausing" || status === "paused";
+  }
+
+  /** The task with an id, or `undefined` if it was never spawned or has ended. */
+  find(id: string): HeadcountTask | undefined {
+    const { tasks } = this.#look();
+    return Object.hasOwn(tasks, id) ? tasks[id as TaskId] : undefined;
+  }
+
+  hasSeat(id: string): boolean {
+    const task = this.find(id);
+    return task !== undefined && holdsSeat(task);
+  }
+
+  /** Number of seats taken, including the root's; at most `budget.maxAgents` (H1). */
+  get seatsTaken(): number {
+    return this.#look().taken;
+  }
+
+  get holders(): readonly SeatHolder[] {
+    return seatHolders(this.#look());
+  }
+
+  get budget(): SpawnBudget {
+    return this.#look().budget;
+  }
+
+  #writable(method: string, instead: string): StandaloneHeadcount {
+    if (this.#own !== null) return this.#own;
+    throw new Fault(
+      "unsupported",
+      `SpawnTracker.${method} is not available inside a run, where the tracker is a read-only view; ${instead}`,
+    );
+  }
+}

@@ -1,0 +1,165 @@
+import {
+  checkChoice,
+  checkOptions,
+  MiddlewareTermination,
+  optionNames,
+  type JsonValue,
+  type MediaSource,
+  type ToolOutput,
+  type ToolResult,
+} from "../../../kernel/index.ts";
+import type { Layer } from "./layer.ts";
+import { atLeast } from "../../base/option-range.ts";
+import { selects, type ToolSelection } from "./tool-selection.ts";
+import { isInside } from "./virtual-path.ts";
+
+export interface FileValidatorOptions {
+  /** The tools to check. Default: all. */
+  readonly tools?: ToolSelection;
+  /** Folders in which paths must be. If absent, paths are not checked. */
+  readonly roots?: readonly string[];
+  /** Names of the arguments that hold a path or a list of paths. */
+  readonly pathArguments?: readonly string[];
+  /** Allowed file name extensions, such as `.md`. Default: all. */
+  readonly extensions?: readonly string[];
+  /** Maximum size in bytes of one argument, and of one text, image or file of a result. */
+  readonly maxBytes?: number;
+  /** Allowed media types of images and files in results, such as `image/png` or `image/*`. Default: all. */
+  readonly mediaTypes?: readonly string[];
+  /** `"refuse"` returns an error result to the model; `"terminate"` stops the run. Default: `"refuse"`. */
+  readonly onInvalid?: "refuse" | "terminate";
+}
+
+const usualPathArguments = [
+  "path",
+  "paths",
+  "file",
+  "files",
+  "filePath",
+  "file_path",
+  "filename",
+  "directory",
+];
+
+const knownOptions = optionNames<FileValidatorOptions>({
+  tools: true,
+  roots: true,
+  pathArguments: true,
+  extensions: true,
+  maxBytes: true,
+  mediaTypes: true,
+  onInvalid: true,
+});
+
+/**
+ * Checks the path, size and type of the files in tool arguments and results. It checks names only and does not follow
+ * links; use a sandbox for that.
+ */
+export function fileValidator(options: FileValidatorOptions): Layer {
+  checkOptions("fileValidator()", options, knownOptions);
+  const { tools = () => true, onInvalid = "refuse" } = options;
+  checkChoice("fileValidator()", "onInvalid", onInvalid, ["refuse", "terminate"]);
+  if (options.maxBytes !== undefined) atLeast("fileValidator.maxBytes", options.maxBytes, 0);
+  const selected = selects(tools);
+
+  function refuse(problem: string): ToolResult {
+    if (onInvalid === "terminate") throw new MiddlewareTermination(problem, { by: "file-validator" });
+    return { output: { type: "text", text: `[refused: ${problem}]` }, isError: true };
+  }
+
+  return {
+    name: "file-validator",
+    function: async (context, next) => {
+      if (!selected(context.tool)) return next();
+      const asked = argumentProblem(context.arguments, options);
+      if (asked !== undefined) {
+        context.result = refuse(asked);
+        return;
+      }
+      await next();
+      const given = context.result && outputProblem(context.result.output, options);
+      if (given !== undefined) context.result = refuse(given);
+    },
+  };
+}
+
+function argumentProblem(
+  input: Readonly<Record<string, JsonValue>>,
+  options: FileValidatorOptions,
+): string | undefined {
+  const { pathArguments = usualPathArguments, maxBytes = Infinity } = options;
+  for (const [name, value] of Object.entries(input)) {
+    const size =
+      maxBytes === Infinity ? 0 : bytesOf(typeof value === "string" ? value : JSON.stringify(value));
+    if (size > maxBytes) return `${name} has ${size} bytes; at most ${maxBytes} are allowed`;
+    if (!pathArguments.includes(name)) continue;
+    for (const path of Array.isArray(value) ? (value as readonly JsonValue[]) : [value]) {
+      const problem = typeof path === "string" ? pathProblem(path, options) : undefined;
+      if (problem !== undefined) return problem;
+    }
+  }
+  return undefined;
+}
+
+function pathProblem(path: string, { roots = [], extensions }: FileValidatorOptions): string | undefined {
+  if (roots.length > 0 && !roots.some((root) => isInside(root, path)))
+    return `path ${JSON.stringify(path)} is outside of ${roots.join(", ")}`;
+  if (
+    extensions !== undefined &&
+    !extensions.some((ending) => path.toLowerCase().endsWith(ending.toLowerCase()))
+  )
+    return `path ${JSON.stringify(path)} does not end in ${extensions.join(", ")}`;
+  return undefined;
+}
+
+function outputProblem(output: ToolOutput, options: FileValidatorOptions): string | undefined {
+  const { maxBytes = Infinity, mediaTypes } = options;
+  const parts =
+    output.type === "content"
+      ? output.parts
+      : [
+          {
+            type: "text",
+            text: output.type === "text" ? output.text : JSON.stringify(output.value),
+          } as const,
+        ];
+  for (const part of parts) {
+    const size =
+      maxBytes === Infinity ? 0 : part.type === "text" ? bytesOf(part.text) : sourceBytes(part.source);
+    if (size > maxBytes) return `the result has ${size} bytes; at most ${maxBytes} are allowed`;
+    if (part.type === "text" || mediaTypes === undefined) continue;
+    if (!mediaTypes.some((allowed) => matches(allowed, part.mediaType)))
+      return `the result is ${part.mediaType}; allowed are ${mediaTypes.join(", ")}`;
+  }
+  return undefined;
+}
+
+function matches(allowed: string, mediaType: string): boolean {
+  const type = (mediaType.split(";")[0] ?? "").trim().toLowerCase();
+  return allowed.endsWith("/*")
+    ? type.startsWith(allowed.slice(0, -1).toLowerCase())
+    : type === allowed.toLowerCase();
+}
+
+/** The size of embedded media. Media given by URL counts as 0. */
+function sourceBytes(source: MediaSource): number {
+  if (source.kind === "base64") return base64Bytes(source.data);
+  const [, data] = /^data:[^,]*;base64,(.*)$/su.exec(source.url) ?? [];
+  return data === undefined ? (source.url.startsWith("data:") ? bytesOf(source.url) : 0) : base64Bytes(data);
+}
+
+function base64Bytes(data: string): number {
+  const padding = data.endsWith("==") ? 2 : data.endsWith("=") ? 1 : 0;
+  return Math.max(0, Math.floor((data.length * 3) / 4) - padding);
+}
+
+/** The length of a text in UTF-8 bytes. */
+function bytesOf(text: string): number {
+  let bytes = 0;
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    // Each half of a surrogate pair counts two of its four bytes.
+    bytes += unit < 0x80 ? 1 : unit < 0x8_00 || (unit >= 0xd8_00 && unit <= 0xdf_ff) ? 2 : 3;
+  }
+  return bytes;
+}

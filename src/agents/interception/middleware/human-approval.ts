@@ -1,0 +1,45 @@
+import {
+  checkOptions,
+  isCritical,
+  optionNames,
+  type ApprovalHandler,
+  type ApprovalMemory,
+  type Permissions,
+} from "../../../kernel/index.ts";
+import { selects, type ToolSelection } from "./tool-selection.ts";
+
+export interface HumanApprovalOptions {
+  /** Tools that need a person's approval, in addition to those with risk `critical`, which always need it. */
+  readonly tools?: ToolSelection;
+  /** The reason that is shown to the person. */
+  readonly reason?: string;
+  /** `"wait"` waits durably; a handler is asked in this process. Default: `"wait"`. */
+  readonly onAsk?: "wait" | ApprovalHandler;
+  /** Where remembered approvals are kept. If absent, every call asks. */
+  readonly memory?: ApprovalMemory;
+}
+
+const knownOptions = optionNames<HumanApprovalOptions>({
+  tools: true,
+  reason: true,
+  onAsk: true,
+  memory: true,
+});
+
+/**
+ * Permissions that require a person's approval for some tools. They are part of the tool gate, not middleware, because
+ * only the gate can wait durably. The answer survives a restart, is bound to the arguments and may change them.
+ */
+export function humanApproval(options: HumanApprovalOptions = {}): Permissions {
+  checkOptions("humanApproval()", options, knownOptions);
+  const { tools = [], reason, onAsk = "wait", memory } = options;
+  const selected = selects(tools);
+  return {
+    check: (_call, tool) =>
+      isCritical(tool) || selected(tool)
+        ? { decision: "ask", reason: reason ?? `${tool.name} needs a person's approval` }
+        : { decision: "allow" },
+    onAsk,
+    ...(memory && { memory }),
+  };
+}

@@ -1,0 +1,69 @@
+import {
+  describeValue,
+  Fault,
+  type AgentMiddleware,
+  type CallPath,
+  type ChatMiddleware,
+  type FunctionMiddleware,
+} from "../../../kernel/index.ts";
+import {
+  readLayer,
+  type Layer,
+  type Level,
+  type LevelMiddleware,
+  type ReadLayer,
+  type Stage,
+} from "./layer.ts";
+import { compose, type NamedStage } from "./compose.ts";
+
+/**
+ * Composes middleware for the three levels, the first one outermost, and refuses middleware without a level. F1:
+ * composition happens once; a level without middleware is `undefined`.
+ */
+export class MiddlewarePipeline {
+  readonly agent: AgentMiddleware | undefined;
+  readonly chat: ChatMiddleware | undefined;
+  readonly function: FunctionMiddleware | undefined;
+  /** Number of middleware functions that a call passes, by level. */
+  readonly depth: Readonly<Record<Level, number>>;
+  /** Names of the middleware. */
+  readonly names: ReadonlySet<string>;
+
+  constructor(middleware: readonly (Layer | LevelMiddleware)[]) {
+    if (!Array.isArray(middleware))
+      throw new Fault(
+        "invalid_argument",
+        `invalid middleware: expected an array, not ${describeValue(middleware)}`,
+      );
+    const layers = middleware.map(readLayer);
+    this.names = new Set(layers.flatMap(({ name }) => name ?? []));
+    const agent = at(layers, "agent", (layer) => layer.agent);
+    const chat = at(layers, "chat", (layer) => layer.chat);
+    const tool = at(layers, "function", (layer) => layer.function);
+    this.agent = compose(agent);
+    this.chat = compose(chat);
+    this.function = compose(tool);
+    this.depth = Object.freeze({ agent: agent.length, chat: chat.length, function: tool.length });
+  }
+
+  /** The middleware and gate that the runtime applies to an agent's calls, or `undefined` if there is none. */
+  callPath(more: Pick<CallPath, "gate" | "observer" | "repair"> = {}): CallPath | undefined {
+    const path: CallPath = {
+      ...more,
+      ...(this.chat && { chat: this.chat }),
+      ...(this.function && { function: this.function }),
+    };
+    return Object.keys(path).length === 0 ? undefined : Object.freeze(path);
+  }
+}
+
+function at<Context>(
+  layers: readonly ReadLayer[],
+  level: Level,
+  pick: (layer: ReadLayer) => Stage<Context> | undefined,
+): readonly NamedStage<Context>[] {
+  return layers.flatMap((layer, index) => {
+    const stage = pick(layer);
+    return stage === undefined ? [] : [{ name: layer.name ?? `${level} ${index + 1}`, stage }];
+  });
+}

@@ -1,0 +1,150 @@
+import {
+  checkChoice,
+  checkOptions,
+  MiddlewareTermination,
+  optionNames,
+  type AgentRunContext,
+  type CancelSignal,
+  type ChatContext,
+  type Clock,
+  type FunctionContext,
+} from "../../../kernel/index.ts";
+import type { Layer } from "./layer.ts";
+import { atLeast } from "../../base/option-range.ts";
+import { pause } from "./pause.ts";
+
+type Level = "agent" | "chat" | "function";
+type Context = AgentRunContext | ChatContext | FunctionContext;
+
+export interface RateLimiterOptions {
+  readonly clock: Clock;
+  /** Maximum number of calls at once. */
+  readonly burst: number;
+  readonly perSecond: number;
+  /** The level at which calls are counted. At `agent`, a replayed run is counted again. Default: `"chat"`. */
+  readonly level?: Level;
+  /** `"throttle"` waits in order of arrival; `"terminate"` stops the run as `guardrail_tripped`. */
+  readonly onLimit?: "throttle" | "terminate";
+  /** A call that would wait longer terminates instead. Default: no limit. */
+  readonly maxWaitMs?: number;
+  /** Returns the key of the bucket that a call uses. Default: the tenant. */
+  readonly per?: (context: Context) => string | null;
+}
+
+const knownOptions = optionNames<RateLimiterOptions>({
+  clock: true,
+  burst: true,
+  perSecond: true,
+  level: true,
+  onLimit: true,
+  maxWaitMs: true,
+  per: true,
+});
+
+/** Limits the rate of calls with a token bucket per tenant. */
+export function rateLimiter(options: RateLimiterOptions): Layer {
+  checkOptions("rateLimiter()", options, knownOptions);
+  const { clock, level = "chat", onLimit = "throttle", maxWaitMs = Infinity, per = tenantOf } = options;
+  checkChoice("rateLimiter()", "level", level, ["agent", "chat", "function"]);
+  checkChoice("rateLimiter()", "onLimit", onLimit, ["throttle", "terminate"]);
+  const buckets = new Buckets(options);
+  const longest = onLimit === "terminate" ? 0 : atLeast("rateLimiter.maxWaitMs", maxWaitMs, 0);
+
+  async function process(context: Context, next: () => Promise<void>): Promise<void> {
+    const whose = per(context);
+    const waitMs = buckets.take(whose, longest);
+    if (waitMs === undefined) {
+      const { burst, perSecond } = options;
+      throw new MiddlewareTermination(`rate limit reached: ${perSecond} calls per second, ${burst} at once`, {
+        by: "rate-limiter",
+        details: { burst, perSecond, whose },
+      });
+    }
+    if (waitMs > 0) {
+      context.metadata["throttledMs"] = waitMs;
+      await context.waitFor(turnOf(whose, waitMs, context.signal));
+    }
+    await next();
+  }
+
+  /** Waits for a turn. The turn is given back if the task is dropped during the wait. */
+  async function turnOf(whose: string | null, waitMs: number, signal: CancelSignal): Promise<void> {
+    try {
+      await pause(clock, waitMs, signal);
+    } catch (error) {
+      buckets.giveBack(whose);
+      throw error;
+    }
+  }
+
+  return { name: "rate-limiter", [level]: process };
+}
+
+function tenantOf({ tenantId }: Context): string | null {
+  return tenantId;
+}
+
+interface Bucket {
+  /** Available tokens. A negative number counts calls that were promised a later turn. */
+  tokens: number;
+  at: number;
+}
+
+class Buckets {
+  readonly #clock: Clock;
+  readonly #burst: number;
+  readonly #perMs: number;
+  readonly #buckets = new Map<string | null, Bucket>();
+  /** Number of buckets at which full buckets are dropped; a full bucket is equivalent to a new one. */
+  #sweepAt = 1_024;
+
+  constructor({ clock, burst, perSecond }: RateLimiterOptions) {
+    this.#clock = clock;
+    this.#burst = atLeast("rateLimiter.burst", burst, 1);
+    this.#perMs = atLeast("rateLimiter.perSecond", perSecond, Number.MIN_VALUE) / 1_000;
+  }
+
+  /**
+   * Takes a turn and returns the milliseconds until then. If that exceeds `longest`, it takes none and returns
+   * `undefined`.
+   */
+  take(whose: string | null, longest: number): number | undefined {
+    const bucket = this.#filled(whose);
+    const waitMs = bucket.tokens >= 1 ? 0 : Math.ceil((1 - bucket.tokens) / this.#perMs);
+    if (waitMs > longest) return undefined;
+    bucket.tokens--;
+    return waitMs;
+  }
+
+  giveBack(whose: string | null): void {
+    const bucket = this.#filled(whose);
+    bucket.tokens = Math.min(this.#burst, bucket.tokens + 1);
+  }
+
+  #filled(whose: string | null): Bucket {
+    const now = this.#clock.now();
+    let bucket = this.#buckets.get(whose);
+    if (bucket === undefined) {
+      bucket = { tokens: this.#burst, at: now };
+      this.#buckets.set(whose, bucket);
+      if (this.#buckets.size > this.#sweepAt) this.#sweep(now, bucket);
+    }
+    this.#fill(bucket, now);
+    return bucket;
+  }
+
+  #fill(bucket: Bucket, now: number): void {
+    // If the clock was set back, no tokens are added.
+    const passed = Math.max(0, now - bucket.at);
+    bucket.tokens = Math.min(this.#burst, bucket.tokens + passed * this.#perMs);
+    bucket.at = now;
+  }
+
+  #sweep(now: number, keep: Bucket): void {
+    for (const [whose, bucket] of this.#buckets) {
+      this.#fill(bucket, now);
+      if (bucket !== keep && bucket.tokens >= this.#burst) this.#buckets.delete(whose);
+    }
+    this.#sweepAt = Math.max(1_024, this.#buckets.size * 2);
+  }
+}

@@ -1,0 +1,83 @@
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  type CallArguments,
+  type PermissionRule,
+  type RuleKind,
+  type RunFacts,
+  type ToolCall,
+} from "../../../kernel/index.ts";
+import { namePattern } from "./name-pattern.ts";
+
+/** A call as rules see it. */
+export interface RuledCall extends CallArguments {
+  readonly call: ToolCall;
+  readonly facts: RunFacts;
+}
+
+export interface ReadRule {
+  readonly kind: RuleKind;
+  readonly reason: string;
+  /** Identifies the rule in every process: what it says, and its number among the rules that say the same. */
+  readonly id: string;
+  fits(ruled: RuledCall): boolean;
+}
+
+const knownOptions = optionNames<Exclude<PermissionRule, string>>({ tool: true, when: true, reason: true });
+
+/** Reads the rules of one kind. `where` names the list to which they belong, in errors and in the ids of the rules. */
+export function readRules(
+  where: string,
+  kind: RuleKind,
+  rules: readonly PermissionRule[] = [],
+): readonly ReadRule[] {
+  const counts = new Map<string, number>();
+  return rules.map((rule) => {
+    const read = readRule(kind, rule);
+    const text = JSON.stringify([where, read.tool, read.reason]);
+    const number = (counts.get(text) ?? 0) + 1;
+    counts.set(text, number);
+    return { ...read, id: number === 1 ? text : `${text} ${number}` };
+  });
+}
+
+function readRule(kind: RuleKind, rule: PermissionRule): Omit<ReadRule, "id"> & { readonly tool: string } {
+  if (typeof rule !== "string") checkOptions(`a rule of ${kind}`, rule, knownOptions);
+  const { tool, when, reason } = typeof rule === "string" ? { tool: rule } : rule;
+  if (when !== undefined && typeof when !== "function") {
+    throw new Fault(
+      "invalid_argument",
+      `invalid when of the ${kind} rule for ${tool}: expected a function of the arguments`,
+    );
+  }
+  const named = namePattern(tool);
+  return {
+    kind,
+    tool,
+    reason: reason ?? defaultReason(kind, tool),
+    fits: (ruled) => named(ruled.call.toolName) && (when === undefined || holds(kind, when, ruled)),
+  };
+}
+
+/**
+ * Whether a rule applies. It fails closed: a predicate that throws or returns no boolean does not allow, but does ask
+ * and deny.
+ */
+function holds(
+  kind: RuleKind,
+  when: NonNullable<Exclude<PermissionRule, string>["when"]>,
+  { call: { toolName }, parsed, sent, facts }: RuledCall,
+): boolean {
+  try {
+    const answer: unknown = when(parsed, facts, { sent, toolName, kind });
+    return kind === "allow" ? answer === true : answer !== false;
+  } catch {
+    // The error neither hides nor ends the run: the call is denied or asked about, with the rule as the reason.
+    return kind !== "allow";
+  }
+}
+
+function defaultReason(kind: RuleKind, tool: string): string {
+  return kind === "ask" ? `the rule for ${tool} says to ask` : `the rule for ${tool} forbids it`;
+}

@@ -1,0 +1,152 @@
+import {
+  checkChoice,
+  checkMethods,
+  checkOptions,
+  Fault,
+  isCritical,
+  optionNames,
+  scopeOfCall,
+  type ApprovalHandler,
+  type ApprovalMemory,
+  type CallArguments,
+  type PermissionDecision,
+  type PermissionMode,
+  type PermissionRule,
+  type Permissions,
+  type RuleKind,
+  type RunFacts,
+  type Tool,
+  type ToolCall,
+} from "../../../kernel/index.ts";
+import { inMemoryApprovals } from "./approval-memory.ts";
+import { readRules, type ReadRule, type RuledCall } from "./permission-rule.ts";
+
+export interface PermissionRules {
+  readonly mode?: PermissionMode;
+  readonly allow?: readonly PermissionRule[];
+  readonly ask?: readonly PermissionRule[];
+  readonly deny?: readonly PermissionRule[];
+}
+
+export interface PermissionsOptions extends PermissionRules {
+  /** Rules for single users, in addition to the common rules. They apply to no other user. */
+  readonly users?: Readonly<Record<string, PermissionRules>>;
+  /** Rules for runs without a user. */
+  readonly anonymous?: PermissionRules;
+  /**
+   * What happens to a call that needs a person: `"wait"` waits durably for `run.approve`; a handler is asked in this
+   * process. If absent, such a call is denied.
+   */
+  readonly onAsk?: "wait" | ApprovalHandler;
+  /** Where approvals with `remember` are kept. Default: in memory, as long as the process lives. */
+  readonly memory?: ApprovalMemory;
+}
+
+const ruleNames = optionNames<PermissionRules>({ mode: true, allow: true, ask: true, deny: true });
+
+const knownOptions = optionNames<PermissionsOptions>({
+  mode: true,
+  allow: true,
+  ask: true,
+  deny: true,
+  users: true,
+  anonymous: true,
+  onAsk: true,
+  memory: true,
+});
+
+/**
+ * Decides which calls are allowed. A deny rule overrides an ask rule, an ask rule overrides an allow rule, and rules override the
+ * mode. A user's rules and the common rules have equal rank.
+ *
+ * If no rule applies, the properties of the tool and the mode decide. An unknown property counts as its most restrictive value:
+ *
+ * | | `critical` | destructive, edits files | destructive | reaches a new host or other scope | otherwise |
+ * |---|---|---|---|---|---|
+ * | `default` | ask | ask | ask | ask once | allow |
+ * | `acceptEdits` | ask | allow | ask | ask once | allow |
+ * | `bypass` | allow | allow | allow | allow | allow |
+ */
+export class PermissionPolicy implements Permissions {
+  readonly onAsk?: "wait" | ApprovalHandler;
+  readonly memory: ApprovalMemory;
+  readonly #everyone: RuleSet;
+  readonly #users: ReadonlyMap<string | null, RuleSet>;
+
+  constructor(options: PermissionsOptions = {}) {
+    checkOptions("permissions()", options, knownOptions);
+    const { users = {}, anonymous, onAsk, memory = inMemoryApprovals(), ...everyone } = options;
+    checkMethods("memory of permissions()", memory, ["has", "add", "delete"]);
+    if (onAsk !== undefined && onAsk !== "wait" && typeof onAsk !== "function") {
+      throw new Fault(
+        "invalid_argument",
+        `invalid onAsk ${JSON.stringify(onAsk)}: expected "wait", a function, or no value`,
+      );
+    }
+    if (onAsk !== undefined) this.onAsk = onAsk;
+    this.memory = memory;
+    this.#everyone = ruleSet(everyone, "permissions");
+    const own = new Map<string | null, RuleSet>();
+    for (const [user, rules] of Object.entries(users))
+      own.set(user, ruleSet(rules, `permissions of ${user}`));
+    if (anonymous !== undefined) own.set(null, ruleSet(anonymous, "permissions without a user"));
+    this.#users = own;
+  }
+
+  /** If `input` is absent, the arguments of `call` count as parsed. */
+  check(call: ToolCall, tool: Tool, facts: RunFacts, input?: CallArguments): PermissionDecision {
+    const { sent, parsed } = input ?? { sent: call.input, parsed: call.input };
+    const ruled = { call, facts, sent, parsed };
+    const own = this.#users.get(facts.userId);
+    for (const kind of ["deny", "ask", "allow"] as const) {
+      const rules = [...(own?.matching(kind, ruled) ?? []), ...this.#everyone.matching(kind, ruled)];
+      if (rules.length > 0) return byRules(kind, rules);
+    }
+    return byMode(own?.mode ?? this.#everyone.mode ?? "default", tool, parsed);
+  }
+}
+
+export function permissions(options: PermissionsOptions = {}): PermissionPolicy {
+  return new PermissionPolicy(options);
+}
+
+interface RuleSet {
+  readonly mode: PermissionMode | undefined;
+  matching(kind: RuleKind, ruled: RuledCall): readonly ReadRule[];
+}
+
+const modes: readonly string[] = ["default", "acceptEdits", "bypass"] satisfies PermissionMode[];
+
+function ruleSet(rules: PermissionRules, where: string): RuleSet {
+  checkOptions(where, rules, ruleNames);
+  const { mode, allow, ask, deny } = rules;
+  checkChoice(where, "mode", mode, modes);
+  const read = {
+    allow: readRules(where, "allow", allow),
+    ask: readRules(where, "ask", ask),
+    deny: readRules(where, "deny", deny),
+  };
+  return { mode, matching: (kind, ruled) => read[kind].filter((rule) => rule.fits(ruled)) };
+}
+
+/** Decides by the rules of one kind that apply. A person who is asked sees the reasons of all of them. */
+function byRules(kind: RuleKind, rules: readonly ReadRule[]): PermissionDecision {
+  if (kind === "allow") return { decision: "allow" };
+  const reason = [...new Set(rules.map((rule) => rule.reason))].join("; ");
+  if (kind === "deny") return { decision: "deny", reason };
+  return { decision: "ask", reason, rules: rules.map(({ id }) => id) };
+}
+
+/** Decides by the mode. A tool of unknown origin may lack properties; then the most restrictive value is assumed. */
+function byMode(mode: PermissionMode, tool: Partial<Tool>, parsed: unknown): PermissionDecision {
+  const { name = "the tool", destructive, edits } = tool;
+  if (mode === "bypass") return { decision: "allow" };
+  if (isCritical(tool)) return { decision: "ask", reason: `${name} is critical` };
+  const isAccepted = mode === "acceptEdits" && edits === true;
+  if (destructive !== false && !isAccepted)
+    return { decision: "ask", reason: `${name} may change or delete data` };
+  const scope = scopeOfCall(tool, parsed);
+  if (scope === null) return { decision: "allow" };
+  // The scope is a field of a remembered approval, so it is no part of the rule's identity.
+  return { decision: "ask", reason: `${name} reaches ${scope}`, once: true, rules: ["approvalScope"] };
+}

@@ -1,0 +1,62 @@
+import {
+  rootTaskId,
+  type InboxMode,
+  type JsonValue,
+  type RunContext,
+  type TaskInbox,
+} from "../../kernel/index.ts";
+import { checkRootInput, mailIn, readInput } from "../base/agent-input.ts";
+import { childPlan, reviewPlan } from "./child-plan.ts";
+import { runCompaction } from "../context/compaction/compaction-run.ts";
+import { summaryRole } from "../context/compaction/summary-role.ts";
+import { refusedInput } from "../base/input-problem.ts";
+import type { Place } from "./close-invocation.ts";
+import { invokeIn } from "./invocation.ts";
+import type { InvocationPlan } from "./invocation-plan.ts";
+import { reviewKey } from "../team/reviewers/review-schedule.ts";
+
+/** The agent of a task, as its code uses it. */
+export interface TaskAgent {
+  readonly name: string;
+  readonly inbox: InboxMode;
+}
+
+/** Executes a task of an agent: a compaction, one invocation per group of inbox messages, or one invocation on its input. */
+export function runTask(
+  agent: TaskAgent,
+  plan: InvocationPlan,
+  ctx: RunContext,
+  inbox: TaskInbox,
+): Promise<JsonValue> {
+  if (ctx.kind === "compaction" && ctx.taskId === rootTaskId)
+    return runCompaction(plan.compaction, ctx, summaryRole);
+  return inbox.messages.length > 0 ? answerMail(agent, plan, ctx, inbox) : invoke(agent, plan, ctx);
+}
+
+async function invoke({ name }: TaskAgent, plan: InvocationPlan, ctx: RunContext): Promise<JsonValue> {
+  const input = readInput(ctx.input);
+  if (input === undefined) throw refusedInput(name, ctx.input);
+  if (ctx.sharesPrompt) {
+    const isReview = ctx.taskId === rootTaskId && ctx.facts.metadata[reviewKey] !== undefined;
+    return invokeIn(isReview ? reviewPlan(plan) : childPlan(plan), ctx, input);
+  }
+  if (ctx.taskId === rootTaskId) checkRootInput(name, input, plan.architecture);
+  return invokeIn(plan, ctx, input);
+}
+
+async function answerMail(
+  { inbox: mode }: TaskAgent,
+  plan: InvocationPlan,
+  ctx: RunContext,
+  inbox: TaskInbox,
+): Promise<JsonValue> {
+  const kept: Place["kept"] = [];
+  let output: JsonValue = "";
+  const mail = mailIn(mode, inbox);
+  for (const [number, { input, messages }] of mail.entries()) {
+    const isFollowed = number < mail.length - 1;
+    output = await invokeIn(plan, ctx, input, { number, kept, isFollowed });
+    for (const message of messages) if (message.replyTo !== undefined) await ctx.reply(message, output);
+  }
+  return output;
+}

@@ -1,0 +1,65 @@
+import type {
+  HostedAgent,
+  AgentSession,
+  Architecture,
+  Dependencies,
+  EmittableEvent,
+} from "../../../kernel/index.ts";
+import { requireCount } from "../../base/option-checks.ts";
+import { architectureEvent } from "../../context/role-call.ts";
+import { withFlowEvents } from "./flow-events.ts";
+import { mermaidOf } from "./workflow-drawing.ts";
+import { WorkflowGraph, type WorkflowGraphOptions } from "./workflow-graph.ts";
+import { WorkflowSchedule, type WorkflowBounds } from "./workflow-schedule.ts";
+import { WorkflowWalk } from "./workflow-walk.ts";
+
+export interface WorkflowFlowOptions<Name extends string = string>
+  extends WorkflowGraphOptions<Name>, Partial<WorkflowBounds> {}
+
+/**
+ * An architecture that runs agents and functions as nodes of a graph. Each node starts as soon as all values that can
+ * arrive have arrived. A node that fails, or a limit that is reached, stops the workflow.
+ *
+ * Every visit is recorded as one value in a branch of its node, so a replay uses the recorded values and continues the
+ * visits that were running.
+ */
+export class WorkflowFlow implements Architecture {
+  readonly name = "workflow";
+  readonly requiresModel = false;
+  readonly graph: WorkflowGraph;
+  readonly #bounds: WorkflowBounds;
+
+  constructor({ maxSteps = 100, maxVisits = 25, maxConcurrency = 8, ...graph }: WorkflowFlowOptions) {
+    this.graph = new WorkflowGraph(graph);
+    this.#bounds = {
+      maxSteps: requireCount("the workflow", "maxSteps", maxSteps),
+      maxVisits: requireCount("the workflow", "maxVisits", maxVisits),
+      maxConcurrency: requireCount("the workflow", "maxConcurrency", maxConcurrency),
+    };
+  }
+
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
+    return withFlowEvents(this.name, session, this.#go(session, deps, prompt));
+  }
+
+  /** The graph as Mermaid source. */
+  toMermaid(): string {
+    return mermaidOf(this.graph);
+  }
+
+  declaredWorkers(): Readonly<Record<string, HostedAgent>> {
+    return this.graph.agents();
+  }
+
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
+    const schedule = new WorkflowSchedule(this.graph, this.#bounds);
+    const met = await new WorkflowWalk(this.graph, schedule, session, deps).toTheEnd(prompt);
+    const { visits, arrivedAtEnd: value = "" } = schedule;
+    session.metadata["visits"] = visits;
+    if (typeof value !== "string") session.metadata["value"] = value;
+    if (met === undefined) return;
+    session.interrupted = true;
+    session.interruptionReason = `${met.bound}_exceeded`;
+    yield architectureEvent(this.name, "bound_met", { ...met });
+  }
+}

@@ -1,0 +1,75 @@
+import { Agent, type AgentOptions, type InvokeOptions } from "./agent.ts";
+import { react, type ReActOptions } from "../agents/architectures/index.ts";
+import {
+  checkKindOptions,
+  informationAgent,
+  orchestration,
+  startInput,
+  userProxy,
+  type InformationOptions,
+  type SubAgent,
+} from "../agents/index.ts";
+import type { RunResult } from "../kernel/index.ts";
+
+export interface ReActAgentOptions<Context = unknown>
+  extends Omit<AgentOptions<Context>, "architecture">, ReActOptions {}
+
+/** An agent that alternates model calls and tool calls until the model answers. `Agent` does the same by default. */
+export class ReActAgent<Context = unknown> extends Agent<Context> {
+  constructor(options: ReActAgentOptions<Context>) {
+    checkKindOptions("ReActAgent", options, ["architecture"], ["initialToolChoice"]);
+    const { initialToolChoice, ...rest } = options;
+    super({ ...rest, architecture: react(initialToolChoice === undefined ? {} : { initialToolChoice }) });
+  }
+}
+
+export interface OrchestratorOptions<Context = unknown> extends AgentOptions<Context> {
+  /** Each sub-agent becomes the tool `handoff_<key>` and is registered with the orchestrator. */
+  readonly subAgents: readonly SubAgent[];
+}
+
+/** An agent that hands tasks to others. */
+export class OrchestratorAgent<Context = unknown> extends Agent<Context> {
+  constructor(options: OrchestratorOptions<Context>) {
+    checkKindOptions("OrchestratorAgent", options, []);
+    super(orchestration(options));
+  }
+}
+
+export interface InformationAgentOptions
+  extends Omit<AgentOptions, "architecture" | "inbox">, InformationOptions {}
+
+/** An agent that follows topics, combines what arrives and publishes the result. */
+export class InformationAgent extends Agent {
+  constructor(options: InformationAgentOptions) {
+    const own = ["sources", "topic", "aggregate"];
+    checkKindOptions("InformationAgent", options, ["architecture", "inbox"], own);
+    super(informationAgent(options));
+  }
+
+  /** Starts to follow the sources, also in later processes that host the agent. A second call has no effect. */
+  start(options?: InvokeOptions): Promise<RunResult> {
+    return this.invoke(startInput, options);
+  }
+}
+
+/** The options of an agent that calls a model itself. */
+const notOfProxies = [
+  "architecture",
+  "model",
+  "models",
+  "instructions",
+  "tools",
+  "maxTurns",
+  "compaction",
+] as const;
+
+export type UserProxyOptions = Omit<AgentOptions, (typeof notOfProxies)[number]>;
+
+/** An agent whose answers a person gives with `run.approve`. */
+export class UserProxyAgent extends Agent {
+  constructor(options: UserProxyOptions) {
+    checkKindOptions("UserProxyAgent", options, notOfProxies);
+    super({ ...options, architecture: userProxy() });
+  }
+}

@@ -1,0 +1,90 @@
+import * as agents from "../agents/interception/middleware/index.ts";
+import type { Layer } from "../agents/interception/middleware/index.ts";
+import { textPattern } from "../capabilities/tools/text-pattern.ts";
+import type { Schema } from "../kernel/index.ts";
+import { sha256, systemClock, systemRandom } from "../runtime/index.ts";
+import { standardSchema } from "./standard-schema.ts";
+
+export {
+  auditLogger,
+  contentTruncator,
+  fileValidator,
+  historyTruncator,
+  humanApproval,
+  injectionMarking,
+  MiddlewarePipeline,
+  modelFallback,
+  type AuditBook,
+  type AuditLine,
+  type AuditLoggerOptions,
+  type ContentTruncatorOptions,
+  type FileValidatorOptions,
+  type HistoryTruncatorOptions,
+  type HumanApprovalOptions,
+  type InjectionMarkingOptions,
+  type Layer,
+  type LevelMiddleware,
+  type ModelFallbackOptions,
+  type OwnPattern,
+  type PiiKind,
+  type Stage,
+  type ToolSelection,
+} from "../agents/interception/middleware/index.ts";
+
+export {
+  MiddlewareTermination,
+  type AgentRunContext,
+  type ChatContext,
+  type DeltaFilter,
+  type FunctionContext,
+  type UpdateFilter,
+} from "../kernel/index.ts";
+
+/** Makes the options optional that the platform provides. */
+type Given<Options, Names extends keyof Options> = Omit<Options, Names> & Partial<Pick<Options, Names>>;
+
+export type CacheOptions = Given<agents.CacheOptions, "clock">;
+export type PiiRedactionOptions = Omit<agents.PiiRedactionOptions, "compile">;
+export type RateLimiterOptions = Given<agents.RateLimiterOptions, "clock">;
+export type RetryOptions = Given<agents.RetryOptions, "clock" | "random">;
+export type SchemaValidatorOptions = Omit<agents.SchemaValidatorOptions, "schema"> & {
+  /** A Standard Schema, such as one of zod, or a JSON Schema. */
+  readonly schema: Schema;
+};
+export type TracingOptions = Given<agents.TracingOptions, "clock">;
+
+/** Answers a repeated call with the earlier result. */
+export function cache(options: CacheOptions = {}): Layer {
+  return agents.cache({ clock: systemClock, hash: sha256, ...options });
+}
+
+/**
+ * Redacts personal data in what is sent to models and tools and in what they return. Custom patterns are searched in time
+ * linear in the length of the text.
+ */
+export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
+  return agents.piiRedaction({ compile: textPattern, ...options });
+}
+
+/** Limits the rate of calls with a token bucket per tenant. */
+export function rateLimiter(options: RateLimiterOptions): Layer {
+  return agents.rateLimiter({ clock: systemClock, ...options });
+}
+
+/** Repeats a call after a failure that may pass, with growing delays. */
+export function retry(options: RetryOptions = {}): Layer {
+  return agents.retry({ clock: systemClock, random: systemRandom, ...options });
+}
+
+/** Creates spans and metrics for every run, model call and tool call. */
+export function tracing(options: TracingOptions): Layer {
+  return agents.tracing({ clock: systemClock, ...options });
+}
+
+/** Validates the model's answer as JSON and asks again if it does not match. */
+export function schemaValidator({ schema, ...options }: SchemaValidatorOptions): Layer {
+  return agents.schemaValidator({
+    ...options,
+    schema: standardSchema("the schema of schemaValidator", schema),
+  });
+}

@@ -1,0 +1,8 @@
+export {
+  checkIngress,
+  restate,
+  RestateAdmin,
+  type Deployment,
+  type Drained,
+  type RestateOptions,
+} from "../runtime/engines/restate/index.ts";

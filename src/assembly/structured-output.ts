@@ -1,0 +1,82 @@
+import type { Layer } from "../agents/interception/middleware/layer.ts";
+import { schemaValidator } from "../agents/interception/middleware/schema-validator.ts";
+import { SchemaReader } from "../capabilities/index.ts";
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  type Infer,
+  type JsonValue,
+  type Schema,
+} from "../kernel/index.ts";
+import { standardSchema } from "./standard-schema.ts";
+
+export interface StructuredOutputOptions<Source extends Schema> {
+  /**
+   * A Standard Schema that can convert itself to JSON Schema (such as one of zod), or a JSON Schema written `as const`.
+   */
+  readonly schema: Source;
+  /** The name of the schema. Some providers show it to the model. */
+  readonly name?: string;
+  readonly description?: string;
+  /** How often the model is asked again if its answer does not match. Each attempt is a paid call. Default: 2. */
+  readonly maxRepairs?: number;
+}
+
+/** Middleware for an agent with structured output. */
+export interface StructuredOutput<Value> extends Layer {
+  /** Parses an answer that passed the middleware, such as a run's output. */
+  parse(answer: JsonValue): Promise<Value>;
+}
+
+const knownOptions = optionNames<StructuredOutputOptions<Schema>>({
+  schema: true,
+  name: true,
+  description: true,
+  maxRepairs: true,
+});
+
+/**
+ * Middleware that makes an agent's answer match a schema: with the provider's own support where it exists, and by
+ * asking again a limited number of times. Each attempt is a separate call: reserved, retried, paid and emitted. An
+ * answer that never matches fails the run.
+ */
+export function structuredOutput<const Source extends Schema>(
+  options: StructuredOutputOptions<Source>,
+): StructuredOutput<Infer<Source>> {
+  checkOptions("structuredOutput()", options, knownOptions);
+  const { schema, name = "answer", description, maxRepairs = 2 } = options;
+  const schemaName = `the schema of the output ${name}`;
+  const refuse = (problems: readonly string[]): Fault =>
+    new Fault(
+      "invalid_argument",
+      `the answer does not match the output schema ${name}: ${problems.join("; ")}`,
+    );
+  const reader = new SchemaReader<Infer<Source>>({ schemaName, refuse }, schema);
+  const described = description === undefined ? {} : { description };
+  const check = standardSchema(schemaName, schema);
+  const validator = schemaValidator({
+    schema: check,
+    maxRepairs,
+    onInvalid: "fail",
+    format: { type: "json", schema: reader.jsonSchema, name, ...described },
+  });
+  return {
+    ...validator,
+    name: "structured-output",
+    chat: async (context, next) => {
+      // An invalid JSON Schema is detected before any call is paid.
+      if (check !== schema) await check["~standard"].validate(null);
+      await validator.chat(context, next);
+    },
+    parse: async (answer) => reader.parse(typeof answer === "string" ? readJson(answer, refuse) : answer),
+  };
+}
+
+function readJson(text: string, refuse: (problems: readonly string[]) => Fault): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    throw refuse(["it is not JSON"]);
+  }
+}

@@ -1,0 +1,1 @@
+export * from "../agents/architectures/index.ts";

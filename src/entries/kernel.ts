@@ -1,0 +1,1 @@
+export * from "../kernel/index.ts";

@@ -1,0 +1,1 @@
+export * from "../runtime/stores/postgres/index.ts";

@@ -1,0 +1,1 @@
+export * from "../runtime/stores/sqlite/store.ts";

@@ -1,0 +1,1 @@
+export * from "../capabilities/tools/index.ts";

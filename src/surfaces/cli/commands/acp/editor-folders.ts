@@ -1,0 +1,203 @@
+import { statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { ServerConfigs } from "../../../../capabilities/mcp/index.ts";
+import { Fault, type RunId, type Runtime, type SessionId, type Store } from "../../../../kernel/index.ts";
+import { openRuntime } from "../../../../assembly/open-runtime.ts";
+import type { Workspace } from "../../../../workspace/workspace.ts";
+import type {
+  EditorCommand,
+  EditorFolder,
+  EditorHost,
+  SessionAgent,
+} from "../../../protocols/acp/acp-host.ts";
+import type { OpenParts } from "../../setup/open-parts.ts";
+import { openOwnStore } from "../../setup/own-store.ts";
+import { packageVersion } from "../../../../assembly/package-root.ts";
+import { obeyedOrders } from "../../setup/obeyed-orders.ts";
+import { defaultAgentName, openRunWorkspace, runAgent } from "../../setup/run-agent.ts";
+import { checkSandbox } from "../../setup/run-sandbox.ts";
+import { toMetadata, type RunSettings } from "../../setup/run-settings.ts";
+import { agentSettings, reloadOnHangup, reportNotices } from "../../setup/run-workspace.ts";
+import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
+import { printable, type Terminal } from "../../terminal/terminal.ts";
+
+/** The options as the command line passes them: texts. */
+export interface AcpOptions extends SettingsOptions {
+  /** If absent, the store of each session's folder. */
+  readonly store?: string;
+}
+
+/** A store with the runtime that drives the runs of its sessions. */
+interface OpenStore {
+  readonly store: Store;
+  readonly runtime: Runtime;
+}
+
+/**
+ * The folders in which an editor works, each with its workspace and its store. A runtime drives only the runs of sessions
+ * that the editor has continued: an agent's id contains its session.
+ */
+export class EditorFolders implements EditorHost {
+  readonly version = packageVersion();
+  readonly cwd = process.cwd();
+  readonly #options: AcpOptions;
+  readonly #flags: RunSettings;
+  readonly #terminal: Terminal;
+  readonly #open: OpenParts;
+  readonly #stores = new Map<string, Promise<OpenStore>>();
+  readonly #workspaces = new Map<string, Promise<Workspace>>();
+  readonly #folders = new Map<string, Promise<EditorFolder>>();
+
+  constructor(options: AcpOptions, terminal: Terminal, open: OpenParts) {
+    this.#options = options;
+    this.#flags = settingsOf(options);
+    this.#terminal = terminal;
+    this.#open = open;
+  }
+
+  open(cwd: string, servers: ServerConfigs): Promise<EditorFolder> {
+    return kept(this.#folders, JSON.stringify([cwd, servers]), () => this.#openFolder(cwd, servers));
+  }
+
+  async find(cwd: string): Promise<Runtime | undefined> {
+    const address = this.#storeOf(cwd);
+    if (!this.#stores.has(address) && isAbsent(address)) return undefined;
+    return (await this.#openStore(cwd)).runtime;
+  }
+
+  log(line: string): void {
+    this.#terminal.say(`reeve: ${printable(line)}`);
+  }
+
+  async #openFolder(cwd: string, servers: ServerConfigs): Promise<EditorFolder> {
+    if (statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true)
+      throw new Fault("invalid_argument", `invalid cwd ${cwd}: the folder does not exist`);
+    const workspace = await this.#openWorkspace(cwd, servers);
+    reportNotices(workspace, this.#terminal);
+    const flags = this.#flagsOf(cwd);
+    const settings = await agentSettings(workspace, flags);
+    await checkSandbox(workspace, settings, this.#terminal);
+    return new WorkspaceFolder(workspace, flags, settings, await this.#openStore(cwd));
+  }
+
+  #openWorkspace(cwd: string, servers: ServerConfigs): Promise<Workspace> {
+    return kept(this.#workspaces, JSON.stringify([cwd, servers]), async () => {
+      const workspace = await openRunWorkspace(this.#flagsOf(cwd), { mcpServers: servers });
+      reloadOnHangup(this.#open.add(workspace), this.#open, this.#terminal);
+      return workspace;
+    });
+  }
+
+  #flagsOf(cwd: string): RunSettings {
+    return { ...this.#flags, root: cwd, folder: cwd };
+  }
+
+  /** The options of the runtime, such as caps, are those of the folder that needs the store first. */
+  #openStore(cwd: string): Promise<OpenStore> {
+    const address = this.#storeOf(cwd);
+    return kept(this.#stores, address, async () => {
+      const { config } = await this.#openWorkspace(cwd, {});
+      const onWarning = (text: string): void => this.log(text);
+      const isOfFolder = this.#options.store === undefined;
+      const store = this.#open.add(await openOwnStore(address, { onWarning, refusesLinks: isOfFolder }));
+      const runtime = this.#open.add(
+        await openRuntime({
+          ...config.runtime,
+          store,
+          // A session that is loaded again may have other MCP servers, and therefore another agent.
+          sameName: "replace",
+          onError: ({ message }) => this.log(message),
+        }),
+      );
+      return { store, runtime };
+    });
+  }
+
+  #storeOf(cwd: string): string {
+    return this.#options.store ?? `sqlite:${join(resolve(cwd), ".reeve", "reeve.db")}`;
+  }
+}
+
+class WorkspaceFolder implements EditorFolder {
+  readonly root: string;
+  readonly runtime: Runtime;
+  readonly agentName: string;
+  readonly isAgentChosen: boolean;
+  readonly #workspace: Workspace;
+  readonly #flags: RunSettings;
+  readonly #store: Store;
+  readonly #agents = new Map<string, Promise<SessionAgent>>();
+
+  constructor(
+    workspace: Workspace,
+    flags: RunSettings,
+    settings: RunSettings,
+    { store, runtime }: OpenStore,
+  ) {
+    this.root = settings.root;
+    this.runtime = runtime;
+    this.agentName = settings.agent ?? defaultAgentName;
+    this.isAgentChosen = flags.agent !== undefined;
+    this.#workspace = workspace;
+    this.#flags = flags;
+    this.#store = store;
+  }
+
+  /** The agents that have a model. An agent in code has its own model, which the workspace does not know. */
+  get agents(): EditorFolder["agents"] {
+    return this.#workspace
+      .agents()
+      .filter(
+        ({ model, tools, name }) => model !== undefined || tools === undefined || name === this.agentName,
+      )
+      .map(({ name, description }) => ({ name, ...(description !== undefined && { description }) }));
+  }
+
+  get commands(): readonly EditorCommand[] {
+    const { templates, skills } = this.#workspace;
+    return [
+      ...templates.map(({ name, description }) => ({
+        name,
+        description: description ?? "A prompt template",
+        hint: "arguments",
+      })),
+      ...skills.map(({ name, description }) => ({ name: `skill:${name}`, description })),
+    ];
+  }
+
+  /** A session keeps its agent, because the agent remembers the approvals for all later calls of a tool. */
+  agent(name: string, sessionId: SessionId): Promise<SessionAgent> {
+    return kept(this.#agents, JSON.stringify([name, sessionId]), async () => {
+      const settings = await agentSettings(this.#workspace, { ...this.#flags, agent: name });
+      return { agent: await runAgent(this.#workspace, settings, sessionId), metadata: toMetadata(settings) };
+    });
+  }
+
+  expand(input: string, sessionId: SessionId): Promise<string> {
+    return this.#workspace.expand(input, { sessionId });
+  }
+
+  whenResumed(runId: RunId): Promise<void> {
+    return obeyedOrders(this.#store, runId);
+  }
+}
+
+/** Returns what is open under a key, or opens it. A failed opening is tried again. */
+function kept<Value>(
+  open: Map<string, Promise<Value>>,
+  key: string,
+  create: () => Promise<Value>,
+): Promise<Value> {
+  const known = open.get(key);
+  if (known !== undefined) return known;
+  const opening = create();
+  open.set(key, opening);
+  opening.catch(() => open.delete(key));
+  return opening;
+}
+
+/** Whether a store is a file that does not exist. Opening it would create it. */
+function isAbsent(address: string): boolean {
+  const path = address.startsWith("sqlite:") ? address.slice("sqlite:".length) : undefined;
+  return path !== undefined && statSync(path, { throwIfNoEntry: false }) === undefined;
+}

@@ -1,0 +1,381 @@
+import { randomUUID } from "node:crypto";
+import { openRuntime } from "../../../../assembly/open-runtime.ts";
+import {
+  answerIfLive,
+  Fault,
+  formatRunId,
+  formatSessionId,
+  parseAgentId,
+  parseSessionId,
+  type AgentResolver,
+  type ApprovalRequest,
+  type ExecutionBudget,
+  type RunHandle,
+  type RunId,
+  type RunSummaryStatus,
+  type SessionId,
+  type Store,
+} from "../../../../kernel/index.ts";
+import { OpenParts } from "../../setup/open-parts.ts";
+import { exitKindOfRun, type ExitKind } from "../../terminal/exit-code.ts";
+import { openOwnStore } from "../../setup/own-store.ts";
+import { findRunId } from "../../setup/find-run.ts";
+import { printable, type Terminal } from "../../terminal/terminal.ts";
+import type { Workspace } from "../../../../workspace/workspace.ts";
+import { obeyedOrders } from "../../setup/obeyed-orders.ts";
+import { openRunWorkspace, runAgent, runResolver } from "../../setup/run-agent.ts";
+import { checkSandbox } from "../../setup/run-sandbox.ts";
+import { completeSettings, reportNotices } from "../../setup/run-workspace.ts";
+import {
+  findSettings,
+  fromMetadata,
+  notStartedHere,
+  toMetadata,
+  type RunSettings,
+} from "../../setup/run-settings.ts";
+import { numberOf, settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
+import { answeredElsewhere } from "./answered-elsewhere.ts";
+import { askDecision, isForPerson } from "../../terminal/approval-prompt.ts";
+import { JsonWatcher, TextWatcher, type RunWatcher } from "../../terminal/run-watcher.ts";
+
+/** The options as the command line passes them: texts. */
+export interface RunCommandOptions extends SettingsOptions {
+  readonly store: string;
+  readonly mode: string;
+  readonly maxTokens?: string;
+  readonly maxBudgetUsd?: string;
+  readonly timeout?: string;
+  readonly session?: string;
+  readonly continue?: boolean;
+  readonly resume?: string;
+  readonly yes?: boolean;
+  readonly ephemeral?: boolean;
+}
+
+/** Runs an agent on a prompt, or resumes a stopped run, and follows it to its end. */
+export async function runCommand(
+  words: readonly string[],
+  options: RunCommandOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  const watcher = watcherOf(options, terminal);
+  const budget = budgetOf(options);
+  const { resume } = options;
+  refuseTogether(words, options);
+  const open = new OpenParts();
+  try {
+    const starting = resume === undefined ? await prepared(words, options, terminal, open) : undefined;
+    const { yes = false, ephemeral = false } = options;
+    const store = open.add(
+      await openOwnStore(ephemeral ? "memory:" : options.store, {
+        onWarning: (text) => terminal.say(`reeve: ${printable(text)}`),
+      }),
+    );
+    const surface = starting === undefined ? {} : { reload: () => starting.workspace.reload() };
+    const configured = starting?.workspace.config.runtime;
+    const runtime = open.add(await openRuntime({ ...configured, store, surface }));
+    const following =
+      starting === undefined
+        ? await resumed(store, runtime, await findRunId(store, resume ?? "", options.store), {
+            budget,
+            yes,
+            terminal,
+            open,
+          })
+        : await started(store, runtime, { ...options, ...starting, budget });
+    terminal.say(`${following.run.runId} of session ${following.run.sessionId}`);
+    if (starting !== undefined) reportNotices(starting.workspace, terminal);
+    const { status } = await follow(following, watcher, { terminal, yes });
+    return exitKindOfRun(status);
+  } finally {
+    await open.close();
+  }
+}
+
+/** Reads the workspace and the prompt before a store is created, so that a wrong option leaves nothing behind. */
+async function prepared(
+  words: readonly string[],
+  options: RunCommandOptions,
+  terminal: Terminal,
+  open: OpenParts,
+): Promise<Pick<Starting, "workspace" | "settings" | "prompt">> {
+  const flags = settingsOf(options);
+  const workspace = open.add(await openRunWorkspace(flags, options));
+  const settings = await completeSettings(workspace, flags, terminal);
+  await checkSandbox(workspace, settings, terminal);
+  return { workspace, settings, prompt: await promptOf(words, terminal) };
+}
+
+interface Starting extends RunCommandOptions {
+  readonly workspace: Workspace;
+  readonly settings: RunSettings;
+  readonly prompt: string;
+  readonly budget: Partial<ExecutionBudget>;
+}
+
+/** The run to follow, the event from which it is shown, and the approvals that are still unanswered. */
+interface Following {
+  readonly run: RunHandle;
+  readonly fromSeq: number;
+  readonly asked: readonly ApprovalRequest[];
+}
+
+type OpenRuntime = Awaited<ReturnType<typeof openRuntime>>;
+
+async function started(
+  store: Store,
+  runtime: OpenRuntime,
+  { workspace, settings, prompt, budget, ...options }: Starting,
+): Promise<Following> {
+  const sessionId = await sessionOf(store, options);
+  await refuseBusy(store, sessionId);
+  const agent = await runAgent(workspace, settings, sessionId);
+  const input = await workspace.expand(prompt, { sessionId });
+  const runId = formatRunId(randomUUID());
+  const run = await agent.submit(input, {
+    runtime,
+    runId,
+    sessionId,
+    budget,
+    metadata: toMetadata(settings),
+    userId: "person",
+    streaming: true,
+  });
+  if (run.runId === runId) return { run, fromSeq: 0, asked: [] };
+  // S5: the input became steering of a waiting run. Events that were shown there are not shown again.
+  const { fromSeq, asked } = await soFar(store, run.runId);
+  return { run, fromSeq, asked };
+}
+
+const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting"];
+
+/** Refuses a session with an unfinished run. Hosting its agent would continue that run, and pay for it, unnoticed. */
+async function refuseBusy({ journal }: Store, sessionId: SessionId): Promise<void> {
+  const { runs } = await journal.list({ sessionId, status: ["pending", "running"], limit: 1 });
+  const [run] = runs;
+  if (run === undefined) return;
+  throw new Fault(
+    "agent_busy",
+    `${run.runId} of session ${sessionId} has not ended; wait for it, or resume it with reeve run --resume ${run.runId}`,
+  );
+}
+
+/** Ends after which a run has nothing left to repeat; its session can be continued. */
+const notResumable: readonly string[] = ["max_turns", "max_output", "guardrail_tripped", "deadline_exceeded"];
+
+/** What a resumed run gets in addition, and what is closed when the command ends. */
+interface Resuming {
+  readonly budget: Partial<ExecutionBudget>;
+  readonly open: OpenParts;
+}
+
+/** Resumes a run. Making its agent continues an unfinished run; an ended run is resumed explicitly. */
+async function resumed(
+  store: Store,
+  runtime: OpenRuntime,
+  runId: RunId,
+  { budget, open, ...person }: Person & Resuming,
+): Promise<Following> {
+  const run = await runtime.find(runId);
+  if (run === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
+  const { settings, fromSeq, asked } = await soFar(store, runId);
+  const { status } = await run.snapshot();
+  if (status === "completed") return { run, fromSeq: fromSeq - 1, asked: [] };
+  if (notResumable.includes(status)) {
+    throw new Fault(
+      "invalid_argument",
+      `${runId} has ended (${status}) and cannot be resumed; continue its session with reeve run "..." --session ${run.sessionId}`,
+    );
+  }
+  const { maxTokens, maxCostUsd } = budget;
+  const add = { ...(maxTokens != null && { maxTokens }), ...(maxCostUsd != null && { maxCostUsd }) };
+  if (status === "budget_exhausted" && Object.keys(add).length === 0) {
+    throw new Fault(
+      "invalid_argument",
+      `${runId} has used up its budget; add to it with --max-budget-usd or --max-tokens`,
+    );
+  }
+  const { name } = parseAgentId(run.agentId);
+  const isRun = ({ agentId }: { readonly agentId: string }): boolean => agentId === run.agentId;
+  const onOpen = (workspace: Workspace): void => void open.add(workspace);
+  const resolver = runResolver({ name, accepts: isRun, yes: person.yes, onOpen });
+  await checkSandbox(open.add(await openRunWorkspace(settings, person)), settings, person.terminal);
+  await requireAgent(store, runId, resolver);
+  runtime.register(resolver);
+  if (Object.keys(add).length > 0) await run.topUp(add);
+  if (unfinished.includes(status)) return { run, fromSeq, asked };
+  await run.resume();
+  await obeyedOrders(store, runId);
+  return { run, fromSeq, asked: [] };
+}
+
+/** Throws if the agent of the run cannot be made here. The worker would try again and again, and the command never end. */
+async function requireAgent({ journal }: Store, runId: RunId, resolver: AgentResolver): Promise<void> {
+  const record = await journal.find(runId);
+  if (record === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
+  if ((await resolver.resolve(record)) === undefined) throw notStartedHere(runId);
+}
+
+/** Reads what must be known about a run before it is resumed. */
+async function soFar(
+  store: Store,
+  runId: RunHandle["runId"],
+): Promise<Omit<Following, "run"> & { readonly settings: RunSettings }> {
+  const asked = new Map<string, ApprovalRequest>();
+  let settings: RunSettings | undefined;
+  let fromSeq = 0;
+  for await (const event of store.events.read(runId)) {
+    if (event.type === "run_start") settings = fromMetadata(event.data.metadata, runId);
+    if (event.type === "approval_request") asked.set(event.data.approvalId, event.data);
+    if (event.type === "approval_decision") asked.delete(event.data.approvalId);
+    fromSeq = event.seq + 1;
+  }
+  if (settings === undefined) throw new Fault("store_corrupt", `the log of ${runId} has no run_start event`);
+  return { settings, fromSeq, asked: [...asked.values()] };
+}
+
+/** The person who decides for a run: at the terminal, or by --yes in advance. */
+interface Person {
+  readonly terminal: Terminal;
+  readonly yes: boolean;
+}
+
+/** Shows the events of a run, asks the person for approvals, and cancels the run on an interrupt. */
+async function follow(
+  { run, fromSeq, asked }: Following,
+  watcher: RunWatcher,
+  person: Person,
+): Promise<Awaited<ReturnType<RunHandle["result"]>>> {
+  const { runId } = run;
+  const { terminal } = person;
+  let isStopping = false;
+  const forget = terminal.onInterrupt(() => {
+    if (isStopping) process.kill(process.pid, "SIGKILL");
+    isStopping = true;
+    terminal.say(`reeve: cancelling ${runId}; press Ctrl-C again to end this process at once`);
+    run
+      .as("person")
+      .cancel("stopped at the terminal")
+      .catch((error: unknown) => {
+        terminal.say(`reeve: the run could not be cancelled: ${Fault.from(error).message}`);
+      });
+  });
+  try {
+    for (const request of asked) await decide(run, { request, fromSeq }, watcher, person);
+    for await (const event of run.events({ fromSeq })) {
+      await watcher.see(event);
+      if (event.type === "approval_request")
+        await decide(run, { request: event.data, fromSeq: event.seq }, watcher, person);
+    }
+    const result = await run.result();
+    await watcher.end(result);
+    return result;
+  } finally {
+    forget();
+  }
+}
+
+/** Answers a request of the run. Events that may answer it elsewhere are read from `fromSeq` on. */
+async function decide(
+  run: RunHandle,
+  { request, fromSeq }: { readonly request: ApprovalRequest; readonly fromSeq: number },
+  watcher: RunWatcher,
+  { terminal, yes }: Person,
+): Promise<void> {
+  const { approvalId, toolName } = request;
+  // The approval was requested by a process that did not have --yes.
+  if (yes && isForPerson(request))
+    return answerIfLive(run.as("person"), approvalId, { decision: "approved" });
+  if (!terminal.canAsk) {
+    const reason = "no terminal to ask; --yes allows every call";
+    terminal.say(`  denied ${printable(toolName)}: ${reason}`);
+    return answerIfLive(run.as("person"), approvalId, { decision: "denied", reason });
+  }
+  const elsewhere = answeredElsewhere(run, approvalId, fromSeq);
+  try {
+    const { signal } = elsewhere;
+    const decision = await askDecision(request, terminal, { isShown: watcher.hasShown(request), signal });
+    if (decision !== undefined) return await answerIfLive(run.as("person"), approvalId, decision);
+    if (!signal.aborted) terminal.say(`  the request stays open; answer it with reeve approve ${run.runId}`);
+  } finally {
+    elsewhere.stop();
+  }
+}
+
+async function sessionOf(
+  { journal }: Store,
+  { session, agent, continue: goesOn = false }: Pick<RunCommandOptions, "session" | "continue" | "agent">,
+): Promise<SessionId> {
+  if (session !== undefined) return parseSessionId(session);
+  if (!goesOn) return formatSessionId(randomUUID());
+  const { runs } = await journal.list({ limit: 500 });
+  const last = runs.find(
+    ({ agentId, metadata }) =>
+      findSettings(metadata) !== undefined && (agent === undefined || parseAgentId(agentId).name === agent),
+  );
+  if (last !== undefined) return last.sessionId;
+  throw new Fault("not_found", "this store has no session to continue");
+}
+
+/** Options that a resumed run keeps from its start. */
+const ofStart = {
+  model: "--model",
+  baseUrl: "--base-url",
+  tools: "--tools",
+  root: "--root",
+  sandbox: "--sandbox",
+  instructions: "--instructions",
+  maxTurns: "--max-turns",
+  timeout: "--timeout",
+  session: "--session",
+  agent: "--agent",
+  profile: "--profile",
+  ephemeral: "--ephemeral",
+  continue: "--continue",
+} as const satisfies { readonly [Name in keyof RunCommandOptions]?: string };
+
+function refuseTogether(words: readonly string[], options: RunCommandOptions): void {
+  if (options.session !== undefined && options.continue === true)
+    throw new Fault("invalid_argument", "--session and --continue cannot be combined; use one of them");
+  if (options.resume === undefined) return;
+  if (words.length > 0)
+    throw new Fault("invalid_argument", "--resume takes no prompt; the run continues with its original one");
+  const given = Object.entries(ofStart).flatMap(([name, option]) =>
+    options[name as keyof typeof ofStart] === undefined ? [] : [option],
+  );
+  if (given.length > 0)
+    throw new Fault(
+      "invalid_argument",
+      `--resume cannot change the options of a run; remove ${given.join(", ")}`,
+    );
+}
+
+async function promptOf(words: readonly string[], terminal: Terminal): Promise<string> {
+  const piped = words.length === 0 || words.includes("-") ? await terminal.input() : "";
+  const prompt = [words.filter((word) => word !== "-").join(" "), piped]
+    .filter((part) => part.trim() !== "")
+    .join("\n\n");
+  if (prompt !== "") return prompt;
+  throw new Fault("invalid_argument", 'missing prompt; use reeve run "..." --model provider/id');
+}
+
+/**
+ * The budget of the run. Turns are limited by the agent's loop, because the budget would count the turn of an
+ * interrupted call twice.
+ */
+function budgetOf({ maxTokens, maxBudgetUsd, timeout }: RunCommandOptions): Partial<ExecutionBudget> {
+  const tokens = numberOf("--max-tokens", maxTokens, { whole: true });
+  const usd = numberOf("--max-budget-usd", maxBudgetUsd, {});
+  const seconds = numberOf("--timeout", timeout, {});
+  return {
+    ...(tokens !== undefined && { maxTokens: tokens }),
+    ...(usd !== undefined && { maxCostUsd: usd }),
+    ...(seconds !== undefined && { deadlineMs: Math.round(seconds * 1000) }),
+  };
+}
+
+function watcherOf({ mode }: RunCommandOptions, terminal: Terminal): RunWatcher {
+  if (mode === "text") return new TextWatcher(terminal);
+  if (mode === "json") return new JsonWatcher(terminal);
+  throw new Fault("invalid_argument", `invalid --mode ${mode}: expected text or json`);
+}

@@ -1,0 +1,203 @@
+import {
+  Fault,
+  unfinishedStatuses,
+  type ApprovalDecision,
+  type ApprovalPage,
+  type ApprovalQuery,
+  type ApprovalRequest,
+  type OpenApproval,
+  type Runtime,
+  type RunHandle,
+  type RunId,
+  type Store,
+} from "../../../../kernel/index.ts";
+import { openRuntime } from "../../../../assembly/open-runtime.ts";
+import type { ExitKind } from "../../terminal/exit-code.ts";
+import { askDecision, isForPerson } from "../../terminal/approval-prompt.ts";
+import { requestLines } from "../../terminal/run-watcher.ts";
+import { withStore, type StoreOptions } from "../../setup/stored-runs.ts";
+import { printable, type Terminal } from "../../terminal/terminal.ts";
+import { idleEngine } from "../../setup/idle-engine.ts";
+import { findRunId } from "../../setup/find-run.ts";
+
+export interface ApproveOptions extends StoreOptions {
+  readonly id?: string;
+  readonly yes?: boolean;
+  readonly deny?: string | boolean;
+  readonly remember?: boolean;
+  readonly json?: boolean;
+}
+
+export interface CancelOptions extends StoreOptions {
+  readonly reason: string;
+}
+
+export interface ForkRunOptions extends StoreOptions {
+  readonly at: string;
+  readonly input?: string;
+  readonly model?: string;
+}
+
+/** Forks a run and prints the id of the fork. The process that drives the runs of the store starts it. */
+export function forkRun(name: string, options: ForkRunOptions, terminal: Terminal): Promise<ExitKind> {
+  const { input, model } = options;
+  const at = seqOf(options.at);
+  return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
+    const run = (await handleOf(runtime, await findRunId(store, name, options.store))).as("person");
+    const change = { ...(input !== undefined && { input }), ...(model !== undefined && { model }) };
+    const { runId } = await run.fork({ at, ...change });
+    await terminal.out(runId);
+    return "ok";
+  });
+}
+
+function seqOf(text: string): number {
+  const value = text.trim() === "" ? Number.NaN : Number(text);
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new Fault(
+    "invalid_argument",
+    `invalid --at ${printable(text)}: expected the seq of an event, an integer from 0`,
+  );
+}
+
+/** Cancels runs, whichever processes drive them. */
+export function cancelRuns(
+  names: readonly string[],
+  options: CancelOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
+    const runIds = await Promise.all(names.map((name) => findRunId(store, name, options.store)));
+    for (const runId of runIds) await cancelRun(await handleOf(runtime, runId), options.reason, terminal);
+    return "ok";
+  });
+}
+
+async function cancelRun(run: RunHandle, reason: string, terminal: Terminal): Promise<void> {
+  const { status, waitsFor } = await run.snapshot();
+  await run.as("person").cancel(reason);
+  const { status: now } = await run.snapshot();
+  if (!unfinishedStatuses.some((unfinished) => unfinished === status)) {
+    terminal.say(`${run.runId} has ended already (${now}).`);
+    return;
+  }
+  await terminal.out(run.runId);
+  if (waitsFor.includes("worker"))
+    terminal.say(`No process drives ${run.runId} now; it is cancelled when one resumes it.`);
+}
+
+/** Lists the open requests of all runs, or answers those of one run. */
+export function approveRuns(
+  name: string | undefined,
+  options: ApproveOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  const { yes = false, deny, id } = options;
+  if (yes && deny !== undefined)
+    throw new Fault("invalid_argument", "--yes and --deny cannot be combined; use one of them");
+  if (name === undefined) {
+    if (yes || deny !== undefined || id !== undefined)
+      throw new Fault(
+        "invalid_argument",
+        "missing RUN; use reeve approve RUN, reeve approve lists the open requests",
+      );
+    return withRuns(options, terminal, (_store, runtime) => listRequests(runtime, options, terminal));
+  }
+  return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
+    const runId = await findRunId(store, name, options.store);
+    const requests = await requestsOf(runtime, runId, id);
+    const run = (await handleOf(runtime, runId)).as("person");
+    for (const request of requests) await answer(run, request, options, terminal);
+    if (requests.length === 0) terminal.say(`${runId} has no open request.`);
+    return "ok";
+  });
+}
+
+async function listRequests(
+  runtime: Runtime,
+  { json = false }: ApproveOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  let count = 0;
+  for await (const request of openRequests(runtime)) {
+    count++;
+    const line = `${request.runId}  ${printable(request.approvalId)}  ${printable(request.reason)}`;
+    await terminal.out(json ? JSON.stringify(request) : line);
+    if (!json) for (const call of requestLines(request)) await terminal.out(call);
+  }
+  terminal.say(
+    count === 0 ? "No run waits for an approval." : `Open requests: ${count}. Answer with reeve approve RUN.`,
+  );
+  return "ok";
+}
+
+/** Yields the open requests of all runs, or of one run, the one that has waited longest first. */
+async function* openRequests(runtime: Runtime, query: ApprovalQuery = {}): AsyncIterable<OpenApproval> {
+  let after: string | null = null;
+  do {
+    const page: ApprovalPage = await runtime.approvals({
+      ...query,
+      limit: 500,
+      ...(after !== null && { after }),
+    });
+    yield* page.approvals;
+    after = page.next;
+  } while (after !== null);
+}
+
+async function requestsOf(
+  runtime: Runtime,
+  runId: RunId,
+  approvalId: string | undefined,
+): Promise<readonly ApprovalRequest[]> {
+  const wanted: ApprovalRequest[] = [];
+  for await (const request of openRequests(runtime, { runId }))
+    if (approvalId === undefined || request.approvalId === approvalId) wanted.push(request);
+  if (approvalId === undefined || wanted.length > 0) return wanted;
+  throw new Fault(
+    "not_found",
+    `${runId} has no open request ${printable(approvalId)}; reeve approve lists them`,
+  );
+}
+
+async function answer(
+  run: RunHandle,
+  request: ApprovalRequest,
+  { yes = false, deny, remember = false }: ApproveOptions,
+  terminal: Terminal,
+): Promise<void> {
+  const { approvalId } = request;
+  let decision: ApprovalDecision | undefined;
+  if (yes && isForPerson(request)) decision = { decision: "approved", ...(remember && { remember }) };
+  else if (deny === undefined) decision = await askDecision(request, terminal);
+  else decision = { decision: "denied", reason: typeof deny === "string" ? deny : "by the person" };
+  if (decision === undefined) {
+    const remedy = isForPerson(request) ? "--yes allows it, --deny refuses it" : "--deny refuses it";
+    terminal.say(`  ${printable(approvalId)} stays open; ${remedy}`);
+    return;
+  }
+  await run.approve(approvalId, decision);
+  await terminal.out(`${run.runId}  ${printable(approvalId)}  ${decision.decision}`);
+}
+
+/** Opens a store with a runtime that drives no run. The workers of the store notice what it writes, whatever their engine. */
+function withRuns(
+  options: StoreOptions,
+  terminal: Terminal,
+  use: (store: Store, runtime: Runtime) => Promise<ExitKind>,
+): Promise<ExitKind> {
+  return withStore(options, terminal, async (store) => {
+    const runtime = await openRuntime({ store, engine: idleEngine, keepAlive: false });
+    try {
+      return await use(store, runtime);
+    } finally {
+      await runtime.close();
+    }
+  });
+}
+
+async function handleOf(runtime: Runtime, runId: RunId): Promise<RunHandle> {
+  const run = await runtime.find(runId);
+  if (run === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
+  return run;
+}

@@ -1,0 +1,78 @@
+import { messageText, rootTaskId, totalTokens, type Event } from "../../../../kernel/index.ts";
+import { counted, dollars, short, shortResult, shortText } from "../../terminal/format.ts";
+import { printable } from "../../terminal/terminal.ts";
+
+/** Describes an event in one line: time, agent and what happened. `undefined` for events that only programs need. */
+export function eventLine(event: Event): string | undefined {
+  const words = eventWords(event);
+  if (words === undefined) return undefined;
+  const time = new Date(event.at).toISOString().slice(11, 19);
+  const agent = event.agentId.split("/", 1)[0] ?? event.agentId;
+  const task = event.taskId === rootTaskId ? "" : ` ${event.taskId}`;
+  return `${time}  ${printable(agent)}${task}  ${words}`;
+}
+
+function eventWords(event: Event): string | undefined {
+  switch (event.type) {
+    case "run_start":
+      return `starts: ${shortText(event.data.input)}`;
+    case "run_recover":
+      return "is resumed by another process";
+    case "run_pause":
+      return `is paused by ${printable(event.data.by)}`;
+    case "run_resume":
+      return `is resumed by ${printable(event.data.by)}`;
+    case "run_cancel":
+      return `is cancelled by ${printable(event.data.by)}: ${printable(event.data.reason)}`;
+    case "run_steer":
+      return `receives input from ${printable(event.data.by)}: ${shortText(event.data.input)}`;
+    case "message_end":
+      return messageWords(event);
+    case "tool_execution_start":
+      return `calls ${printable(event.data.toolName)} ${printable(short(event.data.input))}`;
+    case "tool_execution_end":
+      return `${printable(event.data.toolName)} ${event.data.result.isError ? "failed" : "returned"}: ${shortResult(event.data.result)}`;
+    case "approval_request":
+      return `asks for approval ${printable(event.data.approvalId)}: ${printable(event.data.toolName)} ${printable(short(event.data.input))}`;
+    case "approval_decision":
+      return `approval ${printable(event.data.approvalId)}: ${event.data.decision.decision}`;
+    case "spawn_start":
+      return `hires ${printable(event.data.agentId)} as ${event.data.childTaskId}`;
+    case "spawn_wait":
+      return `waits for a seat for ${printable(event.data.agentId)}`;
+    default:
+      return troubleWords(event);
+  }
+}
+
+function troubleWords(event: Event): string | undefined {
+  switch (event.type) {
+    case "retry_start":
+      return `retries in ${(event.data.delayMs / 1000).toFixed(1)} s: ${printable(event.data.message)}`;
+    case "agent_error":
+      return `failed (${event.data.failure.code}): ${printable(event.data.failure.message)}`;
+    case "budget_warning":
+      return `has used ${event.data.used} of ${event.data.limit} ${event.data.dimension}`;
+    case "budget_exhausted":
+      return `has used up its budget of ${event.data.limit} ${event.data.dimension}`;
+    case "budget_lost":
+      return `a call ended without reported usage: ${counted(event.data.tokens)} tokens are charged`;
+    case "task_end":
+      return event.taskId === rootTaskId
+        ? undefined
+        : `ends (${event.data.status}): ${shortText(event.data.output ?? null)}`;
+    case "run_end": {
+      const { status, turns, usage, costUsd } = event.data;
+      return `ends (${status}): ${turns} turns, ${counted(totalTokens(usage))} tokens, ${dollars(costUsd)}`;
+    }
+    default:
+      return undefined;
+  }
+}
+
+function messageWords({ data: { message, usage } }: Event<"message_end">): string | undefined {
+  if (message.role !== "assistant") return undefined;
+  const text = messageText(message);
+  const tokens = usage === undefined ? "" : ` [${counted(totalTokens(usage))} tokens]`;
+  return text.trim() === "" ? undefined : `says: ${shortText(text)}${tokens}`;
+}

@@ -1,0 +1,78 @@
+import {
+  addUsage,
+  Fault,
+  noUsage,
+  rootTaskId,
+  type ApprovalRequest,
+  type RunId,
+  type RunSummary,
+  type Store,
+  type TaskId,
+  type Usage,
+} from "../../../../kernel/index.ts";
+import { isUnanswered } from "../../../view/question-log.ts";
+import { RunFold } from "../../../view/run-fold.ts";
+import type { MoneyLine, RunView, TaskView } from "../../../view/run-view.ts";
+import type { LostSpend } from "../../../view/spend.ts";
+
+/** One task of a run, as the commands print it. */
+export type TaskReport = Pick<TaskView, "taskId" | "agentId" | "parentId" | "priority" | "status">;
+
+/** A run as its summary and its events describe it. */
+export interface RunReport extends Pick<RunView, "input" | "output" | "failure"> {
+  readonly summary: RunSummary;
+  readonly tasks: ReadonlyMap<TaskId, TaskReport>;
+  /** The model calls by agent and model. */
+  readonly calls: readonly MoneyLine[];
+  /** B3: charges for calls that ended without reported usage. */
+  readonly unreported: LostSpend;
+  /** The approval requests without an answer. */
+  readonly approvals: readonly ApprovalRequest[];
+  /** Number of events. */
+  readonly events: number;
+}
+
+/** Reads the report of a run. Costs O(events of the run). */
+export async function readReport(store: Store, runId: RunId): Promise<RunReport> {
+  const summary = await store.journal.summary(runId);
+  if (summary === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
+  const fold = new RunFold();
+  for await (const event of store.events.read(runId)) fold.add(event);
+  const view = fold.view();
+  const { tasks, money, input, output, failure, seq } = view;
+  return {
+    summary,
+    tasks: new Map([...tasks].map((task) => [task.taskId, taskReport(task)])),
+    calls: [...money].filter(({ calls }) => calls > 0),
+    unreported: tasks.get(rootTaskId)?.total.lost ?? { calls: 0, tokens: 0, costUsd: 0 },
+    // The requests of an ended run can no longer be answered.
+    approvals: summary.endedAt === null ? openRequests(view) : [],
+    input,
+    output,
+    failure,
+    events: seq + 1,
+  };
+}
+
+function openRequests(view: RunView): readonly ApprovalRequest[] {
+  return [...view.asked].filter((each) => isUnanswered(each, view)).map(({ request }) => request);
+}
+
+function taskReport({ taskId, agentId, parentId, priority, status }: TaskView): TaskReport {
+  return { taskId, agentId, parentId, priority, status };
+}
+
+/** The sum of all calls of a run. The cost includes unreported calls; `null` if a price is unknown. */
+export function totalOf({ calls, unreported }: Pick<RunReport, "calls" | "unreported">): {
+  readonly calls: number;
+  readonly usage: Usage;
+  readonly costUsd: number | null;
+} {
+  const usage = calls.reduce((sum, line) => addUsage(sum, line.usage), noUsage);
+  const { costUsd } = usage;
+  return {
+    calls: calls.reduce((sum, line) => sum + line.calls, 0) + unreported.calls,
+    usage,
+    costUsd: costUsd === null || unreported.costUsd === null ? null : costUsd + unreported.costUsd,
+  };
+}

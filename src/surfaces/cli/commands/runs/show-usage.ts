@@ -1,0 +1,90 @@
+import {
+  checkChoice,
+  Fault,
+  usageDimensions,
+  type UsageDimension,
+  type UsageQuery,
+  type UsageRow,
+} from "../../../../kernel/index.ts";
+import type { ExitKind } from "../../terminal/exit-code.ts";
+import { columns, counted, dollars } from "../../terminal/format.ts";
+import { withStore, type StoreOptions } from "../../setup/stored-runs.ts";
+import { printable, type Terminal } from "../../terminal/terminal.ts";
+
+export interface UsageOptions extends StoreOptions {
+  readonly by?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly user?: string;
+  readonly tenant?: string;
+  readonly json?: boolean;
+}
+
+const filters = ["by", "from", "to", "user", "tenant"] as const satisfies readonly (keyof UsageOptions)[];
+
+/** Refuses the options that select usage for a single run, whose cost is printed as a whole. */
+export function refuseUsageOptions(run: string, options: UsageOptions): void {
+  const given = filters.find((name) => options[name] !== undefined);
+  if (given === undefined) return;
+  throw new Fault(
+    "invalid_argument",
+    `--${given} cannot be combined with a run: use reeve cost ${run}, or reeve cost --${given} without a run`,
+  );
+}
+
+/** Prints what the runs of a store have spent, by day, agent, model or user. */
+export function showUsage(options: UsageOptions, terminal: Terminal): Promise<ExitKind> {
+  const { by = "day", from, to, user: userId, tenant: tenantId, json = false } = options;
+  checkChoice("reeve cost", "--by", by, usageDimensions);
+  const query: UsageQuery = { by: by as UsageDimension, from, to, userId, tenantId };
+  return withStore(options, terminal, async (store): Promise<ExitKind> => {
+    const rows = await store.usage.sum(query);
+    const lines = json ? rows.map((row) => JSON.stringify(row)) : usageLines(query.by, rows);
+    for (const line of rows.length === 0 ? [] : lines) await terminal.out(line);
+    if (rows.length === 0)
+      terminal.say("No usage found. A run adds its usage when it waits, is paused or ends.");
+    return "ok";
+  });
+}
+
+function usageLines(by: UsageDimension, rows: readonly UsageRow[]): readonly string[] {
+  const lost = rows.some(({ unreported }) => unreported.tokens > 0);
+  const heading = [by.toUpperCase(), "RUNS", "CALLS", "INPUT", "CACHED", "OUTPUT"];
+  const shown = [...rows.map((row) => cells(nameOf(row), row, lost)), cells("total", totalOf(rows), lost)];
+  return columns([[...heading, ...(lost ? ["UNREPORTED"] : []), "COST"], ...shown]);
+}
+
+function cells(name: string, row: UsageRow, lost: boolean): readonly string[] {
+  const { runs, turns, inputTokens, cachedTokens, outputTokens, unreported, costUsd, unpricedTurns } = row;
+  const unpriced = unpricedTurns === 0 ? "" : `, ${counted(unpricedTurns)} calls of unknown price`;
+  return [
+    name,
+    ...[runs, turns, inputTokens, cachedTokens, outputTokens].map(counted),
+    ...(lost ? [counted(unreported.tokens)] : []),
+    `${dollars(costUsd)}${unpriced}`,
+  ];
+}
+
+/** The name of a row. The tenant of a user precedes it. */
+function nameOf({ key, tenantId }: UsageRow): string {
+  const name = key === null ? "(none)" : printable(key);
+  return typeof tenantId === "string" ? `${printable(tenantId)}/${name}` : name;
+}
+
+function totalOf(rows: readonly UsageRow[]): UsageRow {
+  const sum = (pick: (row: UsageRow) => number): number => rows.reduce((all, row) => all + pick(row), 0);
+  return {
+    key: null,
+    runs: sum(({ runs }) => runs),
+    turns: sum(({ turns }) => turns),
+    inputTokens: sum(({ inputTokens }) => inputTokens),
+    outputTokens: sum(({ outputTokens }) => outputTokens),
+    cachedTokens: sum(({ cachedTokens }) => cachedTokens),
+    costUsd: sum(({ costUsd }) => costUsd),
+    unreported: {
+      tokens: sum(({ unreported }) => unreported.tokens),
+      costUsd: sum(({ unreported }) => unreported.costUsd),
+    },
+    unpricedTurns: sum(({ unpricedTurns }) => unpricedTurns),
+  };
+}

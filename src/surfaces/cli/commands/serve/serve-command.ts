@@ -1,0 +1,185 @@
+import { formatSessionId, Fault, parseSessionId } from "../../../../kernel/index.ts";
+import { openRuntime } from "../../../../assembly/open-runtime.ts";
+import type { Workspace } from "../../../../workspace/workspace.ts";
+import {
+  configuredChannels,
+  configuredNotifications,
+  createChannels,
+  createServer,
+  hostsOf,
+  isLoopback,
+  listen,
+  storedTokens,
+  type Channels,
+  type Listening,
+  type ServedAgent,
+  type Server,
+  type Tokens,
+} from "../../../server/index.ts";
+import type { ExitKind } from "../../terminal/exit-code.ts";
+import { interrupted } from "../../terminal/interrupted.ts";
+import { portOption } from "../../terminal/number-option.ts";
+import { OpenParts } from "../../setup/open-parts.ts";
+import { openOwnStore } from "../../setup/own-store.ts";
+import { currentSettings, hostedResolvers, hostedSettings } from "../../setup/hosted-agents.ts";
+import { defaultAgentName, openRunWorkspace, runAgent } from "../../setup/run-agent.ts";
+import { builtPage } from "../../setup/page-folder.ts";
+import { checkSandbox } from "../../setup/run-sandbox.ts";
+import { toMetadata, type RunSettings } from "../../setup/run-settings.ts";
+import { reloadOnHangup, reportNotices } from "../../setup/run-workspace.ts";
+import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
+import { printable, type Terminal } from "../../terminal/terminal.ts";
+import { servingEngineOf, type EngineAddressOptions } from "../worker/worker-engine.ts";
+import { askTrust } from "../../setup/ask-trust.ts";
+import { idleEngine } from "../../setup/idle-engine.ts";
+import { storedStateKey } from "./mcp-state-key.ts";
+
+/** The options as the command line passes them: texts. */
+export interface ServeOptions extends SettingsOptions, EngineAddressOptions {
+  readonly store: string;
+  readonly port: string;
+  readonly host: string;
+  readonly allowHost?: readonly string[];
+  /** `false` with `--no-token`. */
+  readonly token: boolean;
+  /** `false` with `--no-worker`. */
+  readonly worker: boolean;
+}
+
+/** Serves the runs and sessions of a store until it is interrupted. */
+export async function serveCommand(options: ServeOptions, terminal: Terminal): Promise<ExitKind> {
+  const { host, token: needsToken, worker: isWorker } = options;
+  const port = portOption(options.port);
+  if (!needsToken && !isLoopback(host)) throw openToAll(host);
+  const engine = await servingEngineOf(options);
+  const flags = settingsOf(options);
+  const open = new OpenParts();
+  const warn = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
+  try {
+    const workspace = open.add(await openRunWorkspace(flags));
+    await askTrust(workspace, terminal);
+    const hosted = await hostedSettings(workspace, flags);
+    if (isWorker) for (const settings of hosted) await checkSandbox(workspace, settings, terminal);
+    // The tokens of a store that others created would admit them from other machines.
+    const allowForeign = !isWorker && isLoopback(host);
+    const store = open.add(await openOwnStore(options.store, { allowForeign, onWarning: warn }));
+    const tokens = storedTokens(store.records);
+    await requireTokens(tokens, host);
+    const runtime = open.add(
+      await openRuntime({
+        ...workspace.config.runtime,
+        store,
+        keepAlive: true,
+        // Each run of a session makes the agent of the session again, with the files as they are then.
+        sameName: "replace",
+        ...(!isWorker && { engine: engine ?? idleEngine }),
+      }),
+    );
+    const onOpen = (opened: Workspace): void => reloadOnHangup(open.add(opened), open, terminal);
+    const onLeave = (runId: string, reason: string): void =>
+      warn(`${runId} is left alone: ${reason}; drive it with reeve run --resume ${runId}`);
+    reloadOnHangup(workspace, open, terminal);
+    if (isWorker)
+      for (const resolver of hostedResolvers(workspace, { flags, onOpen, onLeave }))
+        runtime.register(resolver);
+    const page = builtPage();
+    const agents = hosted.map((settings) => servedAgent(workspace, settings, flags));
+    const channels = open.add(
+      createChannels(runtime, {
+        store,
+        agents,
+        channels: configuredChannels(workspace, terminal.env),
+        notifications: configuredNotifications(workspace, terminal.env),
+        log: (line) => terminal.say(`reeve: ${printable(line)}`),
+      }),
+    );
+    const server = createServer(runtime, {
+      agents,
+      routes: channels.routes,
+      mcp: { stateKey: await storedStateKey(store.records) },
+      tokens: needsToken ? tokens : null,
+      hosts: [...hostsOf(host), ...(options.allowHost ?? [])],
+      ...(page !== undefined && { page }),
+      cookie: port === 0 ? "reeve" : `reeve-${port}`,
+      onError: (error) => terminal.say(`reeve: ${error.message}`),
+    });
+    const listening = await listen(server, { port, host });
+    // The handlers are set before the address is printed, because a caller that reads it may stop the process at once.
+    const stopping = interrupted(terminal);
+    channels.start();
+    reportNotices(workspace, terminal);
+    await announce(terminal, { options, server, listening, hosted, channels });
+    await stopping;
+    terminal.say("reeve: finishing calls in flight; press Ctrl-C again to end this process at once");
+    await channels.close();
+    await listening.close();
+    return "ok";
+  } finally {
+    await open.close();
+  }
+}
+
+/** An agent of the workspace, for callers of the server. Each session has its own instance, with the files as they are then. */
+function servedAgent(workspace: Workspace, hosted: RunSettings, flags: RunSettings): ServedAgent {
+  const { agent: name = defaultAgentName, model } = hosted;
+  const { description, tools, maxCostUsd } = workspace.agents().find((each) => each.name === name) ?? {};
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    ...(model !== undefined && { model }),
+    ...(tools !== undefined && { tools }),
+    ...(maxCostUsd !== undefined && { maxCostUsd }),
+    expand: (text, session) => workspace.expand(text, session),
+    start: async ({ runId, sessionId }) => {
+      const session = sessionId === undefined ? formatSessionId(runId) : parseSessionId(sessionId);
+      const settings = (await currentSettings(workspace, flags, name)) ?? hosted;
+      const agent = await runAgent(workspace, settings, session);
+      return { agent, metadata: toMetadata(settings), sessionId: session };
+    },
+  };
+}
+
+interface Started {
+  readonly channels: Channels;
+  readonly options: ServeOptions;
+  readonly server: Server;
+  readonly listening: Listening;
+  readonly hosted: readonly RunSettings[];
+}
+
+/** Prints the address to stdout: the page's one-time link, if the person at this machine can use one. */
+async function announce(
+  terminal: Terminal,
+  { options, server, listening, hosted, channels }: Started,
+): Promise<void> {
+  const link = isLoopback(options.host) ? server.pageLink() : undefined;
+  await terminal.out(`${listening.url}${link ?? "/"}`);
+  if (link !== undefined)
+    terminal.say("The link works once and opens the page in this browser. Programs use: reeve token create");
+  if (builtPage() === undefined)
+    terminal.say("The page is not built; run npm run build:page in the checkout.");
+  if (hosted.length === 0)
+    terminal.say(
+      "No agent is hosted, because none has a model; use --model provider/id, or set REEVE_MODEL.",
+    );
+  if (channels.names.length > 0)
+    terminal.say(`Channels: ${channels.names.join(", ")}. Admit senders with: reeve pair`);
+  if (!options.token) terminal.say("Every program of this machine may use the server (--no-token).");
+  if (!options.worker) terminal.say("Runs are not driven here (--no-worker); they wait for a worker.");
+}
+
+/** An address that other machines reach must not serve callers without a token. */
+async function requireTokens(tokens: Tokens, host: string): Promise<void> {
+  if (isLoopback(host) || (await tokens.list()).length > 0) return;
+  throw new Fault(
+    "invalid_argument",
+    `--host ${host} is reachable from other machines, and the store has no token; create one first with reeve token create`,
+  );
+}
+
+function openToAll(host: string): Fault {
+  return new Fault(
+    "invalid_argument",
+    `--no-token cannot be combined with --host ${host}, because other machines would reach the server; use 127.0.0.1, or tokens`,
+  );
+}

@@ -1,0 +1,132 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { Fault, type Store } from "../../../../kernel/index.ts";
+import { openRuntime } from "../../../../assembly/open-runtime.ts";
+import { systemClock } from "../../../../runtime/index.ts";
+import type { Workspace } from "../../../../workspace/workspace.ts";
+import { listen } from "../../../server/listen.ts";
+import type { ExitKind } from "../../terminal/exit-code.ts";
+import { interrupted } from "../../terminal/interrupted.ts";
+import { portOption, positiveInteger } from "../../terminal/number-option.ts";
+import { OpenParts } from "../../setup/open-parts.ts";
+import { openOwnStore } from "../../setup/own-store.ts";
+import { hostedResolvers, hostedSettings } from "../../setup/hosted-agents.ts";
+import { defaultAgentName, openRunWorkspace } from "../../setup/run-agent.ts";
+import { checkSandbox } from "../../setup/run-sandbox.ts";
+import { reloadOnHangup, reportNotices } from "../../setup/run-workspace.ts";
+import { numberOf, settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
+import { askTrust } from "../../setup/ask-trust.ts";
+import { observedStore } from "./observed-store.ts";
+import { engineOf, type EngineOptions } from "./worker-engine.ts";
+import { allObservers, logFormat, WorkerLog } from "./worker-log.ts";
+import { WorkerMetrics } from "./worker-metrics.ts";
+import { WorkerProbe } from "./worker-probe.ts";
+
+/** The options as the command line passes them: texts. */
+export interface WorkerOptions extends SettingsOptions, EngineOptions {
+  readonly store: string;
+  readonly concurrency?: string;
+  readonly drainTimeout: string;
+  readonly port?: string;
+  readonly host: string;
+  readonly logFormat?: string;
+}
+
+/** Drives the runs of a store until it is interrupted. */
+export async function workerCommand(options: WorkerOptions, terminal: Terminal): Promise<ExitKind> {
+  const log = new WorkerLog(terminal, logFormat(options.logFormat, terminal));
+  const port = options.port === undefined ? undefined : portOption(options.port);
+  const engine = await engineOf(options, log);
+  const limits = runtimeLimits(options);
+  const flags = settingsOf(options);
+  const talk = log.terminal(terminal);
+  const open = new OpenParts();
+  try {
+    const workspace = open.add(await openRunWorkspace(flags));
+    await askTrust(workspace, talk);
+    const hosted = await hostedSettings(workspace, flags);
+    for (const settings of hosted) await checkSandbox(workspace, settings, talk);
+    const onWarning = (text: string): void => talk.say(text);
+    const opened: Store = open.add(await openOwnStore(options.store, { onWarning }));
+    const metrics = new WorkerMetrics();
+    const store = observedStore(opened, allObservers(metrics, log));
+    const workerId = `worker-${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
+    const runtime = open.add(
+      await openRuntime({
+        ...workspace.config.runtime,
+        ...limits,
+        store,
+        workerId,
+        keepAlive: true,
+        // Each run of a session makes the agent of the session again, with the files as they are then.
+        sameName: "replace",
+        onError: (fault) => log.error(fault),
+        ...(engine.factory !== undefined && { engine: engine.factory }),
+      }),
+    );
+    const onOpen = (other: Workspace): void => reloadOnHangup(open.add(other), open, talk);
+    const onLeave = (runId: string, reason: string): void =>
+      log.write("warn", "run_left_alone", `the run is left alone: ${reason}`, { runId });
+    reloadOnHangup(workspace, open, talk, () =>
+      log.write(
+        "info",
+        "workspace_reloaded",
+        "the files of the workspace were read again, and new runs use them",
+      ),
+    );
+    for (const resolver of hostedResolvers(workspace, { flags, onOpen, onLeave })) runtime.register(resolver);
+    const probe = new WorkerProbe({
+      store,
+      clock: systemClock,
+      workerId,
+      engine: options.engine,
+      checkEngine: engine.check,
+      metrics,
+    });
+    const listening = port === undefined ? undefined : await listen(probe, { port, host: options.host });
+    if (listening !== undefined) open.add(listening);
+    const stopping = interrupted(terminal);
+    reportNotices(workspace, talk);
+    const agents = hosted.map(({ agent = defaultAgentName }) => agent);
+    log.write("info", "worker_started", "the worker claims runs", {
+      workerId,
+      engine: options.engine,
+      agents,
+      pid: process.pid,
+      ...(listening !== undefined && { url: listening.url }),
+    });
+    if (agents.length === 0)
+      log.write(
+        "warn",
+        "no_agents",
+        "no agent is hosted, because none has a model; use --model provider/id, or set REEVE_MODEL",
+      );
+    await stopping;
+    probe.noteDraining();
+    log.write("info", "worker_draining", "the worker claims no more runs and finishes calls in flight");
+    // The probes answer until the runtime is closed, so that a supervisor sees the drain.
+    await runtime.close();
+    log.write("info", "worker_stopped", "the worker has released its runs", { workerId });
+    return "ok";
+  } finally {
+    await open.close();
+  }
+}
+
+/** The options of the runtime that flags set. A flag takes precedence over `reeve.config.ts`. */
+function runtimeLimits({ concurrency, drainTimeout }: WorkerOptions): {
+  readonly concurrency?: number;
+  readonly closeGraceMs: number;
+} {
+  const seconds = numberOf("--drain-timeout", drainTimeout, {}) ?? 0;
+  if (seconds > 86_400)
+    throw new Fault(
+      "invalid_argument",
+      `invalid --drain-timeout ${drainTimeout}: expected at most 86400 seconds`,
+    );
+  return {
+    ...(concurrency !== undefined && { concurrency: positiveInteger("--concurrency", concurrency) }),
+    closeGraceMs: seconds * 1_000,
+  };
+}

@@ -1,0 +1,24 @@
+import { openWorkspace } from "../../../../workspace/workspace.ts";
+import type { ExitKind } from "../../terminal/exit-code.ts";
+import { reportNotices } from "../../setup/run-workspace.ts";
+import { printable, type Terminal } from "../../terminal/terminal.ts";
+
+export interface AgentsCommandOptions {
+  readonly profile?: string;
+  readonly json?: boolean;
+}
+
+/** Lists the agents of the workspace with their origin. */
+export async function agentsCommand(
+  { profile, json = false }: AgentsCommandOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  await using workspace = await openWorkspace(profile === undefined ? {} : { profile });
+  for (const agent of workspace.agents()) {
+    const { name, origin, path, model, description } = agent;
+    const facts = [name, origin, model ?? "-", path ?? "-", description ?? ""];
+    await terminal.out(json ? JSON.stringify(agent) : facts.map(printable).join("  ").trimEnd());
+  }
+  reportNotices(workspace, terminal);
+  return "ok";
+}

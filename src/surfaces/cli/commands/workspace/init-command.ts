@@ -1,0 +1,105 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { Fault } from "../../../../kernel/index.ts";
+import type { ExitKind } from "../../terminal/exit-code.ts";
+import { printable, type Terminal } from "../../terminal/terminal.ts";
+
+const settings = `{
+  "$schema": "https://unpkg.com/reeve/settings.schema.json",
+  "tools": "read",
+  "budget": { "maxCostUsd": 1 },
+  "permissions": { "deny": [] }
+}
+`;
+
+const reviewer = `---
+# An agent. Run it with: reeve run --agent reviewer "Review the last change"
+description: Reviews code for errors
+# model: anthropic/claude-sonnet-5   # default: the setting "model", or REEVE_MODEL
+tools: [read, grep, find, ls]
+maxTurns: 20
+budget:
+  maxCostUsd: 0.50
+# subAgents: [other-agent]           # agents of this workspace that it may hire
+---
+
+You review code. Read the files before you judge them. Report errors first, each with file and line, and say what
+would fix it.
+`;
+
+const prompt = `---
+description: Explains a file
+---
+
+Explain what $1 does, for a reader who knows the language but not this project.
+`;
+
+const skill = `---
+name: commit-message
+description: Writes a commit message. Use it when the user asks to commit changes.
+---
+
+1. Read the change.
+2. Write one line of at most 72 characters in the imperative, then a blank line, then why the change is made.
+`;
+
+const config = `// Agents and options in code. Reeve loads this file only after: reeve trust
+import { defineConfig } from "reeve/workspace";
+
+export default defineConfig({
+  agents: [],
+});
+`;
+
+const instructions = `# Instructions for agents
+
+<!-- Every agent that works in this folder reads this file. Say how to build and test, and what to leave alone. -->
+`;
+
+/** The files of a new workspace, by their path. */
+const files: Readonly<Record<string, string>> = {
+  "AGENTS.md": instructions,
+  "reeve.config.ts": config,
+  ".reeve/.gitignore": "# The store of runs\nreeve.db*\n",
+  ".reeve/settings.json": settings,
+  ".reeve/agents/reviewer.md": reviewer,
+  ".reeve/prompts/explain.md": prompt,
+  ".reeve/skills/commit-message/SKILL.md": skill,
+};
+
+/** Writes a commented starting point. Existing files are never changed. */
+export async function initCommand(path: string | undefined, terminal: Terminal): Promise<ExitKind> {
+  const folder = resolve(path ?? ".");
+  for (const [name, text] of Object.entries(files)) {
+    const target = join(folder, name);
+    const isNew = await write(target, text);
+    if (isNew) await terminal.out(target);
+    else terminal.say(`reeve: ${printable(target)} exists and is unchanged`);
+  }
+  terminal.say(
+    'reeve: try it with reeve run --agent reviewer "What does this project do?" --model provider/id',
+  );
+  return "ok";
+}
+
+async function write(path: string, text: string): Promise<boolean> {
+  try {
+    await mkdir(dirname(path), { recursive: true });
+  } catch (error) {
+    throw unwritable(path, error);
+  }
+  try {
+    await writeFile(path, text, { flag: "wx" });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw unwritable(path, error);
+  }
+}
+
+function unwritable(path: string, error: unknown): Fault {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const isFile = code === "EEXIST" || code === "ENOTDIR";
+  const problem = isFile ? "one of its folders is a file; move that file" : message;
+  return new Fault("invalid_argument", `${path} cannot be written: ${problem}`, { cause: error });
+}

@@ -1,0 +1,167 @@
+import type { Command } from "commander";
+import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
+import type { ApproveOptions, CancelOptions, ForkRunOptions } from "../commands/runs/answer-runs.ts";
+import type { ListRunsOptions } from "../commands/runs/list-runs.ts";
+import type { LogOptions } from "../commands/runs/print-log.ts";
+import type { ReportOptions } from "../commands/runs/show-run.ts";
+import type { UsageOptions } from "../commands/runs/show-usage.ts";
+import { defaultStore } from "../setup/stored-runs.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+
+const runArgument = "the run: its id, or enough of its first characters";
+
+const psHelp = `
+Prints one line per run, newest first: id, status with what the run waits for, when it started, how long it
+took, and its agent. A run whose process died keeps its status until another process finds it.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve ps
+  $ reeve ps --status waiting
+  $ reeve ps --all --json | jq -r 'select(.status == "failed") | .runId'`;
+
+const logsHelp = `
+Prints one line per event: time, agent and what happened. Long values are shortened; --json prints every event
+in full. Leaving with Ctrl-C does not stop the run.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve logs run_7f
+  $ reeve logs -f run_7f                     # until the run ends`;
+
+const costHelp = `
+With RUN, prints what the run cost by agent and model. Without RUN, prints what all runs of the store cost, also
+runs that were deleted: one line per UTC day, agent, model or user. A run is added when it waits, is paused or
+ends; what a run in progress has spent since then is not included.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve cost run_7f
+  $ reeve cost --by model --from 2026-11-01
+  $ reeve cost --by user --tenant acme --json | jq -r .key`;
+
+const approveHelp = `
+Without RUN, prints the open requests of all runs. With RUN, asks about each open request of that run at the
+terminal; --yes and --deny answer without asking. The process that drives the run continues at once. If there is
+none, the answer is kept until the run is resumed (reeve run --resume RUN).
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve approve
+  $ reeve approve run_7f
+  $ reeve approve run_7f --deny "not on a Friday"`;
+
+const forkHelp = `
+Prints the id of the new run. It shares the events of RUN up to and including --at; reeve logs --json RUN shows
+their numbers (seq). Model calls of that part are not paid again. The process that drives the runs of the store
+(reeve serve) starts the new run; without one, use reeve run --resume.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve fork run_7f --at 41
+  $ reeve fork run_7f --at 41 --input "Use the other archive." --model anthropic/claude-opus-5`;
+
+const cancelHelp = `
+Asks the process that drives the run to cancel it with all its tasks, and prints the id. If there is no such
+process, the run is cancelled when it is next driven. An ended run is left as it is.
+
+${exitCodeTable()}`;
+
+/** Adds the commands that inspect and control stored runs. */
+export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kind: ExitKind) => void): void {
+  stored(program, "ps", "list the runs of the store that have not ended")
+    .option("-a, --all", "list ended runs, too")
+    .option("--status <status>", "list only runs with this status")
+    .option("--limit <n>", "maximum number of runs", "50")
+    .option("--json", "print one JSON object per line")
+    .addHelpText("after", psHelp)
+    .action(async (options: ListRunsOptions) => {
+      const { printRuns } = await import("../commands/runs/list-runs.ts");
+      onEnd(await printRuns(options, terminal));
+    });
+  for (const [name, description] of reports)
+    stored(program, name, description)
+      .argument("<RUN>", runArgument)
+      .option("--json", "print one JSON object")
+      .addHelpText("after", `\n${exitCodeTable()}`)
+      .action(async (run: string, options: ReportOptions) => {
+        const { showRun, showTree } = await import("../commands/runs/show-run.ts");
+        const show = { show: showRun, tree: showTree }[name];
+        onEnd(await show(run, options, terminal));
+      });
+  stored(program, "cost", "show what a run cost, or what all runs cost by day, agent, model or user")
+    .argument("[RUN]", `${runArgument} (default: all runs)`)
+    .option("--by <dimension>", "without RUN: day, agent, model or user (default: day)")
+    .option("--from <day>", "without RUN: the first UTC day, such as 2026-11-16")
+    .option("--to <day>", "without RUN: the last UTC day")
+    .option("--user <id>", "without RUN: only the runs of this user")
+    .option("--tenant <id>", "without RUN: only the runs of this tenant")
+    .option("--json", "print one JSON object per line")
+    .addHelpText("after", costHelp)
+    .action(async (run: string | undefined, options: UsageOptions) => {
+      const { refuseUsageOptions, showUsage } = await import("../commands/runs/show-usage.ts");
+      if (run === undefined) {
+        onEnd(await showUsage(options, terminal));
+        return;
+      }
+      refuseUsageOptions(run, options);
+      const { showCost } = await import("../commands/runs/show-run.ts");
+      onEnd(await showCost(run, options, terminal));
+    });
+  stored(program, "logs", "print the events of a run, oldest first")
+    .argument("<RUN>", runArgument)
+    .option("-f, --follow", "print new events until the run ends")
+    .option("--json", "print every event as a line of JSON")
+    .addHelpText("after", logsHelp)
+    .action(async (run: string, options: LogOptions) => {
+      const { printLog } = await import("../commands/runs/print-log.ts");
+      onEnd(await printLog(run, options, terminal));
+    });
+  stored(program, "cancel", "cancel runs")
+    .argument("<RUN...>", runArgument)
+    .option("--reason <text>", "the reason that the run records", "cancelled at the command line")
+    .addHelpText("after", cancelHelp)
+    .action(async (runs: string[], options: CancelOptions) => {
+      const { cancelRuns } = await import("../commands/runs/answer-runs.ts");
+      onEnd(await cancelRuns(runs, options, terminal));
+    });
+  stored(program, "fork", "start a run that shares the beginning of another one")
+    .argument("<RUN>", runArgument)
+    .requiredOption("--at <seq>", "the last shared event: its seq")
+    .option("--input <text>", "a user message that follows the shared events")
+    .option("--model <provider/id>", "the main model of the agent from there on")
+    .addHelpText("after", forkHelp)
+    .action(async (run: string, options: ForkRunOptions) => {
+      const { forkRun } = await import("../commands/runs/answer-runs.ts");
+      onEnd(await forkRun(run, options, terminal));
+    });
+  stored(program, "approve", "list the requests that wait for a person, or answer those of a run")
+    .argument("[RUN]", `${runArgument} (default: list the requests of all runs)`)
+    .option("--id <approval>", "answer only this request")
+    .option("-y, --yes", "allow without asking")
+    .option("--remember", "with --yes: allow later calls of the tool, too")
+    .option("--deny [reason]", "deny without asking")
+    .option("--json", "print the list as one JSON object per line")
+    .addHelpText("after", approveHelp)
+    .action(async (run: string | undefined, options: ApproveOptions) => {
+      const { approveRuns } = await import("../commands/runs/answer-runs.ts");
+      onEnd(await approveRuns(run, options, terminal));
+    });
+}
+
+const reports = [
+  ["show", "show a run: status, cost, open requests and answer"],
+  ["tree", "show the tasks of a run as a tree"],
+] as const;
+
+function stored(program: Command, name: string, description: string): Command {
+  return program
+    .command(name)
+    .description(description)
+    .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore);
+}

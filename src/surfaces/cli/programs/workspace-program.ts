@@ -1,0 +1,68 @@
+import type { Command } from "commander";
+import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import type { AgentsCommandOptions } from "../commands/workspace/agents-command.ts";
+import type { TrustCommandOptions } from "../commands/workspace/trust-command.ts";
+
+const agentsHelp = `
+Prints one line for each agent: name, origin (built-in, home, profile or project), model, file and description.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve agents
+  $ reeve agents --profile work --json | jq .name`;
+
+const trustHelp = `
+Files of a project that run code or widen what agents may do are not used until you trust the project: reeve.config.ts,
+agents in code, extensions, guardrails, MCP servers, SYSTEM.md and some settings. The decision covers these files as they
+are now, with what they import from the project. If one of them changes, you are asked again.
+
+reeve run and reeve serve drive only the runs of stores that your commands created. reeve trust also accepts the store
+.reeve/reeve.db of the folder if others created it, and --store accepts another one.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve trust
+  $ reeve trust --yes ./shop
+  $ reeve trust --remove ./shop
+  $ reeve trust --store sqlite:./shop.db`;
+
+/** Adds the commands of the workspace: init, agents and trust. */
+export function addWorkspaceCommands(
+  program: Command,
+  terminal: Terminal,
+  onEnd: (kind: ExitKind) => void,
+): void {
+  program
+    .command("init")
+    .description("write a commented starting point: settings, an agent, a prompt and a skill")
+    .argument("[FOLDER]", "the folder (default: the current one)")
+    .action(async (folder: string | undefined) => {
+      const { initCommand } = await import("../commands/workspace/init-command.ts");
+      onEnd(await initCommand(folder, terminal));
+    });
+  program
+    .command("agents")
+    .description("list the agents of this folder with their origin")
+    .option("--profile <name>", "the profile (default: $REEVE_PROFILE)")
+    .option("--json", "print one JSON object per line")
+    .addHelpText("after", agentsHelp)
+    .action(async (options: AgentsCommandOptions) => {
+      const { agentsCommand } = await import("../commands/workspace/agents-command.ts");
+      onEnd(await agentsCommand(options, terminal));
+    });
+  program
+    .command("trust")
+    .description("trust the files of a project that can run code")
+    .argument("[PATH]", "a folder of the project (default: the current one)")
+    .option("-y, --yes", "trust without a question")
+    .option("--remove", "do not trust the project any more")
+    .option("--store <address>", "accept only this store, as sqlite:PATH, instead of the project")
+    .addHelpText("after", trustHelp)
+    .action(async (path: string | undefined, options: TrustCommandOptions) => {
+      const { trustCommand } = await import("../commands/workspace/trust-command.ts");
+      onEnd(await trustCommand(path, options, terminal));
+    });
+}

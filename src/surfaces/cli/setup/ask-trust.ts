@@ -1,0 +1,41 @@
+import type { Workspace } from "../../../workspace/workspace.ts";
+import { type Terminal, printable } from "../terminal/terminal.ts";
+import { Fault } from "../../../kernel/index.ts";
+
+/**
+ * Asks whether to trust the project of a workspace, if something needs trust and a person can be asked. Without a
+ * terminal nothing is asked; the files stay skipped.
+ */
+export async function askTrust(workspace: Workspace, terminal: Terminal): Promise<void> {
+  const lines = guardedLines(workspace);
+  if (lines.length === 0 || !terminal.canAsk) return;
+  const hash = await workspace.trustHash().catch(() => undefined);
+  // The notices of the workspace say why the project cannot be trusted.
+  if (hash === undefined) return;
+  for (const line of lines) terminal.say(line);
+  if (await isConfirmed(workspace.places.project, terminal)) await workspace.trust({ hash });
+}
+
+export async function isConfirmed(
+  what: string,
+  terminal: Terminal,
+  { isRequired = false }: { readonly isRequired?: boolean } = {},
+): Promise<boolean> {
+  if (isRequired && !terminal.canAsk)
+    throw new Fault(
+      "invalid_argument",
+      "there is no terminal to ask; use reeve trust --yes to trust it as it is",
+    );
+  const answer = await terminal.ask(
+    `These files of ${printable(what)} can run code or widen what agents may do. Trust them as they are now? [y/N] `,
+  );
+  return /^y(?:es)?$/iu.test(answer?.trim() ?? "");
+}
+
+/** One line for each part of the project that needs trust. */
+export function guardedLines({ notices, guarded }: Workspace): readonly string[] {
+  return guarded.map((path) => {
+    const notice = notices.find((each) => each.path === path);
+    return `  ${printable(path)}: ${printable(notice?.message.replace("; run reeve trust", "") ?? "it needs trust")}`;
+  });
+}

@@ -1,0 +1,38 @@
+import { Fault, parseRunId, type RunId, type RunSummary, type Store } from "../../../kernel/index.ts";
+import { printable } from "../terminal/terminal.ts";
+
+/** Number of candidates that the error for an ambiguous prefix lists. */
+const shownCandidates = 5;
+
+/**
+ * Returns the id of the run that a person means: its whole id, or a prefix that only one run of the store has. A whole id costs one lookup, a prefix reads the list of all runs. `address` is that of the store, for the error.
+ */
+export async function findRunId({ journal }: Store, text: string, address: string): Promise<RunId> {
+  const wanted = parseRunId(text);
+  if ((await journal.find(wanted)) !== undefined) return wanted;
+  const found: RunId[] = [];
+  for await (const { runId } of eachRun({ journal })) if (runId.startsWith(wanted)) found.push(runId);
+  const [only, ...others] = found;
+  if (only === undefined)
+    throw new Fault(
+      "not_found",
+      `run ${printable(wanted)} not found in ${printable(address)}; reeve ps --all lists its runs, and --store chooses another store`,
+    );
+  if (others.length === 0) return only;
+  const shown = found.slice(0, shownCandidates).join(", ");
+  const more = found.length > shownCandidates ? ` and ${found.length - shownCandidates} more` : "";
+  throw new Fault("invalid_argument", `${wanted} is ambiguous: ${shown}${more}; use more characters`);
+}
+
+/** Yields the runs of the store, newest first. */
+export async function* eachRun(
+  { journal }: Pick<Store, "journal">,
+  query: Parameters<Store["journal"]["list"]>[0] = {},
+): AsyncIterable<RunSummary> {
+  let after: string | null = null;
+  do {
+    const page = await journal.list({ ...query, limit: 500, ...(after !== null && { after }) });
+    yield* page.runs;
+    after = page.next;
+  } while (after !== null);
+}

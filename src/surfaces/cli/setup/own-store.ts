@@ -1,0 +1,250 @@
+import { randomUUID } from "node:crypto";
+import {
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { homedir } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
+import { Fault, type Store } from "../../../kernel/index.ts";
+import { openStore } from "../../../runtime/index.ts";
+import { isBelow, StoreList } from "../../../workspace/files/index.ts";
+import { defaultStore } from "./stored-runs.ts";
+
+export interface OwnStoreOptions {
+  /** Whether a store that others created is opened, too, for a command that drives no run. Default: `false`. */
+  readonly allowForeign?: boolean;
+  /**
+   * Whether a store that is a link out of its folder is refused. Default: whether the address is the default one, which is
+   * that of the current folder.
+   */
+  readonly refusesLinks?: boolean;
+  /** Receives a text for the person. Default: a warning of the process. */
+  readonly onWarning?: (text: string) => void;
+}
+
+/** The record that holds the id of a store. */
+const identity = { namespace: "store-identity", key: "id" } as const;
+
+/**
+ * Opens a store whose runs this process may drive, and creates it, with its folder, if it does not exist. A store that no
+ * command of the user created, such as one that came with a repository, is refused with `permission_denied`: the settings
+ * of its runs decide where the user's key is sent and which tools run. `reeve trust` accepts it.
+ */
+export async function openOwnStore(address: string, options: OwnStoreOptions = {}): Promise<Store> {
+  const path = pathOf(address);
+  if (path === undefined) return openStore(address);
+  const { allowForeign = false, onWarning = (text) => process.emitWarning(text) } = options;
+  const { refusesLinks = address === defaultStore } = options;
+  refuseFileAsFolder(path);
+  if (refusesLinks) refuseLink(path);
+  if (isNew(path)) await createStore(path, onWarning);
+  const store = await openStore(address);
+  try {
+    const reason = allowForeign ? undefined : await foreignReason(store, path);
+    if (reason !== undefined) throw foreign(path, reason, address);
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** Why the runs of an existing store are not driven. `undefined` if the store belongs to the user, or is no file. */
+export async function whyForeign(address: string): Promise<string | undefined> {
+  const path = pathOf(address);
+  if (path === undefined || isNew(path)) return undefined;
+  const store = await openStore(address);
+  try {
+    return await foreignReason(store, path);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Accepts a store that others created. It gets a new id, so that it is another store than the one that it is a copy of. */
+export async function acceptStore(address: string): Promise<void> {
+  const path = pathOf(address);
+  if (path === undefined) return;
+  await identifyAt(path, await storeList().add(realpathSync(path)));
+}
+
+/** Forgets that a store belongs to the user. Returns whether it did. */
+export async function disownStore(address: string): Promise<boolean> {
+  const path = pathOf(address);
+  if (path === undefined || isNew(path)) return false;
+  const store = await openStore(address);
+  try {
+    const id = await idIn(store);
+    if ((await storeList().find(id)) === undefined) return false;
+    await storeList().remove(id as string);
+    return true;
+  } finally {
+    await store.close();
+  }
+}
+
+function storeList(): StoreList {
+  const { REEVE_HOME: home } = process.env;
+  return new StoreList(home === undefined || home === "" ? join(homedir(), ".reeve") : home);
+}
+
+/** The file of a store. `undefined` for a store that is not a file. */
+function pathOf(address: string): string | undefined {
+  const path = address.startsWith("sqlite:") ? address.slice("sqlite:".length) : "";
+  return path === "" || path === ":memory:" ? undefined : resolve(path);
+}
+
+function isNew(path: string): boolean {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0;
+}
+
+/**
+ * Creates a store with an id. The id is listed before the file gets its name, and the file has its id by then: a process
+ * that dies at any moment leaves no store that the next command would refuse.
+ */
+async function createStore(path: string, onWarning: (text: string) => void): Promise<void> {
+  mkdirSync(dirname(path), { recursive: true });
+  // An empty file contains nothing foreign. Another process may be creating it, so it stays in its place.
+  const isEmptyFile = existsSync(path);
+  if (!isEmptyFile) refuseLeftovers(path);
+  const list = storeList();
+  const id = await listed(list, path, onWarning);
+  const temporary = isEmptyFile ? path : `${path}-new-${randomUUID()}`;
+  try {
+    await identifyAt(temporary, id, "absent");
+    if (!isEmptyFile) giveName(temporary, path);
+  } catch (error) {
+    if (id !== undefined) await list.remove(id);
+    // Another process was faster. Its store is opened.
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  } finally {
+    if (!isEmptyFile) rmSync(temporary, { force: true });
+  }
+}
+
+/** Refuses files of SQLite without their store. SQLite would apply the changes that they contain to the new store. */
+function refuseLeftovers(path: string): void {
+  const found = ["-wal", "-journal"].map((ending) => path + ending).find((each) => existsSync(each));
+  if (found !== undefined)
+    throw new Fault(
+      "permission_denied",
+      `${found} belongs to a store that does not exist, and would change the new one; delete the file`,
+    );
+}
+
+/** Gives a new store its name. Throws `EEXIST` if another process was faster. */
+function giveName(temporary: string, path: string): void {
+  try {
+    linkSync(temporary, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST" || existsSync(path)) throw error;
+    // The file system has no hard links.
+    renameSync(temporary, path);
+  }
+}
+
+/** Writes the id into a store. With `absent`, only if the store has none; another id stays, and this one has no effect. */
+async function identifyAt(path: string, id: string | undefined, expected?: "absent"): Promise<void> {
+  const store = await openStore(`sqlite:${path}`);
+  try {
+    if (id === undefined) return;
+    const { records } = store;
+    await records.put(
+      { ...identity, value: id },
+      expected ?? (await records.get(identity))?.version ?? "absent",
+    );
+  } finally {
+    await store.close();
+  }
+}
+
+/** Lists a new store. A home folder that cannot be written does not prevent the run: CI systems may have one. */
+async function listed(
+  list: StoreList,
+  path: string,
+  onWarning: (text: string) => void,
+): Promise<string | undefined> {
+  try {
+    return await list.add(join(realpathSync(dirname(path)), basename(path)));
+  } catch (error) {
+    onWarning(
+      `${list.folder} cannot be written (${(error as Error).message}), so later commands do not know that the store ${path} is yours; set REEVE_HOME to a folder that can be written`,
+    );
+    return undefined;
+  }
+}
+
+async function idIn({ records }: Store): Promise<unknown> {
+  return (await records.get(identity))?.value;
+}
+
+const unknown = "no command of yours created it, so it may have come with the folder";
+
+async function foreignReason(store: Store, path: string): Promise<string | undefined> {
+  const id = await idIn(store);
+  const list = storeList();
+  const known = await list.find(id);
+  if (known === undefined) return unknown;
+  const real = realpathSync(path);
+  if (known.path === real) return undefined;
+  if ((await idAt(known.path)) === id) return `it is a copy of ${known.path}`;
+  // The store was moved.
+  await list.put(id as string, { path: real });
+  return undefined;
+}
+
+async function idAt(path: string): Promise<unknown> {
+  if (isNew(path)) return undefined;
+  const store = await openStore(`sqlite:${path}`);
+  try {
+    return await idIn(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Refuses a store whose folder, or a folder above it, is a file. */
+function refuseFileAsFolder(path: string): void {
+  let folder = dirname(path);
+  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
+  if (statSync(folder).isDirectory()) return;
+  throw new Fault(
+    "invalid_argument",
+    `${folder} is a file, and the store ${path} needs a folder of this name; move the file, or use another store with --store sqlite:PATH`,
+  );
+}
+
+/** Refuses the store of a folder if it is a link to another place, such as the store of another project of the user. */
+function refuseLink(path: string): void {
+  const folder = dirname(path);
+  const links = [folder, path].filter((each) => lstatSync(each, { throwIfNoEntry: false })?.isSymbolicLink());
+  for (const link of links)
+    if (!isBelow(targetOf(link), realpathSync(dirname(folder))))
+      throw new Fault(
+        "permission_denied",
+        `${link} is a link that leads out of the folder; name the store with --store sqlite:PATH`,
+      );
+}
+
+/** The target of a link. The root of the file system if it has none, so that it is outside every folder. */
+function targetOf(link: string): string {
+  try {
+    return realpathSync(link);
+  } catch {
+    return "/";
+  }
+}
+
+function foreign(path: string, reason: string, address: string): Fault {
+  const accept = address === defaultStore ? "reeve trust" : `reeve trust --store ${address}`;
+  return new Fault(
+    "permission_denied",
+    `the runs of the store ${path} are not driven: ${reason}; look at them with reeve ps --all, accept the store with ${accept}, or use another one with --store sqlite:PATH`,
+  );
+}

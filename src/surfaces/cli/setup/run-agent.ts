@@ -1,0 +1,129 @@
+import { isAbsolute, relative, resolve, sep } from "node:path";
+import type { Agent } from "../../../assembly/agent.ts";
+import {
+  Fault,
+  parseAgentId,
+  type AgentResolver,
+  type HostedAgent,
+  type RunRecord,
+  type SessionId,
+} from "../../../kernel/index.ts";
+import {
+  isAgent,
+  openWorkspace,
+  type Settings,
+  type Workspace,
+  type WorkspaceOptions,
+} from "../../../workspace/workspace.ts";
+import { findSettings, type RunSettings } from "./run-settings.ts";
+
+export const defaultAgentName = "assistant";
+
+/** Who decides about calls that need approval. */
+interface Decider {
+  /** Every call is approved in advance. Default: `false`, so that a person is asked. */
+  readonly yes?: boolean;
+}
+
+type RunWorkspaceOptions = Pick<WorkspaceOptions, "ephemeral" | "mcpServers">;
+
+/** Opens the workspace of a run. The caller must close it. */
+export function openRunWorkspace(
+  settings: RunSettings,
+  { yes = false, ephemeral = false, mcpServers }: Decider & RunWorkspaceOptions = {},
+): Promise<Workspace> {
+  const { model, baseUrl, tools, sandbox, maxTurns, root, folder, profile } = settings;
+  const flags: Settings = {
+    ...(model !== undefined && { model }),
+    ...(baseUrl !== undefined && { baseUrl }),
+    ...(tools !== undefined && { tools }),
+    ...(sandbox !== undefined && { sandbox }),
+    ...(maxTurns !== undefined && { maxTurns }),
+    ...(yes && { permissions: { mode: "bypass" } }),
+  };
+  return openWorkspace({
+    cwd: folder ?? root,
+    root,
+    settings: flags,
+    ephemeral,
+    ...(mcpServers !== undefined && { mcpServers }),
+    ...(profile !== undefined && { profile }),
+  });
+}
+
+/**
+ * The agent of one session. Its id contains the session, so a process that hosts it drives only the runs of this
+ * session and not those that others left in the file.
+ */
+export function runAgent(workspace: Workspace, settings: RunSettings, sessionId: SessionId): Promise<Agent> {
+  return agentWithKey(workspace, settings, sessionId.replaceAll("/", ":"));
+}
+
+export interface RunResolverOptions extends Decider {
+  /** Name of the agent whose runs are taken. Default: `assistant`. */
+  readonly name?: string;
+  /** Whether this process drives a run of `reeve run`. Other runs are left to other processes. */
+  readonly accepts: (run: RunRecord, settings: RunSettings) => boolean;
+  /** Returns the settings of runs that name the agent without a session and store no settings, such as those of a schedule. */
+  readonly settings?: () => Promise<RunSettings | undefined>;
+  /** Receives each workspace that is opened for an agent, so that the caller can close it. */
+  readonly onOpen?: (workspace: Workspace) => void;
+}
+
+/**
+ * Makes the agents of runs that `reeve run` has started from what is stored with each run, so that any process can drive
+ * them. The one way by which a run of the command line is resumed. With `settings` also makes the agent of runs that
+ * schedules and other programs start.
+ */
+export function runResolver({
+  name = defaultAgentName,
+  accepts,
+  settings: own,
+  onOpen,
+  ...decider
+}: RunResolverOptions): AgentResolver {
+  const workspaces = new Map<string, Promise<Workspace>>();
+  const workspaceOf = (settings: RunSettings): Promise<Workspace> => {
+    const key = JSON.stringify(settings);
+    const known = workspaces.get(key);
+    if (known !== undefined) return known;
+    const opening = openRunWorkspace(settings, decider).then((workspace) => {
+      onOpen?.(workspace);
+      return workspace;
+    });
+    workspaces.set(key, opening);
+    opening.catch(() => workspaces.delete(key));
+    return opening;
+  };
+  return {
+    name,
+    resolve: async (run) => {
+      const { key } = parseAgentId(run.agentId);
+      const settings = key === undefined ? await own?.() : findSettings(run.metadata);
+      if (settings === undefined || !accepts(run, settings)) return undefined;
+      return agentWithKey(await workspaceOf(settings), settings, key);
+    },
+  };
+}
+
+/** Accepts the runs whose tools work in this folder or below it, for a worker of the folder. */
+export function inFolder(folder: string): RunResolverOptions["accepts"] {
+  return (_run, { root }) => {
+    const path = relative(resolve(folder), resolve(root));
+    return !isAbsolute(path) && path.split(sep)[0] !== "..";
+  };
+}
+
+async function agentWithKey(
+  workspace: Workspace,
+  { agent: name = defaultAgentName, instructions }: RunSettings,
+  key: string | undefined,
+): Promise<Agent> {
+  const agent: HostedAgent = await workspace.agent(name, key === undefined ? {} : { key });
+  if (!isAgent(agent))
+    throw new Fault(
+      "unsupported",
+      `agent ${name} is not an instance of Agent; reeve run can run only such agents`,
+    );
+  return instructions === undefined ? agent : agent.with({ instructions });
+}

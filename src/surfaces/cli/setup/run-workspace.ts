@@ -1,0 +1,68 @@
+import { Fault } from "../../../kernel/index.ts";
+import type { Workspace } from "../../../workspace/workspace.ts";
+import type { OpenParts } from "./open-parts.ts";
+import { printable, type Terminal } from "../terminal/terminal.ts";
+import { askTrust } from "./ask-trust.ts";
+import { toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
+
+/**
+ * Asks about trust if a person can be asked, and returns the settings of a run with what the workspace determines, so
+ * that another process can resume the run with the same model and tools.
+ */
+export async function completeSettings(
+  workspace: Workspace,
+  flags: RunSettings,
+  terminal: Terminal,
+): Promise<RunSettings> {
+  await askTrust(workspace, terminal);
+  return agentSettings(workspace, flags);
+}
+
+/** Returns the settings of an agent's runs, with what the workspace determines. Throws if the agent cannot be made. */
+export async function agentSettings(workspace: Workspace, flags: RunSettings): Promise<RunSettings> {
+  const name = flags.agent ?? workspace.settings.defaultAgent;
+  const agent = workspace.agents().find((each) => each.name === (name ?? "assistant"));
+  if (agent === undefined) {
+    // The workspace names the nearest agent.
+    await workspace.agent(name);
+    throw new Fault("not_found", `agent ${name} not found`);
+  }
+  if (agent.model === undefined && agent.tools !== undefined) await workspace.agent(name);
+  const set = agent.origin === "built-in" ? (workspace.settings.tools ?? "read") : undefined;
+  const tools = flags.tools ?? toolSets.find((each): each is ToolSet => each === set);
+  const { profile } = workspace.places;
+  return {
+    ...flags,
+    ...(agent.model !== undefined && { model: agent.model }),
+    ...(tools !== undefined && { tools }),
+    ...(name !== undefined && { agent: name }),
+    ...(profile !== undefined && { profile: profile.name }),
+  };
+}
+
+/** Prints what the workspace has to say about its files. */
+export function reportNotices({ notices }: Workspace, terminal: Terminal): void {
+  for (const { kind, path, message } of notices)
+    terminal.say(`reeve: ${kind}: ${printable(path)}: ${printable(message)}`);
+}
+
+/**
+ * Reads the files of a workspace again when the process receives SIGHUP, and prints what it has to say about them. Settings with
+ * an error keep the old state. `onReload` is called after each other reload.
+ */
+export function reloadOnHangup(
+  workspace: Workspace,
+  open: OpenParts,
+  terminal: Terminal,
+  onReload: () => void = () => undefined,
+): void {
+  const stop = workspace.reloadOnSignal(
+    "SIGHUP",
+    (error) => terminal.say(`reeve: the files were not read again: ${printable(Fault.from(error).message)}`),
+    () => {
+      reportNotices(workspace, terminal);
+      onReload();
+    },
+  );
+  open.add({ close: async () => stop() });
+}

@@ -1,0 +1,79 @@
+import { readProperty, type ApprovalDecision, type ApprovalRequest } from "../../../kernel/index.ts";
+import { printable, type Terminal } from "./terminal.ts";
+import { requestLines } from "./run-watcher.ts";
+
+const explanation = [
+  "    y  allows this call",
+  "    n  denies it; the model receives the refusal and continues",
+  "    a  allows it, and later calls of this tool without asking again",
+  "    ?  shows this explanation",
+  "    Ctrl-C cancels; Ctrl-D leaves the request open for reeve approve.",
+];
+
+/** Whether a person can decide about a request. The result of a client-side tool comes from a program. */
+export function isForPerson({ kind }: ApprovalRequest): boolean {
+  return kind !== "client_tool";
+}
+
+/**
+ * Asks a person for a decision until the answer is one. Only `n` denies: an empty or unknown answer asks again. Resolves
+ * to `undefined` if there is no terminal, if the person leaves without an answer, or if a program must answer. `isShown` says that the call is on
+ * the screen already; `signal` withdraws the question.
+ */
+export async function askDecision(
+  request: ApprovalRequest,
+  terminal: Pick<Terminal, "ask" | "say">,
+  { isShown = false, signal }: { readonly isShown?: boolean; readonly signal?: AbortSignal } = {},
+): Promise<ApprovalDecision | undefined> {
+  if (!isForPerson(request)) {
+    const call = `run.toolResult(${JSON.stringify(request.callId)}, value)`;
+    terminal.say(`  ${printable(request.toolName)} waits for a program that sends ${printable(call)}`);
+    return undefined;
+  }
+  if (request.kind === "select" || request.kind === "input") return askAnswer(request, terminal, signal);
+  let shown = isShown ? "" : `${requestLines(request).join("\n")}\n`;
+  for (;;) {
+    const isCall = request.kind !== "confirm";
+    const question = isCall ? ". Allow it? [y/n/a/?]" : " [y/n]";
+    const answer = await terminal.ask(`${shown}  ${printable(request.reason)}${question} `, signal);
+    if (answer === undefined || answer === null) return undefined;
+    shown = "";
+    switch (answer.trim().toLowerCase()) {
+      case "y":
+      case "yes":
+        return { decision: "approved" };
+      case "a":
+      case "always":
+        return { decision: "approved", remember: true };
+      case "n":
+      case "no":
+        return { decision: "denied", reason: "by the person" };
+      case "?":
+        for (const line of explanation) terminal.say(line);
+        break;
+      default:
+        terminal.say("    Answer y, n or a; ? explains them.");
+    }
+  }
+}
+
+/**
+ * Asks for the answer to a `select` or an `input` of an extension. An answer that is not one of the choices asks again.
+ * Resolves to `undefined` if there is no terminal or the person leaves without an answer.
+ */
+async function askAnswer(
+  { kind, input, reason }: ApprovalRequest,
+  terminal: Pick<Terminal, "ask" | "say">,
+  signal: AbortSignal | undefined,
+): Promise<ApprovalDecision | undefined> {
+  const choices = kind === "select" ? readProperty(input, "choices") : undefined;
+  const texts = Array.isArray(choices) ? choices.map(String) : undefined;
+  const listed = texts === undefined ? "" : ` [${texts.map(printable).join(" / ")}]`;
+  for (;;) {
+    const answer = await terminal.ask(`  ${printable(reason)}${listed} `, signal);
+    if (answer === undefined || answer === null) return undefined;
+    const text = answer.trim();
+    if (texts === undefined || texts.includes(text)) return { decision: "approved", input: text };
+    terminal.say("    Answer with one of the choices. Ctrl-D leaves the question open.");
+  }
+}

@@ -1,0 +1,53 @@
+import type { FaultCode, RunStatus } from "../../../kernel/index.ts";
+
+/** The exit codes of the command line: one number for each kind of end, the same in every command. */
+export const exitCodes = {
+  ok: { code: 0, means: "success" },
+  tampered: { code: 1, means: "an event log does not verify" },
+  usage: { code: 2, means: "the arguments are invalid" },
+  notFound: { code: 3, means: "the store or the run does not exist" },
+  unreadable: { code: 4, means: "the store cannot be read: locked, damaged, or of another version" },
+  internal: { code: 5, means: "an internal error of Reeve" },
+  busy: { code: 6, means: "a run that has not ended prevents it" },
+  unavailable: { code: 7, means: "a program, package or server that the command needs is missing" },
+  denied: { code: 8, means: "the action is not allowed, or the person declined" },
+  failed: { code: 10, means: "the run failed; --resume continues from where it stopped" },
+  max_turns: { code: 11, means: "the run used up its turns" },
+  budget_exhausted: { code: 12, means: "the run used up its budget" },
+  deadline_exceeded: { code: 13, means: "the run ran out of time" },
+  guardrail_tripped: { code: 14, means: "a guardrail stopped the run" },
+  paused: { code: 15, means: "the run is paused" },
+  cancelled: { code: 16, means: "the run was cancelled" },
+  max_output: { code: 17, means: "the answer was cut at the model's output limit" },
+} as const;
+
+export type ExitKind = keyof typeof exitCodes;
+
+const byFault: { readonly [Code in FaultCode]?: ExitKind } = {
+  invalid_argument: "usage",
+  not_found: "notFound",
+  agent_busy: "busy",
+  dependency_missing: "unavailable",
+  engine_unavailable: "unavailable",
+  engine_mismatch: "usage",
+  permission_denied: "denied",
+  store_unavailable: "unreadable",
+  store_read_only: "unreadable",
+  store_full: "unreadable",
+  store_corrupt: "unreadable",
+  version_mismatch: "unreadable",
+};
+
+export function exitKindOf(code: FaultCode): ExitKind {
+  return byFault[code] ?? "internal";
+}
+
+/** The exit kind for the status of a run. */
+export function exitKindOfRun(status: RunStatus): ExitKind {
+  return status === "completed" ? "ok" : status;
+}
+
+export function exitCodeTable(): string {
+  const lines = Object.values(exitCodes).map(({ code, means }) => `  ${String(code).padStart(2)}  ${means}`);
+  return `Exit codes:\n${lines.join("\n")}`;
+}

@@ -1,0 +1,69 @@
+import { jsonText, type JsonValue, type ToolResult } from "../../../kernel/index.ts";
+import { printable } from "./terminal.ts";
+
+/** Longest value that is printed in one line. */
+const longest = 100;
+
+/** Formats dollars with four decimals, or with two significant digits for smaller amounts. */
+export function dollars(costUsd: number | null): string {
+  if (costUsd === null) return "price unknown";
+  const places = costUsd > 0 && costUsd < 0.01 ? 2 - Math.floor(Math.log10(costUsd)) : 4;
+  return `$${costUsd.toFixed(Math.max(4, Math.min(places, 9)))}`;
+}
+
+export function counted(count: number): string {
+  return count.toLocaleString("en");
+}
+
+/** Cuts a value to one short line. */
+export function short(value: unknown): string {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
+}
+
+/** The first line of a value in short, with the number of lines that follow it. */
+export function shortText(value: JsonValue): string {
+  const lines = jsonText(value)
+    .split("\n")
+    .filter((line) => line.trim() !== "");
+  const [first = ""] = lines;
+  const more = lines.length > 1 ? ` (+${lines.length - 1} ${lines.length === 2 ? "line" : "lines"})` : "";
+  return `${printable(short(first.trim()))}${more}`;
+}
+
+/** The result of a tool in short. */
+export function shortResult({ output }: ToolResult): string {
+  if (output.type === "text") return output.text.trim() === "" ? "(empty)" : shortText(output.text);
+  if (output.type === "json") return printable(short(output.value));
+  return output.parts
+    .map((part) =>
+      part.type === "text" ? shortText(part.text) : `(${part.type} ${printable(part.mediaType)})`,
+    )
+    .join(" ");
+}
+
+/** A duration in its two largest units, such as `3 m 20 s`. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const units: readonly (readonly [string, number])[] = [
+    ["d", Math.floor(seconds / 86_400)],
+    ["h", Math.floor(seconds / 3600) % 24],
+    ["m", Math.floor(seconds / 60) % 60],
+    ["s", seconds % 60],
+  ];
+  const first = units.findIndex(([, count]) => count > 0);
+  if (first === -1) return "0 s";
+  return units
+    .slice(first, first + 2)
+    .filter(([, count]) => count > 0)
+    .map(([unit, count]) => `${count} ${unit}`)
+    .join(" ");
+}
+
+/** Pads the cells of each row to the width of their columns. The last column is not padded. */
+export function columns(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = rows[0]?.map((_, index) => Math.max(...rows.map((row) => row[index]?.length ?? 0))) ?? [];
+  return rows.map((row) =>
+    row.map((cell, index) => (index === row.length - 1 ? cell : cell.padEnd(widths[index] ?? 0))).join("  "),
+  );
+}

@@ -1,0 +1,190 @@
+import {
+  rootTaskId as root,
+  jsonText,
+  messageText,
+  type ApprovalRequest,
+  type Delta,
+  type Event,
+  type Failure,
+  type JsonValue,
+  type RunResult,
+} from "../../../kernel/index.ts";
+import { counted, dollars, short, shortResult } from "./format.ts";
+import { printable, shownText, type Terminal } from "./terminal.ts";
+import { Spinner } from "./spinner.ts";
+
+/** Displays the events of a run. */
+export interface RunWatcher {
+  see(event: Event | Delta): Promise<void>;
+  end(result: RunResult<JsonValue>): Promise<void>;
+  /** Whether the call that needs approval was the last thing shown, with all its arguments. */
+  hasShown(request: ApprovalRequest): boolean;
+}
+
+/** Prints a JSON object per event, and the result as the last line. */
+export class JsonWatcher implements RunWatcher {
+  readonly #terminal: Terminal;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  async see(event: Event | Delta): Promise<void> {
+    await this.#terminal.out(JSON.stringify(event));
+  }
+
+  async end(result: RunResult<JsonValue>): Promise<void> {
+    await this.#terminal.out(JSON.stringify({ type: "result", ...result }));
+  }
+
+  hasShown(): boolean {
+    return false;
+  }
+}
+
+/**
+ * Prints the answer to stdout and the progress to stderr. If a person watches, the answer is printed as it is written.
+ */
+export class TextWatcher implements RunWatcher {
+  readonly #terminal: Terminal;
+  /** The part of the current answer that is already on the screen. */
+  #shown = "";
+  #lastText = "";
+  #lastLine = "";
+  readonly #spinner: Spinner;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+    this.#spinner = new Spinner(terminal);
+  }
+
+  async see(event: Event | Delta): Promise<void> {
+    await this.#show(event);
+    const activity = activityOf(event);
+    if (activity === null) this.#spinner.stop();
+    else if (activity !== undefined) this.#spinner.start(activity);
+  }
+
+  async #show(event: Event | Delta): Promise<void> {
+    if (event.type === "message_update") this.#write(event);
+    else if (event.type === "message_reset") this.#breakOff();
+    else if (event.type === "message_end") this.#finish(event);
+    else if ("seq" in event) {
+      const line = progressLine(event);
+      if (line === undefined) return;
+      this.#breakOff();
+      this.#terminal.say(line);
+      this.#lastLine = line;
+    }
+  }
+
+  hasShown(request: ApprovalRequest): boolean {
+    return requestLines(request).join("\n") === this.#lastLine;
+  }
+
+  async end({
+    output,
+    status,
+    turns,
+    usage,
+    costUsd,
+    unreported: lost,
+    runId,
+    error: failure,
+    interruptionReason,
+  }: RunResult<JsonValue>): Promise<void> {
+    this.#spinner.stop();
+    const onScreen = this.#shown === "" ? this.#lastText : this.#shown;
+    this.#breakOff();
+    const text = jsonText(output);
+    const { isWatched } = this.#terminal;
+    if (text !== "" && !(isWatched && text === onScreen))
+      await this.#terminal.out(isWatched ? shownText(text) : text);
+    const why = failure === null ? interruptionReason : (adviceOn(failure) ?? failure.message);
+    if (status !== "completed" && why !== null) this.#terminal.say(`reeve: ${status}: ${printable(why)}`);
+    const tokens = `${counted(usage.inputTokens + usage.outputTokens)} tokens`;
+    // B3: tokens of calls that ended without reported usage.
+    const unreported = lost.tokens === 0 ? "" : ` · up to ${counted(lost.tokens)} unreported`;
+    const cost = dollars(costUsd);
+    this.#terminal.say(
+      `${status} · ${turns} ${turns === 1 ? "turn" : "turns"} · ${tokens}${unreported} · ${cost} · ${runId}`,
+    );
+  }
+
+  #write({ taskId, kind, text }: Extract<Delta, { type: "message_update" }>): void {
+    if (!this.#terminal.isWatched || taskId !== root || kind !== "text") return;
+    this.#shown += text;
+    this.#terminal.put(shownText(text));
+  }
+
+  #finish({ taskId, data: { message } }: Event<"message_end">): void {
+    if (taskId !== root) return;
+    this.#lastText = this.#shown === "" ? "" : messageText(message);
+    this.#breakOff();
+  }
+
+  #breakOff(): void {
+    if (this.#shown !== "") this.#terminal.put("\n");
+    this.#shown = "";
+  }
+}
+
+/** What the run does after an event; `null` if it waits for a person or has ended, `undefined` if nothing changes. */
+function activityOf(event: Event | Delta): string | null | undefined {
+  switch (event.type) {
+    case "message_start":
+      return event.data.model === undefined ? "model" : printable(event.data.model.modelId);
+    case "tool_execution_start":
+      return printable(event.data.toolName);
+    case "retry_start":
+      return "waiting to retry";
+    case "approval_request":
+    case "message_end":
+    case "run_end":
+      return null;
+    default:
+      return undefined;
+  }
+}
+
+/** Advice for faults that can be solved with a command-line option. */
+function adviceOn({ code, details }: Failure): string | undefined {
+  if (code !== "unknown_price") return undefined;
+  const { provider, modelId } = details ?? {};
+  const isNamed = typeof provider === "string" && typeof modelId === "string";
+  const model = isNamed ? `${provider}/${modelId}` : "the model";
+  return `${model} has no known price, so --max-budget-usd cannot be enforced; limit the run with --max-tokens or --max-turns instead`;
+}
+
+/** The call that a person is asked about: the tool and its arguments, also as they are executed if that differs. */
+export function requestLines({ toolName, input, parsedInput, kind }: ApprovalRequest): readonly string[] {
+  const call = callLine("", toolName, JSON.stringify(input));
+  if (kind !== "tool_call") return [`${call} (a question of this tool)`];
+  return parsedInput === undefined
+    ? [call]
+    : [call, `    runs with ${printable(JSON.stringify(parsedInput))}`];
+}
+
+function callLine(who: string, toolName: string, input: string): string {
+  return `  ${who}${printable(toolName)} ${printable(input)}`;
+}
+
+function progressLine(event: Event): string | undefined {
+  const who = event.taskId === root ? "" : `${printable(event.agentId)}: `;
+  switch (event.type) {
+    case "tool_execution_start":
+      return callLine(who, event.data.toolName, short(event.data.input));
+    case "tool_execution_end":
+      return `  ${who}${event.data.result.isError ? "!" : "="} ${printable(event.data.toolName)}: ${shortResult(event.data.result)}`;
+    case "spawn_start":
+      return `  ${who}hires ${printable(event.data.agentId)}`;
+    case "retry_start":
+      return `  ${who}the model failed (${event.data.kind}); attempt ${event.data.attempt} of ${event.data.maxAttempts} in ${(event.data.delayMs / 1000).toFixed(1)} s`;
+    case "budget_warning":
+      return `  ${who}${event.data.used} of ${event.data.limit} ${event.data.dimension} are used`;
+    case "run_recover":
+      return `  resumes from where it stopped; recorded answers are not requested again`;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,95 @@
+import { createHash, randomUUID } from "node:crypto";
+import {
+  Fault,
+  formatRunId,
+  type JsonValue,
+  type RunHandle,
+  type SubmitOptions,
+} from "../../kernel/index.ts";
+import type { Access } from "./access/access.ts";
+import type { RouteRequest } from "./route.ts";
+
+/** The part of a request that starts a run. */
+export type StartingRequest = Pick<RouteRequest, "runtime" | "access" | "server" | "request">;
+
+export interface NewRunOptions extends Omit<SubmitOptions, "userId" | "tenantId" | "context" | "runId"> {
+  /** Name of an agent of the server. */
+  readonly agent: string;
+  readonly input: JsonValue;
+  /** Default: the id of the request's idempotency key, or a new id. */
+  readonly runId?: string;
+}
+
+export interface StartedRun {
+  /** The run. Its commands carry the name of the caller. */
+  readonly run: RunHandle;
+  /** Whether the input became steering of this run, which was unfinished in the session. */
+  readonly isSteered: boolean;
+  /** Seq of the first event of the run that can belong to the answer. */
+  readonly fromSeq: number;
+  /** Whether the run had been started before, by the same request. */
+  readonly isRepeated: boolean;
+}
+
+/**
+ * Starts a run for the caller of a request: tenant and user are those of the token, whatever the request says. Readers
+ * receive text while it is written.
+ */
+export async function startRun(request: StartingRequest, options: NewRunOptions): Promise<StartedRun> {
+  const { runtime, access, server } = request;
+  server.refuseIfDraining();
+  const { agent: name, input, metadata = {}, runId = runIdOf(request), ...rest } = options;
+  const { tenantId, userId } = access;
+  const { sessionId } = rest;
+  const started = await server.agents.start(name, { runId, input, sessionId, tenantId, userId });
+  const isKnown = (await runtime.find(runId)) !== undefined;
+  const own = started.sessionId ?? sessionId;
+  const run = await runtime.submit(started.agent, await server.agents.expand(name, input, own), {
+    streaming: true,
+    channel: "web",
+    ...rest,
+    metadata: { ...metadata, ...started.metadata },
+    ...(own !== undefined && { sessionId: own }),
+    runId,
+    ...callerOf(access),
+  });
+  const isSteered = run.runId !== runId;
+  const fromSeq = isSteered ? await placeOf(run, runId) : 0;
+  return { run: run.as(access.userId ?? access.name), isSteered, fromSeq, isRepeated: isKnown && !isSteered };
+}
+
+/** Where a run has taken the submission `runId` as steering: its event, or the end of the log if it is not there yet. */
+async function placeOf(run: RunHandle, runId: string): Promise<number> {
+  let next = 0;
+  for await (const event of run.events({ follow: false })) {
+    if (!("seq" in event)) continue;
+    if (event.type === "run_steer" && event.data.submittedAs === runId) return event.seq;
+    next = event.seq + 1;
+  }
+  return next;
+}
+
+/** The user of a run that a caller without a tenant starts. A view sets tenant and user itself. */
+function callerOf({ tenantId, userId }: Access): Pick<SubmitOptions, "userId"> {
+  return tenantId === null && userId !== null ? { userId } : {};
+}
+
+const longestKey = 255;
+
+/**
+ * The id of the run of an idempotency key: the same for every repetition by the same caller. Without a key, a new id, so
+ * that a steered run is recognised.
+ */
+function runIdOf({ request, access }: StartingRequest): string {
+  const key = request.headers.get("idempotency-key");
+  if (key === null) return formatRunId(randomUUID());
+  if (key === "" || key.length > longestKey)
+    throw new Fault("invalid_argument", `invalid Idempotency-Key: expected 1 to ${longestKey} characters`);
+  return runIdOfKey(access, key);
+}
+
+/** The id of the run that a caller starts with these values. Other callers get other ids for the same values. */
+export function runIdOfKey({ tenantId, userId }: Access, ...key: readonly JsonValue[]): string {
+  const hash = createHash("sha256").update(JSON.stringify([tenantId, userId, ...key]));
+  return `run_${hash.digest("base64url")}`;
+}

@@ -1,0 +1,155 @@
+import { basename } from "node:path";
+import { describeValue, Fault, nearestName, type JsonObject } from "../../kernel/index.ts";
+import { readNamedFile, type ReadOptions } from "./text/bounded-file.ts";
+import { parseMarkdown } from "./text/front-matter.ts";
+import type { Notices } from "./notices.ts";
+
+/** An agent that a Markdown file describes. */
+export interface AgentFile {
+  /** Name of the file without `.md`. */
+  readonly name: string;
+  readonly path: string;
+  readonly description?: string;
+  /** The model as `provider/id`. */
+  readonly model?: string;
+  /** Names of tools, patterns such as `mcp__*`, or the sets `none`, `read` and `all`. */
+  readonly tools?: readonly string[];
+  readonly maxTurns?: number;
+  readonly budget?: AgentBudget;
+  /** Name of a registered architecture. */
+  readonly architecture?: string;
+  /** Names of agents of the workspace that this agent may hire. */
+  readonly subAgents?: readonly string[];
+  /** The instructions: the text after the front matter. */
+  readonly instructions: string;
+}
+
+/** The limits of an agent. */
+export interface AgentBudget {
+  readonly maxTokens?: number;
+  readonly maxCostUsd?: number;
+  readonly maxTurns?: number;
+  readonly deadlineMs?: number;
+}
+
+const maxAgentBytes = 256 * 1024;
+const budgetKeys = ["maxTokens", "maxCostUsd", "maxTurns", "deadlineMs"] as const;
+const keys = ["name", "description", "model", "tools", "maxTurns", "budget", "architecture", "subAgents"];
+const validName = /^[a-z][a-z0-9_-]{0,63}$/iu;
+
+/** Whether a text can be the name of an agent in a file. */
+export function isAgentName(name: string): boolean {
+  return validName.test(name);
+}
+
+/**
+ * Reads an agent from a Markdown file. An unknown key is a warning that suggests the nearest one. Throws
+ * `invalid_argument`, which names file and key, for a value of the wrong type.
+ */
+export async function readAgentFile(
+  path: string,
+  notices: Notices,
+  options: Pick<ReadOptions, "within"> = {},
+): Promise<AgentFile> {
+  const file = await readNamedFile("agent file", path, { maxBytes: maxAgentBytes, ...options });
+  if (file === undefined) throw new Fault("not_found", `the agent file ${path} does not exist`);
+  if (file.isCut)
+    throw new Fault(
+      "invalid_argument",
+      `invalid agent file ${path}: it is longer than ${maxAgentBytes} bytes`,
+    );
+  const { data, body } = parseMarkdown(file.text, path);
+  for (const key of Object.keys(data)) {
+    if (keys.includes(key)) continue;
+    const nearest = nearestName(key, keys);
+    notices.add(
+      "warning",
+      path,
+      `unknown key ${describeValue(key)}: ${nearest === undefined ? "remove it" : `use "${nearest}"`}`,
+    );
+  }
+  return { ...checked(data, path), path, instructions: body };
+}
+
+function checked(data: JsonObject, path: string): Omit<AgentFile, "path" | "instructions"> {
+  const name = basename(path, ".md");
+  const { name: written, description, model, architecture } = data;
+  if (written !== undefined && written !== name)
+    throw wrong(path, "name", `${JSON.stringify(name)}, the name of the file`, written);
+  const tools = textList(data["tools"], path, "tools");
+  const subAgents = textList(data["subAgents"], path, "subAgents");
+  const maxTurns = number(data["maxTurns"], path, "maxTurns", { isWhole: true });
+  const budget = budgetOf(data["budget"], path);
+  return {
+    name,
+    ...optional("description", text(description, path, "description")),
+    ...optional("model", text(model, path, "model")),
+    ...optional("architecture", text(architecture, path, "architecture")),
+    ...optional("tools", tools),
+    ...optional("subAgents", subAgents),
+    ...optional("maxTurns", maxTurns),
+    ...optional("budget", budget),
+  };
+}
+
+function optional<Key extends string, Value>(
+  key: Key,
+  value: Value | undefined,
+): { readonly [Name in Key]?: Value } {
+  return value === undefined ? {} : ({ [key]: value } as { readonly [Name in Key]?: Value });
+}
+
+function text(value: unknown, path: string, key: string): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "string" && value.trim() !== "") return value.trim();
+  throw wrong(path, key, "a text", value);
+}
+
+/** A list of names may also be one text with commas, as other hosts write it. */
+function textList(value: unknown, path: string, key: string): readonly string[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "string") return value.split(/[\s,]+/u).filter(Boolean);
+  if (Array.isArray(value) && value.every((each) => typeof each === "string")) return value;
+  throw wrong(path, key, "a list of texts", value);
+}
+
+function number(
+  value: unknown,
+  path: string,
+  key: string,
+  { isWhole }: { readonly isWhole: boolean },
+): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  const fits = isWhole
+    ? Number.isSafeInteger(value) && (value as number) >= 1
+    : Number.isFinite(value) && (value as number) >= 0;
+  if (fits) return value as number;
+  throw wrong(path, key, isWhole ? "an integer from 1" : "a number from 0", value);
+}
+
+function budgetOf(value: unknown, path: string): AgentBudget | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== "object" || Array.isArray(value))
+    throw wrong(path, "budget", `an object with some of ${budgetKeys.join(", ")}`, value);
+  const entries = Object.entries(value).map(([key, each]) => {
+    if (!(budgetKeys as readonly string[]).includes(key)) {
+      const nearest = nearestName(key, budgetKeys);
+      throw new Fault(
+        "invalid_argument",
+        `unknown key "budget.${key}" in ${path}: ${nearest === undefined ? `expected some of ${budgetKeys.join(", ")}` : `use "budget.${nearest}"`}`,
+      );
+    }
+    return [key, number(each, path, `budget.${key}`, { isWhole: key !== "maxCostUsd" })] as const;
+  });
+  return Object.fromEntries(entries.filter(([, each]) => each !== undefined));
+}
+
+function wrong(path: string, key: string, expected: string, value: unknown): Fault {
+  return new Fault(
+    "invalid_argument",
+    `invalid "${key}" in ${path}: expected ${expected}, not ${describeValue(value)}`,
+    {
+      details: { path, key },
+    },
+  );
+}

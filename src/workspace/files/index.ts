@@ -1,0 +1,30 @@
+export { isAgentName, readAgentFile, type AgentBudget, type AgentFile } from "./agent-file.ts";
+export { ownToolName, readAllowedTool } from "./allowed-tools.ts";
+export { isBelow } from "./text/bounded-file.ts";
+export {
+  loadWorkspace,
+  type LoadWorkspaceOptions,
+  type LoadedWorkspace,
+  type Origin,
+  type SourceFile,
+} from "./load.ts";
+export { readMcpFiles } from "./mcp-file.ts";
+export { changeMemoryFile, memoryLimits, type MemoryFileName } from "./memory/memory-file.ts";
+export { loadModule } from "./modules.ts";
+export { Notices, type WorkspaceNotice } from "./notices.ts";
+export { installedPackage, type InstalledPackage } from "./packages.ts";
+export type { Places, Profile } from "./places.ts";
+export { docsPrefix, loadMaterial } from "./prompt/load-material.ts";
+export { memoryFolder, PromptCache, promptCaches } from "./prompt/prompt-cache.ts";
+export type { PromptMaterial } from "./prompt/system-prompt.ts";
+export { providerOf } from "./settings/combine-settings.ts";
+export { checkSettings } from "./settings/read-settings.ts";
+export type { ChannelSettings, NotificationSettings, Settings } from "./settings/settings-fields.ts";
+export { readDocument, type KnowledgeDocument } from "./skills/knowledge.ts";
+export { expandSlash } from "./skills/expand-slash.ts";
+export { type PromptTemplate } from "./skills/prompt-templates.ts";
+export { readSkillFile, readSkills, type FileSkill } from "./skills/read-skills.ts";
+export { projectHash } from "./trust/project-hash.ts";
+export { tempFolder } from "./temp-folder.ts";
+export { StoreList } from "./trust/store-list.ts";
+export { TrustStore } from "./trust/trust-store.ts";

@@ -1,0 +1,349 @@
+import { basename, extname, join, resolve } from "node:path";
+import { Fault } from "../../kernel/index.ts";
+import { FileReader, isFolder, isRegularFile, problemOf } from "./text/bounded-file.ts";
+import { Notices, type WorkspaceNotice } from "./notices.ts";
+import { findPlaces, type Places, type PlacesOptions } from "./places.ts";
+import {
+  combineSettings,
+  divideSettings,
+  settingsOfEnvironment,
+  withoutAddress,
+} from "./settings/combine-settings.ts";
+import { checkSettings, readSettings } from "./settings/read-settings.ts";
+import type { Settings } from "./settings/settings-fields.ts";
+import { readTemplates, type PromptTemplate } from "./skills/prompt-templates.ts";
+import { readSkills, type FileSkill } from "./skills/read-skills.ts";
+import { codeEndings } from "./trust/import-scan.ts";
+import { projectHash } from "./trust/project-hash.ts";
+import { TrustStore } from "./trust/trust-store.ts";
+
+/** How a workspace is read. */
+export interface LoadWorkspaceOptions extends PlacesOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Settings of the caller, such as the options of a command line. They take precedence over all files. */
+  readonly flags: Settings;
+  /**
+   * Whether the files of the project that need trust are used: as the user has decided (`stored`), in any case
+   * (`always`), or in no case (`never`).
+   */
+  readonly trust: "stored" | "always" | "never";
+  /** Hash of the project that counts as trusted in this process, although no decision is stored. */
+  readonly trustedHash?: string;
+}
+
+/** A module of the user that is loaded as code, or a file that describes an agent. */
+export interface SourceFile {
+  readonly name: string;
+  readonly path: string;
+  readonly origin: Origin;
+  /** Folder whose files belong to the module. */
+  readonly root: string;
+}
+
+/** The place from which a part of the workspace comes. */
+export type Origin = "built-in" | "home" | "profile" | "project";
+
+/** A workspace as its files were when they were read. No code of the project has run. */
+export interface LoadedWorkspace {
+  readonly places: Places;
+  readonly settings: Settings;
+  /** Whether the user trusts the project as it is now. A folder that is not a project counts as trusted. */
+  readonly isTrusted: boolean;
+  /** What was not used because the project is not trusted: a path, or a path and the key of a setting. */
+  readonly guarded: readonly string[];
+  readonly notices: readonly WorkspaceNotice[];
+  readonly skills: readonly FileSkill[];
+  readonly templates: readonly PromptTemplate[];
+  /** Agents by file. Of files with the same name the last one is used. */
+  readonly agents: readonly SourceFile[];
+  readonly extensions: readonly SourceFile[];
+  /** Packages that the settings name. */
+  readonly packages: readonly { readonly written: string; readonly origin: Origin }[];
+  readonly guardrails: readonly SourceFile[];
+  /** `reeve.config.ts`, if the project has one and is trusted. */
+  readonly config?: SourceFile;
+  /** Files with MCP servers, from the most general to the most specific. */
+  readonly mcpFiles: readonly SourceFile[];
+  /** Text of `SYSTEM.md`. */
+  readonly system?: string;
+}
+
+const maxSystemBytes = 256 * 1024;
+
+/** Reads the files of a workspace. Nothing of it is executed, and nothing is written. */
+export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<LoadedWorkspace> {
+  const places = await findPlaces(options);
+  const notices = new Notices();
+  const layers = layersOf(places);
+  const read = await settingsOf(layers, notices);
+  const ofOrigin = (isProject: boolean): Settings =>
+    combineSettings(
+      ...read.flatMap(({ origin, settings }) => ((origin === "project") === isProject ? [settings] : [])),
+    );
+  const [user, own] = [ofOrigin(false), ofOrigin(true)];
+  const { free, guarded: guardedKeys } = divideSettings(own, user);
+  const code = await codeOf(read, places, notices);
+  const guarded = await guardedParts(places, code, guardedKeys);
+  const isTrusted = await decide(places, options, notices);
+  if (!isTrusted)
+    for (const { path, what } of guarded)
+      notices.add("skipped", path, `${what} needs trust; run reeve trust`);
+  const isUsed = ({ origin }: { readonly origin: Origin }): boolean => isTrusted || origin !== "project";
+  const project = isTrusted ? own : free;
+  const env = checkSettings(settingsOfEnvironment(options.env), "the environment", notices);
+  const caller = combineSettings(env, options.flags);
+  // The user has set a key without a model. It is not for the provider that a project chooses.
+  const isForeign = !isTrusted && project.model !== undefined && (user.model ?? caller.model) === undefined;
+  const settings = combineSettings(isForeign ? withoutAddress(user) : user, project, caller);
+  const system = await systemOf(layers.filter(isUsed), notices);
+  const config = code.config.find(isUsed);
+  return {
+    places,
+    settings,
+    isTrusted,
+    guarded: isTrusted ? [] : guarded.map(({ path }) => path),
+    skills: await readSkills(skillSources(places, isTrusted), notices),
+    templates: await readTemplates(
+      layers.toReversed().map((layer) => ({ folder: join(layer.folder, "prompts"), ...limitOf(layer) })),
+      notices,
+    ),
+    agents: code.agents.filter((file) => file.path.endsWith(".md") || isUsed(file)),
+    extensions: code.extensions.filter(isUsed),
+    packages: read
+      .filter(isUsed)
+      .flatMap(({ origin, settings: { packages = [] } }) => packages.map((written) => ({ written, origin }))),
+    guardrails: code.guardrails.filter(isUsed),
+    mcpFiles: code.mcpFiles.filter(isUsed),
+    ...(config !== undefined && { config }),
+    ...(system !== undefined && { system }),
+    notices: notices.all,
+  };
+}
+
+/** One place with files: the user's folder, the profile or the project. */
+interface Layer {
+  readonly folder: string;
+  readonly origin: Origin;
+  /** Folder that links may not leave, and whose files belong to its modules. */
+  readonly root: string;
+}
+
+/** The layers from the most general to the most specific. */
+function layersOf({ home, profile, project, projectFolder }: Places): readonly Layer[] {
+  return [
+    { folder: home, origin: "home", root: home },
+    ...(profile === undefined
+      ? []
+      : [{ folder: profile.folder, origin: "profile" as const, root: profile.folder }]),
+    ...(projectFolder === undefined
+      ? []
+      : [{ folder: projectFolder, origin: "project" as const, root: project }]),
+  ];
+}
+
+/** The files of the user may be links to anywhere, such as a folder with dotfiles. */
+function limitOf({ origin, root }: Pick<Layer, "origin" | "root">): { readonly within?: string } {
+  return origin === "project" ? { within: root } : {};
+}
+
+/** A layer with the settings of its file. */
+interface ReadLayer extends Layer {
+  readonly settings: Settings;
+}
+
+async function settingsOf(layers: readonly Layer[], notices: Notices): Promise<readonly ReadLayer[]> {
+  const all: ReadLayer[] = [];
+  for (const layer of layers) {
+    const settings = await readSettings(join(layer.folder, "settings.json"), notices, limitOf(layer));
+    all.push({ ...layer, settings });
+  }
+  return all;
+}
+
+interface CodeFiles {
+  readonly agents: readonly SourceFile[];
+  readonly extensions: readonly SourceFile[];
+  readonly guardrails: readonly SourceFile[];
+  readonly config: readonly SourceFile[];
+  readonly mcpFiles: readonly SourceFile[];
+}
+
+async function codeOf(
+  layers: readonly ReadLayer[],
+  { project }: Places,
+  notices: Notices,
+): Promise<CodeFiles> {
+  const found = {
+    agents: [] as SourceFile[],
+    extensions: [] as SourceFile[],
+    guardrails: [] as SourceFile[],
+  };
+  const mcpFiles: SourceFile[] = [];
+  for (const layer of layers) {
+    found.agents.push(...(await filesIn(layer, "agents", [".md", ...codeEndings], notices)));
+    found.extensions.push(...(await modulesIn(layer, "extensions", notices)));
+    for (const path of layer.settings.extensions ?? [])
+      found.extensions.push(...(await namedModule(layer, path, notices)));
+    found.guardrails.push(...(await filesIn(layer, "guardrails", codeEndings, notices)));
+    mcpFiles.push(
+      ...(await existing(
+        { ...layer, folder: layer.origin === "project" ? project : layer.folder },
+        ".mcp.json",
+        notices,
+      )),
+    );
+    mcpFiles.push(...(await existing(layer, "mcp.json", notices)));
+  }
+  const root = { folder: project, origin: "project" as const, root: project };
+  const hasProject = layers.some(({ origin }) => origin === "project");
+  const configs = await Promise.all(
+    codeEndings.map((ending) => existing(root, `reeve.config${ending}`, notices)),
+  );
+  return { ...found, mcpFiles, config: hasProject ? configs.flat() : [] };
+}
+
+async function existing(layer: Layer, name: string, notices: Notices): Promise<readonly SourceFile[]> {
+  const { folder, origin, root } = layer;
+  const path = join(folder, name);
+  return (await new FileReader(notices).isUsable(path, limitOf(layer))) ? [{ name, path, origin, root }] : [];
+}
+
+/** The files of a subfolder with one of the endings. Each is named by its file name without the ending. */
+async function filesIn(
+  layer: Layer,
+  name: string,
+  endings: readonly string[],
+  notices: Notices,
+): Promise<readonly SourceFile[]> {
+  const { origin, root } = layer;
+  const folder = join(layer.folder, name);
+  const reader = new FileReader(notices);
+  const files: SourceFile[] = [];
+  for (const entry of await reader.list(folder, limitOf(layer))) {
+    const ending = endings.find((each) => entry.endsWith(each) && !entry.endsWith(`.d${each}`));
+    const path = join(folder, entry);
+    if (ending !== undefined && (await reader.isUsable(path, limitOf(layer))))
+      files.push({ name: entry.slice(0, -ending.length), path, origin, root });
+  }
+  return files;
+}
+
+/** The modules of a subfolder: files, and folders with an `index` file. */
+async function modulesIn(layer: Layer, name: string, notices: Notices): Promise<readonly SourceFile[]> {
+  const files = await filesIn(layer, name, codeEndings, notices);
+  const folder = join(layer.folder, name);
+  const folders: SourceFile[] = [];
+  for (const entry of await new FileReader(notices).list(folder, limitOf(layer)))
+    folders.push(...(await indexOf(layer, join(folder, entry), notices)));
+  return [...files, ...folders];
+}
+
+/** The module in the `index` file of a folder. */
+async function indexOf(layer: Layer, folder: string, notices: Notices): Promise<readonly SourceFile[]> {
+  const { origin, root } = layer;
+  if (!(await isFolder(folder))) return [];
+  const reader = new FileReader(notices);
+  for (const ending of codeEndings) {
+    const path = join(folder, `index${ending}`);
+    if (await reader.isUsable(path, limitOf(layer))) return [{ name: basename(folder), path, origin, root }];
+  }
+  return [];
+}
+
+/** The module that a setting names, relative to the folder of the setting: a file, or a folder with an `index` file. */
+async function namedModule(layer: Layer, written: string, notices: Notices): Promise<readonly SourceFile[]> {
+  const { origin, root } = layer;
+  const path = resolve(layer.folder, written);
+  const inFolder = await indexOf(layer, path, notices);
+  if (inFolder.length > 0) return inFolder;
+  const isUsable = await new FileReader(notices).isUsable(path, limitOf(layer));
+  if (codeEndings.includes(extname(path)) && isUsable)
+    return [{ name: basename(path, extname(path)), path, origin, root }];
+  notices.add(
+    "warning",
+    path,
+    `the setting "extensions" names a file that does not exist, is outside the project or is not one of ${codeEndings.join(", ")}`,
+  );
+  return [];
+}
+
+interface Guarded {
+  readonly path: string;
+  readonly what: string;
+}
+
+function ofProject(files: readonly SourceFile[], what: string): readonly Guarded[] {
+  return files.flatMap(({ path, origin }) => (origin === "project" ? [{ path, what }] : []));
+}
+
+/** Everything of the project that needs trust. */
+async function guardedParts(
+  { project, projectFolder }: Places,
+  code: CodeFiles,
+  keys: readonly string[],
+): Promise<readonly Guarded[]> {
+  if (projectFolder === undefined) return [];
+  const system = join(projectFolder, "SYSTEM.md");
+  return [
+    ...ofProject(code.config, "the configuration"),
+    ...ofProject(
+      code.agents.filter(({ path }) => !path.endsWith(".md")),
+      "an agent in code",
+    ),
+    ...ofProject(code.extensions, "an extension"),
+    ...ofProject(code.guardrails, "a guardrail"),
+    ...ofProject(code.mcpFiles, "a list of MCP servers"),
+    ...((await isRegularFile(system)) ? [{ path: system, what: "a system prompt" }] : []),
+    ...keys.map((key) => ({
+      path: `${join(project, ".reeve/settings.json")}#${key}`,
+      what: `the setting ${key}`,
+    })),
+  ];
+}
+
+async function decide(
+  places: Places,
+  { trust, trustedHash }: LoadWorkspaceOptions,
+  notices: Notices,
+): Promise<boolean> {
+  if (trust !== "stored") return trust === "always";
+  if (places.projectFolder === undefined) return true;
+  const hash = await hashOf(places, notices);
+  if (hash === undefined) return false;
+  return hash === trustedHash || new TrustStore(places.home).isTrusted(places.project, hash);
+}
+
+/** The hash of the project. `undefined` for one that has none, such as one that is too large: it cannot be trusted. */
+async function hashOf({ project, projectFolder = project }: Places, notices: Notices) {
+  try {
+    return await projectHash(project);
+  } catch (error) {
+    notices.add("skipped", projectFolder, problemOf(error));
+    return undefined;
+  }
+}
+
+function skillSources({ home, profile, project, projectFolder }: Places, isTrusted: boolean) {
+  const own = { origin: "project", isTrusted, within: project };
+  return [
+    ...(profile === undefined
+      ? []
+      : [{ folder: join(profile.folder, "skills"), origin: "profile", isTrusted: true }]),
+    { folder: join(home, "skills"), origin: "home", isTrusted: true },
+    ...(projectFolder === undefined
+      ? []
+      : [".reeve", ".agents", ".claude"].map((name) => ({ ...own, folder: join(project, name, "skills") }))),
+  ];
+}
+
+/** The most specific `SYSTEM.md`. */
+async function systemOf(layers: readonly Layer[], notices: Notices): Promise<string | undefined> {
+  for (const layer of layers.toReversed()) {
+    const path = join(layer.folder, "SYSTEM.md");
+    const file = await new FileReader(notices).read(path, { maxBytes: maxSystemBytes, ...limitOf(layer) });
+    if (file?.isCut === true)
+      throw new Fault("invalid_argument", `${path} is longer than ${maxSystemBytes} bytes; shorten it`);
+    if (file !== undefined && file.text.trim() !== "") return file.text;
+  }
+  return undefined;
+}

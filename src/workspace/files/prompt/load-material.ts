@@ -1,0 +1,78 @@
+import { join } from "node:path";
+import { FileReader } from "../text/bounded-file.ts";
+import type { LoadedWorkspace } from "../load.ts";
+import { Notices, type WorkspaceNotice } from "../notices.ts";
+import { readKnowledge } from "../skills/knowledge.ts";
+import { readInstructionFiles } from "./instruction-files.ts";
+import type { DocumentTitle, PromptMaterial } from "./system-prompt.ts";
+
+/** Maximum size of a file with a persona, memory or user, in bytes. */
+const maxPersonBytes = 64 * 1024;
+
+/** Prefix of the documentation's paths for the tool `knowledge`. */
+export const docsPrefix = "reeve/";
+
+/**
+ * Reads everything that prompts are made of. The persona, the memory and the user come from the profile, or without one
+ * from the folder of the user; never from a project, which could otherwise speak for the user.
+ */
+export async function loadMaterial(
+  { places, settings, skills, system }: LoadedWorkspace,
+  docsFolder: string | undefined,
+): Promise<{ readonly material: PromptMaterial; readonly notices: readonly WorkspaceNotice[] }> {
+  const { home, profile, project, projectFolder, instructionsRoot, cwd } = places;
+  const notices = new Notices();
+  const person = (name: string): Promise<string | undefined> =>
+    personFile(join(profile?.folder ?? home, name), notices);
+  const [soul, profileAgent, memory, user] = [
+    await person("SOUL.md"),
+    profile === undefined ? undefined : await person("AGENT.md"),
+    await person("MEMORY.md"),
+    await person("USER.md"),
+  ];
+  const knowledge = [
+    ...(profile === undefined ? [] : [{ folder: join(profile.folder, "knowledge") }]),
+    { folder: join(home, "knowledge") },
+    ...(projectFolder === undefined ? [] : [{ folder: join(projectFolder, "knowledge"), within: project }]),
+  ];
+  const material: PromptMaterial = {
+    docs: docsFolder === undefined ? [] : await docTitles(docsFolder, notices),
+    knowledge: await readKnowledge(knowledge, notices),
+    skills,
+    instructions: await readInstructionFiles({ home, root: instructionsRoot, cwd }, notices),
+    ...(system !== undefined && { system }),
+    ...(soul !== undefined && { soul }),
+    ...(profileAgent !== undefined && { profileAgent }),
+    ...(memory !== undefined && { memory }),
+    ...(user !== undefined && { user }),
+    ...(settings.appendSystemPrompt !== undefined && { append: settings.appendSystemPrompt }),
+  };
+  return { material, notices: notices.all };
+}
+
+async function personFile(path: string, notices: Notices): Promise<string | undefined> {
+  const file = await new FileReader(notices).read(path, { maxBytes: maxPersonBytes });
+  if (file === undefined || file.text.trim() === "") return undefined;
+  if (!file.isCut) return file.text;
+  notices.add("cut", path, `only its first ${maxPersonBytes} of ${file.bytes} bytes are part of the prompt`);
+  return `${file.text}\n[cut: the file has ${file.bytes} bytes]`;
+}
+
+/** The titles by folder. The documentation of an installed package does not change while a process runs. */
+const knownTitles = new Map<string, readonly DocumentTitle[]>();
+
+/** The files of a folder with documentation, each with its first heading. */
+async function docTitles(folder: string, notices: Notices): Promise<readonly DocumentTitle[]> {
+  const known = knownTitles.get(folder);
+  if (known !== undefined) return known;
+  const reader = new FileReader(notices);
+  const titles: DocumentTitle[] = [];
+  for (const name of await reader.list(folder)) {
+    if (!name.endsWith(".md")) continue;
+    const file = await reader.read(join(folder, name), { maxBytes: 1_024 });
+    const title = /^#\s+(.+)$/mu.exec(file?.text ?? "")?.[1] ?? name;
+    titles.push({ path: `${docsPrefix}${name}`, title });
+  }
+  knownTitles.set(folder, titles);
+  return titles;
+}

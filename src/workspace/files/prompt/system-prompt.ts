@@ -1,0 +1,188 @@
+import { escapeMarkup, type PromptQuery } from "../../../kernel/index.ts";
+import type { Places, Profile } from "../places.ts";
+import type { KnowledgeDocument } from "../skills/knowledge.ts";
+import type { FileSkill } from "../skills/read-skills.ts";
+import { skillBlock } from "../skills/skill-block.ts";
+import type { InstructionFile } from "./instruction-files.ts";
+import { platformHint } from "./platform-hints.ts";
+
+/** Everything that system prompts of a workspace are made of, as the files were when they were read. */
+export interface PromptMaterial {
+  /** Text of `SYSTEM.md`. */
+  readonly system?: string;
+  /** Text of `SOUL.md`. */
+  readonly soul?: string;
+  /** Text of `AGENT.md` of the profile. */
+  readonly profileAgent?: string;
+  /** Documentation of the installed package. */
+  readonly docs: readonly DocumentTitle[];
+  readonly append?: string;
+  readonly knowledge: readonly KnowledgeDocument[];
+  readonly memory?: string;
+  readonly user?: string;
+  readonly skills: readonly FileSkill[];
+  readonly instructions: readonly InstructionFile[];
+}
+
+/** A file of the documentation. */
+export interface DocumentTitle {
+  /** Path by which the tool `knowledge` reads it, such as `reeve/agents.md`. */
+  readonly path: string;
+  readonly title: string;
+}
+
+/** The agent for which a prompt is built. */
+export interface PromptAgent {
+  readonly name: string;
+  /** Instructions of the agent's own file. Empty if it has none. */
+  readonly instructions: string;
+  /** Whether the tool `read` can read a file. */
+  readonly canRead: (path: string) => boolean;
+}
+
+const persona = `You are a capable assistant. Use your tools instead of guessing, and say so if you do not know something. Do what was asked and nothing beyond it. Answer briefly.`;
+
+/**
+ * Builds the part of a system prompt that stays the same for all sessions of an agent, profile, channel and tool set.
+ * The order is fixed: identity, profile, documentation, appended text and knowledge, memory, user, skills,
+ * instructions of the folders, platform.
+ */
+export function promptPrefix(
+  material: PromptMaterial,
+  agent: PromptAgent,
+  { channel, toolNames }: Pick<PromptQuery, "channel" | "toolNames">,
+): string {
+  const canUse = (tool: string): boolean => toolNames.includes(tool);
+  return sections([
+    identity(material, agent),
+    material.profileAgent,
+    canUse("knowledge") ? docsMap(material.docs) : "",
+    material.append,
+    knowledge(material.knowledge, agent, canUse),
+    titled("Memory", material.memory),
+    titled("User", material.user),
+    skills(material.skills, agent, canUse),
+    instructions(material.instructions),
+    platformHint(channel),
+  ]);
+}
+
+/** `SYSTEM.md` and `SOUL.md` replace the default persona. An agent's own instructions do so, too, and follow a file. */
+function identity({ system, soul }: PromptMaterial, { instructions: own }: PromptAgent): string {
+  const file = system ?? soul;
+  if (file === undefined) return own === "" ? persona : own;
+  return sections([file, own]);
+}
+
+function docsMap(docs: readonly DocumentTitle[]): string {
+  if (docs.length === 0) return "";
+  const lines = docs.map(({ path, title }) => `- ${path}: ${title}`);
+  return `# Documentation of Reeve\n\nRead these files with the tool \`knowledge\`, only if the user asks about Reeve itself:\n${lines.join("\n")}`;
+}
+
+function knowledge(
+  documents: readonly KnowledgeDocument[],
+  { canRead }: PromptAgent,
+  canUse: (tool: string) => boolean,
+): string {
+  const loaded = documents.flatMap(({ path, content }) =>
+    content === undefined
+      ? []
+      : [`<knowledge path="${escapeMarkup(path)}">\n${content.trim()}\n</knowledge>`],
+  );
+  const listed = documents.filter(
+    ({ content, file }) =>
+      content === undefined && (canUse("knowledge") || (canUse("read") && canRead(file))),
+  );
+  const lines = listed.map(({ path, priority, tags, description }) => {
+    const facts = { path, priority, tags: tags.join(","), description: description ?? "" };
+    const attributes = Object.entries(facts).filter(([, value]) => value !== "");
+    return `<doc ${attributes.map(([name, value]) => `${name}="${escapeMarkup(value)}"`).join(" ")} />`;
+  });
+  const list =
+    lines.length === 0
+      ? ""
+      : `<available_knowledge>\n${lines.join("\n")}\n</available_knowledge>\n\nRead one of these documents when the task needs it.`;
+  return titled("Knowledge", sections([...loaded, list]));
+}
+
+function skills(
+  all: readonly FileSkill[],
+  { canRead }: PromptAgent,
+  canUse: (tool: string) => boolean,
+): string {
+  const usable = all.filter(
+    ({ hidden = false, file }) => !hidden && (canUse("skill") || (canUse("read") && canRead(file))),
+  );
+  if (usable.length === 0) return "";
+  const how = canUse("skill") ? "with the tool `skill`" : "by reading the file at its location";
+  return titled(
+    "Skills",
+    `A skill explains how a task is done. If a skill fits the task, load it ${how} before you start, and follow it. Do not guess its content.\n\n${skillBlock(usable)}`,
+  );
+}
+
+function instructions(files: readonly InstructionFile[]): string {
+  const blocks = files.map(
+    ({ path, text }) => `<instructions file="${escapeMarkup(path)}">\n${text}\n</instructions>`,
+  );
+  if (blocks.length === 0) return "";
+  return titled(
+    "Instructions of the project",
+    sections(["Follow these instructions. Later files take precedence over earlier ones.", ...blocks]),
+  );
+}
+
+function titled(title: string, text: string | undefined): string {
+  return text === undefined || text.trim() === "" ? "" : `# ${title}\n\n${text.trim()}`;
+}
+
+function sections(parts: readonly (string | undefined)[]): string {
+  return parts
+    .flatMap((part) => (part === undefined || part.trim() === "" ? [] : [part.trim()]))
+    .join("\n\n");
+}
+
+/** What the end of a prompt says about the session. */
+export interface FooterFacts {
+  readonly places: Places;
+  /** Folder for scratch files of the profile. Absent if there is none. */
+  readonly temp?: string | undefined;
+  readonly now: number;
+  readonly sessionId: string | null;
+}
+
+/** Builds the end of a system prompt. It is the same within one session and day. */
+export function promptFooter({ places, temp, now, sessionId }: FooterFacts): string {
+  const { cwd, home, profile } = places;
+  const lines = [
+    `Current date: ${isoDay(now)}`,
+    `Current working directory: ${cwd}`,
+    `Global directory: ${home}`,
+    ...(profile === undefined ? [] : profileLines(profile)),
+    ...(temp === undefined ? [] : [`Profile temp directory: ${temp} (scratch files)`]),
+    ...(profile === undefined || sessionId === null ? [] : [`Session ID: ${sessionId}`]),
+  ];
+  return lines.join("\n");
+}
+
+function profileLines({ folder }: Profile): readonly string[] {
+  return [
+    `Profile directory: ${folder}`,
+    `Profile SOUL.md: ${folder}/SOUL.md (persona and identity)`,
+    `Profile MEMORY.md: ${folder}/MEMORY.md (long-term memory)`,
+    `Profile USER.md: ${folder}/USER.md (the user)`,
+    `Profile skills directory: ${folder}/skills`,
+    `Profile knowledge directory: ${folder}/knowledge`,
+  ];
+}
+
+/** The local day, as `YYYY-MM-DD`. */
+function isoDay(now: number): string {
+  const date = new Date(now);
+  return `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`;
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, "0");
+}

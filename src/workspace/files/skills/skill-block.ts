@@ -1,0 +1,20 @@
+import { escapeMarkup } from "../../../kernel/index.ts";
+import type { FileSkill } from "./read-skills.ts";
+
+/** Returns the block that lists skills for a model, in the form of the reference library of the specification. */
+export function skillBlock(skills: readonly Pick<FileSkill, "name" | "description" | "file">[]): string {
+  const lines = skills.flatMap(({ name, description, file }) => [
+    "<skill>",
+    "<name>",
+    escapeMarkup(name),
+    "</name>",
+    "<description>",
+    escapeMarkup(description),
+    "</description>",
+    "<location>",
+    file,
+    "</location>",
+    "</skill>",
+  ]);
+  return ["<available_skills>", ...lines, "</available_skills>"].join("\n");
+}

@@ -1,0 +1,80 @@
+import { join } from "node:path";
+import { Fault } from "../../../kernel/index.ts";
+import { readNamedFile } from "../text/bounded-file.ts";
+import { replaceText } from "../text/replace-text.ts";
+
+/** A decision to trust a project. */
+interface TrustedProject {
+  /** Hash of what was trusted. */
+  readonly hash: string;
+  /** Time of the decision, in ISO form. */
+  readonly at: string;
+  /** Name, version and integrity of each package that the settings of the project name. */
+  readonly packages?: Readonly<Record<string, string>>;
+}
+
+interface TrustFile {
+  readonly version: 1;
+  readonly projects: Readonly<Record<string, TrustedProject>>;
+}
+
+const maxTrustBytes = 4 * 1024 * 1024;
+
+/** The decisions of the user about projects, in `~/.reeve/trust.json`. */
+export class TrustStore {
+  readonly path: string;
+
+  constructor(home: string) {
+    this.path = join(home, "trust.json");
+  }
+
+  /** Whether the project is trusted with exactly this hash. */
+  async isTrusted(project: string, hash: string): Promise<boolean> {
+    const { projects } = await this.#read();
+    return Object.hasOwn(projects, project) && projects[project]?.hash === hash;
+  }
+
+  /** Returns what the packages of a trusted project are, by the names in its settings. */
+  async packagesOf(project: string): Promise<Readonly<Record<string, string>>> {
+    const { projects } = await this.#read();
+    return (Object.hasOwn(projects, project) ? projects[project]?.packages : undefined) ?? {};
+  }
+
+  /** Trusts a project with this hash. Of two writers at the same time one may lose its decision and is asked again. */
+  async trust(
+    project: string,
+    hash: string,
+    now: number,
+    packages: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
+    const { projects } = await this.#read();
+    await this.#write({ ...projects, [project]: { hash, at: new Date(now).toISOString(), packages } });
+  }
+
+  /** Removes the decision about a project. Returns whether there was one. */
+  async remove(project: string): Promise<boolean> {
+    const { [project]: removed, ...projects } = (await this.#read()).projects;
+    if (removed !== undefined) await this.#write(projects);
+    return removed !== undefined;
+  }
+
+  async #write(projects: TrustFile["projects"]): Promise<void> {
+    await replaceText(this.path, `${JSON.stringify({ version: 1, projects }, null, 2)}\n`);
+  }
+
+  async #read(): Promise<TrustFile> {
+    const file = await readNamedFile("trust file", this.path, { maxBytes: maxTrustBytes });
+    if (file === undefined) return { version: 1, projects: {} };
+    try {
+      const value = JSON.parse(file.text) as TrustFile;
+      if (value.version === 1 && typeof value.projects === "object" && value.projects !== null) return value;
+    } catch (error) {
+      throw this.#invalid((error as Error).message);
+    }
+    throw this.#invalid("expected an object with version 1 and projects");
+  }
+
+  #invalid(problem: string): Fault {
+    return new Fault("invalid_argument", `invalid trust file ${this.path}: ${problem}; correct or delete it`);
+  }
+}

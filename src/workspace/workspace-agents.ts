@@ -1,0 +1,391 @@
+import { Agent, type AgentOptions } from "../assembly/agent.ts";
+import { loopDetection } from "../agents/interception/guardrails/index.ts";
+import { permissions, type Reviewer, type SubAgent } from "../agents/index.ts";
+import { namedModel } from "../capabilities/index.ts";
+import {
+  Fault,
+  nearestName,
+  parseAgentId,
+  type ExecutionBudget,
+  type Extension,
+  type Guardrail,
+  type HostedAgent,
+  type Model,
+  type PermissionRule,
+  type Tool,
+} from "../kernel/index.ts";
+import type { ActiveSkills } from "./workspace-skills.ts";
+import { readableBelow, type ToolShelf } from "./workspace-tools.ts";
+import {
+  isAgentName,
+  loadModule,
+  ownToolName,
+  providerOf,
+  readAgentFile,
+  type AgentBudget,
+  type AgentFile,
+  type Notices,
+  type Origin,
+  type PromptCache,
+  type Settings,
+  type SourceFile,
+} from "./files/index.ts";
+
+/** An agent of a workspace. */
+export interface WorkspaceAgent {
+  readonly name: string;
+  readonly description?: string;
+  /** The place that defines the agent. */
+  readonly origin: Origin;
+  /** File that defines the agent. Absent for the built-in agent. */
+  readonly path?: string;
+  /** Names of its tools, or of a set of tools. Absent for an agent in code. */
+  readonly tools?: readonly string[];
+  /** Its model as `provider/id`. Absent for an agent in code, and if neither the file nor the settings name one. */
+  readonly model?: string;
+  /** What each of its runs may spend at most, from its file or the settings. Absent for an agent in code, and without a limit. */
+  readonly maxCostUsd?: number;
+}
+
+/** Everything from which the agents of one reading of a workspace are made. */
+export interface AgentParts {
+  readonly settings: Settings;
+  /** Settings of the caller, which take precedence over the files of agents. */
+  readonly flags: Settings;
+  readonly root: string;
+  readonly isTrusted: boolean;
+  readonly sources: readonly SourceFile[];
+  /** Agents of `reeve.config.ts`. */
+  readonly configured: readonly HostedAgent[];
+  readonly configPath?: string;
+  readonly shelf: ToolShelf;
+  readonly prompts: PromptCache;
+  /** Guardrails of files. */
+  readonly guardrails: readonly Guardrail[];
+  readonly extensions: readonly Extension[];
+  /** The tool and the reviewer of the memory files. Absent if the memory is not reviewed. */
+  readonly memoryReview?: { readonly tool: Tool; readonly reviewer: Reviewer };
+  readonly activeSkills: ActiveSkills;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Returns the model of this name. If absent, `namedModel`. */
+  readonly resolveModel?: (name: string) => Model;
+  readonly importTimeoutMs: number;
+}
+
+export const defaultAgent = "assistant";
+
+/** The agents of one reading of a workspace. An agent is made at its first use. */
+export class AgentShelf {
+  readonly #parts: AgentParts;
+  readonly #entries: ReadonlyMap<string, Entry>;
+
+  private constructor(parts: AgentParts, entries: ReadonlyMap<string, Entry>) {
+    this.#parts = parts;
+    this.#entries = entries;
+  }
+
+  /** Reads the files of all agents. A file that cannot be read is a notice; its agent throws when it is used. */
+  static async open(parts: AgentParts, notices: Notices): Promise<AgentShelf> {
+    const entries = new Map<string, Entry>([[defaultAgent, { name: defaultAgent, origin: "built-in" }]]);
+    for (const source of parts.sources) {
+      const { name, path } = source;
+      if (!isAgentName(name)) {
+        notices.add(
+          "warning",
+          path,
+          "the agent is not used: rename the file to letters, digits, _ and -, starting with a letter",
+        );
+        continue;
+      }
+      const entry = await readEntry(source, notices);
+      const before = entries.get(name);
+      if (before?.path !== undefined)
+        notices.add("duplicate", before.path, `agent ${name} is also defined by ${path}, which is used`);
+      entries.set(name, entry);
+    }
+    for (const agent of parts.configured) {
+      const { name } = parseAgentId(agent.id);
+      const path = parts.configPath;
+      entries.set(name, { name, origin: "project", ...(path !== undefined && { path }), hosted: agent });
+    }
+    return new AgentShelf(parts, entries);
+  }
+
+  list(): readonly WorkspaceAgent[] {
+    return [...this.#entries.values()].map((entry) => {
+      const { name, origin, path, file, hosted } = entry;
+      const description = file?.description ?? (hosted as { description?: string } | undefined)?.description;
+      const isDescribed = file !== undefined || origin === "built-in";
+      return {
+        name,
+        origin,
+        ...(path !== undefined && { path }),
+        ...(description !== undefined && { description }),
+        ...(isDescribed && { tools: this.#toolNames(file) }),
+        ...(isDescribed && this.#modelName(file)),
+        ...(isDescribed && this.#maxCostUsd(entry)),
+      };
+    });
+  }
+
+  /** Makes an agent. `key` distinguishes instances of one agent, such as those of several sessions. */
+  async make(name: string, key?: string): Promise<HostedAgent> {
+    return this.#make(name, key, []);
+  }
+
+  async #make(name: string, key: string | undefined, above: readonly string[]): Promise<HostedAgent> {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) throw this.#unknown(name);
+    if (entry.problem !== undefined) throw entry.problem;
+    if (above.includes(name))
+      throw new Fault(
+        "invalid_argument",
+        `agents hire each other in a cycle: ${[...above, name].join(", ")}; remove one of the entries of subAgents`,
+      );
+    if (entry.hosted !== undefined) return withKey(this.#extended(entry.hosted), key);
+    if (entry.source !== undefined && entry.file === undefined)
+      return withKey(this.#extended(await this.#load(entry.source)), key);
+    return this.#fromFile(entry, key, above);
+  }
+
+  /**
+   * Adds the guardrails of files and the extensions to an agent in code. A guardrail of a file replaces one of the agent
+   * with the same name; an extension of the agent replaces one of the workspace. Agents of other classes stay as they
+   * are, because they have no such options.
+   */
+  #extended(agent: HostedAgent): HostedAgent {
+    const { guardrails, extensions } = this.#parts;
+    if (!isAgent(agent) || guardrails.length + extensions.length === 0) return agent;
+    return agent.with((own) => ({
+      guardrails: byName([...(own.guardrails ?? []), ...guardrails]),
+      ...(extensions.length > 0 && { extensions: byName([...extensions, ...(own.extensions ?? [])]) }),
+    }));
+  }
+
+  async #load(source: SourceFile): Promise<HostedAgent> {
+    const { path, name } = source;
+    const exports = await loadModule(path, { root: source.root, timeoutMs: this.#parts.importTimeoutMs });
+    const agent = exports["default"] ?? exports["agent"];
+    if (!isHosted(agent))
+      throw new Fault(
+        "invalid_argument",
+        `invalid agent file ${path}: export the agent as default, such as export default new Agent({ ... })`,
+      );
+    const own = parseAgentId(agent.id).name;
+    if (own !== name)
+      throw new Fault(
+        "invalid_argument",
+        `invalid agent file ${path}: its agent is named ${own}; use the name of the file, ${name}`,
+      );
+    return agent;
+  }
+
+  /** The budget of an agent. A project that is not trusted can only lower that of the settings. */
+  #budget(file: AgentFile | undefined, isFree: boolean): Partial<ExecutionBudget> {
+    const { settings } = this.#parts;
+    return isFree ? { ...settings.budget, ...file?.budget } : narrower(settings.budget, file?.budget);
+  }
+
+  #maxCostUsd({ file, origin }: Entry): Pick<WorkspaceAgent, "maxCostUsd"> {
+    const { maxCostUsd } = this.#budget(file, origin !== "project" || this.#parts.isTrusted);
+    return maxCostUsd == null ? {} : { maxCostUsd };
+  }
+
+  async #fromFile(
+    { name, file, origin }: Entry,
+    key: string | undefined,
+    above: readonly string[],
+  ): Promise<Agent> {
+    const { settings, flags, prompts, root, guardrails, shelf } = this.#parts;
+    const where = file?.path ?? `agent ${name}`;
+    const isFree = origin !== "project" || this.#parts.isTrusted;
+    if (!isFree) this.#refuseUnasked(name, where, file);
+    const { tools, ephemeral } = await shelf.choose(this.#toolNames(file), where);
+    const budget = this.#budget(file, isFree);
+    const turns = isFree
+      ? (file?.maxTurns ?? settings.maxTurns)
+      : least(file?.maxTurns, settings.maxTurns ?? 25);
+    const maxTurns = flags.maxTurns ?? turns;
+    const subAgents: SubAgent[] = [];
+    for (const each of file?.subAgents ?? [])
+      subAgents.push({ agent: await this.#make(each, undefined, [...above, name]) });
+    const options: AgentOptions = {
+      name,
+      ...(key !== undefined && { key }),
+      model: this.#model(file, isFree),
+      instructions: prompts.source({
+        name,
+        instructions: file?.instructions ?? "",
+        canRead: readableBelow(root),
+      }),
+      ...this.#reviewed(tools),
+      ephemeral,
+      guardrails: byName([loopDetection(), ...guardrails]),
+      ...(this.#parts.extensions.length > 0 && { extensions: this.#parts.extensions }),
+      budget,
+      permissions: this.#permissions(isFree),
+      ...(file?.description !== undefined && { description: file.description }),
+      ...(file?.architecture !== undefined && { architecture: file.architecture }),
+      ...(maxTurns !== undefined && { maxTurns }),
+      ...(subAgents.length > 0 && { subAgents }),
+    };
+    return new Agent(options);
+  }
+
+  /**
+   * Refuses an agent of a project that is not trusted if it would act or see without a question: with a mode of the caller
+   * that approves every call, also as a sub-agent, and with the desktop, whose screen is read without one.
+   */
+  #refuseUnasked(name: string, where: string, file: AgentFile | undefined): void {
+    const reason = "because the project is not trusted; run reeve trust";
+    if (this.#parts.flags.permissions?.mode === "bypass")
+      throw new Fault(
+        "permission_denied",
+        `--yes cannot be used with agent ${name} of ${where}, ${reason}, or leave out --yes`,
+      );
+    if (this.#toolNames(file).some((each) => ownToolName(each) === "desktop"))
+      throw new Fault(
+        "permission_denied",
+        `agent ${name} of ${where} cannot use the desktop, ${reason}, or remove desktop from its tools`,
+      );
+  }
+
+  /** Adds the review of the memory, unless the agent has no tools: reviews are counted in tool calls. */
+  #reviewed(tools: () => readonly Tool[]): Pick<AgentOptions, "tools" | "reviewers"> {
+    const { memoryReview } = this.#parts;
+    if (memoryReview === undefined || tools().length === 0) return { tools };
+    const { tool, reviewer } = memoryReview;
+    const others = (): readonly Tool[] => tools().filter(({ name }) => name !== tool.name);
+    return { tools: () => [...others(), tool], reviewers: [reviewer] };
+  }
+
+  #toolNames(file: AgentFile | undefined): readonly string[] {
+    const { settings, flags } = this.#parts;
+    if (flags.tools === undefined && file?.tools !== undefined) return file.tools;
+    const set = settings.tools ?? "read";
+    return set === "read" ? ["read", "ls", "find", "grep", "mcp__*"] : [set];
+  }
+
+  /** A model of the caller takes precedence over that of the file. */
+  #modelName(file: AgentFile | undefined): { readonly model?: string } {
+    const { settings, flags } = this.#parts;
+    const model = flags.model ?? file?.model ?? settings.model;
+    return model === undefined ? {} : { model };
+  }
+
+  /**
+   * The address and the key of the settings belong to the provider that they name. Settings without a model leave the
+   * provider to the agent, unless it is one of a project that is not trusted (`isFree` is `false`).
+   */
+  #model(file: AgentFile | undefined, isFree: boolean): Model {
+    const { settings, env, resolveModel } = this.#parts;
+    const { model: name } = this.#modelName(file);
+    if (name === undefined)
+      throw new Fault(
+        "invalid_argument",
+        `missing model; use --model provider/id, such as anthropic/claude-sonnet-5, set REEVE_MODEL, or set "model" in settings.json`,
+      );
+    if (resolveModel !== undefined) return resolveModel(name);
+    const isSame = settings.model === undefined ? isFree : providerOf(settings.model) === providerOf(name);
+    const { baseUrl, apiKeyEnv } = isSame ? settings : {};
+    const apiKey = apiKeyEnv === undefined ? undefined : env[apiKeyEnv];
+    if (apiKeyEnv !== undefined && (apiKey === undefined || apiKey === ""))
+      throw new Fault(
+        "invalid_argument",
+        `the setting "apiKeyEnv" names ${apiKeyEnv}, which the environment does not set`,
+      );
+    return namedModel(name, {
+      env,
+      ...(baseUrl !== undefined && { baseUrl }),
+      ...(apiKey !== undefined && { apiKey }),
+    });
+  }
+
+  /** The user's mode `bypass` does not apply to an agent that the user has not seen (`isFree` is `false`). */
+  #permissions(isFree: boolean) {
+    const { settings, activeSkills } = this.#parts;
+    const { mode: chosen, allow = [], ask = [], deny = [] } = settings.permissions ?? {};
+    const mode = chosen === "bypass" && !isFree ? "default" : chosen;
+    const bySkill: PermissionRule = {
+      tool: "*",
+      when: (input, facts, { toolName }) => activeSkills.allows(facts.sessionId, toolName, input),
+    };
+    return permissions({
+      onAsk: "wait",
+      allow: [...allow, bySkill],
+      ask,
+      deny,
+      ...(mode !== undefined && { mode }),
+    });
+  }
+
+  #unknown(name: string): Fault {
+    const names = [...this.#entries.keys()];
+    const nearest = nearestName(name, names);
+    const fix = nearest === undefined ? `the workspace has ${names.join(", ")}` : `use ${nearest}`;
+    return new Fault("not_found", `agent ${JSON.stringify(name)} not found: ${fix}`);
+  }
+}
+
+interface Entry extends WorkspaceAgent {
+  readonly source?: SourceFile;
+  readonly file?: AgentFile;
+  readonly hosted?: HostedAgent;
+  readonly problem?: Fault;
+}
+
+async function readEntry(source: SourceFile, notices: Notices): Promise<Entry> {
+  const { name, path, origin, root } = source;
+  const entry = { name, path, origin, source };
+  if (!path.endsWith(".md")) return entry;
+  try {
+    return {
+      ...entry,
+      file: await readAgentFile(path, notices, origin === "project" ? { within: root } : {}),
+    };
+  } catch (error) {
+    const problem = Fault.from(error);
+    notices.add("warning", path, `the agent cannot be used: ${problem.message}`);
+    return { ...entry, problem };
+  }
+}
+
+function isHosted(value: unknown): value is HostedAgent {
+  const agent = value as Partial<HostedAgent> | null | undefined;
+  return (
+    typeof agent === "object" &&
+    agent !== null &&
+    typeof agent.run === "function" &&
+    typeof agent.id === "string"
+  );
+}
+
+/** Whether the value is an `Agent`, also one of another copy of this package. */
+export function isAgent(value: unknown): value is Agent {
+  const agent = value as Partial<Agent> | null | undefined;
+  return isHosted(value) && typeof agent?.with === "function" && typeof agent.submit === "function";
+}
+
+/** Returns the agent under another key. An agent without `with` has one instance only. */
+function withKey(agent: HostedAgent, key: string | undefined): HostedAgent {
+  return key !== undefined && isAgent(agent) ? agent.with({ key }) : agent;
+}
+
+/** Keeps the last of the parts with the same name, in the place of the first one. */
+function byName<Part extends { readonly name: string }>(parts: readonly Part[]): readonly Part[] {
+  return [...new Map(parts.map((part) => [part.name, part])).values()];
+}
+
+function least(one: number | undefined, other: number): number {
+  return one === undefined ? other : Math.min(one, other);
+}
+
+/** The smaller limit of each dimension. An absent limit is no limit. */
+function narrower(user: AgentBudget = {}, own: AgentBudget = {}): AgentBudget {
+  const names = ["maxTokens", "maxCostUsd", "maxTurns", "deadlineMs"] as const;
+  const pairs = names.flatMap((name) => {
+    const limits = [user[name], own[name]].filter((value) => value !== undefined);
+    return limits.length === 0 ? [] : [[name, Math.min(...limits)] as const];
+  });
+  return Object.fromEntries(pairs);
+}

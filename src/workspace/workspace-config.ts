@@ -1,0 +1,88 @@
+import { checkOptions, Fault, optionNames, type Guardrail, type HostedAgent } from "../kernel/index.ts";
+import type { RuntimeOptions } from "../runtime/index.ts";
+import {
+  loadModule,
+  type ChannelSettings,
+  type NotificationSettings,
+  type SourceFile,
+} from "./files/index.ts";
+
+/** The content of `reeve.config.ts`. */
+export interface WorkspaceConfig {
+  /** Agents in addition to those in `.reeve/agents`. */
+  readonly agents?: readonly HostedAgent[];
+  /** Options of the runtime that the command line opens for runs of this project. */
+  readonly runtime?: Omit<RuntimeOptions, "store">;
+  /** What a server of this project offers. */
+  readonly server?: {
+    /** Names of the agents that a server or worker hosts. Default: all agents of the workspace. */
+    readonly agents?: readonly string[];
+    /** Channels by name, in addition to those of the setting `server.channels`: settings like there, or channels in code. */
+    readonly channels?: Readonly<Record<string, ChannelSettings | CodedChannel>>;
+    /** Notifications by name, in addition to those of the setting `server.notifications`. */
+    readonly notifications?: Readonly<Record<string, NotificationSettings>>;
+  };
+}
+
+/** A channel in code. */
+export interface CodedChannel extends Pick<ChannelSettings, "agent" | "allow" | "pairing"> {
+  /** A `ChannelAdapter` of `reeve/server`. Its name is the name of the channel. */
+  readonly adapter: object;
+}
+
+/**
+ * Returns its argument. Use it in `reeve.config.ts`, so that the compiler and the editor check the configuration.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { defineConfig } from "reeve/workspace";
+ *
+ * export default defineConfig({
+ *   agents: [new Agent({ name: "scout", model: "anthropic/claude-sonnet-5" })],
+ *   server: { agents: ["scout"] },
+ * });
+ * ```
+ */
+export function defineConfig(config: WorkspaceConfig): WorkspaceConfig {
+  checkOptions("defineConfig()", config, configNames);
+  return config;
+}
+
+const configNames = optionNames<WorkspaceConfig>({ agents: true, runtime: true, server: true });
+
+/** Loads the configuration of a project. Without a file it is empty. */
+export async function readConfig(
+  source: SourceFile | undefined,
+  timeoutMs: number,
+): Promise<WorkspaceConfig> {
+  if (source === undefined) return {};
+  const { default: config } = await loadModule(source.path, { root: source.root, timeoutMs });
+  if (typeof config !== "object" || config === null)
+    throw new Fault(
+      "invalid_argument",
+      `invalid configuration ${source.path}: export default defineConfig({ ... })`,
+    );
+  return defineConfig(config);
+}
+
+/** Loads the guardrails of files. Of guardrails with the same name the last one is used. */
+export async function readGuardrails(
+  files: readonly SourceFile[],
+  timeoutMs: number,
+): Promise<readonly Guardrail[]> {
+  const found = new Map<string, Guardrail>();
+  for (const { path, root } of files) {
+    const { default: exported } = await loadModule(path, { root, timeoutMs });
+    for (const each of Array.isArray(exported) ? (exported as unknown[]) : [exported]) {
+      if (typeof (each as Partial<Guardrail> | undefined)?.name !== "string")
+        throw new Fault(
+          "invalid_argument",
+          `invalid guardrail file ${path}: export a guardrail with a name as default, such as export default { name, beforeCall }`,
+        );
+      const guardrail = each as Guardrail;
+      found.set(guardrail.name, guardrail);
+    }
+  }
+  return [...found.values()];
+}

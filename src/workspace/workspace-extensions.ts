@@ -1,0 +1,106 @@
+import { Fault, type Extension } from "../kernel/index.ts";
+import {
+  installedPackage,
+  loadModule,
+  readSkills,
+  TrustStore,
+  type FileSkill,
+  type InstalledPackage,
+  type LoadedWorkspace,
+  type Notices,
+  type SourceFile,
+} from "./files/index.ts";
+
+/** How extensions and packages are loaded. */
+export interface ExtensionLoadOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly importTimeoutMs: number;
+  /** Whether packages may be installed. */
+  readonly canInstall: boolean;
+  /** Whether the packages of the project must be those that the user trusted. */
+  readonly isChecked: boolean;
+}
+
+/** What packages and files contribute to all agents of a workspace. */
+export interface LoadedExtensions {
+  readonly extensions: readonly Extension[];
+  /** Skills of packages. */
+  readonly skills: readonly FileSkill[];
+}
+
+/**
+ * Loads the extensions of files and packages. An extension that cannot be loaded, and a package that cannot be installed
+ * or is not the one that was trusted, is a notice and is left out. Of extensions with the same name the last one is used.
+ */
+export async function loadExtensions(
+  loaded: LoadedWorkspace,
+  options: ExtensionLoadOptions,
+  notices: Notices,
+): Promise<LoadedExtensions> {
+  const packages = await loadPackages(loaded, options, notices);
+  const files = [
+    ...packages.flatMap(({ folder, extensions }) =>
+      extensions.map((path): SourceFile => ({ name: path, path, origin: "home", root: folder })),
+    ),
+    ...loaded.extensions,
+  ];
+  const found = new Map<string, Extension>();
+  for (const file of files) {
+    try {
+      const extension = await loadExtension(file, options.importTimeoutMs);
+      found.set(extension.name, extension);
+    } catch (error) {
+      notices.add("warning", file.path, `the extension is not used: ${Fault.from(error).message}`);
+    }
+  }
+  const sources = packages.flatMap(({ skills, folder }) =>
+    skills.map((each) => ({ folder: each, origin: "package", isTrusted: true, within: folder })),
+  );
+  return { extensions: [...found.values()], skills: await readSkills(sources, notices) };
+}
+
+async function loadExtension({ name, path, root }: SourceFile, timeoutMs: number): Promise<Extension> {
+  const { default: exported } = await loadModule(path, { root, timeoutMs });
+  if (typeof exported === "function") return { name, setup: exported as Extension["setup"] };
+  const extension = exported as Partial<Extension> | null | undefined;
+  if (typeof extension?.name === "string" && typeof extension.setup === "function")
+    return extension as Extension;
+  throw new Fault(
+    "invalid_argument",
+    "export an extension as default: export default { name, setup(api) { ... } }, or a function of api",
+  );
+}
+
+async function loadPackages(
+  { packages, places }: LoadedWorkspace,
+  { env, canInstall, isChecked }: ExtensionLoadOptions,
+  notices: Notices,
+): Promise<readonly InstalledPackage[]> {
+  if (packages.length === 0) return [];
+  const { home, project } = places;
+  const trusted = isChecked ? await new TrustStore(home).packagesOf(project) : {};
+  const found: InstalledPackage[] = [];
+  for (const { written, origin } of packages) {
+    try {
+      const installed = await installedPackage(written, { home, env, canInstall });
+      if (origin === "project" && isChecked && trusted[written] !== installed.identity)
+        throw new Fault("permission_denied", "it is not the package that you trusted; run reeve trust");
+      found.push(installed);
+    } catch (error) {
+      notices.add("skipped", written, `the package is not used: ${Fault.from(error).message}`);
+    }
+  }
+  return found;
+}
+
+/** Installs the packages of a project and returns their identities, for a decision of trust. */
+export async function packageIdentities(
+  written: readonly string[],
+  home: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Readonly<Record<string, string>>> {
+  const identities: [string, string][] = [];
+  for (const each of written)
+    identities.push([each, (await installedPackage(each, { home, env, canInstall: true })).identity]);
+  return Object.fromEntries(identities);
+}

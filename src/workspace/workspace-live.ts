@@ -1,0 +1,62 @@
+import type { McpServers, ServerConfigs } from "../capabilities/mcp/index.ts";
+import type { Tool } from "../kernel/index.ts";
+import type { LiveTools } from "./workspace-tools.ts";
+import { readMcpFiles, type Settings, type SourceFile } from "./files/index.ts";
+
+/**
+ * The MCP servers, the browser and the desktop of a workspace. They outlive a reload, because running invocations use
+ * them. Each is started at its first use.
+ */
+export class LiveParts {
+  readonly #servers = new Map<string, Promise<McpServers>>();
+  readonly #live = new Map<string, Promise<LiveTools & { close(): Promise<void> }>>();
+
+  /** Returns the tools of the MCP servers of the files and of `more`. Equal configurations share their servers. */
+  async remoteTools(
+    files: readonly SourceFile[],
+    env: Readonly<Record<string, string | undefined>>,
+    more: ServerConfigs = {},
+  ): Promise<readonly Tool[]> {
+    const configs = { ...(await readMcpFiles(files)), ...more };
+    if (Object.keys(configs).length === 0) return [];
+    const servers = await this.#kept(this.#servers, JSON.stringify(configs), async () => {
+      const { mcpServers } = await import("../assembly/mcp.ts");
+      return mcpServers(configs as unknown as ServerConfigs, { env });
+    });
+    return servers.tools();
+  }
+
+  browser({ browser = {} }: Settings): Promise<LiveTools> {
+    return this.#kept(this.#live, `browser ${JSON.stringify(browser)}`, async () => {
+      const { BrowserSession, browserTools } = await import("../capabilities/browser/index.ts");
+      const session = new BrowserSession(browser);
+      return { tools: browserTools(session), ephemeral: session, close: () => session.close() };
+    });
+  }
+
+  desktop({ desktop = {} }: Settings): Promise<LiveTools> {
+    return this.#kept(this.#live, `desktop ${JSON.stringify(desktop)}`, async () => {
+      const { DesktopSession, desktopTools } = await import("../capabilities/desktop/index.ts");
+      const session = new DesktopSession(desktop);
+      return { tools: desktopTools(session), ephemeral: session, close: () => session.close() };
+    });
+  }
+
+  /** Returns what is open under a key, or opens it. A failed opening is tried again. */
+  #kept<Value>(open: Map<string, Promise<Value>>, key: string, create: () => Promise<Value>): Promise<Value> {
+    const known = open.get(key);
+    if (known !== undefined) return known;
+    const opening = create();
+    open.set(key, opening);
+    opening.catch(() => open.delete(key));
+    return opening;
+  }
+
+  /** Stops everything that was started. */
+  async close(): Promise<void> {
+    const open = [...this.#servers.values(), ...this.#live.values()];
+    this.#servers.clear();
+    this.#live.clear();
+    await Promise.all(open.map(async (each) => (await each).close()));
+  }
+}

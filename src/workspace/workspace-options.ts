@@ -1,0 +1,54 @@
+import { checkOptions, optionNames, type Model } from "../kernel/index.ts";
+import type { ServerConfigs } from "../capabilities/mcp/index.ts";
+import type { Settings } from "./files/index.ts";
+
+/** Options of `openWorkspace`. */
+export interface WorkspaceOptions {
+  /** Working folder. Default: that of the process. */
+  readonly cwd?: string;
+  /** Folder of the user. Default: the variable `REEVE_HOME`, else `~/.reeve`. */
+  readonly home?: string;
+  /** Name of the profile. Default: the variable `REEVE_PROFILE`, else none. */
+  readonly profile?: string;
+  /** Whether nothing may be written to the profile. It need not exist then. Default: `false`. */
+  readonly ephemeral?: boolean;
+  /** Environment variables. Default: those of the process. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Settings that take precedence over all files and the environment, such as those of a command line. */
+  readonly settings?: Settings;
+  /**
+   * Whether the files of the project that need trust are used: as the user decided with `reeve trust` (`stored`), in any
+   * case (`always`) or in no case (`never`). Default: `stored`.
+   */
+  readonly trust?: "stored" | "always" | "never";
+  /** Folder to which file tools and shell commands are confined. Default: the working folder. */
+  readonly root?: string;
+  /** Returns the model of a name, in place of `namedModel`. */
+  readonly resolveModel?: (name: string) => Model;
+  /** Maximum time in which a module of the user must load, in milliseconds. Default: 10_000. */
+  readonly importTimeoutMs?: number;
+  /** MCP servers in addition to those of the files, such as those that an editor passes. Equal names replace those of files. */
+  readonly mcpServers?: ServerConfigs;
+  /** Returns the current time, for the date in prompts. Default: the system's clock. */
+  readonly now?: () => number;
+}
+
+const knownOptions = optionNames<WorkspaceOptions>({
+  cwd: true,
+  home: true,
+  profile: true,
+  ephemeral: true,
+  env: true,
+  settings: true,
+  trust: true,
+  root: true,
+  resolveModel: true,
+  importTimeoutMs: true,
+  mcpServers: true,
+  now: true,
+});
+
+/** Refuses options that `openWorkspace` does not have. */
+export function checkWorkspaceOptions(options: WorkspaceOptions): void {
+  checkOptions("openWorkspace()", options, knownOptions);
+}

@@ -1,0 +1,195 @@
+import { bashTool, fetchTool, fileTools, askHumanTool, todoTool } from "../capabilities/tools/index.ts";
+import { errorResult, tool } from "../capabilities/index.ts";
+import { Fault, nearestName, type EphemeralSource, type Tool } from "../kernel/index.ts";
+import {
+  docsPrefix,
+  isBelow,
+  ownToolName,
+  readDocument,
+  readSkillFile,
+  type FileSkill,
+  type KnowledgeDocument,
+  type Settings,
+} from "./files/index.ts";
+
+/** What the tools of a workspace's agents work on. */
+export interface ToolShelfOptions {
+  /** Folder to which file tools and shell commands are confined. */
+  readonly root: string;
+  /** Further folders that file tools and shell commands may use. */
+  readonly folders: readonly string[];
+  readonly settings: Settings;
+  readonly skills: readonly FileSkill[];
+  readonly knowledge: readonly KnowledgeDocument[];
+  /** Folder with the documentation of Reeve. */
+  readonly docsFolder?: string;
+  /** Returns the tools of MCP servers, as a list that the servers may change. It starts the servers. */
+  readonly remote: () => Promise<readonly Tool[]>;
+  /** Creates the tools of the browser or the desktop at their first use. */
+  readonly live: Readonly<Record<"browser" | "desktop", () => Promise<LiveTools>>>;
+  /** Creates further tools, such as those for the memory files. */
+  readonly own: () => readonly Tool[];
+  /** Called when an agent loads a skill in a session. */
+  readonly onSkill: (skill: FileSkill, sessionId: string) => void;
+}
+
+/** Tools with live state that the model sees before each turn. */
+export interface LiveTools {
+  readonly tools: readonly Tool[];
+  readonly ephemeral: EphemeralSource;
+}
+
+/** The tools of one agent. */
+export interface ChosenTools {
+  /** Returns the current tools: those of MCP servers may change. */
+  readonly tools: () => readonly Tool[];
+  readonly ephemeral: readonly EphemeralSource[];
+}
+
+/** The tools of the sets `read` and `all`. */
+const readers = ["read", "ls", "find", "grep"];
+const everything = [...readers, "write", "edit", "bash", "fetch", "todo"];
+
+/** All tools that the agents of a workspace can name in their files. */
+export class ToolShelf {
+  readonly #options: ToolShelfOptions;
+  #made: ReadonlyMap<string, Tool> | undefined;
+
+  constructor(options: ToolShelfOptions) {
+    this.#options = options;
+  }
+
+  /** The tools by name. They are created at the first use, because compiling their schemas takes most of a reload. */
+  get #byName(): ReadonlyMap<string, Tool> {
+    return (this.#made ??= new Map(this.#create().map((each) => [each.name, each])));
+  }
+
+  #create(): readonly Tool[] {
+    const { root, folders, settings, own } = this.#options;
+    return [
+      ...fileTools({ root, folders }),
+      bashTool({ root, folders, sandbox: settings.sandbox ?? "enforce" }),
+      fetchTool(),
+      todoTool(),
+      askHumanTool(),
+      ...own(),
+    ];
+  }
+
+  /**
+   * Returns the tools with these names. A name is that of a tool, `all`, `browser`, `desktop`, or a pattern of MCP tools
+   * such as `mcp__github__*`. A single `none`, `read` or `all` is the set of that name. Throws `invalid_argument`, which names the file, for
+   * an unknown name. `skill` and `knowledge` are added if there is something to read and the agent has any tools.
+   */
+  async choose(names: readonly string[], where: string): Promise<ChosenTools> {
+    const chosen = new Map<string, Tool>();
+    const ephemeral: EphemeralSource[] = [];
+    const patterns: string[] = [];
+    const isSet = names.length === 1 && names[0] === "read";
+    for (const written of isSet ? readers : names) {
+      const name = ownToolName(written);
+      if (name === "all" || name.startsWith("mcp__")) patterns.push(name === "all" ? "mcp__*" : name);
+      if (name === "browser" || name === "desktop") {
+        const live = await this.#options.live[name]();
+        for (const each of live.tools) chosen.set(each.name, each);
+        ephemeral.push(live.ephemeral);
+      } else for (const each of this.#named(name, where)) chosen.set(each.name, each);
+    }
+    if (names.some((name) => name !== "none"))
+      for (const each of this.#readers()) chosen.set(each.name, each);
+    const fixed = [...chosen.values()];
+    if (patterns.length === 0) return { tools: () => fixed, ephemeral };
+    const remote = await this.#options.remote();
+    const fits = ({ name }: Tool): boolean =>
+      patterns.some((each) => (each.endsWith("*") ? name.startsWith(each.slice(0, -1)) : name === each));
+    return { tools: () => [...fixed, ...remote.filter(fits)], ephemeral };
+  }
+
+  #named(name: string, where: string): readonly Tool[] {
+    if (["none", "skill", "knowledge"].includes(name) || name.startsWith("mcp__")) return [];
+    if (name === "all") return this.#take(everything);
+    const found = this.#byName.get(name);
+    if (found !== undefined) return [found];
+    const known = [...this.#byName.keys(), "none", "all", "browser", "desktop"];
+    const nearest = nearestName(name, known);
+    const fix = nearest === undefined ? `expected some of ${known.join(", ")}` : `use ${nearest}`;
+    throw new Fault("invalid_argument", `unknown tool ${JSON.stringify(name)} in ${where}: ${fix}`);
+  }
+
+  #take(names: readonly string[]): readonly Tool[] {
+    return names.flatMap((name) => this.#byName.get(name) ?? []);
+  }
+
+  #readers(): readonly Tool[] {
+    const { skills, knowledge, docsFolder } = this.#options;
+    return [
+      ...(skills.some(({ hidden = false }) => !hidden) ? [this.#skillTool()] : []),
+      ...(docsFolder !== undefined || knowledge.some(({ content }) => content === undefined)
+        ? [this.#knowledgeTool()]
+        : []),
+    ];
+  }
+
+  #skillTool(): Tool {
+    const { skills, onSkill } = this.#options;
+    const visible = skills.filter(({ hidden = false }) => !hidden);
+    return tool({
+      name: "skill",
+      description:
+        "Load a skill of the list in the system prompt by its name, or with `file` one of the files that a skill mentions.",
+      inputSchema: {
+        type: "object",
+        properties: {
+          name: { type: "string", description: "The name of the skill" },
+          file: { type: "string", description: "A path relative to the skill, such as references/forms.md" },
+        },
+        required: ["name"],
+        additionalProperties: false,
+      } as const,
+      risk: "safe",
+      destructive: false,
+      execute: async ({ name, file }, { facts }) => {
+        const found = visible.find((skill) => skill.name === name);
+        if (found === undefined) {
+          const nearest = nearestName(
+            name,
+            visible.map((skill) => skill.name),
+          );
+          return errorResult(`There is no skill ${name}.${nearest === undefined ? "" : ` Use ${nearest}.`}`);
+        }
+        onSkill(found, facts.sessionId);
+        if (file !== undefined) return readSkillFile(found, file);
+        return `${await found.read()}\n\nThe files of this skill are in ${found.folder}.`;
+      },
+    });
+  }
+
+  #knowledgeTool(): Tool {
+    const { knowledge, docsFolder } = this.#options;
+    return tool({
+      name: "knowledge",
+      description: "Read a document that the system prompt lists, by its path.",
+      inputSchema: {
+        type: "object",
+        properties: { path: { type: "string", description: "The path of the document, as it is listed" } },
+        required: ["path"],
+        additionalProperties: false,
+      } as const,
+      risk: "safe",
+      destructive: false,
+      execute: async ({ path }) => {
+        const found = knowledge.find((document) => document.path === path);
+        if (found !== undefined) return readDocument(found);
+        const name = path.startsWith(docsPrefix) ? path.slice(docsPrefix.length) : "";
+        if (docsFolder === undefined || !/^[\w-]+\.md$/u.test(name))
+          return errorResult(`There is no document ${path}.`);
+        return readDocument({ file: `${docsFolder}/${name}`, within: docsFolder });
+      },
+    });
+  }
+}
+
+/** Returns whether the file tools of a root can read a path. */
+export function readableBelow(root: string): (path: string) => boolean {
+  return (path) => isBelow(path, root);
+}

@@ -1,0 +1,387 @@
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { Fault, type HostedAgent, type PromptSource, type Tool } from "../kernel/index.ts";
+import type { Reviewer } from "../agents/index.ts";
+import { AgentShelf, defaultAgent, type WorkspaceAgent } from "./workspace-agents.ts";
+import { readConfig, readGuardrails, type WorkspaceConfig } from "./workspace-config.ts";
+import { docsFolder } from "./docs-folder.ts";
+import { LiveParts } from "./workspace-live.ts";
+import { loadExtensions, packageIdentities } from "./workspace-extensions.ts";
+import { memoryFileTool, memoryReviewer } from "./workspace-memory.ts";
+import { checkWorkspaceOptions, type WorkspaceOptions } from "./workspace-options.ts";
+import { ActiveSkills } from "./workspace-skills.ts";
+import { ToolShelf } from "./workspace-tools.ts";
+import {
+  checkSettings,
+  expandSlash,
+  loadMaterial,
+  loadWorkspace,
+  memoryFolder,
+  Notices,
+  projectHash,
+  PromptCache,
+  promptCaches,
+  tempFolder,
+  TrustStore,
+  type LoadedWorkspace,
+  type LoadWorkspaceOptions,
+  type Places,
+  type PromptMaterial,
+  type PromptTemplate,
+  type Settings,
+  type FileSkill,
+  type WorkspaceNotice,
+} from "./files/index.ts";
+
+export type { WorkspaceOptions } from "./workspace-options.ts";
+export { isAgent, type WorkspaceAgent } from "./workspace-agents.ts";
+export { defineConfig, type CodedChannel, type WorkspaceConfig } from "./workspace-config.ts";
+export type {
+  ChannelSettings,
+  FileSkill,
+  NotificationSettings,
+  Places,
+  Profile,
+  PromptTemplate,
+  Settings,
+  WorkspaceNotice,
+} from "./files/index.ts";
+
+/**
+ * Opens the workspace of a folder: agents, prompts, skills, extensions and settings from the files of the user, the
+ * profile and the project. Files of the project that can run code or widen permissions are used only if the user trusts
+ * the project as it is; the others are in `notices` as `skipped`. The caller must close the workspace.
+ *
+ * @example
+ * ```ts
+ * import { openWorkspace } from "reeve/workspace";
+ *
+ * await using workspace = await openWorkspace({ cwd: "./shop" });
+ * const agent = await workspace.agent("reviewer");
+ * ```
+ */
+export async function openWorkspace(options: WorkspaceOptions = {}): Promise<Workspace> {
+  checkWorkspaceOptions(options);
+  const workspace = new Workspace(options);
+  await workspace.reload();
+  return workspace;
+}
+
+/** What one reading of the files produced. Agents that were made from an earlier reading keep its parts. */
+interface Reading {
+  readonly loaded: LoadedWorkspace;
+  readonly notices: readonly WorkspaceNotice[];
+  readonly agents: AgentShelf;
+  readonly prompts: PromptCache;
+  readonly config: WorkspaceConfig;
+  readonly extensions: readonly string[];
+}
+
+/** The files of a folder, of its profile and of its user, as agents. `openWorkspace` creates one. */
+export class Workspace implements AsyncDisposable {
+  readonly #options: WorkspaceOptions;
+  readonly #activeSkills = new ActiveSkills();
+  readonly #live = new LiveParts();
+  #current: Reading | undefined;
+  #trustedHash: string | undefined;
+  #reloading: Promise<void> = Promise.resolve();
+
+  /** Use `openWorkspace`. */
+  constructor(options: WorkspaceOptions) {
+    this.#options = options;
+  }
+
+  get places(): Places {
+    return this.#reading.loaded.places;
+  }
+
+  get settings(): Settings {
+    return this.#reading.loaded.settings;
+  }
+
+  /** Whether the user trusts the project as it is. */
+  get isTrusted(): boolean {
+    return this.#reading.loaded.isTrusted;
+  }
+
+  /** Problems of files, duplicates, and what was skipped because it needs trust. */
+  get notices(): readonly WorkspaceNotice[] {
+    return this.#reading.notices;
+  }
+
+  /** What is not used because the project is not trusted: paths, or a path, `#` and the key of a setting. */
+  get guarded(): readonly string[] {
+    return this.#reading.loaded.guarded;
+  }
+
+  /** The configuration of `reeve.config.ts`. Empty if there is none or it is not trusted. */
+  get config(): WorkspaceConfig {
+    return this.#reading.config;
+  }
+
+  get skills(): readonly FileSkill[] {
+    return this.#reading.loaded.skills;
+  }
+
+  /** Names of the extensions that take part in the runs of every agent from a file in Markdown. */
+  get extensions(): readonly string[] {
+    return this.#reading.extensions;
+  }
+
+  get templates(): readonly PromptTemplate[] {
+    return this.#reading.loaded.templates;
+  }
+
+  /** Lists the agents of the workspace. */
+  agents(): readonly WorkspaceAgent[] {
+    return this.#reading.agents.list();
+  }
+
+  /**
+   * Makes an agent. Default: the setting `defaultAgent`, else `assistant`. `key` distinguishes instances of one agent.
+   * Throws `not_found` for an unknown name.
+   */
+  async agent(name?: string, { key }: { readonly key?: string } = {}): Promise<HostedAgent> {
+    return this.#reading.agents.make(name ?? this.settings.defaultAgent ?? defaultAgent, key);
+  }
+
+  /** Makes the agents that a server or worker of this project hosts. */
+  async hosted(): Promise<readonly HostedAgent[]> {
+    const names = this.config.server?.agents ?? this.agents().map(({ name }) => name);
+    return Promise.all(names.map((name) => this.agent(name)));
+  }
+
+  /** The system prompt of an agent that has no file of its own. */
+  get prompts(): PromptSource {
+    return this.#reading.prompts.source({ name: defaultAgent, instructions: "", canRead: () => false });
+  }
+
+  /**
+   * Replaces an input `/name arguments` by the template of that name, and `/skill:name` by the instructions of the skill.
+   * Any other input is returned unchanged. Throws `not_found` for a name that does not exist.
+   */
+  async expand(input: string, { sessionId }: { readonly sessionId?: string } = {}): Promise<string> {
+    const { templates, skills } = this;
+    const onSkill = (skill: FileSkill): void => {
+      if (sessionId !== undefined) this.#activeSkills.add(skill, sessionId);
+    };
+    return expandSlash(input, { templates, skills, onSkill });
+  }
+
+  /** Returns the hash of everything in the project that needs trust, as it is now. */
+  trustHash(): Promise<string> {
+    return projectHash(this.places.project);
+  }
+
+  /**
+   * Trusts the project as it is now, and reads the files again. The decision is stored in `trust.json`, and with
+   * `ephemeral` only in this process. With `hash`, of `trustHash()`, throws `permission_denied` if the project has changed
+   * since: the person who decided has not seen the change.
+   */
+  async trust({ hash }: { readonly hash?: string } = {}): Promise<void> {
+    const { home, project } = this.places;
+    const current = await this.trustHash();
+    if (hash !== undefined && hash !== current)
+      throw new Fault(
+        "permission_denied",
+        `the project ${project} has changed since the question and is not trusted; run reeve trust again`,
+      );
+    this.#trustedHash = current;
+    if (this.#options.ephemeral !== true) {
+      const packages = await packageIdentities(await this.#projectPackages(), home, this.#env);
+      await new TrustStore(home).trust(project, this.#trustedHash, this.#now(), packages);
+    }
+    await this.reload();
+  }
+
+  /** Removes the decision to trust the project. Returns whether there was one. The files are read again. */
+  async distrust(): Promise<boolean> {
+    const { home, project } = this.places;
+    this.#trustedHash = undefined;
+    const wasTrusted = await new TrustStore(home).remove(project);
+    await this.reload();
+    return wasTrusted;
+  }
+
+  /**
+   * Reads all files again. Agents that were made before, and their running invocations, keep what they have. If a file is
+   * invalid, the workspace stays as it was, and the error is thrown. Concurrent calls run one after another.
+   */
+  reload(): Promise<void> {
+    const next = this.#reloading.then(() => this.#reload());
+    this.#reloading = next.catch(() => undefined);
+    return next;
+  }
+
+  /**
+   * Forgets the cached prompts of this process that contain the same memory, so that the next invocation reads memory and
+   * instructions again: also those of agents that were made before a reload, and of other workspaces with this profile.
+   */
+  clearPrompts(): void {
+    promptCaches.clear(memoryFolder(this.places));
+  }
+
+  /**
+   * Reads all files again when the process receives a signal, for a command that runs for a long time. A failed reload
+   * goes to `onError`; `onReload` is called after each other one. The returned function stops listening.
+   */
+  reloadOnSignal(
+    signal: "SIGHUP" | "SIGUSR2",
+    onError: (error: unknown) => void,
+    onReload: () => void = () => undefined,
+  ): () => void {
+    const listener = (): void => {
+      this.reload().then(onReload).catch(onError);
+    };
+    process.on(signal, listener);
+    return () => void process.off(signal, listener);
+  }
+
+  /** Stops MCP servers, the browser and the desktop. */
+  async close(): Promise<void> {
+    await this.#live.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  get #reading(): Reading {
+    if (this.#current === undefined)
+      throw new Fault("invalid_argument", "the workspace is not open; use openWorkspace()");
+    return this.#current;
+  }
+
+  get #env(): Readonly<Record<string, string | undefined>> {
+    return this.#options.env ?? process.env;
+  }
+
+  /** The packages that the settings of the project name, whether it is trusted or not. */
+  async #projectPackages(): Promise<readonly string[]> {
+    const { packages } = await loadWorkspace({ ...this.#loading(), trust: "always" });
+    return packages.flatMap(({ written, origin }) => (origin === "project" ? [written] : []));
+  }
+
+  #now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+
+  async #reload(): Promise<void> {
+    const { settings: flags = {}, trust = "stored", importTimeoutMs = 10_000 } = this.#options;
+    const env = this.#env;
+    const loaded = await loadWorkspace({ ...this.#loading(), trust });
+    const { places, settings, isTrusted } = loaded;
+    const notices = new Notices();
+    const canInstall = !this.#isEphemeral(places);
+    const isChecked = trust === "stored" && this.#trustedHash === undefined;
+    const extended = await loadExtensions(loaded, { env, importTimeoutMs, canInstall, isChecked }, notices);
+    const skills = [...loaded.skills, ...extended.skills.filter(isNewIn(loaded.skills))];
+    const temp = await tempFolder(places, notices);
+    const { prompts, material } = await this.#prompts({ ...loaded, skills }, notices, temp);
+    const root = resolve(this.#options.root ?? places.cwd);
+    const config = await readConfig(loaded.config, importTimeoutMs);
+    const docs = docsFolder();
+    const shelf = new ToolShelf({
+      root,
+      folders: temp === undefined ? [] : [temp],
+      settings,
+      skills,
+      knowledge: material.knowledge,
+      ...(docs !== undefined && { docsFolder: docs }),
+      remote: () => this.#live.remoteTools(loaded.mcpFiles, env, this.#options.mcpServers),
+      live: { browser: () => this.#live.browser(settings), desktop: () => this.#live.desktop(settings) },
+      own: () => this.#memoryTools(places),
+      onSkill: (skill, sessionId) => this.#activeSkills.add(skill, sessionId),
+    });
+    const agents = await AgentShelf.open(
+      {
+        settings,
+        flags,
+        root,
+        isTrusted,
+        sources: loaded.agents,
+        configured: config.agents ?? [],
+        ...(loaded.config !== undefined && { configPath: loaded.config.path }),
+        shelf,
+        prompts,
+        guardrails: await readGuardrails(loaded.guardrails, importTimeoutMs),
+        extensions: extended.extensions,
+        ...this.#memoryReview(settings, places),
+        activeSkills: this.#activeSkills,
+        env,
+        ...(this.#options.resolveModel && { resolveModel: this.#options.resolveModel }),
+        importTimeoutMs,
+      },
+      notices,
+    );
+    const extensions = extended.extensions.map(({ name }) => name);
+    this.#current = {
+      extensions,
+      loaded: { ...loaded, skills },
+      prompts,
+      agents,
+      config,
+      notices: [...loaded.notices, ...notices.all],
+    };
+  }
+
+  #loading(): Omit<LoadWorkspaceOptions, "trust"> {
+    const { settings: flags = {}, ephemeral } = this.#options;
+    const env = this.#env;
+    const profile = this.#options.profile ?? variable(env, "REEVE_PROFILE");
+    return {
+      cwd: this.#options.cwd ?? process.cwd(),
+      home: this.#options.home ?? variable(env, "REEVE_HOME") ?? join(homedir(), ".reeve"),
+      env,
+      flags: checkSettings(flags, "the options of openWorkspace()", new Notices()),
+      ...(profile !== undefined && { profile }),
+      ...(ephemeral !== undefined && { ephemeral }),
+      ...(this.#trustedHash !== undefined && { trustedHash: this.#trustedHash }),
+    };
+  }
+
+  #isEphemeral({ profile }: Places): boolean {
+    return profile?.ephemeral === true || this.#options.ephemeral === true;
+  }
+
+  /** An ephemeral profile writes nothing, so it has no tool for that. */
+  #memoryTools(places: Places): readonly Tool[] {
+    return this.#isEphemeral(places) ? [] : [memoryFileTool(this.#memoryPlace(places))];
+  }
+
+  #memoryReview(
+    { memoryReviewEvery: every }: Settings,
+    places: Places,
+  ): { readonly memoryReview?: { readonly tool: Tool; readonly reviewer: Reviewer } } {
+    if (every === undefined || this.#isEphemeral(places)) return {};
+    const tool = memoryFileTool({ ...this.#memoryPlace(places), onlyReviews: true });
+    return { memoryReview: { tool, reviewer: memoryReviewer(every) } };
+  }
+
+  #memoryPlace(places: Places): { readonly folder: string; readonly onChange: () => void } {
+    const folder = memoryFolder(places);
+    return { folder, onChange: () => promptCaches.clear(folder) };
+  }
+
+  async #prompts(
+    loaded: LoadedWorkspace,
+    notices: Notices,
+    temp: string | undefined,
+  ): Promise<{ readonly prompts: PromptCache; readonly material: PromptMaterial }> {
+    const { material, notices: found } = await loadMaterial(loaded, docsFolder());
+    for (const { kind, path, message } of found) notices.add(kind, path, message);
+    const load = async (): Promise<PromptMaterial> => (await loadMaterial(loaded, docsFolder())).material;
+    const { places } = loaded;
+    const prompts = new PromptCache({ initial: material, load, places, temp, now: () => this.#now() });
+    return { prompts, material };
+  }
+}
+
+function isNewIn(known: readonly FileSkill[]): (skill: FileSkill) => boolean {
+  return ({ name }) => !known.some((each) => each.name === name);
+}
+
+function variable(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {
+  const value = env[name];
+  return value === "" ? undefined : value;
+}

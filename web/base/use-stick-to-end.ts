@@ -1,0 +1,27 @@
+import { isThreadKept } from "./keep-place.ts";
+import { isNearEnd, scrollsWithPage } from "./near-end.ts";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+
+/** Opens at the newest entry and stays there, unless the person reads something above, also before a reload. */
+export function useStickToEnd(scroller: { readonly current: HTMLElement | null }, size: number): void {
+  const isAtEnd = useRef(!isThreadKept());
+  useEffect(() => {
+    const element = scroller.current;
+    if (element === null) return;
+    const onScroll = (): void => {
+      // After a reload the thread grows again below the kept place, whose distance to the end thus says nothing.
+      isAtEnd.current = !isThreadKept() && isNearEnd(element);
+    };
+    const frames = [element, window];
+    for (const frame of frames) frame.addEventListener("scroll", onScroll, { passive: true });
+    return () => {
+      for (const frame of frames) frame.removeEventListener("scroll", onScroll);
+    };
+  }, [scroller]);
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (element === null || !isAtEnd.current) return;
+    if (scrollsWithPage(element)) element.scrollIntoView({ block: "end" });
+    else element.scrollTop = element.scrollHeight;
+  }, [scroller, size]);
+}

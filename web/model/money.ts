@@ -1,0 +1,73 @@
+import { rootTaskId } from "../../src/kernel/index.ts";
+import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
+import { capUsd } from "../base/format.ts";
+import { nothingHeld, type Held } from "./held.ts";
+import { hasEndedTask } from "./words/task-words.ts";
+
+/** The purse of a task: what it and its reports spent, lost and hold. */
+export function purseOf(task: TaskView, held: Held | null): PurseValues {
+  const total = task.total.costUsd ?? 0;
+  const lost = task.total.lost.costUsd ?? 0;
+  const own = Math.max(0, (task.own.costUsd ?? 0) - (task.own.lost.costUsd ?? 0));
+  return {
+    own,
+    team: Math.max(0, total - lost - own),
+    lost,
+    held: hasEndedTask(task) ? 0 : (held ?? nothingHeld)(task.taskId),
+    cap: task.budget?.maxCostUsd ?? null,
+  };
+}
+
+/** The allowance of a task in words. Its log names it when the task starts. */
+export function capWords({ budget }: Pick<TaskView, "budget">): string {
+  if (budget === null) return "not set yet";
+  return budget.maxCostUsd === null ? "no limit" : capUsd(budget.maxCostUsd);
+}
+
+export function toneOf(task: TaskView): PurseTone {
+  if (task.status === "paused" || task.status === "pausing") return "hold";
+  return hasEndedTask(task) && task.status !== "budget_exhausted" ? "done" : "live";
+}
+
+export function spentOf({ own, team, lost }: PurseValues): number {
+  return own + team + lost;
+}
+
+export const rootId = rootTaskId;
+
+/** The calls with an answer of one model. */
+interface ModelLine {
+  readonly calls: number;
+  readonly input: number;
+  readonly output: number;
+  readonly costUsd: number | null;
+}
+
+const noCalls: ModelLine = { calls: 0, input: 0, output: 0, costUsd: 0 };
+
+/** The models of a run with what they answered, by name. With the lost calls they add up to what the root spent. */
+export function modelLines({ money }: Pick<RunView, "money">): readonly (readonly [string, ModelLine])[] {
+  const lines = new Map<string, ModelLine>();
+  for (const { model, calls, usage } of money) {
+    const { calls: known, input, output, costUsd } = lines.get(model) ?? noCalls;
+    lines.set(model, {
+      calls: known + calls,
+      input: input + usage.inputTokens,
+      output: output + usage.outputTokens,
+      costUsd: costUsd === null || usage.costUsd === null ? null : costUsd + usage.costUsd,
+    });
+  }
+  return [...lines].filter(([, { calls }]) => calls > 0);
+}
+
+export type PurseTone = "live" | "done" | "hold";
+
+/** What a purse holds, in dollars. `team` is what reports spent; `held` is reserved for calls in flight. */
+export interface PurseValues {
+  readonly own: number;
+  readonly team: number;
+  readonly lost: number;
+  readonly held: number;
+  /** `null`: no limit. */
+  readonly cap: number | null;
+}

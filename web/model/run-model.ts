@@ -1,0 +1,363 @@
+import { batch, computed, effect, signal } from "@preact/signals";
+import type { Delta, Event, EventType, RunStatus } from "../../src/kernel/index.ts";
+import { RunHistory } from "../../src/surfaces/view/run-history.ts";
+import type { RunTrace } from "../../src/surfaces/view/run-trace.ts";
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import type { StepLog, StepView } from "../../src/surfaces/view/step-log.ts";
+import { viewOfStored, type StoredView } from "../../src/surfaces/view/stored-view.ts";
+import { addressOf, get, RequestError } from "../api/client.ts";
+import { follow } from "../api/connection.ts";
+import { firstSummary } from "../api/first-summary.ts";
+import { changedRun } from "../api/runs-feed.ts";
+import type { Run, Snapshot } from "../api/types.ts";
+import { announce } from "../base/announce.ts";
+import { statusWord } from "./status.ts";
+import { heldNow, heldThen, nothingHeld, type Held } from "./held.ts";
+import { fits, type EventFilter } from "./event-filter.ts";
+import { EventLog } from "./event-log.ts";
+import { LivePast } from "./live-past.ts";
+import { LiveText } from "./live-text.ts";
+import { RedrawPacer } from "../base/redraw-pacer.ts";
+import { shownView } from "./shown-view.ts";
+
+/** Number of events per request when the page reads an earlier part of the log. */
+const pageSize = 1_000;
+/** Number of events before the first view that the page reads at once. Older ones are read when a view needs them. */
+const firstEvents = 1_000;
+const firstSnapshotMs = 200;
+const snapshotMs = 1_500;
+/** A run with more tasks is too large to read its ledger again and again. */
+const snapshotTasks = 1_000;
+
+/** Types of events with which a call ends. */
+const callEnds: ReadonlySet<EventType> = new Set<EventType>([
+  "message_end",
+  "tool_execution_end",
+  "step_end",
+]);
+
+/** One run as the page shows it: folded from its events, at the newest one or at the playhead. */
+export class RunModel {
+  readonly runId: string;
+  /** The run at the newest event. `null` until the first events arrive. */
+  readonly live = signal<RunView | null>(null);
+  /** The run at the playhead. */
+  readonly view = computed(() => {
+    const { value } = this.#position;
+    return value === null ? null : shownView(value, this.live.value);
+  });
+  readonly #position = signal<RunView | null>(null);
+  /** Number of the event that is shown. `null`: the newest one. */
+  readonly playhead = signal<number | null>(null);
+  readonly summary = signal<Run | null>(null);
+  /** Seats and ledger of the live run, with what is held for calls in flight. */
+  readonly snapshot = signal<Snapshot | null>(null);
+  /** Why the run cannot be shown. */
+  readonly refusal = signal<RequestError | null>(null);
+  /** Changes whenever there is something new to draw. */
+  readonly version = signal(0);
+  readonly log = new EventLog();
+  readonly texts = new LiveText();
+  readonly #held = computed((): Held => {
+    const view = this.view.value;
+    if (this.playhead.value === null) return heldNow(this.snapshot.value);
+    return view === null ? nothingHeld : heldThen(view, this.#inProgress.value);
+  });
+  /** The steps that were in progress at the playhead. */
+  readonly #inProgress = signal<readonly StepView[]>([]);
+  readonly #stop = new AbortController();
+  readonly past: LivePast;
+  #history: RunHistory;
+  readonly #openedAt = Date.now();
+  #connection: AbortController | undefined;
+  readonly #pacer = new RedrawPacer(() => this.#draw());
+  #snapshotTimer: ReturnType<typeof setTimeout> | undefined;
+  #isEnded = false;
+  /** Settles when the last move by a step has ended. */
+  #stepping: Promise<void> = Promise.resolve();
+
+  /** `known` is a view of an earlier visit, which is shown until the server answers. */
+  constructor(runId: string, known: RunView | null = null) {
+    this.runId = runId;
+    this.past = new LivePast(runId, this.#stop.signal);
+    this.summary.value = firstSummary(runId);
+    this.#history = known === null ? this.#historyFrom() : this.#historyFrom(known);
+    if (known === null) return;
+    this.log.startAt(known.seq + 1);
+    this.live.value = known;
+    this.#position.value = known;
+  }
+
+  /** Starts to follow the run. Returns a function that stops. */
+  open(): () => void {
+    void this.#readSummary();
+    void this.#begin();
+    const unfollow = effect(() => this.#summaryChanged(changedRun.value));
+    return () => {
+      unfollow();
+      clearTimeout(this.#snapshotTimer);
+      this.#stop.abort();
+      this.#connection?.abort();
+    };
+  }
+
+  /** Number of the event that is shown. */
+  get shownSeq(): number {
+    return this.playhead.value ?? this.lastSeq;
+  }
+
+  get steps(): StepLog {
+    return this.past.steps;
+  }
+
+  get trace(): RunTrace {
+    return this.past.trace;
+  }
+
+  /** Number of the newest event. */
+  get lastSeq(): number {
+    return this.#history.seq;
+  }
+
+  /** What is held for calls in flight at the event that is shown. */
+  get held(): Held {
+    return this.#held.value;
+  }
+
+  /** Moves the playhead. `null`, or the newest event, follows the run again. */
+  async seek(seq: number | null): Promise<void> {
+    if (seq === null || seq >= this.lastSeq) {
+      batch(() => {
+        this.playhead.value = null;
+        this.#position.value = this.live.value;
+      });
+      return;
+    }
+    const wanted = Math.max(0, seq);
+    this.playhead.value = wanted;
+    const [view, inProgress] = await Promise.all([this.#history.at(wanted), this.past.inProgressAt(wanted)]);
+    if (this.playhead.value !== wanted) return;
+    batch(() => {
+      this.#position.value = view;
+      this.#inProgress.value = inProgress;
+    });
+  }
+
+  /** Moves the playhead to the next end of a call, before or after it. One move starts when the one before has ended. */
+  step(by: 1 | -1): Promise<void> {
+    const move = this.#stepping.then(() => this.#step(by));
+    this.#stepping = move.catch(() => undefined);
+    return move;
+  }
+
+  async #step(by: 1 | -1): Promise<void> {
+    const { value: before } = this.playhead;
+    const wanted = await this.#callEnd(this.shownSeq, by);
+    // The person may have moved the playhead while the page read events.
+    if (this.playhead.value === before) await this.seek(wanted);
+  }
+
+  /** The end of a call that is next to an event, page by page. If there is none, the first or the newest event. */
+  async #callEnd(seq: number, by: 1 | -1): Promise<number> {
+    for (let next = seq + by; next >= 0 && next <= this.lastSeq; next += by * pageSize) {
+      const last = Math.max(0, Math.min(this.lastSeq, next + by * (pageSize - 1)));
+      const events = await this.eventsBetween(Math.min(next, last), Math.max(next, last));
+      const isEnd = ({ type }: Event): boolean => callEnds.has(type);
+      const found = by > 0 ? events.find(isEnd) : events.findLast(isEnd);
+      if (found !== undefined) return found.seq;
+    }
+    return by > 0 ? this.lastSeq : 0;
+  }
+
+  /** The events of the log with `from <= seq <= to`, from memory or from the server. */
+  async *#read(from: number, to: number): AsyncIterable<Event> {
+    for (let next = from; next <= to;) {
+      const events =
+        this.log.at(next) === undefined ? await this.#readPage(next, to) : this.log.between(next, to);
+      if (events.length === 0) return;
+      yield* events;
+      next = (events.at(-1)?.seq ?? to) + 1;
+    }
+  }
+
+  /** Reads events that are not in memory: those before it, or those that the stream has yet to bring. */
+  async #readPage(from: number, to: number): Promise<readonly Event[]> {
+    const { first } = this.log;
+    const end = from < first ? Math.min(to, first - 1) : to;
+    const { events } = await get("/api/runs/{runId}/events", {
+      params: { runId: this.runId },
+      query: { from, limit: Math.min(pageSize, end - from + 1) },
+    });
+    return events;
+  }
+
+  /** The events with `from <= seq <= to` that fit a filter, from memory or from the server, which leaves out all others. */
+  async eventsThatFit(filter: EventFilter, to: number, from = 0): Promise<readonly Event[]> {
+    if (from >= this.log.first) return this.log.between(from, to).filter((event) => fits(event, filter));
+    const found: Event[] = [];
+    for (let [next, isLast] = [from, false]; !isLast && next <= to;) {
+      const page = await get("/api/runs/{runId}/events", {
+        params: { runId: this.runId },
+        query: { from: next, limit: pageSize, ...filter },
+        signal: this.#stop.signal,
+      });
+      found.push(...page.events.filter(({ seq }) => seq <= to));
+      ({ next, isLast } = page);
+    }
+    return found;
+  }
+
+  /** Reads events that are no longer in memory. */
+  async eventsBetween(from: number, to: number): Promise<readonly Event[]> {
+    const events: Event[] = [];
+    for await (const event of this.#read(from, to)) events.push(event);
+    return events;
+  }
+
+  /**
+   * Draws the run as the server sees it, then follows it from there. A long run is thus drawn at once, and what only its
+   * older events tell is added when the server has sent it. If the server does not answer, the page follows from the first event.
+   */
+  async #begin(): Promise<void> {
+    const view = await this.#readView();
+    if (this.#stop.signal.aborted) return;
+    if (view !== null && view.seq >= 0) {
+      this.#history = this.#historyFrom(view);
+      this.log.startAt(Math.max(0, view.seq + 1 - firstEvents));
+      this.#pacer.request();
+    }
+    this.#connect();
+    if (this.lastSeq >= 0) this.past.read(() => this.#pacer.request());
+  }
+
+  #historyFrom(from?: RunView): RunHistory {
+    return new RunHistory((first, last) => this.#read(first, last), {
+      ...(from !== undefined && { from }),
+      readView: async (at) =>
+        (await this.#readView(at)) ?? Promise.reject(new Error("the view was not read")),
+    });
+  }
+
+  /** The view of the server at an event, or at the newest one. `null` if the server refuses or does not answer. */
+  async #readView(at?: number): Promise<RunView | null> {
+    try {
+      const stored = await get("/api/runs/{runId}/tasks", {
+        params: { runId: this.runId },
+        query: at === undefined ? {} : { at },
+        signal: this.#stop.signal,
+      });
+      // The schema of the server says that statuses and ids are texts.
+      return viewOfStored(stored as unknown as StoredView);
+    } catch (error) {
+      if (error instanceof RequestError || this.#stop.signal.aborted) return null;
+      throw error;
+    }
+  }
+
+  #connect(): void {
+    this.#connection?.abort();
+    const connection = new AbortController();
+    this.#connection = connection;
+    this.#isEnded = false;
+    void follow({
+      address: () =>
+        addressOf("/api/runs/{runId}/stream", { runId: this.runId }, { from: this.log.last + 1 }),
+      signal: connection.signal,
+      isOver: () => this.#isEnded,
+      onMessage: ({ name, data }) => {
+        if (name === "end") this.#end();
+        else this.#add(data as Event | Delta);
+      },
+    });
+  }
+
+  #end(): void {
+    this.#isEnded = true;
+    this.#pacer.request();
+    void this.#readSummary();
+  }
+
+  #add(item: Event | Delta): void {
+    if ("seq" in item) this.#addEvent(item);
+    else this.texts.add(item);
+    this.#pacer.request();
+  }
+
+  #addEvent(event: Event): void {
+    if (event.seq <= this.log.last) return;
+    const isNew = event.seq > this.lastSeq;
+    this.#history.add(event);
+    this.log.add(event);
+    if (isNew) this.past.add(event, this.#history.seats);
+    if (event.type === "message_end" || event.type === "task_end") this.texts.endMessage(event.taskId);
+    if (event.type === "tool_execution_end") this.texts.endCall(event.taskId, event.data.callId);
+    if (event.at > this.#openedAt) sayEvent(event);
+    this.#readSnapshotSoon();
+  }
+
+  #draw(): void {
+    if (this.#stop.signal.aborted) return;
+    batch(() => {
+      if (this.lastSeq >= 0) this.live.value = this.#history.latest();
+      if (this.playhead.value === null) this.#position.value = this.live.value;
+      this.version.value++;
+    });
+  }
+
+  async #readSummary(): Promise<void> {
+    const signalled = { params: { runId: this.runId }, signal: this.#stop.signal };
+    try {
+      this.summary.value = await get("/api/runs/{runId}", signalled);
+    } catch (error) {
+      if (error instanceof RequestError && error.code !== "offline") this.refusal.value = error;
+    }
+  }
+
+  /** A run that was resumed after its end is followed again, also if it has ended again meanwhile. */
+  #summaryChanged(run: Run | null): void {
+    if (run?.runId !== this.runId) return;
+    this.summary.value = run;
+    // The page was opened before the run was started.
+    if (this.refusal.peek() !== null) {
+      this.refusal.value = null;
+      void this.#begin();
+    }
+    if (this.#isEnded && run.updatedAt > (this.live.peek()?.at ?? 0)) this.#connect();
+  }
+
+  #readSnapshotSoon(): void {
+    if (this.#snapshotTimer !== undefined || this.#isEnded) return;
+    const delay = this.snapshot.peek() === null ? firstSnapshotMs : snapshotMs;
+    this.#snapshotTimer = setTimeout(() => void this.#readSnapshot(), delay);
+  }
+
+  async #readSnapshot(): Promise<void> {
+    this.#snapshotTimer = undefined;
+    if (document.hidden || (this.live.value?.tasks.size ?? 0) > snapshotTasks) return;
+    try {
+      const { signal: stop } = this.#stop;
+      this.snapshot.value = await get("/api/runs/{runId}/snapshot", {
+        params: { runId: this.runId },
+        signal: stop,
+      });
+    } catch (error) {
+      if (!(error instanceof RequestError) && !this.#stop.signal.aborted) throw error;
+    }
+  }
+}
+
+function endSentence(status: RunStatus): string {
+  const words = statusWord(status);
+  return /^stopped/iu.test(words)
+    ? `The run ${words.toLowerCase()}.`
+    : `The run ended: ${words.toLowerCase()}.`;
+}
+
+/** Speaks what a person must know: crashes, failures and the end. Approvals are spoken by the inbox. */
+function sayEvent(event: Event): void {
+  if (event.type === "run_recover" && event.data.recoveries !== undefined)
+    announce("A worker died. Another one continues the run.");
+  else if (event.type === "run_end") announce(endSentence(event.data.status));
+  else if (event.type === "task_end" && event.data.failure !== undefined)
+    announce(`${event.agentId} failed.`);
+}

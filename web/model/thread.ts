@@ -1,0 +1,334 @@
+import { inputText } from "./words/input-text.ts";
+import {
+  messageText,
+  textOf,
+  totalTokens,
+  type AssistantMessage,
+  type Event,
+  type Failure,
+  type JsonValue,
+  type RunStatus,
+  type TaskId,
+  type ToolOutput,
+} from "../../src/kernel/index.ts";
+import { capUsd, counted, grouped, personName, plain } from "../base/format.ts";
+import { cancelSentence } from "./words/cancel-words.ts";
+import { isHandOff, targetOf } from "./words/task-words.ts";
+
+interface ItemBase {
+  readonly seq: number;
+  readonly at: number;
+}
+
+/** One tool call with its result, if it has one. */
+export interface ToolItem extends ItemBase {
+  readonly kind: "tool";
+  readonly callId: string;
+  readonly name: string;
+  readonly input: JsonValue;
+  /** `asks`: a person must decide first. `cut`: the task ended before the call did. */
+  readonly status: "open" | "asks" | "cut" | "ok" | "error" | "denied";
+  readonly output: string;
+  /** Unified diff of an edit. */
+  readonly diff: string | null;
+  readonly durationMs: number | null;
+}
+
+/** One entry of a conversation. */
+export type ThreadItem =
+  | (ItemBase & { readonly kind: "input"; readonly text: string; readonly from: string })
+  | (ItemBase & {
+      readonly kind: "message";
+      /** The model answered with neither words nor calls. */
+      readonly isEmpty: boolean;
+      readonly text: string;
+      readonly reasoning: string;
+      readonly turn: number;
+      readonly tokens: number | null;
+      readonly costUsd: number | null;
+    })
+  | ToolItem
+  | (ItemBase & { readonly kind: "question"; readonly approvalId: string })
+  | (ItemBase & {
+      readonly kind: "hired";
+      readonly taskId: TaskId;
+      readonly agent: string;
+      readonly task: string;
+    })
+  | (ItemBase & { readonly kind: "crash"; readonly recoverySeq: number })
+  | (ItemBase & { readonly kind: "note"; readonly text: string; readonly tone: "plain" | "bad" | "hold" })
+  | (ItemBase & { readonly kind: "end"; readonly status: RunStatus; readonly failure: Failure | null });
+
+/** Builds the conversation of a task from its events up to `until`. */
+export function threadOf(events: Iterable<Event>, until: number): readonly ThreadItem[] {
+  const thread = new Thread();
+  for (const event of events) {
+    if (event.seq > until) break;
+    thread.add(event);
+  }
+  return thread.items;
+}
+
+class Thread {
+  readonly items: ThreadItem[] = [];
+  #turn = 0;
+  /** Ids of the calls that are questions to a person. */
+  readonly #asked = new Set<string>();
+
+  add(event: Event): void {
+    const { seq, at } = event;
+    switch (event.type) {
+      case "run_start":
+        return this.#addBrief({ kind: "input", seq, at, text: inputText(event.data.input), from: "Brief" });
+      case "agent_start":
+        return this.#addBrief({ kind: "input", seq, at, text: inputText(event.data.input), from: "Brief" });
+      case "spawn_start":
+      case "spawn_wait": {
+        const { childTaskId, agentId } = event.data;
+        return this.#addHired({ kind: "hired", seq, at, taskId: childTaskId, agent: agentId, task: "" });
+      }
+      case "user_message":
+        return this.#push({
+          kind: "input",
+          seq,
+          at,
+          text: messageText(event.data.message),
+          from: sources[event.data.source],
+        });
+      case "turn_start":
+        this.#turn = event.data.turn;
+        return;
+      case "message_end":
+        return this.#addMessage(event);
+      case "tool_execution_start":
+        return this.#startTool(event);
+      case "tool_execution_end":
+        return this.#endTool(event);
+      case "approval_request":
+        if (event.data.kind === "tool_call") this.#mark(event.data.callId, "asks");
+        else this.#replaceByQuestion(event.data.callId);
+        return this.#push({ kind: "question", seq, at, approvalId: event.data.approvalId });
+      case "approval_decision":
+        return this.#mark(null, "open");
+      case "handoff": {
+        const { childTaskId, target, task } = event.data;
+        return this.#addHired({ kind: "hired", seq, at, taskId: childTaskId, agent: target, task });
+      }
+      case "task_end": {
+        const { status, failure } = event.data;
+        this.#mark(null, "cut");
+        if (status === "completed") return;
+        return this.#push({ kind: "end", seq, at, status, failure: failure ?? null });
+      }
+      default:
+        this.#addNote(event);
+    }
+  }
+
+  /** The brief of an agent's loop replaces that of its run, which has the same words. */
+  #addBrief(item: ThreadItem): void {
+    if (this.items.length === 1 && this.items[0]?.kind === "input") this.items.length = 0;
+    this.#push(item);
+  }
+
+  /** A hand-off says more about a hire than its seat, and stays one line with it. */
+  #addHired(item: Extract<ThreadItem, { kind: "hired" }>): void {
+    const at = this.items.findLastIndex((each) => each.kind === "hired" && each.taskId === item.taskId);
+    const known = this.items[at];
+    if (known?.kind !== "hired") this.#push(item);
+    else if (known.task === "") this.items[at] = { ...item, seq: known.seq };
+  }
+
+  #addNote(event: Event): void {
+    const { seq, at } = event;
+    if (event.type === "run_recover") {
+      if (event.data.recoveries !== undefined) this.#push({ kind: "crash", seq, at, recoverySeq: seq });
+      return;
+    }
+    const note = noteOf(event);
+    if (note !== null) this.#push({ kind: "note", seq, at, ...note });
+  }
+
+  #addMessage({ seq, at, data }: Event<"message_end">): void {
+    if (data.message.role !== "assistant") return;
+    const text = textOf(data.message.content);
+    const reasoning = reasoningOf(data.message);
+    const { usage, modelRole } = data;
+    if (modelRole !== undefined && text === "") return;
+    const isEmpty = text === "" && reasoning === "" && !data.message.content.some(isToolCall);
+    this.#push({
+      kind: "message",
+      isEmpty,
+      seq,
+      at,
+      text,
+      reasoning,
+      turn: this.#turn,
+      tokens: usage === undefined ? null : totalTokens(usage),
+      costUsd: usage === undefined ? null : usage.costUsd,
+    });
+  }
+
+  /** The question of a tool is shown as its card, not as a call too. */
+  #replaceByQuestion(callId: string): void {
+    this.#asked.add(callId);
+    const open = this.#openCall(callId);
+    if (open !== undefined) this.items.splice(this.items.indexOf(open), 1);
+  }
+
+  #startTool({ seq, at, data }: Event<"tool_execution_start">): void {
+    const { callId, toolName, input } = data;
+    // After a crash the call in flight is made again, with the same id. It stays one line.
+    const known = this.#openCall(callId);
+    // A hand-off is shown as the hire that follows.
+    if (known !== undefined || isHandOff(toolName) || this.#asked.has(callId)) return;
+    this.#push({
+      kind: "tool",
+      seq,
+      at,
+      callId,
+      name: toolName,
+      input,
+      status: "open",
+      output: "",
+      diff: null,
+      durationMs: null,
+    });
+  }
+
+  #endTool({ seq, at, data }: Event<"tool_execution_end">): void {
+    const { callId, toolName, result, durationMs, status = result.isError ? "error" : "ok", metadata } = data;
+    const diff = (metadata ?? result.metadata)?.["diff"];
+    const ended = {
+      status,
+      output: outputText(result.output),
+      diff: typeof diff === "string" ? diff : null,
+      durationMs,
+    } as const;
+    if (this.#asked.has(callId)) return;
+    const open = this.#openCall(callId);
+    if (open === undefined) {
+      const name = isHandOff(toolName) ? `answer of ${targetOf(toolName, null)}` : toolName;
+      this.#push({ kind: "tool", seq, at, callId, name, input: null, ...ended });
+      return;
+    }
+    this.items[this.items.indexOf(open)] = { ...open, ...ended };
+  }
+
+  #openCall(callId: string): ToolItem | undefined {
+    return this.items.findLast((item): item is ToolItem => isOpen(item) && item.callId === callId);
+  }
+
+  /** Changes the status of a call without a result, or of all of them. */
+  #mark(callId: string | null, status: "open" | "asks" | "cut"): void {
+    for (const [at, item] of this.items.entries())
+      if (isOpen(item) && (callId === null || item.callId === callId)) this.items[at] = { ...item, status };
+  }
+
+  #push(item: ThreadItem): void {
+    this.items.push(item);
+  }
+}
+
+function isOpen(item: ThreadItem): item is ToolItem {
+  return item.kind === "tool" && (item.status === "open" || item.status === "asks");
+}
+
+const sources = {
+  steering: "Steering",
+  follow_up: "Follow-up",
+  prepare_step: "Added before the turn",
+  stop_hook: "Asked to continue",
+  repair: "Asked to correct",
+} as const;
+
+interface Note {
+  readonly text: string;
+  readonly tone: "plain" | "bad" | "hold";
+}
+
+function noteOf(event: Event): Note | null {
+  switch (event.type) {
+    case "run_fork":
+      return {
+        text: `Forked from ${event.data.origin} after event ${grouped(event.seq - 1)}. The steps above are free.`,
+        tone: "hold",
+      };
+    case "run_pause":
+      return { text: `${personName(event.data.by)} paused the run`, tone: "hold" };
+    case "run_resume":
+      return { text: `${personName(event.data.by)} resumed the run`, tone: "plain" };
+    case "run_cancel":
+      return { text: cancelSentence(event.data), tone: "bad" };
+    case "run_steer":
+      return { text: `${personName(event.data.by)} sent: ${inputText(event.data.input)}`, tone: "hold" };
+    case "permission_deny":
+      return {
+        text: `${event.data.toolName} was denied by ${event.data.by}: ${event.data.reason}`,
+        tone: "bad",
+      };
+    case "guardrail_decision":
+      return { text: `Guardrail ${event.data.guardrail}: ${event.data.reason}`, tone: "bad" };
+    case "spawn_refuse":
+      return {
+        text: `${event.data.agentId} got no seat: ${event.data.reason.replaceAll("_", " ")}`,
+        tone: "hold",
+      };
+    case "retry_start":
+      return {
+        text: `The model failed (${event.data.message}). Attempt ${event.data.attempt + 1} follows.`,
+        tone: "bad",
+      };
+    case "model_fallback":
+      return {
+        text: `${event.data.from.modelId} failed. ${event.data.to.modelId} answers instead.`,
+        tone: "bad",
+      };
+    case "task_retry":
+      return {
+        text: `The agent's code failed (${event.data.failure.message}) and starts again.`,
+        tone: "bad",
+      };
+    case "budget_lost":
+      return { text: "A call was lost and is charged at its bound", tone: "bad" };
+    case "budget_top_up":
+      return { text: topUpWords(event.data), tone: "plain" };
+    case "budget_overrun":
+      return { text: "A provider billed more than the bound of the call. The run stops.", tone: "bad" };
+    default:
+      return null;
+  }
+}
+
+function topUpWords({
+  by,
+  add: { maxCostUsd, maxTokens, maxTurns },
+}: Event<"budget_top_up">["data"]): string {
+  const parts = [
+    maxCostUsd === undefined ? "" : capUsd(maxCostUsd),
+    maxTokens === undefined ? "" : counted(maxTokens, "token"),
+    maxTurns === undefined ? "" : counted(maxTurns, "turn"),
+  ].filter((part) => part !== "");
+  return `${personName(by)} topped up the allowance by ${parts.join(", ")}`;
+}
+
+export function outputText(output: ToolOutput): string {
+  switch (output.type) {
+    case "text":
+      return output.text;
+    case "json":
+      return plain(output.value);
+    case "content":
+      return output.parts
+        .map((part) => (part.type === "text" ? part.text : `[${part.mediaType}]`))
+        .join("\n");
+  }
+}
+
+function isToolCall({ type }: AssistantMessage["content"][number]): boolean {
+  return type === "tool_call";
+}
+
+function reasoningOf({ content }: AssistantMessage): string {
+  return content.map((part) => (part.type === "reasoning" ? part.text : "")).join("");
+}

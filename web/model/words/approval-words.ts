@@ -1,0 +1,80 @@
+import type { JsonValue } from "../../../src/kernel/index.ts";
+import { oneLine, personName, plain, span } from "../../base/format.ts";
+
+type Fields = Readonly<Record<string, JsonValue | undefined>>;
+
+/** What a request for a decision is about. */
+interface Asked {
+  readonly kind: string;
+  readonly toolName: string;
+  readonly input: JsonValue;
+  readonly parsedInput?: JsonValue;
+  readonly reason?: string;
+}
+
+function fieldsOf(input: JsonValue): Fields {
+  return typeof input === "object" && input !== null && !Array.isArray(input) ? (input as Fields) : {};
+}
+
+/** Who wants what, as a sentence. */
+export function sentence(agentId: string, { kind, toolName, input, parsedInput }: Asked): string {
+  if (kind !== "tool_call") return questionText(input) ?? `${agentId} asks a question`;
+  const { command, path } = fieldsOf(parsedInput ?? input);
+  if (toolName === "bash" && typeof command === "string") return `${agentId} wants to run a command`;
+  if (typeof path === "string" && (toolName === "edit" || toolName === "write"))
+    return `${agentId} wants to ${toolName} ${path}`;
+  return `${agentId} wants to call ${toolName}`;
+}
+
+/** Why an agent asks. `null` if the question says it all. */
+export function reasonWords({ toolName, input, reason }: Asked): string | null {
+  if (reason === undefined || reason === questionText(input)) return null;
+  return reason === `${toolName} asks for it` ? `The tool ${toolName} is set to ask a person first.` : reason;
+}
+
+export function questionText(input: JsonValue): string | null {
+  if (typeof input === "string") return oneLine(input);
+  const { question, message } = fieldsOf(input);
+  if (typeof question === "string") return question;
+  return typeof message === "string" ? message : null;
+}
+
+export function choicesOf(input: JsonValue): readonly string[] {
+  const { choices, options } = fieldsOf(input);
+  const list = Array.isArray(choices) ? choices : Array.isArray(options) ? options : [];
+  return list.filter((choice) => typeof choice === "string");
+}
+
+/** The change that an edit makes, as a diff without line numbers: the call does not name them. `null` for other calls. */
+export function patchOf({ toolName, input, parsedInput }: Asked): string | null {
+  const { oldText, newText, content } = fieldsOf(parsedInput ?? input);
+  if (toolName === "edit" && typeof oldText === "string" && typeof newText === "string")
+    return ["@@", ...signed("-", oldText), ...signed("+", newText)].join("\n");
+  if (toolName === "write" && typeof content === "string") return ["@@", ...signed("+", content)].join("\n");
+  return null;
+}
+
+function signed(sign: string, text: string): readonly string[] {
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  return lines.map((line) => sign + line);
+}
+
+/** The exact call: a command as it runs, other arguments as JSON. */
+export function callText({ toolName, input, parsedInput }: Asked): string {
+  const { command } = fieldsOf(parsedInput ?? input);
+  return command === undefined ? `${toolName} ${plain(parsedInput ?? input)}` : plain(command);
+}
+
+/** What became of a question whose agent ended before a person answered it. */
+export function droppedWords(agentId: string, { kind, toolName }: Pick<Asked, "kind" | "toolName">): string {
+  const what = kind === "tool_call" ? `decided on ${toolName}` : "answered";
+  return `No one ${what} before ${agentId} ended.`;
+}
+
+/** Who answered first, if the answer of the person who reads the page came too late. Another window may be theirs. */
+export function firstWords(by: string | undefined, decision: string, passedMs: number | null): string {
+  const ago = passedMs === null ? "" : passedMs < 1_000 ? " just now" : ` ${span(passedMs)} ago`;
+  const where = by === "person" ? ", in another window" : "";
+  return `${personName(by)} ${decision} this${ago}${where}.`;
+}

@@ -1,0 +1,40 @@
+import type { CancelView, RunView, TaskView } from "../../../src/surfaces/view/run-view.ts";
+import { personName } from "../../base/format.ts";
+
+/** The reasons of the runtime, for a caller that gave none and for the reports of a task that has ended. */
+const noReason = "cancelled";
+const parentEnded = "its parent has ended";
+
+/** Who cancelled a task and why: `cancelled by you: too late`. `null` if the task was not cancelled. */
+export function cancelWords(
+  { cancelled, parentId }: Pick<TaskView, "cancelled" | "parentId">,
+  { tasks }: Pick<RunView, "tasks">,
+): string | null {
+  if (cancelled == null) return null;
+  if (cancelled.by !== null) return `cancelled by ${whoOf(cancelled.by)}${why(cancelled)}`;
+  const parent = parentId === null ? undefined : tasks.get(parentId)?.agentId;
+  if (parent === undefined) return `cancelled${why(cancelled)}`;
+  return cancelled.reason === parentEnded
+    ? `cancelled because ${parent} has ended`
+    : `cancelled by ${parent}${why(cancelled)}`;
+}
+
+/** Who cancelled a run and why, in words that follow its status: `by you: too late`. `null` if no caller did. */
+export function runCancelWords({ cancelled }: Pick<RunView, "cancelled">): string | null {
+  if (cancelled == null || cancelled.by === null) return null;
+  return `by ${whoOf(cancelled.by)}${why(cancelled)}`;
+}
+
+/** What a caller did: `You cancelled the run: too late`. */
+export function cancelSentence({ by, reason }: { readonly by: string; readonly reason: string }): string {
+  return `${personName(by)} cancelled the run${why({ reason })}`;
+}
+
+function whoOf(by: string): string {
+  const name = personName(by);
+  return name === "You" ? "you" : name;
+}
+
+function why({ reason }: Pick<CancelView, "reason">): string {
+  return reason === "" || reason === noReason ? "" : `: ${reason}`;
+}

@@ -1,0 +1,16 @@
+import type { ApprovalDecision, ApprovalRequest } from "../../../src/kernel/index.ts";
+import { oneLine, personName } from "../../base/format.ts";
+
+/** Who decided what, as a sentence. The answer to a question is part of it. */
+export function decisionWords(
+  decision: ApprovalDecision,
+  { kind, toolName }: Pick<ApprovalRequest, "kind" | "toolName">,
+): string {
+  const who = personName(decision.by);
+  const reason =
+    decision.decision === "denied" && decision.reason !== undefined ? `: ${decision.reason}` : "";
+  if (kind === "tool_call") return `${who} ${decision.decision} ${toolName}${reason}`;
+  if (decision.decision === "skipped") return `${who} skipped the question`;
+  if (decision.decision === "denied") return `${who} did not answer${reason}`;
+  return decision.input === undefined ? `${who} agreed` : `${who} answered: ${oneLine(decision.input)}`;
+}

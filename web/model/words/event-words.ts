@@ -1,0 +1,170 @@
+import { argumentOf } from "../../../src/surfaces/view/excerpt.ts";
+import { messageText, type Event, type RunStatus, type TaskId } from "../../../src/kernel/index.ts";
+import type { RunView } from "../../../src/surfaces/view/run-view.ts";
+import { counted, grouped, oneLine, took, usd } from "../../base/format.ts";
+import { statusWord } from "../status.ts";
+import { cancelSentence, cancelWords } from "./cancel-words.ts";
+import { agentOf, callWords, waitWord } from "./task-words.ts";
+import { inputText } from "./input-text.ts";
+
+export type EventTone = "plain" | "wait" | "bad" | "hold" | "live";
+
+/** What the agent of an event did, in words that follow its name. */
+export function eventWords(event: Event, view: RunView): string {
+  switch (event.type) {
+    case "run_start":
+      return oneLine(inputText(event.data.input));
+    case "task_end":
+      return taskEndWords(event, view);
+    case "run_end":
+    case "agent_end":
+      return endWords(event.data.status);
+    case "run_cancel":
+      return cancelSentence(event.data);
+    case "run_recover":
+      return event.data.recoveries === undefined
+        ? `another worker continues, epoch ${event.data.epoch}`
+        : `a worker died, another one continues, epoch ${event.data.epoch}`;
+    case "run_steer":
+      return `${event.data.by}: ${oneLine(inputText(event.data.input))}`;
+    case "run_fork":
+      return `fork of ${event.data.origin} after event ${grouped(event.seq - 1)}`;
+    case "message_start":
+      return `calls ${event.data.model?.modelId ?? "a model"}`;
+    case "message_end": {
+      const { usage, message } = event.data;
+      // A long answer is cut, its price is not.
+      const cost = usage === undefined ? "" : `${usd(usage.costUsd)} · `;
+      return `${cost}${oneLine(messageText(message)) || "answers with calls"}`;
+    }
+    case "tool_execution_start":
+      return `${callWords(event.data.toolName, view)} ${argumentOf(event.data.input)}`.trimEnd();
+    case "tool_execution_end":
+      return `${callWords(event.data.toolName, view)}: ${took(event.data.durationMs)}`;
+    case "user_message":
+      return oneLine(messageText(event.data.message));
+    default:
+      return moreWords(event, view);
+  }
+}
+
+function moreWords(event: Event, view: RunView): string {
+  switch (event.type) {
+    case "spawn_start":
+    case "spawn_wait":
+      return event.type === "spawn_start"
+        ? `hires ${event.data.agentId}`
+        : `hires ${event.data.agentId}, which waits for a seat`;
+    case "handoff":
+      return `gives ${event.data.target} a task: ${oneLine(event.data.task)}`;
+    case "seat_yield":
+      return `${other(event, view)}gives its seat to ${agentOf(event.data.yieldsTo, view)}`;
+    case "seat_pause":
+      return `${other(event, view)}pauses`;
+    case "seat_grant":
+      return `${other(event, view)}takes a seat`;
+    case "seat_recall":
+      return `${other(event, view)}continues from its journal`;
+    case "seat_keep":
+      return `${other(event, view)}keeps its seat`;
+    case "approval_request":
+      return `asks: ${event.data.toolName} ${argumentOf(event.data.input)}`.trimEnd();
+    case "approval_decision":
+      return `${event.data.decision.by ?? "a person"} ${event.data.decision.decision}`;
+    case "budget_lost":
+      return `${usd(event.data.costUsd)} lost in the crash, charged at its bound`;
+    case "budget_top_up":
+      return `${event.data.by} added ${event.data.add.maxCostUsd === undefined ? "to the allowance" : usd(event.data.add.maxCostUsd)}`;
+    case "budget_warning":
+    case "budget_exhausted":
+      return `has used ${budgetWords(event.data.dimension, event.data.used)} of ${budgetWords(event.data.dimension, event.data.limit)}`;
+    case "task_suspend":
+      return `waits for ${event.data.waitsFor.map((name) => waitWord(name, view)).join(", ") || "a moment"}`;
+    case "task_wake":
+      return `continues after ${wakeWord(event.data.by, view)}`;
+    case "turn_start":
+      return `turn ${event.data.turn}`;
+    case "turn_end":
+      return `turn ${event.data.turn}, ${counted(event.data.toolCalls, "tool call")}`;
+    default:
+      return rareWords(event);
+  }
+}
+
+function rareWords(event: Event): string {
+  switch (event.type) {
+    case "input":
+      return `receives ${oneLine(inputText(event.data.input))}`;
+    case "task_start":
+    case "agent_start":
+    case "before_agent_start":
+      return "starts";
+    case "context":
+      return `reads ${counted(event.data.messages, "message")} of its session`;
+    case "save_point":
+      return "saved its session";
+    case "settled":
+      return "has no run left in its session";
+    case "task_signal":
+      return `receives the signal ${event.data.name} from ${event.data.by}`;
+    case "step_end":
+      return `${event.data.name}: ${took(event.data.durationMs)}`;
+    case "session_compact":
+      return `summarised its session: ${grouped(event.data.tokensBefore)} to ${grouped(event.data.tokensAfter)} tokens`;
+    default: {
+      // A type without words of its own: its name, and the error if it has one.
+      const name = event.type.replaceAll("_", " ");
+      return "failure" in event.data && event.data.failure !== undefined
+        ? `${name}: ${oneLine(event.data.failure.message)}`
+        : name;
+    }
+  }
+}
+
+const ends: Readonly<Partial<Record<RunStatus, string>>> = {
+  completed: "is done",
+  failed: "failed",
+  cancelled: "was cancelled",
+  paused: "is paused",
+};
+
+/** How a task ended, in words that follow the name of its agent. */
+export function endWords(status: RunStatus): string {
+  return ends[status] ?? statusWord(status).toLowerCase();
+}
+
+/** The end of a task, with who cancelled it and why. */
+function taskEndWords({ taskId, data: { status } }: Event<"task_end">, view: RunView): string {
+  const task = view.tasks.get(taskId);
+  const words = status !== "cancelled" || task === undefined ? null : cancelWords(task, view);
+  return words === null ? endWords(status) : `was ${words}`;
+}
+
+/** The name of the agent that an event is about, if it is not the agent of the event. */
+function other(event: Event & { readonly data: { readonly taskId: TaskId } }, view: RunView): string {
+  return event.taskId === event.data.taskId ? "" : `${agentOf(event.data.taskId, view)} `;
+}
+
+function wakeWord(by: string, view: RunView): string {
+  switch (by) {
+    case "time":
+      return "its time came";
+    case "cancel":
+      return "it was cancelled";
+    case "seat":
+      return "it got a seat";
+    default:
+      return waitWord(by, view);
+  }
+}
+
+function budgetWords(dimension: string, amount: number): string {
+  return dimension === "costUsd" ? usd(amount) : `${grouped(amount)} ${dimension}`;
+}
+
+export function eventTone({ type }: Event): EventTone {
+  if (/recover|lost|error|exhausted|overrun|deny|refuse|dead_letter|retry/u.test(type)) return "bad";
+  if (/^seat_|spawn_wait|pause|fork|steer/u.test(type)) return "hold";
+  if (/^approval_|budget_warning/u.test(type)) return "wait";
+  return type === "message_end" || type === "run_start" || type === "run_end" ? "live" : "plain";
+}

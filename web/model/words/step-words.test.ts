@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { rootTaskId } from "../../../src/kernel/index.ts";
+import type { RunView } from "../../../src/surfaces/view/run-view.ts";
+import { stepAt, type StepView } from "../../../src/surfaces/view/step-log.ts";
+import { isBadEnd, outcomeWords, stepName, stepResult } from "./step-words.ts";
+
+function step(change: Partial<StepView>): StepView {
+  return {
+    taskId: rootTaskId,
+    kind: "model",
+    name: "stage/sonnet-5",
+    id: "",
+    about: "",
+    startSeq: 1,
+    startAt: 1,
+    endSeq: 9,
+    endAt: 9,
+    outcome: "ok",
+    isAgain: false,
+    tokens: 0,
+    costUsd: 0.02,
+    ...change,
+  };
+}
+
+const noFork = { forkedFrom: null };
+
+test("a replay says of a step that fails later only that it is in flight", () => {
+  const failed = step({ kind: "tool", name: "note", outcome: "error" });
+  expect([stepResult(failed, noFork), isBadEnd(failed)]).toEqual(["error", true]);
+  const then = stepAt(failed, 8) as StepView;
+  expect([stepResult(then, noFork), isBadEnd(then)]).toEqual(["in flight", false]);
+});
+
+test("a hand-off is named after the report that works, and is never in flight", () => {
+  const hired = step({ kind: "tool", name: "handoff_build", endSeq: null, outcome: null });
+  expect([stepName(hired, null), stepResult(hired, noFork)]).toEqual(["hires build", "works"]);
+});
+
+test("a call that was cancelled is not said to be lost in a crash, and one that was refused has no price", () => {
+  expect(outcomeWords(step({ outcome: "cut" }), noFork)).toBe(
+    "stopped before it answered, charged at its bound",
+  );
+  expect(outcomeWords(step({ outcome: "lost" }), noFork)).toBe("lost in the crash, charged at its bound");
+  expect(stepResult(step({ outcome: "refused", costUsd: 0 }), noFork)).toBe("not made");
+  const fork = { forkedFrom: { at: 100 } } as Pick<RunView, "forkedFrom">;
+  expect(stepResult(step({ outcome: "refused", costUsd: 0 }), fork)).toBe("not made");
+  expect(stepResult(step({}), fork)).toBe("free");
+  expect(stepName(step({ isAgain: true }), null)).toBe("sonnet-5, asked again");
+});

@@ -1,0 +1,75 @@
+import type { RunView } from "../../../src/surfaces/view/run-view.ts";
+import type { StepView } from "../../../src/surfaces/view/step-log.ts";
+import { shortModel, usd } from "../../base/format.ts";
+import { askedWith, toolTitle } from "./task-words.ts";
+
+const handOff = "handoff_";
+
+/** Whether a step hands a task to a report, which does the work. */
+export function isHandOff({ kind, name }: StepView): boolean {
+  return kind === "tool" && name.startsWith(handOff);
+}
+
+/** Whether a fork shares the step with its origin, which paid for it. A call that the fork makes again ended with its start. */
+export function isFree({ endSeq }: StepView, { forkedFrom }: Pick<RunView, "forkedFrom">): boolean {
+  return forkedFrom !== null && endSeq !== null && endSeq <= forkedFrom.at + 1;
+}
+
+/** What a step is, in words. The answer of a model call is its name. */
+export function stepName({ kind, name, about, isAgain, outcome }: StepView, view: RunView | null): string {
+  switch (kind) {
+    case "model": {
+      if (outcome === "refused") return `a call of ${shortModel(name)} that was not made`;
+      const model = `${shortModel(name)}${isAgain ? ", asked again" : ""}`;
+      return about === "" ? model : `${about} · ${model}`;
+    }
+    case "tool":
+      return `${toolTitle(name, view)} ${about}`.trimEnd();
+    case "person":
+      return `waits for you: ${askedWith(name)}`;
+    case "paused":
+      return "paused, its seat is taken";
+    case "seat":
+      return "waits for a seat";
+    default:
+      return name;
+  }
+}
+
+/** Whether a step ended without what it was made for. */
+export function isBadEnd({ outcome }: StepView): boolean {
+  return outcome === "lost" || outcome === "error" || outcome === "refused";
+}
+
+/** How a step ended, or what it cost, in one or two words. */
+export function stepResult(step: StepView, view: Pick<RunView, "forkedFrom">): string {
+  const { kind, outcome, costUsd } = step;
+  if (outcome === "refused") return "not made";
+  if (isFree(step, view)) return "free";
+  if (outcome === null) return isHandOff(step) ? "works" : "in flight";
+  if (kind === "model") return outcome === "lost" ? `lost ${usd(costUsd)}` : usd(costUsd);
+  return outcome === "cut" ? "stopped" : outcome;
+}
+
+/** How a step ended, as a sentence. */
+export function outcomeWords(step: StepView, view: Pick<RunView, "forkedFrom">): string {
+  const { kind, outcome, costUsd } = step;
+  if (isFree(step, view) && outcome !== "refused")
+    return outcome === "cut"
+      ? "in flight in the origin, made again"
+      : "shared with the origin, which paid for it";
+  switch (outcome) {
+    case "lost":
+      return "lost in the crash, charged at its bound";
+    case "refused":
+      return "not made: the allowance did not cover it";
+    case "cut":
+      return kind === "model" && costUsd !== 0
+        ? "stopped before it answered, charged at its bound"
+        : "stopped before it ended";
+    case "ok":
+      return "done";
+    default:
+      return outcome ?? "in flight";
+  }
+}

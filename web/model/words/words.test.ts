@@ -1,0 +1,126 @@
+import { expect, test } from "vitest";
+import { BudgetExhaustedError, Fault, type Event, type TaskId } from "../../../src/kernel/index.ts";
+import type { RunView, TaskView } from "../../../src/surfaces/view/run-view.ts";
+import { stepAt, type StepView } from "../../../src/surfaces/view/step-log.ts";
+import { eventWords } from "./event-words.ts";
+import { failureWords } from "./failure-words.ts";
+import { refusalWords } from "./refusal-words.ts";
+import { stepName } from "./step-words.ts";
+import { doing, doingInDetail, toolTitle } from "./task-words.ts";
+
+const names = new Map([
+  ["t1", { agentId: "size" }],
+  ["t2", { agentId: "release" }],
+]);
+const view = { tasks: names } as unknown as RunView;
+
+function words(taskId: string, type: string, data: object): string {
+  return eventWords({ type, data, taskId } as Event, view);
+}
+
+function call(toolName: string, input: object): string {
+  return words("t1", "tool_execution_start", { toolName, input });
+}
+
+test("an event of a seat names its agent only if another agent caused it", () => {
+  const data = { taskId: "t1" as TaskId, yieldsTo: "t2" as TaskId };
+  expect(words("t1", "seat_yield", data)).toBe("gives its seat to release");
+  expect(words("t2", "seat_yield", data)).toBe("size gives its seat to release");
+});
+
+test("an event says what a task waits for, without ids", () => {
+  const suspend = (name: string): string => words("t1", "task_suspend", { waitsFor: [name] });
+  expect(suspend("approval t4/2/0/S8oBb35dP150YUps")).toBe("waits for a person");
+  expect(suspend("join t2")).toBe("waits for release");
+  expect(suspend("join t1 t2")).toBe("waits for 2 reports");
+  expect(suspend("signal go")).toBe("waits for the signal go");
+  expect(words("t1", "task_wake", { by: "join t2" })).toBe("continues after release");
+});
+
+test("an event without words of its own is named, and shows no JSON", () => {
+  expect(words("t1", "save_point", { sessionId: "ses_1", leafId: null })).toBe("saved its session");
+  expect(words("t1", "journal_warning", { steps: 9 })).toBe("journal warning");
+});
+
+test("a call of a hand-off tool hires, and a call with one argument shows its value", () => {
+  expect(call("handoff_release", {})).toBe("hires release");
+  expect(call("convert", { module: "src/module-0.ts" })).toBe("runs convert src/module-0.ts");
+  const task = { status: "running", questions: 0, openCalls: 4, endedAt: null, waitsFor: [] };
+  const lastCall = { kind: "tool", name: "handoff_release" };
+  expect(doing({ ...task, lastCall } as never, view)).toBe("hires release and 3 more");
+});
+
+test("a hand-off names the agent as the run does, and a step that was not made says so", () => {
+  const hired = { tasks: [{ agentId: "reviewer/api" }] } as unknown as RunView;
+  expect(toolTitle("handoff_reviewer_api", hired)).toBe("hires reviewer/api");
+  expect(toolTitle("handoff_reviewer_api", null)).toBe("hires reviewer_api");
+  const refused = { kind: "model", name: "p/large", about: "", outcome: "refused" } as StepView;
+  expect(stepName(refused, null)).toBe("a call of large that was not made");
+  expect(stepName({ ...refused, kind: "person", name: "ask_human" }, null)).toBe("waits for you: an answer");
+});
+
+test("an agent says where it stands in the line for a seat, and in which turn it calls a model", () => {
+  const lost = { calls: 1 };
+  const task = (taskId: string, priority: number, status: string): TaskView =>
+    ({
+      taskId,
+      priority,
+      status,
+      createdAt: 1,
+      endedAt: null,
+      questions: 0,
+      waitsFor: [],
+      openCalls: 1,
+      lastCall: { kind: "model", name: "p/large" },
+      own: { calls: 3, lost },
+    }) as unknown as TaskView;
+  const [low, high, busy] = [task("t1", 1, "pending"), task("t2", 3, "pending"), task("t3", 2, "running")];
+  const company = { tasks: [low, high, busy] } as unknown as RunView;
+  expect(doingInDetail(high, company)).toBe("waits for a seat, first in line");
+  expect(doingInDetail(low, company)).toBe("waits for a seat, 1 before it");
+  expect(doingInDetail(busy, company)).toBe("calls large, turn 3");
+});
+
+test("the error of an exhausted budget says what the next call needed and what was left", () => {
+  const limits = { dimension: "costUsd", limit: 0.21, used: 0.222924 } as const;
+  const refused = { reserved: 0.035145, remaining: 0.022221, spent: 0.187779, unreported: 0 };
+  expect(failureWords(new BudgetExhaustedError({ ...limits, refused }).toJSON())).toBe(
+    "The next call needed at least $0.035, and $0.022 was left of $0.21. It was not started.",
+  );
+  const tight = { reserved: 0.0048, remaining: 0.00453, spent: 0.00047, unreported: 0 };
+  expect(failureWords(new BudgetExhaustedError({ ...limits, limit: 0.005, refused: tight }).toJSON())).toBe(
+    "The next call needed at least $0.0048, and $0.0045 was left of $0.005. It was not started.",
+  );
+  expect(failureWords(new BudgetExhaustedError({ ...limits, used: 0.215 }).toJSON())).toBe(
+    "$0.215 of $0.21 is used. No further call starts.",
+  );
+  expect(failureWords({ code: "budget_exhausted", message: "An older text." })).toBe("An older text.");
+  expect(failureWords(new Fault("internal", "The call took 30 s.").toJSON())).toBe("The call took 30 s.");
+});
+
+test("a step is named by what it is about, and an answer only from its end on", () => {
+  const step = {
+    kind: "model",
+    name: "a/sonnet-5",
+    about: "Two files differ.",
+    startSeq: 6,
+    endSeq: 7,
+  } as StepView;
+  const shown = [6, 7].map((seq) => stepName(stepAt(step, seq) as StepView, null));
+  expect(shown).toEqual(["sonnet-5", "Two files differ. · sonnet-5"]);
+  const reading = { ...step, kind: "tool", name: "read", about: "package.json" } as const;
+  expect(stepName(reading, null)).toBe("read package.json");
+  expect(stepName({ ...reading, name: "handoff_size", about: "" }, null)).toBe("hires size");
+});
+
+test("a run that cannot be shown says what happened and what to do, without the words of the server", () => {
+  const message = 'invalid path/runId: it must match pattern "^run_"';
+  const wrong = refusalWords("release", { code: "invalid_argument", message });
+  expect(`${wrong.what} ${wrong.todo}`).not.toContain("pattern");
+  expect(wrong.what).toContain("Ids of runs start with run_");
+  const absent = refusalWords("run_release", {
+    code: "not_found",
+    message: "run run_release does not exist",
+  });
+  expect(absent).toMatchObject({ title: "No run has this id", what: "The store has no run run_release." });
+});

@@ -1,0 +1,162 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
+import { errorText, get, post } from "../../api/client.ts";
+import { isOffline } from "../../api/connection.ts";
+import type { Approval, Run } from "../../api/types.ts";
+import { titles } from "../../api/runs-feed.ts";
+import { useRead } from "../../api/use-read.ts";
+import { runPath } from "../../base/route.ts";
+import { ApprovalCard } from "../../parts/approval-card.tsx";
+import { DeadLetterCard } from "../../parts/dead-letter-card.tsx";
+import { counted, usd } from "../../base/format.ts";
+import { Glyph } from "../../parts/glyph.tsx";
+import { ToolCall } from "../../parts/tool-call.tsx";
+import { failureWords } from "../../model/words/failure-words.ts";
+import { threadOf, type ToolItem } from "../../model/thread.ts";
+import { figures, useFigures } from "../../model/run-figures.ts";
+import type { InboxItem } from "../../model/inbox-items.ts";
+
+/** One thing that waits, with what to do about it. */
+export function InboxDetail({
+  item,
+  isOver = false,
+  onChanged,
+}: {
+  readonly item: InboxItem;
+  /** Whether it was answered. It shrinks to what happened. */
+  readonly isOver?: boolean;
+  readonly onChanged: () => void;
+}): JSX.Element {
+  switch (item.kind) {
+    case "question":
+      return <Asked approval={item.approval} isOver={isOver} />;
+    case "stopped":
+      return <Stopped run={item.run} onChanged={onChanged} />;
+    case "letter":
+      return (
+        <Detail runId={item.letter.runId ?? null} names={[item.letter.message.to]}>
+          <DeadLetterCard letter={item.letter} onSent={onChanged} />
+        </Detail>
+      );
+  }
+}
+
+interface DetailProps {
+  readonly runId: string | null;
+  readonly task?: string;
+  readonly names: readonly string[];
+  readonly children: ComponentChildren;
+}
+
+function Detail({ runId, task, names, children }: DetailProps): JSX.Element {
+  const [first, ...rest] = names;
+  return (
+    <div class="inbox-entry">
+      <nav class="crumbs" aria-label="Path">
+        <a class="narrow-only" href="/inbox">
+          Inbox /
+        </a>
+        {runId === null ? (
+          <span>{first}</span>
+        ) : (
+          <a href={runPath(runId, task === undefined ? undefined : "conversation", task)}>{first}</a>
+        )}
+        {rest.map((name) => (
+          <span key={name}>/ {name}</span>
+        ))}
+      </nav>
+      {children}
+    </div>
+  );
+}
+
+function Asked({ approval, isOver }: { readonly approval: Approval; readonly isOver: boolean }): JSX.Element {
+  const { runId, agentId, requestedAt, rootAgentId, taskId } = approval;
+  const question = {
+    runId,
+    agentId,
+    askedAt: requestedAt,
+    request: approval,
+    decision: null,
+    decidedAt: null,
+  };
+  const { value } = useRead(() => callsBefore(approval), [approval.approvalId]);
+  const names = [titles.value.get(runId) ?? rootAgentId, agentId];
+  return (
+    <Detail runId={runId} task={taskId} names={names}>
+      <ApprovalCard question={question} hasKeys={!isOver} />
+      {!isOver && value !== null && value.length > 0 && (
+        <section class="before">
+          <h2>What {agentId} did before it asked</h2>
+          {value.map((call) => (
+            <ToolCall key={call.seq} item={call} />
+          ))}
+        </section>
+      )}
+    </Detail>
+  );
+}
+
+const mostCalls = 3;
+
+/** The last calls of the task that asks, without the one that asks. */
+async function callsBefore({ runId, taskId, callId }: Approval): Promise<readonly ToolItem[]> {
+  const types = ["tool_execution_start", "tool_execution_end"];
+  const { events } = await get("/api/runs/{runId}/events", {
+    params: { runId },
+    query: { types, limit: 5_000 },
+  });
+  const own = events.filter((event) => event.taskId === taskId);
+  return threadOf(own, Infinity)
+    .filter((item): item is ToolItem => item.kind === "tool" && item.callId !== callId)
+    .slice(-mostCalls);
+}
+
+const amountUsd = 1;
+
+function Stopped({ run, onChanged }: { readonly run: Run; readonly onChanged: () => void }): JSX.Element {
+  const [state, setState] = useState<string | null>(null);
+  useFigures([run]);
+  const failure = figures.value.get(run.runId)?.failure ?? null;
+  const topUp = async (): Promise<void> => {
+    try {
+      await post("/api/runs/{runId}/top-up", {
+        params: { runId: run.runId },
+        body: { maxCostUsd: amountUsd },
+      });
+      setState("Topped up. The run continues.");
+      onChanged();
+    } catch (error) {
+      setState(errorText(error));
+    }
+  };
+  return (
+    <Detail runId={run.runId} names={[run.title ?? run.agentId]}>
+      <section class="fault letter" aria-label="Stopped at its allowance">
+        <header>
+          <Glyph look="failed" />
+          Stopped at its allowance
+          <code>budget_exhausted</code>
+        </header>
+        <div class="letter-body">
+          <p class="lead">
+            {run.agentId} spent {usd(run.costUsd)} in {counted(run.turns, "turn")}.{" "}
+            {failure === null ? "It stopped before the next call." : failureWords(failure)}
+          </p>
+          <p class="mid">
+            What is recorded is kept. A top-up continues from there and pays for none of it again.
+          </p>
+          {state !== null && <p role="status">{state}</p>}
+          <div class="actions">
+            <button class="button primary" disabled={isOffline.value} onClick={() => void topUp()}>
+              Top up $1.00 and continue
+            </button>
+            <a class="button" href={runPath(run.runId)}>
+              Open the run
+            </a>
+          </div>
+        </div>
+      </section>
+    </Detail>
+  );
+}

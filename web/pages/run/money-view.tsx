@@ -1,0 +1,183 @@
+import type { RunView } from "../../../src/surfaces/view/run-view.ts";
+import type { JSX } from "preact";
+import { runPath } from "../../base/route.ts";
+import { counted, grouped, shortModel, usd } from "../../base/format.ts";
+import { Name } from "../../parts/name.tsx";
+import { Purse } from "../../parts/purse.tsx";
+import { capWords, modelLines, purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
+import type { RunModel } from "../../model/run-model.ts";
+import { inTreeOrder } from "../../model/words/task-words.ts";
+
+/** Number of rows that are drawn. The rest is one line with its sum. */
+const mostRows = 200;
+
+/** Where the money went: by agent, and by model. */
+export function Money({ model }: { readonly model: RunModel }): JSX.Element {
+  const view = model.view.value;
+  if (view === null) return <></>;
+  const { held } = model;
+  const tasks = inTreeOrder(view);
+  const shown = tasks.slice(0, mostRows);
+  const rest = tasks.slice(mostRows);
+  const [root] = tasks;
+  const lost = root?.total.lost.costUsd ?? 0;
+  return (
+    <div class="canvas money">
+      <table class="table dense figure-cards by-agent">
+        <thead>
+          <tr>
+            <th>Agent</th>
+            <th class="c-model">Model</th>
+            <th class="c-small right">Calls</th>
+            <th class="c-small right">Own</th>
+            <th class="c-small right">Lost</th>
+            <th class="c-purse">With its reports</th>
+            <th class="c-small right">Allowance</th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((task) => {
+            const purse = purseOf(task, held);
+            return (
+              <tr key={task.taskId}>
+                <td>
+                  <a
+                    class="agent-cell"
+                    href={runPath(model.runId, "conversation", task.taskId)}
+                    style={{ paddingLeft: `${Math.min(8, task.depth) * 14}px` }}
+                  >
+                    <Name text={task.agentId} />
+                  </a>
+                </td>
+                <td class="dim cut">{task.model === null ? "–" : shortModel(task.model)}</td>
+                <td class="right" data-head="Calls">
+                  {task.own.calls}
+                </td>
+                <td class="right" data-head="Own">
+                  {usd(task.own.costUsd === null ? null : purse.own)}
+                </td>
+                <td class={`right ${task.own.lost.calls > 0 ? "bad" : "dim"}`} data-head="Lost">
+                  {task.own.lost.calls > 0 ? usd(task.own.lost.costUsd) : "–"}
+                </td>
+                <td>
+                  <span class="row">
+                    {purse.cap === null ? (
+                      <span class="purse none" />
+                    ) : (
+                      <Purse values={purse} tone={toneOf(task)} />
+                    )}
+                    <span class="amount">{usd(spentOf(purse))}</span>
+                  </span>
+                </td>
+                <td class="right" data-head="Allowance">
+                  {capWords(task)}
+                </td>
+              </tr>
+            );
+          })}
+          {rest.length > 0 && (
+            <tr>
+              <td class="dim">and {counted(rest.length, "more agent")}</td>
+              <td />
+              <td class="right" data-head="Calls">
+                {rest.reduce((sum, { own }) => sum + own.calls, 0)}
+              </td>
+              <td class="right" data-head="Own">
+                {usd(rest.reduce((sum, { own }) => sum + (own.costUsd ?? 0), 0))}
+              </td>
+              <td />
+              <td />
+              <td />
+            </tr>
+          )}
+          {root !== undefined && (
+            <tr class="total">
+              <td>Total</td>
+              <td />
+              <td class="right" data-head="Calls">
+                {root.total.calls}
+              </td>
+              <td class="right" data-head="Own">
+                {usd(root.total.costUsd === null ? null : root.total.costUsd - lost)}
+              </td>
+              <td class={`right ${lost > 0 ? "bad" : ""}`} data-head="Lost">
+                {lost > 0 ? usd(lost) : "–"}
+              </td>
+              <td class="right">{usd(root.total.costUsd)}</td>
+              <td class="right" data-head="Allowance">
+                {capWords(root)}
+              </td>
+            </tr>
+          )}
+        </tbody>
+      </table>
+      <p class="dim foot">
+        The rows of Own and Lost add up to the total. Replayed steps cost nothing and are not listed.
+      </p>
+      <Models view={view} />
+    </div>
+  );
+}
+
+function Models({ view }: { readonly view: RunView }): JSX.Element | null {
+  const lines = modelLines(view);
+  const root = view.tasks.get(rootId);
+  if (lines.length === 0 || root === undefined) return null;
+  const { lost } = root.total;
+  return (
+    <table class="table dense models figure-cards">
+      <thead>
+        <tr>
+          <th>Model</th>
+          <th class="c-small right">Calls</th>
+          <th class="c-model right">Input tokens</th>
+          <th class="c-model right">Output tokens</th>
+          <th class="c-small right">Spent</th>
+        </tr>
+      </thead>
+      <tbody>
+        {lines.map(([name, line]) => (
+          <tr key={name}>
+            <td class="cut">{name}</td>
+            <td class="right" data-head="Calls">
+              {line.calls}
+            </td>
+            <td class="right" data-head="Input tokens">
+              {grouped(line.input)}
+            </td>
+            <td class="right" data-head="Output tokens">
+              {grouped(line.output)}
+            </td>
+            <td class="right" data-head="Spent">
+              {usd(line.costUsd)}
+            </td>
+          </tr>
+        ))}
+        {lost.calls > 0 && (
+          <tr>
+            <td class="bad">calls without an answer, charged at their bound</td>
+            <td class="right" data-head="Calls">
+              {lost.calls}
+            </td>
+            <td class="right dim">–</td>
+            <td class="right dim">–</td>
+            <td class="right bad" data-head="Spent">
+              {usd(lost.costUsd)}
+            </td>
+          </tr>
+        )}
+        <tr class="total">
+          <td>Total</td>
+          <td class="right" data-head="Calls">
+            {root.total.calls}
+          </td>
+          <td />
+          <td />
+          <td class="right" data-head="Spent">
+            {usd(root.total.costUsd)}
+          </td>
+        </tr>
+      </tbody>
+    </table>
+  );
+}

@@ -1,0 +1,308 @@
+import { ownCrashes } from "../../../src/surfaces/view/own-crashes.ts";
+import { isUnanswered } from "../../../src/surfaces/view/question-log.ts";
+import { runTime, startOfRun } from "../../../src/surfaces/view/run-clock.ts";
+import type { RunView } from "../../../src/surfaces/view/run-view.ts";
+import type { ComponentChildren, JSX } from "preact";
+import { useLayoutEffect, useState } from "preact/hooks";
+import { errorText } from "../../api/client.ts";
+import { isOffline, shownEvent } from "../../api/connection.ts";
+import { asking } from "../../api/runs-feed.ts";
+import { useKeys } from "../../base/keys.ts";
+import { now } from "../../base/now.ts";
+import { go, place, runPath, runTabs, sessionPath, type RunTab } from "../../base/route.ts";
+import { Steady } from "../../parts/steady.tsx";
+import { CopyButton } from "../../parts/copy-button.tsx";
+import { capUsd, clock, counted, grouped, oneLine, usd } from "../../base/format.ts";
+import { Glyph } from "../../parts/glyph.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { Purse } from "../../parts/purse.tsx";
+import { useCurrentInView } from "../../base/use-current-in-view.ts";
+import { hasEnded, lookOf, runWord, statusWord } from "../../model/status.ts";
+import { runCancelWords } from "../../model/words/cancel-words.ts";
+import { Dock } from "./dock/dock.tsx";
+import { StopCard } from "./stop-card.tsx";
+import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
+import { hasNoOwner } from "../../model/owner.ts";
+import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "../../parts/orders.tsx";
+import type { RunModel } from "../../model/run-model.ts";
+import { inputText } from "../../model/words/input-text.ts";
+
+interface FrameProps {
+  readonly model: RunModel;
+  readonly tab: RunTab;
+  readonly children: ComponentChildren;
+}
+
+/** What all views of a run share: title, orders, the line of facts, tabs. */
+export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
+  const view = model.view.value;
+  const seq = view?.seq ?? null;
+  useLayoutEffect(() => {
+    shownEvent.value = seq;
+    return () => {
+      shownEvent.value = null;
+    };
+  }, [seq]);
+  const [problem, setProblem] = useState<string | null>(null);
+  const order = (action: Promise<void>): void => {
+    setProblem(null);
+    action.catch((error: unknown) => setProblem(errorText(error)));
+  };
+  useKeys(
+    Object.fromEntries(runTabs.map((each) => [String(tabKeys[each]), () => go(runPath(model.runId, each))])),
+  );
+  // Before the first view there is no event to fork at.
+  useKeys({
+    f: () => (isOffline.value ? false : openFork(model, model.playhead.value ?? model.lastSeq)),
+  });
+  const tabs = useCurrentInView(`${tab} ${view === null}`);
+  return (
+    <main class="run" id="main">
+      <header class="run-head">
+        <nav class="crumbs" aria-label="Path">
+          <a href="/runs">Runs</a>
+          <span aria-hidden="true">/</span>
+          <code>{model.runId}</code>
+          <CopyButton text={model.runId} label="Copy the id of the run" />
+        </nav>
+        <div class="run-title">
+          <h1 class="cut">{titleOf(model)}</h1>
+          <Orders model={model} onOrder={order} />
+        </div>
+        {view === null ? <FirstFacts model={model} /> : <FactLine model={model} view={view} />}
+        {problem !== null && (
+          <p class="problem" role="alert">
+            {problem}
+          </p>
+        )}
+        <nav class="tabs" ref={tabs} aria-label="Views of the run">
+          {runTabs.map((each) => (
+            <a key={each} href={runPath(model.runId, each)} aria-current={each === tab ? "page" : undefined}>
+              <Steady text={tabNames[each]} />
+              {view !== null && <TabCount tab={each} model={model} view={view} />}
+            </a>
+          ))}
+        </nav>
+      </header>
+      {view !== null && model.playhead.value === null && (
+        <StopCard model={model} view={view} isShort={isShortStop(tab)} onOrder={order} />
+      )}
+      {view === null ? <p class="loading">Reading the log of the run</p> : children}
+      {model.live.value !== null && <Dock model={model} live={model.live.value} />}
+    </main>
+  );
+}
+
+/** A run that stopped opens with what happened and where its money went. A chosen view has the room, except Money. */
+function isShortStop(tab: RunTab): boolean {
+  return place.value.parts[2] !== undefined && tab !== "money";
+}
+
+const tabNames: Readonly<Record<RunTab, string>> = {
+  chart: "Org chart",
+  timeline: "Timeline",
+  conversation: "Conversation",
+  money: "Money",
+  events: "Events",
+  messages: "Messages",
+};
+const tabKeys: Readonly<Record<RunTab, number>> = {
+  chart: 1,
+  timeline: 2,
+  conversation: 3,
+  money: 4,
+  events: 5,
+  messages: 6,
+};
+
+function TabCount({
+  tab,
+  model,
+  view,
+}: {
+  readonly tab: RunTab;
+  readonly model: RunModel;
+  readonly view: RunView;
+}): JSX.Element | null {
+  void model.version.value;
+  const count = countsOf(view)[tab];
+  return count === undefined || model.lastSeq < 0 ? null : <span class="count">{grouped(count)}</span>;
+}
+
+/** What the tabs count. */
+function countsOf({ tasks, results, seq, messages }: RunView): Partial<Record<RunTab, number>> {
+  return { chart: tasks.size, timeline: results, events: seq + 1, messages };
+}
+
+/** The task as it was given. */
+function titleOf(model: RunModel): string {
+  const { value: view } = model.live;
+  const text = view === null ? null : oneLine(inputText(view.input));
+  const fallback = model.summary.value?.title ?? model.summary.value?.agentId ?? model.runId;
+  return text === null || text === "" ? fallback : text;
+}
+
+function Orders({
+  model,
+  onOrder,
+}: {
+  readonly model: RunModel;
+  readonly onOrder: (action: Promise<void>) => void;
+}): JSX.Element | null {
+  const view = model.live.value;
+  if (view === null) return null;
+  const isOff = areOrdersOff(model);
+  const isOver = hasEnded(view.status);
+  const isPaused = view.status === "paused";
+  const mayTopUp = view.tasks.get(rootId)?.budget?.maxCostUsd !== null;
+  return (
+    <div class="orders">
+      {mayTopUp && (!isOver || view.status === "budget_exhausted") && (
+        <button class="button" disabled={isOff} onClick={() => openTopUp(model)}>
+          Top up
+        </button>
+      )}
+      <button
+        class="button"
+        disabled={isOffline.value}
+        onClick={() => openFork(model, model.playhead.value ?? model.lastSeq)}
+      >
+        <Icon name="fork" /> Fork
+      </button>
+      {!isOver && (
+        <button
+          class="button"
+          disabled={isOff}
+          onClick={() => onOrder(isPaused ? resume(model) : pause(model))}
+        >
+          {isPaused ? "Resume" : "Pause"}
+        </button>
+      )}
+      {!isOver && (
+        <button class="button deny" disabled={isOff} onClick={() => openCancel(model)}>
+          Cancel run
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** What the summary says until the events are read. */
+function FirstFacts({ model }: { readonly model: RunModel }): JSX.Element | null {
+  const summary = model.summary.value;
+  return summary === null ? null : (
+    <div class="facts-line">
+      <span class={`status ${lookOf(summary.status)}`}>
+        <Glyph look={lookOf(summary.status)} />
+        <span>{statusWord(summary.status)}</span>
+      </span>
+    </div>
+  );
+}
+
+function FactLine({ model, view }: { readonly model: RunModel; readonly view: RunView }): JSX.Element {
+  const root = view.tasks.get(rootId);
+  const isReplay = model.playhead.value !== null;
+  const summary = model.summary.value;
+  const purse = root === undefined ? null : purseOf(root, model.held);
+  const until = view.endedAt ?? (isReplay ? view.at : Math.max(now.value, view.at));
+  const words = runCancelWords(view);
+  // A cancel that comes too late does not change how the run ended.
+  const cancelled = view.status === "cancelled" || !hasEnded(view.status) ? words : null;
+  const isStopping = cancelled !== null && view.status !== "cancelled";
+  const isAway = !isReplay && summary?.endedAt === null && summary.waitsFor.includes("worker");
+  return (
+    <div class="facts-line">
+      {hasNoOwner(model, view) ? (
+        <span class="status failed">
+          <Glyph look="failed" />
+          No worker owns it
+        </span>
+      ) : isStopping ? (
+        <span class="status cancelled">
+          <Glyph look="cancelled" />
+          <span>Cancelling</span>
+          <span class="dim cut" title={cancelled}>
+            {cancelled}
+          </span>
+        </span>
+      ) : (
+        <span class={`status ${lookOf(view.status, view.questions)}`}>
+          <Glyph look={isAway ? "pending" : lookOf(view.status, view.questions)} />
+          <span>
+            {isAway && summary !== null
+              ? runWord(summary, asking.value)
+              : statusWord(view.status, view.questions)}
+          </span>
+          {cancelled !== null && (
+            <span class="dim cut" title={cancelled}>
+              {cancelled}
+            </span>
+          )}
+          {view.questions > 0 && <a href={`/inbox?run=${view.runId}`}>{questionWords(view)}</a>}
+        </span>
+      )}
+      {isReplay && (
+        <span>
+          <span class="chip hold">Replay, as of {clock(runTime(view, view.at))}</span>
+        </span>
+      )}
+      {purse !== null && (
+        <span>
+          <b>{root?.total.costUsd === null ? "unpriced" : usd(spentOf(purse))}</b>
+          {purse.cap !== null && (
+            <>
+              <Purse values={purse} {...(root !== undefined && { tone: toneOf(root) })} />
+              <span class="dim">of {capUsd(purse.cap)}</span>
+            </>
+          )}
+        </span>
+      )}
+      <span>
+        <b>{grouped(view.seats)}</b>
+        <span class="dim">{view.maxSeats === null ? "seats" : `of ${counted(view.maxSeats, "seat")}`}</span>
+      </span>
+      <span>{clock(until - startOfRun(view))}</span>
+      <Crashes view={view} />
+      {view.recoveries.length > 0 && <span class="wide-only dim">epoch {view.recoveries.at(-1)?.epoch}</span>}
+      <span class="wide-only">
+        <a href={sessionPath(view.sessionId)}>Session</a>
+      </span>
+      {view.forkedFrom !== null && (
+        <span class="wide-only">
+          <a href={runPath(view.forkedFrom.runId)}>Fork of {view.forkedFrom.runId}</a>
+          <span class="dim">
+            after event {grouped(view.forkedFrom.at)}, {usd(view.forkedFrom.inherited.costUsd)} not paid again
+          </span>
+          <a href={`/compare?a=${view.forkedFrom.runId}&b=${view.runId}`}>Compare</a>
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** How many questions wait. Those of tool calls are approvals. */
+function questionWords(view: RunView): string {
+  const open = [...view.asked].filter((question) => isUnanswered(question, view));
+  return counted(
+    view.questions,
+    open.every(({ request }) => request.kind === "tool_call") ? "approval" : "question",
+  );
+}
+
+function Crashes({ view }: { readonly view: RunView }): JSX.Element | null {
+  const crashes = ownCrashes(view);
+  if (crashes.length === 0) return null;
+  const replayed = crashes.reduce((sum, each) => sum + each.replayed, 0);
+  const saved = crashes.reduce((sum, each) => sum + each.savedUsd, 0);
+  return (
+    <span class="wide-only">
+      <span class="bad">{counted(crashes.length, "crash", "crashes")} survived</span>
+      {replayed > 0 && (
+        <span class="dim">
+          {counted(replayed, "step")} replayed free, {usd(saved)} not paid again
+        </span>
+      )}
+    </span>
+  );
+}

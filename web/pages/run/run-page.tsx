@@ -1,0 +1,99 @@
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { RunView } from "../../../src/surfaces/view/run-view.ts";
+import type { RequestError } from "../../api/client.ts";
+import { place, runTabs, type RunTab } from "../../base/route.ts";
+import { Chart } from "./chart/chart.tsx";
+import { Timeline } from "./timeline/timeline.tsx";
+import { Conversation } from "./conversation.tsx";
+import { Events } from "./events.tsx";
+import { Messages } from "./messages/messages.tsx";
+import { Money } from "./money-view.tsx";
+import { RunFrame } from "./run-frame.tsx";
+import { RunModel } from "../../model/run-model.ts";
+import { refusalWords } from "../../model/words/refusal-words.ts";
+
+interface RunViewProps {
+  readonly model: RunModel;
+}
+
+const views: Readonly<Record<RunTab, (props: RunViewProps) => JSX.Element>> = {
+  chart: Chart,
+  timeline: Timeline,
+  conversation: Conversation,
+  money: Money,
+  events: Events,
+  messages: Messages,
+};
+
+/** The views of the runs that were shown last, so that a server that does not answer blanks nothing. */
+const lastViews = new Map<string, RunView>();
+const mostViews = 8;
+
+function keepView({ runId, live }: RunModel): void {
+  const view = live.peek();
+  if (view === null) return;
+  lastViews.delete(runId);
+  lastViews.set(runId, view);
+  const [oldest] = lastViews.keys();
+  if (lastViews.size > mostViews && oldest !== undefined) lastViews.delete(oldest);
+}
+
+/** One run. It is followed for as long as one of its views is open. */
+export function RunPage({ runId }: { readonly runId: string }): JSX.Element {
+  const model = useMemo(() => new RunModel(runId, lastViews.get(runId) ?? null), [runId]);
+  useEffect(() => {
+    const close = model.open();
+    return () => {
+      close();
+      keepView(model);
+    };
+  }, [model]);
+  const first = useFirstTab(model);
+  const tab = runTabs.find((each) => each === place.value.parts[2]) ?? first;
+  const View = views[tab];
+  const refusal = model.refusal.value;
+  if (refusal !== null && model.live.value === null) return <Refused runId={runId} refusal={refusal} />;
+  return (
+    <RunFrame model={model} tab={tab}>
+      <View model={model} />
+    </RunFrame>
+  );
+}
+
+function Refused({
+  runId,
+  refusal,
+}: {
+  readonly runId: string;
+  readonly refusal: RequestError;
+}): JSX.Element {
+  const { title, what, todo } = refusalWords(runId, refusal);
+  return (
+    <main class="empty" id="main">
+      <h1>{title}</h1>
+      <p class="prose">
+        {what} {todo}
+      </p>
+      <p>
+        <code>{refusal.code}</code>
+      </p>
+      <p class="actions">
+        <a class="button primary" href="/runs">
+          All runs
+        </a>
+        <a class="button" href={`/find?text=${encodeURIComponent(runId)}`}>
+          Find {runId}
+        </a>
+      </p>
+    </main>
+  );
+}
+
+/** A company opens as a chart, a single agent as its conversation. Decided once, so that nothing jumps. */
+function useFirstTab({ live }: RunModel): RunTab {
+  const decided = useRef<RunTab | null>(null);
+  const view = live.value;
+  if (view !== null) decided.current ??= view.tasks.size > 1 ? "chart" : "conversation";
+  return decided.current ?? "conversation";
+}

@@ -1,0 +1,158 @@
+import type { RunView, TaskView } from "../../../src/surfaces/view/run-view.ts";
+import type { JSX } from "preact";
+import { runPath } from "../../base/route.ts";
+import { capUsd, counted, grouped, usd } from "../../base/format.ts";
+import { Glyph } from "../../parts/glyph.tsx";
+import { Line } from "../../parts/line.tsx";
+import { Purse } from "../../parts/purse.tsx";
+import { hasEnded, lookOfTask, statusWord } from "../../model/status.ts";
+import { failureWords } from "../../model/words/failure-words.ts";
+import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
+import { areOrdersOff, openTopUp, resume, topUp } from "../../parts/orders.tsx";
+import type { RunModel } from "../../model/run-model.ts";
+
+interface StopProps {
+  readonly model: RunModel;
+  readonly view: RunView;
+  /** Whether the card leaves out where the money went. */
+  readonly isShort: boolean;
+  readonly onOrder: (action: Promise<void>) => void;
+}
+
+/** What happened, what was kept and what to do, for a run that ended without completing. */
+export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Element | null {
+  const root = view.tasks.get(rootId);
+  if (
+    !hasEnded(view.status) ||
+    view.status === "completed" ||
+    view.status === "cancelled" ||
+    root === undefined
+  )
+    return null;
+  const purse = purseOf(root, null);
+  const isMoney = view.status === "budget_exhausted" && purse.cap !== null;
+  const { lost } = root.total;
+  const amount = Math.max(1, Math.ceil((purse.cap ?? 0) / 2));
+  return (
+    <section class={isShort ? "fault short" : "fault"} aria-label={statusWord(view.status)}>
+      <header>
+        <Glyph look="failed" />
+        {statusWord(view.status)}
+        <code>{view.failure?.code ?? view.status}</code>
+      </header>
+      <div class="body">
+        <div>
+          <p class="lead">
+            {view.failure === null
+              ? `The run ended: ${statusWord(view.status).toLowerCase()}.`
+              : failureWords(view.failure)}
+          </p>
+          <p class="mid">
+            {keptWords(root.total.calls - lost.calls)}
+            {lost.calls > 0 &&
+              ` ${counted(lost.calls, "call")} got no answer, charged at the highest possible cost: ${usd(lost.costUsd)}.`}
+          </p>
+          <div class="actions">
+            {isMoney ? (
+              <>
+                <button
+                  class="button primary"
+                  disabled={areOrdersOff(model)}
+                  onClick={() => onOrder(topUp(model, amount))}
+                >
+                  Top up {capUsd(amount)} and continue
+                </button>
+                <button class="button" disabled={areOrdersOff(model)} onClick={() => openTopUp(model)}>
+                  Other amount
+                </button>
+              </>
+            ) : (
+              <button
+                class="button primary"
+                disabled={areOrdersOff(model)}
+                onClick={() => onOrder(resume(model))}
+              >
+                Continue from the last step
+              </button>
+            )}
+            {isShort && (
+              <a class="button quiet" href={runPath(view.runId, "money")}>
+                Where it went
+              </a>
+            )}
+          </div>
+        </div>
+        {purse.cap !== null && !isShort && (
+          <div>
+            <p class="row between">
+              <b class="big">{usd(spentOf(purse))}</b>
+              <span class="dim">of {capUsd(purse.cap)}</span>
+            </p>
+            <Purse values={purse} size="large" />
+            <dl class="lines">
+              <Line kind="own" name={root.agentId} amount={purse.own} />
+              {root.children > 0 && (
+                <Line kind="team" name={counted(root.children, "report")} amount={purse.team} />
+              )}
+              {purse.lost > 0 && <Line kind="lost" name="lost calls" amount={purse.lost} />}
+            </dl>
+          </div>
+        )}
+      </div>
+      {root.children > 0 && !isShort && <WhereItWent view={view} />}
+    </section>
+  );
+}
+
+const mostReports = 5;
+
+/** What the reports of the root spent, with all below them: those that failed first, then by spend. */
+function WhereItWent({ view }: { readonly view: RunView }): JSX.Element {
+  const reports = [...view.tasks]
+    .filter(({ parentId }) => parentId === rootId)
+    .toSorted((one, other) => needOf(other) - needOf(one) || spendOf(other) - spendOf(one));
+  const rest = reports.slice(mostReports);
+  return (
+    <section class="went" aria-label="Where it went">
+      <h2>Where it went</h2>
+      <ol>
+        {reports.slice(0, mostReports).map((task) => {
+          const purse = purseOf(task, null);
+          return (
+            <li key={task.taskId}>
+              <Glyph look={lookOfTask(task)} />
+              <a class="cut" href={runPath(view.runId, "conversation", task.taskId)}>
+                {task.agentId}
+              </a>
+              {purse.cap === null ? <span /> : <Purse values={purse} tone={toneOf(task)} />}
+              <span>
+                {usd(spentOf(purse))}
+                {purse.cap !== null && <span class="dim"> of {capUsd(purse.cap)}</span>}
+              </span>
+            </li>
+          );
+        })}
+      </ol>
+      {rest.length > 0 && (
+        <a class="link" href={runPath(view.runId, "money")}>
+          and {grouped(rest.length)} more, {usd(rest.reduce((sum, task) => sum + spendOf(task), 0))}
+        </a>
+      )}
+    </section>
+  );
+}
+
+function needOf(task: TaskView): number {
+  return lookOfTask(task) === "failed" ? 1 : 0;
+}
+
+function spendOf({ total }: TaskView): number {
+  return total.costUsd ?? 0;
+}
+
+/** What a run keeps for its continuation. */
+function keptWords(answered: number): string {
+  if (answered === 0) return "No call has an answer yet. The run starts again from its input.";
+  const [verb, them] = answered === 1 ? ["is", "it"] : ["are", "them"];
+  return `${counted(answered, "answered call")} ${verb} recorded. The run continues from there and does not pay for ${them} again.`;
+}

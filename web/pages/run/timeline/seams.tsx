@@ -1,0 +1,147 @@
+import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
+import type { JSX } from "preact";
+import { counted, downTime } from "../../../base/format.ts";
+import type { Fold, TimeScale } from "../../../model/time-scale.ts";
+import { freeWords, tickLabels } from "./axis-labels.ts";
+import { flagPlaces } from "./track-paths.ts";
+
+/** The times of the axis, and how long each crash took. One that is not over at the event that is shown has no end yet. */
+export function AxisLabels({ scale, seq }: { readonly scale: TimeScale; readonly seq: number }): JSX.Element {
+  return (
+    <>
+      {tickLabels(scale).map(({ x, text }) => (
+        <span key={x} class="tick" style={{ left: `${x}px` }}>
+          {text}
+        </span>
+      ))}
+      {scale.folds.map((fold) => (
+        <span key={fold.seq} class="tick bad" style={{ left: `${fold.x}px`, width: `${fold.width}px` }}>
+          {fold.seq > seq ? "no owner" : downTime(fold.toAt - fold.fromAt)}
+        </span>
+      ))}
+    </>
+  );
+}
+
+/** A line at every time of the axis, behind all lanes. */
+export function GridLines({
+  scale,
+  left,
+}: {
+  readonly scale: TimeScale;
+  readonly left: number;
+}): JSX.Element {
+  return (
+    <>
+      {scale.ticks.map((tick) => (
+        <i key={tick} class="grid-line" style={{ left: `${left + scale.xOfActive(tick)}px` }} />
+      ))}
+    </>
+  );
+}
+
+/** The calls of an agent that the new owner read from the journal instead of making them again. */
+export function Free({ fold, count }: { readonly fold: Fold; readonly count: number }): JSX.Element | null {
+  const width = Math.max(16, fold.width - 8);
+  return count === 0 ? null : (
+    <span
+      class="free"
+      title={`${counted(count, "step")} free`}
+      style={{ left: `${fold.x + (fold.width - width) / 2}px`, width: `${width}px` }}
+    >
+      {freeWords(count, width)}
+    </span>
+  );
+}
+
+const died = "The worker died. No process owns the run, and nothing is spent.";
+
+/** The torn edges of a crash over all lanes, and what happened in words. A crash that goes on has no right edge. */
+export function Seams({
+  scale,
+  view,
+  left,
+  plot,
+  isDead,
+}: {
+  readonly scale: TimeScale;
+  readonly view: RunView;
+  readonly left: number;
+  /** Width of the plot. The scale ends before it while no worker owns the run. */
+  readonly plot: number;
+  readonly isDead: boolean;
+}): JSX.Element {
+  const open = {
+    seq: view.seq + 1,
+    x: scale.width,
+    width: plot - scale.width,
+    fromAt: view.at,
+    toAt: view.at,
+  };
+  const flags: { fold: Fold; text: string }[] = scale.folds.flatMap((fold) => {
+    const crash = view.recoveries.find(({ seq }) => seq === fold.seq);
+    if (crash === undefined) return fold.seq > view.seq ? [{ fold, text: died }] : [];
+    const lost = crash.lost === 0 ? "" : `, ${counted(crash.lost, "call")} lost`;
+    const free = `${counted(crash.replayed, "step")} free${lost}`;
+    return [
+      {
+        fold,
+        text: `a worker died; another one continued after ${downTime(fold.toAt - fold.fromAt)}: ${free}`,
+      },
+    ];
+  });
+  if (isDead) flags.push({ fold: open, text: died });
+  return (
+    <>
+      {scale.folds.map((fold) => (
+        <div
+          key={fold.seq}
+          class="seam"
+          style={{ left: `${left + fold.x}px`, width: `${fold.width}px` }}
+          aria-hidden="true"
+        >
+          <svg width="6" height="100%">
+            <rect width="6" height="100%" fill="url(#torn)" />
+          </svg>
+          <svg width="6" height="100%">
+            <rect width="6" height="100%" fill="url(#torn)" />
+          </svg>
+        </div>
+      ))}
+      {isDead && (
+        <div class="seam" style={{ left: `${left + open.x}px`, width: `${open.width}px` }} aria-hidden="true">
+          <svg width="6" height="100%">
+            <rect width="6" height="100%" fill="url(#torn)" />
+          </svg>
+        </div>
+      )}
+      {flagPlaces(flags, plot).map(({ fold, text, left: x, width, line }) => (
+        <span
+          key={fold.seq}
+          class="flag"
+          title={text}
+          style={{ left: `${left + x}px`, maxWidth: `${width}px`, top: `${60 + 24 * line}px` }}
+        >
+          {text}
+        </span>
+      ))}
+      <svg width="0" height="0" aria-hidden="true">
+        <defs>
+          <pattern
+            id="in-flight"
+            width="5"
+            height="5"
+            patternUnits="userSpaceOnUse"
+            patternTransform="rotate(45)"
+          >
+            <rect class="hatch-ground" width="5" height="5" />
+            <rect class="hatch-line" width="2" height="5" />
+          </pattern>
+          <pattern id="torn" width="6" height="12" patternUnits="userSpaceOnUse">
+            <path class="torn-edge" d="M1 0 5 3 1 6 5 9 1 12" />
+          </pattern>
+        </defs>
+      </svg>
+    </>
+  );
+}

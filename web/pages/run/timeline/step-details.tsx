@@ -1,0 +1,222 @@
+import { messageText, type Event } from "../../../../src/kernel/index.ts";
+import { runTime } from "../../../../src/surfaces/view/run-clock.ts";
+import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
+import type { StepView } from "../../../../src/surfaces/view/step-log.ts";
+import { isOffline } from "../../../api/connection.ts";
+import type { JSX } from "preact";
+import { useRead } from "../../../api/use-read.ts";
+import { useKeys } from "../../../base/keys.ts";
+import { clock, grouped, oneLine, plain, took, usd } from "../../../base/format.ts";
+import { Icon } from "../../../parts/icon.tsx";
+import { openFork } from "../../../parts/orders.tsx";
+import { seenBefore, type SeenMessage } from "../../../model/model-input.ts";
+import type { RunModel } from "../../../model/run-model.ts";
+import { agentOf } from "../../../model/words/task-words.ts";
+import { outputText } from "../../../model/thread.ts";
+import { isFree, outcomeWords, stepName } from "../../../model/words/step-words.ts";
+import { conversationOf } from "../../../model/use-events.ts";
+
+interface DetailProps {
+  readonly model: RunModel;
+  readonly view: RunView;
+  readonly step: StepView | null;
+  readonly onClose: () => void;
+}
+
+/** One step: when, what it cost, what was asked and answered, and a fork from it. */
+export function StepDetails({ model, view, step, onClose }: DetailProps): JSX.Element {
+  if (step === null)
+    return (
+      <aside class="inspector">
+        <p class="dim">Open a lane and choose a step to see what was asked and answered.</p>
+        <Legend isFork={view.forkedFrom !== null} />
+      </aside>
+    );
+  return (
+    <Details
+      key={`${step.taskId} ${step.startSeq}`}
+      model={model}
+      view={view}
+      step={step}
+      onClose={onClose}
+    />
+  );
+}
+
+function Details({
+  model,
+  view,
+  step,
+  onClose,
+}: Omit<DetailProps, "step"> & { readonly step: StepView }): JSX.Element {
+  const { startSeq, endSeq, startAt, endAt, taskId, kind, name, tokens, costUsd, outcome } = step;
+  const { value } = useRead(async () => {
+    const [start] = await model.eventsBetween(startSeq, startSeq);
+    const [end] = endSeq === null ? [] : await model.eventsBetween(endSeq, endSeq);
+    const own = kind === "model" ? await model.eventsThatFit(conversationOf(taskId), startSeq) : [];
+    return { start, end, seen: seenBefore(own, startSeq) };
+  }, [startSeq, endSeq]);
+  useKeys({ Escape: onClose });
+  return (
+    <aside class="inspector open" aria-label="About the step">
+      <div class="row">
+        <h2 class="grow cut" title={stepName(step, view)}>
+          {stepName(step, view)}
+        </h2>
+        <span class="chip">{kindNames[kind]}</span>
+        <button class="icon-button small sheet-close" aria-label="Close" onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </div>
+      <p class="mid">{agentOf(taskId, view)}</p>
+      <dl class="pairs step-facts">
+        <dt>Started</dt>
+        <dd>
+          {clock(runTime(view, startAt))}
+          {endAt !== null && `, took ${took(endAt - startAt)}`}
+        </dd>
+        {kind === "model" && (
+          <>
+            <dt>Cost</dt>
+            <dd>{endSeq === null ? "in flight" : isFree(step, view) ? "free" : usd(costUsd)}</dd>
+            <dt>Tokens</dt>
+            <dd>{tokenWords(value?.end, tokens)}</dd>
+            <dt>Model</dt>
+            <dd>{name}</dd>
+          </>
+        )}
+        {outcome !== null && (
+          <>
+            <dt>Outcome</dt>
+            <dd class={outcome === "ok" || isFree(step, view) ? "" : "bad"}>{outcomeWords(step, view)}</dd>
+          </>
+        )}
+        <dt>Events</dt>
+        <dd>
+          {grouped(startSeq)}
+          {endSeq === null ? "" : ` to ${grouped(endSeq)}`}
+        </dd>
+      </dl>
+      <div class="actions task-orders">
+        <button class="button small" onClick={() => void model.seek(endSeq ?? startSeq)}>
+          Show the run then
+        </button>
+        <button
+          class="button small"
+          disabled={isOffline.value}
+          onClick={() => openFork(model, lastBefore(step, model))}
+        >
+          <Icon name="fork" /> Fork from here
+        </button>
+      </div>
+      {kind === "model" && value !== null && <Seen messages={value.seen} />}
+      <Text title="Asked" text={askedText(value?.start)} />
+      <Text title="Answered" text={answeredText(value?.end)} />
+    </aside>
+  );
+}
+
+const kindNames: Readonly<Record<StepView["kind"], string>> = {
+  model: "model call",
+  tool: "tool call",
+  step: "step",
+  person: "question",
+  paused: "pause",
+  seat: "wait for a seat",
+};
+
+/** The tokens of a call, split into what the model read and wrote if the provider says so. */
+function tokenWords(end: Event | undefined, tokens: number): string {
+  if (end?.type !== "message_end" || end.data.usage === undefined) return grouped(tokens);
+  const { outputTokens } = end.data.usage;
+  return `${grouped(tokens - outputTokens)} in, ${grouped(outputTokens)} out`;
+}
+
+/** The last event at which the step is in flight, so that a fork there makes it again. */
+function lastBefore({ endSeq }: StepView, { lastSeq }: RunModel): number {
+  return endSeq === null ? lastSeq : endSeq - 1;
+}
+
+/** The messages that the model read before it answered. */
+function Seen({ messages }: { readonly messages: readonly SeenMessage[] }): JSX.Element | null {
+  return messages.length === 0 ? null : (
+    <section>
+      <h3>What the model saw</h3>
+      {messages.map(({ seq, title, text }, at) => (
+        <details key={seq} class="seen" open={at === messages.length - 1}>
+          <summary>
+            <b>{title}</b> <span class="cut dim excerpt">{oneLine(text).slice(0, 80)}</span>
+          </summary>
+          <pre class="command" tabIndex={0}>
+            {text}
+          </pre>
+        </details>
+      ))}
+    </section>
+  );
+}
+
+function Text({ title, text }: { readonly title: string; readonly text: string }): JSX.Element | null {
+  return text === "" ? null : (
+    <section>
+      <h3>{title}</h3>
+      <pre class="command" tabIndex={0}>
+        {text}
+      </pre>
+    </section>
+  );
+}
+
+function askedText(event: Event | undefined): string {
+  if (event?.type === "tool_execution_start" || event?.type === "approval_request")
+    return plain(event.data.input);
+  return "";
+}
+
+function answeredText(event: Event | undefined): string {
+  switch (event?.type) {
+    case "message_end":
+      return messageText(event.data.message) || plain(event.data.message.content);
+    case "tool_execution_end":
+      return outputText(event.data.result.output);
+    case "approval_decision":
+      return plain(event.data.decision);
+    default:
+      return "";
+  }
+}
+
+const kinds = [
+  ["model", "model call"],
+  ["tool", "tool call"],
+  ["open", "in flight"],
+  ["lost", "lost: charged, no answer"],
+  ["refused", "not made: allowance used up"],
+  ["report", "a report works"],
+  ["person", "waits for you"],
+  ["paused", "paused"],
+  ["seat", "waits for a seat"],
+] as const;
+
+function Legend({ isFork }: { readonly isFork: boolean }): JSX.Element {
+  return (
+    <ul class="legend">
+      {kinds.map(([kind, words]) => (
+        <li key={kind}>
+          <i class={`bar ${kind}`} />
+          {words}
+        </li>
+      ))}
+      {isFork && (
+        <li>
+          <i class="bar free" />
+          free: shared with the origin
+        </li>
+      )}
+      <li>
+        <i class="topped-up">+</i>
+        top-up
+      </li>
+    </ul>
+  );
+}

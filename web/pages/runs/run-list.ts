@@ -1,0 +1,110 @@
+import { effect, signal } from "@preact/signals";
+import { errorText, get } from "../../api/client.ts";
+import { changedRun, connected } from "../../api/runs-feed.ts";
+import type { Run } from "../../api/types.ts";
+import { statusesOf, type Group } from "../../model/run-filter.ts";
+
+const pageSize = 50;
+
+/** The runs of one group, newest first, read page by page and kept up to date. */
+export class RunList {
+  readonly runs = signal<readonly Run[]>([]);
+  readonly state = signal<"loading" | "more" | "complete">("loading");
+  readonly problem = signal<string | null>(null);
+  /** New runs that are not shown yet, because the person reads the list. */
+  readonly fresh = signal<readonly Run[]>([]);
+  /** Whether new runs may appear at once. */
+  isFree: () => boolean = () => true;
+  readonly #group: Group;
+  #stop = new AbortController();
+  #after: string | null = null;
+  /** Whether the runs are those of an earlier visit, which the next answer replaces. */
+  #isOld = false;
+  #isReading = false;
+
+  constructor(group: Group) {
+    this.#group = group;
+  }
+
+  /** Reads the runs and follows their changes. Returns a function that stops; what was read stays. */
+  open(): () => void {
+    this.#stop = new AbortController();
+    this.#isOld = true;
+    const unfollow = effect(() => {
+      void connected.value;
+      void this.#readFirst();
+    });
+    const unwatch = effect(() => this.#changed(changedRun.value));
+    return () => {
+      unfollow();
+      unwatch();
+      this.#stop.abort();
+      this.#isReading = false;
+    };
+  }
+
+  /** Reads the next page. */
+  async more(): Promise<void> {
+    if (this.#isReading || this.state.peek() !== "more") return;
+    await this.#read(this.#after);
+  }
+
+  showFresh(): void {
+    this.runs.value = [...this.fresh.value, ...this.runs.value];
+    this.fresh.value = [];
+  }
+
+  async #readFirst(): Promise<void> {
+    if (this.#isReading) return;
+    await this.#read(null);
+  }
+
+  async #read(after: string | null): Promise<void> {
+    this.#isReading = true;
+    const { signal: stopped } = this.#stop;
+    const status = statusesOf(this.#group);
+    try {
+      const { runs, next } = await get("/api/runs", {
+        query: { limit: pageSize, ...(status !== null && { status }), ...(after !== null && { after }) },
+        signal: stopped,
+      });
+      this.problem.value = null;
+      if (this.#isOld) this.runs.value = runs;
+      else this.#merge(runs, after === null);
+      if (after !== null || this.#after === null || this.#isOld) this.#after = next;
+      this.#isOld = false;
+      this.state.value = this.#after === null ? "complete" : "more";
+    } catch (error) {
+      if (!stopped.aborted) this.problem.value = errorText(error);
+    } finally {
+      if (!stopped.aborted) this.#isReading = false;
+    }
+  }
+
+  /** The first page replaces what changed and adds what is new; it drops nothing that is shown. */
+  #merge(read: readonly Run[], isFirst: boolean): void {
+    const byId = new Map(read.map((run) => [run.runId, run]));
+    const known = this.runs.peek().map((run) => byId.get(run.runId) ?? run);
+    const ids = new Set(known.map(({ runId }) => runId));
+    const added = read.filter(({ runId }) => !ids.has(runId));
+    this.runs.value = isFirst ? [...added, ...known] : [...known, ...added];
+  }
+
+  #changed(run: Run | null): void {
+    if (run === null || this.state.peek() === "loading") return;
+    const shown = this.runs.peek();
+    if (shown.some(({ runId }) => runId === run.runId)) {
+      this.runs.value = shown.map((each) => (each.runId === run.runId ? run : each));
+      return;
+    }
+    const waiting = this.fresh.peek();
+    if (waiting.some(({ runId }) => runId === run.runId)) {
+      this.fresh.value = waiting.map((each) => (each.runId === run.runId ? run : each));
+      return;
+    }
+    const newest = shown[0]?.createdAt ?? 0;
+    if (run.createdAt < newest) return;
+    if (this.isFree()) this.runs.value = [run, ...shown];
+    else this.fresh.value = [run, ...waiting];
+  }
+}

@@ -1,0 +1,371 @@
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { errorText, get, post } from "../../api/client.ts";
+import { asking, changedRun } from "../../api/runs-feed.ts";
+import type { Run } from "../../api/types.ts";
+import { useRead } from "../../api/use-read.ts";
+import { place, runPath, setQuery } from "../../base/route.ts";
+import { capUsd, counted, timeOfDay, usd } from "../../base/format.ts";
+import { Glyph } from "../../parts/glyph.tsx";
+import { Prose } from "../../parts/prose.tsx";
+import { Purse } from "../../parts/purse.tsx";
+import { hasEnded, lookOfRun, runWord } from "../../model/status.ts";
+import { ToolCall } from "../../parts/tool-call.tsx";
+import { rootId } from "../../model/money.ts";
+import { steer } from "../../parts/orders.tsx";
+import { RunModel } from "../../model/run-model.ts";
+import { threadOf } from "../../model/thread.ts";
+import { useConversation } from "../../model/use-events.ts";
+import { ThreadView } from "../../parts/thread-view.tsx";
+import { useStickToEnd } from "../../base/use-stick-to-end.ts";
+import { figures, useFigures } from "../../model/run-figures.ts";
+import { ChatBar } from "./chat-bar.tsx";
+import { Composer, type Attached } from "./composer.tsx";
+import { historyOf, type HistoryItem } from "./history.ts";
+import { inputOf } from "./input-of.ts";
+import { entryWords, sessionRows, type SessionRow } from "./session-rows.ts";
+
+/** One conversation: its tree, and the chat with its agent. */
+export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.Element {
+  const leaf = place.value.query.get("leaf");
+  const isTree = place.value.query.get("show") === "tree";
+  const changed = changedRun.value?.sessionId === sessionId ? changedRun.value : null;
+  const { value, problem, again } = useRead(
+    () => readSession(sessionId, leaf),
+    [sessionId, leaf, changed?.status, changed?.runId, changed?.endedAt],
+  );
+  if (value === null)
+    return (
+      <main class="page" id="main">
+        <p class="dim">{problem ?? "Reading the conversation"}</p>
+      </main>
+    );
+  const { session, tree, entries, runs } = value;
+  const newest = runs[0];
+  const rows = sessionRows(tree);
+  const isWorking = newest?.endedAt === null;
+  const spent = runs.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0);
+  const branches = rows.filter(({ isBranch }) => isBranch).length;
+  return (
+    <main class={`session has-choice ${isTree ? "shows-tree" : ""}`} id="main">
+      <ChatBar name={session.name ?? session.title ?? session.agentId} isTree={isTree} />
+      <div class="session-tree">
+        <div class="session-head">
+          <p class="row between crumbs">
+            <a href="/sessions">Sessions</a>
+            <a class="button small" href="/sessions?new=1">
+              New session
+            </a>
+          </p>
+          <h1 class="cut">{session.name ?? session.title ?? session.agentId}</h1>
+          <p class="dim">
+            {entryWords(session.entries, rows.length)}, {counted(branches + 1, "branch", "branches")},{" "}
+            {usd(spent)} over {counted(runs.length, "run")}
+          </p>
+        </div>
+        {rows.map((row, at) => (
+          <TreeLine
+            key={row.entry.id}
+            row={row}
+            isFirst={at === 0}
+            isContinued={isWorking && at === rows.length - 1}
+            isChosen={row.entry.id === (leaf ?? session.leafId)}
+            agentId={session.agentId}
+          />
+        ))}
+        {isWorking && newest !== undefined && <WorkingLine run={newest} isFirst={rows.length === 0} />}
+      </div>
+      <Chat
+        key={newest?.runId ?? "none"}
+        sessionId={sessionId}
+        agentId={session.agentId}
+        items={historyOf(entries)}
+        runs={runs}
+        leaf={leaf}
+        onChanged={again}
+      />
+    </main>
+  );
+}
+
+async function readSession(sessionId: string, leaf: string | null) {
+  const params = { sessionId };
+  const [session, tree, { entries }, { runs }] = await Promise.all([
+    get("/api/sessions/{sessionId}", { params }),
+    get("/api/sessions/{sessionId}/tree", { params }),
+    get("/api/sessions/{sessionId}/path", { params, query: leaf === null ? {} : { leafId: leaf } }),
+    get("/api/runs", { query: { sessionId, limit: 50 } }),
+  ]);
+  return { session, tree, entries, runs };
+}
+
+/** Continues at an entry. On a narrow screen the chat takes the place of the tree. */
+function choose(entryId: string): void {
+  setQuery("leaf", entryId);
+  setQuery("show", null);
+}
+
+const railGap = 16;
+
+/** Filled dots are people, rings are agents. */
+function TreeLine({
+  row,
+  isFirst,
+  isContinued,
+  isChosen,
+  agentId,
+}: {
+  readonly row: SessionRow;
+  readonly isFirst: boolean;
+  /** Whether the run at work follows, on the main line. */
+  readonly isContinued: boolean;
+  readonly isChosen: boolean;
+  readonly agentId: string;
+}): JSX.Element {
+  const { entry, text, who, label, rail, isBranch, below } = row;
+  const isTop = rail === 0 && isFirst;
+  const x = 26 + Math.min(2, rail) * railGap;
+  const rails = [...below].filter((each) => each !== rail).map((each) => 26 + Math.min(2, each) * railGap);
+  return (
+    <button class="tree-line" aria-current={isChosen} onClick={() => choose(entry.id)}>
+      <svg viewBox="0 0 72 40" width="72" height="40" aria-hidden="true">
+        {rails.map((at) => (
+          <path key={at} class="rail" d={`M${at} 0V40`} />
+        ))}
+        {isBranch ? (
+          <path class="rail branch" d={`M${x - railGap} 0c0 14 ${railGap} 6 ${railGap} 20`} />
+        ) : (
+          !isTop && <path class={`rail ${rail > 0 ? "branch" : ""}`} d={`M${x} 0V20`} />
+        )}
+        {isContinued && <path class="rail" d={rail === 0 ? "M26 20V40" : "M26 0V40"} />}
+        {below.has(rail) && <path class={`rail ${rail > 0 ? "branch" : ""}`} d={`M${x} 20V40`} />}
+        <circle
+          class={`${who} ${isChosen ? "chosen" : ""}`}
+          cx={x}
+          cy="20"
+          r={who === "person" ? 4.5 : 3.5}
+        />
+      </svg>
+      <span class="tree-text">
+        <span class="cut">{text}</span>
+        <span class="sub">
+          <span>{who === "person" ? "You" : who === "agent" ? agentId : "note"}</span>
+          {label !== null && <span>{label}</span>}
+        </span>
+      </span>
+      <span class="label">{timeOfDay(entry.at)}</span>
+    </button>
+  );
+}
+
+/** The run at work. What it writes joins the tree when it ends. */
+function WorkingLine({ run, isFirst }: { readonly run: Run; readonly isFirst: boolean }): JSX.Element {
+  return (
+    <a class="tree-line" href={runPath(run.runId)}>
+      <svg viewBox="0 0 72 40" width="72" height="40" aria-hidden="true">
+        {!isFirst && <path class="rail" d="M26 0V20" />}
+        <circle class="person" cx="26" cy="20" r="4.5" />
+      </svg>
+      <span class="tree-text">
+        <span class="cut">{run.title ?? run.agentId}</span>
+        <span class="sub">
+          <span>{runWord(run, asking.value)}</span>
+        </span>
+      </span>
+      <span class="label">{timeOfDay(run.createdAt)}</span>
+    </a>
+  );
+}
+
+interface ChatProps {
+  readonly sessionId: string;
+  readonly agentId: string;
+  readonly items: readonly HistoryItem[];
+  readonly runs: readonly Run[];
+  readonly leaf: string | null;
+  readonly onChanged: () => void;
+}
+
+function Chat({ sessionId, agentId, items, runs, leaf, onChanged }: ChatProps): JSX.Element {
+  const newest = runs[0];
+  const live = useLiveRun(newest);
+  const [problem, setProblem] = useState<string | null>(null);
+  const scroller = useRef<HTMLDivElement>(null);
+  const view = live?.view.value ?? null;
+  const text = live?.texts.of(rootId);
+  const thread = threadOf(useConversation(live, rootId), Infinity);
+  const isBusy = live !== null && (view === null || !hasEnded(view.status));
+  useStickToEnd(scroller, items.length + thread.length + (text?.text.length ?? 0));
+  // What the live run wrote becomes entries when it is closed. Until then its own log shows it.
+  const closed = items.filter(({ runId }) => live === null || runId !== live.runId);
+  const sent = thread.flatMap((item) => (item.kind === "note" ? (item.text.split(" sent: ")[1] ?? []) : []));
+  const read = thread.filter((item) => item.kind === "input" && item.from === "Steering").length;
+  const waiting = sent.slice(read);
+  const run = async (action: () => Promise<void>): Promise<boolean> => {
+    setProblem(null);
+    try {
+      await action();
+      return true;
+    } catch (error) {
+      setProblem(errorText(error));
+      return false;
+    }
+  };
+  const send = (words: string, attached: readonly Attached[]): Promise<boolean> =>
+    run(async () => {
+      if (isBusy && live !== null && attached.length === 0) return steer(live, words);
+      if (leaf !== null)
+        await post("/api/sessions/{sessionId}/move", { params: { sessionId }, body: { entryId: leaf } });
+      await post("/api/runs", { body: { agent: agentId, input: inputOf(words, attached), sessionId } });
+      setQuery("leaf", null);
+      onChanged();
+    });
+  const stop = (): void =>
+    void run(async () => {
+      if (live !== null)
+        await post("/api/runs/{runId}/cancel", {
+          params: { runId: live.runId },
+          body: { reason: "stopped in the chat" },
+        });
+    });
+  return (
+    <div class="chat">
+      <div
+        class="thread grow"
+        ref={scroller}
+        tabIndex={0}
+        role="log"
+        aria-live="off"
+        aria-label="Conversation"
+      >
+        {closed.map((item, at) => (
+          <Entry
+            key={item.id}
+            item={item}
+            agentId={agentId}
+            run={
+              closed[at + 1]?.runId === item.runId
+                ? undefined
+                : runs.find(({ runId }) => runId === item.runId)
+            }
+          />
+        ))}
+        {live !== null && view !== null && (
+          <>
+            <ThreadView
+              items={thread}
+              view={view}
+              model={live}
+              agentId={agentId}
+              taskId={rootId}
+              live={text}
+              time={timeOfDay}
+            />
+            {newest !== undefined && <RunCard run={newest} />}
+          </>
+        )}
+      </div>
+      <Composer agentId={agentId} onSend={send} isBusy={isBusy} {...(isBusy && { onStop: stop })}>
+        {leaf !== null && (
+          <p class="composer-note">
+            <span class="chip hold">Another branch</span>
+            <span class="mid">What you send continues after the chosen entry.</span>
+            <button class="button small quiet" onClick={() => setQuery("leaf", null)}>
+              Back to the newest
+            </button>
+          </p>
+        )}
+        {isBusy && waiting.length > 0 && (
+          <p class="composer-note">
+            <span class="chip hold">
+              Steering, {waiting.length} {waiting.length === 1 ? "waits" : "wait"}
+            </span>
+            <span class="mid cut" title={waiting.join("\n")}>
+              {waiting.map((words) => `“${words}”`).join(", ")}, read before the next turn
+            </span>
+          </p>
+        )}
+        {problem !== null && (
+          <p class="problem" role="alert">
+            {problem}
+          </p>
+        )}
+      </Composer>
+    </div>
+  );
+}
+
+/** Follows the newest run of the session while it has not ended. */
+function useLiveRun(newest: Run | undefined): RunModel | null {
+  const isLive = newest !== undefined && newest.endedAt === null;
+  const runId = isLive ? newest.runId : null;
+  const model = useMemo(() => (runId === null ? null : new RunModel(runId)), [runId]);
+  useEffect(() => model?.open(), [model]);
+  return model;
+}
+
+function Entry({
+  item,
+  agentId,
+  run,
+}: {
+  readonly item: HistoryItem;
+  readonly agentId: string;
+  readonly run: Run | undefined;
+}): JSX.Element {
+  switch (item.kind) {
+    case "person":
+      return (
+        <div class="say">
+          <div>
+            <Prose text={item.text} />
+          </div>
+        </div>
+      );
+    case "note":
+      return <p class="note">{item.text}</p>;
+    case "agent":
+      return (
+        <article class="message">
+          <span class="when">{timeOfDay(item.at)}</span>
+          <div class="content">
+            <p class="who">
+              <b>{agentId}</b>
+              {item.costUsd !== null && <span class="label">{usd(item.costUsd)}</span>}
+            </p>
+            {item.text !== "" && <Prose text={item.text} />}
+            {item.calls.map((call) => (
+              <ToolCall key={call.callId} item={call} />
+            ))}
+            {run !== undefined && <RunCard run={run} />}
+          </div>
+        </article>
+      );
+  }
+}
+
+function RunCard({ run }: { readonly run: Run }): JSX.Element {
+  useFigures([run]);
+  const known = figures.value.get(run.runId);
+  const cost = known === undefined || known.agents === 0 ? run.costUsd : known.costUsd;
+  const lost = known?.lostUsd ?? 0;
+  const cap = known?.maxCostUsd ?? null;
+  const held = hasEnded(run.status) ? 0 : (known?.heldUsd ?? 0);
+  const values = { own: Math.max(0, (cost ?? 0) - lost), team: 0, lost, held, cap };
+  return (
+    <a class="hired run-card" href={runPath(run.runId)}>
+      <span class="row">
+        <Glyph look={lookOfRun(run, asking.value)} />
+        <b class="cut">{run.title ?? run.runId}</b>
+        <span class="label">{known === undefined ? "" : counted(known.agents, "agent")}</span>
+      </span>
+      <span class="row">
+        {cap !== null && <Purse values={values} tone={hasEnded(run.status) ? "done" : "live"} />}
+        <span class="run-spent">
+          {usd(cost)}
+          {cap !== null && ` of ${capUsd(cap)}`}
+        </span>
+      </span>
+    </a>
+  );
+}

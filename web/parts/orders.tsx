@@ -1,0 +1,192 @@
+import { formatPriority, priorities, type Priority, type TaskId } from "../../src/kernel/index.ts";
+import type { JSX } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { post } from "../api/client.ts";
+import { isOffline } from "../api/connection.ts";
+import { go, runPath } from "../base/route.ts";
+import { capUsd, counted, grouped, usd } from "../base/format.ts";
+import { dialog, FormDialog } from "./dialog.tsx";
+import { hasEnded } from "../model/status.ts";
+import { heldNow } from "../model/held.ts";
+import { purseOf, rootId, spentOf } from "../model/money.ts";
+import type { RunModel } from "../model/run-model.ts";
+
+/** Whether orders are off: they go to the live run, and only a server that answers can take them. */
+export function areOrdersOff({ playhead }: Pick<RunModel, "playhead">): boolean {
+  return playhead.value !== null || isOffline.value;
+}
+
+/** Asks how much to add to the allowance of the run, or of one of its agents. */
+export function openTopUp(model: RunModel, taskId: TaskId = rootId): void {
+  dialog.value = () => <TopUp model={model} taskId={taskId} />;
+}
+
+function TopUp({ model, taskId }: { readonly model: RunModel; readonly taskId: TaskId }): JSX.Element {
+  const [amount, setAmount] = useState("1.00");
+  const task = model.live.value?.tasks.get(taskId);
+  const purse = task === undefined ? null : purseOf(task, heldNow(model.snapshot.value));
+  const maxCostUsd = Number(amount);
+  const isStopped = model.live.value !== null && hasEnded(model.live.value.status);
+  return (
+    <FormDialog
+      title={`Top up ${task?.agentId ?? "the run"}`}
+      confirm={
+        isStopped ? `Top up ${capUsd(maxCostUsd || 0)} and continue` : `Top up ${capUsd(maxCostUsd || 0)}`
+      }
+      onConfirm={() => topUp(model, maxCostUsd, taskId)}
+    >
+      {purse !== null && (
+        <p>
+          {usd(spentOf(purse))} is spent
+          {purse.cap === null ? ", without a limit." : ` of ${capUsd(purse.cap)}.`}
+        </p>
+      )}
+      <label class="field">
+        Dollars to add
+        <input
+          inputMode="decimal"
+          autoFocus
+          value={amount}
+          onInput={(event) => setAmount(event.currentTarget.value)}
+        />
+      </label>
+    </FormDialog>
+  );
+}
+
+export async function topUp(model: RunModel, maxCostUsd: number, taskId: TaskId = rootId): Promise<void> {
+  if (!(maxCostUsd > 0)) throw new Error("Enter an amount above 0, such as 1.00.");
+  await post("/api/runs/{runId}/top-up", { params: { runId: model.runId }, body: { maxCostUsd, taskId } });
+}
+
+/** Confirms the end of a run by naming what stops. */
+export function openCancel(model: RunModel): void {
+  dialog.value = () => <Cancel model={model} />;
+}
+
+function Cancel({ model }: { readonly model: RunModel }): JSX.Element {
+  const [reason, setReason] = useState("");
+  const view = model.live.value;
+  const root = view?.tasks.get(rootId);
+  const held = root === undefined ? 0 : purseOf(root, heldNow(model.snapshot.value)).held;
+  return (
+    <FormDialog
+      title="Cancel this run"
+      confirm="Cancel run"
+      isDangerous
+      onConfirm={async () => {
+        await post("/api/runs/{runId}/cancel", {
+          params: { runId: model.runId },
+          body: reason === "" ? {} : { reason },
+        });
+      }}
+    >
+      <p>
+        {counted(view?.live ?? 0, "agent")} {view?.live === 1 ? "stops" : "stop"}.
+        {held > 0 && ` ${usd(held)} is held and settles.`} What is recorded stays.
+      </p>
+      <label class="field">
+        Reason, optional
+        <input value={reason} autoFocus onInput={(event) => setReason(event.currentTarget.value)} />
+      </label>
+    </FormDialog>
+  );
+}
+
+export async function pause({ runId }: RunModel): Promise<void> {
+  await post("/api/runs/{runId}/pause", { params: { runId } });
+}
+
+export async function resume({ runId }: RunModel): Promise<void> {
+  await post("/api/runs/{runId}/resume", { params: { runId } });
+}
+
+/** Sends words to the agent of a run. It reads them before its next turn. */
+export async function steer({ runId }: Pick<RunModel, "runId">, input: string): Promise<void> {
+  await post("/api/runs/{runId}/steer", { params: { runId }, body: { input } });
+}
+
+/** Asks for another priority of an agent. */
+export function openPriority(model: RunModel, taskId: TaskId): void {
+  dialog.value = () => <SetPriority model={model} taskId={taskId} />;
+}
+
+function SetPriority({ model, taskId }: { readonly model: RunModel; readonly taskId: TaskId }): JSX.Element {
+  const task = model.live.value?.tasks.get(taskId);
+  const [priority, setPriority] = useState<Priority>(task?.priority ?? 2);
+  return (
+    <FormDialog
+      title={`Priority of ${task?.agentId ?? taskId}`}
+      confirm={`Set ${formatPriority(priority)}`}
+      onConfirm={async () => {
+        await post("/api/runs/{runId}/priority", {
+          params: { runId: model.runId },
+          body: { taskId, priority },
+        });
+      }}
+    >
+      <fieldset class="choice-list">
+        <legend>Money and seats go to higher priorities first.</legend>
+        {priorities.map((each) => (
+          <label key={each}>
+            <input
+              type="radio"
+              name="priority"
+              checked={each === priority}
+              onChange={() => setPriority(each)}
+            />
+            {formatPriority(each)}
+          </label>
+        ))}
+      </fieldset>
+    </FormDialog>
+  );
+}
+
+/** Asks how a fork begins. `at` is the event up to which it shares this run, or -1 for the newest one once it is read. */
+export function openFork(model: RunModel, at: number): void {
+  dialog.value = () => <Fork model={model} at={at} />;
+}
+
+function Fork({ model, at: wanted }: { readonly model: RunModel; readonly at: number }): JSX.Element {
+  void model.version.value;
+  const chosen = useRef(wanted);
+  if (chosen.current < 0) chosen.current = model.lastSeq;
+  const at = chosen.current;
+  const agent = model.live.value?.tasks.get(rootId)?.agentId ?? "the agent";
+  const [input, setInput] = useState("");
+  const [other, setOther] = useState("");
+  const start = async (): Promise<void> => {
+    if (at < 0) throw new Error("The log of the run is not read yet. Try again in a moment.");
+    const { run } = await post("/api/runs/{runId}/fork", {
+      params: { runId: model.runId },
+      body: {
+        at,
+        ...(input.trim() !== "" && { input }),
+        ...(other.trim() !== "" && { model: other.trim() }),
+      },
+    });
+    go(runPath(run.runId));
+  };
+  return (
+    <FormDialog
+      title={at < 0 ? "Fork this run" : `Fork at event ${grouped(at)}`}
+      confirm="Start the fork"
+      onConfirm={start}
+    >
+      <p>
+        The fork shares what was recorded up to {at < 0 ? "the newest event" : `event ${grouped(at)}`} and
+        pays for none of it. Calls in flight at that event are made again. Events that were recorded together
+        are shared together, so that the fork may begin a few events before. This run is not changed.
+      </p>
+      <label class="field">
+        Message that follows the shared steps, to {agent}, optional
+        <textarea rows={3} value={input} onInput={(event) => setInput(event.currentTarget.value)} />
+      </label>
+      <label class="field">
+        Other model of {agent} from there on, optional, as provider/id
+        <input value={other} onInput={(event) => setOther(event.currentTarget.value)} />
+      </label>
+    </FormDialog>
+  );
+}
