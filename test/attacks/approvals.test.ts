@@ -19,7 +19,7 @@ import {
   type Tool,
 } from "../../src/kernel/index.ts";
 import { requestLines } from "../../src/surfaces/cli/terminal/run-watcher.ts";
-import { openPlace, toldOf, untilTold } from "../agents/gate/place.ts";
+import { openPlace, toldOf, untilTold } from "../agents/interception/gate/place.ts";
 
 /** Calls of the dangerous tool that were executed. */
 const wiped: JsonValue[] = [];

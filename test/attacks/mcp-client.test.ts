@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { permissions } from "../../src/entries/index.ts";
 import type { JsonObject, Tool } from "../../src/kernel/index.ts";
 import { mcpServers, type HttpServerConfig } from "../../src/assembly/mcp.ts";
-import { gatedCall } from "../agents/gate/gated-call.ts";
+import { gatedCall } from "../agents/interception/gate/gated-call.ts";
 import { caller, callOnce } from "../mcp/live-servers.ts";
 import { closeAll, good, runtimeHere, schema, toolsOf, type Listed, type Reply } from "./evil-server.ts";
 

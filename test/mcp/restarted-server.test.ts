@@ -5,7 +5,7 @@ import { mcpServers } from "../../src/assembly/mcp.ts";
 import { openRuntime } from "../../src/assembly/open-runtime.ts";
 import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
-import { storedStateKey } from "../../src/surfaces/cli/commands/serve/mcp-state-key.ts";
+import { storedStateKey } from "../../src/surfaces/cli/commands/serve/serve-command.ts";
 import { newPath } from "../runtime/stores/sqlite/store-files.ts";
 import { endlessModel } from "../surfaces/protocols/endless-model.ts";
 import { startServer, type TestServer } from "../surfaces/server/test-server.ts";

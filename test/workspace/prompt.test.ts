@@ -4,7 +4,7 @@ import { Agent, openRuntime, type Channel } from "../../src/entries/index.ts";
 import { platforms } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { openWorkspace, type WorkspaceOptions } from "../../src/workspace/workspace.ts";
-import { platformHint } from "../../src/workspace/files/prompt/platform-hints.ts";
+import { platformHint } from "../../src/workspace/files/prompt/system-prompt.ts";
 import { testFolders, type TestFolders } from "./folders.ts";
 
 const noon = new Date(2026, 10, 16, 12).getTime();

@@ -1,21 +1,118 @@
+import { keep, kept } from "../base/kept.ts";
+import { effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { connection, shownEvent, tryNow } from "../api/connection.ts";
 import { grouped, span } from "../base/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Steady } from "../parts/steady.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
-import { closeDialog, Dialog, dialog, DialogHost } from "../parts/dialog.tsx";
+import { Dialog, DialogHost, closeDialog, dialog } from "../parts/dialog.tsx";
 import { announcement } from "../base/announce.ts";
-import { openHelp } from "./help.tsx";
 import { useKeys } from "../base/keys.ts";
 import { moveInList } from "../base/move-in-list.ts";
 import { now } from "../base/now.ts";
 import { go, place, runPath } from "../base/route.ts";
 import { inbox } from "../model/inbox-items.ts";
 import { openNewRun } from "../parts/new-run.tsx";
-import { switchTheme } from "./theme.ts";
 import { View } from "./view.tsx";
-import { isIn, sections } from "./sections.ts";
+
+type Theme = "light" | "dark";
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const chosen = kept("theme");
+
+/** The theme: the one that the person chose, else that of the system. */
+const theme = signal<Theme>(
+  chosen === "light" || chosen === "dark" ? chosen : dark.matches ? "dark" : "light",
+);
+
+function switchTheme(): void {
+  theme.value = theme.value === "dark" ? "light" : "dark";
+  keep("theme", theme.value);
+}
+
+dark.addEventListener("change", ({ matches }) => {
+  if (kept("theme") === null) theme.value = matches ? "dark" : "light";
+});
+
+effect(() => {
+  document.documentElement.dataset["theme"] = theme.value;
+});
+
+interface Section {
+  readonly path: string;
+  readonly name: string;
+  /** Key after G. */
+  readonly key?: string;
+  /** Shown at the bottom of a narrow screen. */
+  readonly icon?: IconName;
+}
+
+/** Views that belong to a section of another name. */
+const sectionOf: Readonly<Record<string, string>> = { compare: "runs", find: "runs" };
+
+/** Whether a view, by the first part of its path, belongs to a section. */
+function isIn(section: string, [first = "runs"]: readonly string[]): boolean {
+  return `/${sectionOf[first] ?? first}` === section;
+}
+
+/** The sections of the page, in the order of the bar. */
+const sections: readonly Section[] = [
+  { path: "/runs", name: "Runs", key: "r", icon: "runs" },
+  { path: "/inbox", name: "Inbox", key: "i", icon: "inbox" },
+  { path: "/sessions", name: "Sessions", key: "s", icon: "chat" },
+  { path: "/agents", name: "Agents" },
+  { path: "/schedules", name: "Schedules" },
+  { path: "/usage", name: "Usage" },
+];
+
+const keys = [
+  ["J K", "next, previous"],
+  ["Enter", "open"],
+  ["G R", "runs"],
+  ["G I", "inbox"],
+  ["G S", "sessions"],
+  ["G C", "compare"],
+  ["1 2 3 4 5 6", "views of a run"],
+  ["Z", "zoom of the chart"],
+  ["↑ ↓ ← →", "move in the chart"],
+  ["Space", "play"],
+  ["← →", "one event, with Shift one step"],
+  ["L", "live"],
+  ["F", "fork a run"],
+  ["A E D S", "approve, edit, deny, skip"],
+  ["N", "new run"],
+  ["/", "find"],
+  ["T", "light or dark"],
+  ["?", "this help"],
+  ["Esc", "close or stop"],
+] as const;
+
+function openHelp(): void {
+  dialog.value = () => <Help />;
+}
+
+function Help(): JSX.Element {
+  return (
+    <Dialog title="Keys">
+      <dl class="key-map">
+        {keys.map(([key, meaning]) => (
+          <div key={key}>
+            <dt>
+              {key.split(" ").map((each) => (
+                <kbd key={each}>{each}</kbd>
+              ))}
+            </dt>
+            <dd>{meaning}</dd>
+          </div>
+        ))}
+      </dl>
+      <form method="dialog" class="actions end">
+        <button class="button">Close</button>
+      </form>
+    </Dialog>
+  );
+}
 
 /** The whole page: the bar on top, the view, and what lies above them. */
 export function Shell(): JSX.Element {

@@ -9,9 +9,6 @@ import {
   type RuntimeChoice,
 } from "./invoke-options.ts";
 import {
-  Fault,
-  formatAgentId,
-  type HostedAgent,
   type AgentId,
   type AgentPhase,
   type Architecture,
@@ -22,8 +19,10 @@ import {
   type CommandResult,
   type ExecutionBudget,
   type ExtensionPort,
-  type JsonValue,
+  Fault,
+  type HostedAgent,
   type InboxMode,
+  type JsonValue,
   type Model,
   type ModelTimeouts,
   type RetryChanges,
@@ -38,6 +37,7 @@ import {
   type Tool,
   type UserMessage,
   type WaitingResult,
+  formatAgentId,
 } from "../../kernel/index.ts";
 import { cancelWithCaller } from "./cancel-with-caller.ts";
 import { checkAgentLimits, checkAgentOptions } from "../definition/agent-check.ts";
@@ -54,7 +54,6 @@ import { checkReviewers } from "../team/reviewers/reviewer.ts";
 import { invocationPlan, turnLimits, type PlanParts } from "../definition/agent-plan.ts";
 import { readInput, type AgentInput } from "../base/agent-input.ts";
 import { runTask } from "../invocation/agent-task.ts";
-import { findRunOf } from "./find-run.ts";
 import { runRequest } from "./run-request.ts";
 import { AgentStream, type AgentStreamParts, type StartedRun } from "./stream/agent-stream.ts";
 import type { SchemaCheck } from "../base/answer-format.ts";
@@ -73,6 +72,31 @@ import { ExtensionHost } from "../interception/extensions/extension-host.ts";
 import type { Registrations } from "../interception/extensions/registrations.ts";
 import { toolsIn, type ToolList } from "../base/tool-list.ts";
 import { ToolSpecs } from "../base/tool-specs.ts";
+
+/**
+ * Returns a run of the agent and registers the agent, because a worker without it would never finish the run. Throws
+ * `not_found`, and `invalid_argument` for a run of another agent. `isDefault` tells whether the caller named no runtime.
+ */
+async function findRunOf(
+  agent: HostedAgent,
+  runId: string,
+  runtime: Runtime,
+  isDefault: boolean,
+): Promise<RunHandle> {
+  const run = await runtime.find(runId);
+  if (run === undefined)
+    throw new Fault(
+      "not_found",
+      `run ${runId} not found in this runtime's store${isDefault ? ", which is in memory: pass the runtime on which the run was started, as { runtime }" : ""}`,
+    );
+  if (run.agentId !== agent.id)
+    throw new Fault(
+      "invalid_argument",
+      `${runId} is a run of agent ${run.agentId}, not of ${agent.id}; call the method on that agent`,
+    );
+  runtime.register(agent);
+  return run;
+}
 
 /** The parts that the package injects, because the agents layer knows no runtime. */
 export interface AgentHome {

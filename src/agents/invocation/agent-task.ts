@@ -1,3 +1,4 @@
+import { ReviewLoop } from "../team/reviewers/review-loop.ts";
 import {
   rootTaskId,
   type InboxMode,
@@ -6,7 +7,6 @@ import {
   type TaskInbox,
 } from "../../kernel/index.ts";
 import { checkRootInput, mailIn, readInput } from "../base/agent-input.ts";
-import { childPlan, reviewPlan } from "./child-plan.ts";
 import { runCompaction } from "../context/compaction/compaction-run.ts";
 import { summaryRole } from "../context/compaction/summary-role.ts";
 import { refusedInput } from "../base/input-problem.ts";
@@ -14,6 +14,37 @@ import type { Place } from "./close-invocation.ts";
 import { invokeIn } from "./invocation.ts";
 import type { InvocationPlan } from "./invocation-plan.ts";
 import { reviewKey } from "../team/reviewers/review-schedule.ts";
+
+/**
+ * The plan of a child that shares its parent's prompt. It has the model, tools, middleware, guardrails and permissions of
+ * the agent. What would change the request or drive the parent's loop is left out: the architecture, live state,
+ * compaction, memory, history, extensions and the control of turns.
+ */
+function childPlan(plan: InvocationPlan): InvocationPlan {
+  return {
+    ...plan,
+    architecture: plan.childArchitecture,
+    ephemeral: [],
+    stopHooks: [],
+    prepareStep: null,
+    stopWhen: null,
+    compaction: null,
+    window: null,
+    history: undefined,
+    memory: null,
+    extensions: undefined,
+    reviewers: [],
+  };
+}
+
+/** The plan of a review, which clears the cached system prompt of the agent if it has executed a tool. */
+function reviewPlan(plan: InvocationPlan): InvocationPlan {
+  const { instructions } = plan;
+  const shared = childPlan(plan);
+  if (typeof instructions !== "object" || instructions.reload === undefined) return shared;
+  const reload = instructions.reload.bind(instructions);
+  return { ...shared, architecture: new ReviewLoop(shared.architecture, reload) };
+}
 
 /** The agent of a task, as its code uses it. */
 export interface TaskAgent {

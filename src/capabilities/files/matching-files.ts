@@ -1,8 +1,100 @@
+import { readBytes } from "./file-lines.ts";
+import { Worker } from "node:worker_threads";
 import { dirname, isAbsolute, join } from "node:path";
-import { Fault, type CancelSignal } from "../../kernel/index.ts";
+import { type CancelSignal, Fault } from "../../kernel/index.ts";
 import type { FileRoot } from "./file-root.ts";
-import { globSearch } from "./glob-search.ts";
-import { alwaysIgnored, ignoredFiles } from "./ignored-files.ts";
+
+/** Maximum number of bytes of a `.gitignore` that are read. */
+const maxBytes = 65_536;
+
+/** Globs of files that searches leave out in every folder. */
+const alwaysIgnored: readonly string[] = ["**/.git", "**/.git/**", "**/node_modules/**"];
+
+/**
+ * Returns globs, relative to the root, of files that searches leave out: `.git`, `node_modules`, and the files that the
+ * root's `.gitignore` excludes. Lines with `!` are ignored, so the files that they would include again stay out.
+ */
+async function ignoredFiles(root: FileRoot): Promise<readonly string[]> {
+  return [...alwaysIgnored, ...(await gitIgnored(root))];
+}
+
+async function gitIgnored(root: FileRoot): Promise<readonly string[]> {
+  try {
+    const { folder, file } = await root.read(".gitignore");
+    try {
+      const text = Buffer.from(await readBytes(file, 0, maxBytes)).toString("utf8");
+      return text.split(/\r?\n/).flatMap(globsOf);
+    } finally {
+      await file.close();
+      await folder.close();
+    }
+  } catch (error) {
+    // There is no .gitignore, or it is not a regular file: then it excludes nothing.
+    if (Fault.is(error)) return [];
+    throw error;
+  }
+}
+
+/** Returns the globs of one line of a `.gitignore`: for the named path and everything below it. */
+function globsOf(line: string): readonly string[] {
+  const rule = line.replace(/(?<!\\)\s+$/, "");
+  if (rule === "" || rule.startsWith("#") || rule.startsWith("!")) return [];
+  const path = rule.replace(/^\\(?=[#!])/, "").replace(/\/+$/, "");
+  const isFolder = rule.endsWith("/");
+  const anchored = path.includes("/") ? path.replace(/^\//, "") : `**/${path}`;
+  if (anchored === "" || anchored === "**/") return [];
+  return isFolder ? [`${anchored}/**`] : [anchored, `${anchored}/**`];
+}
+
+/** Query of `globSearch()`. */
+interface GlobQuery {
+  readonly pattern: string;
+  /** Folder to which the pattern is relative. */
+  readonly cwd: string;
+  /** Globs of files to leave out. */
+  readonly ignore: readonly string[];
+}
+
+/**
+ * Code of the search thread. The glob comes from the model or a `.gitignore`; one that takes too long is stopped by
+ * terminating the thread.
+ */
+const program = `
+  const { parentPort, workerData: { library, pattern, options } } = require("node:worker_threads");
+  void import(library).then(async ({ glob }) => parentPort.postMessage(await glob(pattern, options)));
+`;
+
+/**
+ * Returns the files that match, as paths relative to `cwd`. Links below `cwd` are not followed, but a link at the start
+ * of the pattern is.
+ */
+async function globSearch(query: GlobQuery, signal: CancelSignal): Promise<readonly string[]> {
+  const { pattern, cwd, ignore } = query;
+  const options = { cwd, ignore, dot: true, expandDirectories: false, followSymbolicLinks: false };
+  const library = import.meta.resolve("tinyglobby");
+  signal.throwIfAborted();
+  // execArgv is empty because options of the parent process, such as --input-type, may be invalid for a thread.
+  const worker = new Worker(program, {
+    eval: true,
+    execArgv: [],
+    workerData: { library, pattern, options },
+  });
+  const found = new Promise<readonly string[]>((resolve, reject) => {
+    const stop = (): void => reject(signal.reason as Error);
+    signal.addEventListener("abort", stop, { once: true });
+    worker.once("message", resolve);
+    worker.once("error", (error) => reject(Fault.from(error)));
+    worker.once("exit", () => {
+      signal.removeEventListener("abort", stop);
+      reject(new Fault("tool_failed", "the search thread ended without a result"));
+    });
+  });
+  try {
+    return await found;
+  } finally {
+    await worker.terminate();
+  }
+}
 
 /** Query of `matchingFiles()`. */
 export interface FileQuery {

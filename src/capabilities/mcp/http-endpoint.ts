@@ -1,20 +1,99 @@
+import { isIPv4, isIPv6 } from "node:net";
 import { randomUUID } from "node:crypto";
 import {
+  type AuthInfo,
+  type EventStore,
+  type JSONRPCMessage,
+  type McpHttpHandler,
+  type McpServer,
+  WebStandardStreamableHTTPServerTransport,
   createMcpHandler,
   hostHeaderValidationResponse,
   isLegacyRequest,
   localhostAllowedHostnames,
   localhostAllowedOrigins,
   originValidationResponse,
-  WebStandardStreamableHTTPServerTransport,
-  type AuthInfo,
-  type McpHttpHandler,
-  type McpServer,
 } from "@modelcontextprotocol/server";
 import { Fault, optionNames, type Clock } from "../../kernel/index.ts";
-import { callerNetwork } from "./caller-network.ts";
 import { HttpSessions, type Session } from "./http-sessions.ts";
-import { StreamEvents } from "./stream-events.ts";
+
+interface StoredMessage {
+  readonly stream: string;
+  readonly message: JSONRPCMessage;
+  /** Length of the message as JSON. */
+  readonly size: number;
+}
+
+/**
+ * Keeps the latest messages of one session's streams, for a host that reconnects after its connection broke. Number and
+ * size of the messages are limited, so that a host cannot fill the memory with large results.
+ */
+export class StreamEvents implements EventStore {
+  readonly #limit: number;
+  readonly #maxSize: number;
+  readonly #kept = new Map<string, StoredMessage>();
+  #next = 0;
+  #size = 0;
+
+  constructor(limit = 1_000, maxSize = 4 * 1024 * 1024) {
+    this.#limit = limit;
+    this.#maxSize = maxSize;
+  }
+
+  /** Stores a message and returns its event id. */
+  async storeEvent(stream: string, message: JSONRPCMessage): Promise<string> {
+    const id = `${this.#next++}`;
+    const size = JSON.stringify(message).length;
+    this.#kept.set(id, { stream, message, size });
+    this.#size += size;
+    for (const [oldest, { size: freed }] of this.#kept) {
+      if (this.#kept.size <= this.#limit && this.#size <= this.#maxSize) break;
+      this.#kept.delete(oldest);
+      this.#size -= freed;
+    }
+    return id;
+  }
+
+  /** Returns the stream of an event, if the event is still kept. */
+  async getStreamIdForEventId(id: string): Promise<string | undefined> {
+    return this.#kept.get(id)?.stream;
+  }
+
+  /** Sends the kept messages of the same stream that follow an event, and returns the stream. */
+  async replayEventsAfter(
+    last: string,
+    { send }: { readonly send: (id: string, message: JSONRPCMessage) => Promise<void> },
+  ): Promise<string> {
+    const stream = this.#kept.get(last)?.stream ?? "";
+    for (const [id, kept] of this.#kept) {
+      const isMessage = Object.keys(kept.message).length > 0;
+      if (kept.stream === stream && Number(id) > Number(last) && isMessage) await send(id, kept.message);
+    }
+    return stream;
+  }
+}
+
+/**
+ * Returns the network that one caller controls: the address itself for IPv4, and the first 64 bits for IPv6, because a
+ * caller may use every address of such a network. Returns `undefined` for a text that is not an IP address.
+ */
+export function callerNetwork(address: unknown): string | undefined {
+  if (typeof address !== "string") return undefined;
+  const [plain = ""] = address.split("%", 1);
+  const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/iu.exec(plain) ?? [];
+  if (isIPv4(mapped ?? plain)) return mapped ?? plain;
+  return isIPv6(plain) ? `${groups(plain).slice(0, 4).join(":")}::/64` : undefined;
+}
+
+/** Returns the eight groups of an IPv6 address in their shortest form. */
+function groups(address: string): readonly string[] {
+  // The URL parser writes every IPv6 address in the canonical form.
+  const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  const [head = "", tail] = canonical.split("::");
+  const [before, after] = [head, tail ?? ""].map((part) => (part === "" ? [] : part.split(":")));
+  const zeros = tail === undefined ? 0 : 8 - (before?.length ?? 0) - (after?.length ?? 0);
+  return [...(before ?? []), ...Array.from({ length: zeros }, () => "0"), ...(after ?? [])];
+}
 
 /** Options of the HTTP endpoint. */
 export interface HttpOptions {

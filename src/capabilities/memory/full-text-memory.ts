@@ -4,6 +4,7 @@ import type {
   Fact,
   IdSource,
   JsonObject,
+  MaybePromise,
   Memory,
   MemoryBlock,
   MemoryScope,
@@ -12,7 +13,6 @@ import type {
   RecallQuery,
 } from "../../kernel/index.ts";
 import { supersede } from "./fact-timeline.ts";
-import { matchAny, scopeWord } from "./full-text.ts";
 import {
   checkForget,
   checkWrite,
@@ -22,7 +22,49 @@ import {
   scopeKey,
   type EpisodeRow,
 } from "./memory-item.ts";
-import type { MemoryFile } from "./memory-file.ts";
+
+/** SQLite file of a memory. All methods except `patiently` are synchronous. */
+interface MemoryFile {
+  /** Executes a statement and returns the number of changed rows. */
+  run(sql: string, ...values: SqlValue[]): number;
+  /** Executes an INSERT and returns the id of the new row. */
+  insert(sql: string, ...values: SqlValue[]): number;
+  /** Returns the first row of a query, or `undefined` if there is none. */
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- only the caller knows what a query returns
+  get<Row extends object>(sql: string, ...values: SqlValue[]): Row | undefined;
+  /** Returns all rows of a query. */
+  all<Row extends object>(sql: string, ...values: SqlValue[]): Row[];
+  /** Runs `work` in one transaction, which is rolled back if `work` throws. */
+  transaction<Result>(kind: "IMMEDIATE" | "DEFERRED", work: () => Result): Result;
+  /** Runs `work`, and again while another process holds the lock of the file. */
+  patiently<Result>(work: () => Result): MaybePromise<Result>;
+  /** Closes the file. */
+  close(): void;
+}
+
+type SqlValue = string | number | null;
+
+/**
+ * Converts a text to an FTS5 query that finds entries of one scope with any of its words. Each word is quoted, so that
+ * the text cannot contain query syntax. Returns `null` if the text has no words.
+ */
+function matchAny(scope: string, text: string): string | null {
+  const words = text.normalize("NFC").match(/[\p{L}\p{N}\p{M}_]+/gu);
+  if (words === null) return null;
+  const wanted = [...new Set(words)].slice(0, maxWords).map((word) => `"${word}"`);
+  return `scope : "${scope}" AND text : (${wanted.join(" OR ")})`;
+}
+
+/**
+ * Maximum number of words of a query. Further words of a long text would make the search slow and hardly change its
+ * result.
+ */
+const maxWords = 64;
+
+/** Returns a scope as a word of the full-text index, so that a search reads only the entries of that scope. */
+function scopeWord(scopeId: number): string {
+  return `scope${scopeId}`;
+}
 
 /** Options of `FullTextMemory`. */
 export interface FullTextMemoryOptions {

@@ -7,29 +7,85 @@ import type {
   LanguageModelV4StreamResult,
 } from "@ai-sdk/provider";
 import {
-  samplingNames,
-  toolCallsOf,
+  type AssistantMessage,
   type AssistantPart,
+  type ChatMessage,
+  Fault,
+  type JsonObject,
   type Model,
   type ModelCallOptions,
   type ModelRequest,
   type ModelResponse,
   type ModelStreamPart,
+  type ReportedUsage,
   type StopReason,
+  messageText,
+  samplingNames,
+  toolCallsOf,
 } from "../../kernel/index.ts";
-import { partOf, stopReasonOf, usageOf, type AiSdkUsage, type FinishReason } from "./ai-sdk-answer.ts";
+import {
+  type AiSdkUsage,
+  type CountedUsage,
+  type FinishReason,
+  partOf,
+  stopReasonOf,
+  usageOf,
+} from "./ai-sdk-answer.ts";
 import { providerName, structuredProviders, type AiSdkModel } from "./ai-sdk-model.ts";
 import { promptFor, schemaNote, type PromptTarget } from "./ai-sdk-prompt.ts";
 import type { AddressCheckOptions } from "../web/address-check.ts";
 import { ImageDownloads } from "./image-download.ts";
-import { boundUsage } from "./bound-usage.ts";
 import type { SupportedUrls } from "./inline-media.ts";
 import { modelLimits } from "./model-limits.ts";
-import { outputLimit } from "./output-limit.ts";
 import { StreamedAnswer, type StreamPart } from "./streamed-answer.ts";
 import { markByDefault, takesCacheKey, withCacheKey } from "./prompt-cache.ts";
 import { strictFormat } from "./strict-schema.ts";
 import { thinkingFor } from "./thinking.ts";
+
+/**
+ * B1: returns the output limit to send to the AI SDK, so that the limit includes reasoning. The Anthropic provider adds
+ * the thinking budget to the limit that it receives, so it is subtracted here.
+ */
+export function outputLimit({ maxOutputTokens, providerOptions }: ModelRequest): number | undefined {
+  const thinking = providerOptions?.["anthropic"]?.["thinking"];
+  if (maxOutputTokens === undefined || !isObject(thinking) || thinking["type"] !== "enabled")
+    return maxOutputTokens;
+  const { budgetTokens = 1_024 } = thinking as { readonly budgetTokens?: number };
+  if (budgetTokens < maxOutputTokens) return maxOutputTokens - budgetTokens;
+  throw new Fault(
+    "invalid_argument",
+    `the thinking budget of ${budgetTokens} tokens uses up the output limit of ${maxOutputTokens}: lower budgetTokens, or raise maxOutputTokens or the run's budget`,
+  );
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * B1: fills in totals that the provider did not report. An unknown total never counts as zero but as its upper bound:
+ * one token per byte of text.
+ */
+function boundUsage(
+  usage: CountedUsage,
+  { messages, maxOutputTokens = Number.POSITIVE_INFINITY }: ModelRequest,
+  answer: AssistantMessage,
+): ReportedUsage {
+  const { inputTokens, outputTokens, ...rest } = usage;
+  return {
+    ...rest,
+    inputTokens: inputTokens ?? messages.reduce((sum, message) => sum + textBytes(message), 0),
+    outputTokens: outputTokens ?? Math.min(textBytes(answer), maxOutputTokens),
+  };
+}
+
+function textBytes(message: ChatMessage): number {
+  const inputs =
+    message.role === "assistant"
+      ? message.content.map((part) => (part.type === "tool_call" ? JSON.stringify(part.input) : ""))
+      : [];
+  return Buffer.byteLength([messageText(message), ...inputs].join(""));
+}
 
 type CallOptions = LanguageModelV3CallOptions | LanguageModelV4CallOptions;
 

@@ -1,9 +1,6 @@
+import { errorResult, toolOutput } from "./tool-result.ts";
 import {
-  checkChoice,
-  checkOptions,
-  describeValue,
   Fault,
-  optionNames,
   type ForeignNames,
   type Infer,
   type JsonSchema,
@@ -14,11 +11,38 @@ import {
   type ToolContext,
   type ToolResult,
   type ToolRisk,
+  checkChoice,
+  checkOptions,
+  describeValue,
+  nearestJson,
+  optionNames,
 } from "../../kernel/index.ts";
-import { clientBody } from "./client-tool.ts";
 import { coerceInput } from "./coercion.ts";
 import { SchemaReader, toolSchema } from "./schema-reader.ts";
 import { runBody, type ToolBody } from "./tool-body.ts";
+
+/**
+ * Returns the body of a client-side tool: it waits durably until `RunHandle.toolResult` sends the result of the call. The
+ * task's clock stops meanwhile. The value is the whole output, also if it has the form of a result, because the program
+ * that sends it decides nothing else about the run.
+ */
+function clientBody(
+  toolName: string,
+): (input: unknown, context: Pick<ToolContext, "ctx" | "callId">) => Promise<ToolResult> {
+  return async (input, { ctx, callId }) => {
+    const decision = await ctx.approval({
+      kind: "client_tool",
+      toolName,
+      callId,
+      input: nearestJson(input),
+      reason: `${toolName} is executed by the client`,
+    });
+    if (decision.decision === "approved")
+      return { output: toolOutput(decision.input ?? null), isError: false };
+    if (decision.decision === "skipped") return errorResult("[skipped by the client]");
+    return errorResult(decision.reason ?? "the client did not execute the call");
+  };
+}
 
 /** Options of every tool. */
 interface CommonToolOptions<Input extends Schema> {

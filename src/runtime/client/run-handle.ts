@@ -1,23 +1,17 @@
 import {
-  assertJson,
-  checkOptions,
-  describeValue,
-  Fault,
-  rootTaskId as root,
-  jsonText,
-  optionNames,
-  parseTaskId,
-  spendOfTopUp,
   type AgentId,
   type ApprovalDecision,
   type Clock,
   type Delta,
   type Event,
   type EventOptions,
+  Fault,
   type ForkOptions,
-  type IdSource,
+  type Guest,
   type Hash,
+  type IdSource,
   type JsonValue,
+  type Mail,
   type MailBody,
   type ModelReference,
   type PendingApproval,
@@ -27,14 +21,23 @@ import {
   type RunId,
   type RunRecord,
   type RunResult,
-  type SessionId,
   type RunSnapshot,
   type RunSummary,
+  type SessionId,
   type TailOptions,
   type TenantScope,
   type ToolResultOptions,
   type TopUp,
   type UnknownPrice,
+  andThen,
+  assertJson,
+  checkOptions,
+  describeValue,
+  jsonText,
+  optionNames,
+  parseTaskId,
+  rootTaskId as root,
+  spendOfTopUp,
 } from "../../kernel/index.ts";
 import type { RunStore } from "./run-store.ts";
 import { findClientCall } from "./client-call.ts";
@@ -44,9 +47,7 @@ import { forkRun } from "./fork-run.ts";
 import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
 import { endedResult, type EndEvents } from "./ended-result.ts";
 import { storedEvents, watchedReader, yieldingSlot, type EventStream } from "./event-readers.ts";
-import { readInput } from "./received-input.ts";
-import { isRunResumed } from "./resumed-run.ts";
-import { StoredRun } from "./stored-run.ts";
+import { StoredRun, mayResume } from "./stored-run.ts";
 import { refuseIfResent } from "./unsent-input.ts";
 import { currentTask } from "../process/async-context.ts";
 import { parseModelName, resolveModel } from "../process/session-model.ts";
@@ -54,7 +55,66 @@ import { SizeLimit } from "../process/size-limit.ts";
 import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
 import type { AwaitedRuns } from "../process/awaited-runs.ts";
-import { signalWait } from "../journal/wait-names.ts";
+import { signalWait, submittedAs } from "../journal/wait-names.ts";
+
+/** A run that has ended, in the store of a caller. */
+interface EndedStoredRun {
+  readonly runId: RunId;
+  readonly store: RunStore;
+  readonly life?: RuntimeLifetime | undefined;
+}
+
+/**
+ * Whether an ended run has been resumed or may be by a command in its mailbox. Waits until the owner has handled such
+ * commands. `next` is the seq after the last event that was read.
+ */
+function isRunResumed(run: EndedStoredRun, next: number): boolean | Promise<boolean> {
+  return andThen(run.store.mailbox.read(run.runId), (mail) => isResumedBy(run, mail, next));
+}
+
+function isResumedBy(run: EndedStoredRun, mail: readonly Mail[], next: number): boolean | Promise<boolean> {
+  if (mayResume(mail)) return commandsHandled(run).then(() => true);
+  // The owner may have handled such a command before the mailbox was read. Then the log has new events.
+  return andThen(run.store.events.lastSeq(run.runId), (last) => last >= next);
+}
+
+async function commandsHandled({ runId, store, life }: EndedStoredRun): Promise<void> {
+  const { mailbox } = store;
+  for (let isPending = true; isPending;) {
+    const changed = Promise.withResolvers<void>();
+    const unsubscribe = store.onChange(() => changed.resolve());
+    const guest: Guest = { lifeEnded: () => changed.resolve() };
+    life?.join(guest);
+    // Read again: the mailbox may have changed before the subscription.
+    if (mayResume(await mailbox.read(runId)) && life?.fault === undefined) await changed.promise;
+    unsubscribe();
+    life?.leave(guest);
+    life?.check();
+    isPending = mayResume(await mailbox.read(runId));
+  }
+}
+
+/** Reads the steering and the follow-ups that were sent to a run, in the order of arrival. */
+async function readInput(
+  { events, mailbox }: Pick<RunStore, "events" | "mailbox">,
+  runId: RunId,
+): Promise<readonly ReceivedInput[]> {
+  // The mailbox is read first: mail that its owner applies meanwhile is then in both, and not in neither.
+  const waiting = (await mailbox.read(runId)).flatMap((mail) => inputOf(mail));
+  const applied: ReceivedInput[] = [];
+  for await (const event of events.read(runId))
+    if (event.type === "run_steer") applied.push({ ...event.data, seq: event.seq });
+  const isApplied = ({ submittedAs: id }: ReceivedInput): boolean =>
+    id !== undefined && applied.some((each) => each.submittedAs === id);
+  return [...applied, ...waiting.filter((each) => !isApplied(each))];
+}
+
+function inputOf({ id, from: by, body }: Mail): readonly ReceivedInput[] {
+  if (body.type !== "steer" && body.type !== "follow_up") return [];
+  const { type: kind, ...input } = body;
+  const runId = submittedAs(id);
+  return [{ kind, by, ...input, ...(runId && { submittedAs: runId }), seq: null }];
+}
 
 export interface HandleOptions {
   readonly store: RunStore;

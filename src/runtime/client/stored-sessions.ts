@@ -1,19 +1,12 @@
 import {
-  agentIdOf,
-  assertJson,
-  checkChoice,
-  checkOptions,
-  Fault,
-  formatSessionId,
-  parseRunId,
-  parseSessionId,
-  sessionSettings,
-  thinkingLevels,
+  type AgentId,
   type AgentPhase,
-  type SessionUsage,
+  type CompactSessionOptions,
   type CustomEntry,
+  Fault,
   type ForkSessionOptions,
   type HostedAgent,
+  type Journal,
   type JsonValue,
   type Model,
   type ModelReference,
@@ -28,20 +21,31 @@ import {
   type SessionEntryPage,
   type SessionId,
   type SessionListOptions,
+  type SessionNavigation,
+  type SessionNode,
   type SessionPage,
   type SessionPathOptions,
   type SessionSummary,
   type SessionTree,
+  type SessionUsage,
   type SubmitOptions,
   type TenantScope,
   type ThinkingLevel,
   type UnsentInput,
-  type CompactSessionOptions,
+  agentIdOf,
+  assertJson,
+  checkChoice,
+  checkOptions,
+  firstUnfinishedRun,
+  formatSessionId,
+  parseRunId,
+  parseSessionId,
+  sessionSettings,
+  thinkingLevels,
+  unfinishedRuns,
 } from "../../kernel/index.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
-import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
-import { agentPhase } from "./agent-phase.ts";
-import { askExtensions } from "./before-navigation.ts";
+import { type WorkerContext, hostedAgent, portFor } from "../process/worker-context.ts";
 import { contextUsage } from "../process/context-usage.ts";
 import { parseModelName, resolveModel } from "../process/session-model.ts";
 import {
@@ -61,9 +65,80 @@ import {
 import { checkCompaction, compactionOf, hasSummary } from "./compact-session.ts";
 import { SessionEntryWriter, type EntryBody } from "./session-entries.ts";
 import { searchSessions } from "./session-search.ts";
-import { sessionTree } from "./session-tree.ts";
 import { sessionBusy } from "./submit-run.ts";
 import { resubmissionOf, unsentInputs } from "./unsent-input.ts";
+
+interface GrowingNode extends SessionNode {
+  label: string | null;
+  isOnPath: boolean;
+  readonly children: string[];
+}
+
+/** Builds the tree of the visible entries of a session. An entry whose parent was removed becomes a root. */
+function sessionTree(entries: readonly SessionEntry[], leafId: string | null): SessionTree {
+  const nodes = new Map<string, GrowingNode>();
+  const roots: string[] = [];
+  for (const entry of entries) {
+    if (entry.type === "leaf" || entry.type === "session_info") continue;
+    if (entry.type === "label") {
+      const labelled = nodes.get(entry.targetId);
+      if (labelled !== undefined) labelled.label = entry.label;
+      continue;
+    }
+    const node: GrowingNode = { entry, label: null, isOnPath: false, children: [] };
+    nodes.set(entry.id, node);
+    const parent = entry.parentId === null ? undefined : nodes.get(entry.parentId);
+    (parent?.children ?? roots).push(entry.id);
+  }
+  for (let id = leafId; id !== null;) {
+    const node = nodes.get(id);
+    // An entry that is marked already closes a circle.
+    if (node === undefined || node.isOnPath) break;
+    node.isOnPath = true;
+    id = node.entry.parentId;
+  }
+  return { leafId, roots, nodes: [...nodes.values()] };
+}
+
+/**
+ * Asks the extensions of the session's agent before a change of an idle session. S5: throws `agent_busy` if a run in the
+ * session is unfinished; the change itself checks that again, because a run may start while a handler runs. Throws
+ * `permission_denied` if an extension refuses. An agent that is not registered with this runtime is not asked.
+ */
+async function askExtensions(
+  worker: WorkerContext,
+  { sessionId, agentId, tenantId, userId }: SessionSummary,
+  navigation: SessionNavigation,
+): Promise<void> {
+  const open = await firstUnfinishedRun(worker.store.journal, { sessionId });
+  if (open !== undefined) throw sessionBusy(open);
+  const agent = worker.agents.get(agentId);
+  if (agent?.beforeNavigation === undefined) return;
+  const port = portFor(worker, { sessionId, runId: null, tenantId, userId });
+  const reason = await agent.beforeNavigation(navigation, port);
+  if (reason === undefined) return;
+  throw new Fault("permission_denied", `session ${sessionId} stays as it is: ${reason}`, {
+    details: { sessionId, event: navigation.type },
+  });
+}
+
+/**
+ * Returns what an agent does in a session: `compaction` if the session is being compacted, `turn` if a run of the agent
+ * has not ended, otherwise `idle`. Counts only the runs of `owner`. If `owner` is absent, all runs count.
+ */
+async function agentPhase(
+  journal: Pick<Journal, "list">,
+  sessionId: SessionId,
+  agentId: AgentId,
+  owner: TenantScope | undefined,
+): Promise<AgentPhase> {
+  let phase: AgentPhase = "idle";
+  for await (const run of unfinishedRuns(journal, { sessionId, ...owner })) {
+    if (run.kind === "compaction") return "compaction";
+    if (run.agentId === agentId) phase = "turn";
+  }
+  return phase;
+}
 
 export interface StoredSessionsOptions {
   readonly worker: WorkerContext;

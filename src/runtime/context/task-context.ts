@@ -1,8 +1,6 @@
+import { portFor } from "../process/worker-context.ts";
+import { none } from "../task/step-outcome.ts";
 import {
-  assertEmittable,
-  branchScope,
-  Fault,
-  sealMadeJson,
   type AgentId,
   type ApprovalDecision,
   type AskOutcome,
@@ -13,6 +11,8 @@ import {
   type CompactionStep,
   type EventDraft,
   type ExtensionPort,
+  Fault,
+  type InputQueue,
   type JsonValue,
   type LlmReply,
   type LlmRequest,
@@ -35,17 +35,24 @@ import {
   type ToolsOptions,
   type TopicId,
   type Turn,
+  assertEmittable,
+  branchScope,
+  describeValue,
+  readProperty,
+  sealMadeJson,
 } from "../../kernel/index.ts";
 import {
-  checkParallelOptions,
-  checkToolsOptions,
-  checkInstructions,
-  checkWaitOptions,
   type DrainOptions,
   type StepOptions,
   type WaitOptions,
+  checkDrainOptions,
+  checkInstructions,
+  checkParallelOptions,
+  checkToolsOptions,
+  checkWaitOptions,
+  maxDrained,
+  noInput,
 } from "./context-options.ts";
-import { requestProblem } from "./request-check.ts";
 import { raceBranches, runBranches, type RaceResult } from "./branches.ts";
 import { CallHistory } from "../tool/call-history.ts";
 import { continueAsNew, journalScope } from "./continue-as-new.ts";
@@ -53,7 +60,6 @@ import { compactTranscript } from "./compaction-step.ts";
 import type { CallingScope } from "../tool/gate-context.ts";
 import { ChildSteps } from "./child-steps.ts";
 import { callModel, MessageStarts, ModelCall, type SentPrefix } from "../model/model-call.ts";
-import { drainInput } from "./input-drain.ts";
 import { MessageSteps } from "./messages.ts";
 import { runStep } from "./step-context.ts";
 import { StepExecutor } from "../task/step-executor.ts";
@@ -66,11 +72,48 @@ import { callTool, ToolStep } from "../tool/tool-call.ts";
 import { hasOtherRuns } from "./other-runs.ts";
 import { noteReport } from "./task-report.ts";
 import { compactSession } from "./session-compaction-step.ts";
-import { taskPort } from "./task-port.ts";
 import { isTurnOf } from "./taken-turn.ts";
 import { TaskFacts } from "./task-facts.ts";
 import { takeTurn, type ScopedPlan, type TurnOptions } from "./turn-step.ts";
-import { inboxDrain } from "../journal/wait-names.ts";
+import { inboxDrain, queueWait } from "../journal/wait-names.ts";
+
+/** Creates what the extensions of a task's agent use of the runtime. */
+function taskPort({ worker, facts, state, taskId }: TaskRunner, signal: AbortSignal): ExtensionPort {
+  const hasQueued = (): boolean =>
+    state.resolutions.all(taskId, queueWait("steer")).length > 0 ||
+    state.resolutions.all(taskId, queueWait("follow_up")).length > 0;
+  return portFor(worker, { ...facts, signal, hasQueued });
+}
+
+/**
+ * What is wrong with the request of `ctx.llm`. `undefined` if it has a transcript. The form is compared and not the class,
+ * because an agent may come from another copy of this package.
+ */
+function requestProblem(request: unknown): Fault | undefined {
+  const transcript = readProperty(request, "transcript");
+  if (typeof readProperty(transcript, "append") === "function") return undefined;
+  return new Fault(
+    "invalid_argument",
+    `invalid transcript ${describeValue(transcript)} of ctx.llm(): expected a Transcript; use ctx.llm({ transcript: Transcript.of(messages) })`,
+  );
+}
+
+/** Takes the input that waits in a queue of the run. Only the root has such queues. */
+function drainInput(
+  steps: StepExecutor,
+  queue: InputQueue,
+  options: DrainOptions = {},
+): Promise<readonly JsonValue[]> {
+  const { mode = "one" } = options;
+  const { taskId, task, state } = steps.runner;
+  if (task.record.parentId !== null) return steps.exclusive(`drain ${queue}`, () => noInput(queue, options));
+  const step = { address: steps.next(), kind: "drain", name: queue, digest: mode } as const;
+  return steps.poll<JsonValue>(step, () => {
+    checkDrainOptions(queue, options);
+    const waiting = state.resolutions.all(taskId, queueWait(queue));
+    return waiting.length === 0 ? none : waiting.slice(0, maxDrained[mode]).map(({ value }) => value);
+  });
+}
 
 /** The `RunContext` of one scope: the task itself, a branch, or a tool's body. */
 export class TaskContext extends TaskFacts implements RunContext {

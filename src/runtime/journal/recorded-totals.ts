@@ -1,19 +1,58 @@
 import {
-  rootTaskId as root,
   type AgentId,
   type Commit,
+  type Headcount,
   type Ledger,
   type RunSpend,
   type RunStanding,
   type Spend,
   type TaskId,
+  type TaskOutcome,
   type Usage,
   type UsageDelta,
+  type WaitCause,
+  rootTaskId as root,
+  waitCauses,
 } from "../../kernel/index.ts";
 import type { HeldAllotment } from "./held-allotment.ts";
 import { spendOf } from "./run-spend.ts";
-import { isSameStanding, running, standingOf, type StandingRun } from "./run-standing.ts";
 import { RunUsage } from "./run-usage.ts";
+
+/** The part of a run's state that decides its standing. */
+interface StandingRun {
+  readonly liveTasks: number;
+  readonly paused: boolean;
+  readonly headcount: Headcount;
+  readonly tasks: ReadonlyMap<
+    TaskId,
+    { readonly outcome: TaskOutcome | null; readonly waitsFor: readonly WaitCause[] }
+  >;
+}
+
+const nothing: readonly WaitCause[] = [];
+const running: RunStanding = { status: "running", waitsFor: nothing };
+const paused: RunStanding = { status: "paused", waitsFor: nothing };
+
+/** K1: the standing of a run. A run waits if each of its live tasks waits, or has no seat. Costs O(tasks that have not ended). */
+function standingOf(run: StandingRun): RunStanding {
+  if (run.liveTasks === 0) return running;
+  if (run.paused) return paused;
+  const found = new Set<WaitCause>();
+  const { tasks } = run.headcount;
+  for (const taskId in tasks) {
+    const task = run.tasks.get(taskId as TaskId);
+    const seat = tasks[taskId as TaskId];
+    if (task === undefined || task.outcome !== null || seat === undefined) continue;
+    if (seat.status === "pending" || seat.status === "paused") found.add("seat");
+    else if (seat.status === "pausing" || !seat.idle) return running;
+    else for (const cause of task.waitsFor) found.add(cause);
+  }
+  return { status: "waiting", waitsFor: waitCauses.filter((cause) => found.has(cause)) };
+}
+
+function isSameStanding(one: RunStanding, other: RunStanding): boolean {
+  return one.status === other.status && one.waitsFor.join() === other.waitsFor.join();
+}
 
 /** The part of a run's state that decides what its next commit says about its standing and its spending. */
 interface TotalsRun extends StandingRun {

@@ -1,20 +1,21 @@
 import {
-  addUsage,
-  classifyError,
-  noUsage,
   type DeltaFilter,
-  type Fault,
+  Fault,
   type LlmReply,
   type Model,
   type ModelRequest,
   type ModelResponse,
+  addUsage,
+  classifyError,
+  describeValue,
+  noUsage,
 } from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { CallBody } from "../task/in-flight-calls.ts";
 import { AttemptTimer } from "./attempt-timer.ts";
 import { CandidateModels } from "./candidate-models.ts";
 import { openDeltaSink, type DeltaSink } from "./delta-stream.ts";
-import { reserveCall, type Grant } from "./reservation.ts";
+import { type Grant, reserveCall } from "./reservation.ts";
 import {
   emitFallback,
   modelFault,
@@ -23,8 +24,53 @@ import {
   waitForRetry,
   withLastError,
 } from "./retry.ts";
-import { requireUsage } from "./required-usage.ts";
 import { PendingReply, settleResponse } from "./settle-reply.ts";
+
+const optionalCounts: ReadonlySet<string> = new Set([
+  "cacheReadTokens",
+  "cacheWriteTokens",
+  "reasoningTokens",
+]);
+const countNames = ["inputTokens", "outputTokens", ...optionalCounts];
+
+/**
+ * B3: charges a response without valid usage in full as unreported, and throws. Another attempt could not fix it, because
+ * the fault is in the code of the model.
+ */
+function requireUsage(
+  step: ActiveStep,
+  { provider, modelId }: Model,
+  grant: Grant,
+  response: ModelResponse,
+): void {
+  const problem = usageProblem(response.usage);
+  if (problem === undefined) return;
+  const { taskId, host } = step.runner;
+  host.ledger.lose(taskId, grant.id);
+  step.end();
+  throw new Fault("invalid_argument", `${provider}/${modelId} returned an invalid ${problem}`, {
+    details: { provider, modelId },
+  });
+}
+
+/** `usage` is checked as an unknown value, because the model may be code without types. */
+function usageProblem(usage: unknown): string | undefined {
+  if (typeof usage !== "object" || usage === null)
+    return `usage ${describeValue(usage)}: expected { inputTokens, outputTokens }`;
+  const counts = usage as Readonly<Record<string, unknown>>;
+  for (const name of countNames) {
+    const count = counts[name];
+    if (count === undefined && optionalCounts.has(name)) continue;
+    if (!isCount(count)) return `usage.${name} ${describeValue(count)}: expected an integer from 0`;
+  }
+  const { costUsd } = counts;
+  const isCost = costUsd === undefined || (typeof costUsd === "number" && costUsd >= 0 && costUsd < Infinity);
+  return isCost ? undefined : `usage.costUsd ${describeValue(costUsd)}: expected a number from 0`;
+}
+
+function isCount(value: unknown): boolean {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
 
 /** Result of a model call that went through middleware. */
 export interface ModelCallResult {

@@ -1,20 +1,22 @@
 import {
-  andThen,
-  Fault,
-  rootTaskId as root,
-  type EventDraft,
-  type FaultCode,
-  type Lease,
+  type AgentId,
   type DriveOptions,
   type DriveResult,
+  type EventDraft,
+  Fault,
+  type FaultCode,
+  HistoryRetention,
+  type HostedAgent,
+  type Lease,
   type MaybePromise,
   type Rest,
   type RunId,
   type RunRecord,
   type TaskId,
+  andThen,
+  rootTaskId as root,
 } from "../../kernel/index.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
-import { historyOwnerToClear, type HistoryOwner } from "./history-owner.ts";
 import { MailboxReader, type MailboxOwner } from "./mailbox-reader.ts";
 import { RunObservers, type ObservedLog } from "./run-observers.ts";
 import { RunLog, type LogOwner } from "../journal/run-log.ts";
@@ -22,8 +24,54 @@ import { planResume } from "../journal/resume-plan.ts";
 import { RunState } from "../journal/run-state.ts";
 import type { RunningTasks } from "./running-tasks.ts";
 import { TaskSupervisor, type SupervisorListener } from "./task-supervisor.ts";
-import { findVersionMismatch } from "./version-mismatch.ts";
 import { WaitRegistry } from "../task/wait-registry.ts";
+
+/**
+ * J9: returns the fault for the first agent of the run that this worker hosts in another version. Compares the root's agent and the
+ * agents of all live tasks.
+ */
+function findVersionMismatch(
+  { agents }: WorkerContext,
+  { runId, agentId: rootAgent, agentVersion: rootVersion }: RunRecord,
+  state: RunState,
+): Fault | undefined {
+  const compare = (agentId: AgentId, started: string | null): Fault | undefined => {
+    const here = agents.get(agentId)?.version ?? null;
+    if (here === started) return undefined;
+    return new Fault(
+      "version_mismatch",
+      `run ${runId} was started by version ${started ?? "none"} of agent ${agentId}, and this worker hosts version ${here ?? "none"}; host the same version, or set versionPolicy to "resume"`,
+      { details: { agentId, started, here } },
+    );
+  };
+  const rootMismatch = compare(rootAgent, rootVersion);
+  if (rootMismatch !== undefined) return rootMismatch;
+  for (const { record, outcome } of state.tasks.values()) {
+    if (record.parentId === null || outcome !== null) continue;
+    const mismatch = compare(record.agentId, record.agentVersion ?? null);
+    if (mismatch !== undefined) return mismatch;
+  }
+  return undefined;
+}
+
+/** An agent that keeps the history of its runs in the application's own store and can delete it there. */
+type HistoryOwner = HostedAgent & Required<Pick<HostedAgent, "clearHistory">>;
+
+/** R14: returns the root's agent if the end of the run requires that it deletes the history of the run, and that is not recorded yet. */
+function historyOwnerToClear(
+  { agents }: WorkerContext,
+  { agentId }: RunRecord,
+  state: RunState,
+): HistoryOwner | undefined {
+  const { retention } = state.task(root).record.supervision;
+  if (retention !== HistoryRetention.RUN || state.isHistoryCleared) return undefined;
+  const agent = agents.get(agentId);
+  return agent !== undefined && ownsHistory(agent) ? agent : undefined;
+}
+
+function ownsHistory(agent: HostedAgent): agent is HistoryOwner {
+  return agent.clearHistory !== undefined;
+}
 
 /** Fault codes by which a store refuses a commit itself, for example an entry without its parent. Writing the commit again fails again. */
 const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_found", "invalid_argument"]);

@@ -19,7 +19,7 @@ import { recordRunEnd, recordTaskEnd, type EndingRun } from "./record-end.ts";
 import { withoutSettled } from "./unread-input.ts";
 import type { NewTaskOptions } from "../journal/task-record.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
-import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
+import { type WorkerContext, hostedAgent } from "../process/worker-context.ts";
 import { RunAllotment } from "./run-allotment.ts";
 import { lostReservationEvent, RunLedger } from "./run-ledger.ts";
 import { parentEnded, type ResumedTask } from "../journal/resume-plan.ts";
@@ -30,7 +30,6 @@ import { restartDelayMs } from "../process/run-retry.ts";
 import type { RunState } from "../journal/run-state.ts";
 import type { TaskState } from "../journal/task-state.ts";
 import { hasPausing, RunHeadcount, type SeatMoves } from "./run-headcount.ts";
-import { startTime } from "./start-time.ts";
 import { RunningTasks } from "./running-tasks.ts";
 import { StopTimer } from "./stop-timer.ts";
 import { TaskAdmission } from "./task-admission.ts";
@@ -40,6 +39,12 @@ import { mailReceived } from "../context/task-inbox.ts";
 import { TaskRunner } from "../task/task-runner.ts";
 import type { IdleListener, TaskHost } from "../task/task-host.ts";
 import type { WaitRegistry } from "../task/wait-registry.ts";
+
+/** Time before which the task does not start: its start time (L9), and the delay after a crash of its code. */
+function startTime({ record, crashes, crashedAt }: TaskState, { runRetry }: WorkerContext): number {
+  const restartAt = crashes === 0 ? 0 : crashedAt + (restartDelayMs(crashes, runRetry) ?? 0);
+  return Math.max(restartAt, record.startAt ?? 0);
+}
 
 /** Learns what becomes of the tasks of a run. */
 export interface SupervisorListener extends IdleListener {

@@ -19,7 +19,6 @@ import type { Tokens } from "../http/access/tokens.ts";
 import { FiguresOfRuns } from "../http/figures/run-figures.ts";
 import { openApi } from "./openapi.ts";
 import { PageFiles } from "./page-files.ts";
-import { firstSegment, matches, shownRunId } from "./paths.ts";
 import { errorResponse, type ErrorFormat } from "../http/problem.ts";
 import { jsonBody, limitedRequest } from "../http/request-body.ts";
 import { resultResponse, secured } from "../http/response.ts";
@@ -31,6 +30,24 @@ import { Validator } from "../http/schema/validator.ts";
 import { ServedAgents, type ServedAgent } from "../http/served-agents.ts";
 import type { ServerParts } from "../http/server-parts.ts";
 import { OpenStreams } from "../http/streams/open-streams.ts";
+
+/** The first segment of a path. */
+function firstSegment(path: string): string | undefined {
+  return path.split("/", 2)[1];
+}
+
+/** Whether a path of the table, with parameters in braces, matches a path. */
+function matches(path: string, pathname: string): boolean {
+  const [parts, wanted] = [path.split("/"), pathname.split("/")];
+  return (
+    parts.length === wanted.length && parts.every((part, at) => part.startsWith("{") || part === wanted[at])
+  );
+}
+
+/** The id of the run that a path of the page shows. `undefined` if it shows none. */
+function shownRunId(path: string): string | undefined {
+  return /^\/runs\/(?<runId>[\w-]+)(?:\/|$)/u.exec(path)?.groups?.["runId"];
+}
 
 /** Limits of a server. Sizes are bytes, durations milliseconds. */
 export interface ServerLimits {

@@ -1,8 +1,16 @@
 import { totalTokens, type Event, type TaskId } from "../../kernel/index.ts";
 import { continuesTask } from "./continued-task.ts";
 import { answerWords, argumentOf, excerpt } from "./excerpt.ts";
-import { listIn } from "./list-in.ts";
 import { RecordedCalls, type StoredCalls } from "./recorded-calls.ts";
+
+/** The list of a key, which is added if it is missing. */
+function listIn<Key, Value>(lists: Map<Key, Value[]>, key: Key): Value[] {
+  const known = lists.get(key);
+  if (known !== undefined) return known;
+  const list: Value[] = [];
+  lists.set(key, list);
+  return list;
+}
 
 /** Kinds of steps: a model call, a tool call, a step of `ctx.step`, a question to a person, a pause, a wait for a seat. */
 export type StepKind = "model" | "tool" | "step" | "person" | "paused" | "seat";

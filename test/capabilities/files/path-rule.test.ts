@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { permissions, type PermissionsOptions } from "../../../src/entries/index.ts";
 import { pathRule, type PathRuleOptions } from "../../../src/capabilities/tools/index.ts";
-import { gatedCall } from "../../agents/gate/gated-call.ts";
+import { gatedCall } from "../../agents/interception/gate/gated-call.ts";
 import { tempFolder } from "../tools/call-tool.ts";
 
 type Kind = "allow" | "ask" | "deny";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { boundedFetch } from "../../../src/capabilities/mcp/bounded-fetch.ts";
+import { boundedFetch } from "../../../src/capabilities/mcp/transport.ts";
 
 /** Returns the text that is read from pieces of a body of a type. */
 async function read(type: string, pieces: readonly string[], maxBytes: number): Promise<string> {

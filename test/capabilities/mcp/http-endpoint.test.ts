@@ -1,6 +1,6 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import { expect, it, onTestFinished } from "vitest";
-import { callerNetwork } from "../../../src/capabilities/mcp/caller-network.ts";
+import { callerNetwork } from "../../../src/capabilities/mcp/http-endpoint.ts";
 import { HttpEndpoint, type HttpOptions } from "../../../src/capabilities/mcp/http-endpoint.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 

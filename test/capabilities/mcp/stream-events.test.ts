@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { StreamEvents } from "../../../src/capabilities/mcp/stream-events.ts";
+import { StreamEvents } from "../../../src/capabilities/mcp/http-endpoint.ts";
 
 const message = (text: string) => ({ jsonrpc: "2.0", method: "note", params: { text } }) as const;
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { toolNames } from "../../../src/capabilities/mcp/tool-name.ts";
+import { toolNames } from "../../../src/capabilities/mcp/mcp-servers.ts";
 
 it("toolNames() returns mcp__<server>__<tool> and replaces characters that providers do not accept", () => {
   const names = toolNames([

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { outputLimit } from "../../../src/capabilities/models/output-limit.ts";
+import { outputLimit } from "../../../src/capabilities/models/ai-sdk-adapter.ts";
 import { thinkingFor } from "../../../src/capabilities/models/thinking.ts";
 import { thinkingLevels, type ModelRequest } from "../../../src/kernel/index.ts";
 

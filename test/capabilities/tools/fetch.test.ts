@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { fetchTool, type Resolver } from "../../../src/capabilities/tools/index.ts";
 import { pageText } from "../../../src/capabilities/web/page-text.ts";
-import { isPublicAddress } from "../../../src/capabilities/web/public-address.ts";
+import { isPublicAddress } from "../../../src/capabilities/web/address-check.ts";
 import { callTool, textOf } from "./call-tool.ts";
 
 async function serve(listener: RequestListener): Promise<string> {

@@ -3,7 +3,7 @@ import { toolSearch } from "../../../src/capabilities/tools/index.ts";
 import { Agent, permissions, tool } from "../../../src/entries/index.ts";
 import type { ModelRequest, Runtime, Tool } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { openPlace, places, type PlaceName } from "../../agents/gate/place.ts";
+import { openPlace, places, type PlaceName } from "../../agents/interception/gate/place.ts";
 
 type Reply = Parameters<typeof scriptedModel>[0][number];
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Priority, type SubmitOptions } from "../../../src/kernel/index.ts";
-import { RunStartQueue } from "../../../src/runtime/worker/run-start-queue.ts";
+import { RunStartQueue } from "../../../src/runtime/worker/local-engine.ts";
 import { EventLoopTurn } from "../../../src/runtime/process/event-loop-turn.ts";
 import { agent, setUp } from "../runtime-setup.ts";
 

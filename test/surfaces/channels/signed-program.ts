@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { sign, verify } from "../../../src/surfaces/channels/webhook/signature.ts";
+import { sign, verify } from "../../../src/surfaces/channels/webhook/webhook-channel.ts";
 import type { JsonObject } from "../../../src/kernel/index.ts";
 
 export const secret = "0123456789abcdef0123456789abcdef";

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { Agent } from "../../../src/assembly/agent.ts";
 import { tool } from "../../../src/capabilities/index.ts";
 import type { JsonObject, Records } from "../../../src/kernel/index.ts";
-import { sign } from "../../../src/surfaces/channels/webhook/signature.ts";
+import { sign } from "../../../src/surfaces/channels/webhook/webhook-channel.ts";
 import { webhookChannel, type WebhookOptions } from "../../../src/surfaces/server/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { post, secret, SignedProgram } from "./signed-program.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ApprovalRequest } from "../../../src/kernel/index.ts";
 import { askDecision } from "../../../src/surfaces/cli/terminal/approval-prompt.ts";
-import { Spinner } from "../../../src/surfaces/cli/terminal/spinner.ts";
+import { Spinner } from "../../../src/surfaces/cli/terminal/run-watcher.ts";
 
 const request: ApprovalRequest = {
   approvalId: "p",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { formatRunId, Priority, type Event } from "../../../src/kernel/index.ts";
 import { compareBooks } from "../../../src/surfaces/cli/demo/demo-ledger.ts";
-import { storyLine, wrapped } from "../../../src/surfaces/cli/demo/demo-print.ts";
+import { storyLine, wrapped } from "../../../src/surfaces/cli/demo/demo-performance.ts";
 import { DemoStory } from "../../../src/surfaces/cli/demo/demo-story.ts";
 import { paintFor } from "../../../src/surfaces/cli/terminal/paint.ts";
 

@@ -1,3 +1,4 @@
+import { CopyButton } from "../../parts/copy-button.tsx";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { connection } from "../../api/connection.ts";
@@ -12,11 +13,59 @@ import { Icon } from "../../parts/icon.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { hasEnded, lookOfRun, runWord } from "../../model/status.ts";
 import { inbox } from "../../model/inbox-items.ts";
-import { EmptyRuns } from "./empty-runs.tsx";
 import { openNewRun } from "../../parts/new-run.tsx";
 import { groups, isIn, parseFilter, type Group } from "../../model/run-filter.ts";
 import { figures, useFigures } from "../../model/run-figures.ts";
 import { RunList } from "./run-list.ts";
+
+const commands = [
+  ["reeve demo", "12 agents, no key needed"],
+  ['reeve run "What does this project do?"', "one agent, one question"],
+  ['reeve run --continue "And its licence?"', "the same conversation"],
+] as const;
+
+/** Says what a run is, and how to start one. */
+function EmptyRuns(): JSX.Element {
+  return (
+    <main class="empty" id="main">
+      <CompanyDrawing />
+      <h1>No runs yet</h1>
+      <p>
+        A run is one task given to one agent, and everyone it hires. It shows up here the moment it starts,
+        from this page or from the terminal.
+      </p>
+      <div class="actions">
+        <button class="button primary" onClick={openNewRun}>
+          New run
+        </button>
+      </div>
+      <h2>Or type</h2>
+      {commands.map(([command, about]) => (
+        <div class="command-line" key={command}>
+          <code class="cut">{command}</code>
+          <span class="dim wide-only">{about}</span>
+          <CopyButton text={command} label={`Copy ${command}`} />
+        </div>
+      ))}
+    </main>
+  );
+}
+
+/** A small company: one agent and two reports. */
+function CompanyDrawing(): JSX.Element {
+  return (
+    <svg class="drawing" width="280" height="104" viewBox="0 0 280 104" aria-hidden="true">
+      <path class="string" stroke-width="8" d="M134 32v14q0 8-8 8H64q-8 0-8 8v10" />
+      <path class="string" stroke-width="5" d="M147 32v14q0 8 8 8h62q8 0 8 8v10" />
+      <rect class="card-shape" x="80" y=".5" width="120" height="32" rx="6" />
+      <rect class="card-shape dashed" x=".5" y="71" width="112" height="32" rx="6" />
+      <rect class="card-shape dashed" x="168" y="71" width="111" height="32" rx="6" />
+      <rect class="track" x="92" y="18" width="96" height="6" rx="2" />
+      <rect class="track" x="12" y="88" width="88" height="6" rx="2" />
+      <rect class="track" x="180" y="88" width="88" height="6" rx="2" />
+    </svg>
+  );
+}
 
 const groupNames: Readonly<Record<Group, string>> = {
   all: "All",

@@ -19,11 +19,33 @@ import { useConversation } from "../../model/use-events.ts";
 import { ThreadView } from "../../parts/thread-view.tsx";
 import { useStickToEnd } from "../../base/use-stick-to-end.ts";
 import { figures, useFigures } from "../../model/run-figures.ts";
-import { ChatBar } from "./chat-bar.tsx";
 import { Composer, type Attached } from "./composer.tsx";
 import { historyOf, type HistoryItem } from "./history.ts";
 import { inputOf } from "./input-of.ts";
 import { entryWords, sessionRows, type SessionRow } from "./session-rows.ts";
+
+interface ChatBarProps {
+  readonly name: string;
+  /** Whether the tree is shown in place of the chat. */
+  readonly isTree: boolean;
+}
+
+/** Names the session on a narrow screen, where its tree and its chat take turns. */
+function ChatBar({ name, isTree }: ChatBarProps): JSX.Element {
+  return (
+    <div class="chat-bar">
+      <a class="dim" href="/sessions">
+        Sessions /
+      </a>
+      <b class="cut grow" title={name}>
+        {name}
+      </b>
+      <button class="button" onClick={() => setQuery("show", isTree ? null : "tree")}>
+        {isTree ? "Chat" : "Entries"}
+      </button>
+    </div>
+  );
+}
 
 /** One conversation: its tree, and the chat with its agent. */
 export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.Element {

@@ -1,10 +1,6 @@
 import {
-  CancellationError,
-  deepFreeze,
-  eventDraft,
-  Fault,
-  stopsTask,
   type AnswerableEventType,
+  CancellationError,
   type Clock,
   type Command,
   type CommandResult,
@@ -13,11 +9,15 @@ import {
   type EventObserver,
   type Extension,
   type ExtensionPort,
+  Fault,
   type ObservedTask,
   type RunContext,
   type RunFacts,
   type SessionId,
   type SessionNavigation,
+  deepFreeze,
+  eventDraft,
+  stopsTask,
 } from "../../../kernel/index.ts";
 import {
   answerRules,
@@ -30,7 +30,6 @@ import { EventDelivery } from "./event-delivery.ts";
 import { builtPart, skillPrompt } from "./extended-parts.ts";
 import { HandlerContext, type ExtendedAgent, type HandlerPlace } from "./handler-context.ts";
 import { HandlerTime } from "./handler-time.ts";
-import { RecentPrompts } from "./recent-prompts.ts";
 import {
   isAnswerable,
   memoryHook,
@@ -38,6 +37,27 @@ import {
   SetupApi,
   type RegisteredHandler,
 } from "./registrations.ts";
+
+/** Maximum number of sessions whose system prompt is kept. */
+const mostSessions = 256;
+
+/** The system prompts that this process built last, by session. The oldest ones are removed. */
+class RecentPrompts {
+  readonly #prompts = new Map<SessionId, string>();
+
+  /** Returns the prompt of a session, or an empty text. */
+  get(sessionId: SessionId): string {
+    return this.#prompts.get(sessionId) ?? "";
+  }
+
+  set(sessionId: SessionId, prompt: string): void {
+    this.#prompts.delete(sessionId);
+    this.#prompts.set(sessionId, prompt);
+    if (this.#prompts.size <= mostSessions) return;
+    const [oldest] = this.#prompts.keys();
+    if (oldest !== undefined) this.#prompts.delete(oldest);
+  }
+}
 
 /** What the handlers of an event have answered. */
 export interface Answered<Type extends AnswerableEventType> {

@@ -1,15 +1,108 @@
+import { withWarnings, withheldResult } from "../guardrails/judged-result.ts";
+import { type Objection, hear } from "../guardrails/guardrail-panel.ts";
 import {
-  checkOptions,
-  optionNames,
+  Fault,
+  type GatedCall,
   type Guardrail,
   type HookRegistry,
+  MiddlewareTermination,
   type Permissions,
   type ToolGate,
+  checkOptions,
+  describeValue,
+  eventDraft,
+  optionNames,
+  readProperty,
+  stopsTask,
 } from "../../../kernel/index.ts";
 import type { GateLayer } from "./gate-layer.ts";
-import { guardrailLayer } from "./guardrail-layer.ts";
-import { hookLayer } from "./hook-layer.ts";
 import { ownWordLayer, permissionLayer, rememberApproval } from "./permission-layer.ts";
+
+/** Runs tool hooks first before a call, where they may deny it, and last after it, where they only observe. */
+function hookLayer(hooks: HookRegistry): { readonly first: GateLayer; readonly last: GateLayer } {
+  return {
+    first: {
+      before: async (gated) => {
+        try {
+          const verdict: unknown = await hooks.preTool(gated.call, gated.facts);
+          return verdict === undefined
+            ? undefined
+            : { decision: "deny", by: "hook", reason: denialIn(verdict) };
+        } catch (error) {
+          if (stopsTask(error)) throw error;
+          tellErrors(gated, "pre_tool", error);
+          return { decision: "deny", by: "hook", reason: `a hook failed: ${Fault.from(error).message}` };
+        }
+      },
+    },
+    last: {
+      after: async (gated, result) => {
+        try {
+          await hooks.postTool(gated.call, result, gated.facts);
+        } catch (error) {
+          if (stopsTask(error)) throw error;
+          tellErrors(gated, "post_tool", error);
+        }
+        return result;
+      },
+    },
+  };
+}
+
+/** The reason of a denial. Throws for any other result, because a hook that means to deny must not be ignored. */
+function denialIn(verdict: unknown): string {
+  const reason = readProperty(verdict, "deny");
+  if (typeof reason === "string") return reason;
+  throw new Fault(
+    "invalid_argument",
+    `invalid result ${describeValue(verdict)} of a hook before a tool call: expected { deny: "reason" }, or undefined for no opinion`,
+  );
+}
+
+function tellErrors({ emitEvent: tell }: GatedCall, hook: string, error: unknown): void {
+  const errors: readonly unknown[] = error instanceof AggregateError ? error.errors : [error];
+  for (const each of errors) tell(eventDraft("hook_error", { hook, failure: Fault.from(each).toJSON() }));
+}
+
+/** Applies guardrails at the stages `tool_call` and `tool_result`. */
+function guardrailLayer(guardrails: readonly Guardrail[]): GateLayer {
+  const layer: GateLayer = {};
+  const before = guardrails.filter((each) => each.beforeCall !== undefined);
+  const after = guardrails.filter((each) => each.afterCall !== undefined);
+  if (before.length > 0) {
+    layer.before = async (gated) => {
+      const { call, emitEvent: tell } = gated;
+      const { stop } = await hear(before, {
+        stage: "tool_call",
+        callId: call.callId,
+        ask: (guardrail) => guardrail.beforeCall?.(call, gated),
+        tell,
+      });
+      if (stop === undefined) return undefined;
+      if (stop.decision === "halt") throw halted(stop);
+      return { decision: "deny", by: `guardrail ${stop.guardrail}`, reason: stop.reason };
+    };
+  }
+  if (after.length > 0) {
+    layer.after = async (gated, result) => {
+      const { call, emitEvent: tell } = gated;
+      const { stop, warnings } = await hear(after, {
+        stage: "tool_result",
+        callId: call.callId,
+        ask: (guardrail) => guardrail.afterCall?.(call, result, gated),
+        tell,
+      });
+      if (stop === undefined) return withWarnings(result, warnings);
+      if (stop.decision === "halt") throw halted(stop);
+      return withheldResult(stop);
+    };
+  }
+  return layer;
+}
+
+function halted({ guardrail, reason }: Objection): MiddlewareTermination {
+  return new MiddlewareTermination(reason, { by: guardrail });
+}
 
 export interface GateParts {
   readonly hooks?: HookRegistry;

@@ -8,10 +8,23 @@ import type {
 import { requireCount } from "../../base/option-checks.ts";
 import { architectureEvent } from "../../context/role-call.ts";
 import { withFlowEvents } from "./flow-events.ts";
-import { mermaidOf } from "./workflow-drawing.ts";
-import { WorkflowGraph, type WorkflowGraphOptions } from "./workflow-graph.ts";
+import { END, START, WorkflowGraph, type WorkflowGraphOptions } from "./workflow-graph.ts";
 import { WorkflowSchedule, type WorkflowBounds } from "./workflow-schedule.ts";
 import { WorkflowWalk } from "./workflow-walk.ts";
+
+/** Draws the graph as a Mermaid flowchart: agents as boxes, functions as rounded boxes, routed edges dotted. */
+function mermaidOf(graph: WorkflowGraph): string {
+  const ids = new Map(graph.names.map((name, index) => [name, `n${index}`]));
+  const idOf = (name: string): string => ids.get(name) ?? name;
+  const nodes = graph.names.map((name) => {
+    const label = `"${name}"`;
+    return `  ${idOf(name)}${typeof graph.node(name) === "function" ? `(${label})` : `[${label}]`}`;
+  });
+  const ways = graph.ways.map(
+    ({ from, to, routed }) => `  ${idOf(from)} ${routed ? "-.->" : "-->"} ${idOf(to)}`,
+  );
+  return ["flowchart TD", `  ${START}([${START}])`, ...nodes, `  ${END}([${END}])`, ...ways].join("\n");
+}
 
 export interface WorkflowFlowOptions<Name extends string = string>
   extends WorkflowGraphOptions<Name>, Partial<WorkflowBounds> {}

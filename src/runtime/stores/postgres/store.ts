@@ -1,26 +1,25 @@
 import {
-  checkOptions,
-  describeValue,
-  Fault,
-  inboxSettings,
-  optionNames,
   type Clock,
+  Fault,
   type Hash,
   type InboxSettings,
+  type RunId,
   type Store,
+  checkOptions,
+  describeValue,
+  inboxSettings,
+  optionNames,
 } from "../../../kernel/index.ts";
 import { systemClock } from "../../process/system-sources.ts";
 import { Chain } from "../codec/chain.ts";
 import { LargeValues } from "../codec/large-values.ts";
-import { changedRuns } from "./changed-runs.ts";
 import { PostgresContents } from "./contents.ts";
 import { Database, type DatabaseOptions } from "./db/database.ts";
 import { migrate, storeTables } from "./db/migrate.ts";
 import { schemaOf } from "./db/schema-name.ts";
 import { StoreWatch } from "./db/store-watch.ts";
-import { Tables } from "./db/tables.ts";
-import { eventSource } from "./event-log.ts";
-import { SqlEventLog } from "../sql/event-log.ts";
+import { type OwnedRun, Tables } from "./db/tables.ts";
+import { type EventSource, SqlEventLog } from "../sql/event-log.ts";
 import { PostgresInbox } from "./inbox.ts";
 import { PostgresJournal } from "./journal.ts";
 import { PostgresLeases } from "./leases.ts";
@@ -30,7 +29,7 @@ import { Collector } from "./retention/collector.ts";
 import { Eraser } from "./retention/eraser.ts";
 import { CommitRows } from "./rows/commit-rows.ts";
 import { EntryRows } from "./rows/entry-rows.ts";
-import { LogCheck } from "../sql/log-check.ts";
+import { LogCheck, type LogSource } from "../sql/log-check.ts";
 import { OpenApprovals } from "./rows/open-approvals.ts";
 import { RunList } from "./rows/run-list.ts";
 import { SessionChanges } from "./session-changes.ts";
@@ -39,6 +38,56 @@ import { DeltaBoard } from "./tail/delta-board.ts";
 import { RunFeeds } from "./tail/run-feed.ts";
 import { PostgresTopics } from "./topics.ts";
 import { PostgresUsageTotals } from "./usage-totals.ts";
+
+/** Reads events, and logs for their check, from the tables. */
+function eventSource(tables: Tables, rows: CommitRows): EventSource & LogSource {
+  const { database } = tables;
+  return {
+    end: (runId) => rows.end(runId),
+    start: (known, seq, end) =>
+      database.read(async (queries) => ({
+        run: (await tables.find(queries, known.runId)) ?? known,
+        first: seq === 0 ? 0 : await rows.numberOf(queries, known, seq, end),
+      })),
+    pages: (run, first, end) => rows.pages(run, first, end),
+    events: (run, row) => rows.events(run, row),
+    decode: (run, row) => rows.decodeAlone(run, row),
+  };
+}
+
+/** A run of this store that has changed. */
+interface ChangedRun {
+  readonly index: number;
+  /** Place of its last mail. `null` if the run has another owner, or was deleted. */
+  readonly mail: number | null;
+}
+
+const findChanged = `SELECT wanted.index - 1 AS index, CASE WHEN runs.id IS NULL THEN NULL ELSE news.place END AS mail
+  FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS wanted (id, epoch, seen, index)
+  LEFT JOIN {runs} AS runs ON runs.id = wanted.id AND runs.epoch = wanted.epoch AND runs.run_id IS NOT NULL
+  LEFT JOIN LATERAL (SELECT max(place) AS place FROM {mail} WHERE run = wanted.id AND place > wanted.seen) AS news ON true
+  WHERE runs.id IS NULL OR news.place IS NOT NULL`;
+
+/**
+ * Returns the runs of this store that have mail which no earlier call returned, or another owner, which the store then no longer
+ * owns. Costs one statement, for any number of runs.
+ */
+async function changedRuns({ database, owned }: Tables): Promise<readonly RunId[]> {
+  const known = [...owned.values()];
+  if (known.length === 0) return [];
+  const rows = await database.statements.all<ChangedRun>(
+    findChanged,
+    known.map(({ id }) => id),
+    known.map(({ epoch }) => epoch),
+    known.map(({ announcedMail = -1 }) => announcedMail),
+  );
+  return rows.map(({ index, mail }) => {
+    const run = known[index] as OwnedRun;
+    if (mail !== null) run.announcedMail = mail;
+    else if (owned.get(run.runId) === run) owned.delete(run.runId);
+    return run.runId;
+  });
+}
 
 export interface PostgresStoreOptions {
   /** `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. The parameter `schema` is an alternative to the option of this name. */

@@ -1,3 +1,4 @@
+import type { RunKey } from "../codec/stored-run.ts";
 import {
   checkChoice,
   checkOptions,
@@ -22,13 +23,12 @@ import { CommitRows } from "./rows/commit-rows.ts";
 import { Database, type Durability } from "./db/database.ts";
 import { DeltaBoard } from "./tail/delta-board.ts";
 import { Eraser } from "./retention/eraser.ts";
-import { eventSource, logSource } from "./event-log.ts";
-import { SqlEventLog } from "../sql/event-log.ts";
+import { type EventSource, SqlEventLog } from "../sql/event-log.ts";
 import { GroupCommit } from "./db/group-commit.ts";
 import { SqliteInbox } from "./inbox.ts";
 import { SqliteJournal } from "./journal.ts";
 import { SqliteLeases } from "./leases.ts";
-import { LogCheck } from "../sql/log-check.ts";
+import { LogCheck, type LogSource } from "../sql/log-check.ts";
 import { SqliteMailbox } from "./mailbox.ts";
 import { migrate } from "./db/migrate.ts";
 import { storeSchema } from "./db/migrations.ts";
@@ -41,6 +41,39 @@ import { Tables } from "./db/tables.ts";
 import { SqliteTopics } from "./topics.ts";
 import { SqliteUsageTotals } from "./usage-totals.ts";
 import { WorkerLocks } from "./db/worker-lock.ts";
+
+/** Reads events from the file. */
+function eventSource(tables: Tables, rows: CommitRows): EventSource {
+  return {
+    end: (runId) =>
+      tables.read(() => {
+        const run = tables.run(runId);
+        return { run, ...rows.end(run) };
+      }),
+    start: (known, seq) =>
+      tables.read(() => ({
+        run: tables.find(known.runId) ?? known,
+        first: seq === 0 ? 0 : rows.numberOf(known, seq),
+      })),
+    pages: (run, first, end) => rows.eventPages(run, first, end),
+    events: (run, row) => rows.events(run, row),
+  };
+}
+
+/** Reads logs from the file for their check. */
+function logSource(tables: Tables, rows: CommitRows): LogSource {
+  return {
+    end: (runId) =>
+      tables.read(() =>
+        tables.database.transaction("DEFERRED", () => {
+          const run = tables.run(runId);
+          return { run, number: rows.endNumber(run) };
+        }),
+      ),
+    pages: (run, first, end) => rows.pages(run, first, end),
+    decode: (run: RunKey, row) => rows.decodeAlone(run, row),
+  };
+}
 
 export interface SqliteStoreOptions {
   /** Path of the file. The file is created if it does not exist; its folder must exist. */

@@ -1,14 +1,100 @@
-import type { Event, RunHandle } from "../../../kernel/index.ts";
+import type { DemoDesk } from "./demo-desk.ts";
+import type { StoryLine, Tone } from "./demo-story.ts";
+import { type Event, Fault, type RunHandle, type Runtime } from "../../../kernel/index.ts";
 import type { ExitKind } from "../terminal/exit-code.ts";
-import { paintFor, type Paint } from "../terminal/paint.ts";
-import type { Terminal } from "../terminal/terminal.ts";
+import { type Paint, paintFor } from "../terminal/paint.ts";
+import { type Terminal, printable } from "../terminal/terminal.ts";
 import { companyTask } from "./demo-company.ts";
 import { compareBooks, ledgerLines, ledgerOf } from "./demo-ledger.ts";
-import { storyLine, wrapped } from "./demo-print.ts";
 import type { WorkerProcess } from "./demo-processes.ts";
-import { playScene } from "./demo-scene.ts";
 import type { Stage } from "./demo-stage.ts";
 import { runAddress, tell } from "./demo-telling.ts";
+
+const person = { userId: "ada", streaming: true } as const;
+
+/**
+ * Starts what the page shows beside the run of the company: a finished run, one that has used up its allowance, a
+ * schedule, and a conversation with two branches, one of which waits for a person. Resolves when all of them rest.
+ */
+async function playScene(runtime: Runtime, { support, bookkeeper, upkeep }: DemoDesk): Promise<void> {
+  await runtime.schedules.create({
+    name: "weekly-report",
+    agent: bookkeeper,
+    input: "Report on the orders of the week",
+    cron: "0 9 * * 1",
+    userId: person.userId,
+  });
+  const report = await runtime.submit(bookkeeper, "Report on the orders of the week", person);
+  const search = await runtime.submit(upkeep, "How long is our checklist?", person);
+  await Promise.all([report.result(), search.result(), converse(runtime, support)]);
+}
+
+async function converse(runtime: Runtime, support: DemoDesk["support"]): Promise<void> {
+  const sessionId = "order-8841";
+  const ask = (text: string) => runtime.submit(support, text, { ...person, sessionId });
+  await (await ask("What is the state of order 8841?")).result();
+  await runtime.sessions.name(sessionId, "Order 8841");
+  const answer = (await runtime.sessions.path(sessionId)).at(-1);
+  if (answer === undefined) throw new Fault("internal", `session ${sessionId} has no answer`);
+  await runtime.sessions.label(sessionId, answer.id, "one item arrived damaged");
+  await (await ask("Which orders are on their way?")).result();
+  await runtime.sessions.move(sessionId, answer.id);
+  await (await ask("Which items arrived damaged?")).result();
+  await (await ask("Please refund order 8841.")).untilPersonIsNeeded();
+}
+
+/** How lines of the story are shown. */
+interface LineStyle {
+  readonly paint: Paint;
+  /** Columns of the terminal. Longer lines are cut. `Infinity` if the output is not a terminal. */
+  readonly width: number;
+}
+
+const nameWidth = 13;
+
+/** Formats a line of the story: the time, who, and what. */
+export function storyLine({ at, who, text, tone }: StoryLine, { paint, width }: LineStyle): string {
+  const time = clock(at).padStart(6);
+  const name = cut(printable(who), nameWidth).padEnd(nameWidth);
+  const shown = cut(printable(text), width - time.length - nameWidth - 4);
+  const style = styleOf(tone, paint);
+  const named = tone === "quiet" ? paint.dim(name) : paint.bold(name);
+  return `${paint.dim(time)}  ${named}  ${style(shown)}`;
+}
+
+function styleOf(tone: Tone, paint: Paint): (text: string) => string {
+  const styles: Readonly<Record<Tone, (text: string) => string>> = {
+    plain: (text) => text,
+    quiet: paint.dim,
+    waits: paint.yellow,
+    yields: paint.magenta,
+    lost: paint.red,
+    money: paint.green,
+  };
+  return styles[tone];
+}
+
+/** A duration as minutes and seconds, such as 0:43. */
+function clock(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}
+
+function cut(text: string, width: number): string {
+  return text.length > width ? `${text.slice(0, Math.max(0, width - 1)).trimEnd()}…` : text;
+}
+
+/** Breaks a text into lines of at most `width` characters. */
+export function wrapped(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
 
 export interface PerformanceOptions {
   readonly stage: Stage;

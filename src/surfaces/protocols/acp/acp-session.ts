@@ -7,25 +7,79 @@ import type {
   SessionUpdate,
   StopReason,
 } from "@agentclientprotocol/sdk";
-import { followAnswer, type AnswerEnd, type AnswerPart } from "../../../agents/index.ts";
+import {
+  type AnswerEnd,
+  AnswerFold,
+  type AnswerPart,
+  followAnswer,
+  readInput,
+} from "../../../agents/index.ts";
 import {
   Fault,
-  formatRunId,
-  parseAgentId,
-  userMessage,
+  type JsonValue,
   type RunHandle,
   type RunStatus,
   type RunSummary,
   type SessionId,
+  formatRunId,
+  parseAgentId,
+  userMessage,
 } from "../../../kernel/index.ts";
 import { readQuestions, type AskedQuestion } from "../client-answers.ts";
 import type { EditorFolder } from "./acp-host.ts";
 import { AnswerUpdates } from "./answer-updates.ts";
-import { textBlock } from "./content-blocks.ts";
+import { contentBlock, textBlock } from "./content-blocks.ts";
 import { historyUpdates } from "./history-updates.ts";
 import { OpenQuestions } from "./open-questions.ts";
 import { promptInput, type PromptInput } from "./prompt-input.ts";
-import { showRun, type ShownRun } from "./shown-run.ts";
+
+/** What has been shown of a run: all events before `next`. */
+interface ShownRun {
+  readonly runId: RunHandle["runId"];
+  readonly next: number;
+}
+
+/**
+ * Shows a run whose messages are not in its session yet: one that has not ended, or that failed. Ends with a text that says
+ * how to continue it. Costs O(events of the run).
+ */
+async function showRun(
+  run: RunHandle,
+  { endedAt }: RunSummary,
+  root: string,
+  notify: (update: SessionUpdate) => Promise<void>,
+): Promise<ShownRun> {
+  const { runId } = run;
+  const fold = new AnswerFold();
+  const updates = new AnswerUpdates(root);
+  let next = 0;
+  let problem = "";
+  for await (const event of run.events({ follow: false })) {
+    if (!("seq" in event)) continue;
+    next = event.seq + 1;
+    if (event.type === "run_start") for (const update of inputUpdates(event.data.input)) await notify(update);
+    if (event.type === "task_end" && event.taskId === "t0") problem = event.data.failure?.message ?? "";
+    for (const part of fold.read(event)) for (const update of updates.read(part)) await notify(update);
+  }
+  const how = "Send /resume to continue it";
+  const text =
+    endedAt === null
+      ? `\n\n[${runId} has not ended. ${how}, or a message that it reads next.]`
+      : `\n\n[${runId} failed: ${problem} ${how}.]`;
+  await notify({
+    sessionUpdate: "agent_message_chunk",
+    content: textBlock(text),
+    messageId: `${runId}/notice`,
+  });
+  return { runId, next };
+}
+
+function inputUpdates(input: JsonValue): readonly SessionUpdate[] {
+  return (readInput(input)?.message?.content ?? []).map((part) => ({
+    sessionUpdate: "user_message_chunk",
+    content: contentBlock(part),
+  }));
+}
 
 export interface AcpSessionOptions {
   readonly sessionId: SessionId;

@@ -10,7 +10,7 @@ import { stepAt } from "../../../../src/surfaces/view/step-log.ts";
 import { scriptedModel } from "../../../../src/testing/index.ts";
 import { barsOf } from "./lane-bars.ts";
 import { RunPast } from "../../../../src/surfaces/view/run-past.ts";
-import { shownView } from "../../../model/shown-view.ts";
+import { shownView } from "../../../model/run-model.ts";
 import { stepResult } from "../../../model/words/step-words.ts";
 import { doing } from "../../../model/words/task-words.ts";
 import { timeScale } from "../../../model/time-scale.ts";

@@ -6,7 +6,7 @@ import { densityPaths, dockEnd } from "../dock/dock-paths.ts";
 import { RunTrace } from "../../../../src/surfaces/view/run-trace.ts";
 import { clearOfFolds, scaleAt, timeScale, type TimeScale } from "../../../model/time-scale.ts";
 import { downTime } from "../../../base/format.ts";
-import { tickLabels } from "./axis-labels.ts";
+import { tickLabels } from "./seams.tsx";
 import { barPaths, barsOf } from "./lane-bars.ts";
 import { topUpMarks } from "./top-up-marks.ts";
 import { areaPath, flagPlaces, heldPath } from "./track-paths.ts";

@@ -1,20 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { openRuntime } from "../../../../assembly/open-runtime.ts";
 import {
-  answerIfLive,
-  Fault,
-  formatRunId,
-  formatSessionId,
-  parseAgentId,
-  parseSessionId,
   type AgentResolver,
   type ApprovalRequest,
   type ExecutionBudget,
+  Fault,
   type RunHandle,
   type RunId,
   type RunSummaryStatus,
   type SessionId,
   type Store,
+  answerIfLive,
+  formatRunId,
+  formatSessionId,
+  parseAgentId,
+  parseSessionId,
 } from "../../../../kernel/index.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
 import { exitKindOfRun, type ExitKind } from "../../terminal/exit-code.ts";
@@ -34,9 +34,32 @@ import {
   type RunSettings,
 } from "../../setup/run-settings.ts";
 import { numberOf, settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
-import { answeredElsewhere } from "./answered-elsewhere.ts";
 import { askDecision, isForPerson } from "../../terminal/approval-prompt.ts";
 import { JsonWatcher, TextWatcher, type RunWatcher } from "../../terminal/run-watcher.ts";
+
+/**
+ * Watches for an answer that another process gives to an approval request, and for the end of the run. `signal` is
+ * aborted then. Call `stop` when the watch is no longer needed.
+ */
+function answeredElsewhere(
+  run: RunHandle,
+  approvalId: string,
+  fromSeq: number,
+): { readonly signal: AbortSignal; readonly stop: () => void } {
+  const answered = new AbortController();
+  const stopped = new AbortController();
+  const watch = async (): Promise<void> => {
+    const types = ["approval_decision", "run_end"] as const;
+    for await (const event of run.events({ fromSeq, types, signal: stopped.signal })) {
+      const isOther = event.type === "approval_decision" && event.data.approvalId !== approvalId;
+      if (!isOther) break;
+    }
+    answered.abort();
+  };
+  // If the log cannot be read, the loop that follows the run fails with the same error, and the question is withdrawn.
+  watch().catch(() => answered.abort());
+  return { signal: answered.signal, stop: () => stopped.abort() };
+}
 
 /** The options as the command line passes them: texts. */
 export interface RunCommandOptions extends SettingsOptions {

@@ -1,4 +1,5 @@
-import { formatSessionId, Fault, parseSessionId } from "../../../../kernel/index.ts";
+import { randomBytes } from "node:crypto";
+import { Fault, type Records, formatSessionId, parseSessionId } from "../../../../kernel/index.ts";
 import { openRuntime } from "../../../../assembly/open-runtime.ts";
 import type { Workspace } from "../../../../workspace/workspace.ts";
 import {
@@ -32,7 +33,20 @@ import { printable, type Terminal } from "../../terminal/terminal.ts";
 import { servingEngineOf, type EngineAddressOptions } from "../worker/worker-engine.ts";
 import { askTrust } from "../../setup/ask-trust.ts";
 import { idleEngine } from "../../setup/idle-engine.ts";
-import { storedStateKey } from "./mcp-state-key.ts";
+
+const place = { namespace: "server", key: "mcp-state-key" } as const;
+
+/**
+ * The key with which the server signs the state that MCP hosts carry while they ask a person. It is stored, so that an
+ * answer is accepted after a restart, and by every process on the store.
+ */
+export async function storedStateKey(records: Records): Promise<string> {
+  const stored = await records.get(place);
+  if (stored !== undefined) return stored.value as string;
+  await records.put({ ...place, value: randomBytes(32).toString("hex") }, "absent");
+  // If another process was faster, its key counts.
+  return storedStateKey(records);
+}
 
 /** The options as the command line passes them: texts. */
 export interface ServeOptions extends SettingsOptions, EngineAddressOptions {

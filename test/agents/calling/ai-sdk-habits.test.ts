@@ -1,0 +1,166 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { Agent, tool } from "../../../src/entries/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+
+const model = scriptedModel([]);
+const inputSchema = z.object({ city: z.string() });
+const execute = (): string => "rain";
+
+/** Creates parts as a caller without types does. */
+function agentOf(options: object): Agent {
+  return new Agent({ name: "eye", model, ...options });
+}
+function toolOf(options: object): unknown {
+  return tool({ name: "weather", description: "The weather", ...options } as never);
+}
+function invoked(input: unknown, options?: object): Promise<unknown> {
+  return agentOf({}).invoke(input as never, options);
+}
+
+/** A model of the AI SDK, as `openai("gpt-4o")` of an older package returns it. */
+const oldModel = {
+  specificationVersion: "v2",
+  provider: "openai.chat",
+  modelId: "gpt-4o",
+  doGenerate: () => undefined,
+  doStream: () => undefined,
+};
+const openai = Object.assign(() => oldModel, { languageModel: () => oldModel });
+const text = { type: "text", text: "What is this?" };
+
+const mistakes: readonly (readonly [mistake: string, attempt: () => unknown, message: string])[] = [
+  [
+    "a tool with `parameters`",
+    () => toolOf({ parameters: inputSchema, execute }),
+    'unknown option "parameters" of tool weather: use `inputSchema`',
+  ],
+  [
+    "a tool without `inputSchema`",
+    () => toolOf({ execute }),
+    "tool weather has no inputSchema; use a Standard Schema",
+  ],
+  [
+    "a tool without `execute`",
+    () => toolOf({ inputSchema }),
+    "tool weather has no execute; add the function that executes a call",
+  ],
+  [
+    "a tool whose `execute` is no function",
+    () => toolOf({ inputSchema, execute: { run: execute } }),
+    "invalid execute an object of tool weather: expected a function",
+  ],
+  [
+    "a tool that was not created by tool() of reeve",
+    () => agentOf({ tools: [{ description: "The weather", inputSchema, execute }] }),
+    'it was not created by tool() of reeve; use tool({ name, description, inputSchema, execute }) imported from "reeve"',
+  ],
+  [
+    "tools keyed by name",
+    () => agentOf({ tools: { weather: toolOf({ inputSchema, execute }) } }),
+    "invalid tools of agent eye: expected a list of tools, not an object",
+  ],
+  [
+    "`maxSteps` of an agent",
+    () => agentOf({ maxSteps: 5 }),
+    'unknown option "maxSteps" of agent eye: use `maxTurns` of the agent',
+  ],
+  [
+    "`system` of an agent",
+    () => agentOf({ system: "Be brief." }),
+    'unknown option "system" of agent eye: use `instructions`',
+  ],
+  [
+    "`prompt` of an agent",
+    () => agentOf({ prompt: "Hello" }),
+    'unknown option "prompt" of agent eye: pass the prompt to invoke(): agent.invoke(prompt)',
+  ],
+  [
+    "`messages` of an agent",
+    () => agentOf({ messages: [] }),
+    'unknown option "messages" of agent eye: pass the messages to invoke()',
+  ],
+  [
+    "`temperature` of an agent",
+    () => agentOf({ temperature: 0 }),
+    'unknown option "temperature" of agent eye: use withSettings(model, { temperature: ... })',
+  ],
+  [
+    "`handoffs` of an agent",
+    () => agentOf({ handoffs: [] }),
+    'unknown option "handoffs" of agent eye: use `subAgents`',
+  ],
+  [
+    "a model of an older specification",
+    () => agentOf({ model: oldModel }),
+    "invalid model openai.chat/gpt-4o: an AI SDK model of specification v2 is not supported; update the package",
+  ],
+  [
+    "a provider instead of a model",
+    () => agentOf({ model: openai }),
+    "a provider is not a model; call it with the id of a model",
+  ],
+  [
+    "`abortSignal` of invoke()",
+    () => invoked("Hello", { abortSignal: new AbortController().signal }),
+    'unknown option "abortSignal" of a run of agent eye: use `signal`',
+  ],
+  [
+    "`temperature` of invoke()",
+    () => invoked("Hello", { temperature: 0 }),
+    'unknown option "temperature" of a run of agent eye: use `settings: { temperature }`',
+  ],
+  [
+    "`messages` in the input of invoke()",
+    () => invoked({ messages: [{ role: "user", content: "Hello" }] }),
+    'invalid input of agent eye: "messages" is no part of an input; pass the list itself: agent.invoke(messages)',
+  ],
+  [
+    "`schema` of invoke()",
+    () => invoked("Hello", { schema: inputSchema }),
+    'unknown option "schema" of a run of agent eye: use `output` of invoke()',
+  ],
+  [
+    "`system` in the input of invoke()",
+    () => invoked({ system: "Be brief.", prompt: "Hello" }),
+    'invalid input of agent eye: "system" is no part of an input; use `instructions` of the agent',
+  ],
+  [
+    "an image part of OpenAI",
+    () => invoked([text, { type: "image_url", image_url: { url: "https://a.example/b.png" } }]),
+    'agent eye: part 2 ({ type: "image_url" }) is not supported; use { type: "image", ',
+  ],
+  [
+    "an image part of the AI SDK",
+    () => invoked({ prompt: [{ type: "image", image: "https://a.example/b.png" }] }),
+    'agent eye: part 1 ({ type: "image" }) is incomplete; use { type: "image", mediaType, source: ',
+  ],
+];
+
+describe("a habit from the AI SDK or another library is refused and the message names what to use", () => {
+  test.each(mistakes)("%s", async (_mistake, attempt, message) => {
+    await expect((async () => attempt())()).rejects.toMatchObject({
+      message: expect.stringContaining(message) as unknown,
+    });
+  });
+
+  test.each([
+    ["abortSignal", "signal"],
+    ["toolCallId", "callId"],
+  ])(
+    "a tool body that reads %s from its context fails with a message that names %s",
+    async (wrong, right) => {
+      const weather = tool({
+        name: "weather",
+        description: "The weather",
+        inputSchema,
+        execute: (_input, context) => String(Reflect.get(context, wrong)),
+      });
+      const script = scriptedModel([{ toolCalls: [{ name: "weather", input: { city: "Sens" } }] }, "Done."]);
+      await new Agent({ name: "eye", model: script, tools: [weather] }).invoke("Rain?");
+      expect(JSON.stringify(script.calls[1]?.messages.at(-1))).toContain(
+        `the second argument of execute has no ${wrong}; use ${right}`,
+      );
+    },
+  );
+});

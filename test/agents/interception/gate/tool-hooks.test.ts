@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import { composeGate, ToolHooks, toolHooks } from "../../../../src/entries/index.ts";
+import { FakeClock } from "../../../../src/testing/index.ts";
+import { text } from "../../../runtime/runtime-setup.ts";
+import { factsOf, gatedCall } from "./gated-call.ts";
+
+const { call } = gatedCall();
+const facts = factsOf("ada");
+
+test("the first deny of a hook wins, in registration order, and a hook can be removed", async () => {
+  const hooks = new ToolHooks({ clock: new FakeClock() });
+  const asked: string[] = [];
+  hooks.onPreTool(() => void asked.push("silent"));
+  const remove = hooks.onPreTool(async () => ({ deny: "first" }));
+  hooks.onPreTool(() => ({ deny: "second" }));
+  expect(await hooks.preTool(call, facts)).toEqual({ deny: "first" });
+  remove();
+  expect(await hooks.preTool(call, facts)).toEqual({ deny: "second" });
+  expect(asked).toEqual(["silent", "silent"]);
+});
+
+test("a hook that takes longer than five seconds denies the call, and the timer of a fast hook is cleared", async () => {
+  const clock = new FakeClock();
+  const hooks = new ToolHooks({ clock });
+  hooks.onPreTool(() => undefined);
+  await hooks.preTool(call, facts);
+  expect(clock.pending).toBe(0);
+  hooks.onPreTool(() => new Promise(() => {}));
+  const verdict = composeGate({ hooks })?.before(gatedCall());
+  await clock.advance(5_000);
+  expect(await verdict).toEqual({
+    decision: "deny",
+    by: "hook",
+    reason: "a hook failed: a hook before look took longer than 5000 ms",
+  });
+});
+
+test("all hooks after a call run; an error or timeout of a hook is recorded and does not change the result", async () => {
+  const clock = new FakeClock();
+  const hooks = new ToolHooks({ clock, timeoutMs: 10 });
+  const seen: unknown[] = [];
+  hooks.onPostTool(() => {
+    throw new Error("one");
+  });
+  hooks.onPostTool(() => new Promise(() => {}));
+  hooks.onPostTool((_call, result) => void seen.push(result));
+  const gated = gatedCall();
+  const after = composeGate({ hooks })?.after(gated, text("done"));
+  await clock.advance(10);
+  expect(await after).toEqual(text("done"));
+  expect(seen).toEqual([text("done")]);
+  expect(gated.told).toMatchObject([
+    { type: "hook_error", data: { hook: "post_tool", failure: { message: "one" } } },
+    { type: "hook_error", data: { hook: "post_tool", failure: { code: "tool_timeout" } } },
+  ]);
+});
+
+test("toolHooks() requires a timeoutMs above 0, or null for no limit", async () => {
+  expect(() => toolHooks({ timeoutMs: 0 })).toThrow(/expected a number above 0, or null for no limit/u);
+  const hooks = toolHooks({ timeoutMs: null });
+  hooks.onPreTool(() => ({ deny: "no" }));
+  expect(await hooks.preTool(call, facts)).toEqual({ deny: "no" });
+});

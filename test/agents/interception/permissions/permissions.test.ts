@@ -1,0 +1,153 @@
+import { describe, expect, test } from "vitest";
+import { inMemoryApprovals, permissions, type PermissionsOptions } from "../../../../src/entries/index.ts";
+import { Fault, formatAgentId, type Tool } from "../../../../src/kernel/index.ts";
+import { gatedCall, type CallOptions } from "../gate/gated-call.ts";
+
+function decide(options: PermissionsOptions, call: CallOptions = {}): string {
+  const { call: toolCall, tool, facts } = gatedCall(call);
+  return permissions(options).check(toolCall, tool, facts).decision;
+}
+
+describe("permissions()", () => {
+  test("a deny rule beats an ask rule, an ask rule beats an allow rule, and an allow rule beats the mode", () => {
+    const all = { allow: ["look"], ask: ["look"], deny: ["look"], mode: "bypass" } as const;
+    expect(decide(all)).toBe("deny");
+    expect(decide({ ...all, deny: [] })).toBe("ask");
+    expect(decide({ ...all, deny: [], ask: [] })).toBe("allow");
+    expect(decide({ allow: ["look"] }, { tool: { risk: "critical" } })).toBe("allow");
+  });
+
+  test.for([
+    { tool: { risk: "safe", destructive: false }, decisions: ["allow", "allow", "allow"] },
+    { tool: { risk: "high", destructive: false }, decisions: ["allow", "allow", "allow"] },
+    { tool: { risk: "high", destructive: true }, decisions: ["ask", "ask", "allow"] },
+    { tool: { risk: "high", destructive: true, edits: true }, decisions: ["ask", "allow", "allow"] },
+    { tool: { risk: "critical", destructive: true, edits: true }, decisions: ["ask", "ask", "allow"] },
+    { tool: { risk: "critical", destructive: false }, decisions: ["ask", "ask", "allow"] },
+  ] as const)(
+    "without a matching rule, the mode decides by the tool's risk and effects: $tool",
+    ({ tool, decisions }) => {
+      const modes = ["default", "acceptEdits", "bypass"] as const;
+      expect(modes.map((mode) => decide({ mode }, { tool }))).toEqual(decisions);
+    },
+  );
+
+  test("a tool that does not state its risk or effects is treated as the most dangerous kind", () => {
+    const unknown = (missing: readonly (keyof Tool)[]) =>
+      Object.fromEntries(missing.map((key) => [key, undefined])) as unknown as Partial<Tool>;
+    expect(decide({}, { tool: unknown(["destructive"]) })).toBe("ask");
+    expect(decide({}, { tool: unknown(["risk"]) })).toBe("ask");
+    expect(decide({ mode: "acceptEdits" }, { tool: unknown(["destructive", "edits"]) })).toBe("ask");
+  });
+
+  test("a rule matches a tool name, a name pattern, or arguments", () => {
+    const mcp: PermissionsOptions = { deny: ["mcp__files__*", "db.*"] };
+    expect(decide(mcp, { toolName: "mcp__files__write" })).toBe("deny");
+    expect(decide(mcp, { toolName: "mcp__files2__write" })).toBe("allow");
+    expect(decide(mcp, { toolName: "db.write" })).toBe("deny");
+    expect(decide(mcp, { toolName: "dbXwrite" })).toBe("allow");
+    const home: PermissionsOptions = {
+      deny: [{ tool: "write_*", when: (input) => JSON.stringify(input).includes("/etc") }],
+    };
+    expect(decide(home, { toolName: "write_file", input: { path: "/etc/passwd" } })).toBe("deny");
+    expect(decide(home, { toolName: "write_file", input: { path: "notes" } })).toBe("allow");
+  });
+
+  test("a rule predicate that throws or returns no boolean matches deny and ask rules but no allow rule", () => {
+    const broken = (): boolean => {
+      throw new Error("broken");
+    };
+    const late = (async () => true) as unknown as () => boolean;
+    const critical = { tool: { risk: "critical" } } as const;
+    for (const when of [broken, late]) {
+      expect(decide({ deny: [{ tool: "*", when }] })).toBe("deny");
+      expect(decide({ ask: [{ tool: "*", when }] })).toBe("ask");
+      expect(decide({ allow: [{ tool: "*", when }] }, critical)).toBe("ask");
+    }
+  });
+
+  test("rules of a user apply only to that user, and anonymous runs have their own rules", () => {
+    const options: PermissionsOptions = {
+      deny: ["send"],
+      users: { ada: { allow: ["*"], mode: "bypass" }, null: { allow: ["*"] } },
+      anonymous: { deny: ["*"] },
+    };
+    const critical = { tool: { risk: "critical" } } as const;
+    expect(decide(options, { userId: "ada", ...critical })).toBe("allow");
+    expect(decide(options, { userId: "bob", ...critical })).toBe("ask");
+    expect(decide(options, { userId: null, ...critical })).toBe("deny");
+    expect(decide(options, { userId: "null", ...critical })).toBe("allow");
+    expect(decide(options, { userId: "ada", toolName: "send" })).toBe("deny");
+    expect(decide(options, { userId: "toString", ...critical })).toBe("ask");
+  });
+
+  test("permissions() refuses invalid options", () => {
+    const refused = (options: unknown) => () => permissions(options as PermissionsOptions);
+    expect(refused({ mode: "yolo" })).toThrow(Fault);
+    expect(refused({ mode: "yolo" })).toThrow(
+      /invalid mode "yolo" of permissions: expected one of default, acceptEdits, bypass/u,
+    );
+    expect(refused({ allow: [""] })).toThrow(/write a tool name, or \* for all tools/u);
+    expect(refused({ onAsk: true })).toThrow(/invalid onAsk .*: expected "wait", a function, or no value/u);
+    expect(refused({ deny: [{ tool: "x", when: "always" }] })).toThrow(/expected a function/u);
+  });
+});
+
+test("permissions() names every ask rule that applies, with an id that does not depend on the order of the rules", () => {
+  const when = (word: string) => (input: unknown) => JSON.stringify(input).includes(word);
+  const [rm, curl] = [
+    { tool: "bash", when: when("rm"), reason: "it deletes" },
+    { tool: "bash", when: when("curl"), reason: "it sends" },
+  ];
+  const asked = (options: PermissionsOptions, input: string) => {
+    const { call, tool, facts } = gatedCall({ toolName: "bash", input, userId: "ada" });
+    const decision = permissions(options).check(call, tool, facts);
+    if (decision.decision !== "ask") throw new Error(`unexpected decision ${decision.decision}`);
+    return decision;
+  };
+  const both = asked({ ask: [rm, curl] }, "rm x; curl y");
+  expect(both.reason).toBe("it deletes; it sends");
+  expect(both.rules).toHaveLength(2);
+  for (const ask of [
+    [rm, curl],
+    [curl, rm],
+  ]) {
+    expect(asked({ ask }, "rm x").rules).toEqual([both.rules?.[0]]);
+    expect(asked({ ask }, "curl y").rules).toEqual([both.rules?.[1]]);
+  }
+  const twins = [
+    { tool: "bash", when: when("rm") },
+    { tool: "bash", when: when("curl") },
+  ];
+  expect(asked({ ask: twins }, "rm x").rules).not.toEqual(asked({ ask: twins }, "curl y").rules);
+  expect(asked({ users: { ada: { ask: [rm] } } }, "rm x").rules).not.toEqual([both.rules?.[0]]);
+});
+
+test("a remembered approval is keyed by tenant, user, agent, tool, tool digest, scope, rule and kind, and no user differs from the user id null", () => {
+  const memory = inMemoryApprovals();
+  const [agentId, other] = [formatAgentId({ name: "scout" }), formatAgentId({ name: "other" })];
+  const approval = {
+    tenantId: null,
+    userId: null,
+    agentId,
+    toolName: "send",
+    toolDigest: "d",
+    scope: null,
+    rule: "r",
+    kind: "always",
+  } as const;
+  memory.add(approval);
+  expect(memory.has(approval)).toBe(true);
+  for (const name of ["null", "ada", ""]) {
+    expect(memory.has({ ...approval, userId: name })).toBe(false);
+    expect(memory.has({ ...approval, tenantId: name })).toBe(false);
+  }
+  expect(memory.has({ ...approval, agentId: other })).toBe(false);
+  expect(memory.has({ ...approval, toolName: "sends" })).toBe(false);
+  expect(memory.has({ ...approval, toolDigest: "e" })).toBe(false);
+  expect(memory.has({ ...approval, scope: "null" })).toBe(false);
+  expect(memory.has({ ...approval, rule: "s" })).toBe(false);
+  expect(memory.has({ ...approval, kind: "once" })).toBe(false);
+  memory.delete(approval);
+  expect(memory.has(approval)).toBe(false);
+});
