@@ -2,22 +2,49 @@
 
 // Values without dependencies: ids, JSON, clock, errors with codes.
 export type { CancelSignal, MinimalSignal } from "./base/cancel-signal.ts";
-export type { Clock } from "./base/clock.ts";
+export type { Clock, Hash, IdSource, Random } from "./base/sources.ts";
 export { describeValue } from "./base/describe-value.ts";
-export { type ErrorKind, errorKinds, type ErrorPolicy, mayBeAnsweredElsewhere } from "./base/error-kind.ts";
-export { escapeMarkup } from "./base/escape-markup.ts";
-export { type Failure, Fault, type FaultOptions } from "./base/fault.ts";
 export {
+  type ErrorKind,
+  errorKinds,
+  type ErrorPolicy,
+  type Failure,
+  Fault,
+  type FaultCode,
+  type FaultOptions,
+  mayBeAnsweredElsewhere,
   modelErrorKind,
   modelFaultCode,
-  type FaultCode,
   type ModelFaultCode,
   type Retry,
   type SubclassCode,
-} from "./base/fault-code.ts";
-export { deepFreeze, type DeepReadonly } from "./base/frozen.ts";
-export type { Hash } from "./base/hash.ts";
-export type { IdSource } from "./base/id-source.ts";
+} from "./base/fault.ts";
+export {
+  type CompilePattern,
+  contentThreshold,
+  escapeMarkup,
+  isLongText,
+  longTextHash,
+  type PatternUse,
+  type TextPattern,
+  type TextSpan,
+  withoutSecrets,
+  withoutSecretsIn,
+} from "./base/text.ts";
+export {
+  assertJson,
+  assertMadeJson,
+  canonicalJson,
+  copyJson,
+  deepFreeze,
+  type DeepReadonly,
+  isJson,
+  JsonDigest,
+  jsonText,
+  sealJson,
+  sealMadeJson,
+  setMember,
+} from "./base/json.ts";
 export {
   agentIdOf,
   type AgentAddress,
@@ -47,29 +74,14 @@ export {
   unnamedBy,
   unnamedSessionId,
 } from "./base/identity.ts";
-export {
-  assertJson,
-  assertMadeJson,
-  canonicalJson,
-  copyJson,
-  isJson,
-  jsonText,
-  sealJson,
-  sealMadeJson,
-  setMember,
-} from "./base/json.ts";
-export { contentThreshold, isLongText, longTextHash } from "./base/long-text.ts";
-export { JsonDigest } from "./base/json-digest.ts";
 export { nearestJson } from "./base/json-safe-copy.ts";
 export type { JsonObject, JsonValue } from "./base/json-value.ts";
 export type { Guest, Lifetime } from "./base/lifetime.ts";
 export { andThen, attempt, type MaybePromise } from "./base/maybe-promise.ts";
 export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./base/money.ts";
-export { nearestName } from "./base/nearest-name.ts";
+export { nearestName, readProperty } from "./base/option-check.ts";
 export * from "./base/utc-day.ts";
 export * from "./base/option-check.ts";
-export type { Random } from "./base/random.ts";
-export { readProperty } from "./base/read-property.ts";
 export {
   formatIssue,
   type Infer,
@@ -79,8 +91,6 @@ export {
   type StandardResult,
   type StandardSchema,
 } from "./base/schema.ts";
-export { withoutSecrets, withoutSecretsIn } from "./base/secret-text.ts";
-export type { CompilePattern, PatternUse, TextPattern, TextSpan } from "./base/text-pattern.ts";
 
 // Typed faults, cancellation and retries.
 export * from "./errors/budget-exhausted-error.ts";
@@ -88,8 +98,9 @@ export {
   CancellationError,
   type CancellationOptions,
   type CancellationStatus,
-} from "./errors/cancellation-error.ts";
-export { CancellationToken, type CancelListener } from "./errors/cancellation-token.ts";
+  CancellationToken,
+  type CancelListener,
+} from "./errors/cancellation-token.ts";
 export { type ClassifiedError, classifyError, type ClassifyErrorOptions } from "./errors/classify-error.ts";
 export {
   afterPerforming,
@@ -97,48 +108,72 @@ export {
   performedBefore,
   type TerminationOptions,
 } from "./errors/middleware-termination.ts";
-export { RetryPolicy } from "./errors/retry-policy.ts";
-export * from "./errors/retry-settings.ts";
-export { reviveFault } from "./errors/revive-fault.ts";
-export { stopsTask } from "./errors/stopping-fault.ts";
+export { RetryPolicy } from "./errors/retry.ts";
+export * from "./errors/retry.ts";
+export { reviveFault, stopsTask } from "./errors/revive-fault.ts";
 
 // Messages, models, prices and usage.
-export { findUnpaired } from "./messages/call-pairs.ts";
-export { callSettings, readToolChoice, samplingNames, type CallSettings } from "./messages/call-settings.ts";
+export { findUnpaired, type ToolCall, type ToolResult } from "./messages/tool-call.ts";
+export {
+  callSettings,
+  type CallSettings,
+  mergeModelTimeouts,
+  modelTimeouts,
+  type ModelTimeouts,
+  readToolChoice,
+  samplingNames,
+} from "./messages/call-settings.ts";
 export {
   assistantMessage,
   type AssistantMessage,
   type ChatMessage,
+  isSummary,
   messageText,
+  summaryMessage,
+  summaryOf,
   systemMessage,
   type SystemMessage,
   toolCallsOf,
   toolMessage,
-  toolResultPart,
   type ToolMessage,
+  toolResultPart,
   userMessage,
   type UserMessage,
 } from "./messages/chat-message.ts";
 export * from "./messages/content.ts";
 export type { Delta } from "./messages/delta.ts";
-export type { LlmReply } from "./messages/llm-reply.ts";
+export {
+  type FinishReason,
+  finishReasonOf,
+  type LlmReply,
+  type ReplyReasons,
+  type StopReason,
+} from "./messages/llm-reply.ts";
 export type { Message, MessageSender, ReplyAddress } from "./messages/message.ts";
 export type * from "./messages/model.ts";
-export { mergeModelTimeouts, modelTimeouts, type ModelTimeouts } from "./messages/model-timeouts.ts";
-export type { ModelPrice, PriceQuery, PriceTable } from "./messages/price-table.ts";
-export { priceUsage } from "./messages/price-usage.ts";
-export { finishReasonOf, type FinishReason, type StopReason } from "./messages/stop-reason.ts";
-export { isSummary, summaryMessage, summaryOf } from "./messages/summary-message.ts";
-export type { ToolCall } from "./messages/tool-call.ts";
-export type { ToolResult } from "./messages/tool-result.ts";
+export {
+  addUsage,
+  type ModelPrice,
+  noUsage,
+  type PriceQuery,
+  type PriceTable,
+  totalTokens,
+  type Usage,
+} from "./messages/usage.ts";
+export { priceUsage } from "./messages/model.ts";
 export { Transcript } from "./messages/transcript.ts";
-export { addUsage, noUsage, totalTokens, type Usage } from "./messages/usage.ts";
 
 // Budgets, headcount, ledger and priorities.
 export * from "./limits/allotment.ts";
-export { copyHeadcount, seatHeadcount } from "./limits/apply-headcount.ts";
-export { bookLedger } from "./limits/apply-ledger.ts";
-export type { Budget, BudgetVerdict } from "./limits/budget.ts";
+export { copyHeadcount, seatHeadcount, stepHeadcount } from "./limits/apply-headcount.ts";
+export { bookLedger, fitsInFull, stepLedger } from "./limits/apply-ledger.ts";
+export {
+  type Budget,
+  type BudgetVerdict,
+  defaultSpawnBudget,
+  spawnBudget,
+  type SpawnBudget,
+} from "./limits/budget.ts";
 export {
   executionBudget,
   type ExecutionBudget,
@@ -149,6 +184,7 @@ export * from "./limits/headcount.ts";
 export { HistoryRetention, parseHistoryRetention } from "./limits/history-retention.ts";
 export {
   type Account,
+  clearTally,
   type CostLabel,
   type CostLine,
   type Decision,
@@ -165,89 +201,125 @@ export {
   type Spend,
   type SpendCaps,
   type SpendDimension,
+  spendOfTopUp,
   type TopUp,
   type UnknownPrice,
 } from "./limits/ledger.ts";
 export { formatPriority, parsePriority, priorities, Priority, type PriorityName } from "./limits/priority.ts";
-export { describeRefusal } from "./limits/refused-seat.ts";
-export type { RunSnapshot } from "./limits/run-snapshot.ts";
-export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./limits/spawn-budget.ts";
-export * from "./limits/spending-caps.ts";
-export { boundOf, isPriced, largestOutput } from "./limits/reservation-bound.ts";
-export { stepHeadcount } from "./limits/step-headcount.ts";
-export { fitsInFull, stepLedger } from "./limits/step-ledger.ts";
+export { describeRefusal } from "./limits/headcount.ts";
+export type { RunSnapshot } from "./limits/account.ts";
+export * from "./limits/budget.ts";
+export { boundOf, isPriced, largestOutput } from "./limits/reservation.ts";
 export {
   type ChildOptions,
   type RootOptions,
   Supervision,
   type SupervisionJson,
 } from "./limits/supervision.ts";
-export { spendOfTopUp } from "./limits/top-up.ts";
 export * from "./limits/usage-delta.ts";
-export { clearTally } from "./limits/usage-tally.ts";
 
 // Runs, tasks and steps, and how they end.
 export * from "./run/approval.ts";
-export type { AskOutcome } from "./run/ask-outcome.ts";
-export type { GuardrailDecision, GuardrailStage, OnGuardrailError } from "./run/guardrail-decision.ts";
-export type { DrainMode, InputQueue } from "./run/input-queue.ts";
-export * from "./run/open-approval.ts";
-export { missingRun } from "./run/missing-run.ts";
-export { outcomeStatus } from "./run/outcome-status.ts";
-export type { Resolution } from "./run/resolution.ts";
+export {
+  type AskOutcome,
+  changedResult,
+  type Interruption,
+  type OnParentEnd,
+  type OnPause,
+  outcomeStatus,
+  type RunResult,
+  type RunStatus,
+  runStatuses,
+  type TaskOutcome,
+  type UnreportedSpend,
+} from "./run/run-result.ts";
+export type { GuardrailDecision, GuardrailStage, OnGuardrailError, Resolution } from "./run/approval.ts";
+export {
+  type Channel,
+  type ChildMetaOptions,
+  type DrainMode,
+  type InputQueue,
+  isInScope,
+  longestName,
+  nameProblem,
+  type Platform,
+  platformOf,
+  platforms,
+  RunMeta,
+  sameCaller,
+  type StandaloneOptions,
+  type TenantScope,
+} from "./run/run-meta.ts";
+export * from "./run/approval.ts";
+export {
+  longestTitle,
+  missingRun,
+  nothingSpent,
+  type RunKind,
+  runKinds,
+  type RunRecord,
+  type RunSpend,
+  runTitle,
+  startsLater,
+  turnKey,
+} from "./run/run-record.ts";
 export type { ContextFactory, RunFacts, RunFactsStorage } from "./run/run-facts.ts";
-export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
 export type { CompactionSkip } from "./run/compaction-skip.ts";
-export { platformOf, platforms, type Channel, type Platform } from "./run/channel.ts";
-export { nextRunId, type NextRun } from "./run/next-run.ts";
-export { runKinds, startsLater, turnKey, type RunKind, type RunRecord } from "./run/run-record.ts";
-export { longestTitle, runTitle } from "./run/run-title.ts";
-export { changedResult } from "./run/changed-result.ts";
-export type { RunStep, RunToolCall } from "./run/run-step.ts";
-export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
-export { nothingSpent, type RunSpend } from "./run/run-spend.ts";
-export * from "./run/run-standing.ts";
-export * from "./run/all-runs.ts";
-export * from "./run/run-summary.ts";
-export { isInScope, longestName, nameProblem, type TenantScope } from "./run/tenant-scope.ts";
-export { sameCaller } from "./run/same-caller.ts";
-export * from "./run/schedule.ts";
-export * from "./run/fire-decision.ts";
-export * from "./run/heartbeat.ts";
-export type * from "./run/spawn-options.ts";
-export { branchScope, type StepAddress, stepAt, type StepScope } from "./run/step-address.ts";
+export { nextRunId, type NextRun } from "./run/schedule.ts";
 export {
   assertOutcome,
+  branchScope,
   digestOf,
+  type RunStep,
+  type RunToolCall,
   sealedOutcome,
+  type StepAddress,
+  stepAt,
   type StepDigest,
   type StepKind,
   type StepOpening,
-  type TokenCount,
   type StepOutcome,
   type StepRecord,
-} from "./run/step-record.ts";
-export type { InheritedRequest, RequestOfRun, RequestOfTask } from "./run/inherited-request.ts";
-export type { TaskChange, TaskRecord } from "./run/task.ts";
-export type { Interruption, OnParentEnd, OnPause, TaskOutcome } from "./run/task-outcome.ts";
-export { isFinal, type TaskStatus, taskStatuses } from "./run/task-status.ts";
+  type StepScope,
+  type TokenCount,
+} from "./run/step.ts";
+export * from "./run/run-record.ts";
+export * from "./run/run-summary.ts";
+export * from "./run/run-summary.ts";
+export * from "./run/schedule.ts";
+export * from "./run/schedule.ts";
+export * from "./run/run-meta.ts";
+export type * from "./run/spawn-options.ts";
+export type { InheritedRequest, RequestOfRun, RequestOfTask } from "./run/spawn-options.ts";
+export { isFinal, type TaskChange, type TaskRecord, type TaskStatus, taskStatuses } from "./run/task.ts";
 export type { WaitContext } from "./run/wait-context.ts";
 
 // The events of a run's log.
-export type { AgentEvents } from "./events/agent-event.ts";
-export type { ApprovalEvents } from "./events/approval-event.ts";
-export type { ArchitectureEvents } from "./events/architecture-event.ts";
-export type { BudgetEvents } from "./events/budget-event.ts";
+export type {
+  AgentEvents,
+  ApprovalEvents,
+  ArchitectureEvents,
+  BudgetEvents,
+  EngineEvents,
+  FlowEvents,
+  GuardrailEvents,
+  RunEvents,
+  SpawnEvents,
+  TaskEvents,
+  UserMessageSource,
+} from "./events/event-data.ts";
 export { assertEmittable, type EmittableEvent, type TurnEvent } from "./events/emittable-event.ts";
-export type { EngineEvents, UserMessageSource } from "./events/engine-event.ts";
-export { type Event, type EventData, eventDraft, type EventDraft, type EventType } from "./events/event.ts";
+export {
+  chainHead,
+  type ChainLink,
+  chainStart,
+  type Event,
+  type EventData,
+  eventDraft,
+  type EventDraft,
+  type EventType,
+} from "./events/event.ts";
 export { AnsweringTasks } from "./events/answering-tasks.ts";
-export { chainHead, type ChainLink, chainStart } from "./events/event-chain.ts";
-export type { FlowEvents } from "./events/flow-event.ts";
-export type { GuardrailEvents } from "./events/guardrail-event.ts";
-export type { RunEvents } from "./events/run-event.ts";
-export type { SpawnEvents } from "./events/spawn-event.ts";
-export type { TaskEvents } from "./events/task-event.ts";
 
 // Conversations, stored as trees of entries.
 export {
@@ -263,66 +335,92 @@ export {
   interruptedMessage,
   isInterruptedMessage,
   type InterruptedStatus,
-} from "./sessions/interrupted-message.ts";
+} from "./sessions/session-entry.ts";
 export { continuesFrom, rebaseBatch } from "./sessions/rebase-batch.ts";
-export * from "./messages/message-size.ts";
-export * from "./messages/thinking-level.ts";
+export * from "./messages/chat-message.ts";
+export * from "./messages/model.ts";
 export { compactionProblem } from "./sessions/compaction-check.ts";
 export * from "./sessions/session-context.ts";
 export type * from "./sessions/session-entry.ts";
-export { sessionSettings, type SessionSettings } from "./sessions/session-settings.ts";
+export {
+  type AgentPhase,
+  sessionSettings,
+  type SessionSettings,
+  sessionTitle,
+} from "./sessions/session-settings.ts";
 export { checkEntry, isChatMessage, isToolOutput } from "./sessions/entry-check.ts";
-export { leafOf, PathCollector, pathTo, rootLeafOf } from "./sessions/session-path.ts";
-export { sessionTitle } from "./sessions/session-title.ts";
+export { leafOf, PathCollector, pathTo, rootLeafOf } from "./sessions/session-context.ts";
 export type * from "./sessions/sessions.ts";
 export { userEntry, type UserEntryFields } from "./sessions/user-entry.ts";
 
 // What a store must implement.
 export type { Commit, Erasure } from "./stores/commit.ts";
-export type { ContentOwner, Contents } from "./stores/contents.ts";
-export { eventTypes } from "./stores/erased-event.ts";
-export { eraseCommit } from "./stores/erasure.ts";
+export type { ContentOwner, Contents, Store, StoreChange } from "./stores/store.ts";
+export { eraseCommit, eventTypes } from "./stores/erasure.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./stores/event-log.ts";
 export * from "./stores/inbox.ts";
-export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/inbox-settings.ts";
+export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/inbox.ts";
 export type { CollectOptions, Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
 export * from "./stores/lease.ts";
-export type { Mail, MailBody, Mailbox, PlacedMail } from "./stores/mailbox.ts";
+export type { Mail, MailBody, Mailbox, PlacedMail, TopicChange, Topics } from "./stores/mailbox.ts";
 export * from "./stores/records.ts";
-export type { Store } from "./stores/store.ts";
-export type { StoreChange } from "./stores/store-change.ts";
-export type { TopicChange, Topics } from "./stores/topics.ts";
 export * from "./stores/usage-totals.ts";
 
 // Agents, architectures, tools, the run context and the runtime.
-export type { AgentContext } from "./agent/agent-context.ts";
-export type { AgentPhase } from "./sessions/agent-phase.ts";
-export type { AgentResolver } from "./agent/agent-resolver.ts";
+export {
+  type AgentContext,
+  checkSkill,
+  type EphemeralSource,
+  type InstructionsSource,
+  type PromptQuery,
+  type PromptSource,
+  type Skill,
+} from "./agent/prompt-source.ts";
+export { type AgentResolver, type HostedAgent, modelFor } from "./agent/hosted-agent.ts";
 export { agentSession, type AgentSession } from "./agent/agent-session.ts";
-export type { ReplyReasons } from "./messages/reply-reasons.ts";
 export type { Architecture } from "./agent/architecture.ts";
-export type { AuditEntry, AuditLog, AuditReadOptions } from "./agent/audit-log.ts";
+export type {
+  Attributes,
+  AuditEntry,
+  AuditLog,
+  AuditReadOptions,
+  Metric,
+  Span,
+  SpanOptions,
+  Telemetry,
+} from "./agent/telemetry.ts";
 export type { CallPath, EventObserver, ObservedTask } from "./agent/call-path.ts";
 export type {
   CompactedTranscript,
   Compaction,
+  CompactionGoal,
   CompactionRequest,
   CompactionResult,
   CompactionStep,
+  CompactionStrategy,
   SessionCompactionOutcome,
   SessionCompactionRequest,
   SessionCompactionStep,
   SkippedCompaction,
 } from "./agent/compaction.ts";
-export type { CompactionGoal, CompactionStrategy } from "./agent/compaction-strategy.ts";
 export type * from "./agent/dependencies.ts";
 export type * from "./agent/engine.ts";
-export type { EphemeralSource } from "./agent/ephemeral-source.ts";
 export type * from "./agent/extension.ts";
 export type * from "./agent/extension-context.ts";
 export type * from "./events/extension-event.ts";
 export type { GuardedCall, Guardrail, GuardrailContext } from "./agent/guardrail.ts";
-export type { HistoryKey, HistoryProvider } from "./agent/history-provider.ts";
+export type {
+  Episode,
+  Fact,
+  HistoryKey,
+  HistoryProvider,
+  Memory,
+  MemoryBlock,
+  MemoryScope,
+  MemoryWrite,
+  Recall,
+  RecallQuery,
+} from "./agent/memory.ts";
 export {
   type Hook,
   type HookCallback,
@@ -332,35 +430,24 @@ export {
   type HookSet,
   type Hooks,
 } from "./events/hook-event.ts";
-export type { HookRegistry, PreToolVerdict } from "./agent/hook-registry.ts";
-export { modelFor, type HostedAgent } from "./agent/hosted-agent.ts";
-export type {
-  Episode,
-  Fact,
-  Memory,
-  MemoryBlock,
-  MemoryScope,
-  MemoryWrite,
-  Recall,
-  RecallQuery,
-} from "./agent/memory.ts";
 export type {
   AgentMiddleware,
   AgentRunContext,
   ChatContext,
   ChatMiddleware,
   DeltaFilter,
-  UpdateFilter,
   FunctionContext,
   FunctionMiddleware,
+  HookRegistry,
   Middleware,
   MiddlewareFunction,
+  PreToolVerdict,
   StreamedDelta,
+  UpdateFilter,
 } from "./agent/middleware.ts";
-export * from "./agent/approval-need.ts";
 export * from "./agent/permissions.ts";
-export type { InstructionsSource, PromptQuery, PromptSource } from "./agent/prompt-source.ts";
-export type { ResourceSource } from "./agent/resource-source.ts";
+export * from "./agent/permissions.ts";
+export type { ResourceSource } from "./agent/extension.ts";
 export type * from "./agent/llm-request.ts";
 export type * from "./agent/run-context.ts";
 export type * from "./agent/task-report.ts";
@@ -370,7 +457,7 @@ export {
   spawnChildNames,
   spawnOptionNames,
 } from "./agent/spawn-check.ts";
-export { answerIfLive } from "./agent/answer-approval.ts";
+export { answerIfLive } from "./agent/permissions.ts";
 export type {
   EventOptions,
   ForkOptions,
@@ -380,12 +467,19 @@ export type {
   WaitingResult,
 } from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";
-export { checkSkill, type Skill } from "./agent/skill.ts";
-export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolOrigin, ToolRisk } from "./agent/tool.ts";
 export type * from "./agent/tool-gate.ts";
 export type { ToolHost } from "./agent/tool-host.ts";
-export type { HandledInput, Turn, TurnOpening, TurnPlan } from "./agent/turn.ts";
+export type {
+  EndedTurn,
+  HandledInput,
+  PrepareStep,
+  StopCondition,
+  Turn,
+  TurnChanges,
+  TurnOpening,
+  TurnPlan,
+  TurnStart,
+} from "./agent/turn.ts";
 export type { MalformedCall, RepairedCall, RepairToolCall } from "./agent/tool-repair.ts";
-export type { EndedTurn, PrepareStep, StopCondition, TurnChanges, TurnStart } from "./agent/turn-control.ts";
 export type * from "./agent/session-api.ts";

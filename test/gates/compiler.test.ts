@@ -1,3 +1,4 @@
+import { relative } from "node:path/posix";
 import { expect, test } from "vitest";
 import { inCopy, type PlantedCopy } from "./planted-copy.ts";
 
@@ -35,12 +36,13 @@ const plants: readonly Plant[] = [
   arrow("runtime", "agents"),
   arrow("agents", "capabilities"),
   arrow("capabilities", "runtime"),
-  arrow("workspace", "agents"),
+  arrow("workspace/files", "agents"),
+  arrow("assembly", "surfaces"),
   arrow("testing", "runtime"),
 ];
 
 /** Targets of the forbidden imports: one file per layer that imports nothing. */
-const targets = ["runtime", "agents", "capabilities"].map((layer) => ({
+const targets = ["runtime", "agents", "capabilities", "surfaces"].map((layer) => ({
   file: `src/${layer}/planted-target.ts`,
   source: "export const target = 1;\n",
 }));
@@ -87,7 +89,7 @@ function arrow(from: string, to: string): Plant {
   return {
     rule: `${from} does not import ${to}`,
     file: `src/${from}/planted-arrow.ts`,
-    source: `export { target as planted } from "../${to}/planted-target.ts";\n`,
+    source: `export { target as planted } from "${relative(from, to)}/planted-target.ts";\n`,
     code: "TS6307",
     message: `src/${from}/tsconfig.json`,
   };

@@ -16,26 +16,29 @@ export type DeadType = string;
 
 const { planted, plantedAsUser } = await inCopy(async (copy) => ({
   planted: await copy
-    .plant({ "src/planted.ts": reached, "src/runtime/planted-dead-file.ts": "export const planted = 1;\n" })
+    .plant({
+      "src/entries/planted.ts": reached,
+      "src/runtime/planted-dead-file.ts": "export const planted = 1;\n",
+    })
     .then(() => copy.append("src/entries/index.ts", `export { planted } from "./planted.ts";\n`))
     .then(() => sweep(copy)),
   plantedAsUser: await sweep(copy, ...asUser),
 }));
 
 test("the dead code check accepts the unchanged repository: it finds only planted code", () => {
-  expect(planted.findings.filter((finding) => !finding.startsWith("src/planted.ts"))).toEqual([
+  expect(planted.findings.filter((finding) => !finding.startsWith("src/entries/planted.ts"))).toEqual([
     "src/runtime/planted-dead-file.ts files src/runtime/planted-dead-file.ts",
   ]);
 });
 
 test.for([
-  { rule: "a package is declared before it is imported", finding: "src/planted.ts unlisted phantom" },
+  { rule: "a package is declared before it is imported", finding: "src/entries/planted.ts unlisted phantom" },
   {
     rule: "every file is reached",
     finding: "src/runtime/planted-dead-file.ts files src/runtime/planted-dead-file.ts",
   },
-  { rule: "every exported value is used", finding: "src/planted.ts exports dead" },
-  { rule: "every exported type is used", finding: "src/planted.ts types DeadType" },
+  { rule: "every exported value is used", finding: "src/entries/planted.ts exports dead" },
+  { rule: "every exported type is used", finding: "src/entries/planted.ts types DeadType" },
 ])("the dead code check refuses a planted violation: $rule", ({ finding }) => {
   expect(planted.code).toBe(1);
   expect(planted.findings).toContain(finding);
@@ -59,7 +62,7 @@ const peersLoaded = [
 test("the dead code check refuses development packages in source and finds only the planted ones", () => {
   const { code, findings } = plantedAsUser;
   expect(code).toBe(1);
-  const own = ["src/planted.ts unlisted fast-check", "src/planted.ts unlisted phantom"];
+  const own = ["src/entries/planted.ts unlisted fast-check", "src/entries/planted.ts unlisted phantom"];
   expect(findings.toSorted()).toEqual([...peersLoaded, ...own].toSorted());
 });
 

@@ -31,7 +31,14 @@ const config = {
     types: ["node"],
   },
   include: ["./*.ts"],
-  references: ["src", "src/agents", "src/capabilities", "src/kernel", "src/testing"].map((path) => ({
+  references: [
+    "src/entries",
+    "src/assembly",
+    "src/agents",
+    "src/capabilities",
+    "src/kernel",
+    "src/testing",
+  ].map((path) => ({
     path: `../${path}`,
   })),
 };

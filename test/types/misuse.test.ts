@@ -76,7 +76,9 @@ const config = {
     types: ["node"],
   },
   include: ["./*.ts"],
-  references: ["src", "src/agents", "src/capabilities", "src/kernel"].map((path) => ({ path: `../${path}` })),
+  references: ["src/entries", "src/assembly", "src/agents", "src/capabilities", "src/kernel"].map((path) => ({
+    path: `../${path}`,
+  })),
 };
 
 /** Compiles each misuse as a module. Returns for each what the compiler says, and the source text that it points at. */

@@ -40,7 +40,7 @@ export interface SwarmHandOver {
 }
 
 /** An agent that can be copied with another name and architecture, as `Agent` can. */
-export interface PeerAgent extends HostedAgent {
+interface PeerAgent extends HostedAgent {
   readonly name: string;
   readonly architecture: Architecture;
   with(changes: { readonly name: string; readonly architecture: Architecture }): PeerAgent;

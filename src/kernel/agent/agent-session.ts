@@ -1,8 +1,8 @@
 import type { UserPart } from "../messages/content.ts";
 import type { SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
-import type { ToolResult } from "../messages/tool-result.ts";
-import { ReplyReasons } from "../messages/reply-reasons.ts";
+import type { ToolResult } from "../messages/tool-call.ts";
+import { ReplyReasons } from "../messages/llm-reply.ts";
 import { Transcript } from "../messages/transcript.ts";
 import { noUsage, type Usage } from "../messages/usage.ts";
 

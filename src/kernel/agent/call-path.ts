@@ -1,4 +1,4 @@
-import type { Clock } from "../base/clock.ts";
+import type { Clock } from "../base/sources.ts";
 import type { Event, EventType } from "../events/event.ts";
 import type { EmittableEvent } from "../events/emittable-event.ts";
 import type { RunId } from "../base/identity.ts";

@@ -1,10 +1,10 @@
-import type { CompactionSkip } from "../run/compaction-skip.ts";
 import type { Failure } from "../base/fault.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
+import type { Transcript } from "../messages/transcript.ts";
+import type { CompactionSkip } from "../run/compaction-skip.ts";
+import type { SessionEntry } from "../sessions/session-entry.ts";
 import type { ContextUsage } from "./extension-context.ts";
 import type { RunContext } from "./run-context.ts";
-import type { SessionEntry } from "../sessions/session-entry.ts";
-import type { Transcript } from "../messages/transcript.ts";
 
 /** A session path to compact. */
 export interface CompactionRequest {
@@ -96,4 +96,32 @@ export interface CompactedTranscript {
   readonly entryId: string | null;
   /** Number of tokens that `transcript` occupies, in the same measure as `CompactionStep.contextTokens`. */
   readonly tokens: number;
+}
+
+/** The size that a compacted history must not exceed. */
+export interface CompactionGoal {
+  /** Maximum number of tokens of the compacted history. */
+  readonly maxTokens: number;
+}
+
+/**
+ * Shortens a history so that it fits a model's context window.
+ *
+ * - S3: it never changes stored messages and never separates a tool call from its result.
+ * - It keeps the leading system messages and the order of messages, and does not change the array it receives.
+ * - If it fails, for example because a summary is empty, it returns the history unchanged.
+ * - If there is nothing to shorten, it returns the same array that it received.
+ */
+export interface CompactionStrategy {
+  /**
+   * Returns the shortened history. A strategy with limits of its own may ignore `goal` and leave it to later
+   * strategies.
+   */
+  compact(rawHistory: readonly ChatMessage[], goal?: CompactionGoal): Promise<readonly ChatMessage[]>;
+  /**
+   * Whether `compact` may return a different history. The answer must depend on the arguments only, so that a replay
+   * gets the same answer. J4: each call of `compact` is a journaled step; without this method, every model call is
+   * preceded by such a step.
+   */
+  isDue?(rawHistory: readonly ChatMessage[], goal?: CompactionGoal): boolean;
 }

@@ -1,13 +1,12 @@
 import type { CallSettings } from "../messages/call-settings.ts";
-import type { AgentContext } from "./agent-context.ts";
+import type { AgentContext, EphemeralSource } from "./prompt-source.ts";
 import type { AgentSession } from "./agent-session.ts";
 import type { HostedAgent } from "./hosted-agent.ts";
 import type { Budget } from "../limits/budget.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import type { UserPart } from "../messages/content.ts";
-import type { EphemeralSource } from "./ephemeral-source.ts";
-import type { HookRegistry } from "./hook-registry.ts";
-import type { DrainMode } from "../run/input-queue.ts";
+import type { HookRegistry } from "./middleware.ts";
+import type { DrainMode } from "../run/run-meta.ts";
 import type { SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { Memory } from "./memory.ts";
@@ -21,10 +20,9 @@ import type { RunFacts } from "../run/run-facts.ts";
 import type { JsonSchema } from "../base/schema.ts";
 import type { Telemetry } from "./telemetry.ts";
 import type { ToolHost } from "./tool-host.ts";
-import type { ToolCall } from "../messages/tool-call.ts";
+import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 import type { Tool } from "./tool.ts";
-import type { PrepareStep, StopCondition } from "./turn-control.ts";
-import type { ToolResult } from "../messages/tool-result.ts";
+import type { PrepareStep, StopCondition } from "./turn.ts";
 
 /**
  * F1: flags that tell which layers are not configured and therefore not in the call path. The agent sets them for each

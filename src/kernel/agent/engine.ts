@@ -1,7 +1,7 @@
 import type { CancelSignal } from "../base/cancel-signal.ts";
-import type { Clock } from "../base/clock.ts";
+import type { Clock } from "../base/sources.ts";
 import type { AgentsOfName, AgentVersion, ClaimOptions, Lease, Leases, Rest } from "../stores/lease.ts";
-import type { StoreChange } from "../stores/store-change.ts";
+import type { StoreChange } from "../stores/store.ts";
 
 /** How a host left a run that it drove. */
 export interface DriveResult {

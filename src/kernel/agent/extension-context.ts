@@ -1,5 +1,5 @@
 import type { CancelSignal } from "../base/cancel-signal.ts";
-import type { Clock } from "../base/clock.ts";
+import type { Clock } from "../base/sources.ts";
 import type { Failure } from "../base/fault.ts";
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";

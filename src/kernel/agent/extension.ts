@@ -1,18 +1,17 @@
-import type { Architecture } from "./architecture.ts";
-import type { EphemeralSource } from "./ephemeral-source.ts";
-import type { ExtensionContext, ExtensionEventContext } from "./extension-context.ts";
+import type { SessionId } from "../base/identity.ts";
 import type {
   AnswerableEventType,
   ExtensionEvent,
   ExtensionEventType,
   ExtensionResult,
 } from "../events/extension-event.ts";
-import type { Guardrail } from "./guardrail.ts";
-import type { Memory } from "./memory.ts";
 import type { Model } from "../messages/model.ts";
 import type { RunFacts } from "../run/run-facts.ts";
-import type { SessionId } from "../base/identity.ts";
-import type { Skill } from "./skill.ts";
+import type { Architecture } from "./architecture.ts";
+import type { ExtensionContext, ExtensionEventContext } from "./extension-context.ts";
+import type { Guardrail } from "./guardrail.ts";
+import type { Memory } from "./memory.ts";
+import type { EphemeralSource, Skill } from "./prompt-source.ts";
 import type { Tool } from "./tool.ts";
 
 /** A function of an extension that handles events of one type. */
@@ -114,4 +113,16 @@ export interface Extension {
    * `setup` fails registers nothing.
    */
   setup(api: ExtensionApi): void | Promise<void>;
+}
+
+/** Guardrails, extensions and tools that a workspace adds to an agent from its files. */
+export interface ResourceSource {
+  /** Returns the guardrails. They take precedence over guardrails of extensions with the same name. */
+  guardrails(): Promise<readonly Guardrail[]>;
+  /** Returns the extensions. */
+  extensions(): Promise<readonly Extension[]>;
+  /** Returns the tools. */
+  tools(): Promise<readonly Tool[]>;
+  /** Reads the files again. */
+  reload(): Promise<void>;
 }

@@ -1,13 +1,12 @@
-import type { GuardrailDecision, OnGuardrailError } from "../run/guardrail-decision.ts";
+import type { GuardrailDecision, OnGuardrailError } from "../run/approval.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { Model } from "../messages/model.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { SettledCall } from "./tool-gate.ts";
-import type { ToolCall } from "../messages/tool-call.ts";
+import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 import type { Tool } from "./tool.ts";
-import type { ToolResult } from "../messages/tool-result.ts";
 
 type Verdict = GuardrailDecision | Promise<GuardrailDecision>;
 

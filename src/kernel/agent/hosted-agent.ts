@@ -1,16 +1,18 @@
-import type { CallPath } from "./call-path.ts";
-import type { ChatMessage, UserMessage } from "../messages/chat-message.ts";
-import type { ExtensionPort } from "./extension-context.ts";
-import type { SessionNavigation } from "../events/extension-event.ts";
-import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { AgentId, RunId } from "../base/identity.ts";
-import type { InboxMode, TaskInbox } from "../stores/inbox.ts";
 import type { JsonValue } from "../base/json-value.ts";
+import type { MaybePromise } from "../base/maybe-promise.ts";
+import type { RetryChanges } from "../errors/retry.ts";
+import type { SessionNavigation } from "../events/extension-event.ts";
+import type { SpawnBudget } from "../limits/budget.ts";
+import type { ExecutionBudget } from "../limits/execution-budget.ts";
+import type { ModelTimeouts } from "../messages/call-settings.ts";
+import type { ChatMessage, UserMessage } from "../messages/chat-message.ts";
 import type { Model } from "../messages/model.ts";
-import type { ModelTimeouts } from "../messages/model-timeouts.ts";
-import type { RetryChanges } from "../errors/retry-settings.ts";
+import type { RunRecord } from "../run/run-record.ts";
+import type { InboxMode, TaskInbox } from "../stores/inbox.ts";
+import type { CallPath } from "./call-path.ts";
+import type { ExtensionPort } from "./extension-context.ts";
 import type { RunContext } from "./run-context.ts";
-import type { SpawnBudget } from "../limits/spawn-budget.ts";
 import type { Tool } from "./tool.ts";
 
 /**
@@ -112,4 +114,35 @@ export interface HostedAgent<Context = unknown> {
 /** Returns the model that an agent uses for a role: the model of that role, else the `main` model, else `undefined`. */
 export function modelFor({ models }: Pick<HostedAgent, "models">, role: string): Model | undefined {
   return models?.[role] ?? models?.["main"];
+}
+
+/**
+ * Makes the agents of runs that are not known when a worker starts, from what is stored with each run. `Runtime.register`
+ * takes it in place of an agent.
+ *
+ * @example
+ * ```ts
+ * import { Agent, openRuntime } from "reeve";
+ * import { scriptedModel } from "reeve/testing";
+ *
+ * const runtime = await openRuntime({ store: "memory:" });
+ * runtime.register({
+ *   name: "clerk",
+ *   resolve: ({ metadata }) =>
+ *     typeof metadata["language"] === "string"
+ *       ? new Agent({ name: "clerk", model: scriptedModel(["Hi"]), instructions: `Answer in ${metadata["language"]}.` })
+ *       : undefined, // another worker drives this run
+ * });
+ * await runtime.close();
+ * ```
+ */
+export interface AgentResolver<Context = unknown> {
+  /** Name of the root agents whose runs the worker takes, with any key. An agent that is registered itself takes precedence. */
+  readonly name: string;
+  /**
+   * Returns the root agent of a run, with its sub-agents. Its id must be the `agentId` of the run. `undefined` leaves the
+   * run to other workers; this worker asks about it again only after another call of `register`. If it throws, the
+   * error goes to `onError` and the worker asks again later; the same if it takes longer than 30 seconds. Called each time the worker loads a run of this name.
+   */
+  resolve(run: RunRecord): MaybePromise<HostedAgent<Context> | undefined>;
 }

@@ -1,6 +1,6 @@
 import type { ModelRequest } from "../messages/model.ts";
 import type { Transcript } from "../messages/transcript.ts";
-import type { EphemeralSource } from "./ephemeral-source.ts";
+import type { EphemeralSource } from "./prompt-source.ts";
 
 /**
  * The request of `ctx.llm`. J4: the step's digest covers `transcript` and `role`. All other fields are sent to the

@@ -1,12 +1,12 @@
 import type { CancelSignal } from "../base/cancel-signal.ts";
-import type { EmittableEvent } from "../events/emittable-event.ts";
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
+import type { EmittableEvent } from "../events/emittable-event.ts";
 import type { Model, ModelRequest, ModelResponse, ModelStreamPart } from "../messages/model.ts";
+import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { RunResult } from "../run/run-result.ts";
 import type { Tool } from "./tool.ts";
-import type { ToolResult } from "../messages/tool-result.ts";
 
 /**
  * One layer around an agent's run, a model call or a tool call.
@@ -160,3 +160,20 @@ export type AgentMiddleware = Middleware<AgentRunContext>;
 export type ChatMiddleware = Middleware<ChatContext>;
 /** A layer around each tool call of an agent. */
 export type FunctionMiddleware = Middleware<FunctionContext>;
+
+/** The answer of a `preTool` hook: a denial with its reason, or no opinion. A hook cannot approve a call. */
+export type PreToolVerdict = { readonly deny: string } | undefined | void;
+
+/**
+ * The hooks of the tool gate (seed 003): `preTool` may deny a call, `postTool` observes its result. Not to be confused
+ * with `HookManager`, whose callbacks only observe.
+ *
+ * The first denial wins. A `preTool` that throws denies the call. A `postTool` that throws is recorded and changes
+ * nothing (S4).
+ */
+export interface HookRegistry {
+  /** Called before a tool call passes the gate. */
+  preTool(call: ToolCall, facts: RunFacts): PreToolVerdict | Promise<PreToolVerdict>;
+  /** Called after a tool call has a result. */
+  postTool(call: ToolCall, result: ToolResult, facts: RunFacts): void | Promise<void>;
+}

@@ -1,8 +1,11 @@
+import { Fault } from "../base/fault.ts";
 import type { AgentId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
-import type { RunFacts } from "../run/run-facts.ts";
-import type { ApprovalHandler, CallArguments } from "./tool-gate.ts";
 import type { ToolCall } from "../messages/tool-call.ts";
+import type { ApprovalDecision } from "../run/approval.ts";
+import type { RunFacts } from "../run/run-facts.ts";
+import type { RunHandle } from "./run-handle.ts";
+import type { ApprovalHandler, CallArguments } from "./tool-gate.ts";
 import type { Tool } from "./tool.ts";
 
 /**
@@ -125,4 +128,42 @@ export interface Permissions {
   readonly onAsk?: "wait" | ApprovalHandler;
   /** Where remembered approvals are stored. If absent, none is remembered. */
   readonly memory?: ApprovalMemory;
+}
+
+/**
+ * Answers an approval request of a run that may end meanwhile, or that another person may answer first. Does nothing in
+ * these cases.
+ */
+export async function answerIfLive(
+  run: Pick<RunHandle, "approve">,
+  approvalId: string,
+  decision: ApprovalDecision,
+): Promise<void> {
+  try {
+    await run.approve(approvalId, decision);
+  } catch (error) {
+    if (!Fault.is(error)) throw error;
+    const hasEnded = error.code === "not_found" && error.details?.["status"] !== undefined;
+    if (!hasEnded && error.code !== "already_exists") throw error;
+  }
+}
+
+/** Whether a mistaken call counts as `critical`. A risk that is absent or unknown counts as critical. */
+export function isCritical({ risk }: Partial<Pick<Tool, "risk">>): boolean {
+  return risk !== "safe" && risk !== "high";
+}
+
+/** What a call reaches (`Tool.approvalScope`). `null` if the tool has no such value. */
+export function scopeOfCall(tool: Pick<Tool, "approvalScope">, parsed: unknown): string | null {
+  return tool.approvalScope?.(parsed) ?? null;
+}
+
+/**
+ * Returns why a call needs a person's approval if no permissions decide: the tool is critical, or the call reaches
+ * something that was not approved. `undefined` if it needs none. The tool's own `needsApproval` comes in addition.
+ */
+export function reasonToAsk(tool: Tool, parsed: unknown): string | undefined {
+  if (isCritical(tool)) return `${tool.name} is critical`;
+  const scope = scopeOfCall(tool, parsed);
+  return scope === null ? undefined : `${tool.name} reaches ${scope}`;
 }

@@ -1,5 +1,5 @@
 import type { RunKind } from "../run/run-record.ts";
-import type { TaskOutcome } from "../run/task-outcome.ts";
+import type { AskOutcome, TaskOutcome } from "../run/run-result.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
 import type { LlmReply } from "../messages/llm-reply.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
@@ -12,20 +12,17 @@ import type {
 import type { ExtensionPort } from "./extension-context.ts";
 import type { EmittableEvent, TurnEvent } from "../events/emittable-event.ts";
 import type { AgentId, TaskId, TopicId } from "../base/identity.ts";
-import type { DrainMode } from "../run/input-queue.ts";
+import type { DrainMode, RunMeta } from "../run/run-meta.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { Message } from "../messages/message.ts";
 import type { RunFacts } from "../run/run-facts.ts";
-import type { RunMeta } from "../run/run-meta.ts";
-import type { RunSnapshot } from "../limits/run-snapshot.ts";
-import type { AskOutcome } from "../run/ask-outcome.ts";
+import type { RunSnapshot } from "../limits/account.ts";
 import type { ChildRequest, SpawnOptions, SpawnOutcome, TaskHandle } from "../run/spawn-options.ts";
 import type { WaitContext } from "../run/wait-context.ts";
-import type { ToolCall } from "../messages/tool-call.ts";
+import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 import type { LlmRequest } from "./llm-request.ts";
 import type { TaskReport } from "./task-report.ts";
 import type { Tool } from "./tool.ts";
-import type { ToolResult } from "../messages/tool-result.ts";
 import type { Turn, TurnOpening, TurnPlan } from "./turn.ts";
 
 /** What the body of `ctx.step` receives. */

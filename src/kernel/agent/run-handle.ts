@@ -8,7 +8,7 @@ import type { UserPart } from "../messages/content.ts";
 import type { TopUp } from "../limits/ledger.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { RunResult } from "../run/run-result.ts";
-import type { RunSnapshot } from "../limits/run-snapshot.ts";
+import type { RunSnapshot } from "../limits/account.ts";
 import type { RunSummary } from "../run/run-summary.ts";
 
 /** Options of `RunHandle.toolResult`. */

@@ -1,10 +1,9 @@
-import type { AgentResolver } from "./agent-resolver.ts";
-import type { HostedAgent } from "./hosted-agent.ts";
+import type { AgentResolver, HostedAgent } from "./hosted-agent.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
 import type { ExtensionError, ExtensionPort } from "./extension-context.ts";
-import type { Channel } from "../run/channel.ts";
+import type { Channel, TenantScope } from "../run/run-meta.ts";
 import type { ContextFactory } from "../run/run-facts.ts";
-import type { Clock } from "../base/clock.ts";
+import type { Clock } from "../base/sources.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { HistoryRetention } from "../limits/history-retention.ts";
 import type { Delivery } from "../stores/inbox.ts";
@@ -14,10 +13,9 @@ import type { Priority } from "../limits/priority.ts";
 import type { SpawnChildOptions } from "../run/spawn-options.ts";
 import type { RunHandle } from "./run-handle.ts";
 import type { RuntimeSessions } from "./session-api.ts";
-import type { ApprovalPage, ApprovalQuery } from "../run/open-approval.ts";
+import type { ApprovalPage, ApprovalQuery } from "../run/approval.ts";
 import type { RunPage, RunQuery } from "../run/run-summary.ts";
-import type { SpawnBudget } from "../limits/spawn-budget.ts";
-import type { TenantScope } from "../run/tenant-scope.ts";
+import type { SpawnBudget } from "../limits/budget.ts";
 import type { UsageQuery, UsageRow } from "../stores/usage-totals.ts";
 import type { MissedPolicy, OverlapPolicy, Schedule } from "../run/schedule.ts";
 

@@ -2,11 +2,11 @@ import type { Failure } from "../base/fault.ts";
 import type { SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
-import type { ThinkingLevel } from "../messages/thinking-level.ts";
+import type { ThinkingLevel } from "../messages/model.ts";
 import type { RunSummary } from "../run/run-summary.ts";
 import type { SessionEntry } from "../sessions/session-entry.ts";
 import type { PathQuery, SessionPage, SessionQuery, SessionSummary } from "../sessions/sessions.ts";
-import type { AgentPhase } from "../sessions/agent-phase.ts";
+import type { AgentPhase } from "../sessions/session-settings.ts";
 import type { RunHandle } from "./run-handle.ts";
 
 /** Selects conversations. A conversation must match all given fields. */

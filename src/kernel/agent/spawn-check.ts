@@ -1,11 +1,16 @@
-import { checkChoice, checkOptions, optionNames, type OptionNames } from "../base/option-check.ts";
+import {
+  checkChoice,
+  checkList,
+  checkOptions,
+  nearestName,
+  optionNames,
+  type OptionNames,
+} from "../base/option-check.ts";
 import { executionBudget } from "../limits/execution-budget.ts";
 import { parseHistoryRetention } from "../limits/history-retention.ts";
 import { parsePriority } from "../limits/priority.ts";
-import { checkList } from "../base/option-check.ts";
 import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
-import { nearestName } from "../base/nearest-name.ts";
 import type { ChildRequest, SpawnChildOptions, SpawnOptions } from "../run/spawn-options.ts";
 
 /** The names of the options of `ctx.spawn`. */

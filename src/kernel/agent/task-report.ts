@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
-import type { CancellationError } from "../errors/cancellation-error.ts";
-import type { FinishReason } from "../messages/stop-reason.ts";
-import type { NextRun } from "../run/next-run.ts";
-import type { Interruption } from "../run/task-outcome.ts";
+import type { CancellationError } from "../errors/cancellation-token.ts";
+import type { FinishReason } from "../messages/llm-reply.ts";
+import type { NextRun } from "../run/schedule.ts";
+import type { Interruption } from "../run/run-result.ts";
 import type { SessionChange } from "../sessions/sessions.ts";
 
 /** What a task reports about itself with `ctx.report`. The runtime uses it when the task ends, for any reason. */

@@ -4,9 +4,8 @@ import type { AgentId, TaskId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunFacts } from "../run/run-facts.ts";
-import type { ToolCall } from "../messages/tool-call.ts";
+import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 import type { Tool } from "./tool.ts";
-import type { ToolResult } from "../messages/tool-result.ts";
 
 /** A tool call with the result that the model received. */
 export interface SettledCall {

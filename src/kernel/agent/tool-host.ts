@@ -1,7 +1,6 @@
-import type { ToolCall } from "../messages/tool-call.ts";
+import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 import type { ToolSpec } from "../messages/model.ts";
 import type { Tool } from "./tool.ts";
-import type { ToolResult } from "../messages/tool-result.ts";
 import type { Transcript } from "../messages/transcript.ts";
 
 /**

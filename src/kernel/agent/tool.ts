@@ -1,4 +1,4 @@
-import type { ToolResult } from "../messages/tool-result.ts";
+import type { ToolResult } from "../messages/tool-call.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { RunContext } from "./run-context.ts";

@@ -1,7 +1,7 @@
-import type { JsonValue } from "./json-value.ts";
 import { Fault } from "./fault.ts";
-import type { Hash } from "./hash.ts";
-import { isLongText, longTextHash } from "./long-text.ts";
+import type { JsonValue } from "./json-value.ts";
+import type { Hash } from "./sources.ts";
+import { isLongText, longTextHash } from "./text.ts";
 
 /**
  * J10: checks that a value is JSON and survives a round trip. It throws `not_json` with the path for `undefined` in
@@ -326,4 +326,43 @@ function isForeignPrototype(prototype: unknown, method: "flatMap" | "isPrototype
   if (typeof prototype !== "object" || prototype === null || !Object.hasOwn(prototype, method)) return false;
   const above: unknown = Object.getPrototypeOf(prototype);
   return method === "isPrototypeOf" ? above === null : isForeignPrototype(above, "isPrototypeOf");
+}
+
+/**
+ * The digest of a JSON value, computed on first use and then cached (F1). The value must not change after construction.
+ */
+export class JsonDigest {
+  static readonly ofNull: JsonDigest = new JsonDigest(null);
+  readonly #value: unknown;
+  #hash: Hash | undefined;
+  #digest = "";
+
+  constructor(value: unknown) {
+    this.#value = value;
+  }
+
+  digest(hash: Hash): string {
+    if (this.#hash !== hash) {
+      this.#digest = hash(canonicalJson(this.#value));
+      this.#hash = hash;
+    }
+    return this.#digest;
+  }
+}
+
+type Scalar = string | number | boolean | null | undefined | ((...args: never[]) => unknown);
+
+/** The type with all properties `readonly`, recursively. JSON values and branded ids are unchanged. */
+export type DeepReadonly<Value> = JsonValue extends Value
+  ? Value
+  : Value extends Scalar
+    ? Value
+    : { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> };
+
+/** Freezes a tree of plain objects and arrays in place. A subtree that is already frozen is not visited again. */
+export function deepFreeze<Value>(value: Value): Value {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const key in value) if (typeof value[key] === "object" && value[key] !== null) deepFreeze(value[key]);
+  return value;
 }

@@ -1,7 +1,144 @@
 import { describeValue } from "./describe-value.ts";
 import { Fault } from "./fault.ts";
-import { isOtherSpelling, nearestName } from "./nearest-name.ts";
-import { isArray, readProperty } from "./read-property.ts";
+
+/** Longer names are compared exactly only, because the comparison takes quadratic time. */
+const longestCompared = 64;
+
+/**
+ * Returns the name that a misspelt name probably means, or `undefined` if none is similar. Letter case, `_` and `-` do
+ * not count, so `max_agents` means `maxAgents`. A part or some words of a name are similar to it, so `timeout` means
+ * `timeoutMs`, and `maxTokens` means `maxOutputTokens`.
+ */
+export function nearestName(wrong: string, names: Iterable<string>): string | undefined {
+  const sought = plain(wrong);
+  if (sought === "" || sought.length > longestCompared) return undefined;
+  let nearest: string | undefined;
+  let least = Infinity;
+  for (const name of names) {
+    const other = plain(name);
+    const distance = editDistance(sought, other);
+    if (
+      distance < least &&
+      (distance <= Math.ceil(sought.length / 3) || isPart(sought, other) || areWords(wrong, name))
+    )
+      [nearest, least] = [name, distance];
+  }
+  return nearest;
+}
+
+/** Whether two names differ only in letter case, `_` and `-`. */
+export function isOtherSpelling(one: string, other: string): boolean {
+  return one !== other && plain(one) === plain(other);
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll(/[_\-\s]/gu, "");
+}
+
+function isPart(one: string, other: string): boolean {
+  const [short, long] = one.length < other.length ? [one, other] : [other, one];
+  return short.length >= 3 && long.includes(short);
+}
+
+/** Whether each word of the first name is a word of the other. */
+function areWords(one: string, other: string): boolean {
+  const words = wordsOf(one);
+  return words.length > 1 && words.every((word) => wordsOf(other).includes(word));
+}
+
+function wordsOf(name: string): readonly string[] {
+  return name.split(/[_\-\s]|(?=[A-Z])/u).map((word) => word.toLowerCase());
+}
+
+/** The number of characters to insert, remove or replace to turn one text into the other. */
+function editDistance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let at = 0; at < one.length; at++) {
+    const next = [at + 1];
+    for (let to = 0; to < other.length; to++) {
+      const replaced = (row[to] ?? 0) + (one[at] === other[to] ? 0 : 1);
+      next.push(Math.min(replaced, (row[to + 1] ?? 0) + 1, (next[to] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[other.length] ?? 0;
+}
+
+/**
+ * Functions that read values of unknown origin. They never throw: a getter, proxy or method that throws reads as
+ * absent.
+ */
+
+export function readProperty(value: unknown, key: string): unknown {
+  if (!isObject(value)) return undefined;
+  try {
+    return Reflect.get(value, key);
+  } catch {
+    return undefined;
+  }
+}
+
+export function readElements(value: unknown, limit: number): readonly unknown[] {
+  const length = isArray(value) ? readProperty(value, "length") : 0;
+  const count = typeof length === "number" ? Math.min(length, limit) : 0;
+  const elements: unknown[] = [];
+  for (let index = 0; index < count; index += 1) elements.push(readProperty(value, String(index)));
+  return elements;
+}
+
+export function readLast(value: unknown): unknown {
+  const length = isArray(value) ? readProperty(value, "length") : 0;
+  return typeof length === "number" && length > 0 ? readProperty(value, String(length - 1)) : undefined;
+}
+
+/**
+ * Reads a header from a plain object (in any letter case) or from an object with `get(name)`. `name` must be lower
+ * case.
+ */
+export function readHeader(headers: unknown, name: string): string | undefined {
+  try {
+    const get = readProperty(headers, "get");
+    if (typeof get === "function") return headerText(Reflect.apply(get, headers, [name]));
+    if (!isObject(headers)) return undefined;
+    const key = Object.keys(headers).find((candidate) => candidate.toLowerCase() === name);
+    return key === undefined ? undefined : headerText(readProperty(headers, key));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Finds the JSON object in a text such as `429 {"error":…}` and the text before it. */
+export function readEmbeddedJson(
+  text: string,
+): { readonly before: string; readonly value: object } | undefined {
+  const start = text.indexOf("{");
+  const end = text.lastIndexOf("}");
+  if (start < 0 || end < start) return undefined;
+  try {
+    const value: unknown = JSON.parse(text.slice(start, end + 1));
+    return isObject(value) ? { before: text.slice(0, start), value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function isArray(value: unknown): boolean {
+  try {
+    return Array.isArray(value);
+  } catch {
+    return false; // a revoked proxy
+  }
+}
+
+export function isObject(value: unknown): value is object {
+  return (typeof value === "object" && value !== null) || typeof value === "function";
+}
+
+function headerText(value: unknown): string | undefined {
+  const single = isArray(value) ? readProperty(value, "0") : value;
+  if (typeof single === "number") return String(single);
+  return typeof single === "string" ? single.trim() : undefined;
+}
 
 /** The names of the options in a type, and of each member if the type is a union. */
 type NameIn<Options> = Options extends unknown ? Extract<keyof Options, string> : never;

@@ -1,10 +1,136 @@
-import { isObject, readProperty } from "../base/read-property.ts";
-import { readErrorFacts, type ErrorFacts } from "./error-facts.ts";
-import { errorKinds, type ErrorKind } from "../base/error-kind.ts";
-import { modelErrorKind } from "../base/fault-code.ts";
-import { Fault } from "../base/fault.ts";
-import { decisiveRules, fallbackRules, type ErrorRule } from "./error-rules.ts";
-import { readRetryAfter } from "./retry-after.ts";
+import { type ErrorKind, errorKinds, Fault, modelErrorKind } from "../base/fault.ts";
+import { isObject, readProperty } from "../base/option-check.ts";
+import { type ErrorFacts, readErrorFacts } from "./error-facts.ts";
+import { readRetryAfter } from "./retry.ts";
+
+/** A kind and the patterns of which any one proves it. They are matched against lower-case evidence, in list order. */
+interface ErrorRule {
+  readonly kind: ErrorKind;
+  readonly words: readonly RegExp[];
+}
+
+/**
+ * Rules whose proof overrides the status. Providers reuse statuses and even sentences, so the order matters: a rule
+ * comes before the rules whose patterns its errors also match.
+ */
+const decisiveRules: readonly ErrorRule[] = [
+  {
+    // OpenRouter sends a 402 that resolves itself as running requests settle.
+    kind: "rate_limit",
+    words: [/in_flight_budget/],
+  },
+  {
+    kind: "context_overflow",
+    words: [
+      /context_length_exceeded|context_window_exceeded|exceed_context_size|request_too_large/,
+      /maximum context length|context size has been exceeded|model max length exceeded/,
+      /exceeds? (?:the |the available |maximum )?context (?:length|window|size|limit)/,
+      /prompt is too long|input is too long for/,
+      /input token count[^\n]{0,60}(?:exceeds the maximum|but model only supports)/,
+      // The body exceeds the byte limit, or one string exceeds its own. Ids and names that are too long are format
+      // errors.
+      /request exceeds the maximum size|'(?:messages|input)\[\d+\]\.content[^']{0,40}': string too long/,
+      // OpenAI, 429: one request exceeds the whole allowance per minute, so waiting does not help.
+      /request too large for [^\n]{0,200}must be reduced/,
+      // Anthropic, 429: the account may use the standard context, not the long one.
+      /extra usage is required for long context/,
+    ],
+  },
+  {
+    kind: "content_blocked",
+    words: [
+      /content_policy_violation|\bcontent_filter\b|responsibleaipolicyviolation|moderation_blocked/,
+      /content management policy|content filtering policy|rejected as a result of our safety system/,
+      /flagged as potentially violating|violate our usage polic|\bflagged_input: yes|input was flagged/,
+      /\bblockreason: |blocked due to (?:safety|recitation|prohibited|blocklist|other)|\bstop_reason: refusal/,
+      /\bfinishreason: (?:\w+_)?(?:safety|recitation|prohibited_content|blocklist|spii)\b/,
+    ],
+  },
+  {
+    kind: "billing",
+    words: [
+      /billing_(?:error|not_active|disabled|hard_limit_reached)|billing hard limit|account is not active/,
+      /billing to be enabled|enable billing|payment_required|payment required/,
+      /credit balance is too low|specified api usage limits|insufficient balance/,
+      /insufficient[_ ]credits|requires more credits|(?:key|budget) limit exceeded/,
+      /openrouter_(?:credits|key_limit|guardrail_budget|workspace_budget|free_tier_daily)|free-models-per-day/,
+      // Google: a daily quota, or a quota of zero in this plan. Its per-minute quotas use the same sentence.
+      /\bquotaid\W{1,6}\w*perday|limit '[^'\n]{0,100}per day|quota exceeded for metric: [^,\n]+, limit: 0\b/,
+    ],
+  },
+  {
+    kind: "rate_limit",
+    words: [/\bquotaid\W{1,6}\w*perminute/, /exceeded your current quota[\s\S]{0,1000}please retry in \d/],
+  },
+  { kind: "billing", words: [/insufficient_quota|exceeded your current quota/] },
+  {
+    kind: "auth_permanent",
+    words: [
+      /account_deactivated|deactivated account|has been (?:deactivated|revoked|suspended|denied access)/,
+      /unsupported_country|territory not supported|location is not supported/,
+      /organization has been (?:disabled|restricted)|disabled in this account|reported as leaked/,
+      /consumer_suspended|service_disabled/,
+    ],
+  },
+  {
+    kind: "model_not_found",
+    words: [
+      /model_not_found|deploymentnotfound|nosuchmodelerror|invalid_model/,
+      /try pulling it first|not a valid model id|invalid model name|does not have access to model/,
+      /no endpoints (?:found for|(?:found|available) matching)/,
+      /\bmodels?[ /:]\s?['"`]?[\w./:@-]{1,120}['"`]? (?:does not exist|(?:was |is )?not found|is no longer available)/,
+      /\bnot_found_error\b[\s\S]{0,80}\bmodel: /,
+    ],
+  },
+  {
+    kind: "auth",
+    words: [
+      /api_key_invalid|invalid_api_key|authentication_error|\bunauthenticated\b|token_expired|loadapikeyerror/,
+      /(?:invalid|incorrect) (?:x-)?api[ -]key|api key (?:not valid|not found|expired|is missing)/,
+      /didn't provide an api key|unregistered callers|no (?:cookie )?auth credentials|token has expired/,
+    ],
+  },
+  {
+    kind: "auth_permanent",
+    words: [
+      /permission_error|permission_denied|request_forbidden/,
+      /insufficient permissions|missing scopes|does not have permission/,
+    ],
+  },
+  {
+    kind: "overloaded",
+    words: [/overloaded|experiencing high demand|server busy|maximum pending requests|slow_down/],
+  },
+];
+
+/** Rules for errors without a status: stream events, network faults and errors of client libraries. */
+const fallbackRules: readonly ErrorRule[] = [
+  { kind: "rate_limit", words: [/rate[_ -]?limit|too many requests|resource_exhausted/] },
+  {
+    kind: "timeout",
+    words: [
+      /\bname: (?:aborterror|timeouterror)|timeout_error|deadline[_ ]exceeded|deadline expired/,
+      /etimedout|esockettimedout|und_err_(?:headers|body|connect)_timeout/,
+      /timed out|request was aborted|operation was aborted/,
+    ],
+  },
+  {
+    kind: "format_error",
+    words: [
+      /invalid_request_error|invalid_argument|failed_precondition/,
+      /ai_(?:invalidprompt|invalidargument|invaliddatacontent|messageconversion|unsupportedfunctionality)error/,
+    ],
+  },
+  {
+    kind: "server_error",
+    words: [
+      /server_error|\bapi_error\b|internal server error|\bstatus: internal\b|provider_unavailable/,
+      /econnreset|econnrefused|econnaborted|epipe|enotfound|eai_again|enetunreach|ehostunreach|und_err_socket/,
+      /socket hang up|fetch failed|failed to fetch|other side closed|connection error|network error/,
+      /\bmessage: terminated\n|premature close|unexpected eof|invalid json response|ended without a finish|runner (?:process )?has (?:terminated|unexpectedly)/,
+    ],
+  },
+];
 
 /**
  * Properties under which clients keep the status of the response. `code` is excluded, because bodies use it as well.

@@ -1,5 +1,4 @@
 import { describeValue } from "../base/describe-value.ts";
-import { childKeys, headerKeys, labelKeys, statusKeys, textKeys } from "./error-shape.ts";
 import {
   isArray,
   isObject,
@@ -7,8 +6,79 @@ import {
   readEmbeddedJson,
   readLast,
   readProperty,
-} from "../base/read-property.ts";
-import { withoutSecrets } from "../base/secret-text.ts";
+} from "../base/option-check.ts";
+import { withoutSecrets } from "../base/text.ts";
+
+/** The property names under which errors of providers, their SDKs, the AI SDK and the platform keep their facts. */
+
+const statusKeys: readonly string[] = [
+  "statusCode",
+  "status",
+  // Ollama's client uses this name.
+  "status_code",
+  // Bodies of Google and OpenRouter use this name.
+  "code",
+];
+
+/** Properties that hold short identifiers. */
+const labelKeys: readonly string[] = [
+  "name",
+  "code",
+  "type",
+  "status",
+  // Google's error details use this name.
+  "reason",
+  "quotaId",
+  // OpenRouter's `metadata` uses this name.
+  "error_type",
+  "limit_source",
+  // Answers that a filter withheld, which are not always thrown as errors.
+  "blockReason",
+  "finishReason",
+  "finish_reason",
+  "stop_reason",
+];
+
+/** Properties that hold sentences, or JSON in a string. */
+const textKeys: readonly string[] = [
+  "message",
+  // Ollama sends `{ error: "…" }`.
+  "error",
+  "responseBody",
+  "body",
+  "data",
+  "detail",
+  "error_message",
+  // OpenRouter: the text of the upstream provider.
+  "raw",
+];
+
+const headerKeys: readonly string[] = ["responseHeaders", "headers"];
+
+/**
+ * Properties whose values are searched, those nearest to the final failure first. None of them holds what the caller
+ * sent: a prompt that quotes an error must not decide the kind.
+ */
+const childKeys: readonly string[] = [
+  // The AI SDK's `RetryError` uses this name.
+  "lastError",
+  "error",
+  "data",
+  "body",
+  "responseBody",
+  "response",
+  "metadata",
+  "raw",
+  "details",
+  // The package `@google/generative-ai` uses this name.
+  "errorDetails",
+  "violations",
+  // Azure uses this name.
+  "innererror",
+  "promptFeedback",
+  "candidates",
+  "cause",
+];
 
 /** What a thrown value and the errors it wraps report about themselves. */
 export interface ErrorFacts {

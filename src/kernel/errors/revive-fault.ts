@@ -1,13 +1,19 @@
 import {
-  BudgetExhaustedError,
+  causesKept,
+  type Failure,
+  Fault,
+  type FaultCode,
+  type FaultOptions,
+  isFaultCode,
+} from "../base/fault.ts";
+import type { JsonObject } from "../base/json-value.ts";
+import {
   type BudgetDimension,
+  BudgetExhaustedError,
   type ExhaustedCap,
   type RefusedReservation,
 } from "./budget-exhausted-error.ts";
-import { CancellationError, type CancellationStatus } from "./cancellation-error.ts";
-import { isFaultCode, type FaultCode } from "../base/fault-code.ts";
-import { causesKept, Fault, type Failure, type FaultOptions } from "../base/fault.ts";
-import type { JsonObject } from "../base/json-value.ts";
+import { CancellationError, type CancellationStatus } from "./cancellation-token.ts";
 import { MiddlewareTermination } from "./middleware-termination.ts";
 
 /**
@@ -102,4 +108,17 @@ function unreadable(message: string, code: unknown, details: unknown, options: F
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Whether an error must end the task even if code around the call could handle it: a cancel, an exhausted budget, a
+ * termination, or middleware that violates its contract, which a model cannot fix.
+ */
+export function stopsTask(error: unknown): boolean {
+  return (
+    error instanceof CancellationError ||
+    error instanceof BudgetExhaustedError ||
+    error instanceof MiddlewareTermination ||
+    (Fault.is(error) && error.code === "middleware_misuse")
+  );
 }

@@ -3,8 +3,7 @@ import type { ToolOutput } from "../messages/content.ts";
 import type { Event, EventType } from "./event.ts";
 import type { SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
-import type { ToolCall } from "../messages/tool-call.ts";
-import type { ToolResult } from "../messages/tool-result.ts";
+import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 
 /** What a handler returns to refuse a change of the session. `reason` is part of the caller's error. */
 export interface RefusedNavigation {

@@ -1,8 +1,8 @@
-import type { DeepReadonly } from "../base/frozen.ts";
+import type { DeepReadonly } from "../base/json.ts";
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { RunStatus } from "../run/run-result.ts";
-import type { StopReason } from "../messages/stop-reason.ts";
+import type { StopReason } from "../messages/llm-reply.ts";
 import type { Usage } from "../messages/usage.ts";
 
 /** The moments that a hook can observe. A hook cannot change, stop or fail a run; middleware can. */

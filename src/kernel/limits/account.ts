@@ -1,15 +1,16 @@
-import type { ExecutionBudget } from "./execution-budget.ts";
 import type { TaskId } from "../base/identity.ts";
+import { fromNanoUsd, toNanoUsdLimit } from "../base/money.ts";
+import type { ExecutionBudget } from "./execution-budget.ts";
+import type { Headcount } from "./headcount.ts";
 import {
-  nothing,
   type Account,
   type Exhaustion,
   type Ledger,
+  nothing,
   type Spend,
   type SpendCaps,
   type SpendDimension,
 } from "./ledger.ts";
-import { fromNanoUsd, toNanoUsdLimit } from "../base/money.ts";
 
 export function unitOf(dimension: SpendDimension): keyof Spend {
   return dimension === "costUsd" ? "nanoUsd" : dimension;
@@ -155,4 +156,13 @@ function exhaustionOf(taskId: TaskId, dimension: SpendDimension, limit: number, 
   return dimension === "costUsd"
     ? { taskId, dimension, limit: fromNanoUsd(limit), used: fromNanoUsd(used) }
     : { taskId, dimension, limit, used };
+}
+
+/**
+ * The current seats and money of a run, as its owner counts them (H4, B1). The numbers are not journaled, so decisions
+ * that a replay must repeat may not depend on them.
+ */
+export interface RunSnapshot {
+  readonly headcount: Headcount;
+  readonly ledger: Ledger;
 }

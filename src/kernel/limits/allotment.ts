@@ -1,4 +1,4 @@
-import type { CapLimits, CapName } from "./spending-caps.ts";
+import type { CapLimits, CapName } from "./budget.ts";
 
 /**
  * B7: an allotment is the part of the caps that a run holds for one UTC day. A run pays only from its allotment, and

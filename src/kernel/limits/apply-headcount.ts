@@ -1,14 +1,15 @@
+import type { TaskId } from "../base/identity.ts";
 import {
-  holdsSeat,
-  seatHolders,
   type Headcount,
   type HeadcountCommand,
   type HeadcountOutcome,
+  type HeadcountStep,
   type HeadcountTask,
+  holdsSeat,
   type RefusalReason,
   type SeatChange,
+  seatHolders,
 } from "./headcount.ts";
-import type { TaskId } from "../base/identity.ts";
 import { Priority } from "./priority.ts";
 
 /**
@@ -330,4 +331,12 @@ class Seating {
     if (parent !== undefined && count !== 0)
       this.#tasks[parent.taskId] = { ...parent, children: parent.children + count };
   }
+}
+
+/** Returns the headcount after one command and leaves the given one unchanged. Costs O(live tasks). */
+export function stepHeadcount(state: Headcount, command: HeadcountCommand): HeadcountStep {
+  const next = copyHeadcount(state);
+  const outcome = seatHeadcount(next, command);
+  const isChanged = outcome.kind !== "ignored" && outcome.kind !== "refused";
+  return { state: isChanged ? next : state, outcome };
 }

@@ -1,21 +1,30 @@
-import { capsOf, findOverbilling, newAccount, unitOf } from "./account.ts";
-import { executionBudget } from "./execution-budget.ts";
 import { Fault } from "../base/fault.ts";
 import type { TaskId } from "../base/identity.ts";
+import { requireUsd, toNanoUsd } from "../base/money.ts";
+import { capsOf, findOverbilling, newAccount, unitOf } from "./account.ts";
+import { executionBudget } from "./execution-budget.ts";
+import { LedgerBooking, refused } from "./ledger-booking.ts";
 import {
-  nothing,
   type Account,
   type Ledger,
   type LedgerCommand,
   type LedgerOutcome,
+  type LedgerStep,
+  nothing,
   type Reservation,
   type ReserveCommand,
+  spendOfTopUp,
 } from "./ledger.ts";
-import { LedgerBooking, refused } from "./ledger-booking.ts";
-import { requireUsd, toNanoUsd } from "../base/money.ts";
-
-import { decideAlone, joinQueue, levelPass, settlePasses } from "./reservation-decision.ts";
-import { spendOfTopUp } from "./top-up.ts";
+import {
+  boundOf,
+  chainOf,
+  decideAlone,
+  findUnpriced,
+  isBearable,
+  joinQueue,
+  levelPass,
+  settlePasses,
+} from "./reservation.ts";
 
 /**
  * Applies one command to a ledger in place. The caller must be its only holder. A command that is refused or throws
@@ -29,7 +38,7 @@ export function bookLedger(ledger: Ledger, command: LedgerCommand): LedgerOutcom
 }
 
 /** Copies a ledger, for callers that must not change the original. */
-export function copyLedger(ledger: Ledger): Ledger {
+function copyLedger(ledger: Ledger): Ledger {
   const accounts: Record<TaskId, Account> = {};
   for (const account of Object.values(ledger.accounts)) accounts[account.taskId] = { ...account };
   return { ...ledger, accounts, lines: { ...ledger.lines }, tally: { ...ledger.tally } };
@@ -188,4 +197,21 @@ function refund(booking: LedgerBooking, reservation: Reservation | undefined): b
 function requireCount(name: string, count: number): void {
   if (Number.isSafeInteger(count) && count >= 0) return;
   throw new Fault("invalid_argument", `invalid ${name} ${count}: expected an integer from 0`);
+}
+
+/** Returns the ledger after one command and leaves the given one unchanged. Costs O(open accounts). */
+export function stepLedger(state: Ledger, command: LedgerCommand): LedgerStep {
+  const next = copyLedger(state);
+  const outcome = bookLedger(next, command);
+  return { state: outcome.applied ? next : state, outcome };
+}
+
+/**
+ * Whether a lower input bound could not improve the decision: the call is granted with its whole output limit, or it is
+ * refused for another reason.
+ */
+export function fitsInFull(ledger: Ledger, request: ReserveCommand): boolean {
+  const chain = chainOf(ledger.accounts, request.taskId);
+  if (ledger.overrun !== null || findUnpriced(ledger, chain, request) !== undefined) return true;
+  return isBearable(chain, boundOf(request, request.output.maxTokens));
 }

@@ -1,7 +1,6 @@
 import { addSpend, findExcess, findWarnings, subtractSpend } from "./account.ts";
 import type { TaskId } from "../base/identity.ts";
 import {
-  nothing,
   type Account,
   type CostLabel,
   type CostLine,
@@ -9,15 +8,15 @@ import {
   type Exhaustion,
   type Ledger,
   type LedgerOutcome,
+  nothing,
   type Overrun,
   type ReportedSpend,
   type Reservation,
   type ReserveCommand,
   type Spend,
+  tallyCall,
 } from "./ledger.ts";
-import { boundOf, isPriced } from "./reservation-bound.ts";
-import { chainOf, leaveQueue, nextDecision } from "./reservation-decision.ts";
-import { tallyCall } from "./usage-tally.ts";
+import { boundOf, chainOf, isPriced, leaveQueue, nextDecision } from "./reservation.ts";
 
 const none: readonly never[] = Object.freeze([]);
 /** The outcome of a command that was not applied. */

@@ -1,8 +1,12 @@
+import { describeValue } from "../base/describe-value.ts";
+import { Fault } from "../base/fault.ts";
+import { type AgentId, agentNameOf, type TaskId } from "../base/identity.ts";
+import { toNanoUsdLimit } from "../base/money.ts";
+import { checkOptions, optionNames } from "../base/option-check.ts";
 import type { BudgetDimension, ExhaustedCap, RefusedReservation } from "../errors/budget-exhausted-error.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
-import type { AgentId, TaskId } from "../base/identity.ts";
 import type { Priority } from "./priority.ts";
-import type { UsageDelta } from "./usage-delta.ts";
+import { noUsageDelta, type UsageDelta } from "./usage-delta.ts";
 
 /**
  * The money of a run, as a state machine: what is spent and what is reserved. `bookLedger` applies a command in place;
@@ -236,4 +240,65 @@ export function openLedger(unknownPrice: UnknownPrice = "refuse"): Ledger {
     lines: {},
     tally: {},
   };
+}
+
+const dimensions = optionNames<TopUp>({ maxTokens: true, maxCostUsd: true, maxTurns: true });
+
+/**
+ * Converts a top-up to the ledger's units. It throws for an invalid top-up, so that the caller is refused before
+ * anything is stored.
+ */
+export function spendOfTopUp(add: Partial<TopUp>): Spend {
+  checkOptions("topUp()", add, dimensions);
+  const { maxTokens = 0, maxCostUsd = 0, maxTurns = 0 } = add;
+  for (const [name, count] of Object.entries({ maxTokens, maxTurns })) {
+    if (Number.isSafeInteger(count) && count >= 0) continue;
+    throw new Fault(
+      "invalid_argument",
+      `invalid ${name} ${describeValue(count)}: expected an integer from 0`,
+    );
+  }
+  return { tokens: maxTokens, nanoUsd: toNanoUsdLimit(maxCostUsd), turns: maxTurns };
+}
+
+/** The amounts of one ended reservation. */
+export interface TalliedCall {
+  readonly label: CostLabel;
+  readonly day: string;
+  readonly spent: Spend;
+  readonly lost: Spend;
+  readonly unpriced: boolean;
+  /** Absent if no usage was reported. */
+  readonly reported?: ReportedSpend | undefined;
+}
+
+/** Adds an ended reservation to the tally of a ledger, in place. */
+export function tallyCall(ledger: Ledger, call: TalliedCall): void {
+  const { label, day, spent, lost, unpriced, reported } = call;
+  const { agentId, provider, modelId } = label;
+  const outputTokens = reported?.outputTokens ?? 0;
+  const tally = ledger.tally as Record<string, UsageDelta>;
+  const key = `${day} ${agentId} ${provider.length} ${provider} ${modelId}`;
+  const line = tally[key] ?? {
+    ...noUsageDelta,
+    day,
+    agent: agentNameOf(agentId),
+    model: `${provider}/${modelId}`,
+  };
+  tally[key] = {
+    ...line,
+    inputTokens: line.inputTokens + (reported === undefined ? 0 : reported.tokens - outputTokens),
+    outputTokens: line.outputTokens + outputTokens,
+    cachedTokens: line.cachedTokens + (reported?.cachedTokens ?? 0),
+    turns: line.turns + spent.turns,
+    nanoUsd: line.nanoUsd + spent.nanoUsd,
+    lostTokens: line.lostTokens + lost.tokens,
+    lostNanoUsd: line.lostNanoUsd + lost.nanoUsd,
+    unpriced: line.unpriced + (unpriced ? 1 : 0),
+  };
+}
+
+/** Empties the tally, because a commit holds its amounts. */
+export function clearTally(ledger: Ledger): void {
+  (ledger as { tally: Ledger["tally"] }).tally = {};
 }

@@ -14,10 +14,10 @@ import {
   type SessionId,
   type TopicId,
 } from "../base/identity.ts";
-import type { IdSource } from "../base/id-source.ts";
+import type { IdSource } from "../base/sources.ts";
 import { checkOptions, optionNames } from "../base/option-check.ts";
 import { Priority, parsePriority } from "./priority.ts";
-import { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
+import { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./budget.ts";
 
 /** The serialised form of a `Supervision`. */
 export interface SupervisionJson {

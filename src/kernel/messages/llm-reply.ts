@@ -1,6 +1,33 @@
-import type { StopReason } from "./stop-reason.ts";
-import type { Usage } from "./usage.ts";
 import type { AssistantMessage } from "./chat-message.ts";
+import type { Usage } from "./usage.ts";
+
+/**
+ * Why a model stopped. A call that failed or was interrupted has no stop reason; it is an error.
+ *
+ * - `length`: the answer reached the output limit. Its last tool call may be incomplete.
+ * - `content_blocked`: the provider withheld the answer, or the model refused to give one.
+ * - `pause`: the provider paused a long turn. The same request with the message appended continues it.
+ * - `malformed_call`: the model wrote a tool call that the provider could not read. The message lacks it.
+ */
+export type StopReason =
+  | "stop"
+  | "length"
+  | "tool_calls"
+  | "content_blocked"
+  | "pause"
+  | "malformed_call"
+  | "other";
+
+/** Why the model stopped that gave the final answer of a run. */
+export type FinishReason = Extract<
+  StopReason,
+  "stop" | "length" | "content_blocked" | "tool_calls" | "other"
+>;
+
+/** Returns the finish reason for a stop reason. Reasons after which a run does not end normally become `other`. */
+export function finishReasonOf(reason: StopReason): FinishReason {
+  return reason === "pause" || reason === "malformed_call" ? "other" : reason;
+}
 
 /** The result of `ctx.llm`. */
 export interface LlmReply {
@@ -12,4 +39,36 @@ export interface LlmReply {
   readonly usage: Usage;
   /** The model that answered. */
   readonly model: { readonly provider: string; readonly modelId: string };
+}
+
+/**
+ * Why the replies of a session ended, by their text. An architecture may choose an earlier reply as its answer; the
+ * finish reason of that reply is then the finish reason of the answer.
+ */
+export class ReplyReasons {
+  /** Replies that ended for another reason than `stop`. */
+  readonly #others = new Map<string, FinishReason>();
+  #isEmpty = true;
+
+  /** Notes why a reply ended. A later reply with the same text replaces an earlier one. */
+  add(text: string, reason: StopReason): void {
+    this.#isEmpty = false;
+    if (reason !== "stop") this.#others.set(text, finishReasonOf(reason));
+    else if (this.#others.size > 0) this.#others.delete(text);
+  }
+
+  /** Notes the replies of another session. */
+  addAll(replies: ReplyReasons): void {
+    this.#isEmpty &&= replies.#isEmpty;
+    for (const [text, reason] of replies.#others) this.#others.set(text, reason);
+  }
+
+  /**
+   * Why the reply with this text ended. `null` if the session has no replies, or the text is empty and no reply that was
+   * cut is.
+   */
+  reasonOf(text: string): FinishReason | null {
+    const otherwise = this.#isEmpty || text === "" ? null : "stop";
+    return this.#others.get(text) ?? otherwise;
+  }
 }

@@ -1,13 +1,18 @@
-import type { ClassifiedError } from "../errors/classify-error.ts";
-import type { CancellationToken } from "../errors/cancellation-token.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { RunId } from "../base/identity.ts";
+import type { JsonSchema } from "../base/schema.ts";
+import type { CancellationToken } from "../errors/cancellation-token.ts";
+import type { ClassifiedError } from "../errors/classify-error.ts";
 import type { AssistantMessage, ChatMessage } from "./chat-message.ts";
 import type { ProviderMetadata } from "./content.ts";
-import type { JsonSchema } from "../base/schema.ts";
-import type { StopReason } from "./stop-reason.ts";
-import type { ThinkingLevel } from "./thinking-level.ts";
-import type { Usage } from "./usage.ts";
+import type { StopReason } from "./llm-reply.ts";
+import type { ModelPrice, Usage } from "./usage.ts";
+
+/** How much a model reasons before it answers. Adapters of models translate the level for each provider. */
+export const thinkingLevels = Object.freeze(["off", "minimal", "low", "medium", "high"] as const);
+
+/** How much a model reasons before it answers. */
+export type ThinkingLevel = (typeof thinkingLevels)[number];
 
 /** A tool as the model sees it. */
 export interface ToolSpec {
@@ -204,4 +209,27 @@ export interface Model {
   generate(request: ModelRequest, options?: ModelCallOptions): Promise<ModelResponse>;
   /** Returns the answer piece by piece. */
   stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelStreamPart>;
+}
+
+/** Returns the cost of reported usage in USD. `null` if the provider reported no cost and the price is unknown. */
+export function priceUsage(price: ModelPrice | null, usage: ReportedUsage): number | null {
+  if (usage.costUsd !== undefined) return usage.costUsd;
+  if (price === null) return null;
+  const {
+    inputUsd,
+    outputUsd,
+    cacheReadUsd = inputUsd,
+    cacheWriteUsd = inputUsd,
+    reasoningUsd = outputUsd,
+    requestUsd = 0,
+  } = price;
+  const { inputTokens, outputTokens, cacheReadTokens = 0, cacheWriteTokens = 0, reasoningTokens = 0 } = usage;
+  return (
+    requestUsd +
+    Math.max(0, inputTokens - cacheReadTokens - cacheWriteTokens) * inputUsd +
+    cacheReadTokens * cacheReadUsd +
+    cacheWriteTokens * cacheWriteUsd +
+    Math.max(0, outputTokens - reasoningTokens) * outputUsd +
+    reasoningTokens * reasoningUsd
+  );
 }

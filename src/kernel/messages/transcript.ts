@@ -1,5 +1,5 @@
 import type { ChatMessage } from "./chat-message.ts";
-import type { Hash } from "../base/hash.ts";
+import type { Hash } from "../base/sources.ts";
 import { digestText } from "../base/json.ts";
 
 /** Messages and their digests, shared by all transcripts that continue the same chain. */

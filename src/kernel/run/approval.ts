@@ -1,5 +1,5 @@
-import type { AgentId, TaskId } from "../base/identity.ts";
-import type { JsonValue } from "../base/json-value.ts";
+import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import { optionNames } from "../base/option-check.ts";
 
 /**
@@ -96,4 +96,96 @@ export const approvalDecisionNames = optionNames<ApprovalDecision>({
 export interface PersonQuestion extends Pick<ApprovalRequest, "toolName" | "callId" | "input" | "reason"> {
   /** What the person is asked. Default: `question`. Code cannot ask with `tool_call`. */
   readonly kind?: Exclude<ApprovalKind, "tool_call">;
+}
+
+/** A question of any run that no person has answered yet. */
+export interface OpenApproval extends PendingApproval {
+  /** Id of the run that asks. `RunHandle.approve` and `toolResult` of this run answer. */
+  readonly runId: RunId;
+  /** Id of the run's session. */
+  readonly sessionId: SessionId;
+  /** Id of the agent of the run's root task. `agentId` is the agent that asks. */
+  readonly rootAgentId: AgentId;
+  /** Id of the run's tenant. `null` for a run without a tenant. */
+  readonly tenantId: string | null;
+  /** Id of the run's user. `null` for a run without a user. */
+  readonly userId: string | null;
+}
+
+/** Selects open questions. A question must match all given fields. */
+export interface ApprovalQuery {
+  /** Id of the run that asks. */
+  readonly runId?: string;
+  /** Id of the agent that asks. */
+  readonly agentId?: string;
+  /** Id of the run's tenant. `null` selects runs without a tenant. */
+  readonly tenantId?: string | null;
+  /** Id of the run's user. `null` selects runs without a user. */
+  readonly userId?: string | null;
+  /** Maximum number of questions per page. Default: 50. */
+  readonly limit?: number;
+  /** The `next` value of the previous page. If absent, returns the first page. */
+  readonly after?: string;
+}
+
+/** The names of the fields of an `ApprovalQuery`. */
+export const approvalQueryNames = optionNames<ApprovalQuery>({
+  runId: true,
+  agentId: true,
+  tenantId: true,
+  userId: true,
+  limit: true,
+  after: true,
+});
+
+/** One page of open questions. */
+export interface ApprovalPage {
+  /** The questions, the one that has waited longest first. */
+  readonly approvals: readonly OpenApproval[];
+  /**
+   * Position of the next page, for `ApprovalQuery.after`. Stays valid when questions are asked or answered meanwhile.
+   * `null` for the last page.
+   */
+  readonly next: string | null;
+}
+
+/**
+ * The decision of a guardrail. S4: a guardrail that throws has not decided; the error is recorded, and `onError` of the
+ * guardrail determines whether it counts as `block` or `allow`.
+ *
+ * | stage | warn | block | halt |
+ * |---|---|---|---|
+ * | input | recorded | the invocation ends as `guardrail_tripped` before any call is paid | like `block` |
+ * | tool_call | recorded | the call is not executed; the model gets an error result with the reason | the run stops |
+ * | tool_result | the reason is appended to the result | the result is **withheld**: the call took place and stays
+ * recorded, but the model gets an error result with the reason (trap O6) | the run stops |
+ * | output | recorded | the output is withheld: `output` is the reason, status `guardrail_tripped` | like `block` |
+ */
+export type GuardrailDecision =
+  | { readonly decision: "allow" }
+  | { readonly decision: "warn" | "block" | "halt"; readonly reason: string };
+
+/** The place at which a guardrail decides: the input, a tool call, a tool result or the output. */
+export type GuardrailStage = "input" | "tool_call" | "tool_result" | "output";
+
+/** What an error of a guardrail counts as. */
+export type OnGuardrailError = "block" | "allow";
+
+/**
+ * The value for a task's wait. `join`, `ask`, `sleepUntil`, `waitForSignal` and approvals share one primitive: a task
+ * waits for a name, and a resolution with that name ends the wait. W1: a resolution that arrives early is kept, and
+ * each is consumed once, by the step that waited. W2: several resolutions of one name are consumed in the order of
+ * arrival.
+ */
+export interface Resolution {
+  /** Id of the waiting task. */
+  readonly taskId: TaskId;
+  /** Name of the wait. */
+  readonly wait: string;
+  /** Value that the wait returns. */
+  readonly value: JsonValue;
+  /** S5: for an input that was submitted and became steering, the id of the run that it would have started. */
+  readonly runId?: RunId;
+  /** S5: for an input that was submitted and became steering, the metadata of the submission. */
+  readonly metadata?: JsonObject;
 }

@@ -1,11 +1,11 @@
-import { CancellationError } from "../errors/cancellation-error.ts";
-import { CancellationToken } from "../errors/cancellation-token.ts";
-import type { Clock } from "../base/clock.ts";
+import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 import { formatRunId, type RunId } from "../base/identity.ts";
-import type { IdSource } from "../base/id-source.ts";
 import { checkOptions, optionNames } from "../base/option-check.ts";
+import type { Clock, IdSource } from "../base/sources.ts";
+import { CancellationError, CancellationToken } from "../errors/cancellation-token.ts";
 import type { Supervision } from "../limits/supervision.ts";
+import type { RunRecord } from "./run-record.ts";
 
 /** Options of `RunMeta.standalone`. */
 export interface StandaloneOptions {
@@ -155,4 +155,91 @@ export class RunMeta {
 function earlier(one: number | null, other: number | null): number | null {
   if (one === null) return other;
   return other === null ? one : Math.min(one, other);
+}
+
+/** The answer of a heartbeat that reports nothing. */
+export const nothingToReport = "nothing to report";
+
+/** Characters that models put around a short answer: spaces, quotation marks, emphasis and a final mark. */
+const wrapping = /^[\s"'`*_“”‘’«»([]+|[\s"'`*_“”‘’«»)\].!。]+$/gu;
+
+/**
+ * Whether an answer consists only of "nothing to report": in any case, with quotation marks, emphasis or a final mark
+ * around it. An answer with any other word reports something.
+ */
+export function reportsNothing(answer: unknown): boolean {
+  if (typeof answer !== "string" || answer.length > 256) return false;
+  const words = answer.replaceAll(wrapping, "").split(/\s+/u).join(" ");
+  return words.toLowerCase() === nothingToReport;
+}
+
+/** Tells the model of a heartbeat how to answer if there is nothing to report. */
+export function heartbeatInput(input: string): string {
+  return `${input}\n\nIf there is nothing to report, answer only: ${nothingToReport}`;
+}
+
+/** The platforms on which a person reads answers and for which workspaces have rules about the form of answers. */
+export const platforms = ["terminal", "web", "telegram", "discord", "slack", "email"] as const;
+
+export type Platform = (typeof platforms)[number];
+
+/**
+ * Where the input of a run came from: a platform, a platform and an id such as `telegram:4711`, or a name of the caller's
+ * own such as `mcp`. A name that is not a platform has no rules about the form of answers.
+ */
+export type Channel = Platform | `${Platform}:${string}` | (string & Record<never, never>);
+
+/** Returns the platform of a channel. `null` is the terminal. `undefined` for a name that is not a platform. */
+export function platformOf(channel: Channel | null): Platform | undefined {
+  const [name = ""] = (channel ?? "terminal").toLowerCase().split(/[:/]/u);
+  return platforms.find((platform) => platform === name);
+}
+
+/** A queue of input to a run in progress: steering for the next turn, or follow-ups for after the last turn. */
+export type InputQueue = "steer" | "follow_up";
+
+/** How many waiting inputs one drain takes: the oldest one, or all. */
+export type DrainMode = "one" | "all";
+
+type Caller = Pick<RunRecord, "userId" | "tenantId">;
+
+/**
+ * Whether two runs belong to the same user of the same tenant. Runs without a user belong together and to no named
+ * user.
+ */
+export function sameCaller(one: Caller, other: Caller): boolean {
+  return one.userId === other.userId && one.tenantId === other.tenantId;
+}
+
+/** Selects what belongs to one tenant, or to one user of that tenant. */
+export interface TenantScope {
+  /** Id of the tenant. */
+  readonly tenantId: string;
+  /** Id of the user. If absent, selects what belongs to any user of the tenant, and to none. */
+  readonly userId?: string;
+}
+
+/** Whether a run or a session with this owner belongs to the scope. Everything belongs to an absent scope. */
+export function isInScope(
+  { tenantId, userId }: { readonly tenantId: string | null; readonly userId: string | null },
+  scope: TenantScope | undefined,
+): boolean {
+  if (scope === undefined) return true;
+  return tenantId === scope.tenantId && (scope.userId === undefined || userId === scope.userId);
+}
+
+/** Maximum length of a name that the caller of a run chooses, in characters. Names are copied to tasks, events and indexes. */
+export const longestName = 1_024;
+
+/**
+ * What is wrong with the id of a user or a tenant, or the name of a channel. `undefined` if nothing is. A store writes
+ * every unpaired surrogate as the same character, so that two tenants whose ids differ only in these would be one.
+ */
+export function nameProblem(name: unknown): string | undefined {
+  if (typeof name !== "string") return `expected a text, not ${describeValue(name)}`;
+  if (name === "") return "it is empty; use a text of at least one character, or leave it out";
+  if (name.length > longestName) return `it has ${name.length} characters; use at most ${longestName}`;
+  if (!name.isWellFormed())
+    return `${describeValue(name)} has an unpaired surrogate; use well-formed Unicode`;
+  return undefined;
 }

@@ -1,6 +1,9 @@
-import type { Priority } from "../limits/priority.ts";
+import { Fault } from "../base/fault.ts";
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 import type { JsonObject } from "../base/json-value.ts";
+import type { Priority } from "../limits/priority.ts";
+import { noUsage, type Usage } from "../messages/usage.ts";
+import type { UnreportedSpend } from "./run-result.ts";
 
 /**
  * What a run does: `invocation` answers an input, `compaction` summarises a session, `child` shares the prompt of an
@@ -52,4 +55,84 @@ export function turnKey({ userId, agentId }: Pick<RunRecord, "userId" | "agentId
 /** L9: whether a run is created with a later start, so that no worker may claim it yet. */
 export function startsLater({ startAt, createdAt }: Pick<RunRecord, "startAt" | "createdAt">): boolean {
   return startAt !== null && startAt > createdAt;
+}
+
+/** What a run has used. A fork starts with nothing. */
+export interface RunSpend {
+  /** Usage of all tasks of the run, as providers reported it. */
+  readonly usage: Usage;
+  /** Total charge, including `unreported`. `null` if a price is unknown. */
+  readonly costUsd: number | null;
+  /** B3: charge for calls that ended without reported usage. */
+  readonly unreported: UnreportedSpend;
+  /** Number of turns of all tasks of the run. */
+  readonly turns: number;
+}
+
+/** What a run has used before its first model call. */
+export const nothingSpent: RunSpend = Object.freeze({
+  usage: noUsage,
+  costUsd: 0,
+  unreported: Object.freeze({ tokens: 0, costUsd: 0 }),
+  turns: 0,
+});
+
+/**
+ * What a run waits for:
+ *
+ * - `person`: an approval, the answer to a question, or the result of a client-side tool.
+ * - `signal`: a signal, by `RunHandle.signal`.
+ * - `time`: the end of a sleep or of a timeout.
+ * - `message`: the reply of an agent that was asked.
+ * - `seat`: a seat for a task that is pending or was preempted.
+ * - `budget`: money, tokens or turns that other calls have reserved.
+ * - `worker`: a worker that claims the run.
+ * - `compaction`: the end of a compaction of its session (S5).
+ */
+export const waitCauses = Object.freeze([
+  "person",
+  "signal",
+  "time",
+  "message",
+  "seat",
+  "budget",
+  "worker",
+  "compaction",
+] as const);
+
+/** What a run waits for. */
+export type WaitCause = (typeof waitCauses)[number];
+
+/** The status of a run that has not ended, as its owner knows it. */
+export interface RunStanding {
+  /** `waiting`: every live task only waits. `paused`: no step starts until `RunHandle.resume`. */
+  readonly status: "running" | "waiting" | "paused";
+  /** What the tasks of a waiting run wait for, in the order of `waitCauses`. Empty in the other cases. */
+  readonly waitsFor: readonly WaitCause[];
+}
+
+/** Maximum length of the title of a run, in code points. */
+export const longestTitle = 80;
+
+/**
+ * Returns the first `longestTitle` code points of a text as one line: each sequence of white space and control
+ * characters becomes one space. Returns `null` if nothing else is in the text.
+ */
+export function runTitle(text: string): string | null {
+  let title = "";
+  let length = 0;
+  for (const character of text) {
+    const isBlank = character <= " " || (character > "~" && /[\s\p{Cc}]/u.test(character));
+    if (isBlank && (title === "" || title.endsWith(" "))) continue;
+    title += isBlank ? " " : character;
+    length++;
+    if (length === longestTitle) break;
+  }
+  const line = title.trimEnd().toWellFormed();
+  return line === "" ? null : line;
+}
+
+/** S6: returns the fault of a call with the id of a run that does not exist for the caller. */
+export function missingRun(runId: RunId): Fault {
+  return new Fault("not_found", `run ${runId} does not exist in this store`);
 }

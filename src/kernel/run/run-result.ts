@@ -1,12 +1,12 @@
-import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 import type { Failure } from "../base/fault.ts";
-import type { JsonValue } from "../base/json-value.ts";
+import type { AgentId, RunId, SessionId } from "../base/identity.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { AssistantMessage, ToolMessage, UserMessage } from "../messages/chat-message.ts";
 import type { FilePart } from "../messages/content.ts";
-import type { FinishReason } from "../messages/stop-reason.ts";
+import type { FinishReason } from "../messages/llm-reply.ts";
 import type { Usage } from "../messages/usage.ts";
 import type { PendingApproval } from "./approval.ts";
-import type { RunStep, RunToolCall } from "./run-step.ts";
+import type { RunStep, RunToolCall } from "./step.ts";
 
 /**
  * How a run ended. A closed list, so a `switch` over it can be exhaustive. Stores keep the index of a status in this
@@ -111,4 +111,80 @@ export interface RunResult<Output = string> {
   readonly error: Failure | null;
   /** Data that the agent reported with `ctx.report`. */
   readonly metadata: { readonly [key: string]: JsonValue };
+}
+
+/**
+ * Returns a copy of a run's result with some fields changed. The fields that are computed when they are first read, such
+ * as `messages`, stay so.
+ */
+export function changedResult<Result extends object, Changes extends object>(
+  result: Result,
+  changes: Changes,
+): Omit<Result, keyof Changes> & Changes {
+  const fields: PropertyDescriptorMap = Object.getOwnPropertyDescriptors(result);
+  for (const [name, value] of Object.entries(changes))
+    fields[name] = { value, enumerable: true, writable: true, configurable: true };
+  return Object.defineProperties({}, fields) as Omit<Result, keyof Changes> & Changes;
+}
+
+/** How a task ended. */
+export interface TaskOutcome {
+  /** Status of the ended task. */
+  readonly status: "completed" | "failed" | "cancelled" | "paused";
+  /** The output, or the partial output if the task did not complete. */
+  readonly output: JsonValue;
+  /** The fault that ended the task. `null` if no fault ended it. */
+  readonly failure: Failure | null;
+  /** Present if the agent itself ended early, for example at `maxTurns`. */
+  readonly interruption?: Interruption;
+  /** Why the model stopped that gave the output. Absent if the task made no model call. */
+  readonly finishReason?: FinishReason;
+  /** Data that the task reported with `ctx.report`. */
+  readonly metadata?: JsonObject;
+}
+
+/** An early end that the agent itself decided. */
+export interface Interruption {
+  /**
+   * Status of the end. `max_turns` means that the agent's loop reached the agent's `maxTurns` option. The budget's
+   * `maxTurns`, which counts the model calls of the task and its descendants, ends a task with the fault
+   * `budget_exhausted` instead. `max_output` means that the answer was cut at the model's output limit.
+   */
+  readonly status: Extract<RunStatus, "max_turns" | "max_output" | "guardrail_tripped" | "failed">;
+  /** Reason in the words of the architecture. */
+  readonly reason: string;
+}
+
+/**
+ * What happens to a child when its parent ends first: the parent waits for the child, cancels it, or lets it continue
+ * alone (`detach`).
+ */
+export type OnParentEnd = "wait" | "cancel" | "detach";
+
+/**
+ * H5: what a preempted task does: `suspend` waits until it is recalled, `return-partial` ends with its partial output.
+ */
+export type OnPause = "suspend" | "return-partial";
+
+/**
+ * The outcome of `ctx.ask`. `timed_out` means that the target did not answer in time; the target itself has not failed.
+ * `partial` is the partial output of a paused target and `null` after a timeout.
+ */
+export type AskOutcome =
+  | { readonly kind: "replied"; readonly body: JsonValue }
+  | { readonly kind: "timed_out" | "target_paused"; readonly partial: JsonValue }
+  | { readonly kind: "target_failed" | "target_cancelled"; readonly failure: Failure | null };
+
+/** Returns the run status for a task's outcome. `null` means that the task has not ended and gives `paused`. */
+export function outcomeStatus(
+  outcome: (Pick<TaskOutcome, "status" | "interruption"> & Partial<Pick<TaskOutcome, "failure">>) | null,
+): RunStatus {
+  if (outcome === null || outcome.status === "paused") return "paused";
+  if (outcome.status === "completed") return outcome.interruption?.status ?? "completed";
+  const { failure } = outcome;
+  if (failure?.code === "budget_exhausted") return "budget_exhausted";
+  if (failure?.code === "guardrail_tripped") return "guardrail_tripped";
+  if (failure?.code === "cancelled")
+    return failure.details?.["status"] === "deadline_exceeded" ? "deadline_exceeded" : "cancelled";
+  return "failed";
 }

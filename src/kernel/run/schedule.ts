@@ -1,5 +1,10 @@
-import type { AgentId, RunId } from "../base/identity.ts";
+import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
+import type { Hash } from "../base/sources.ts";
+import type { ExecutionBudget } from "../limits/execution-budget.ts";
+import type { HistoryRetention } from "../limits/history-retention.ts";
+import type { Priority } from "../limits/priority.ts";
+import type { RunKind } from "./run-record.ts";
 
 /** When a schedule fires. All times are epoch milliseconds. */
 export type ScheduleTimes =
@@ -130,9 +135,163 @@ function onceAt(at: number): FireTimes {
 }
 
 function interval({ everyMs, startAt }: { readonly everyMs: number; readonly startAt: number }): FireTimes {
-  const fire = (count: number): number => startAt + count * everyMs;
+  const fireAt = (count: number): number => startAt + count * everyMs;
   return {
-    next: (after) => (after < startAt ? startAt : fire(Math.floor((after - startAt) / everyMs) + 1)),
-    last: (until) => (until < startAt ? null : fire(Math.floor((until - startAt) / everyMs))),
+    next: (after) => (after < startAt ? startAt : fireAt(Math.floor((after - startAt) / everyMs) + 1)),
+    last: (until) => (until < startAt ? null : fireAt(Math.floor((until - startAt) / everyMs))),
   };
+}
+
+/** A fire that starts later than this is missed. Milliseconds. */
+export const fireGraceMs = 60_000;
+
+/** What a process does about a schedule that is due. The new state is stored before anything else happens. */
+export type FireDecision =
+  /** No fire is due. */
+  | { readonly kind: "idle" }
+  /** The fire `state.firing` starts a run. */
+  | { readonly kind: "fire"; readonly state: ScheduleState }
+  /** The fire starts no run; `state.skipped` says why. */
+  | { readonly kind: "skip"; readonly state: ScheduleState }
+  /** The fire waits for the end of the last run, which is cancelled if `cancels` is set. */
+  | { readonly kind: "wait"; readonly state: ScheduleState; readonly cancels: boolean };
+
+export interface DueSchedule {
+  readonly overlap: OverlapPolicy;
+  readonly missed: MissedPolicy;
+  readonly times: FireTimes;
+  readonly now: number;
+  /** Whether the run of the last fire has not ended. */
+  readonly isRunning: boolean;
+}
+
+/** The state of a schedule whose first fire is at `nextAt`. */
+export function newScheduleState(nextAt: number): ScheduleState {
+  return {
+    nextAt,
+    firing: null,
+    waits: null,
+    paused: false,
+    lastAt: null,
+    lastRunId: null,
+    skipped: null,
+  };
+}
+
+/** The time from which a process must attend to the schedule. `null`: never. */
+export function scheduleDueAt({ firing, paused, nextAt }: ScheduleState): number | null {
+  return firing ?? (paused ? null : nextAt);
+}
+
+/**
+ * Decides about the next fire. `nextAt` never moves back, so that a clock that is set back repeats no fire.
+ *
+ * - A fire within `fireGraceMs` is on time. It starts a run, unless the last run has not ended: then `overlap` decides.
+ * - A later fire is missed. `skip`: it starts no run. `once`: the latest due fire stands for all of them. `all`: each
+ *   missed fire starts a run, the oldest first, after the run before it has ended.
+ */
+export function decideFire(state: ScheduleState, due: DueSchedule): FireDecision {
+  const { nextAt, waits } = state;
+  const { now, isRunning, missed, times, overlap } = due;
+  if (state.paused || state.firing !== null || nextAt === null || nextAt > now) return { kind: "idle" };
+  if (waits !== null && isRunning)
+    return { kind: "wait", state, cancels: waits === "overlap" && overlap === "cancel" };
+  // Fires that came due while this one waited overlapped with the last run as well. Only one waits.
+  if (waits === "overlap") return fire(state, nextAt, times.next(now));
+  const isMissed = now - nextAt > fireGraceMs;
+  if (isMissed && missed === "all")
+    return isRunning
+      ? { kind: "wait", state: { ...state, waits: "backlog" }, cancels: false }
+      : fire(state, nextAt, times.next(nextAt));
+  if (isMissed && missed === "skip") return decideOnTime(state, due);
+  return decideOverlap(state, due, isMissed ? (times.last(now) ?? nextAt) : nextAt);
+}
+
+/** Drops the missed fires, and decides about the first fire that is on time. */
+function decideOnTime(state: ScheduleState, due: DueSchedule): FireDecision {
+  const { times, now } = due;
+  const late = state.nextAt ?? now;
+  const onTime = times.next(now - fireGraceMs - 1);
+  const skipped: SkippedFire = { at: late, reason: "missed" };
+  const rest: ScheduleState = { ...state, nextAt: onTime, waits: null, skipped };
+  return onTime === null || onTime > now ? { kind: "skip", state: rest } : decideOverlap(rest, due, onTime);
+}
+
+function decideOverlap(state: ScheduleState, due: DueSchedule, at: number): FireDecision {
+  const { times, isRunning, overlap } = due;
+  if (!isRunning) return fire(state, at, times.next(at));
+  if (overlap !== "skip")
+    return {
+      kind: "wait",
+      state: { ...state, nextAt: at, waits: "overlap" },
+      cancels: overlap === "cancel",
+    };
+  const skipped: SkippedFire = { at, reason: "overlap" };
+  return { kind: "skip", state: { ...state, nextAt: times.next(at), waits: null, skipped } };
+}
+
+function fire(state: ScheduleState, at: number, next: number | null): FireDecision {
+  return { kind: "fire", state: { ...state, firing: at, nextAt: next, waits: null } };
+}
+
+/** The state after the run of a fire was started. */
+export function firedState(state: ScheduleState, runId: RunId): ScheduleState {
+  return { ...state, firing: null, lastAt: state.firing, lastRunId: runId };
+}
+
+/** The state after a fire that could not start a run. */
+export function unfiredState(state: ScheduleState, skipped: SkippedFire): ScheduleState {
+  return { ...state, firing: null, skipped };
+}
+
+/** The state of a paused schedule. A fire whose run is being started still starts it. */
+export function pausedState(state: ScheduleState): ScheduleState {
+  return { ...state, paused: true, waits: null };
+}
+
+/** The state of a resumed schedule. It continues with the first fire after `now`: fires of the pause are not missed. */
+export function resumedState(state: ScheduleState, times: FireTimes, now: number): ScheduleState {
+  return { ...state, paused: false, nextAt: times.next(now) };
+}
+
+/**
+ * A run that is submitted in the commit that ends another run. `ctx.report({ next })` of a root task requests it. The
+ * new run has the agent, user, tenant and channel of the run that ends.
+ */
+export interface NextRun {
+  /** Distinguishes the next runs of one run: 1 to 64 letters, digits, `_` or `-`. */
+  readonly key: string;
+  /** What the new run does. Default: `"invocation"`. */
+  readonly kind?: RunKind;
+  /** Input of the new run. */
+  readonly input: JsonValue;
+  /**
+   * Makes the new run a child that shares the prompt of the run that ends, as `Runtime.spawnChild` does. `tools` are the
+   * names of the tools that it may call; `place` names the place within the session in which it runs, so that it makes
+   * neither the session nor runs at other places busy. If absent, the new run has a prompt of its own.
+   */
+  readonly shares?: { readonly tools: readonly string[] | null; readonly place: string };
+  /**
+   * Whether the run is left out if its agent has an unfinished run in the same session or, with `shares`, at the same
+   * place. Default: `false`.
+   */
+  readonly isAlone?: boolean;
+  /** Session of the new run. `null` gives it a new session. Default: the session of the run that ends. */
+  readonly sessionId?: SessionId | null;
+  /** Budget of the new run. It replaces the agent's own budget. Default: the agent's own budget. */
+  readonly budget?: Partial<ExecutionBudget>;
+  /** Priority of the new run. Default: the priority of the run that ends. */
+  readonly priority?: Priority;
+  /** How long the history of the new run is kept. Default: `HistoryRetention.PERMANENT`. */
+  readonly retention?: HistoryRetention;
+  /** Data of the new run. Default: the metadata of the run that ends. */
+  readonly metadata?: JsonObject;
+}
+
+/**
+ * The id of a next run. It is derived from the run that ends, so that a repeated end never submits a second run. A run
+ * that was resumed ends again: `ends` counts its earlier ends, and its next runs have other ids.
+ */
+export function nextRunId(hash: Hash, runId: RunId, key: string, ends: number): RunId {
+  return `run_${hash(`${runId} ${key} ${ends}`).slice(0, 32)}` as RunId;
 }

@@ -1,14 +1,14 @@
-import type { CallSettings } from "../messages/call-settings.ts";
-import type { CancellationStatus } from "../errors/cancellation-error.ts";
-import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
-import type { InheritedRequest } from "./inherited-request.ts";
-import type { Message } from "../messages/message.ts";
-import type { OnParentEnd, OnPause, TaskOutcome } from "./task-outcome.ts";
-import type { NextRun } from "./next-run.ts";
-import type { StepAddress } from "./step-address.ts";
+import type { CancellationStatus } from "../errors/cancellation-token.ts";
+import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { SupervisionJson } from "../limits/supervision.ts";
+import type { CallSettings } from "../messages/call-settings.ts";
+import type { Message } from "../messages/message.ts";
+import type { OnParentEnd, OnPause, TaskOutcome } from "./run-result.ts";
+import type { NextRun } from "./schedule.ts";
+import type { InheritedRequest } from "./spawn-options.ts";
+import type { StepAddress } from "./step.ts";
 
 /** One agent's node in a run's tree, as it was created. */
 export interface TaskRecord {
@@ -92,3 +92,27 @@ export type TaskChange =
   | { readonly type: "continue"; readonly taskId: TaskId; readonly input: JsonValue }
   /** The task's code crashed. `crashes` is the number of crashes so far. */
   | { readonly type: "crash"; readonly taskId: TaskId; readonly crashes: number };
+
+/** Status of a task. The last three are final. */
+export const taskStatuses = Object.freeze([
+  /** Created, and waiting for a seat or a slot. */
+  "pending",
+  "running",
+  /** Waits for something; keeps its seat. */
+  "suspended",
+  /** Must pause and finishes its calls in flight first (H7). */
+  "pausing",
+  /** Holds no seat until it is recalled. */
+  "paused",
+  "completed",
+  "failed",
+  "cancelled",
+] as const);
+
+/** Status of a task. */
+export type TaskStatus = (typeof taskStatuses)[number];
+
+/** Whether a task with this status has ended. */
+export function isFinal(status: TaskStatus): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}

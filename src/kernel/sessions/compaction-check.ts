@@ -1,4 +1,4 @@
-import { findUnpaired } from "../messages/call-pairs.ts";
+import { findUnpaired } from "../messages/tool-call.ts";
 import { sessionContext } from "./session-context.ts";
 import type { SessionEntry } from "./session-entry.ts";
 

@@ -3,7 +3,7 @@ import { Fault } from "../base/fault.ts";
 import { assertJson } from "../base/json.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import type { ToolOutput } from "../messages/content.ts";
-import { thinkingLevels } from "../messages/thinking-level.ts";
+import { thinkingLevels } from "../messages/model.ts";
 import type { SessionEntry } from "./session-entry.ts";
 
 type Check = (value: unknown) => boolean;

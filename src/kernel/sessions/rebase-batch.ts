@@ -3,7 +3,7 @@ import type { AssistantPart } from "../messages/content.ts";
 import { canonicalJson } from "../base/json.ts";
 import { batchEntryId, baseStem, type MessageBatch } from "./message-batch.ts";
 import type { SessionEntry } from "./session-entry.ts";
-import { pathTo } from "./session-path.ts";
+import { pathTo } from "./session-context.ts";
 import type { SessionChange } from "./sessions.ts";
 
 type Say = Extract<SessionChange, { readonly type: "say" }>;

@@ -1,7 +1,6 @@
-import { userMessage, type ChatMessage } from "../messages/chat-message.ts";
-import { isInterruptedMessage } from "./interrupted-message.ts";
-import type { SessionEntry } from "./session-entry.ts";
-import { summaryMessage } from "../messages/summary-message.ts";
+import { rootTaskId as root } from "../base/identity.ts";
+import { type ChatMessage, summaryMessage, userMessage } from "../messages/chat-message.ts";
+import { isInterruptedMessage, type SessionEntry } from "./session-entry.ts";
 
 /** A session entry that the model sees, with the message that the model receives for it. */
 export interface ContextEntry {
@@ -54,4 +53,80 @@ function toContextEntries(entry: SessionEntry): readonly ContextEntry[] {
   if (entry.type === "message" || entry.type === "custom_message") return [{ entry, message: entry.message }];
   if (entry.type !== "branch_summary") return [];
   return [{ entry, message: userMessage(`What was tried on a branch that was left:\n\n${entry.summary}`) }];
+}
+
+/**
+ * Returns the id of the entry after which the conversation continues: the last entry, or the target of a later `leaf`
+ * entry. Labels and session names do not move the leaf. `null` for an empty session.
+ */
+export function leafOf(entries: readonly SessionEntry[]): string | null {
+  let leafId: string | null = null;
+  for (const entry of entries) {
+    if (entry.type === "leaf") leafId = entry.targetId;
+    else if (entry.type !== "label" && entry.type !== "session_info") leafId = entry.id;
+  }
+  return leafId;
+}
+
+/** N2: like `leafOf`, without the entries of child tasks, which are not part of the conversation that runs continue. */
+export function rootLeafOf(entries: readonly SessionEntry[]): string | null {
+  return leafOf(entries.filter(({ taskId }) => (taskId ?? root) === root));
+}
+
+/**
+ * Returns the entries from the root to the leaf. The path ends where the next entry is missing or already on the path.
+ * `undefined` if the leaf is not among the entries.
+ */
+export function pathTo(
+  entries: readonly SessionEntry[],
+  leafId: string | null,
+): readonly SessionEntry[] | undefined {
+  if (leafId === null) return [];
+  const byId = new Map(entries.map((entry) => [entry.id, entry]));
+  const path = new PathCollector("root");
+  for (let id: string | null = leafId; id !== null;) {
+    const entry = byId.get(id);
+    if (entry === undefined || !path.add(entry)) break;
+    id = entry.parentId;
+  }
+  return path.isEmpty ? undefined : path.take();
+}
+
+/** Collects a path from its leaf towards the root. A store uses it to read as few entries as possible. */
+export class PathCollector {
+  readonly #entries: SessionEntry[] = [];
+  readonly #ids = new Set<string>();
+  readonly #from: "root" | "compaction";
+  /** The newest compaction: the number of entries up to and including it, and the first entry that it keeps. */
+  #compaction: { readonly end: number; readonly firstKeptEntryId: string } | undefined;
+  #isComplete = false;
+
+  constructor(from: "root" | "compaction") {
+    this.#from = from;
+  }
+
+  get isEmpty(): boolean {
+    return this.#entries.length === 0;
+  }
+
+  /** Adds the parent of the entry that was added before. Returns whether the path continues with the next parent. */
+  add(entry: SessionEntry): boolean {
+    // A parent that was removed and appended again under its own descendant closes a circle.
+    if (this.#ids.has(entry.id)) return false;
+    this.#ids.add(entry.id);
+    this.#entries.push(entry);
+    if (this.#from === "root") return true;
+    if (entry.type === "compaction" && this.#compaction === undefined) {
+      const { firstKeptEntryId } = entry;
+      this.#compaction = { end: this.#entries.length, firstKeptEntryId };
+      this.#isComplete = this.#ids.has(firstKeptEntryId);
+    } else this.#isComplete = entry.id === this.#compaction?.firstKeptEntryId;
+    return !this.#isComplete;
+  }
+
+  /** Returns the path, oldest entry first. S3: a compaction whose first kept entry is not on the path starts the path. */
+  take(): readonly SessionEntry[] {
+    const end = this.#isComplete ? this.#entries.length : (this.#compaction?.end ?? this.#entries.length);
+    return this.#entries.slice(0, end).toReversed();
+  }
 }

@@ -1,4 +1,6 @@
-import type { ThinkingLevel } from "../messages/thinking-level.ts";
+import { type ChatMessage, messageText } from "../messages/chat-message.ts";
+import type { ThinkingLevel } from "../messages/model.ts";
+import { runTitle } from "../run/run-record.ts";
 import type { ModelReference, SessionEntry } from "./session-entry.ts";
 
 /** What the entries of a path set for the invocations that continue it. */
@@ -28,4 +30,15 @@ export function sessionSettings(path: readonly SessionEntry[]): SessionSettings 
     }
   }
   return settings;
+}
+
+/**
+ * What an agent is doing in one session (S5). Invocations, compaction and navigation start only in phase `idle`; in any
+ * other phase they fail with `agent_busy`. The phase returns to `idle` after success and after failure.
+ */
+export type AgentPhase = "idle" | "turn" | "compaction";
+
+/** Returns the title of a session that starts with this message. `null` if it is not a user's message with text. */
+export function sessionTitle(message: ChatMessage): string | null {
+  return message.role === "user" ? runTitle(messageText(message)) : null;
 }

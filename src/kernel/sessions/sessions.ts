@@ -1,7 +1,7 @@
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { RunSummary } from "../run/run-summary.ts";
-import type { TenantScope } from "../run/tenant-scope.ts";
+import type { TenantScope } from "../run/run-meta.ts";
 import type { MessageBatch } from "./message-batch.ts";
 import type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 

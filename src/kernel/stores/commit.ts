@@ -3,15 +3,12 @@ import type { HeadcountCommand } from "../limits/headcount.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
 import type { InboxChange } from "./inbox.ts";
 import type { LedgerCommand } from "../limits/ledger.ts";
-import type { Mail } from "./mailbox.ts";
-import type { Resolution } from "../run/resolution.ts";
-import type { RunSpend } from "../run/run-spend.ts";
-import type { RunStanding } from "../run/run-standing.ts";
+import type { Mail, TopicChange } from "./mailbox.ts";
+import type { Resolution } from "../run/approval.ts";
+import type { RunSpend, RunStanding } from "../run/run-record.ts";
 import type { SessionChange } from "../sessions/sessions.ts";
-import type { StepAddress } from "../run/step-address.ts";
-import type { StepOpening, StepRecord, TokenCount } from "../run/step-record.ts";
+import type { StepAddress, StepOpening, StepRecord, TokenCount } from "../run/step.ts";
 import type { TaskChange } from "../run/task.ts";
-import type { TopicChange } from "./topics.ts";
 import type { UsageDelta } from "../limits/usage-delta.ts";
 
 /**

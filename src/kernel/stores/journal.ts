@@ -4,9 +4,9 @@ import type { RunId } from "../base/identity.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { ClaimOptions, Lease, Rest } from "./lease.ts";
 import type { Mail } from "./mailbox.ts";
-import type { ApprovalPage, ApprovalQuery } from "../run/open-approval.ts";
+import type { ApprovalPage, ApprovalQuery } from "../run/approval.ts";
 import type { RunPage, RunQuery, RunSummary } from "../run/run-summary.ts";
-import type { TenantScope } from "../run/tenant-scope.ts";
+import type { TenantScope } from "../run/run-meta.ts";
 
 /** S5: allows at most one unfinished run of an agent in a session. */
 export interface SingleFlight {

@@ -1,12 +1,11 @@
-import type { ApprovalDecision } from "../run/approval.ts";
-import type { RunId, TaskId } from "../base/identity.ts";
-import type { MaybePromise } from "../base/maybe-promise.ts";
-import type { InputQueue } from "../run/input-queue.ts";
+import type { AgentId, RunId, TaskId, TopicId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
+import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { TopUp } from "../limits/ledger.ts";
-import type { Message } from "../messages/message.ts";
 import type { Priority } from "../limits/priority.ts";
-import type { TenantScope } from "../run/tenant-scope.ts";
+import type { Message } from "../messages/message.ts";
+import type { ApprovalDecision } from "../run/approval.ts";
+import type { InputQueue, TenantScope } from "../run/run-meta.ts";
 
 /** A request to a run from any process other than its owner. */
 export type MailBody =
@@ -65,4 +64,23 @@ export interface Mailbox {
    * `submit `; mail with other ids is not found. Costs no more for a run with a long log.
    */
   receiverOf(mailId: string): MaybePromise<RunId | undefined>;
+}
+
+/** A change to the followers of a topic, which a run's commit applies. */
+export interface TopicChange {
+  readonly type: "follow" | "unfollow";
+  readonly topicId: TopicId;
+  readonly agentId: AgentId;
+}
+
+/**
+ * The followers of topics. Every store passes `topicContract`, which checks:
+ *
+ * - Q1 Following twice has the effect of following once. Unfollowing a topic that is not followed has no effect.
+ * - Q2 Followers are listed in the order in which they started to follow.
+ */
+export interface Topics {
+  apply(changes: readonly TopicChange[]): Promise<void>;
+  /** Synchronous if the store can read synchronously: every run asks for the followers of its progress. */
+  followers(topicId: TopicId): MaybePromise<readonly AgentId[]>;
 }

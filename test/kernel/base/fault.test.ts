@@ -12,7 +12,7 @@ import {
   reviveFault,
 } from "../../../src/kernel/index.ts";
 import type * as kernelModule from "../../../src/kernel/index.ts";
-import { isFaultCode, modelFaultCode } from "../../../src/kernel/base/fault-code.ts";
+import { isFaultCode, modelFaultCode } from "../../../src/kernel/base/fault.ts";
 
 type Kernel = typeof kernelModule;
 

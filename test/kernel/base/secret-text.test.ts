@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { classifyError, Fault } from "../../../src/kernel/index.ts";
-import { withoutSecrets } from "../../../src/kernel/base/secret-text.ts";
+import { withoutSecrets } from "../../../src/kernel/base/text.ts";
 
 const key = "sk-proj-4f9Ab3kQ2mZ8xY7wV6uT5sR4";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { classifyError } from "../../../src/kernel/errors/classify-error.ts";
-import { errorKinds, type ErrorKind } from "../../../src/kernel/base/error-kind.ts";
+import { errorKinds, type ErrorKind } from "../../../src/kernel/base/fault.ts";
 import { anthropicErrors } from "./provider-errors/anthropic.ts";
 import { googleErrors } from "./provider-errors/google.ts";
 import { ollamaErrors } from "./provider-errors/ollama.ts";

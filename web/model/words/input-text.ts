@@ -8,7 +8,7 @@ export function inputText(input: JsonValue): string {
   return partText(input);
 }
 
-export function partText(part: JsonValue): string {
+function partText(part: JsonValue): string {
   if (typeof part !== "object" || part === null || Array.isArray(part)) return plain(part);
   const { text, content, type, filename, messages } = part as Readonly<Record<string, JsonValue | undefined>>;
   if (typeof text === "string") return text;

@@ -1,4 +1,4 @@
-import type { ErrorKind } from "../../../../src/kernel/base/error-kind.ts";
+import type { ErrorKind } from "../../../../src/kernel/base/fault.ts";
 
 /** Expected kind, name of the case, and the error as the provider or SDK creates it. */
 export type ProviderError = readonly [kind: ErrorKind, name: string, error: unknown];

@@ -9,3 +9,19 @@ export interface Clock {
    */
   schedule(atMs: number, callback: () => void, options?: { readonly background?: boolean }): () => void;
 }
+
+/** The source of new ids. Each id is unique and consists of letters, digits, `-` and `_`. */
+export interface IdSource {
+  next(): string;
+}
+
+/** The source of randomness: numbers in [0, 1). It is injected, so that tests are deterministic. */
+export interface Random {
+  next(): number;
+}
+
+/**
+ * Computes a digest of the content (SHA-256 in production). It is synchronous and returns the same text in every
+ * process and release, because digests are stored (J4) and chained (E1).
+ */
+export type Hash = (content: string | Uint8Array) => string;

@@ -1,4 +1,76 @@
 import type { JsonValue } from "./json-value.ts";
+import type { Hash } from "./sources.ts";
+
+/** Length of a value's JSON text, in characters, from which a store keeps the value as a content. */
+export const contentThreshold = 4_096;
+
+/** By hash function and by the frozen object that holds a long text: the text's hash by the name of its member. */
+const known = new WeakMap<Hash, WeakMap<object, Map<string | number, string>>>();
+
+/**
+ * Whether a text is represented by its hash: in digests, and as a content in a store. A text with half a surrogate pair
+ * has no UTF-8 form, and some versions of `node:sqlite` cut a text at a NUL character.
+ */
+export function isLongText(text: string): boolean {
+  return text.length >= contentThreshold && text.isWellFormed() && !text.includes("\0");
+}
+
+/**
+ * Returns the hash of a text that is a member of an object. A text in a frozen object is hashed once: the result of a
+ * tool is hashed when it is recorded, and not again for the digest of the transcript and for the session. Bench:
+ * `sessions`, row "large results".
+ */
+export function longTextHash(holder: object, member: string | number, text: string, hash: Hash): string {
+  if (!Object.isFrozen(holder)) return hash(text);
+  let holders = known.get(hash);
+  if (holders === undefined) known.set(hash, (holders = new WeakMap()));
+  let hashes = holders.get(holder);
+  if (hashes === undefined) holders.set(holder, (hashes = new Map()));
+  let digest = hashes.get(member);
+  if (digest === undefined) hashes.set(member, (digest = hash(text)));
+  return digest;
+}
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/** Replaces the characters that have a meaning in HTML and XML, so that a text is only text there. */
+export function escapeMarkup(text: string): string {
+  return text.replaceAll(/[&<>"']/gu, (character) => entities[character] ?? character);
+}
+
+/** A pattern that is searched in texts. */
+export interface TextPattern {
+  /** Whether the text contains a match. */
+  test(text: string): boolean;
+  /** Returns the matches that are not empty, in the order of the text. `to` is exclusive. */
+  finds(text: string): readonly TextSpan[];
+}
+
+/** A part of a text, in UTF-16 units. */
+export type TextSpan = readonly [from: number, to: number];
+
+/** How a pattern is compiled. */
+export interface PatternUse {
+  /** The function or option that takes the pattern, for errors. */
+  readonly owner: string;
+  /**
+   * Whether a pattern that needs backtracking is accepted. Some texts then take exponential time and stop the process.
+   * Default: `false`.
+   */
+  readonly allowBacktracking?: boolean;
+}
+
+/**
+ * Compiles a pattern so that a search takes time linear in the length of the text. Throws `invalid_argument` for a
+ * pattern that needs backtracking, unless `allowBacktracking` is set.
+ */
+export type CompilePattern = (pattern: RegExp, use: PatternUse) => TextPattern;
 
 /** The text that replaces a removed secret. */
 const mark = "[secret]";

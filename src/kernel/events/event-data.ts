@@ -1,0 +1,397 @@
+import type { ErrorKind, Failure } from "../base/fault.ts";
+import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
+import type { ExecutionBudget } from "../limits/execution-budget.ts";
+import type { RefusalReason, SeatHolder } from "../limits/headcount.ts";
+import type { Exhaustion, Overrun, TopUp } from "../limits/ledger.ts";
+import type { Priority } from "../limits/priority.ts";
+import type { SupervisionJson } from "../limits/supervision.ts";
+import type { ChatMessage, UserMessage } from "../messages/chat-message.ts";
+import type { FinishReason, StopReason } from "../messages/llm-reply.ts";
+import type { ToolResult } from "../messages/tool-call.ts";
+import type { Usage } from "../messages/usage.ts";
+import type {
+  ApprovalDecision,
+  ApprovalRequest,
+  GuardrailDecision,
+  GuardrailStage,
+} from "../run/approval.ts";
+import type { CompactionSkip } from "../run/compaction-skip.ts";
+import type { Interruption, RunStatus, UnreportedSpend } from "../run/run-result.ts";
+
+/** Events of the tool gate. */
+export interface ApprovalEvents {
+  /**
+   * The gate denied a tool call without asking a person. `by` names what denied the call: a rule, a hook, an extension,
+   * a guardrail or the tool list of a child.
+   */
+  permission_deny: {
+    readonly callId: string;
+    readonly toolName: string;
+    readonly by: string;
+    readonly reason: string;
+  };
+  /** A person is asked. */
+  approval_request: ApprovalRequest;
+  /** A person answered. */
+  approval_decision: { readonly approvalId: string; readonly decision: ApprovalDecision };
+}
+
+/** Events of the budget (B1 to B6). The cost of each call is in its `message_end`. */
+export interface BudgetEvents {
+  /** B5: the use of a budget passed its soft threshold. */
+  budget_warning: Exhaustion;
+  /** B5: a budget is exhausted. */
+  budget_exhausted: Exhaustion;
+  /** B1: a provider billed more than the reserved upper bound. The run stops. */
+  budget_overrun: Overrun;
+  /** B3: an attempt ended without reported usage and was charged in full. */
+  budget_lost: {
+    readonly reservationId: string;
+    readonly attempt: number;
+    readonly tokens: number;
+    readonly costUsd: number | null;
+  };
+  /** A caller raised the budget of a task. */
+  budget_top_up: { readonly taskId: TaskId; readonly add: Partial<TopUp>; readonly by: string };
+}
+
+/** Who added a message in the name of the user: a caller, or code of the agent. */
+export type UserMessageSource = "steering" | "follow_up" | "prepare_step" | "stop_hook" | "repair";
+
+/** Events while an architecture drives an invocation. Streamed text is sent as deltas, not as events (E2). */
+export interface EngineEvents {
+  /** An invocation started. */
+  agent_start: {
+    readonly input: JsonValue;
+    readonly architecture: string;
+    readonly instructionsHash?: string;
+  };
+  /** The invocation failed for good. Not emitted for a cancel (trap O8). */
+  agent_error: { readonly failure: Failure; readonly kind?: ErrorKind };
+  /**
+   * A turn started. `turn` is its number. `modelRole` is the role that `prepareStep` chose for the turn; its model then
+   * speaks for the agent. Absent for `main`.
+   */
+  turn_start: { readonly turn: number; readonly modelRole?: string };
+  /** A turn ended. `toolCalls` is the number of its tool calls. */
+  turn_end: { readonly turn: number; readonly stopReason: StopReason; readonly toolCalls: number };
+  /** A message was added to the conversation in the name of the user. The input of the run is not such a message. */
+  user_message: { readonly message: UserMessage; readonly source: UserMessageSource };
+  /** A model starts to write a message. The deltas of the message refer to the `seq` of this event. */
+  message_start: {
+    readonly role: ChatMessage["role"];
+    readonly attempt: number;
+    /** The model that the request is meant for. Middleware may call another model. */
+    readonly model?: { readonly provider: string; readonly modelId: string };
+    /**
+     * Role whose model is called. Absent for `main`. The text of another role, such as a summary, is not the agent's
+     * answer, except in a turn that `turn_start` gives to that role.
+     */
+    readonly modelRole?: string;
+  };
+  /** A message is complete. */
+  message_end: {
+    readonly message: ChatMessage;
+    readonly model?: { readonly provider: string; readonly modelId: string };
+    /** As in `message_start`. */
+    readonly modelRole?: string;
+    readonly stopReason?: StopReason;
+    readonly usage?: Usage;
+    /** Duration of the successful attempt, in milliseconds. */
+    readonly durationMs?: number;
+  };
+  /** A tool call started. */
+  tool_execution_start: { readonly callId: string; readonly toolName: string; readonly input: JsonValue };
+  /** A tool call has a result. */
+  tool_execution_end: {
+    readonly callId: string;
+    readonly toolName: string;
+    readonly result: ToolResult;
+    readonly durationMs: number;
+    /** Outcome of the call. `denied` means that the call was not executed. */
+    readonly status?: "ok" | "error" | "denied";
+    readonly metadata?: JsonObject;
+  };
+}
+
+/** Events of flows and workflow graphs. */
+export interface FlowEvents {
+  /** A flow started. */
+  flow_start: { readonly flow: string };
+  /** A step of a flow started. */
+  flow_step_start: { readonly flow: string; readonly step: string };
+  /** A step of a flow ended. */
+  flow_step_end: { readonly flow: string; readonly step: string; readonly status: RunStatus };
+  /** A flow ended. */
+  flow_end: { readonly flow: string; readonly status: RunStatus };
+}
+
+/** Events of guardrails. */
+export interface GuardrailEvents {
+  /** A guardrail decided something other than `allow`. */
+  guardrail_decision: {
+    readonly guardrail: string;
+    readonly stage: GuardrailStage;
+    readonly decision: Exclude<GuardrailDecision["decision"], "allow">;
+    readonly reason: string;
+    readonly callId?: string;
+  };
+  /** A guardrail threw an error. The error itself does not stop the run (S4). */
+  guardrail_error: { readonly guardrail: string; readonly stage: GuardrailStage; readonly failure: Failure };
+}
+
+/** Events of a run as a whole. */
+export interface RunEvents {
+  /** The run was created. The first event of every run, in the commit that creates it. */
+  run_start: {
+    readonly agentId: AgentId;
+    readonly sessionId: SessionId;
+    readonly input: JsonValue;
+    readonly supervision: SupervisionJson;
+    readonly metadata: JsonObject;
+    /** The user who submitted the run, or the agent whose message started it. Absent if unknown. */
+    readonly by?: string;
+  };
+  /**
+   * A new owner took over the run and replays it. `recoveries` is the number of workers in a row, including the last one, that died while
+   * they owned the run and recorded no progress. Absent if the last owner released the run.
+   */
+  run_recover: { readonly epoch: number; readonly recoveries?: number };
+  /** A caller paused the run. */
+  run_pause: { readonly by: string };
+  /** A caller resumed the run. */
+  run_resume: { readonly by: string };
+  /** A caller cancelled the run. */
+  run_cancel: { readonly reason: string; readonly by: string };
+  /** A caller sent steering for the next turn, or a follow-up for after the last turn. */
+  run_steer: {
+    readonly kind: "steer" | "follow_up";
+    readonly input: JsonValue;
+    readonly by: string;
+    /** S5: the id of the run that the input would have started. Absent if the input was not submitted. */
+    readonly submittedAs?: RunId;
+    /** The metadata of the submission. Absent if the input was not submitted, or without metadata. */
+    readonly metadata?: JsonObject;
+  };
+  /**
+   * S5: the run completed without reading this input. The input starts the run `runId`, or goes as input to the run
+   * that is in progress in the session at that time.
+   */
+  run_carry_over: { readonly kind: "steer" | "follow_up"; readonly runId: RunId };
+  /** The commit that ends this run submits the run `runId`. `key` is the key of its `NextRun`. */
+  run_scheduled: { readonly key: string; readonly runId: RunId };
+  /** The run was created as a fork. All events before this one are copies of the origin's. */
+  run_fork: {
+    readonly origin: RunId;
+    /** The `at` of the caller. The last shared event is the one before this event; its seq is at most `at`. */
+    readonly at: number;
+    /** Session of the fork: a copy of the origin's session at the last shared event. */
+    readonly sessionId: SessionId;
+    /** Usage of the calls that the fork shares with the origin. The fork's own spend starts at 0. */
+    readonly inherited: Usage;
+    readonly by: string;
+    /** The user message that follows the shared events. Absent if the fork adds none. */
+    readonly input?: JsonValue;
+    /** The main model of the root from here on. Absent if the fork changes none. */
+    readonly model?: { readonly provider: string; readonly modelId: string };
+  };
+  /** The run ended. The last event, unless the run is resumed. */
+  run_end: {
+    readonly status: RunStatus;
+    readonly usage: Usage;
+    readonly costUsd: number | null;
+    readonly turns: number;
+    /** B3: charge for calls without reported usage. Included in `costUsd`, not in `usage`. */
+    readonly lost?: UnreportedSpend;
+  };
+}
+
+/** Events of spawning and of seats. */
+export interface SpawnEvents {
+  /** A task was spawned. */
+  spawn_start: {
+    readonly childTaskId: TaskId;
+    readonly agentId: AgentId;
+    readonly priority: Priority;
+    /** Present if the conversation was handed over to the child (`SpawnOptions.handsOver`). */
+    readonly handsOver?: true;
+  };
+  /** A spawned task waits for the seat of `victim`, which must pause (H2). `null` means that it waits for any seat. */
+  spawn_wait: {
+    readonly childTaskId: TaskId;
+    readonly agentId: AgentId;
+    readonly priority: Priority;
+    readonly victim: TaskId | null;
+    /** As in `spawn_start`. */
+    readonly handsOver?: true;
+  };
+  /** A spawn was refused. `holders` lists the tasks with seats (H4). */
+  spawn_refuse: {
+    readonly agentId: AgentId;
+    readonly priority: Priority;
+    readonly reason: RefusalReason;
+    readonly holders: readonly SeatHolder[];
+  };
+  /** A task took a seat. */
+  seat_grant: { readonly taskId: TaskId };
+  /** A task must pause and yields its seat to the task `yieldsTo` (H2). */
+  seat_yield: { readonly taskId: TaskId; readonly yieldsTo: TaskId };
+  /** A task paused and holds no seat. */
+  seat_pause: { readonly taskId: TaskId };
+  /** A paused task got a seat again (H5). */
+  seat_recall: { readonly taskId: TaskId };
+  /** A task that was pausing keeps its seat, because the seat is no longer needed. */
+  seat_keep: { readonly taskId: TaskId };
+  /** A caller changed the priority of a task. */
+  task_reprioritize: {
+    readonly taskId: TaskId;
+    readonly from: Priority;
+    readonly to: Priority;
+    readonly by: string;
+  };
+  /** A task passed work to a sub-agent. `task` is the text that the sub-agent receives. */
+  handoff: { readonly target: AgentId; readonly childTaskId: TaskId; readonly task: string };
+}
+
+/** Events of one task. Each is emitted once, however often the task is replayed (trap R13). */
+export interface TaskEvents {
+  /** The task's code starts. */
+  task_start: { readonly priority: Priority; readonly budget: ExecutionBudget };
+  /**
+   * The task only waits. Not emitted for a wait that ends at once. `waitsFor` holds the wait names that a mailbox
+   * message can resolve, and names such as `join t1` and `budget` that only the runtime resolves. `until` is the
+   * earliest timeout, in epoch milliseconds.
+   */
+  task_suspend: { readonly waitsFor: readonly string[]; readonly until: number | null };
+  /**
+   * A waiting task continues. `by` is the name it waited for, `time`, `cancel`, or `seat` if it also had to wait for a
+   * seat.
+   */
+  task_wake: { readonly by: string };
+  /** A signal arrived from outside, whether or not the task waits for it yet. */
+  task_signal: { readonly name: string; readonly by: string };
+  /** The task's code crashed and starts again after `delayMs`. */
+  task_retry: { readonly attempt: number; readonly delayMs: number; readonly failure: Failure };
+  /** The task ended. */
+  task_end: {
+    /** How the task ended. The `run_end` of a run has the status of its root's last `task_end`. */
+    readonly status: RunStatus;
+    readonly output?: JsonValue;
+    readonly failure?: Failure;
+    readonly interruption?: Interruption;
+    /** Why the model stopped that gave the output. Absent if the task made no model call. */
+    readonly finishReason?: FinishReason;
+    readonly metadata?: JsonObject;
+    /** Usage of the task's own answered model calls, without its children. */
+    readonly usage?: Usage;
+    /** Present if the task had ended before and was resumed or topped up. */
+    readonly again?: true;
+  };
+  /**
+   * J8: the task continues with an empty journal. `journal` is the number of the new journal; the first has number 0.
+   */
+  task_continue_as_new: { readonly journal: number };
+  /**
+   * A step of `ctx.step` is recorded. `durationMs` is the time that its body took in the process that recorded it. Model
+   * calls, tool calls and waits have events of their own. Not emitted for a step that a replay reads from the journal.
+   */
+  step_end: {
+    readonly name: string;
+    readonly durationMs: number;
+    /** Present if the body threw. */
+    readonly status?: "error";
+  };
+  /** J8: the journal of the task has grown long. */
+  journal_warning: { readonly steps: number };
+  /** The task received an inbox message. */
+  mail_receive: { readonly messageId: string; readonly from: AgentId | null };
+  /** An inbox message became a dead letter after `deliveries` failed deliveries. */
+  mail_dead_letter: { readonly messageId: string; readonly deliveries: number };
+}
+
+/** Events of an invocation around its turns (seed 004), and errors of hooks and extensions (S4). */
+export interface AgentEvents {
+  /** An input arrived. `input` is the raw input, before extensions may transform it. */
+  input: { readonly input: JsonValue; readonly channel?: string };
+  /** The system prompt is built. The event contains its hash, because the text is stored once. */
+  before_agent_start: { readonly instructionsHash: string; readonly fromCache: boolean };
+  /** The history is loaded and compacted. `messages` is the number of messages. */
+  context: { readonly sessionId: SessionId; readonly leafId: string | null; readonly messages: number };
+  /** An invocation ended. */
+  agent_end: {
+    readonly status: RunStatus;
+    readonly output: string;
+    readonly turns: number;
+    readonly usage: Usage;
+    readonly interruptionReason: string | null;
+  };
+  /** The session entries of the invocation are visible. Emitted in the commit of `agent_end`, after it (trap O1). */
+  save_point: { readonly sessionId: SessionId; readonly leafId: string | null };
+  /** The session is idle: no input waits, and no compaction follows. */
+  settled: { readonly sessionId: SessionId };
+  /** The commit that ends this run submits the run `runId`, which compacts the session. */
+  compaction_scheduled: { readonly sessionId: SessionId; readonly runId: RunId };
+  /** An extension, a tool or an overflow requested a compaction of the session after the invocation. */
+  compaction_requested: { readonly sessionId: SessionId; readonly instructions?: string };
+  /** The session was not compacted. `failure` tells why there is no summary. */
+  compaction_skipped: {
+    readonly sessionId: SessionId;
+    readonly reason: CompactionSkip;
+    readonly failure?: Failure;
+  };
+  /** A compaction of the session starts. `manual` tells whether a person requested it. */
+  session_before_compact: {
+    readonly sessionId: SessionId;
+    readonly contextTokens: number;
+    readonly manual: boolean;
+  };
+  /** A compaction of the session ended. `entryId` is the id of the `compaction` entry. */
+  session_compact: {
+    readonly sessionId: SessionId;
+    readonly entryId: string;
+    readonly tokensBefore: number;
+    readonly tokensAfter: number;
+  };
+  /** A model failed, and the request goes to the next candidate model. */
+  model_fallback: {
+    readonly from: { readonly provider: string; readonly modelId: string };
+    readonly to: { readonly provider: string; readonly modelId: string };
+    readonly kind: ErrorKind;
+    readonly message: string;
+  };
+  /** A failed call is repeated after `delayMs`. */
+  retry_start: {
+    readonly attempt: number;
+    readonly maxAttempts: number;
+    readonly delayMs: number;
+    readonly kind: ErrorKind;
+    readonly message: string;
+  };
+  /** A repeated call ended. */
+  retry_end: { readonly attempt: number; readonly success: boolean };
+  /** Memory was read. The event contains the numbers of episodes and facts found. */
+  memory_recall: { readonly episodes: number; readonly facts: number };
+  /** Memory was written. A write to a memory file carries the name of the file and the difference as a patch. */
+  memory_write: {
+    readonly kind: "block" | "episode" | "fact" | "file";
+    readonly file?: string;
+    readonly diff?: string;
+  };
+  /** A hook threw an error. The run continues (S4). */
+  hook_error: { readonly hook: string; readonly failure: Failure };
+  /** An extension threw an error. The run continues (S4). */
+  extension_error: { readonly extension: string; readonly event: string; readonly failure: Failure };
+  /** An extension shows a message to a person. */
+  extension_notice: {
+    readonly extension: string;
+    readonly message: string;
+    readonly level: "info" | "warning" | "error";
+  };
+}
+
+/** Events that architectures define, for example `plan.created`, `debate.converged` or `swarm.handoff`. */
+export interface ArchitectureEvents {
+  /** An event of an architecture, with its name and data. */
+  architecture_event: { readonly architecture: string; readonly name: string; readonly data: JsonObject };
+}
