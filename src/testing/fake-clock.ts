@@ -1,4 +1,4 @@
-import type { Clock } from "../kernel/index.ts";
+import type { Clock, IdSource } from "../kernel/index.ts";
 
 interface Timer {
   readonly atMs: number;
@@ -52,6 +52,15 @@ export class FakeClock implements Clock {
     }
     return first;
   }
+}
+
+/**
+ * Returns a source of predictable ids that count up, so that a test can name them: `1`, `2`, or with a prefix `a-1`,
+ * `a-2`.
+ */
+export function sequentialIds(prefix = ""): IdSource {
+  let count = 0;
+  return { next: () => `${prefix}${prefix === "" ? "" : "-"}${++count}` };
 }
 
 /** Waits until every promise that needs neither time nor I/O has settled. */

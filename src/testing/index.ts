@@ -1,14 +1,4 @@
 export {
-  channelAgent,
-  channelContract,
-  type ChannelHarness,
-  type ChannelWorld,
-  type HeardMessage,
-  type SaidMessage,
-} from "./contracts/channel-contract.ts";
-export { memoryContract, type MemoryHarness } from "./memory-contract.ts";
-export type { Assertion, ContractHarness } from "./contract-harness.ts";
-export {
   CountingServer,
   type Answering,
   type Bill,
@@ -25,9 +15,7 @@ export {
 } from "./crash-harness.ts";
 export type { CrashPromise } from "./crash-promises.ts";
 export { dyingStore, type Death, type DyingStore, type DyingStoreOptions } from "./dying-store.ts";
-export { engineContract } from "./engines/engine-contract.ts";
-export type { EngineHarness, EngineRuntimeOptions } from "./engines/engine-world.ts";
-export { FakeClock } from "./fake-clock.ts";
+export { FakeClock, sequentialIds } from "./fake-clock.ts";
 export { recordModel } from "./record-model.ts";
 export { replayModel, type ReplayOptions } from "./replay-model.ts";
 export { traceRun, type RunTrace } from "./run-trace.ts";
@@ -38,8 +26,6 @@ export {
   type ScriptedReply,
   type ScriptStep,
 } from "./scripted-model.ts";
-export { sequentialIds } from "./sequential-ids.ts";
 export { callServer, servedModel, servedTool, type CallOptions, type ServerAddress } from "./served-call.ts";
-export { storeContracts } from "./store-contract.ts";
 export { runWorkerDuty, type WorkerDuty, type WorkerOrders } from "./worker-duty.ts";
 export { WorkerProcess, type WorkerEnd } from "./worker-process.ts";

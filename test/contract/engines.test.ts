@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { LocalEngine } from "../../src/runtime/worker/local-engine.ts";
-import { engineContract } from "../../src/testing/index.ts";
+import { engineContract } from "../../src/testing/contracts/index.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
 import { roundRobinEngine } from "./round-robin-engine.ts";
 import type { EngineFactory } from "../../src/kernel/index.ts";

@@ -1,7 +1,7 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { storeContracts } from "../../src/testing/index.ts";
+import { storeContracts } from "../../src/testing/contracts/index.ts";
 import { newPath, openStore } from "../runtime/stores/sqlite/store-files.ts";
 
 for (const [name, contract] of Object.entries(storeContracts)) {

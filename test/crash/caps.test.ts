@@ -13,7 +13,7 @@ import {
   type Death,
   type WorkerEnd,
 } from "../../src/testing/index.ts";
-import { ownRun } from "../../src/testing/store-fixtures.ts";
+import { ownRun } from "../../src/testing/contracts/store-fixtures.ts";
 import type { CappedWork } from "./capped-work.ts";
 import { moneyWorld, numberOf } from "./money-world.ts";
 

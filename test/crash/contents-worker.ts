@@ -2,7 +2,7 @@ import { writeSync } from "node:fs";
 import { StatementSync } from "node:sqlite";
 import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
-import { createRun } from "../../src/testing/store-fixtures.ts";
+import { createRun } from "../../src/testing/contracts/store-fixtures.ts";
 import { runWorkerDuty } from "../../src/testing/worker-duty.ts";
 import { contentBytes, largeEntry, session } from "./stored-contents.ts";
 

@@ -8,7 +8,7 @@ import {
 } from "../../src/kernel/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { dyingStore } from "../../src/testing/dying-store.ts";
-import { appendEntry, sessionEntry } from "../../src/testing/store-fixtures.ts";
+import { appendEntry, sessionEntry } from "../../src/testing/contracts/store-fixtures.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
 
 removeStoresAfterEach();

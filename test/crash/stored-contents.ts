@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { parseSessionId, userMessage, type SessionChange } from "../../src/kernel/index.ts";
-import { appendEntry, sessionEntry } from "../../src/testing/store-fixtures.ts";
+import { appendEntry, sessionEntry } from "../../src/testing/contracts/store-fixtures.ts";
 
 /** The session whose entry is a large value. */
 export const session = parseSessionId("large");

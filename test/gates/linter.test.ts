@@ -301,7 +301,7 @@ const plants: readonly Plant[] = [
   },
   {
     rule: "published suites import no test runner",
-    file: "src/testing/planted-runner.ts",
+    file: "src/testing/contracts/planted-runner.ts",
     source: `import { expect } from "vitest";\n\nexport const planted: unknown = expect;\n`,
     ...testingImports,
   },
@@ -310,6 +310,13 @@ const plants: readonly Plant[] = [
     file: "src/testing/planted-runner-part.ts",
     source: `import { startVitest } from "vitest/node";\n\nexport const planted: unknown = startVitest;\n`,
     ...testingImports,
+  },
+  {
+    rule: "test doubles do not import the contract suites",
+    file: "src/testing/planted-suite.ts",
+    source: `export { storeContracts as planted } from "./contracts/index.ts";\n`,
+    code: "eslint(no-restricted-imports)",
+    message: "test doubles do not import the contract suites",
   },
   {
     rule: "files do not import each other in a cycle",

@@ -33,7 +33,7 @@ test("every path in exports and its types are built", async () => {
   const built = (await readdir(join(repository, "dist"), { recursive: true })).map(
     (file) => `./dist/${file}`,
   );
-  expect(targets).toContain("./dist/index.js");
+  expect(targets).toContain("./dist/entries/index.js");
   expect(["./package.json", ...built]).toEqual(expect.arrayContaining([...targets, ...declarations]));
 });
 

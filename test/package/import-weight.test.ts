@@ -24,7 +24,7 @@ const heavy = ["sqlite", "http", "https", "http2", "net", "tls", "dgram"];
 
 test("importing reeve loads no package, driver or server", async () => {
   const loaded = await load("reeve");
-  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/index\.js$/u));
+  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/entries\/index\.js$/u));
   expect(loaded.filter(isPackage)).toEqual([]);
   expect(loaded.filter((url) => heavy.some((name) => url === `node:${name}`))).toEqual([]);
   expect(loaded.filter(isOfServer)).toEqual([]);
@@ -39,7 +39,7 @@ test("importing reeve/server loads the server and hono, but nothing of editors",
 
 test("importing the middleware loads no package, driver or server", async () => {
   const loaded = await load("reeve/middleware");
-  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/middleware\.js$/u));
+  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/entries\/middleware\.js$/u));
   expect(loaded.filter(isPackage)).toEqual([]);
   expect(loaded.filter((url) => heavy.some((name) => url === `node:${name}`))).toEqual([]);
 });
@@ -47,13 +47,16 @@ test("importing the middleware loads no package, driver or server", async () => 
 test("importing the kernel loads the kernel alone: no Node module, no package, no other layer", async () => {
   const loaded = await load("reeve/kernel");
   expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/kernel\/index\.js$/u));
-  expect(loaded.filter((url) => !url.includes("/dist/kernel/"))).toEqual([]);
+  expect(loaded.filter((url) => !/\/dist\/(?:kernel\/|entries\/kernel\.js$)/u.test(url))).toEqual([]);
 });
 
 test("importing the guardrails loads the agents' layer, the kernel and no pattern engine", async () => {
   const loaded = await load("reeve/guardrails");
-  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/agents\/guardrails\/index\.js$/u));
-  const own = /\/dist\/(?:guardrails\.js|kernel\/|agents\/|capabilities\/tools\/(?:text|re2)-pattern\.js)/u;
+  expect(loaded).toContainEqual(
+    expect.stringMatching(/\/dist\/agents\/interception\/guardrails\/index\.js$/u),
+  );
+  const own =
+    /\/dist\/(?:(?:entries|assembly)\/guardrails\.js|kernel\/|agents\/|capabilities\/tools\/(?:text|re2)-pattern\.js)/u;
   // `node:module` loads the engine of patterns with the first pattern.
   expect(loaded.filter((url) => !own.test(url) && url !== "node:module")).toEqual([]);
 });
@@ -61,7 +64,9 @@ test("importing the guardrails loads the agents' layer, the kernel and no patter
 test("importing the architectures loads the agents' layer and the kernel alone", async () => {
   const loaded = await load("reeve/architectures");
   expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/agents\/architectures\/index\.js$/u));
-  expect(loaded.filter((url) => !/\/dist\/(?:kernel|agents)\//u.test(url))).toEqual([]);
+  expect(
+    loaded.filter((url) => !/\/dist\/(?:kernel\/|agents\/|entries\/architectures\.js$)/u.test(url)),
+  ).toEqual([]);
 });
 
 test("importing the tools loads no package, driver or server", async () => {
@@ -78,9 +83,15 @@ test("importing the desktop loads no package, driver or server before its first 
   expect(loaded.filter((url) => heavy.some((name) => url === `node:${name}`))).toEqual([]);
 });
 
-test("importing the test doubles and contract suites loads no package", async () => {
+test("importing the test doubles loads no package and no contract suite", async () => {
   const loaded = await load("reeve/testing");
   expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/testing\/index\.js$/u));
+  expect(loaded.filter((url) => isPackage(url) || url.includes("/contracts/"))).toEqual([]);
+});
+
+test("importing the contract suites loads no package", async () => {
+  const loaded = await load("reeve/testing/contracts");
+  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/testing\/contracts\/index\.js$/u));
   expect(loaded.filter(isPackage)).toEqual([]);
 });
 

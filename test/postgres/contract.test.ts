@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { storeContracts } from "../../src/testing/index.ts";
+import { storeContracts } from "../../src/testing/contracts/index.ts";
 import { emptySchema, newSchema, openSchema, query } from "./schemas.ts";
 
 const schema = newSchema();

@@ -3,7 +3,7 @@ import { sha256 } from "../../src/runtime/process/sha256.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
 import { LocalEngine } from "../../src/runtime/worker/local-engine.ts";
-import { engineContract } from "../../src/testing/index.ts";
+import { engineContract } from "../../src/testing/contracts/index.ts";
 import { emptySchema, newSchema } from "./schemas.ts";
 
 const schema = newSchema();

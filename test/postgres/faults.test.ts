@@ -1,7 +1,7 @@
 import { expect, inject, onTestFinished, test, vi } from "vitest";
 import type { Store } from "../../src/kernel/index.ts";
 import { openStore } from "../../src/runtime/index.ts";
-import { all, createRun, ownRun, stepRecord } from "../../src/testing/store-fixtures.ts";
+import { all, createRun, ownRun, stepRecord } from "../../src/testing/contracts/store-fixtures.ts";
 import { withStore } from "../../src/surfaces/cli/setup/stored-runs.ts";
 import type { Terminal } from "../../src/surfaces/cli/terminal/terminal.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Client, DatabaseError } from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { all, createRun, ownRun, stepRecord } from "../../src/testing/store-fixtures.ts";
+import { all, createRun, ownRun, stepRecord } from "../../src/testing/contracts/store-fixtures.ts";
 import { newSchema, openSchema } from "./schemas.ts";
 import { canMountDisk, PostgresServer } from "./server.ts";
 

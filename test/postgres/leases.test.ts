@@ -1,7 +1,7 @@
 import { Client } from "pg";
 import { expect, inject, onTestFinished, test, vi } from "vitest";
 import type { Fault, Store, StoreChange } from "../../src/kernel/index.ts";
-import { all, createRun, ownRun, stepRecord } from "../../src/testing/store-fixtures.ts";
+import { all, createRun, ownRun, stepRecord } from "../../src/testing/contracts/store-fixtures.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";
 import { newSchema, openSchema, query } from "./schemas.ts";
 

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, inject, test } from "vitest";
 import type { Memory } from "../../src/kernel/index.ts";
 import { openMemory } from "../../src/assembly/memory.ts";
-import { FakeClock, memoryContract, sequentialIds } from "../../src/testing/index.ts";
+import { FakeClock, sequentialIds } from "../../src/testing/index.ts";
+import { memoryContract } from "../../src/testing/contracts/index.ts";
 import { newSchema, query } from "./schemas.ts";
 
 interface QuestionSet {

@@ -2,7 +2,7 @@ import { Pool } from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { openRuntime } from "../../src/entries/index.ts";
 import { formatAgentId, type HostedAgent, type StoreChange } from "../../src/kernel/index.ts";
-import { createRun, ownRun } from "../../src/testing/store-fixtures.ts";
+import { createRun, ownRun } from "../../src/testing/contracts/store-fixtures.ts";
 import { newSchema, openSchema, query } from "./schemas.ts";
 
 const polls = 8;

@@ -2,7 +2,7 @@ import { describe, expect, inject, test, onTestFinished } from "vitest";
 import type { Store } from "../../src/kernel/index.ts";
 import { sha256 } from "../../src/runtime/process/sha256.ts";
 import { storeAt } from "../../src/runtime/stores/postgres/store.ts";
-import { storeContracts } from "../../src/testing/index.ts";
+import { storeContracts } from "../../src/testing/contracts/index.ts";
 import { emptySchema, newSchema } from "./schemas.ts";
 
 const schema = newSchema();

@@ -1,6 +1,6 @@
 import { Client } from "pg";
 import { expect, inject, onTestFinished, test, vi } from "vitest";
-import { all, ownRun, runEnd } from "../../src/testing/store-fixtures.ts";
+import { all, ownRun, runEnd } from "../../src/testing/contracts/store-fixtures.ts";
 import { newSchema, openSchema, query } from "./schemas.ts";
 
 test("E3: a tail of an own run yields a commit that was stored while the tail read the tables", async () => {

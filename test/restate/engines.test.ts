@@ -8,7 +8,7 @@ import { sha256 } from "../../src/runtime/process/sha256.ts";
 import { restate } from "../../src/runtime/engines/restate/index.ts";
 import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
-import { engineContract, type EngineHarness } from "../../src/testing/index.ts";
+import { engineContract, type EngineHarness } from "../../src/testing/contracts/index.ts";
 import { emptySchema, newSchema } from "../postgres/schemas.ts";
 import { newCluster, type Cluster } from "./cluster.ts";
 import { RestateServer } from "./server.ts";

@@ -16,7 +16,7 @@ import {
 } from "../../src/kernel/index.ts";
 import { memoryStore } from "../../src/runtime/stores/memory/store.ts";
 import { sha256 } from "../../src/runtime/process/sha256.ts";
-import { agentId, all, runEnd, runRecord, stepRecord } from "../../src/testing/store-fixtures.ts";
+import { agentId, all, runEnd, runRecord, stepRecord } from "../../src/testing/contracts/store-fixtures.ts";
 import { inFull, propertyRuns } from "../property-runs.ts";
 import { connect, count, newPath, openStore, until } from "./stores/sqlite/store-files.ts";
 

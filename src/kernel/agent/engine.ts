@@ -61,7 +61,7 @@ export interface RunClaimer {
 
 /**
  * Decides which worker owns a run and when the run wakes up. Journal, ledger and events belong to the store. Every
- * engine passes `engineContract`, which checks:
+ * engine passes `engineContract` of `reeve/testing/contracts`, which checks:
  *
  * - G1 At most one host drives a run at a time. The lease's epoch fences earlier owners.
  * - G2 A run that is new, has mail or has reached its wake-up time is driven, even if any number of processes die

@@ -86,7 +86,8 @@ export type MemoryWrite =
     };
 
 /**
- * What an agent remembers across sessions. Every implementation passes `memoryContract`, which checks:
+ * What an agent remembers across sessions. Every implementation passes `memoryContract` of
+ * `reeve/testing/contracts`, which checks:
  *
  * - Y1: data of one scope is never visible, changed or deleted through another scope.
  * - Y2: a block keeps its text until it is written again.

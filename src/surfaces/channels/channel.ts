@@ -132,7 +132,7 @@ export interface ChannelPort {
 
 /**
  * A way in which people reach agents: a fetch handler, a poll loop, or both. Every channel passes `channelContract` of
- * `reeve/testing` together with its host, which checks:
+ * `reeve/testing/contracts` together with its host, which checks:
  *
  * - N1 A message is answered once, however often and in whichever order it arrives: the id of its run follows from the ids
  *   of channel, conversation and message.

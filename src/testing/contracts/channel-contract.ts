@@ -1,5 +1,5 @@
 import { formatAgentId, type HostedAgent } from "../../kernel/index.ts";
-import type { ContractHarness } from "../contract-harness.ts";
+import type { ContractHarness } from "./contract-harness.ts";
 
 /** A message that a person sends. All ids are texts of digits, so that every platform can have them. */
 export interface SaidMessage {
@@ -31,6 +31,7 @@ export interface ChannelWorld {
   restart(): Promise<void>;
 }
 
+/** What `channelContract` receives: the functions of a test runner, and a channel on a platform of the test. */
 export interface ChannelHarness extends Pick<ContractHarness, "test" | "expect"> {
   /**
    * Opens the channel on a new store, with the agent of `channelAgent()`. Its allow list has the sender `1` with the user

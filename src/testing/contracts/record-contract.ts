@@ -6,7 +6,7 @@ import {
   type Records,
   type StoredRecord,
 } from "../../kernel/index.ts";
-import type { ContractHarness } from "../contract-harness.ts";
+import type { ContractHarness } from "./contract-harness.ts";
 
 const namespace = "tokens";
 

@@ -12,8 +12,8 @@ import {
   type UsageQuery,
   type UsageRow,
 } from "../../kernel/index.ts";
-import type { ContractHarness } from "../contract-harness.ts";
-import { runEnd, runRecord } from "../store-fixtures.ts";
+import type { ContractHarness } from "./contract-harness.ts";
+import { runEnd, runRecord } from "./store-fixtures.ts";
 
 const day = "2026-11-16";
 

@@ -7,7 +7,8 @@ import { afterAll, describe, expect, test } from "vitest";
 import { supersede } from "../../../src/capabilities/memory/fact-timeline.ts";
 import type { Fact, Memory } from "../../../src/kernel/index.ts";
 import { openMemory } from "../../../src/assembly/memory.ts";
-import { FakeClock, memoryContract, sequentialIds } from "../../../src/testing/index.ts";
+import { FakeClock, sequentialIds } from "../../../src/testing/index.ts";
+import { memoryContract } from "../../../src/testing/contracts/index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "reeve-memory-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { chainHead, chainStart, formatRunId, type ChainLink } from "../../../src/kernel/index.ts";
 import { sha256 } from "../../../src/runtime/index.ts";
-import { runRecord } from "../../../src/testing/store-fixtures.ts";
+import { runRecord } from "../../../src/testing/contracts/store-fixtures.ts";
 
 const start = chainStart(runRecord());
 

@@ -9,7 +9,7 @@ import {
 import { Agent, permissions } from "../../../src/entries/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { all } from "../../../src/testing/store-fixtures.ts";
+import { all } from "../../../src/testing/contracts/store-fixtures.ts";
 import { agent, gate, simpleTool, text, until } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { formatRunId, Priority, Transcript, userMessage, type Event } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { all } from "../../../src/testing/store-fixtures.ts";
+import { all } from "../../../src/testing/contracts/store-fixtures.ts";
 import { agent, gate, setUp, settle, typesOf, until } from "../runtime-setup.ts";
 import { findRun } from "../find-run.ts";
 

@@ -11,7 +11,7 @@ import {
   type Store,
 } from "../../../src/kernel/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
-import { all } from "../../../src/testing/store-fixtures.ts";
+import { all } from "../../../src/testing/contracts/store-fixtures.ts";
 import { agent, gate, settle, simpleTool, text, until } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 

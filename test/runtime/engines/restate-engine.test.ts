@@ -15,7 +15,7 @@ import { RestateEngine } from "../../../src/runtime/engines/restate/restate-engi
 import type { Slice } from "../../../src/runtime/engines/restate/run-object.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
-import { agentId, runRecord } from "../../../src/testing/store-fixtures.ts";
+import { agentId, runRecord } from "../../../src/testing/contracts/store-fixtures.ts";
 
 interface Bench {
   readonly engine: RestateEngine;

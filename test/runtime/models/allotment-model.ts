@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { noUsageDelta, type CapName, type Lease, type Store } from "../../../src/kernel/index.ts";
-import { runRecord } from "../../../src/testing/store-fixtures.ts";
+import { runRecord } from "../../../src/testing/contracts/store-fixtures.ts";
 import { onStore, type Model } from "./store-model.ts";
 
 /** The users of the runs: two tenants have a user of the same name, and two runs have the same user. */

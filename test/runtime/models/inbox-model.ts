@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { agentId } from "../../../src/testing/store-fixtures.ts";
+import { agentId } from "../../../src/testing/contracts/store-fixtures.ts";
 import { onStore, type Model } from "./store-model.ts";
 
 const moves = fc.array(

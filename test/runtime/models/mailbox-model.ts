@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { Mail } from "../../../src/kernel/index.ts";
-import { ownRun } from "../../../src/testing/store-fixtures.ts";
+import { ownRun } from "../../../src/testing/contracts/store-fixtures.ts";
 import { onStore, type Model } from "./store-model.ts";
 
 const moves = fc.array(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { Lease, Rest } from "../../../src/kernel/index.ts";
-import { createRun } from "../../../src/testing/store-fixtures.ts";
+import { createRun } from "../../../src/testing/contracts/store-fixtures.ts";
 import { onStore, type Model } from "./store-model.ts";
 
 const workers = ["w0", "w1"] as const;

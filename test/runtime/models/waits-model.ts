@@ -14,7 +14,7 @@ import {
 import { RunState } from "../../../src/runtime/journal/run-state.ts";
 import { WaitRegistry, type Wait } from "../../../src/runtime/task/wait-registry.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
-import { agentId, ownRun } from "../../../src/testing/store-fixtures.ts";
+import { agentId, ownRun } from "../../../src/testing/contracts/store-fixtures.ts";
 import { onStore, type Model } from "./store-model.ts";
 
 type Move =

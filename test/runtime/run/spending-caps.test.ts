@@ -13,7 +13,7 @@ import {
 } from "../../../src/kernel/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
-import { ownRun } from "../../../src/testing/store-fixtures.ts";
+import { ownRun } from "../../../src/testing/contracts/store-fixtures.ts";
 import { agent, gate, until } from "../runtime-setup.ts";
 import { runWorkload } from "../simulated-crash.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";

@@ -14,7 +14,7 @@ import {
 import { Agent } from "../../../src/entries/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { all } from "../../../src/testing/store-fixtures.ts";
+import { all } from "../../../src/testing/contracts/store-fixtures.ts";
 import { agent, gate, setUp, settle, typesOf, until, type Bench } from "../runtime-setup.ts";
 import { findRun } from "../find-run.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";

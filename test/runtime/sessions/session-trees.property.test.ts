@@ -15,7 +15,7 @@ import {
   type Store,
 } from "../../../src/kernel/index.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
-import { agentId, sessionId } from "../../../src/testing/store-fixtures.ts";
+import { agentId, sessionId } from "../../../src/testing/contracts/store-fixtures.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 

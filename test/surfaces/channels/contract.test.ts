@@ -1,6 +1,10 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { telegramChannel, webhookChannel, type ChannelAdapter } from "../../../src/surfaces/server/index.ts";
-import { channelContract, type ChannelWorld, type HeardMessage } from "../../../src/testing/index.ts";
+import {
+  channelContract,
+  type ChannelWorld,
+  type HeardMessage,
+} from "../../../src/testing/contracts/index.ts";
 import type { JsonObject } from "../../../src/kernel/index.ts";
 import { botToken, FakeTelegram, messageOf } from "./fake-telegram.ts";
 import { post, secret, SignedProgram } from "./signed-program.ts";

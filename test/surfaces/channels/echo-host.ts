@@ -12,7 +12,7 @@ import {
   telegramChannel,
   webhookChannel,
 } from "../../../src/surfaces/server/index.ts";
-import { channelAgent } from "../../../src/testing/index.ts";
+import { channelAgent } from "../../../src/testing/contracts/index.ts";
 
 export interface EchoHostOptions {
   readonly path: string;

@@ -3,7 +3,7 @@ import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { sha256 } from "../../../src/runtime/index.ts";
 import { sqliteStore } from "../../../src/runtime/stores/sqlite/store.ts";
 import { createChannels, telegramChannel } from "../../../src/surfaces/server/index.ts";
-import { channelAgent } from "../../../src/testing/index.ts";
+import { channelAgent } from "../../../src/testing/contracts/index.ts";
 import { botToken, FakeTelegram } from "./fake-telegram.ts";
 import { secret, SignedProgram } from "./signed-program.ts";
 import { newPath, startHost } from "./test-host.ts";

@@ -3,7 +3,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
 import { createChannels, type ChannelAdapter, type ChannelPort } from "../../../src/surfaces/server/index.ts";
-import { channelAgent, FakeClock } from "../../../src/testing/index.ts";
+import { FakeClock } from "../../../src/testing/index.ts";
+import { channelAgent } from "../../../src/testing/contracts/index.ts";
 
 test("a message whose answer cannot be delivered for ever is abandoned, and those after it are answered", async () => {
   const clock = new FakeClock();

@@ -14,7 +14,7 @@ import {
   type Pairings,
   type ServerOptions,
 } from "../../../src/surfaces/server/index.ts";
-import { channelAgent } from "../../../src/testing/index.ts";
+import { channelAgent } from "../../../src/testing/contracts/index.ts";
 import { newPath } from "../../runtime/stores/sqlite/store-files.ts";
 import { sqliteStore } from "../../../src/runtime/stores/sqlite/store.ts";
 import { sha256 } from "../../../src/runtime/index.ts";

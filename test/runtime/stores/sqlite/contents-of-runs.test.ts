@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Agent, openRuntime, tool } from "../../../../src/entries/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../../src/testing/index.ts";
-import { all } from "../../../../src/testing/store-fixtures.ts";
+import { all } from "../../../../src/testing/contracts/store-fixtures.ts";
 import { connect, count, newPath } from "./store-files.ts";
 
 const instructions = "You read long pages and answer questions about them.\n".repeat(200);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { formatAgentId, Priority, type RunId, type Store } from "../../../../src/kernel/index.ts";
 import { FakeClock } from "../../../../src/testing/index.ts";
-import { createRun, ownRun, rootTask, runRecord } from "../../../../src/testing/store-fixtures.ts";
+import { createRun, ownRun, rootTask, runRecord } from "../../../../src/testing/contracts/store-fixtures.ts";
 import { newPath, openStore } from "./store-files.ts";
 
 async function setup(): Promise<{ path: string; store: Store }> {

@@ -18,7 +18,13 @@ import {
 } from "../../../../src/kernel/index.ts";
 import { sha256 } from "../../../../src/runtime/process/sha256.ts";
 import { memoryStore } from "../../../../src/runtime/stores/memory/store.ts";
-import { all, rootTask, runRecord, stepRecord, turnStart } from "../../../../src/testing/store-fixtures.ts";
+import {
+  all,
+  rootTask,
+  runRecord,
+  stepRecord,
+  turnStart,
+} from "../../../../src/testing/contracts/store-fixtures.ts";
 import { newPath, openStore } from "./store-files.ts";
 
 const names = ["a", "b", "c"] as const;

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Delta, Event, RunId, Store } from "../../../../src/kernel/index.ts";
-import { all, createRun, rootTask } from "../../../../src/testing/store-fixtures.ts";
+import { all, createRun, rootTask } from "../../../../src/testing/contracts/store-fixtures.ts";
 import { newPath, openStore, until } from "./store-files.ts";
 import { startProcess } from "./store-process.ts";
 

@@ -17,7 +17,7 @@ import {
   sessionId,
   stepRecord,
   turnStart,
-} from "../../../../src/testing/store-fixtures.ts";
+} from "../../../../src/testing/contracts/store-fixtures.ts";
 import { newPath, openStore } from "./store-files.ts";
 import { startProcess } from "./store-process.ts";
 

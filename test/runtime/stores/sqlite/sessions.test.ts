@@ -10,7 +10,7 @@ import {
 } from "../../../../src/kernel/index.ts";
 import { memoryStore } from "../../../../src/runtime/index.ts";
 import { sha256 } from "../../../../src/runtime/process/sha256.ts";
-import { agentId, sessionId } from "../../../../src/testing/store-fixtures.ts";
+import { agentId, sessionId } from "../../../../src/testing/contracts/store-fixtures.ts";
 import { converse } from "../../sessions/conversation.ts";
 import { connect, newPath, openStore } from "./store-files.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runRecord } from "../../../../src/testing/store-fixtures.ts";
+import { runRecord } from "../../../../src/testing/contracts/store-fixtures.ts";
 import { newPath, openStore } from "./store-files.ts";
 
 test("S5: of many concurrent submits through several connections, exactly one starts a run", async () => {

@@ -10,7 +10,7 @@ import {
   runEnd,
   stepRecord,
   turnStart,
-} from "../../../../src/testing/store-fixtures.ts";
+} from "../../../../src/testing/contracts/store-fixtures.ts";
 
 /**
  * Runs one task on a store, in a process that a test starts with the arguments `PATH TASK NAME`. Prints `ready`, then

@@ -10,7 +10,13 @@ import {
   type Commit,
   type RunId,
 } from "../../../../src/kernel/index.ts";
-import { agentId, placed, rootTask, runRecord, stepRecord } from "../../../../src/testing/store-fixtures.ts";
+import {
+  agentId,
+  placed,
+  rootTask,
+  runRecord,
+  stepRecord,
+} from "../../../../src/testing/contracts/store-fixtures.ts";
 import { newPath, openStore } from "./store-files.ts";
 
 const runs = 2_000;

@@ -6,7 +6,7 @@ import type { Commit, JsonValue, Lease, Store } from "../../../../../src/kernel/
 import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
 import { Database } from "../../../../../src/runtime/stores/sqlite/db/database.ts";
 import { storeOn } from "../../../../../src/runtime/stores/sqlite/store.ts";
-import { all, createRun, ownRun, stepRecord } from "../../../../../src/testing/store-fixtures.ts";
+import { all, createRun, ownRun, stepRecord } from "../../../../../src/testing/contracts/store-fixtures.ts";
 import { connect, newPath, openStore, turnsDuring } from "../store-files.ts";
 
 /** Opens a store and exposes its connection, so that a test can simulate a full disk or a read-only file. */

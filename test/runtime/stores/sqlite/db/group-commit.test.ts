@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Commit, JsonValue, Lease, Store } from "../../../../../src/kernel/index.ts";
-import { all, ownRun, stepRecord, turnStart } from "../../../../../src/testing/store-fixtures.ts";
+import { all, ownRun, stepRecord, turnStart } from "../../../../../src/testing/contracts/store-fixtures.ts";
 import { newPath, openStore, turnsDuring } from "../store-files.ts";
 
 /**

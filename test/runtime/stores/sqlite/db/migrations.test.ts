@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { Database } from "../../../../../src/runtime/stores/sqlite/db/database.ts";
 import { migrate } from "../../../../../src/runtime/stores/sqlite/db/migrate.ts";
-import { createRun } from "../../../../../src/testing/store-fixtures.ts";
+import { createRun } from "../../../../../src/testing/contracts/store-fixtures.ts";
 import { startProcess } from "../store-process.ts";
 import { connect, newPath, openStore } from "../store-files.ts";
 

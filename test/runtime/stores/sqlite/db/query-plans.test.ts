@@ -25,7 +25,7 @@ import {
   sessionId,
   stepRecord,
   turnStart,
-} from "../../../../../src/testing/store-fixtures.ts";
+} from "../../../../../src/testing/contracts/store-fixtures.ts";
 import { newPath } from "../store-files.ts";
 
 /** Scans of one row, or of values that the statement itself was given or found. */

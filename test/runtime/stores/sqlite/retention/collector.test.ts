@@ -8,7 +8,7 @@ import {
   sessionId,
   stepRecord,
   turnStart,
-} from "../../../../../src/testing/store-fixtures.ts";
+} from "../../../../../src/testing/contracts/store-fixtures.ts";
 import { count, newPath, openStore, turnsDuring, until } from "../store-files.ts";
 
 const commits = 3_000;

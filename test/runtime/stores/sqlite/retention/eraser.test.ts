@@ -16,7 +16,7 @@ import {
   rootTask,
   runEnd,
   stepRecord,
-} from "../../../../../src/testing/store-fixtures.ts";
+} from "../../../../../src/testing/contracts/store-fixtures.ts";
 import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
 import { Chain } from "../../../../../src/runtime/stores/codec/chain.ts";
 import { Eraser } from "../../../../../src/runtime/stores/sqlite/retention/eraser.ts";

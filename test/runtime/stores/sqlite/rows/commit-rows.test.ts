@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Event, Lease, Store } from "../../../../../src/kernel/index.ts";
-import { all, ownRun, stepRecord, turnStart } from "../../../../../src/testing/store-fixtures.ts";
+import { all, ownRun, stepRecord, turnStart } from "../../../../../src/testing/contracts/store-fixtures.ts";
 import { connect, newPath, openStore } from "../store-files.ts";
 
 /**

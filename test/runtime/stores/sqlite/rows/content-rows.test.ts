@@ -21,7 +21,7 @@ import {
   sessionEntry,
   sessionId,
   stepRecord,
-} from "../../../../../src/testing/store-fixtures.ts";
+} from "../../../../../src/testing/contracts/store-fixtures.ts";
 import { connect, count, newPath, openStore, until } from "../store-files.ts";
 
 const secret = "größer als alles";

@@ -7,7 +7,7 @@ import {
   runRecord,
   stepRecord,
   turnStart,
-} from "../../../../../src/testing/store-fixtures.ts";
+} from "../../../../../src/testing/contracts/store-fixtures.ts";
 import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
 import { Chain } from "../../../../../src/runtime/stores/codec/chain.ts";
 import type { CommitRow } from "../../../../../src/runtime/stores/codec/commit-row.ts";

@@ -6,7 +6,7 @@ import {
   type Event,
   type Lease,
 } from "../../../../../src/kernel/index.ts";
-import { all, ownRun, placed, runEnd } from "../../../../../src/testing/store-fixtures.ts";
+import { all, ownRun, placed, runEnd } from "../../../../../src/testing/contracts/store-fixtures.ts";
 import { count, newPath, openStore, until } from "../store-files.ts";
 
 const [ann, bob] = [formatTaskId(1), formatTaskId(2)];

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
 import { Database } from "../../../../../src/runtime/stores/sqlite/db/database.ts";
 import { storeOn } from "../../../../../src/runtime/stores/sqlite/store.ts";
-import { ownRun, runEnd, turnStart } from "../../../../../src/testing/store-fixtures.ts";
+import { ownRun, runEnd, turnStart } from "../../../../../src/testing/contracts/store-fixtures.ts";
 import { newPath, openStore } from "../store-files.ts";
 
 test("a tail that selects few of many events keeps up with the run and reads nothing from the file", async () => {

@@ -1,0 +1,149 @@
+import {
+  Fault,
+  formatAgentId,
+  type EngineFactory,
+  type Event,
+  type EventType,
+  type HostedAgent,
+  type JsonValue,
+  type RunContext,
+  type RunHandle,
+  type Runtime,
+  type SpawnOptions,
+  type Store,
+  type TaskHandle,
+  type TaskInbox,
+} from "../../../kernel/index.ts";
+import type { ContractHarness } from "../contract-harness.ts";
+
+/** Options of a runtime that a case of the engine contract sets. */
+export interface EngineRuntimeOptions {
+  /** J9: as the option of `openRuntime`. Default: `"resume"`. */
+  readonly versionPolicy?: "resume" | "pin" | "refuse";
+  /**
+   * Name of the workers of the case that host the same agents, for an engine that needs to know it. Default: all workers
+   * of the case host the same.
+   */
+  readonly group?: string;
+}
+
+/** What `engineContract` receives: the functions of a test runner, the engine, and runtimes on new stores. */
+export interface EngineHarness extends Pick<ContractHarness, "test" | "expect"> {
+  /** Creates the engine under test. */
+  readonly engine: EngineFactory;
+  /** Creates a new, empty store. Each call of the result opens it, as another process would. */
+  readonly prepare: () => Promise<() => Promise<Store>>;
+  /** Opens a runtime with a short `pollMs` and `suspendAfterMs: 0`. Without a known price, a model costs nothing. */
+  readonly open: (
+    store: Store,
+    engine: EngineFactory,
+    workerId: string,
+    options?: EngineRuntimeOptions,
+  ) => Promise<Runtime>;
+}
+
+/** One store and the runtimes that a case opens on it. */
+class EngineWorld {
+  readonly #harness: EngineHarness;
+  readonly #openStore: () => Promise<Store>;
+  readonly #runtimes = new Set<Runtime>();
+
+  constructor(harness: EngineHarness, openStore: () => Promise<Store>) {
+    this.#harness = harness;
+    this.#openStore = openStore;
+  }
+
+  /** Opens a runtime with the engine under test, as another process would. */
+  async open(workerId = "one", options?: EngineRuntimeOptions): Promise<Runtime> {
+    const { engine, open } = this.#harness;
+    const runtime = await open(await this.#openStore(), engine, workerId, options);
+    this.#runtimes.add(runtime);
+    return runtime;
+  }
+
+  /** Closes the runtime of a run, opens another one that hosts `agent`, and returns the run there. */
+  async takeOver(
+    former: Runtime,
+    run: RunHandle,
+    agent: HostedAgent,
+    options?: EngineRuntimeOptions,
+  ): Promise<RunHandle> {
+    await former.close();
+    const next = await this.open("two", options);
+    next.register(agent);
+    return runIn(next, run);
+  }
+
+  async close(): Promise<void> {
+    for (const runtime of this.#runtimes) await runtime.close();
+  }
+}
+
+/** Declares a case of the engine contract. The runtimes that it opens are closed at its end. */
+export type DeclareCase = (title: string, body: (world: EngineWorld) => Promise<void>) => void;
+
+export function casesOf(harness: EngineHarness): DeclareCase {
+  return (title, body) =>
+    harness.test(title, async () => {
+      const world = new EngineWorld(harness, await harness.prepare());
+      try {
+        await body(world);
+      } finally {
+        await world.close();
+      }
+    });
+}
+
+type Code = (ctx: RunContext, inbox: TaskInbox) => Promise<JsonValue | void>;
+
+export function agentOf(name: string, run: Code, more: Partial<HostedAgent> = {}): HostedAgent {
+  return { id: formatAgentId({ name }), run, ...more };
+}
+
+/** Spawns a child. Throws if the seat is refused. */
+export async function spawnChild(
+  ctx: RunContext,
+  { id }: HostedAgent,
+  options: SpawnOptions & { readonly input?: JsonValue } = {},
+): Promise<TaskHandle> {
+  const { input = null, ...spawning } = options;
+  const spawned = await ctx.spawn(id, input, spawning);
+  if (spawned.kind === "refused") throw new Fault("internal", `the seat was refused: ${spawned.reason}`);
+  return spawned.handle;
+}
+
+/** Returns the run in another runtime. */
+export async function runIn(runtime: Runtime, { runId }: Pick<RunHandle, "runId">): Promise<RunHandle> {
+  const run = await runtime.find(runId);
+  if (run === undefined) throw new Fault("not_found", `there is no run ${runId} in this store`);
+  return run;
+}
+
+/** Reads the stored events of a run. */
+export async function eventsOf(run: RunHandle): Promise<Event[]> {
+  const events: Event[] = [];
+  for await (const event of run.events({ follow: false })) if ("seq" in event) events.push(event);
+  return events;
+}
+
+/** Waits until the run has stored `count` events of this type, and returns the last of them. */
+export async function eventOf<Type extends EventType>(
+  run: RunHandle,
+  type: Type,
+  count = 1,
+): Promise<Event<Type>> {
+  let seen = 0;
+  for await (const event of run.events())
+    if ("seq" in event && event.type === type && ++seen === count) return event as Event<Type>;
+  throw new Fault("internal", `run ${run.runId} ended with ${seen} of ${count} events ${type}`);
+}
+
+/** Waits until each of these tasks has suspended itself. */
+export async function suspended(run: RunHandle, ...taskIds: readonly string[]): Promise<void> {
+  const missing = new Set(taskIds);
+  for await (const event of run.events()) {
+    if ("seq" in event && event.type === "task_suspend") missing.delete(event.taskId);
+    if (missing.size === 0) return;
+  }
+  throw new Fault("internal", `run ${run.runId} ended before ${[...missing].join(", ")} waited`);
+}

@@ -1,0 +1,239 @@
+import { Fault, type HostedAgent } from "../../../kernel/index.ts";
+import { agentOf, casesOf, eventOf, eventsOf, runIn, type EngineHarness } from "./engine-world.ts";
+
+/** Time until the fire of a schedule, which must be in the future when the schedule is stored. */
+const fireInMs = 1_500;
+
+const question = { toolName: "publish", callId: "publish-1", input: { draft: "a" }, reason: "It is public." };
+
+/** Cases about approvals, forks, restarts, versions, the event log and schedules. */
+export function lifeCases(harness: EngineHarness): void {
+  const { expect } = harness;
+  const declare = casesOf(harness);
+
+  const asking = (): HostedAgent =>
+    agentOf("asking", async (ctx) => {
+      const { decision } = await ctx.approval(question);
+      return decision;
+    });
+
+  declare("approval: an answer wakes the run that waits for it", async (world) => {
+    const runtime = await world.open();
+    const run = await runtime.submit(asking(), null);
+    const [pending] = await run.untilPersonIsNeeded();
+    await run.approve(pending?.approvalId ?? "", { decision: "denied", reason: "not today" });
+    expect((await run.result()).output).toBe("denied");
+  });
+
+  declare("approval: a process that hosts no agent answers, and the next worker continues", async (world) => {
+    const one = await world.open("one");
+    const run = await one.submit(asking(), null);
+    await run.untilPersonIsNeeded();
+    await one.close();
+    const desk = await world.open("desk");
+    const atDesk = await runIn(desk, run);
+    const [pending] = await atDesk.pendingApprovals();
+    await atDesk.approve(pending?.approvalId ?? "", { decision: "approved" });
+    await desk.close();
+    const two = await world.open("two");
+    two.register(asking());
+    expect((await (await runIn(two, run)).result()).output).toBe("approved");
+  });
+
+  declare("approval: of two processes that answer at once, the first one counts", async (world) => {
+    const [one, two] = [await world.open("one"), await world.open("two")];
+    two.register(asking());
+    const run = await one.submit(asking(), null);
+    const [pending] = await run.untilPersonIsNeeded();
+    const { approvalId = "" } = pending ?? {};
+    const answers = await Promise.allSettled([
+      run.as("ann").approve(approvalId, { decision: "approved" }),
+      (await runIn(two, run)).as("ben").approve(approvalId, { decision: "denied" }),
+    ]);
+    const [won] = answers.flatMap(({ status }, index) => (status === "fulfilled" ? [index] : []));
+    expect(answers.filter(({ status }) => status === "rejected").length).toBe(1);
+    expect((await run.result()).output).toBe(won === 0 ? "approved" : "denied");
+  });
+
+  declare("J5, resume: a failed run restarts and repeats no recorded step", async (world) => {
+    const runtime = await world.open();
+    const steps: string[] = [];
+    let isBroken = true;
+    const worker = agentOf("worker", async (ctx) => {
+      await ctx.step("first", async () => (steps.push("first"), null));
+      return ctx.step("second", async () => {
+        steps.push("second");
+        if (isBroken) throw new Fault("invalid_argument", "no such work");
+        return "done";
+      });
+    });
+    const run = await runtime.submit(worker, null);
+    expect((await run.result()).status).toBe("failed");
+    isBroken = false;
+    await run.resume();
+    expect([(await run.result()).output, steps]).toEqual(["done", ["first", "second", "second"]]);
+  });
+
+  declare("fork: a fork in the middle of a run repeats only the later steps", async (world) => {
+    const runtime = await world.open();
+    const steps: string[] = [];
+    const worker = agentOf("worker", async (ctx) => {
+      await ctx.step("first", async () => (steps.push("first"), null));
+      await ctx.waitForSignal("go");
+      return ctx.step("second", async () => (steps.push("second"), "done"));
+    });
+    const run = await runtime.submit(worker, null);
+    const { seq } = await eventOf(run, "task_suspend");
+    await run.signal("go");
+    await run.result();
+    const fork = await run.fork({ at: seq });
+    await fork.signal("go");
+    expect([(await fork.result()).output, steps]).toEqual(["done", ["first", "second", "second"]]);
+  });
+
+  declare("fork: another process continues a fork of a run whose worker has closed", async (world) => {
+    const worker = (): HostedAgent =>
+      agentOf("worker", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+    const one = await world.open("one");
+    const run = await one.submit(worker(), null);
+    const { seq } = await eventOf(run, "task_suspend");
+    const found = await world.takeOver(one, run, worker());
+    const fork = await found.fork({ at: seq });
+    await fork.signal("go", "fork");
+    expect((await fork.result()).output).toBe("fork");
+  });
+
+  const versioned = (version: string): HostedAgent =>
+    agentOf(
+      "clerk",
+      async (ctx) => {
+        await ctx.waitForSignal("go");
+        return version;
+      },
+      { version },
+    );
+
+  declare("J9, version: with resume, another version continues the run", async (world) => {
+    const one = await world.open("one");
+    const run = await one.submit(versioned("1"), null);
+    await eventOf(run, "task_suspend");
+    const found = await world.takeOver(one, run, versioned("2"));
+    await found.signal("go");
+    expect((await found.result()).output).toBe("2");
+  });
+
+  declare("J9, version: with pin, only a worker of its version continues the run", async (world) => {
+    const pin = (group: string) => ({ versionPolicy: "pin", group }) as const;
+    const one = await world.open("one", pin("1"));
+    const run = await one.submit(versioned("1"), null);
+    await eventOf(run, "task_suspend");
+    await one.close();
+    const two = await world.open("two", pin("2"));
+    const second = versioned("2");
+    two.register(second);
+    const found = await runIn(two, run);
+    await found.signal("go");
+    const other = await two.submit(second, null);
+    await other.signal("go");
+    expect((await other.result()).output).toBe("2");
+    const three = await world.open("three", pin("1"));
+    three.register(versioned("1"));
+    expect((await found.result()).output).toBe("1");
+  });
+
+  declare("J9, version: with refuse, a run of another version fails", async (world) => {
+    const one = await world.open("one");
+    const run = await one.submit(versioned("1"), null);
+    await eventOf(run, "task_suspend");
+    const found = await world.takeOver(one, run, versioned("2"), { versionPolicy: "refuse" });
+    await found.signal("go");
+    expect((await found.result()).error?.code).toBe("version_mismatch");
+  });
+
+  declare("E1, events: readers of two processes get the same events without a gap", async (world) => {
+    const [one, two] = [await world.open("one"), await world.open("two")];
+    const worker = agentOf("worker", async (ctx) => {
+      for (let step = 0; step < 10; step++) await ctx.step(`step ${step}`, async () => step);
+      await ctx.sleep(5);
+      return "done";
+    });
+    two.register(worker);
+    const run = await one.submit(worker, null);
+    const read = async (runtime: typeof one): Promise<readonly string[]> => {
+      const lines: string[] = [];
+      for await (const event of (await runIn(runtime, run)).events())
+        if ("seq" in event) lines.push(`${event.seq} ${event.type}`);
+      return lines;
+    };
+    const [here, there] = await Promise.all([read(one), read(two)]);
+    expect(here).toEqual(there);
+    expect(here.map((line) => Number(line.split(" ")[0]))).toEqual(here.map((_, index) => index));
+  });
+
+  declare("E4, events: a change of the owner leaves no gap and no second task_start", async (world) => {
+    const worker = (): HostedAgent =>
+      agentOf("worker", async (ctx) => {
+        ctx.emitEvent({ type: "turn_start", data: { turn: 1 } });
+        await ctx.step("first", async () => null);
+        await ctx.waitForSignal("go");
+        ctx.emitEvent({ type: "turn_end", data: { turn: 1, stopReason: "stop", toolCalls: 0 } });
+        return ctx.step("second", async () => "done");
+      });
+    const one = await world.open("one");
+    const run = await one.submit(worker(), null);
+    await eventOf(run, "task_suspend");
+    const found = await world.takeOver(one, run, worker());
+    await found.signal("go");
+    await found.result();
+    const events = await eventsOf(found);
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index));
+    const once = ["run_start", "task_start", "turn_start", "turn_end", "task_end", "run_end"] as const;
+    expect(events.map(({ type }) => type).filter((type) => once.some((each) => each === type))).toEqual([
+      ...once,
+    ]);
+  });
+
+  declare("T1, schedule: of two workers that host the agent, one starts the run", async (world) => {
+    const fired: unknown[] = [];
+    const first = Promise.withResolvers<void>();
+    const porter = (): HostedAgent =>
+      agentOf("porter", async (ctx) => {
+        await ctx.step("fire", async () => (fired.push(ctx.input), first.resolve(), null));
+      });
+    const runtimes = [await world.open("one"), await world.open("two")];
+    for (const runtime of runtimes) runtime.register(porter());
+    const [one] = runtimes;
+    if (one === undefined) return;
+    await one.schedules.create({
+      name: "rounds",
+      agent: porter().id,
+      input: "go",
+      at: one.clock.now() + fireInMs,
+    });
+    await first.promise;
+    for (const { runId } of (await one.list()).runs) await (await runIn(one, { runId })).result();
+    expect([fired, (await one.list()).runs.length]).toEqual([["go"], 1]);
+  });
+
+  declare(
+    "T1, schedule: the next worker fires a schedule that fell due while none was open",
+    async (world) => {
+      const fired = Promise.withResolvers<unknown>();
+      const porter = (): HostedAgent =>
+        agentOf("porter", async (ctx) => {
+          await ctx.step("fire", async () => (fired.resolve(ctx.input), null));
+        });
+      const one = await world.open("one");
+      await one.schedules.create({
+        name: "rounds",
+        agent: porter().id,
+        input: "late",
+        at: one.clock.now() + fireInMs,
+      });
+      await one.close();
+      const two = await world.open("two");
+      two.register(porter());
+      expect(await fired.promise).toBe("late");
+    },
+  );
+}

@@ -1,0 +1,298 @@
+import {
+  Priority,
+  Transcript,
+  userMessage,
+  type HostedAgent,
+  type RunContext,
+} from "../../../kernel/index.ts";
+import { scriptedModel } from "../../scripted-model.ts";
+import {
+  agentOf,
+  casesOf,
+  eventOf,
+  eventsOf,
+  spawnChild,
+  suspended,
+  type EngineHarness,
+} from "./engine-world.ts";
+
+const request = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 20 };
+const twoSeats = { spawnBudget: { maxAgents: 2, allowPreempt: true } };
+
+async function callModel(ctx: RunContext, times: number): Promise<string> {
+  for (let call = 0; call < times; call++) await ctx.llm(request);
+  return "done";
+}
+
+/** Cases about cancellation, budgets, seats and pauses. */
+export function limitCases(harness: EngineHarness): void {
+  const { expect } = harness;
+  const declare = casesOf(harness);
+
+  declare("C1, cancel: a run is cancelled with all its tasks and the reason", async (world) => {
+    const runtime = await world.open();
+    const leaf = agentOf("leaf", async (ctx) => void (await ctx.waitForSignal("never")));
+    const middle = agentOf("middle", async (ctx) => void (await ctx.join(await spawnChild(ctx, leaf))), {
+      subAgents: [leaf],
+    });
+    const root = agentOf("root", async (ctx) => void (await ctx.join(await spawnChild(ctx, middle))), {
+      subAgents: [middle],
+    });
+    const run = await runtime.submit(root, null);
+    await suspended(run, "t0", "t1", "t2");
+    await run.cancel("enough");
+    const { status, interruptionReason } = await run.result();
+    expect({ status, interruptionReason }).toEqual({ status: "cancelled", interruptionReason: "enough" });
+    const ended = (await eventsOf(run)).filter(({ type }) => type === "task_end");
+    expect(ended.map(({ taskId }) => taskId).toSorted()).toEqual(["t0", "t1", "t2"]);
+  });
+
+  declare("C1, cancel: a parent cancels a child with its descendants and continues", async (world) => {
+    const runtime = await world.open();
+    const leaf = agentOf("leaf", async (ctx) => void (await ctx.waitForSignal("never")));
+    const middle = agentOf("middle", async (ctx) => void (await ctx.join(await spawnChild(ctx, leaf))), {
+      subAgents: [leaf],
+    });
+    const root = agentOf(
+      "root",
+      async (ctx) => {
+        const handle = await spawnChild(ctx, middle);
+        await ctx.waitForSignal("cancel it");
+        await ctx.cancel(handle, "enough");
+        return [(await ctx.join(handle)).status, await ctx.step("next", async () => "continued")];
+      },
+      { subAgents: [middle] },
+    );
+    const run = await runtime.submit(root, null);
+    await suspended(run, "t0", "t1", "t2");
+    await run.signal("cancel it");
+    expect((await run.result()).output).toEqual(["cancelled", "continued"]);
+  });
+
+  declare("C1, cancel: another process cancels a run that no worker has in memory", async (world) => {
+    const worker = (): HostedAgent =>
+      agentOf("worker", async (ctx) => void (await ctx.waitForSignal("never")));
+    const one = await world.open("one");
+    const run = await one.submit(worker(), null);
+    await eventOf(run, "task_suspend");
+    const found = await world.takeOver(one, run, worker());
+    await found.cancel("late");
+    expect((await found.result()).status).toBe("cancelled");
+  });
+
+  declare("B5, budget: a run without turns left ends as budget_exhausted", async (world) => {
+    const runtime = await world.open();
+    const model = scriptedModel(["one", "two", "three"]);
+    const talker = agentOf("talker", (ctx) => callModel(ctx, 3), { models: { main: model } });
+    const run = await runtime.submit(talker, null, { budget: { maxTurns: 2 } });
+    const { status, turns } = await run.result();
+    expect([status, turns, model.calls.length]).toEqual(["budget_exhausted", 2, 2]);
+  });
+
+  declare("J5, top-up: an exhausted run continues and repeats no paid call", async (world) => {
+    const runtime = await world.open();
+    const model = scriptedModel(["one", "two", "three"]);
+    const talker = agentOf("talker", (ctx) => callModel(ctx, 3), { models: { main: model } });
+    const run = await runtime.submit(talker, null, { budget: { maxTurns: 2 } });
+    await run.result();
+    await run.topUp({ maxTurns: 1 });
+    const { status, turns } = await run.result();
+    expect([status, turns, model.calls.length]).toEqual(["completed", 3, 3]);
+  });
+
+  declare("J5, top-up: the next worker continues an exhausted run", async (world) => {
+    const [first, second] = [scriptedModel(["one"]), scriptedModel(["two"])];
+    const talker = (model: typeof first): HostedAgent =>
+      agentOf("talker", (ctx) => callModel(ctx, 2), { models: { main: model } });
+    const one = await world.open("one");
+    const run = await one.submit(talker(first), null, { budget: { maxTurns: 1 } });
+    expect((await run.result()).status).toBe("budget_exhausted");
+    const found = await world.takeOver(one, run, talker(second));
+    await found.topUp({ maxTurns: 1 });
+    expect([(await found.result()).status, first.calls.length, second.calls.length]).toEqual([
+      "completed",
+      1,
+      1,
+    ]);
+  });
+
+  declare("B6, budget: the turns of a child count against the budget of its parent", async (world) => {
+    const runtime = await world.open();
+    const model = scriptedModel(["one", "two", "three"]);
+    const child = agentOf("child", (ctx) => callModel(ctx, 3), { models: { main: model } });
+    const parent = agentOf("parent", async (ctx) => (await ctx.join(await spawnChild(ctx, child))).status, {
+      subAgents: [child],
+    });
+    const run = await runtime.submit(parent, null, { budget: { maxTurns: 2 } });
+    expect([(await run.result()).turns, model.calls.length]).toEqual([2, 2]);
+  });
+
+  declare("B5, budget: the deadline of a run passes while the run sleeps", async (world) => {
+    const runtime = await world.open();
+    const sleeper = agentOf("sleeper", async (ctx) => ctx.sleep(600_000));
+    const run = await runtime.submit(sleeper, null, { budget: { deadlineMs: 20 } });
+    expect((await run.result()).status).toBe("deadline_exceeded");
+  });
+
+  declare("H4, seats: a spawn without a free seat is refused and names the holders", async (world) => {
+    const runtime = await world.open();
+    const idle = agentOf("idle", async (ctx) => void (await ctx.waitForSignal("never")));
+    const parent = agentOf(
+      "parent",
+      async (ctx) => {
+        await spawnChild(ctx, idle);
+        const refused = await ctx.spawn(idle.id, null);
+        return refused.kind === "refused" ? refused.holders.map(({ taskId }) => taskId) : null;
+      },
+      { subAgents: [idle] },
+    );
+    const run = await runtime.submit(parent, null, twoSeats);
+    expect((await run.result()).output).toEqual(["t0", "t1"]);
+  });
+
+  declare("H4, seats: a child that waits for a seat starts when one frees", async (world) => {
+    const runtime = await world.open();
+    const child = agentOf("child", async (ctx) => (await ctx.waitForSignal("end")) ?? null);
+    const parent = agentOf(
+      "parent",
+      async (ctx) => {
+        const first = await spawnChild(ctx, child);
+        const second = await spawnChild(ctx, child, { onFull: "wait" });
+        return (await ctx.joinAll([first, second])).map(({ output }) => output);
+      },
+      { subAgents: [child] },
+    );
+    const run = await runtime.submit(parent, null, twoSeats);
+    await eventOf(run, "spawn_wait");
+    await run.signal("end", 1, "t1");
+    await eventOf(run, "task_start", 3);
+    await run.signal("end", 2, "t2");
+    expect((await run.result()).output).toEqual([1, 2]);
+  });
+
+  declare("H2, H5, preemption: an urgent child takes a seat, and the victim is recalled", async (world) => {
+    const runtime = await world.open();
+    const steps: string[] = [];
+    const low = agentOf("low", async (ctx) => {
+      await ctx.step("first", async () => (steps.push("first"), null));
+      await ctx.waitForSignal("go");
+      return ctx.step("second", async () => (steps.push("second"), "low"));
+    });
+    const high = agentOf("high", async (ctx) =>
+      ctx.step("urgent", async () => (steps.push("urgent"), "high")),
+    );
+    const run = await runtime.submit(preempting(low, high), null, twoSeats);
+    await suspended(run, "t0", "t1");
+    await run.signal("hurry");
+    await eventOf(run, "seat_recall");
+    await run.signal("go", null, "t1");
+    expect((await run.result()).output).toEqual(["low", "high"]);
+    expect(steps).toEqual(["first", "urgent", "second"]);
+    const seats = (await eventsOf(run)).map(({ type }) => type).filter((type) => type.startsWith("seat_"));
+    // A suspended victim pauses at once, so that the urgent task need not wait for its seat.
+    expect(seats).toEqual(["seat_pause", "seat_recall"]);
+  });
+
+  declare("H5, preemption: a task with return-partial ends as paused", async (world) => {
+    const runtime = await world.open();
+    const low = agentOf("low", async (ctx) => void (await ctx.waitForSignal("never")));
+    const high = agentOf("high", async () => "urgent");
+    const parent = agentOf(
+      "parent",
+      async (ctx) => {
+        const victim = await spawnChild(ctx, low, { priority: Priority.LOW, onPause: "return-partial" });
+        await ctx.waitForSignal("hurry");
+        await ctx.join(await spawnChild(ctx, high, { priority: Priority.HIGH }));
+        return (await ctx.ask(victim, null)).kind;
+      },
+      { subAgents: [low, high] },
+    );
+    const run = await runtime.submit(parent, null, twoSeats);
+    await suspended(run, "t0", "t1");
+    await run.signal("hurry");
+    expect((await run.result()).output).toBe("target_paused");
+  });
+
+  declare("H5, recall: a victim whose worker closed is recalled by the next worker", async (world) => {
+    const team = (): HostedAgent => {
+      const low = agentOf("low", async (ctx) => {
+        await ctx.waitForSignal("go");
+        return "low";
+      });
+      const high = agentOf("high", async (ctx) => (await ctx.waitForSignal("end")) ?? null);
+      return preempting(low, high);
+    };
+    const one = await world.open("one");
+    const run = await one.submit(team(), null, twoSeats);
+    await suspended(run, "t0", "t1");
+    await run.signal("hurry");
+    await eventOf(run, "seat_pause");
+    const found = await world.takeOver(one, run, team());
+    await found.signal("end", "high", "t2");
+    await eventOf(found, "seat_recall");
+    await found.signal("go", null, "t1");
+    expect((await found.result()).output).toEqual(["low", "high"]);
+  });
+
+  declare("H8, priority: a task that waits can be reprioritized", async (world) => {
+    const runtime = await world.open();
+    const worker = agentOf("worker", async (ctx) => void (await ctx.waitForSignal("go")));
+    const run = await runtime.submit(worker, null);
+    await eventOf(run, "task_suspend");
+    await run.reprioritize("t0", Priority.CRITICAL);
+    await eventOf(run, "task_reprioritize");
+    await run.signal("go");
+    expect((await run.result()).status).toBe("completed");
+  });
+
+  declare("pause: a paused run starts no call until it is resumed", async (world) => {
+    const runtime = await world.open();
+    const steps: string[] = [];
+    const worker = agentOf("worker", async (ctx) => {
+      await ctx.waitForSignal("go");
+      return ctx.step("work", async () => (steps.push("work"), "done"));
+    });
+    const run = await runtime.submit(worker, null);
+    await eventOf(run, "task_suspend");
+    await run.pause();
+    await eventOf(run, "run_pause");
+    await run.signal("go");
+    expect([(await run.summary()).status, steps]).toEqual(["paused", []]);
+    await run.resume();
+    expect([(await run.result()).output, steps]).toEqual(["done", ["work"]]);
+  });
+
+  declare(
+    "pause: a run stays paused when its worker closes, and the next worker resumes it",
+    async (world) => {
+      const worker = (): HostedAgent =>
+        agentOf("worker", async (ctx) => {
+          await ctx.waitForSignal("go");
+          return "done";
+        });
+      const one = await world.open("one");
+      const run = await one.submit(worker(), null);
+      await eventOf(run, "task_suspend");
+      await run.pause();
+      await eventOf(run, "run_pause");
+      const found = await world.takeOver(one, run, worker());
+      await found.signal("go");
+      await found.resume();
+      expect((await found.result()).output).toBe("done");
+    },
+  );
+}
+
+/** A parent that spawns `low`, and after the signal `hurry` the more urgent `high`. Returns their outputs. */
+function preempting(low: HostedAgent, high: HostedAgent): HostedAgent {
+  return agentOf(
+    "parent",
+    async (ctx) => {
+      const victim = await spawnChild(ctx, low, { priority: Priority.LOW });
+      await ctx.waitForSignal("hurry");
+      const urgent = await spawnChild(ctx, high, { priority: Priority.HIGH });
+      return (await ctx.joinAll([victim, urgent])).map(({ output }) => output);
+    },
+    { subAgents: [low, high] },
+  );
+}

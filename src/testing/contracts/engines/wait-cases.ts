@@ -1,0 +1,249 @@
+import {
+  Fault,
+  type HostedAgent,
+  type Message,
+  type RunHandle,
+  type Runtime,
+} from "../../../kernel/index.ts";
+import {
+  agentOf,
+  casesOf,
+  eventOf,
+  runIn,
+  spawnChild,
+  suspended,
+  type EngineHarness,
+} from "./engine-world.ts";
+
+/** Cases about children, messages, sleeps and signals: everything that wakes a run. */
+export function waitCases(harness: EngineHarness): void {
+  const { expect } = harness;
+  const declare = casesOf(harness);
+
+  declare("spawn: a parent gets the outputs of three children in the order of joinAll", async (world) => {
+    const runtime = await world.open();
+    const child = agentOf("child", async (ctx) =>
+      ctx.step("work", async () => `did ${JSON.stringify(ctx.input)}`),
+    );
+    const parent = agentOf(
+      "parent",
+      async (ctx) => {
+        const handles = [];
+        for (const input of ["a", "b", "c"]) handles.push(await spawnChild(ctx, child, { input }));
+        return (await ctx.joinAll(handles)).map(({ output }) => output);
+      },
+      { subAgents: [child] },
+    );
+    const run = await runtime.submit(parent, null);
+    expect((await run.result()).output).toEqual(['did "a"', 'did "b"', 'did "c"']);
+  });
+
+  declare("join: the failure of a child is a value for its parent", async (world) => {
+    const runtime = await world.open();
+    const child = agentOf("child", async (ctx) => {
+      await ctx.sleep(1);
+      throw new Fault("invalid_argument", "no such page");
+    });
+    const parent = agentOf(
+      "parent",
+      async (ctx) => {
+        const { status } = await ctx.join(await spawnChild(ctx, child));
+        return status;
+      },
+      { subAgents: [child] },
+    );
+    expect((await (await runtime.submit(parent, null)).result()).output).toBe("failed");
+  });
+
+  declare("join: the next worker resumes parent and child and repeats no recorded step", async (world) => {
+    const steps: string[] = [];
+    const team = (): HostedAgent => {
+      const child = agentOf("child", async (ctx) => {
+        await ctx.step("child", async () => (steps.push("child"), null));
+        return (await ctx.waitForSignal("go")) ?? null;
+      });
+      return agentOf(
+        "parent",
+        async (ctx) => {
+          await ctx.step("parent", async () => (steps.push("parent"), null));
+          return (await ctx.join(await spawnChild(ctx, child))).output;
+        },
+        { subAgents: [child] },
+      );
+    };
+    const one = await world.open("one");
+    const run = await one.submit(team(), null);
+    await suspended(run, "t0", "t1");
+    await one.close();
+    const two = await world.open("two");
+    two.register(team());
+    const resumed = await runIn(two, run);
+    await resumed.signal("go", 5, "t1");
+    expect([(await resumed.result()).output, steps]).toEqual([5, ["parent", "child"]]);
+  });
+
+  declare("parallel: each branch is woken by its own signal", async (world) => {
+    const runtime = await world.open();
+    const worker = agentOf("worker", async (ctx) => {
+      const { left, right } = await ctx.parallel({
+        left: async (branch) => (await branch.waitForSignal("left")) ?? null,
+        right: async (branch) => (await branch.waitForSignal("right")) ?? null,
+      });
+      return [left, right];
+    });
+    const run = await runtime.submit(worker, null);
+    await run.signal("right", 2);
+    await run.signal("left", 1);
+    expect((await run.result()).output).toEqual([1, 2]);
+  });
+
+  declare("ask: an agent in another run wakes the run that asks it", async (world) => {
+    const runtime = await world.open();
+    const target = agentOf("target", async (ctx, inbox) => {
+      const [message] = inbox.messages as readonly [Message];
+      await ctx.sleep(1);
+      await ctx.reply(message, ["about", message.body]);
+    });
+    const asker = agentOf("asker", async (ctx) => {
+      const answer = await ctx.ask(target.id, "bees");
+      return answer.kind === "replied" ? answer.body : answer.kind;
+    });
+    runtime.register(target);
+    expect((await (await runtime.submit(asker, null)).result()).output).toEqual(["about", "bees"]);
+  });
+
+  declare("ask: a question is timed_out if no agent answers in time", async (world) => {
+    const runtime = await world.open();
+    const target = agentOf("target", async (ctx) => void (await ctx.waitForSignal("never")));
+    const asker = agentOf("asker", async (ctx) => (await ctx.ask(target.id, null, { timeoutMs: 5 })).kind);
+    runtime.register(target);
+    expect((await (await runtime.submit(asker, null)).result()).output).toBe("timed_out");
+  });
+
+  declare("ask: a question to a child returns the output of the child", async (world) => {
+    const runtime = await world.open();
+    const child = agentOf("child", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+    const parent = agentOf(
+      "parent",
+      async (ctx) => {
+        const answer = await ctx.ask(await spawnChild(ctx, child), null);
+        return answer.kind === "replied" ? answer.body : answer.kind;
+      },
+      { subAgents: [child] },
+    );
+    const run = await runtime.submit(parent, null);
+    await eventOf(run, "spawn_start");
+    await run.signal("go", "from the child", "t1");
+    expect((await run.result()).output).toBe("from the child");
+  });
+
+  declare("send: a message starts a run of an agent that another worker hosts", async (world) => {
+    const one = await world.open("one", { group: "senders" });
+    const two = await world.open("two", { group: "targets" });
+    const received = Promise.withResolvers<unknown>();
+    const target = agentOf("target", async (_ctx, inbox) => received.resolve(inbox.messages[0]?.body));
+    two.register(target);
+    const sender = agentOf("sender", async (ctx) => ctx.send(target.id, "hello"));
+    await (await one.submit(sender, null)).result();
+    expect(await received.promise).toBe("hello");
+  });
+
+  declare("sleep: a run whose worker closed meanwhile is woken by the next worker", async (world) => {
+    const sleeper = (): HostedAgent =>
+      agentOf("sleeper", async (ctx) => {
+        await ctx.sleep(Number(ctx.input));
+        return "woken";
+      });
+    const one = await world.open("one");
+    const isSuspended = async (run: RunHandle): Promise<boolean> => {
+      for await (const { type } of run.events()) if (type === "task_suspend") return true;
+      return false;
+    };
+    // On a busy machine a short sleep is over before the task suspends itself.
+    let sleepMs = 500;
+    let run = await one.submit(sleeper(), sleepMs);
+    while (!(await isSuspended(run))) run = await one.submit(sleeper(), (sleepMs *= 4));
+    await one.close();
+    const two = await world.open("two");
+    two.register(sleeper());
+    expect((await (await runIn(two, run)).result()).output).toBe("woken");
+  });
+
+  declare("sleep: a run sleeps several times in turn", async (world) => {
+    const runtime = await world.open();
+    const sleeper = agentOf("sleeper", async (ctx) => {
+      const times: number[] = [];
+      for (let round = 0; round < 4; round++) {
+        await ctx.sleep(3);
+        times.push(await ctx.now());
+      }
+      return times.every((time, index) => index === 0 || time >= (times[index - 1] ?? 0) + 3);
+    });
+    expect((await (await runtime.submit(sleeper, null)).result()).output).toBe(true);
+  });
+
+  declare("sleep: a later start time delays the run, and the run then starts", async (world) => {
+    const runtime = await world.open();
+    const worker = agentOf("worker", async (ctx) => ctx.now());
+    const startAt = runtime.clock.now() + 50;
+    const run = await runtime.submit(worker, null, { startAt });
+    expect(Number((await run.result()).output) >= startAt).toBe(true);
+  });
+
+  declare("signal: a signal that arrives before its wait is kept", async (world) => {
+    const runtime = await world.open();
+    const worker = agentOf("worker", async (ctx) => {
+      await ctx.waitForSignal("first");
+      return (await ctx.waitForSignal("second")) ?? null;
+    });
+    const run = await runtime.submit(worker, null);
+    await run.signal("second", 2);
+    await eventOf(run, "task_suspend");
+    await run.signal("first", 1);
+    expect((await run.result()).output).toBe(2);
+  });
+
+  declare("signal: a wait ends with undefined after its timeout", async (world) => {
+    const runtime = await world.open();
+    const worker = agentOf(
+      "worker",
+      async (ctx) => (await ctx.waitForSignal("never", { timeoutMs: 5 })) === undefined,
+    );
+    expect((await (await runtime.submit(worker, null)).result()).output).toBe(true);
+  });
+
+  declare(
+    "signal: a hundred signals of two processes wake a run, and each is consumed once",
+    async (world) => {
+      const runtimes: readonly Runtime[] = [await world.open("one"), await world.open("two")];
+      const worker = agentOf("worker", async (ctx) => {
+        let sum = 0;
+        for (let count = 0; count < 100; count++) sum += Number(await ctx.waitForSignal(`number ${count}`));
+        return sum;
+      });
+      for (const runtime of runtimes) runtime.register(worker);
+      const run = await (runtimes[0] as Runtime).submit(worker, null);
+      const handles = await Promise.all(runtimes.map((runtime) => runIn(runtime, run)));
+      await Promise.all(
+        Array.from({ length: 100 }, (_, count) =>
+          (handles[count % 2] ?? run).signal(`number ${count}`, count),
+        ),
+      );
+      expect((await run.result()).output).toBe(4_950);
+    },
+  );
+
+  declare("steer: input reaches a run that waits, and does not end its wait", async (world) => {
+    const runtime = await world.open();
+    const worker = agentOf("worker", async (ctx) => {
+      await ctx.waitForSignal("go");
+      return [...(await ctx.steering({ mode: "all" }))];
+    });
+    const run = await runtime.submit(worker, null);
+    await eventOf(run, "task_suspend");
+    await run.steer("faster");
+    await eventOf(run, "run_steer");
+    await run.signal("go");
+    expect((await run.result()).output).toEqual(["faster"]);
+  });
+}
