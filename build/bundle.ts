@@ -1,7 +1,7 @@
 // Bundles the package for publication. Node spends time on every module it loads, so few modules load faster.
 import { cp, glob, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 
@@ -28,6 +28,7 @@ export async function bundle(
   modules: Modules = { directory: join(root, "dist"), extension: "js" },
 ): Promise<void> {
   const dist = join(root, "dist");
+  const kernel = join(modules.directory, "kernel", sep);
   const names = [...(await exported(root)), ...rooted];
   const made = await mkdtemp(join(tmpdir(), "reeve-bundle-"));
   try {
@@ -43,6 +44,8 @@ export async function bundle(
       format: "esm",
       entryFileNames: "[name].js",
       chunkFileNames: "chunks/[name]-[hash].js",
+      // Nearly every entry uses nearly the whole kernel. Without a group, each set of entries would get its own chunk.
+      codeSplitting: { groups: [{ name: "kernel", test: (id) => id.startsWith(kernel) }] },
     });
     await built.close();
     // The modules are replaced, so their source maps would be wrong.
