@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { AlternatingProjects } from "./test/alternating-projects.ts";
+import { missingChromium } from "./test/chromium.ts";
 import { ClosingLine } from "./test/reporter/closing-line.ts";
 
 // Tests start hundreds of processes that load the sources. With the cache they need a third of the time for it.
@@ -20,6 +21,13 @@ const patient = { testTimeout: hangs, hookTimeout: hangs, expect: { poll: { time
 const properties = process.argv.some((argument) => argument.startsWith("--project"))
   ? []
   : ["test/**/*.property.test.ts"];
+
+/** The tests that need a browser. */
+const browserTests = ["test/attacks/browser.test.ts", "test/browser/**", "test/page/**"];
+const withoutBrowser = missingChromium();
+const skipped = withoutBrowser === undefined ? [] : browserTests;
+if (withoutBrowser !== undefined && !process.argv.includes("unit"))
+  process.stderr.write(`\nTHE BROWSER TESTS ARE SKIPPED: ${withoutBrowser}\n\n`);
 
 /** The suites beside the unit tests, each with its folders under `test/`. */
 const apart = {
@@ -82,7 +90,7 @@ export default defineConfig({
         test: {
           name,
           include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
-          ...(name === "surfaces" && { exclude: ["test/surfaces/view/**"] }),
+          exclude: [...skipped, ...(name === "surfaces" ? ["test/surfaces/view/**"] : [])],
           ...patient,
           ...(name === "crash" && { globalSetup: "test/crash/bundled-workers.ts" }),
           ...((name === "postgres" || name === "restate") && {
@@ -98,7 +106,8 @@ export default defineConfig({
           ...(shared.has(name) && { pool: "forks" as const, isolate: false }),
           // Optimised code does not count its blocks, which the tests of the view compare.
           ...(name === "view" && { pool: "forks" as const, execArgv: ["--no-opt", "--no-maglev"] }),
-          ...(name === "attacks" && { globalSetup: "test/bubblewrap.ts" }),
+          ...(name === "attacks" && { globalSetup: ["test/bubblewrap.ts", "test/chromium.ts"] }),
+          ...((name === "browser" || name === "page") && { globalSetup: "test/chromium.ts" }),
           ...(name === "package" && { globalSetup: "test/built-package.ts" }),
           ...(name === "surfaces" && { globalSetup: ["test/bubblewrap.ts", "test/built-package.ts"] }),
         },

@@ -35,7 +35,9 @@ const quiet = [
   "--disable-component-update",
   "--disable-sync",
   "--disable-quic",
+  // The headless shell knows the first name, a complete Chromium or Chrome the second.
   "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+  "--webrtc-ip-handling-policy=disable_non_proxied_udp",
   "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ];
 
