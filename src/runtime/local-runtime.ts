@@ -289,7 +289,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     // `close` releases the runs that are owned when it is called. A run that was loaded later is handed back here.
     if (this.#closing !== undefined) return Promise.resolve({ rest: { kind: "ready" }, isReleased: false });
     this.#owned.set(runId, owner);
-    return owner.drive(this.#refusals.get(runId)).then(
+    return owner.runUntilReleased(this.#refusals.get(runId)).then(
       (result) => {
         this.#release(runId, owner);
         if (result.rest.kind === "ended") {

@@ -94,21 +94,21 @@ function crashLoop(runId: RunId, recoveries: number): Fault {
 }
 
 /**
- * One run that this process owns: reads its mailbox, supervises its tasks, and releases the run when it has ended or only waits.
- *
- * States, and the methods that move between them:
- * - loaded: the journal is folded into a `RunState`; nothing runs. `drive` recovers from the last owner's crash, applies the mailbox
- *   and starts the tasks, which moves to active.
- * - active: at least one task runs code or has a call in flight. `noteIdle` moves to idle.
- * - idle: all tasks only wait, and the run takes no room of the worker. `stayAwake` moves back to active. After `suspendAfterMs` the
- *   run moves to releasing, unless a task waits for another run.
- * - releasing: the owner writes its last commit. `finish` (all tasks have ended), the idle timeout, `release` (the worker closes) and
- *   the signal of the engine, once the open calls have settled, move to it. If the store releases the run in the same transaction,
- *   mailbox messages are left for the next owner (L3). Otherwise they are still read, and the run moves back to active if they give a
- *   task work.
- * - closed: the promise of `drive` is settled and every task is dropped. `fail` moves to it from any state, because a run that cannot
- *   be written to must not continue here.
+ * What the owner of a run does:
+ * - loaded: the journal is folded into a `RunState`; nothing runs. `runUntilReleased` recovers from the last owner's crash, applies the
+ *   mailbox and starts the tasks, which moves to active.
+ * - active: the tasks run code, have calls in flight or only wait. If all of them only wait, the run is idle as well (`isIdle`) and takes
+ *   no room of the worker. After `suspendAfterMs` an idle run is released, unless a task waits for another run.
+ * - clearing: every task has ended, and the history of the run is being deleted from the application's own store. The end of the deletion
+ *   moves to releasing, or back to active if a mailbox message has resumed the run.
+ * - releasing: the store writes the last commit and releases the run in one transaction. Mailbox messages are left for the next owner
+ *   (L3). If the store cannot do both at once, the run stays active during its last flush, and a message that gives a task work keeps it.
+ * - closed: the promise of `runUntilReleased` is settled and every task is dropped. `fail` moves to it from any phase, because a run that
+ *   cannot be written to must not continue here.
  */
+type Phase = "loaded" | "active" | "clearing" | "releasing" | "closed";
+
+/** One run that this process owns: reads its mailbox, supervises its tasks, and releases the run when it has ended or only waits. */
 export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, MailboxOwner {
   readonly #worker: WorkerContext;
   readonly #lease: Lease;
@@ -123,17 +123,9 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   readonly #options: DriveOptions;
   readonly #result = Promise.withResolvers<DriveResult>();
   #cancelIdleTimer: (() => void) | undefined;
-  /** The worker counts this run as idle. */
+  #phase: Phase = "loaded";
+  /** All tasks only wait, and the worker counts this run as idle. */
   #isIdle = false;
-  /** The tasks were started. Before that, the run does not count as idle. */
-  #isStarted = false;
-  /** The store writes the last commit and releases the run in one transaction. */
-  #isReleasing = false;
-  /** G4: the engine ends the drive. No call starts, and the run is released once the open calls have settled. */
-  #isDraining = false;
-  /** The history of the ended run is being deleted from the application's own store. */
-  #isClearing = false;
-  #isClosed = false;
   /** Set while `release` waits for calls in flight. */
   #onCallsSettled: (() => void) | undefined;
   #refusal: Fault | undefined;
@@ -165,7 +157,16 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   get readsMailbox(): boolean {
-    return !this.#isReleasing && !this.#isClosed;
+    return this.#phase !== "releasing" && !this.#isClosed;
+  }
+
+  get #isClosed(): boolean {
+    return this.#phase === "closed";
+  }
+
+  /** G4: the engine ends the drive. No call starts, and the run is released once the open calls have settled. */
+  get #isDraining(): boolean {
+    return this.#options.signal?.aborted === true;
   }
 
   emitObserved(taskId: TaskId, draft: EventDraft): boolean {
@@ -199,7 +200,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
    * is for a worker of another version (J9). `refusal` is the fault by which the store refused a commit of the last attempt; the run then
    * fails with that fault.
    */
-  drive(refusal?: Fault): Promise<DriveResult> {
+  runUntilReleased(refusal?: Fault): Promise<DriveResult> {
     const { signal } = this.#options;
     if (signal?.aborted === true) this.#drain();
     else signal?.addEventListener("abort", this.#drain);
@@ -226,7 +227,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (mismatch !== undefined && this.#worker.versionPolicy === "refuse") this.#supervisor.failAll(mismatch);
     if (refusal !== undefined) this.#supervisor.failAll(refusal);
     this.#supervisor.startAll();
-    this.#isStarted = true;
+    // The tasks may have ended already, and the run with them.
+    if (this.#phase === "loaded") this.#phase = "active";
     this.noteIdle();
     this.noteCallEnd();
   }
@@ -289,7 +291,6 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   readonly #drain = (): void => {
-    this.#isDraining = true;
     this.#supervisor.seats.drain();
     this.noteCallEnd();
   };
@@ -304,8 +305,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   #releaseDrained(): void {
-    if (!this.#isStarted || this.#isClosed || this.#isReleasing || this.#isClearing) return;
-    if (this.#isCalling) return;
+    if (this.#phase !== "active" || this.#isCalling) return;
     if (this.#running.isWaiting) void this.#suspend();
     else void this.#release({ kind: "ready" });
   }
@@ -318,8 +318,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
 
   /** If all tasks only wait, also for a delay, the run takes no room of the worker. A run without delays is released after `suspendAfterMs`, unless a task waits for another run. */
   noteIdle(): void {
-    if (!this.#isStarted || this.#isClosed || this.#cancelIdleTimer !== undefined || !this.#running.isOffSlot)
-      return;
+    if (this.#phase === "loaded" || this.#isClosed) return;
+    if (this.#cancelIdleTimer !== undefined || !this.#running.isOffSlot) return;
     this.#countIdle(true);
     if (!this.#running.isResting) return;
     this.noteCallEnd();
@@ -351,7 +351,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
 
   /** A completed run is released as ended. Any other outcome can be resumed, so the run is released as suspended until a mailbox message arrives. */
   finish(): void {
-    if (this.#isReleasing || this.#isClearing) return;
+    if (this.#phase !== "loaded" && this.#phase !== "active") return;
     const agent = historyOwnerToClear(this.#worker, this.#record, this.#state);
     if (agent !== undefined) {
       void this.#clearHistory(agent);
@@ -362,7 +362,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     const released = this.#log.flushAndRelease(rest);
     if (released === undefined) void this.#release(rest, () => this.#state.ended);
     else {
-      this.#isReleasing = true;
+      this.#phase = "releasing";
       void this.#closeAfter(released, rest);
     }
   }
@@ -372,7 +372,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
    * deletion succeeds: a failed one is repeated after a delay, and after a crash the next owner repeats it.
    */
   async #clearHistory(agent: HistoryOwner): Promise<void> {
-    this.#isClearing = true;
+    this.#phase = "clearing";
     try {
       const flushed = this.#log.flush();
       if (flushed !== undefined) await flushed;
@@ -389,8 +389,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
       this.#worker.onError(Fault.from(error));
       await this.#sleep(this.#worker.clock.now() + clearAgainMs);
     }
-    this.#isClearing = false;
-    if (!this.#isClosed && this.#state.ended) this.finish();
+    if (this.#isClosed) return;
+    this.#phase = "active";
+    if (this.#state.ended) this.finish();
+    else this.noteCallEnd();
   }
 
   /** Closes the run once the store has written the last commit and released the run with it. */
@@ -413,7 +415,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   fail(fault: Fault): void {
     if (this.#isClosed) return;
     this.#close();
-    // `drive` may not have returned the promise yet, so its rejection would count as unhandled.
+    // `runUntilReleased` may not have returned the promise yet, so its rejection would count as unhandled.
     this.#result.promise.catch(() => undefined);
     this.#result.reject(fault);
   }
@@ -436,7 +438,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   #close(): void {
-    this.#isClosed = true;
+    this.#phase = "closed";
     this.#onCallsSettled?.();
     this.#options.signal?.removeEventListener("abort", this.#drain);
     this.stayAwake();

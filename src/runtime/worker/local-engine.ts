@@ -153,7 +153,7 @@ export class LocalEngine implements Engine, RunClaimer {
 
   completeClaim(lease: Lease | undefined): void {
     this.#reservedClaims--;
-    if (lease !== undefined) this.#driven.set(lease, this.#drive(lease));
+    if (lease !== undefined) this.#driven.set(lease, this.#driveAndRelease(lease));
     else if (this.#wasFull) this.#claimSoon();
     if (this.#reservedClaims === 0) this.#onClaimsCompleted?.();
   }
@@ -252,7 +252,7 @@ export class LocalEngine implements Engine, RunClaimer {
   #driveAll(leases: readonly Lease[], limit: number): void {
     this.#refusal = undefined;
     this.#wasFull = leases.length >= limit;
-    for (const lease of leases) this.#driven.set(lease, this.#drive(lease));
+    for (const lease of leases) this.#driven.set(lease, this.#driveAndRelease(lease));
   }
 
   get #capacity(): number {
@@ -269,7 +269,8 @@ export class LocalEngine implements Engine, RunClaimer {
     return { workerId, limit, now: clock.now(), agents: agents(), except };
   }
 
-  async #drive(lease: Lease): Promise<void> {
+  /** Drives the run when its turn has come, then releases it. Never rejects: a run that cannot be driven is handed back. */
+  async #driveAndRelease(lease: Lease): Promise<void> {
     const { leases, onError } = this.#options;
     const { runId } = lease;
     try {

@@ -66,7 +66,7 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
   store.onChange((change) => engine.wake(change));
   const drive = async (lease: Lease): Promise<DriveResult> => {
     claims.push(lease.runId);
-    return (await RunOwner.load(worker, lease)).drive();
+    return (await RunOwner.load(worker, lease)).runUntilReleased();
   };
   return { worker, claims, start: () => engine.start({ drive }), stop: () => engine.stop() };
 }

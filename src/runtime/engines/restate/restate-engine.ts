@@ -218,21 +218,21 @@ export class RestateEngine implements Engine, SliceDriver {
     // It would claim nothing, and the wake-up would be lost.
     if (this.#port.agents().length === 0)
       throw new Fault("closed", "this worker hosts no agent yet; Restate repeats the slice");
-    const open: OpenSlice = { result: this.#drive(host, slice), isReady: false };
+    const open: OpenSlice = { result: this.#runInSlot(host, slice), isReady: false };
     this.#slices.set(slice.runId, open);
     return open;
   }
 
-  async #drive(host: RunHost, slice: Slice): Promise<SliceResult> {
+  async #runInSlot(host: RunHost, slice: Slice): Promise<SliceResult> {
     await this.#slots.take(slice.signal);
     try {
-      return await this.#driveInSlot(host, slice);
+      return await this.#claimAndDrive(host, slice);
     } finally {
       this.#slots.give();
     }
   }
 
-  async #driveInSlot(host: RunHost, { runId, wake, isRepeated, signal }: Slice): Promise<SliceResult> {
+  async #claimAndDrive(host: RunHost, { runId, wake, isRepeated, signal }: Slice): Promise<SliceResult> {
     const { leases, clock } = this.#port;
     if (signal.aborted) throw new Fault("closed", givenUp);
     const now = clock.now();
