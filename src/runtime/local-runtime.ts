@@ -7,25 +7,23 @@ import {
   type AgentResolver,
   type CollectOptions,
   type ContextFactory,
-  type DriveOptions,
-  type DriveResult,
   type Engine,
   type HostedAgent,
   type JsonValue,
-  type Lease,
+  type Records,
   type RunId,
-  type RunRecord,
   type RegisterOptions,
   type Runtime,
   type Store,
   type StoreChange,
   type SubmitOptions,
 } from "../kernel/index.ts";
-import { runEnded } from "./client/run-ended.ts";
+import { runEnded } from "./client/run-store.ts";
 import { submitRun } from "./client/submit-run.ts";
 import { newRun } from "./journal/new-run.ts";
 import { ExtensionErrors, extensionPort } from "./extension-port.ts";
 import { storeOf } from "./open-store.ts";
+import { OwnedRuns } from "./owned-runs.ts";
 import { AwaitedRuns } from "./process/awaited-runs.ts";
 import { LiveContexts } from "./process/live-contexts.ts";
 import { openRuntimes, type OpenRuntime } from "./process/open-runtimes.ts";
@@ -33,15 +31,13 @@ import type { CronLoader } from "./process/schedule-record.ts";
 import { RuntimeLifetime } from "./process/runtime-lifetime.ts";
 import { sha256 } from "./process/sha256.ts";
 import { systemClock, uuidSource } from "./process/system-sources.ts";
-import type { AgentLookup, WorkerContext } from "./process/worker-context.ts";
+import type { WorkerContext } from "./process/worker-context.ts";
 import { workerContext, type WorkerOptions } from "./local-worker-context.ts";
-import { RunOwner } from "./run/run-owner.ts";
 import { RuntimeView, type RuntimeWorker } from "./runtime-view.ts";
 import { checkRuntimeOptions, requireNumber, type RuntimeOptions } from "./runtime-options.ts";
 import { AgentRegistry, agentTree } from "./worker/agent-registry.ts";
 import { isResolver } from "./worker/agent-resolvers.ts";
 import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
-import { recordEngineKind } from "./worker/engine-kind.ts";
 import { LocalEngine } from "./worker/local-engine.ts";
 import { ScheduleDriver, type ScheduledRun } from "./worker/schedule-driver.ts";
 import { RetentionSweep } from "./worker/retention-sweep.ts";
@@ -68,9 +64,6 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
 
 const registerOptionNames = optionNames<RegisterOptions>({ context: true });
 
-/** Maximum time of a resolver. `close` waits for it, so that a resolver which never returns must not block it. */
-const resolveMs = 30_000;
-
 /** Options that say how long something is kept. */
 type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
 
@@ -88,11 +81,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   readonly #store: Store;
   readonly #inbox: InboxDispatcher;
   readonly #schedules: ScheduleDriver;
-  readonly #owned = new Map<RunId, RunOwner>();
-  /** Released runs whose hooks and other observers still process events. */
-  readonly #observing = new Map<RunId, Promise<void>>();
-  /** Faults with which the store refused a record of a run. The run fails with the fault when it is driven again. */
-  readonly #refusals = new Map<RunId, Fault>();
+  readonly #owned: OwnedRuns;
   readonly #onError: (error: Fault) => void;
   readonly #endedRuns: RetentionSweep | undefined;
   /** All sweeps, including `#endedRuns`. */
@@ -115,7 +104,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     this.#closeGraceMs = requireNumber("closeGraceMs", options.closeGraceMs ?? 10_000, 0);
     this.#closeOn = options.closeOn ?? [];
     const { sameName = "refuse", versionPolicy = "resume" } = options;
-    this.agents = new AgentRegistry({ sameName, versionPolicy });
+    this.agents = new AgentRegistry({ sameName, versionPolicy, clock });
     const onError = (error: unknown): void => this.#report(error);
     const sweep = (option: RetentionOption, collect: (before: number) => Promise<unknown>) => {
       const keepMs = options[option];
@@ -144,6 +133,14 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
           },
           owner,
         ),
+    });
+    this.#owned = new OwnedRuns({
+      context: this.context,
+      journal: store.journal,
+      agents: this.agents,
+      contexts: this.contexts,
+      onEnd: () => this.#endedRuns?.note(),
+      onError,
     });
     this.#keepAlive = options.keepAlive;
     this.#inbox = new InboxDispatcher({ worker: this.context, agents: this.agents.hosted });
@@ -175,7 +172,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     await recordEngineKind(this.#store.records, this.engine);
     this.#unsubscribe = this.#store.onChange((change) => this.#noteChange(change));
     try {
-      await this.engine.start({ drive: (lease, driving) => this.#drive(lease, driving) });
+      await this.engine.start(this.#owned);
     } catch (error) {
       this.#unsubscribe();
       throw error;
@@ -235,113 +232,17 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     const scheduled = this.#schedules.close();
     for (const signal of this.#closeOn) process.off(signal, this.#onSignal);
     const stopped = this.engine.stop();
-    await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release(this.#closeGraceMs)));
+    await this.#owned.releaseAll(this.#closeGraceMs);
     await stopped;
     await scheduled;
     for (const each of this.#sweeps) await each.stop();
-    await Promise.all(this.#observing.values());
+    await this.#owned.whenAllObserved();
     this.lifetime.end();
     this.context.callTimeouts.close();
     await this.#store.close();
   }
 
-  #drive(lease: Lease, options: DriveOptions = {}): Promise<DriveResult> {
-    const { runId } = lease;
-    if (this.agents.mayResolve && this.agents.forRun(runId) === undefined)
-      return this.#resolvedContext(runId).then((context) => this.#driveIn(context, lease, options));
-    return this.#driveIn(this.#contextFor(runId), lease, options);
-  }
-
-  #driveIn(context: WorkerContext, lease: Lease, options: DriveOptions): Promise<DriveResult> {
-    const loaded = RunOwner.load(context, lease, options);
-    return loaded instanceof Promise
-      ? loaded.then((owner) => this.#driveOwned(lease, owner))
-      : this.#driveOwned(lease, loaded);
-  }
-
-  /** The worker context for a run whose agents a resolver may have to make. */
-  async #resolvedContext(runId: RunId): Promise<WorkerContext> {
-    const run = await this.#store.journal.find(runId);
-    const agents = run && (await this.#resolve(run));
-    return agents === undefined ? this.context : { ...this.context, agents };
-  }
-
-  /** Asks the resolver of a run, at most for `resolveMs`. */
-  async #resolve(run: RunRecord): Promise<AgentLookup | undefined> {
-    const { clock } = this.context;
-    const late = Promise.withResolvers<never>();
-    const cancel = clock.schedule(clock.now() + resolveMs, () =>
-      late.reject(
-        new Fault(
-          "internal",
-          `the resolver of ${run.agentId} returned no agent for ${run.runId} within ${resolveMs} ms; let resolve() return or reject sooner`,
-        ),
-      ),
-    );
-    try {
-      return await Promise.race([this.agents.resolve(run), late.promise]);
-    } finally {
-      cancel();
-    }
-  }
-
-  #driveOwned({ runId }: Lease, owner: RunOwner): Promise<DriveResult> {
-    // `close` releases the runs that are owned when it is called. A run that was loaded later is handed back here.
-    if (this.#closing !== undefined) return Promise.resolve({ rest: { kind: "ready" }, isReleased: false });
-    this.#owned.set(runId, owner);
-    return owner.runUntilReleased(this.#refusals.get(runId)).then(
-      (result) => {
-        this.#release(runId, owner);
-        if (result.rest.kind === "ended") {
-          this.agents.unbind(runId);
-          this.contexts.delete(runId);
-          this.#endedRuns?.note();
-        } else if (owner.hasEnded) {
-          this.agents.noteResumable(runId);
-          this.contexts.noteEnded(runId);
-        }
-        return result;
-      },
-      (fault: unknown) => {
-        this.#release(runId, owner);
-        throw fault;
-      },
-    );
-  }
-
-  /** Forgets the owner of a run that it has released. */
-  #release(runId: RunId, owner: RunOwner): void {
-    if (owner.refusal === undefined) this.#refusals.delete(runId);
-    else this.#refusals.set(runId, owner.refusal);
-    if (this.#owned.get(runId) === owner) this.#owned.delete(runId);
-    this.#trackObservers(runId, owner);
-  }
-
-  /** The worker context for a run, with the agents that the run is bound to. */
-  #contextFor(runId: RunId): WorkerContext {
-    const agents = this.agents.forRun(runId);
-    return agents === undefined ? this.context : { ...this.context, agents };
-  }
-
-  /** `close` and `RunHandle.result` wait for the observers of a released run. */
-  #trackObservers(runId: RunId, owner: RunOwner): void {
-    const forget = (): void => {
-      if (this.#observing.get(runId) === settled) this.#observing.delete(runId);
-    };
-    const settled = owner.whenObserved()?.then(forget, (error: unknown) => {
-      forget();
-      this.#report(error);
-    });
-    if (settled !== undefined) this.#observing.set(runId, settled);
-  }
-
-  /** Resolves when the observers of a run have processed its events. `undefined` if there are none in this process. */
-  readonly observed = (runId: RunId): Promise<void> | undefined => {
-    const observed = this.#owned.get(runId)?.whenObserved();
-    return observed === undefined
-      ? this.#observing.get(runId)
-      : observed.then(() => this.#observing.get(runId));
-  };
+  readonly observed = (runId: RunId): Promise<void> | undefined => this.#owned.whenObserved(runId);
 
   /** Starts the run of a schedule whose agent this process hosts or resolves. */
   async #submitScheduled({ agentId, input, options, scope }: ScheduledRun): Promise<RunId | undefined> {
@@ -360,7 +261,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   ): Promise<HostedAgent | undefined> {
     const { record } = newRun(this.context, { id: agentId, run: async () => null }, input, options);
     try {
-      return (await this.#resolve(record))?.get(agentId);
+      return (await this.agents.resolve(record))?.get(agentId);
     } catch (error) {
       if (Fault.from(error).code === "version_mismatch") return undefined;
       throw error;
@@ -371,16 +272,15 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     this.engine.wake(change);
     this.#schedules.noteChange(change);
     if ("runId" in change) {
-      if (change.kind === "mail" || change.kind === "seized") this.#owned.get(change.runId)?.poke();
+      if (change.kind === "mail" || change.kind === "seized") this.#owned.poke(change.runId);
       return;
     }
     if (change.kind === "record") return;
-    if (change.kind === "other") this.#poke(change.owned ?? [...this.#owned.keys()]);
+    if (change.kind === "other") {
+      if (change.owned === undefined) this.#owned.pokeAll();
+      else for (const runId of change.owned) this.#owned.poke(runId);
+    }
     if (change.kind !== "worker") this.#inbox.dispatch();
-  }
-
-  #poke(runs: readonly RunId[]): void {
-    for (const runId of runs) this.#owned.get(runId)?.poke();
   }
 
   #report(error: unknown): void {
@@ -397,4 +297,34 @@ async function noCron(): Promise<never> {
 
 function warn(error: Fault): void {
   process.emitWarning(error.message, { type: "ReeveWarning", code: error.code });
+}
+
+const kindRecord = { namespace: "engine", key: "kind" } as const;
+const validKind = /^[a-z][a-z0-9-]{0,63}$/;
+
+/**
+ * G5: records the kind of the engine that drives the runs of a store. Throws `engine_mismatch` if another kind is
+ * recorded, because two kinds would each wake and drive the same runs.
+ */
+async function recordEngineKind(records: Records, { kind }: Engine): Promise<void> {
+  if (kind === null) return;
+  if (typeof kind !== "string" || !validKind.test(kind))
+    throw new Fault(
+      "invalid_argument",
+      `invalid kind ${describeValue(kind)} of the engine: expected 1 to 64 lower-case letters, digits and -, starting with a letter`,
+    );
+  const found = await records.get(kindRecord);
+  const current = found ?? (await putKind(records, kind));
+  if (current === undefined || current.value === kind) return;
+  throw new Fault(
+    "engine_mismatch",
+    `the engine ${JSON.stringify(current.value)} drives the runs of this store, and this runtime has the engine ${JSON.stringify(kind)}: open the runtime with the same engine, or with another store`,
+    { details: { recorded: current.value, engine: kind } },
+  );
+}
+
+/** Returns the kind that another process has recorded first, if one has. */
+async function putKind(records: Records, kind: string): ReturnType<Records["get"]> {
+  const written = await records.put({ ...kindRecord, value: kind }, "absent");
+  return written.kind === "stored" ? undefined : written.current;
 }

@@ -2,6 +2,7 @@ import {
   missingRun,
   type EventLog,
   type Journal,
+  type Lifetime,
   type Mailbox,
   type MaybePromise,
   type RunId,
@@ -64,4 +65,20 @@ function checkedReader<Item>(check: () => Promise<void>, items: AsyncIterable<It
     next: () => (checking ??= check()).then(() => reader.next()),
     return: async () => (await reader.return?.()) ?? { value: undefined, done: true },
   };
+}
+
+/** Resolves when the run has ended, whichever process drives it. Rejects when the lifetime ends. */
+export async function runEnded(
+  { journal, events }: Pick<RunStore, "journal" | "events">,
+  runId: RunId,
+  life: Lifetime,
+): Promise<void> {
+  let fromSeq = 0;
+  for (;;) {
+    const summary = await journal.summary(runId);
+    if (summary === undefined || summary.endedAt !== null) return;
+    // A run that was resumed has ended before.
+    for await (const event of events.tail(runId, { fromSeq, types: ["run_end"], life }))
+      if ("seq" in event) fromSeq = event.seq + 1;
+  }
 }

@@ -18,6 +18,7 @@ import {
   type JsonValue,
   type Ledger,
   type Message,
+  type SessionChange,
   type SessionId,
   type StepAddress,
   type StepOpening,
@@ -35,7 +36,6 @@ import { RecordedTotals } from "./recorded-totals.ts";
 import { Resolutions } from "./resolutions.ts";
 import { updateClock } from "./task-clock.ts";
 import { abandonmentOf, BranchValues } from "./branch-values.ts";
-import { SessionWriters } from "./session-writers.ts";
 import { continueTask, newTaskState, noteFailedStart, type TaskState } from "./task-state.ts";
 import {
   asksPerson,
@@ -51,6 +51,41 @@ import {
 export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbox" | "topics" | "usage">;
 
 const empty: readonly never[] = [];
+
+/** A task that has entries in a session. */
+interface SessionWriter {
+  readonly taskId: TaskId;
+  readonly sessionId: SessionId;
+}
+
+/** Which tasks of a run have entries in which sessions. */
+class SessionWriters {
+  /** Created with the first entry. */
+  #writers: SessionWriter[] | undefined;
+
+  note(change: SessionChange): void {
+    if (change.type === "append" || change.type === "say") {
+      const { sessionId } = change;
+      const { taskId } = change.type === "say" ? change.batch : change.entry;
+      if (taskId !== null && !this.sessionsOf(taskId).includes(sessionId))
+        (this.#writers ??= []).push({ taskId, sessionId });
+    }
+    if (change.type === "remove") {
+      const { sessionId, taskId } = change;
+      this.#writers = this.#writers?.filter(
+        (writer) => writer.taskId !== taskId || writer.sessionId !== sessionId,
+      );
+    }
+  }
+
+  /** Sessions in which the task has entries. */
+  sessionsOf(taskId: TaskId): readonly SessionId[] {
+    if (this.#writers === undefined) return empty;
+    const sessions: SessionId[] = [];
+    for (const writer of this.#writers) if (writer.taskId === taskId) sessions.push(writer.sessionId);
+    return sessions;
+  }
+}
 
 /**
  * A run as the fold of its commits. The owner changes this state before the commit is durable; if the owner crashes, no other process

@@ -8,12 +8,10 @@ import {
   HistoryRetention,
   type HostedAgent,
   type Lease,
-  type MaybePromise,
   type Rest,
   type RunId,
   type RunRecord,
   type TaskId,
-  andThen,
   rootTaskId as root,
 } from "../../kernel/index.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
@@ -184,15 +182,13 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.fail(fault);
   }
 
-  /** Costs O(commits of the run). Rejects with `crash_loop` if the run must not be loaded. Synchronous if the store can read the commits synchronously. */
-  static load(worker: WorkerContext, lease: Lease, options: DriveOptions = {}): MaybePromise<RunOwner> {
+  /** Costs O(commits of the run). Rejects with `crash_loop` if the run must not be loaded. */
+  static async load(worker: WorkerContext, lease: Lease, options: DriveOptions = {}): Promise<RunOwner> {
     const { recoveries = 0 } = lease;
-    if (recoveries >= maxLoads) return Promise.reject(crashLoop(lease.runId, recoveries));
+    if (recoveries >= maxLoads) throw crashLoop(lease.runId, recoveries);
     const state = new RunState(worker.unknownPrice);
-    return andThen(
-      worker.store.journal.replay(lease.runId, (commit) => state.fold(commit)),
-      (record) => new RunOwner(worker, lease, record, state, options),
-    );
+    const record = await worker.store.journal.replay(lease.runId, (commit) => state.fold(commit));
+    return new RunOwner(worker, lease, record, state, options);
   }
 
   /**

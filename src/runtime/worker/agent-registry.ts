@@ -7,6 +7,7 @@ import {
   type AgentResolver,
   type AgentsOfName,
   type AgentVersion,
+  type Clock,
   type HostedAgent,
   type Journal,
   type RunId,
@@ -22,7 +23,11 @@ export interface AgentRegistryOptions {
   /** What `register` does with an agent whose id is taken by another agent. */
   readonly sameName: "refuse" | "replace";
   readonly versionPolicy: VersionPolicy;
+  readonly clock: Clock;
 }
+
+/** Maximum time of a resolver. A runtime that closes waits for it, so a resolver that never returns must not block it. */
+const resolveMs = 30_000;
 
 /**
  * The agents that this worker hosts. With `sameName: "replace"` a later agent may take an id, so a run is bound to the
@@ -102,13 +107,34 @@ export class AgentRegistry {
     return this.#resolvers.size > 0;
   }
 
-  /** The agents of a run whose root agent is resolved, then the hosted ones. `undefined` if the root agent is hosted. */
+  /**
+   * The agents of a run whose root agent is resolved, then the hosted ones. `undefined` if the root agent is hosted. Rejects
+   * if the resolver takes longer than `resolveMs`.
+   */
   async resolve(run: RunRecord): Promise<AgentLookup | undefined> {
     if (this.#hosted.has(run.agentId)) return undefined;
-    const agent = await this.#resolvers.resolve(run);
+    const agent = await this.#resolveInTime(run);
     if (agent === undefined) return undefined;
     const own = agentTree(agent);
     return { get: (agentId) => own.get(agentId) ?? this.#hosted.get(agentId) };
+  }
+
+  async #resolveInTime(run: RunRecord): Promise<HostedAgent | undefined> {
+    const { clock } = this.#options;
+    const late = Promise.withResolvers<never>();
+    const cancel = clock.schedule(clock.now() + resolveMs, () =>
+      late.reject(
+        new Fault(
+          "internal",
+          `the resolver of ${run.agentId} returned no agent for ${run.runId} within ${resolveMs} ms; let resolve() return or reject sooner`,
+        ),
+      ),
+    );
+    try {
+      return await Promise.race([this.#resolvers.resolve(run), late.promise]);
+    } finally {
+      cancel();
+    }
   }
 
   /** The agents have changed: this worker may take runs that it has left to others. */
