@@ -1,18 +1,16 @@
-export {
-  AgentCore,
-  type AgentHome,
-  type ChildOfSession,
-  type ContinueOptions,
-  type StreamOptions,
-} from "./calling/agent-core.ts";
-export type { AgentOptions } from "./definition/agent-options.ts";
 export type { InstructionsFunction } from "./invocation/invocation-plan.ts";
-export { checkAgentOptions, checkKindOptions } from "./definition/agent-check.ts";
-export type { AgentSubmitOptions, InvokeOptions } from "./calling/invoke-options.ts";
+export { checkKindOptions } from "./definition/agent-check.ts";
+export type {
+  ContinueOptions,
+  InvokeOptions,
+  ReturnOnApproval,
+  StreamOptions,
+  SubmitRunOptions,
+} from "./calling/invoke-options.ts";
 export type { OnApprovalHandler } from "./calling/on-approval.ts";
 export { readInput, type AgentInput, type AgentRequest, type ContinueRequest } from "./base/agent-input.ts";
 export type { InputMessage } from "./base/input-messages.ts";
-export { AgentStream, type TextOptions } from "./calling/stream/agent-stream.ts";
+export { RunStream, type TextOptions } from "./calling/stream/run-stream.ts";
 export type { AnswerEnd, AnswerPart } from "./calling/stream/answer-part.ts";
 export {
   endText,

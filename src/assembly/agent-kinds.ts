@@ -1,4 +1,4 @@
-import { Agent, type AgentOptions, type InvokeOptions } from "./agent.ts";
+import { Agent, type AgentOptions } from "./agent.ts";
 import { react, type ReActOptions } from "../agents/architectures/index.ts";
 import {
   checkKindOptions,
@@ -7,6 +7,7 @@ import {
   startInput,
   userProxy,
   type InformationOptions,
+  type InvokeOptions,
   type SubAgent,
 } from "../agents/index.ts";
 import type { RunResult } from "../kernel/index.ts";

@@ -1,7 +1,7 @@
 import {
-  AgentStream as BareAgentStream,
   answerParts,
   failureText,
+  RunStream,
   uiMessageDone,
   UiMessageEncoder,
   uiMessageFrames,
@@ -21,10 +21,7 @@ const responseOptionNames = optionNames<StreamResponseOptions>({ headers: true }
  * The events and text deltas of a run, from the first one on. The run starts when the stream is first read or its
  * result is requested. `Value` is the type of a structured answer; `never` if the answer is a text.
  */
-export class AgentStream<Result = RunResult<JsonValue>, Value = never> extends BareAgentStream<
-  Result,
-  Value
-> {
+export class AgentStream<Result = RunResult<JsonValue>, Value = never> extends RunStream<Result, Value> {
   /**
    * The answer as a response in the AI SDK's UI message stream protocol, for a route that `useChat` calls. The response
    * ends when the run has ended or waits for a person. A client that leaves does not stop the run (C3), unless

@@ -1,141 +1,100 @@
+import { AbortWatch } from "../agents/calling/abort-watch.ts";
+import { cancelWithCaller } from "../agents/calling/cancel-with-caller.ts";
+import { judgeOptions } from "../agents/calling/goal-judge.ts";
 import {
-  AgentCore,
-  checkAgentOptions,
-  type AgentHome,
-  type AgentInput,
-  type AgentSubmitOptions as BareSubmitOptions,
-  type AgentOptions as BareAgentOptions,
+  checkInvokeOptions,
+  checkRuntimeChoice,
+  checkSubmitOptions,
   type ChildOfSession,
-  type ContinueOptions as BareContinueOptions,
-  type InvokeOptions as BareInvokeOptions,
-  type JudgedLoopOptions as BareJudgedLoopOptions,
-  type RunUntilOptions as BareRunUntilOptions,
-  type StreamOptions as BareStreamOptions,
-} from "../agents/index.ts";
-import { AgentStream } from "./agent-stream.ts";
-import { JsonSchemaCheck, SchemaReader, toModel, type ModelLike } from "../capabilities/index.ts";
+  type ContinueOptions,
+  type InvokeOptions,
+  type ReturnOnApproval,
+  type RuntimeChoice,
+  type StreamOptions,
+  type SubmitRunOptions,
+} from "../agents/calling/invoke-options.ts";
+import { answering, checkOnApproval, resultOf } from "../agents/calling/on-approval.ts";
+import { runRequest } from "../agents/calling/run-request.ts";
 import {
-  changedResult,
+  checkRunUntilOptions,
+  runUntil,
+  type JudgedLoopOptions,
+  type RunUntilOptions,
+} from "../agents/calling/run-until.ts";
+import type { StartedRun } from "../agents/calling/stream/run-stream.ts";
+import { checkAgentLimits, checkAgentOptions } from "../agents/definition/agent-check.ts";
+import type { AgentDefinition } from "../agents/definition/agent-definition.ts";
+import {
+  architectureOf,
+  callPathOf,
+  middlewareOf,
+  modelsOf,
+  refuseDuplicateTools,
+  subAgentsOf,
+} from "../agents/definition/agent-parts.ts";
+import { invocationPlan, turnLimits, type PlanParts } from "../agents/definition/agent-plan.ts";
+import { extendedOptions } from "../agents/definition/extended-options.ts";
+import { readInput, type AgentInput } from "../agents/base/agent-input.ts";
+import { toolsIn, type ToolList } from "../agents/base/tool-list.ts";
+import { ToolSpecs } from "../agents/base/tool-specs.ts";
+import { extensionTools, withExtensionTools } from "../agents/interception/extensions/extended-parts.ts";
+import { ExtensionHost } from "../agents/interception/extensions/extension-host.ts";
+import type { Registrations } from "../agents/interception/extensions/registrations.ts";
+import { MiddlewarePipeline } from "../agents/interception/middleware/pipeline.ts";
+import { runTask } from "../agents/invocation/agent-task.ts";
+import type { InvocationPlan } from "../agents/invocation/invocation-plan.ts";
+import { agentTool, type AgentToolOptions } from "../agents/team/agent-tool.ts";
+import { refuseDuplicateNamesBelow } from "../agents/team/duplicate-names.ts";
+import { agentsBehind } from "../agents/team/handed-answers.ts";
+import { checkReviewers } from "../agents/team/reviewers/reviewer.ts";
+import { agentsOf, withHandoffs } from "../agents/team/sub-agents.ts";
+import { toModel, type ModelLike } from "../capabilities/index.ts";
+import {
   Fault,
-  jsonText,
+  formatAgentId,
+  type AgentId,
+  type AgentPhase,
+  type Architecture,
+  type CallPath,
+  type ChatMessage,
+  type Command,
+  type CommandResult,
+  type ExecutionBudget,
+  type ExtensionPort,
   type HostedAgent,
+  type InboxMode,
   type Infer,
   type JsonSchema,
   type JsonValue,
   type Model,
+  type ModelTimeouts,
+  type RetryChanges,
+  type RunContext,
   type RunHandle,
   type RunResult,
-  type RunStatus,
   type Runtime,
   type Schema,
+  type SessionNavigation,
+  type SpawnBudget,
+  type TaskInbox,
+  type Tool,
+  type UserMessage,
   type WaitingResult,
 } from "../kernel/index.ts";
-import { openRuntime } from "./open-runtime.ts";
 import { systemClock } from "../runtime/index.ts";
+import { AgentStream } from "./agent-stream.ts";
+import { schemaProblems, shaped, textual, type AnswerOf, type ValueResult } from "./answer-shape.ts";
+import { defaultRuntime } from "./open-runtime.ts";
 
 /**
  * Options of an agent. `Context` is the type of the live value that tools, instructions, hooks and guardrails receive. It
  * follows from the tools and the instructions that declare it.
  */
-export interface AgentOptions<Context = unknown> extends Omit<BareAgentOptions<Context>, "model" | "models"> {
+export interface AgentOptions<Context = unknown> extends Omit<AgentDefinition<Context>, "model" | "models"> {
   /** The model: one of an AI SDK provider, a name such as `"anthropic/claude-sonnet-5"`, or your own `Model`. */
   readonly model?: ModelLike;
   /** Models for single roles. A role without an entry uses `model`. */
   readonly models?: Readonly<Record<string, ModelLike>>;
-}
-
-/**
- * Options of `invoke`. `Source` is a Standard Schema that can convert itself to JSON Schema (such as one of zod), or a
- * JSON Schema written `as const`. Without a schema the answer is a text.
- */
-export interface InvokeOptions<Source extends Schema = never, Context = unknown> extends Omit<
-  BareInvokeOptions<Context>,
-  "output"
-> {
-  /** The schema of the answer. If an answer does not match, the model is asked again, at most twice. */
-  readonly output?: Source | undefined;
-}
-
-/** Options of `continue`: those of `invoke` without `sessionId`. */
-export interface ContinueOptions<Source extends Schema = never, Context = unknown> extends Omit<
-  BareContinueOptions<Context>,
-  "output"
-> {
-  readonly output?: Source | undefined;
-}
-
-export interface StreamOptions<Source extends Schema = never, Context = unknown> extends Omit<
-  BareStreamOptions<Context>,
-  "output"
-> {
-  readonly output?: Source | undefined;
-}
-
-export type RunUntilOptions<Context = unknown> = Omit<BareRunUntilOptions<string, Context>, "output">;
-/** Options of `runUntil` with a goal in words, which the model of the role `judge` checks. */
-export type JudgedLoopOptions<Context = unknown> = Omit<BareJudgedLoopOptions<Context>, "output">;
-
-/** Options of `invoke` that make it return when the run needs a person's answer, or may make it do so. */
-export interface ReturnOnApproval<Source extends Schema = never, Context = unknown> extends Omit<
-  InvokeOptions<Source, Context>,
-  "onApproval" | "output"
-> {
-  readonly output?: Source | undefined;
-  /** `"return"` resolves with a `WaitingResult` when the run needs a person's answer. The run waits durably. */
-  readonly onApproval: "return" | NonNullable<InvokeOptions["onApproval"]>;
-}
-
-/** Options of `submit`. */
-export interface SubmitRunOptions<Source extends Schema = never, Context = unknown> extends Omit<
-  BareSubmitOptions<Context>,
-  "output"
-> {
-  readonly output?: Source | undefined;
-}
-
-/** The result of a run with an output schema, or without one if `Source` is `never`. */
-export type AnswerOf<Source extends Schema> = [Source] extends [never]
-  ? RunResult
-  : ValueResult<Infer<Source>>;
-
-/** The result of a run with an output schema. `output` has the schema's type only if the run completed. */
-export type ValueResult<Value> =
-  | (Omit<RunResult<Value>, "status"> & { readonly status: "completed" })
-  | (Omit<RunResult, "status"> & { readonly status: Exclude<RunStatus, "completed"> });
-
-let openedDefault: Promise<Runtime> | undefined;
-
-/**
- * Returns the runtime of agents that are invoked without one. It is opened on first use, stores everything in memory
- * and lasts until the process ends. It does not keep the process alive, and therefore never drops a waiting run from
- * memory: the poll that would find the run again does not keep the process alive either. So that a server does not run
- * out of memory, an ended run is deleted after a minute, and an unnamed session an hour after its last message.
- */
-function defaultRuntime(): Promise<Runtime> {
-  return (openedDefault ??= openRuntime({
-    keepAlive: false,
-    sameName: "replace",
-    keepEndedRunsMs: 60_000,
-    keepUnnamedSessionsMs: 3_600_000,
-    suspendAfterMs: Number.MAX_SAFE_INTEGER,
-  }));
-}
-
-const home: AgentHome = {
-  runtime: defaultRuntime,
-  clock: systemClock,
-  check: (schema, value) => checkFor(schema).problems(value),
-};
-
-/** Compiled validators, one per schema. */
-const checks = new WeakMap<JsonSchema, JsonSchemaCheck>();
-
-function checkFor(schema: JsonSchema): JsonSchemaCheck {
-  const known = checks.get(schema);
-  if (known !== undefined) return known;
-  const check = new JsonSchemaCheck("the schema that was given", schema);
-  checks.set(schema, check);
-  return check;
 }
 
 /** Changes of an agent's options, or a function that derives them from the present options. */
@@ -146,7 +105,8 @@ export type AgentChanges<Context = unknown> =
 
 /**
  * An agent: its model, instructions and tools, its architecture, and its policy (budget, guardrails, permissions,
- * hooks, middleware).
+ * hooks, middleware). `invoke` and `stream` start a run. A worker that hosts the agent executes the same code for inbox
+ * messages.
  *
  * @example
  * ```ts
@@ -156,116 +116,318 @@ export type AgentChanges<Context = unknown> =
  * const { status, output } = await agent.invoke("Which licence does this project use?");
  * ```
  */
-export class Agent<Context = unknown> extends AgentCore implements HostedAgent<Context> {
+export class Agent<Context = unknown> implements HostedAgent<Context> {
   declare readonly contextType?: Context;
-  readonly #given: AgentOptions;
+  readonly id: AgentId;
+  readonly name: string;
+  readonly description: string;
+  architecture: Architecture;
+  models: Readonly<Record<string, Model>>;
+  readonly subAgents: readonly HostedAgent[];
+  readonly budget: Partial<ExecutionBudget>;
+  readonly inbox: InboxMode;
+  declare compactionBudget?: Partial<ExecutionBudget>;
+  declare readonly spawnBudget?: Partial<SpawnBudget>;
+  declare readonly modelTimeouts?: Partial<ModelTimeouts>;
+  declare readonly retry?: RetryChanges;
+  checksInput: boolean;
+  declare readonly version?: string;
+  declare callPath?: CallPath;
+  declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
+  readonly #options: AgentOptions;
+  readonly #definition: AgentDefinition;
+  readonly #tools: ToolList;
+  readonly #host: ExtensionHost | undefined;
+  /** The tools that extensions have registered. */
+  #extensionTools: readonly Tool[] = [];
+  #plan: InvocationPlan;
+  /** The agent that judges the answers of `runUntil`. Created on first use, and once, because its id is registered. */
+  #judge: Agent | undefined;
 
   constructor(options: AgentOptions<Context>) {
     // The compiler has checked that the parts accept the context. From here on it is a value of unknown type.
-    super(withModels(options as AgentOptions), home);
-    this.#given = options as AgentOptions;
+    this.#options = options as AgentOptions;
+    checkAgentOptions(this.#options);
+    const definition = withModels(this.#options);
+    this.#definition = definition;
+    const { name, subAgents = [], history, extensions = [] } = definition;
+    this.#tools = withHandoffs(definition.tools, subAgents);
+    this.id = formatAgentId({ name, ...(definition.key !== undefined && { key: definition.key }) });
+    this.name = name;
+    this.description = definition.description ?? "";
+    this.architecture = architectureOf(definition);
+    checkAgentLimits(definition);
+    this.budget = definition.budget ?? {};
+    this.inbox = definition.inbox ?? "each";
+    this.checksInput = definition.guardrails?.some((each) => each.onInput !== undefined) ?? false;
+    if (definition.spawnBudget !== undefined) this.spawnBudget = definition.spawnBudget;
+    if (definition.modelTimeouts !== undefined) this.modelTimeouts = definition.modelTimeouts;
+    if (definition.retry !== undefined) this.retry = definition.retry;
+    if (definition.version !== undefined) this.version = definition.version;
+    if (history !== undefined) this.clearHistory = (runId) => history.clearRun(runId);
+    const limits = turnLimits(definition);
+    const tools = toolsIn(this.#tools);
+    const toolSpecs = new ToolSpecs(tools);
+    this.subAgents = subAgentsOf(this.architecture, [...agentsOf(subAgents), ...agentsBehind(tools)]);
+    if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
+    this.models = modelsOf(this.architecture, definition);
+    refuseDuplicateTools(name, tools);
+    // Extensions register tools later, and a function may return others.
+    const isFixed = typeof this.#tools !== "function" && definition.extensions === undefined;
+    if (definition.reviewers !== undefined)
+      checkReviewers(name, definition.reviewers, isFixed ? tools : undefined);
+    const pipeline = new MiddlewarePipeline(middlewareOf(definition, systemClock));
+    const parts = { ...limits, pipeline, toolSpecs, check: schemaProblems };
+    const extend = (registered: Registrations): void => this.#extend(registered, parts);
+    this.#host = extensions.length === 0 ? undefined : new ExtensionHost(extensions, () => this, extend);
+    this.#plan = this.#compose(definition, parts);
+  }
+
+  /** F1: composes the call path and the plan from the configuration, and again when extensions have changed it. */
+  #compose(
+    definition: AgentDefinition,
+    parts: Omit<PlanParts, "architecture" | "extensions">,
+  ): InvocationPlan {
+    const callPath = callPathOf(parts.pipeline, definition, this.#host);
+    if (callPath !== undefined) this.callPath = callPath;
+    const { architecture } = this;
+    const plan = invocationPlan(this, definition, { ...parts, architecture, extensions: this.#host });
+    if (plan.compaction !== null) this.compactionBudget = plan.compaction.budget;
+    return plan;
+  }
+
+  /** Adds what the extensions have registered. Called once, before the first invocation. */
+  #extend(registered: Registrations, parts: Omit<PlanParts, "architecture" | "extensions">): void {
+    if (this.#definition.memory !== undefined) registered.dropMemory();
+    const definition = extendedOptions(this.#definition, registered);
+    this.checksInput = definition.guardrails?.some((each) => each.onInput !== undefined) ?? false;
+    this.#extensionTools = extensionTools(registered);
+    this.architecture = architectureOf(definition, registered.all("architecture"));
+    this.models = {
+      ...Object.fromEntries(registered.all("model")),
+      ...modelsOf(this.architecture, definition),
+    };
+    this.#plan = this.#compose(definition, parts);
+  }
+
+  /** The tools at this moment. The list may change between the calls of a turn. */
+  get tools(): readonly Tool[] {
+    const own = toolsIn(this.#tools);
+    return this.#extensionTools.length === 0 ? own : withExtensionTools(own, this.#extensionTools);
   }
 
   /** Returns an agent with the same options except for `changes`. A function receives the options and returns the changes. */
-  override with(changes: AgentChanges<Context>): Agent<Context> {
-    const options = this.#given as AgentOptions<Context>;
+  with(changes: AgentChanges<Context>): Agent<Context> {
+    const options = this.#options as AgentOptions<Context>;
     return new Agent<Context>({
       ...options,
       ...(typeof changes === "function" ? changes(options) : changes),
     });
   }
 
+  /**
+   * Returns a tool whose calls run this agent as a child task of the calling agent: the child takes a seat, counts
+   * against the caller's budget and continues where it was after a crash. The model writes the task. The agent is
+   * registered with each agent that is created with the tool.
+   */
+  asTool(options: AgentToolOptions = {}): Tool {
+    return agentTool(this, options);
+  }
+
+  messageOf(input: JsonValue): UserMessage | undefined {
+    return readInput(input)?.message;
+  }
+
+  historyOf(input: JsonValue): readonly ChatMessage[] | undefined {
+    return readInput(input)?.earlier;
+  }
+
+  run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
+    if (inbox === undefined)
+      throw new Fault(
+        "invalid_argument",
+        `invalid call of run() of agent ${this.name}: only a runtime calls run(); use invoke(input) or stream(input)`,
+      );
+    const run = (): Promise<JsonValue> => runTask(this, this.#plan, ctx, inbox);
+    return this.#host === undefined ? run() : this.#host.open(ctx).then(run);
+  }
+
+  /** Asks the agent's extensions whether a session of the agent may be switched, forked or moved. */
+  async beforeNavigation(navigation: SessionNavigation, port: ExtensionPort): Promise<string | undefined> {
+    return this.#host?.refusal(navigation, port);
+  }
+
   /** Runs the agent on an input and resolves with the result, whatever its status. */
-  override invoke(input: AgentInput, options?: InvokeOptions<never, Context>): Promise<RunResult>;
-  override invoke<const Source extends Schema>(
+  invoke(input: AgentInput, options?: InvokeOptions<never, Context>): Promise<RunResult>;
+  invoke<const Source extends Schema>(
     input: AgentInput,
     options: InvokeOptions<Source, Context> & { readonly output: Source },
   ): Promise<ValueResult<Infer<Source>>>;
   /** Accepts options with or without a schema. */
-  override invoke<const Source extends Schema>(
+  invoke<const Source extends Schema>(
     input: AgentInput,
     options?: InvokeOptions<Source, Context>,
   ): Promise<RunResult | ValueResult<Infer<Source>>>;
   /** With `onApproval: "return"`, also resolves when the run needs a person's answer. */
-  override invoke<const Source extends Schema = never>(
+  invoke<const Source extends Schema = never>(
     input: AgentInput,
     options: ReturnOnApproval<Source, Context>,
   ): Promise<AnswerOf<Source> | WaitingResult<AnswerOf<Source>>>;
-  override async invoke(
+  async invoke(
     input: AgentInput,
     options: InvokeOptions<Schema, Context> | ReturnOnApproval<Schema, Context> = {},
-  ): Promise<never> {
-    const { options: bare, shape } = shaped(options);
-    const result = await this.invokeOrReturn(input, bare);
-    if (result.status !== "waiting") return (await shape(result)) as never;
-    return { ...result, run: result.run.withResult(shape) } as never;
+  ): Promise<unknown> {
+    checkInvokeOptions(this.name, options);
+    const { signal, onApproval = "wait", ...rest } = options;
+    checkOnApproval("invoke()", onApproval, ["wait", "return", "a function"]);
+    const { request, shape } = shaped(rest);
+    const watch = signal && new AbortWatch(signal);
+    watch?.assertNotAborted();
+    const run = await this.#start(input, request);
+    watch?.start(run);
+    const end = cancelWithCaller(run, () => resultOf(run, onApproval));
+    const result = await (watch === undefined ? end : watch.untilEnd(end));
+    return result.status === "waiting" ? { ...result, run: result.run.withResult(shape) } : shape(result);
   }
 
   /** Starts a run and returns its handle without waiting for the result. The result has the type that `invoke` returns. */
-  override submit(
-    input: AgentInput,
-    options?: SubmitRunOptions<never, Context>,
-  ): Promise<RunHandle<RunResult>>;
-  override submit<const Source extends Schema>(
+  submit(input: AgentInput, options?: SubmitRunOptions<never, Context>): Promise<RunHandle<RunResult>>;
+  submit<const Source extends Schema>(
     input: AgentInput,
     options: SubmitRunOptions<Source, Context> & { readonly output: Source },
   ): Promise<RunHandle<ValueResult<Infer<Source>>>>;
-  override async submit(input: AgentInput, options: SubmitRunOptions<Schema, Context> = {}): Promise<never> {
-    const { options: bare, shape } = shaped(options);
-    return (await super.submit(input, bare)).withResult(shape) as never;
-  }
-
-  /**
-   * Starts a child of a session and returns its run. Its request starts with what the session's last closed invocation
-   * was sent, so that a provider that caches prompts bills only `prompt` in full.
-   */
-  override async spawnChild(options: ChildOfSession<Context>): Promise<RunHandle<RunResult>> {
-    return (await super.spawnChild(options)).withResult(textual);
+  async submit(input: AgentInput, options: SubmitRunOptions<Schema, Context> = {}): Promise<unknown> {
+    checkSubmitOptions(this.name, options);
+    const { request, shape } = shaped(options);
+    return (await this.#start(input, request)).withResult(shape);
   }
 
   /**
    * Continues a session without a new message, for example after a run that ended with `max_turns` or was cancelled. The
    * run fails with `invalid_argument` if the session has no messages or ends with an answer.
    */
-  override continue(sessionId: string, options?: ContinueOptions<never, Context>): Promise<RunResult>;
-  override continue<const Source extends Schema>(
+  continue(sessionId: string, options?: ContinueOptions<never, Context>): Promise<RunResult>;
+  continue<const Source extends Schema>(
     sessionId: string,
     options: ContinueOptions<Source, Context> & { readonly output: Source },
   ): Promise<ValueResult<Infer<Source>>>;
-  override continue(sessionId: string, options: ContinueOptions<Schema, Context> = {}): Promise<never> {
-    return this.invoke({ continue: true }, { ...options, sessionId }) as Promise<never>;
+  continue(sessionId: string, options: ContinueOptions<Schema, Context> = {}): Promise<unknown> {
+    return this.invoke({ continue: true }, { ...options, sessionId });
   }
 
-  override stream(input: AgentInput, options?: StreamOptions<never, Context>): AgentStream<RunResult>;
-  override stream<const Source extends Schema>(
+  /** Like `invoke`, but returns the events and text deltas while the run proceeds. */
+  stream(input: AgentInput, options?: StreamOptions<never, Context>): AgentStream<RunResult>;
+  stream<const Source extends Schema>(
     input: AgentInput,
     options: StreamOptions<Source, Context> & { readonly output: Source },
   ): AgentStream<ValueResult<Infer<Source>>, Infer<Source>>;
-  override stream<const Source extends Schema>(
+  stream<const Source extends Schema>(
     input: AgentInput,
     options?: StreamOptions<Source, Context>,
   ): AgentStream<RunResult | ValueResult<Infer<Source>>, Infer<Source>>;
-  override stream(input: AgentInput, options: StreamOptions<Schema, Context> = {}): never {
-    const { options: bare, shape } = shaped(options);
-    return new AgentStream(this.streamParts(input, bare, shape)) as never;
+  stream(input: AgentInput, options: StreamOptions<Schema, Context> = {}): unknown {
+    const { cancelOnBreak = false, ...invokeOptions } = options;
+    checkInvokeOptions(this.name, invokeOptions);
+    const { signal, onApproval = "wait", ...rest } = invokeOptions;
+    checkOnApproval("stream()", onApproval, ["wait", "a function"]);
+    const { request, shape } = shaped(rest);
+    const start = async (): Promise<StartedRun> => {
+      const run = await this.#start(input, { ...request, streaming: true });
+      return { run, result: onApproval === "wait" ? () => run.result() : answering(run, onApproval) };
+    };
+    return new AgentStream({ start, shape, cancelOnBreak, output: request.output, signal });
   }
 
-  /** Invokes the agent repeatedly until `until` or the judge accepts the answer. The output of each iteration is a text. */
-  override runUntil(
+  /**
+   * Invokes the agent repeatedly in one session until the function `until` or the judge accepts the answer. The output of
+   * each iteration is a text.
+   */
+  async runUntil(
     input: AgentInput,
     options: RunUntilOptions<Context> | JudgedLoopOptions<Context>,
   ): Promise<RunResult> {
-    const asked = options as unknown as BareRunUntilOptions<JsonValue, never>;
-    return super.runUntil(input, asked) as Promise<RunResult>;
+    checkRunUntilOptions(options);
+    // An agent without a model for the judge is refused before an iteration is paid.
+    if (options.judge !== undefined) this.#judgeAgent();
+    const { clock } = options.runtime ?? (await defaultRuntime());
+    const deadlineMs = this.budget.deadlineMs ?? null;
+    const calls = {
+      invoke: (next: AgentInput, each: InvokeOptions) => (this as Agent).invoke(next, each),
+      judge: (prompt: string, each: InvokeOptions) => this.#judgeAgent().invoke(prompt, each),
+    };
+    return runUntil({ ...calls, clock, deadlineMs }, input, options);
   }
 
-  override async resume(runId: string, options?: Pick<BareInvokeOptions, "runtime">): Promise<RunResult> {
-    return textual(await super.resume(runId, options));
+  #judgeAgent(): Agent {
+    return (this.#judge ??= new Agent(judgeOptions(this, this.#definition)));
+  }
+
+  /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */
+  async resume(runId: string, options: RuntimeChoice = {}): Promise<RunResult> {
+    checkRuntimeChoice("resume()", options);
+    const run = await findRunOf(this, runId, options.runtime);
+    await run.resume();
+    return textual(await run.result());
+  }
+
+  /** Sends a signal to a run that waits for it now or later. */
+  async signal(runId: string, name: string, value?: JsonValue, options: RuntimeChoice = {}): Promise<void> {
+    checkRuntimeChoice("signal()", options);
+    const run = await findRunOf(this, runId, options.runtime);
+    await run.signal(name, value);
+  }
+
+  /** Returns the commands that the agent's extensions have registered. Runs their `setup` if it has not run yet. */
+  async commands(options: RuntimeChoice = {}): Promise<readonly Command[]> {
+    checkRuntimeChoice("commands()", options);
+    const { clock } = options.runtime ?? (await defaultRuntime());
+    return (await this.#host?.commands(clock)) ?? [];
+  }
+
+  /**
+   * Runs a command of the agent's extensions in a session, with the text that a person typed after its name. Returns the
+   * session in which to continue. Rejects with the error of the command.
+   */
+  async runCommand(
+    name: string,
+    args: string,
+    options: RuntimeChoice & { readonly sessionId: string },
+  ): Promise<CommandResult> {
+    const { sessionId, ...choice } = options;
+    checkRuntimeChoice("runCommand()", choice);
+    const runtime = choice.runtime ?? (await defaultRuntime());
+    const port = runtime.extensionPort(sessionId);
+    if (this.#host !== undefined) return this.#host.runCommand(name, args, port);
+    throw new Fault("not_found", `agent ${this.name} has no command ${name}: it has no extensions`);
+  }
+
+  /** S5: what this agent is doing in a session, whichever process drives it. `idle` for an unknown session. */
+  async phase(sessionId: string, options: RuntimeChoice = {}): Promise<AgentPhase> {
+    checkRuntimeChoice("phase()", options);
+    const runtime = options.runtime ?? (await defaultRuntime());
+    return runtime.sessions.phase(sessionId, this.id);
+  }
+
+  /**
+   * Starts a child of a session and returns its run. Its request starts with what the session's last closed invocation
+   * was sent, so that a provider that caches prompts bills only `prompt` in full. The child may call the tools that
+   * `tools` names, writes nothing to the session and does not make it busy (`Runtime.spawnChild`).
+   */
+  async spawnChild(options: ChildOfSession<Context>): Promise<RunHandle<RunResult>> {
+    const { runtime, ...child } = { ...options };
+    return (await (runtime ?? (await defaultRuntime())).spawnChild(this, child)).withResult(textual);
+  }
+
+  /** Starts a run with options that were checked. */
+  async #start(input: AgentInput, options: SubmitRunOptions<JsonSchema>): Promise<RunHandle> {
+    const { runtime, ...requested } = options;
+    const target = runtime ?? (await defaultRuntime());
+    const request = await runRequest(this, schemaProblems, input, requested);
+    return target.submit<unknown>(this, request.input, request.options);
   }
 }
 
-function withModels(options: AgentOptions): BareAgentOptions {
-  checkAgentOptions(options);
+function withModels(options: AgentOptions): AgentDefinition {
   const { model, models, ...rest } = options;
   const byRole = Object.entries(models ?? {}).map(([role, each]): [string, Model] => [role, toModel(each)]);
   return {
@@ -275,50 +437,23 @@ function withModels(options: AgentOptions): BareAgentOptions {
   };
 }
 
-/** Options with the schema of the output as a JSON Schema, and the function that gives a result its type. */
-function shaped<Options extends { readonly output?: Schema | undefined }>(
-  options: Options,
-): {
-  readonly options: Omit<Options, "output"> & { readonly output?: JsonSchema };
-  readonly shape: (result: RunResult<JsonValue>) => RunResult | Promise<RunResult<unknown>>;
-} {
-  const { output, ...rest } = options;
-  if (output === undefined) return { options: rest, shape: textual };
-  const reader = outputReader(output);
-  const shape = (result: RunResult<JsonValue>): Promise<RunResult<unknown>> => valued(result, reader);
-  return { options: { ...rest, output: reader.jsonSchema }, shape };
-}
-
-function outputReader(schema: Schema): SchemaReader<unknown> {
-  return new SchemaReader({ schemaName: "the schema of the output", refuse: refusedAnswer }, schema);
-}
-
-function refusedAnswer(problems: readonly string[]): Fault {
-  return new Fault("model_format_error", `the answer does not match its schema: ${problems.join("; ")}`);
-}
-
 /**
- * Applies the checks that JSON Schema cannot express, after the answer was paid. A mismatch is a failed result, not an
- * exception.
+ * Returns a run of the agent and registers the agent, because a worker without it would never finish the run. Throws
+ * `not_found`, and `invalid_argument` for a run of another agent.
  */
-async function valued(
-  result: RunResult<JsonValue>,
-  reader: SchemaReader<unknown>,
-): Promise<RunResult<unknown>> {
-  if (result.status !== "completed") return textual(result);
-  try {
-    return changedResult(result, { output: await reader.parse(result.output) });
-  } catch (error) {
-    const fault = Fault.from(error);
-    if (fault.code !== "model_format_error") throw error;
-    const { message: interruptionReason } = fault;
-    const failed = { status: "failed", interruptionReason, error: fault.toJSON() } as const;
-    return changedResult(textual(result), failed);
-  }
-}
-
-function textual(result: RunResult<JsonValue>): RunResult {
-  const { output } = result;
-  if (typeof output === "string") return result as RunResult;
-  return changedResult(result, { output: jsonText(output) });
+async function findRunOf(agent: HostedAgent, runId: string, chosen: Runtime | undefined): Promise<RunHandle> {
+  const runtime = chosen ?? (await defaultRuntime());
+  const run = await runtime.find(runId);
+  if (run === undefined)
+    throw new Fault(
+      "not_found",
+      `run ${runId} not found in this runtime's store${chosen === undefined ? ", which is in memory: pass the runtime on which the run was started, as { runtime }" : ""}`,
+    );
+  if (run.agentId !== agent.id)
+    throw new Fault(
+      "invalid_argument",
+      `${runId} is a run of agent ${run.agentId}, not of ${agent.id}; call the method on that agent`,
+    );
+  runtime.register(agent);
+  return run;
 }

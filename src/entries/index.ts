@@ -1,18 +1,8 @@
 import { ToolHooks, type ToolHooksOptions } from "../agents/index.ts";
 import { systemClock } from "../runtime/index.ts";
 
-export {
-  Agent,
-  type AgentOptions,
-  type ContinueOptions,
-  type InvokeOptions,
-  type ReturnOnApproval,
-  type JudgedLoopOptions,
-  type RunUntilOptions,
-  type StreamOptions,
-  type SubmitRunOptions,
-  type ValueResult,
-} from "../assembly/agent.ts";
+export { Agent, type AgentOptions } from "../assembly/agent.ts";
+export type { ValueResult } from "../assembly/answer-shape.ts";
 export { type AgentStream, type StreamResponseOptions } from "../assembly/agent-stream.ts";
 export {
   InformationAgent,
@@ -82,6 +72,13 @@ export {
   type WorkflowNode,
   type WorkflowRouter,
   type AgentInput,
+  type ContinueOptions,
+  type InvokeOptions,
+  type JudgedLoopOptions,
+  type ReturnOnApproval,
+  type RunUntilOptions,
+  type StreamOptions,
+  type SubmitRunOptions,
   type InputMessage,
   type InstructionsFunction,
   type AgentRequest,

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { AgentCore } from "../../src/agents/index.ts";
+import { Agent } from "../../src/assembly/agent.ts";
 import { BrowserSession, browserTools, type BrowserOptions } from "../../src/capabilities/browser/index.ts";
 import type { ModelRequest } from "../../src/kernel/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
@@ -97,7 +97,7 @@ test("an agent fills in a form of a real page and reads the result", async () =>
     (request) => (lastResult(request).includes("Thank you, Ada") ? "ordered" : lastResult(request)),
   ]);
   const runtime = await createRuntime({ unknownPrice: "ignore" });
-  const buyer = new AgentCore({ name: "buyer", model, tools: browserTools(browser) });
+  const buyer = new Agent({ name: "buyer", model, tools: browserTools(browser) });
   const { output } = await (await runtime.submit(buyer, "Order black tea for Ada")).result();
   await runtime.close();
   expect(output).toBe("ordered");

@@ -1,4 +1,5 @@
-import { AgentCore, type InputMessage } from "../../src/agents/index.ts";
+import { Agent } from "../../src/assembly/agent.ts";
+import type { InputMessage } from "../../src/agents/index.ts";
 import { tool } from "../../src/capabilities/index.ts";
 import {
   formatRunId,
@@ -70,9 +71,9 @@ export function sentTexts(body: JsonValue): readonly string[] {
   return (body as unknown as readonly ChatMessage[]).map(messageText);
 }
 
-export function coreOf(agent: HostedAgent): AgentCore {
-  if (agent instanceof AgentCore) return agent;
-  throw new Error(`${agent.id} is not an AgentCore`);
+export function agentOf(agent: HostedAgent): Agent {
+  if (agent instanceof Agent) return agent;
+  throw new Error(`${agent.id} is not an Agent`);
 }
 
 const conversation: readonly InputMessage[] = [
@@ -97,7 +98,7 @@ const clientTool: Workload = {
   runtime: { suspendAfterMs: 2 },
   context: ({ userId }): Shop => ({ owner: userId ?? "nobody" }),
   agents: (server) => [
-    new AgentCore({
+    new Agent({
       name: "clerk",
       model: modelOf(server, "main"),
       models: { writer: modelOf(server, "writer") },
@@ -123,7 +124,7 @@ const clientTool: Workload = {
     const context: Shop = { owner: "ann" };
     const settings = { temperature: 0, seed: 7 };
     const options = { runtime, runId: clientRun, userId: "ann", context, settings };
-    await (await coreOf(agent).submit(conversation, options)).result();
+    await (await agentOf(agent).submit(conversation, options)).result();
     return [clientRun];
   },
   outputs: ["Three pounds."],
@@ -163,16 +164,16 @@ function leadSays(body: JsonValue): Said {
 /** A run whose agent asks another agent as a tool, and whose last tool gives the answer. */
 const consulting: Workload = {
   agents: (server) => {
-    const expert = new AgentCore({
+    const expert = new Agent({
       name: "expert",
       description: "Weighs.",
       model: modelOf(server, "expert"),
     });
     const tools = [expert.asTool(), toolOf(server, "report", true)];
-    return [new AgentCore({ name: "lead", model: modelOf(server, "lead"), tools, budget })];
+    return [new Agent({ name: "lead", model: modelOf(server, "lead"), tools, budget })];
   },
   drive: async ({ runtime, agent }) => {
-    await (await coreOf(agent).submit("Weigh it.", { runtime, runId: consultRun })).result();
+    await (await agentOf(agent).submit("Weigh it.", { runtime, runId: consultRun })).result();
     return [consultRun];
   },
   outputs: [JSON.stringify({ did: "report", with: { owner: null } })],

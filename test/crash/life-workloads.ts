@@ -1,4 +1,5 @@
-import { AgentCore, reviewer, type InputMessage } from "../../src/agents/index.ts";
+import { Agent } from "../../src/assembly/agent.ts";
+import { reviewer, type InputMessage } from "../../src/agents/index.ts";
 import { tool } from "../../src/capabilities/index.ts";
 import {
   formatRunId,
@@ -13,7 +14,7 @@ import {
 } from "../../src/kernel/index.ts";
 import { sha256 } from "../../src/runtime/index.ts";
 import type { ServerAddress } from "../../src/testing/served-call.ts";
-import { coreOf, modelOf, sentTexts, toolOf } from "./composed-workloads.ts";
+import { agentOf, modelOf, sentTexts, toolOf } from "./composed-workloads.ts";
 import { untilEvent } from "./until-event.ts";
 import {
   ampleBudget as budget,
@@ -66,7 +67,7 @@ const compaction = nextRunId(sha256, compactedRun, "compaction", 0);
 /** An invocation whose tool requests a compaction of the session, and the compaction. */
 const compacted: Workload = {
   agents: (server) => [
-    new AgentCore({
+    new Agent({
       name: "talker",
       model: modelOf(server, "main"),
       tools: [
@@ -85,7 +86,7 @@ const compacted: Workload = {
     }),
   ],
   drive: async ({ runtime, agent }) => {
-    await (await coreOf(agent).submit(conversation, { runtime, runId: compactedRun })).result();
+    await (await agentOf(agent).submit(conversation, { runtime, runId: compactedRun })).result();
     return [compactedRun, await nextRun(runtime, compactedRun)];
   },
   outputs: ["Done.", { entryId: `${compaction}/t0/1`, tokensBefore: 65, tokensAfter: 51 }],
@@ -97,7 +98,7 @@ const reviewedRun = formatRunId("reviewed");
 /** An invocation that is followed by a review, which starts with the request of the invocation. */
 const reviewed: Workload = {
   agents: (server) => [
-    new AgentCore({
+    new Agent({
       name: "talker",
       model: modelOf(server, "main"),
       tools: [toolOf(server, "look")],
@@ -106,7 +107,7 @@ const reviewed: Workload = {
     }),
   ],
   drive: async ({ runtime, agent }) => {
-    await (await coreOf(agent).submit("Now look.", { runtime, runId: reviewedRun })).result();
+    await (await agentOf(agent).submit("Now look.", { runtime, runId: reviewedRun })).result();
     return [reviewedRun, await nextRun(runtime, reviewedRun)];
   },
   outputs: ["Done.", "It is right."],
@@ -133,10 +134,10 @@ function checkTool() {
 /** A run whose tool spawns a child that shares the prompt of its parent. */
 const sharing: Workload = {
   agents: (server) => [
-    new AgentCore({ name: "talker", model: modelOf(server, "main"), tools: [checkTool()], budget }),
+    new Agent({ name: "talker", model: modelOf(server, "main"), tools: [checkTool()], budget }),
   ],
   drive: async ({ runtime, agent }) => {
-    await (await coreOf(agent).submit("Now look.", { runtime, runId: sharingRun })).result();
+    await (await agentOf(agent).submit("Now look.", { runtime, runId: sharingRun })).result();
     return [sharingRun];
   },
   outputs: ["Done."],
@@ -157,7 +158,7 @@ const careful: Extension = {
 const asked: Workload = {
   runtime: { suspendAfterMs: 2 },
   agents: (server: ServerAddress) => [
-    new AgentCore({
+    new Agent({
       name: "talker",
       model: modelOf(server, "main"),
       tools: [toolOf(server, "look")],
@@ -166,7 +167,7 @@ const asked: Workload = {
     }),
   ],
   drive: async ({ runtime, agent }) => {
-    await (await coreOf(agent).submit("Now look.", { runtime, runId: askedRun })).result();
+    await (await agentOf(agent).submit("Now look.", { runtime, runId: askedRun })).result();
     return [askedRun];
   },
   outputs: ["Done."],

@@ -1,5 +1,5 @@
 import { describe, expect, inject, test } from "vitest";
-import { AgentCore } from "../../src/agents/index.ts";
+import { Agent } from "../../src/assembly/agent.ts";
 import { messageText, userMessage } from "../../src/kernel/index.ts";
 import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
@@ -27,7 +27,7 @@ describe.each(Object.entries({ ...architectureCases, ...failingFlowCases }))(
 test("crashInProcess() reports calls that bypass the journal", async () => {
   const forgetful: ArchitectureCase = {
     agent: (outside) =>
-      new AgentCore({
+      new Agent({
         name: "forgetful",
         architecture: {
           name: "forgetful",

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
-import { AgentCore } from "../../src/agents/index.ts";
+import { Agent } from "../../src/assembly/agent.ts";
 import {
   DesktopSession,
   desktopTools,
@@ -195,7 +195,7 @@ describe.skipIf("missing" in programs)("DesktopSession with a real X server", ()
     ]);
     const runtime = await createRuntime({ unknownPrice: "ignore" });
     const tools = desktopTools(desktop);
-    const buyer = new AgentCore({ name: "buyer", model, tools, ephemeral: [desktop] });
+    const buyer = new Agent({ name: "buyer", model, tools, ephemeral: [desktop] });
     const run = await runtime.submit(buyer, "Order tea for Grace");
     const { output, error: failure } = await run.result();
     await runtime.close();

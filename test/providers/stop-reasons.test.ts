@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { AgentCore } from "../../src/agents/index.ts";
+import { Agent } from "../../src/assembly/agent.ts";
 import { fallback, tool } from "../../src/capabilities/index.ts";
 import type { JsonValue, RunResult } from "../../src/kernel/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
@@ -33,7 +33,7 @@ async function run(wire: Wire, way: Way, script: readonly WireAnswer[]): Promise
   executed = [];
   server.script.push(...script);
   const runtime = await createRuntime({ unknownPrice: "ignore" });
-  const agent = new AgentCore({ name: "clerk", model: server.models[wire], tools: [lookup] });
+  const agent = new Agent({ name: "clerk", model: server.models[wire], tools: [lookup] });
   const result = await (await runtime.submit(agent, "Go.", { streaming: way === "streamed" })).result();
   await runtime.close();
   return result;
@@ -192,7 +192,7 @@ test("a withheld answer passes to the next model if `when` of fallback() accepts
   const { anthropic, "openai chat": chat } = server.models;
   const model = fallback([anthropic, chat], { when: ({ kind }) => kind === "content_blocked" });
   const runtime = await createRuntime({ unknownPrice: "ignore" });
-  const agent = new AgentCore({ name: "clerk", model });
+  const agent = new Agent({ name: "clerk", model });
   const result = await (await runtime.submit(agent, "Go.")).result();
   await runtime.close();
   expect(result).toMatchObject({ status: "completed", finishReason: "stop", output: "Gladly." });

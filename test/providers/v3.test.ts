@@ -9,7 +9,7 @@ import type {
 } from "@ai-sdk/provider";
 import { LLMock } from "@copilotkit/aimock";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { AgentCore } from "../../src/agents/index.ts";
+import { Agent } from "../../src/assembly/agent.ts";
 import { imageResult, tool, toModel } from "../../src/capabilities/index.ts";
 import { userMessage, type JsonObject } from "../../src/kernel/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
@@ -231,7 +231,7 @@ test("an agent on a V3 model sees the image that a tool returned, and is charged
     execute: () => imageResult(Buffer.from(red, "base64"), "image/png", { text: "taken" }),
   });
   const runtime = await createRuntime({ unknownPrice: "ignore" });
-  const agent = new AgentCore({ name: "watcher", model: toModel(new ChatOfV3()), tools: [camera] });
+  const agent = new Agent({ name: "watcher", model: toModel(new ChatOfV3()), tools: [camera] });
   const result = await (await runtime.submit(agent, "Look through the camera")).result();
   await runtime.close();
   expect(result).toMatchObject({ status: "completed", output: "A red dot." });

@@ -8,7 +8,7 @@ import {
   type JsonValue,
   type RunResult,
 } from "../../kernel/index.ts";
-import type { AgentOptions } from "../definition/agent-options.ts";
+import type { AgentDefinition } from "../definition/agent-definition.ts";
 import { answersIn } from "../base/json-in-text.ts";
 
 /** The role of the model that judges answers. */
@@ -27,8 +27,8 @@ Reply with JSON only: {"done": true or false, "reason": "one sentence", "next": 
  */
 export function judgeOptions(
   agent: Pick<HostedAgent, "models" | "retry" | "modelTimeouts">,
-  { name, key }: Pick<AgentOptions, "name" | "key">,
-): AgentOptions {
+  { name, key }: Pick<AgentDefinition, "name" | "key">,
+): AgentDefinition {
   const model = modelFor(agent, judgeRole);
   if (model === undefined)
     throw new Fault(

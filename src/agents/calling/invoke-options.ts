@@ -8,15 +8,23 @@ import {
   optionNames,
   submitOptionNames,
   type CancelSignal,
-  type JsonSchema,
   type OptionNames,
   type Runtime,
+  type Schema,
+  type SpawnChildOptions,
   type SubmitOptions,
 } from "../../kernel/index.ts";
-import { checkOnApproval, type OnApprovalHandler } from "./on-approval.ts";
+import { checkOnApproval, type OnApproval, type OnApprovalHandler } from "./on-approval.ts";
 import { foreignInvokeOptions } from "../definition/foreign-options.ts";
 
-export interface InvokeOptions<Context = unknown> extends Omit<SubmitOptions<Context>, "streaming"> {
+/**
+ * Options of `invoke`. `Source` is a Standard Schema that can convert itself to JSON Schema (such as one of zod), or a
+ * JSON Schema written `as const`. Without a schema the answer is a text.
+ */
+export interface InvokeOptions<Source extends Schema = never, Context = unknown> extends Omit<
+  SubmitOptions<Context>,
+  "streaming"
+> {
   /** Maximum time for the whole run in milliseconds; tightens the deadline of the budget. `null` sets no limit. */
   readonly timeoutMs?: number | null;
   /**
@@ -27,8 +35,8 @@ export interface InvokeOptions<Context = unknown> extends Omit<SubmitOptions<Con
   readonly onApproval?: "wait" | OnApprovalHandler;
   /** The runtime that executes the run. Default: the default runtime of the package. */
   readonly runtime?: Runtime;
-  /** A JSON Schema that the answer must match. */
-  readonly output?: JsonSchema | undefined;
+  /** The schema of the answer. If an answer does not match, the model is asked again, at most twice. */
+  readonly output?: Source | undefined;
   /**
    * What the summary has to consider if the session is compacted after this invocation. Used only by the run that this
    * call starts, not if the input becomes steering.
@@ -42,17 +50,41 @@ export interface InvokeOptions<Context = unknown> extends Omit<SubmitOptions<Con
 }
 
 /** Options of `invoke` that make it return when the run needs a person's answer, or may make it do so. */
-export interface ReturnOnApproval<Context = unknown> extends Omit<InvokeOptions<Context>, "onApproval"> {
-  readonly onApproval?: "return" | "wait" | OnApprovalHandler;
+export interface ReturnOnApproval<Source extends Schema = never, Context = unknown> extends Omit<
+  InvokeOptions<Source, Context>,
+  "onApproval"
+> {
+  /** `"return"` resolves with a `WaitingResult` when the run needs a person's answer. The run waits durably. */
+  readonly onApproval: OnApproval;
+}
+
+/** Options of `continue`: those of `invoke` without `sessionId`. */
+export type ContinueOptions<Source extends Schema = never, Context = unknown> = Omit<
+  InvokeOptions<Source, Context>,
+  "sessionId"
+>;
+
+export interface StreamOptions<Source extends Schema = never, Context = unknown> extends InvokeOptions<
+  Source,
+  Context
+> {
+  /** C3: whether leaving the loop cancels the run. Default: `false`, the run continues. */
+  readonly cancelOnBreak?: boolean;
 }
 
 /**
  * Options of `submit`. A submitted run outlives its caller, so `RunHandle.cancel` takes the place of a signal, and
  * `RunHandle.untilPersonIsNeeded` and `approve` that of `onApproval`.
  */
-export type AgentSubmitOptions<Context = unknown> = Omit<InvokeOptions<Context>, "signal" | "onApproval"> & {
+export interface SubmitRunOptions<Source extends Schema = never, Context = unknown> extends Omit<
+  InvokeOptions<Source, Context>,
+  "signal" | "onApproval"
+> {
   readonly streaming?: boolean;
-};
+}
+
+/** Options of `spawnChild`. */
+export type ChildOfSession<Context = unknown> = SpawnChildOptions<Context> & RuntimeChoice;
 
 /** The names of the options of `invoke`. */
 export const invokeOptionNames: OptionNames = new Set([
@@ -87,7 +119,10 @@ function checkRuntime(owner: string, runtime: unknown): void {
 }
 
 /** Refuses unknown options and invalid values before a run is created. */
-export function checkInvokeOptions(agent: string, options: InvokeOptions | ReturnOnApproval): void {
+export function checkInvokeOptions(
+  agent: string,
+  options: InvokeOptions<Schema> | ReturnOnApproval<Schema>,
+): void {
   const owner = `a run of agent ${agent}`;
   checkOptions(owner, options, invokeOptionNames, foreignInvokeOptions);
   checkMethods(
@@ -109,13 +144,13 @@ export function checkInvokeOptions(agent: string, options: InvokeOptions | Retur
 }
 
 /** Like `checkInvokeOptions`, for `submit`. */
-export function checkSubmitOptions(agent: string, options: AgentSubmitOptions): void {
+export function checkSubmitOptions(agent: string, options: SubmitRunOptions<Schema>): void {
   if ("signal" in options)
     throw new Fault(
       "invalid_argument",
       `invalid option signal of submit() of agent ${agent}: a submitted run outlives its caller; use cancel() of the run handle, or invoke() or stream() with a signal`,
     );
-  const { onApproval }: InvokeOptions = options;
+  const { onApproval }: InvokeOptions<Schema> = options;
   checkOnApproval("submit()", onApproval, ["wait"]);
   checkInvokeOptions(agent, options);
 }

@@ -2,13 +2,14 @@ import {
   Fault,
   type Architecture,
   type HostedAgent,
+  type JsonSchema,
   type JsonValue,
   type SubmitOptions,
 } from "../../kernel/index.ts";
 import { checkRootInput, readInput, requestOf, type AgentInput } from "../base/agent-input.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "../base/answer-format.ts";
 import { checkInputKeys, refusedInput } from "../base/input-problem.ts";
-import type { AgentSubmitOptions } from "./invoke-options.ts";
+import type { SubmitRunOptions } from "./invoke-options.ts";
 
 export interface RequestedAgent extends HostedAgent {
   readonly name: string;
@@ -26,7 +27,7 @@ export async function runRequest(
   agent: RequestedAgent,
   check: SchemaCheck,
   input: AgentInput,
-  requested: Omit<AgentSubmitOptions, "runtime">,
+  requested: Omit<SubmitRunOptions<JsonSchema>, "runtime">,
 ): Promise<RunRequest> {
   const { timeoutMs, output, compactionInstructions, ...options } = requested;
   if (options.settings !== undefined) requireOwnModel(agent);
@@ -49,7 +50,7 @@ async function checkInput(
   agent: RequestedAgent,
   check: SchemaCheck,
   input: AgentInput,
-  { output, sessionId }: Pick<AgentSubmitOptions, "output" | "sessionId">,
+  { output, sessionId }: Pick<SubmitRunOptions<JsonSchema>, "output" | "sessionId">,
 ): Promise<void> {
   const { name, architecture } = agent;
   const read = readInput(input as JsonValue);

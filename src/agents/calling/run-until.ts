@@ -10,7 +10,6 @@ import {
   type Clock,
   type ExecutionBudget,
   type OptionNames,
-  type JsonValue,
   type RunId,
   type RunResult,
   changedResult,
@@ -22,7 +21,7 @@ import { askJudge, requireGoal, type AskJudge } from "./goal-judge.ts";
 import { CombinedSpending, type SpentDimension } from "./combined-spending.ts";
 
 /** The state that `until` receives after each invocation. */
-export interface RoundState<Output> {
+export interface RoundState<Output = string> {
   readonly result: RunResult<Output>;
   /** The number of the iteration, from 1. */
   readonly iteration: number;
@@ -34,7 +33,7 @@ export interface RoundState<Output> {
  * Options of every loop. `budget` and `timeoutMs` apply to all iterations together, including `until` and the judge. The
  * agent's own budget applies to each.
  */
-interface LoopOptions<Context> extends Omit<InvokeOptions<Context>, "runId"> {
+interface LoopOptions<Context> extends Omit<InvokeOptions<never, Context>, "runId" | "output"> {
   /** Maximum number of iterations. Default: 20. */
   readonly maxIterations?: number;
   /** How many times in a row the agent may give the same answer before the loop stops. Default: 3. */
@@ -49,12 +48,12 @@ interface LoopOptions<Context> extends Omit<InvokeOptions<Context>, "runId"> {
 }
 
 /** Options of `runUntil` with a function that accepts answers. */
-export interface RunUntilOptions<Output, Context = unknown> extends LoopOptions<Context> {
+export interface RunUntilOptions<Context = unknown> extends LoopOptions<Context> {
   /**
    * Returns `true` to accept the answer, or the text to send next. `false` and a blank text continue with a standard
    * text.
    */
-  readonly until: (state: RoundState<Output>) => boolean | string | Promise<boolean | string>;
+  readonly until: (state: RoundState) => boolean | string | Promise<boolean | string>;
   readonly judge?: never;
 }
 
@@ -71,7 +70,7 @@ export interface JudgedLoopOptions<Context = unknown> extends LoopOptions<Contex
 
 const names: OptionNames = new Set([
   ...invokeOptionNames,
-  ...optionNames<Omit<RunUntilOptions<unknown>, Exclude<keyof InvokeOptions, "runId">>>({
+  ...optionNames<Omit<RunUntilOptions, Exclude<keyof InvokeOptions, "runId">>>({
     until: true,
     judge: true,
     maxIterations: true,
@@ -82,9 +81,7 @@ const names: OptionNames = new Set([
 ]);
 
 /** Refuses unknown options before an iteration is paid. */
-export function checkRunUntilOptions(
-  options: RunUntilOptions<never, never> | JudgedLoopOptions<never>,
-): void {
+export function checkRunUntilOptions(options: RunUntilOptions | JudgedLoopOptions): void {
   checkOptions("runUntil()", options, names);
   const { until, judge } = options as { readonly until?: unknown; readonly judge?: unknown };
   if ((until === undefined) === (judge === undefined))
@@ -101,10 +98,10 @@ export function checkRunUntilOptions(
 }
 
 /** The agent that the loop invokes. */
-export interface InvokableAgent<Output> {
-  readonly invoke: (input: AgentInput, options: InvokeOptions) => Promise<RunResult<Output>>;
+export interface InvokableAgent {
+  readonly invoke: (input: AgentInput, options: InvokeOptions) => Promise<RunResult>;
   /** Runs the agent that gives a verdict about an answer. */
-  readonly judge: (prompt: string, options: InvokeOptions) => Promise<RunResult<JsonValue>>;
+  readonly judge: (prompt: string, options: InvokeOptions) => Promise<RunResult>;
   /** The clock of the runtime. */
   readonly clock: Clock;
   /** The deadline of each run according to the agent's own budget; `null` if it has none. */
@@ -116,11 +113,11 @@ export interface InvokableAgent<Output> {
  * iteration or a verdict does not complete, or at a limit. At a limit, the interruption reason is `run_until:<reason>` and the output is the last
  * answer. The usage covers all iterations.
  */
-export async function runUntil<Output extends JsonValue>(
-  { invoke, judge: runJudge, clock, deadlineMs: eachMs }: InvokableAgent<Output>,
+export async function runUntil(
+  { invoke, judge: runJudge, clock, deadlineMs: eachMs }: InvokableAgent,
   input: AgentInput,
-  options: RunUntilOptions<Output> | JudgedLoopOptions,
-): Promise<RunResult<Output>> {
+  options: RunUntilOptions | JudgedLoopOptions,
+): Promise<RunResult> {
   const { until, judge: goal, maxIterations = 20, maxUnchanged = 3, maxCostUsd, runId, timeoutMs } = options;
   const rest = invokeOptionsIn(options);
   requireCount("maxIterations", maxIterations);
@@ -148,7 +145,7 @@ export async function runUntil<Output extends JsonValue>(
     };
   let next = input;
   let unchanged = 0;
-  let answered: RunResult<Output> | undefined;
+  let answered: RunResult | undefined;
   let sessionId = rest.sessionId;
   for (let iteration = 1; ; iteration++) {
     const each = runId === undefined ? {} : { runId: parseRunId(`${runId}-${iteration}`) };
@@ -193,7 +190,7 @@ export async function runUntil<Output extends JsonValue>(
 const aborted = { status: "cancelled", interruptionReason: "the signal was aborted" } as const;
 
 /** The options of the loop that each iteration receives. */
-function invokeOptionsIn<Output>(options: RunUntilOptions<Output> | JudgedLoopOptions): InvokeOptions {
+function invokeOptionsIn(options: RunUntilOptions | JudgedLoopOptions): InvokeOptions {
   const {
     until: _until,
     judge: _judge,

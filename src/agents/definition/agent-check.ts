@@ -12,12 +12,12 @@ import {
   spawnBudget,
   type ForeignNames,
 } from "../../kernel/index.ts";
-import type { AgentOptions } from "./agent-options.ts";
+import type { AgentDefinition } from "./agent-definition.ts";
 import { foreignAgentOptions } from "./foreign-options.ts";
 import { checkExtensions, checkGuardrail, checkToolList } from "../base/part-check.ts";
 
 /** The names of the options of an agent. */
-const agentOptionNames = optionNames<AgentOptions>({
+const agentOptionNames = optionNames<AgentDefinition>({
   name: true,
   key: true,
   description: true,
@@ -62,7 +62,7 @@ const agentOptionNames = optionNames<AgentOptions>({
 export function checkKindOptions(
   kind: string,
   options: object,
-  removed: readonly (keyof AgentOptions)[],
+  removed: readonly (keyof AgentDefinition)[],
   added: readonly string[] = [],
   foreign: ForeignNames = {},
 ): void {
@@ -73,7 +73,7 @@ export function checkKindOptions(
 
 /** The methods that each part of an agent must have, and how to create such a part. */
 const parts: readonly (readonly [
-  Exclude<keyof AgentOptions, "model" | "models">,
+  Exclude<keyof AgentDefinition, "model" | "models">,
   readonly string[],
   string?,
 ])[] = [
@@ -86,7 +86,7 @@ const parts: readonly (readonly [
 ];
 
 /** The options that are lists, each with an entry for the error. */
-const lists: readonly (readonly [Exclude<keyof AgentOptions, "model" | "models">, string])[] = [
+const lists: readonly (readonly [Exclude<keyof AgentDefinition, "model" | "models">, string])[] = [
   ["subAgents", "agent"],
   ["guardrails", "guardrail"],
   ["extensions", "extension"],
@@ -99,8 +99,8 @@ const drainModes: readonly string[] = ["one", "all"];
 const inboxModes: readonly string[] = ["each", "together"];
 
 /** Refuses options that an agent does not know and parts that it could not use, before a run costs anything. */
-export function checkAgentOptions(options: Omit<AgentOptions, "model" | "models">): void {
-  const { name } = (options ?? {}) as Partial<AgentOptions>;
+export function checkAgentOptions(options: Omit<AgentDefinition, "model" | "models">): void {
+  const { name } = (options ?? {}) as Partial<AgentDefinition>;
   const agent = typeof name === "string" ? `agent ${name}` : "Agent";
   checkOptions(agent, options, agentOptionNames, foreignAgentOptions);
   checkToolList(agent, options.tools);
@@ -119,7 +119,7 @@ export function checkAgentOptions(options: Omit<AgentOptions, "model" | "models"
 }
 
 /** B2: refuses invalid budgets, timeouts and retries of an agent, before a run costs anything. */
-export function checkAgentLimits(options: AgentOptions): void {
+export function checkAgentLimits(options: AgentDefinition): void {
   const agent = `agent ${options.name}`;
   // Callers without types may pass `budget: null` for no budget.
   executionBudget(options.budget ?? {});
@@ -134,7 +134,7 @@ function checkFunctions(
     prepareStep,
     stopWhen,
     repairToolCall,
-  }: Pick<AgentOptions, "prepareStep" | "stopWhen" | "repairToolCall">,
+  }: Pick<AgentDefinition, "prepareStep" | "stopWhen" | "repairToolCall">,
 ): void {
   const options = {
     prepareStep: [prepareStep ?? []].flat(),

@@ -8,7 +8,7 @@ import {
   type Tool,
 } from "../../kernel/index.ts";
 import { summaryRole } from "../context/compaction/summary-role.ts";
-import type { AgentOptions } from "./agent-options.ts";
+import type { AgentDefinition } from "./agent-definition.ts";
 import { architectureNames, createArchitecture } from "../architectures/registry.ts";
 import { bothObservers } from "../interception/extensions/event-delivery.ts";
 import type { ExtensionHost } from "../interception/extensions/extension-host.ts";
@@ -24,7 +24,7 @@ import { requireTurnControl } from "../interception/turns/turn-control.ts";
 
 /** The architecture of an agent. `registered` are the architectures of its extensions, once they are set up. */
 export function architectureOf(
-  options: AgentOptions,
+  options: AgentDefinition,
   registered?: ReadonlyMap<string, () => Architecture>,
 ): Architecture {
   const { name, architecture = "react", extensions = [] } = options;
@@ -47,7 +47,7 @@ export function subAgentsOf(
 
 export function modelsOf(
   { name: architecture, requiresModel = true }: Architecture,
-  { name, model, models = {}, compaction, guardrails = [] }: AgentOptions,
+  { name, model, models = {}, compaction, guardrails = [] }: AgentDefinition,
 ): Readonly<Record<string, Model>> {
   if (model === undefined && models["main"] === undefined && requiresModel) {
     throw new Fault(
@@ -62,20 +62,16 @@ export function modelsOf(
 
 /** The agent's middleware. A `telemetry` adds `tracing` as the outermost layer, unless the agent has that layer. */
 export function middlewareOf(
-  { name, telemetry, middleware = [] }: AgentOptions,
-  clock: Clock | undefined,
+  { telemetry, middleware = [] }: AgentDefinition,
+  clock: Clock,
 ): readonly (Layer | LevelMiddleware)[] {
   if (telemetry === undefined || middleware.some((layer) => layer.name === "tracing")) return middleware;
-  if (clock !== undefined) return [tracing({ telemetry, clock }), ...middleware];
-  throw new Fault(
-    "invalid_argument",
-    `agent ${name} has no clock for its telemetry; use the Agent class of the package reeve, or the middleware tracing`,
-  );
+  return [tracing({ telemetry, clock }), ...middleware];
 }
 
 export function callPathOf(
   pipeline: MiddlewarePipeline,
-  { guardrails = [], permissions, toolHooks, hooks, repairToolCall }: AgentOptions,
+  { guardrails = [], permissions, toolHooks, hooks, repairToolCall }: AgentDefinition,
   extensions?: ExtensionHost,
 ): CallPath | undefined {
   const gate = composeLayers(

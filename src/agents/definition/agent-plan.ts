@@ -1,6 +1,6 @@
 import { eventDraft, Fault, modelFor, type HostedAgent, type RunContext } from "../../kernel/index.ts";
 import { react } from "../architectures/react.ts";
-import type { AgentOptions } from "./agent-options.ts";
+import type { AgentDefinition } from "./agent-definition.ts";
 import {
   compactionPlan,
   type BeforeCompact,
@@ -17,13 +17,12 @@ type TurnLimits = Pick<InvocationPlan, "maxTurns" | "maxToolCallsPerTurn">;
 
 /** The parts of a plan that the agent creates from its options. */
 export interface PlanParts
-  extends TurnLimits, Pick<InvocationPlan, "architecture" | "pipeline" | "toolSpecs" | "extensions"> {
-  /** If absent, an answer with a schema fails with `unsupported`. */
-  readonly check: InvocationPlan["check"] | undefined;
-}
+  extends
+    TurnLimits,
+    Pick<InvocationPlan, "architecture" | "pipeline" | "toolSpecs" | "extensions" | "check"> {}
 
 /** Returns the turn limits of an agent. Throws `invalid_argument` for a limit that is not an integer from 1. */
-export function turnLimits({ name, maxTurns = 25, maxToolCallsPerTurn = 128 }: AgentOptions): TurnLimits {
+export function turnLimits({ name, maxTurns = 25, maxToolCallsPerTurn = 128 }: AgentDefinition): TurnLimits {
   for (const [option, value] of Object.entries({ maxTurns, maxToolCallsPerTurn }))
     if (!Number.isSafeInteger(value) || value < 1)
       throw new Fault(
@@ -34,7 +33,11 @@ export function turnLimits({ name, maxTurns = 25, maxToolCallsPerTurn = 128 }: A
 }
 
 /** Creates the settings that every invocation of the agent uses. */
-export function invocationPlan(agent: PlannedAgent, options: AgentOptions, parts: PlanParts): InvocationPlan {
+export function invocationPlan(
+  agent: PlannedAgent,
+  options: AgentDefinition,
+  parts: PlanParts,
+): InvocationPlan {
   const { name, guardrails = [] } = options;
   // Without a model there is nothing to compact for, and no summary.
   const { extensions: host } = parts;
@@ -67,7 +70,7 @@ export function invocationPlan(agent: PlannedAgent, options: AgentOptions, parts
       ? checkRoles(name, options.prepareStep, ["main", ...Object.keys(agent.models)])
       : null,
     stopWhen: options.stopWhen ? anyOf(options.stopWhen) : null,
-    check: parts.check ?? unchecked,
+    check: parts.check,
     toolSpecs: parts.toolSpecs,
     extensions: parts.extensions,
   };
@@ -82,11 +85,4 @@ function promptWindow(ctx: RunContext, plan: CompactionPlan): PromptWindow {
     ctx.emitEvent(eventDraft("architecture_event", data));
   };
   return new PromptWindow({ ctx, plan, role: summaryRole, onCompact });
-}
-
-function unchecked(): never {
-  throw new Fault(
-    "unsupported",
-    "no JSON Schema validator is available; use the Agent class of the package reeve",
-  );
 }

@@ -1,5 +1,5 @@
+import { Agent } from "../../../src/assembly/agent.ts";
 import {
-  AgentCore,
   ConditionalFlow,
   END,
   ParallelFlow,
@@ -13,13 +13,13 @@ import { repliesByRole, type ExternalServices, type ArchitectureCase } from "./a
 
 const input = "How deep is it?";
 
-function worker(services: ExternalServices, name: string): AgentCore {
-  return new AgentCore({ name, model: services.model(name) });
+function worker(services: ExternalServices, name: string): Agent {
+  return new Agent({ name, model: services.model(name) });
 }
 
 const sequential: ArchitectureCase = {
   agent: (services) =>
-    new AgentCore({
+    new Agent({
       name: "line",
       architecture: new SequentialFlow(["first", "second"].map((name) => worker(services, name))),
       budget,
@@ -31,7 +31,7 @@ const sequential: ArchitectureCase = {
 
 const parallel: ArchitectureCase = {
   agent: (services) =>
-    new AgentCore({
+    new Agent({
       name: "choir",
       architecture: new ParallelFlow({
         branches: ["first", "second"].map((name) => worker(services, name)),
@@ -47,7 +47,7 @@ const parallel: ArchitectureCase = {
 
 const conditional: ArchitectureCase = {
   agent: (services) =>
-    new AgentCore({
+    new Agent({
       name: "fork",
       architecture: new ConditionalFlow({
         predicate: (text) => text.includes("deep"),
@@ -65,7 +65,7 @@ const conditional: ArchitectureCase = {
 /** A diamond of agents and functions, with a loop that runs twice. */
 const workflow: ArchitectureCase = {
   agent: (services) =>
-    new AgentCore({
+    new Agent({
       name: "works",
       architecture: new WorkflowFlow({
         nodes: {
@@ -100,14 +100,14 @@ const workflow: ArchitectureCase = {
 /** A parallel flow inside a sequential flow. */
 const nested: ArchitectureCase = {
   agent: (services) => {
-    const pair = new AgentCore({
+    const pair = new Agent({
       name: "pair",
       architecture: new ParallelFlow({
         branches: ["first", "second"].map((name) => worker(services, name)),
         merge: "vote",
       }),
     });
-    return new AgentCore({
+    return new Agent({
       name: "nest",
       architecture: new SequentialFlow([pair, worker(services, "third")]),
       budget,
@@ -122,7 +122,7 @@ const nested: ArchitectureCase = {
 /** A workflow with a node that fails, which keeps the output so far. */
 const failing: ArchitectureCase = {
   agent: (services) =>
-    new AgentCore({
+    new Agent({
       name: "broken",
       architecture: new WorkflowFlow({
         nodes: {

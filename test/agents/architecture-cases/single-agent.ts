@@ -7,7 +7,7 @@ import {
   selfRefine,
   treeOfThoughts,
 } from "../../../src/agents/architectures/index.ts";
-import { AgentCore } from "../../../src/agents/index.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import { ampleBudget as budget } from "../../crash/workload.ts";
 import { roleModels, repliesByRole, type ModelCall, type ArchitectureCase } from "./architecture-case.ts";
 
@@ -20,7 +20,7 @@ function hasResults({ messages }: ModelCall): boolean {
 
 const reactCase: ArchitectureCase = {
   agent: (services) =>
-    new AgentCore({ name: "react", model: services.model("main"), tools: [services.tool("look")], budget }),
+    new Agent({ name: "react", model: services.model("main"), tools: [services.tool("look")], budget }),
   input,
   reply: (call) =>
     hasResults(call)
@@ -32,7 +32,7 @@ const reactCase: ArchitectureCase = {
 
 const planAndExecuteCase: ArchitectureCase = {
   agent: (services) =>
-    new AgentCore({
+    new Agent({
       name: "planner",
       model: services.model("main"),
       models: roleModels(services, "planner", "executor", "synthesizer"),
@@ -52,7 +52,7 @@ const planAndExecuteCase: ArchitectureCase = {
 
 const rewooCase: ArchitectureCase = {
   agent: (services) =>
-    new AgentCore({
+    new Agent({
       name: "rewoo",
       model: services.model("main"),
       models: roleModels(services, "planner", "solver"),
@@ -77,7 +77,7 @@ const rewooCase: ArchitectureCase = {
 
 const reflexionCase: ArchitectureCase = {
   agent: (services) =>
-    new AgentCore({
+    new Agent({
       name: "reflexion",
       model: services.model("main"),
       models: roleModels(services, "evaluator", "reflector"),
@@ -103,7 +103,7 @@ const reflexionCase: ArchitectureCase = {
 
 const selfRefineCase: ArchitectureCase = {
   agent: (services) =>
-    new AgentCore({
+    new Agent({
       name: "refine",
       model: services.model("main"),
       models: roleModels(services, "critic", "refiner"),
@@ -120,7 +120,7 @@ const selfRefineCase: ArchitectureCase = {
 
 const treeOfThoughtsCase: ArchitectureCase = {
   agent: (services) =>
-    new AgentCore({
+    new Agent({
       name: "tree",
       model: services.model("main"),
       models: roleModels(services, "proposer", "evaluator", "synthesizer"),
@@ -140,7 +140,7 @@ const treeOfThoughtsCase: ArchitectureCase = {
 
 const graphOfThoughtsCase: ArchitectureCase = {
   agent: (services) =>
-    new AgentCore({
+    new Agent({
       name: "graph",
       model: services.model("main"),
       models: roleModels(services, "thinker", "evaluator", "aggregator"),
@@ -162,8 +162,8 @@ const graphOfThoughtsCase: ArchitectureCase = {
 
 const deepAgentCase: ArchitectureCase = {
   agent: (services) => {
-    const helper = new AgentCore({ name: "helper", model: services.model("helper") });
-    return new AgentCore({
+    const helper = new Agent({ name: "helper", model: services.model("helper") });
+    return new Agent({
       name: "deep",
       model: services.model("main"),
       models: roleModels(services, "general"),

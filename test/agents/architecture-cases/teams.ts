@@ -6,7 +6,8 @@ import {
   supervisor,
   swarm,
 } from "../../../src/agents/architectures/index.ts";
-import { AgentCore, informationAgent, orchestration } from "../../../src/agents/index.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
+import { informationAgent, orchestration } from "../../../src/agents/index.ts";
 import { messageText, type Architecture } from "../../../src/kernel/index.ts";
 import { ampleBudget as budget } from "../../crash/workload.ts";
 import {
@@ -19,8 +20,8 @@ import {
 
 const input = "How deep is it?";
 
-function worker(services: ExternalServices, name: string): AgentCore {
-  return new AgentCore({ name, model: services.model(name) });
+function worker(services: ExternalServices, name: string): Agent {
+  return new Agent({ name, model: services.model(name) });
 }
 
 function team(
@@ -28,8 +29,8 @@ function team(
   name: string,
   architecture: Architecture,
   ...roles: string[]
-): AgentCore {
-  return new AgentCore({
+): Agent {
+  return new Agent({
     name,
     model: services.model("main"),
     models: roleModels(services, ...roles),
@@ -82,7 +83,7 @@ const supervisorCase: ArchitectureCase = {
 
 const orchestratorCase: ArchitectureCase = {
   agent: (services) =>
-    new AgentCore(
+    new Agent(
       orchestration({
         name: "lead",
         model: services.model("main"),
@@ -106,7 +107,7 @@ const orchestratorCase: ArchitectureCase = {
 
 const actorCriticCase: ArchitectureCase = {
   agent: (services) => {
-    const actor = new AgentCore({
+    const actor = new Agent({
       name: "actor",
       model: services.model("actor"),
       tools: [services.tool("look")],
@@ -192,7 +193,7 @@ const blackboardInTurnCase: ArchitectureCase = {
 /** An agent that follows a topic, summarises what is published and publishes the summary. */
 const informationCase: ArchitectureCase = {
   agent: (services) =>
-    new AgentCore(
+    new Agent(
       informationAgent({
         name: "herald",
         sources: ["news/coast"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { AgentCore } from "../../../src/agents/index.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import { messageText, reportsNothing, type Runtime } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
@@ -49,7 +49,7 @@ describe("a heartbeat", () => {
     const { runtime, clock } = await scheduleBench({ unknownPrice: "ignore" });
     const answers = ["Nothing to report.", "The disk is full.", "nothing to report"];
     const model = scriptedModel(answers);
-    const watcher = new AgentCore({ name: "watcher", model });
+    const watcher = new Agent({ name: "watcher", model });
     await runtime.schedules.create({
       name: "pulse",
       agent: watcher,
@@ -75,14 +75,14 @@ describe("a heartbeat", () => {
 
   test("a run that is no heartbeat keeps the same answer in its session", async () => {
     const { runtime } = await scheduleBench({ unknownPrice: "ignore" });
-    const watcher = new AgentCore({ name: "watcher", model: scriptedModel(["nothing to report"]) });
+    const watcher = new Agent({ name: "watcher", model: scriptedModel(["nothing to report"]) });
     await (await runtime.submit(watcher, "Check the disk.", { sessionId: "ops" })).result();
     expect(await texts(runtime, "ops")).toEqual(["Check the disk.", "nothing to report"]);
   });
 
   test("submit() with heartbeat leaves no entry either", async () => {
     const { runtime } = await scheduleBench({ unknownPrice: "ignore" });
-    const watcher = new AgentCore({ name: "watcher", model: scriptedModel(["nothing to report", "hello"]) });
+    const watcher = new Agent({ name: "watcher", model: scriptedModel(["nothing to report", "hello"]) });
     const sessionId = "ops";
     await (await runtime.submit(watcher, "Anything?", { sessionId, heartbeat: true })).result();
     await (await runtime.submit(watcher, "Hi", { sessionId })).result();
@@ -95,7 +95,7 @@ test.each(twoStores)(
   async (_name, prepare) => {
     const open = await prepare();
     const answers = ["nothing to report", "hello"];
-    const watcher = new AgentCore({ name: "watcher", model: scriptedModel(answers) });
+    const watcher = new Agent({ name: "watcher", model: scriptedModel(answers) });
     const sessionId = "ops";
     const first = await createRuntime({ store: await open(), unknownPrice: "ignore" });
     const run = await first.submit(watcher, "Anything?", { sessionId, heartbeat: true });

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { AgentCore } from "../../../src/agents/index.ts";
 import { Agent, openRuntime } from "../../../src/entries/index.ts";
 import type { Event, Memory, ModelRequest } from "../../../src/kernel/index.ts";
 import { openMemory } from "../../../src/assembly/memory.ts";
@@ -42,7 +41,7 @@ describe("Agent({ memory })", () => {
       if (each === undefined) throw new Error("no case");
       const services = new InProcessServices(each.reply);
       const agent = each.agent(services);
-      if (!(agent instanceof AgentCore)) throw new Error("not an agent");
+      if (!(agent instanceof Agent)) throw new Error("not an agent");
       const memory = await memoryOfAda();
       const runtime = await openRuntime({ unknownPrice: "ignore" });
       onTestFinished(() => runtime.close());
@@ -65,7 +64,7 @@ describe("Agent({ memory })", () => {
     const place = await openPlace(name);
     const memory = await memoryOfAda();
     const requests: ModelRequest[] = [];
-    const agent = (...replies: Parameters<typeof scriptedModel>[0]): AgentCore =>
+    const agent = (...replies: Parameters<typeof scriptedModel>[0]): Agent =>
       new Agent({
         name: "guide",
         instructions: "You are a guide.",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { AgentCore } from "../../../src/agents/index.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import { skillTool } from "../../../src/capabilities/tools/index.ts";
 import { checkSkill, type ModelRequest, type Skill } from "../../../src/kernel/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
@@ -31,7 +31,7 @@ async function ask(skills: readonly Skill[], name: string, options: { readonly m
     },
   ]);
   const runtime = await createRuntime({ unknownPrice: "ignore" });
-  const agent = new AgentCore({ name: "writer", model, tools: [skillTool({ skills, ...options })] });
+  const agent = new Agent({ name: "writer", model, tools: [skillTool({ skills, ...options })] });
   const run = await runtime.submit(agent, "write");
   await run.result();
   const ends: unknown[] = [];

@@ -1,4 +1,4 @@
-import { AgentCore } from "../../../src/agents/index.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import { formatRunId } from "../../../src/kernel/index.ts";
 import { getRunContext } from "../../../src/runtime/index.ts";
 import { servedModel, servedTool } from "../../../src/testing/served-call.ts";
@@ -35,7 +35,7 @@ export const changedForks: Workload = {
       maxOutputTokens: outputLimit,
     };
     const tools = ["sow", "reap"].map((name) => servedTool(server, name));
-    return [new AgentCore({ name: "farmer", model, tools, budget: ampleBudget })];
+    return [new Agent({ name: "farmer", model, tools, budget: ampleBudget })];
   },
   drive: async ({ runtime, store, agent }) => {
     const run = await runtime.submit(agent, "sow", { runId });

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { AgentCore } from "../../../src/agents/index.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import { tool } from "../../../src/capabilities/index.ts";
 import {
   formatRunId,
@@ -44,7 +44,7 @@ interface Setup {
   readonly runtime: Runtime;
   readonly model: ReturnType<typeof scriptedModel>;
   readonly second: ReturnType<typeof scriptedModel>;
-  readonly scout: AgentCore;
+  readonly scout: Agent;
   readonly send: (input: string, sessionId?: string) => Promise<RunHandle>;
 }
 
@@ -59,7 +59,7 @@ async function setUp(
   const runtime = await createRuntime({ store, unknownPrice: "ignore", resolveModel });
   opened.push(runtime);
   const model = scriptedModel(script);
-  const scout = new AgentCore({ name: "scout", model, tools: [look] });
+  const scout = new Agent({ name: "scout", model, tools: [look] });
   const send = async (input: string, sessionId?: string): Promise<RunHandle> => {
     const run = await runtime.submit(scout, input, sessionId === undefined ? {} : { sessionId });
     await run.result();
@@ -150,7 +150,7 @@ describe.each(twoStores)("%s: fork({ input })", (_name, prepare) => {
   it("shows the marker of an interrupted run before the message", async () => {
     const { store, runtime } = await setUp(await prepare(), []);
     const model = scriptedModel([call, "two"]);
-    const hasty = new AgentCore({ name: "hasty", model, tools: [look], maxTurns: 1 });
+    const hasty = new Agent({ name: "hasty", model, tools: [look], maxTurns: 1 });
     const origin = await runtime.submit(hasty, "look", {});
     expect((await origin.result()).status).toBe("max_turns");
     const fork = await origin.fork({ at: await store.events.lastSeq(origin.runId), input: "go on" });
@@ -221,9 +221,9 @@ describe.each(twoStores)("%s: fork({ model })", (_name, prepare) => {
   it("leaves the models of children and of other roles as they are", async () => {
     const { store, runtime, second } = await setUp(await prepare(), [], ["lead done"]);
     const childModel = scriptedModel(["child one", "child two"]);
-    const child = new AgentCore({ name: "child", description: "Helps.", model: childModel });
+    const child = new Agent({ name: "child", description: "Helps.", model: childModel });
     const lead = scriptedModel([{ toolCalls: [{ name: "child", input: { task: "a" } }] }, "one"]);
-    const boss = new AgentCore({ name: "boss", model: lead, tools: [child.asTool()] });
+    const boss = new Agent({ name: "boss", model: lead, tools: [child.asTool()] });
     const origin = await runtime.submit(boss, "go");
     await origin.result();
     const fork = await origin.fork({ at: await seqOf(store, origin, "message_end"), model: other });
@@ -295,7 +295,7 @@ it("the agent reads steering that arrives before its run starts before its first
   const runtime = await createRuntime({ store: "memory:", clock, unknownPrice: "ignore" });
   opened.push(runtime);
   const model = scriptedModel(["one"]);
-  const run = await runtime.submit(new AgentCore({ name: "scout", model }), "go", {
+  const run = await runtime.submit(new Agent({ name: "scout", model }), "go", {
     startAt: clock.now() + 1_000,
   });
   await run.steer("left");

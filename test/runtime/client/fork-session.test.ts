@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { AgentCore } from "../../../src/agents/index.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import {
   formatRunId,
   HistoryRetention,
@@ -39,7 +39,7 @@ async function converse(open: () => Promise<Store>, script: readonly ScriptStep[
   const store = await open();
   const runtime = await createRuntime({ store, unknownPrice: "ignore" });
   const model = scriptedModel(script);
-  const scout = new AgentCore({ name: "scout", model });
+  const scout = new Agent({ name: "scout", model });
   const send = async (input: string, where: { sessionId: RunHandle["sessionId"] } = { sessionId }) => {
     const run = await runtime.submit(scout, input, { sessionId: where.sessionId });
     await run.result();
@@ -150,7 +150,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     const store = await (await prepare())();
     const clock = new FakeClock();
     const runtime = await createRuntime({ store, clock, unknownPrice: "ignore" });
-    const origin = await runtime.submit(new AgentCore({ name: "scout", model: scriptedModel(["one"]) }), "?");
+    const origin = await runtime.submit(new Agent({ name: "scout", model: scriptedModel(["one"]) }), "?");
     await origin.result();
     await clock.advance(1_000);
     const fork = await origin.fork({ at: await store.events.lastSeq(origin.runId) });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { AgentCore } from "../../../src/agents/index.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import type { Runtime, ScheduleOptions } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, settle, setUp } from "../runtime-setup.ts";
@@ -219,7 +219,7 @@ describe("S6: in the view of a tenant", () => {
   test("a schedule starts no run in the session of another tenant", async () => {
     const { runtime, clock, errors } = await scheduleBench({ unknownPrice: "ignore" });
     const model = scriptedModel(["noted"]);
-    const worker = new AgentCore({ name: "clerk", model });
+    const worker = new Agent({ name: "clerk", model });
     const zen = runtime.forTenant({ tenantId: "zen", userId: "zoe" });
     const acme = runtime.forTenant({ tenantId: "acme", userId: "ann" });
     const start = clock.now();

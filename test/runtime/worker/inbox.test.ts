@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { AgentCore } from "../../../src/agents/index.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import {
   formatRunId,
   type AskOutcome,
@@ -17,7 +17,7 @@ import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 removeStoresAfterEach();
 
 /** An agent that answers each message except "poison", on which its model fails, and logs each model call. */
-function clerkOf(calls: string[]): AgentCore {
+function clerkOf(calls: string[]): Agent {
   const reply = ({ messages }: { readonly messages: readonly unknown[] }) => {
     const text = JSON.stringify(messages.at(-1));
     const name = ["poison", "one", "three"].find((word) => text.includes(word)) ?? "other";
@@ -26,16 +26,16 @@ function clerkOf(calls: string[]): AgentCore {
       ? { error: Object.assign(new Error("bad request"), { statusCode: 400 }) }
       : `answer to ${name}`;
   };
-  return new AgentCore({ name: "clerk", model: scriptedModel(Array.from({ length: 60 }, () => reply)) });
+  return new Agent({ name: "clerk", model: scriptedModel(Array.from({ length: 60 }, () => reply)) });
 }
 
-function senderOf(to: Pick<AgentCore, "id">, name = "sender") {
+function senderOf(to: Pick<Agent, "id">, name = "sender") {
   return agent(name, async (ctx) => {
     for (const body of ctx.input as JsonValue[]) await ctx.send(to.id, body);
   });
 }
 
-function message(to: Pick<AgentCore, "id">, id: string, sender = id): Message {
+function message(to: Pick<Agent, "id">, id: string, sender = id): Message {
   const from = agent(sender, async () => undefined).id;
   return { id, from, to: to.id, body: id, sentAt: 0 };
 }

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import { AgentCore } from "../../../src/agents/index.ts";
+import { Agent } from "../../../src/assembly/agent.ts";
 import type { Event, RunHandle } from "../../../src/kernel/index.ts";
 import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
@@ -20,7 +20,7 @@ test.each([{ input: "Shorter." }, {}])(
   async (change) => {
     const model = scriptedModel(Array.from({ length: 100 }, (_each, at) => `answer ${at}`));
     const origin = await runtime.submit(
-      new AgentCore({ name: `scout-${Object.keys(change).length}`, model }),
+      new Agent({ name: `scout-${Object.keys(change).length}`, model }),
       "look",
     );
     await origin.result();
@@ -53,7 +53,7 @@ test.each([{ input: "Shorter." }, {}])(
 
 test("a call that a fork with an input makes again is not in flight twice", async () => {
   const model = scriptedModel(["one", "two"]);
-  const origin = await runtime.submit(new AgentCore({ name: "guide", model }), "look");
+  const origin = await runtime.submit(new Agent({ name: "guide", model }), "look");
   await origin.result();
   const start = (await eventsOf(origin)).findLast(({ type }) => type === "message_start");
   const fork = await origin.fork({ at: start?.seq ?? 0, input: "Shorter." });

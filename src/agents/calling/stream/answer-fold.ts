@@ -12,7 +12,7 @@ import {
 } from "../../../kernel/index.ts";
 import type { AnswerEnd, AnswerPart, WaitingQuestion } from "./answer-part.ts";
 import { AnswerReader, unsaid, type AnswerChange } from "./answer-reader.ts";
-import { AnswerText } from "./answer-text.ts";
+import { TextStream } from "./text-stream.ts";
 
 /** A tool call of a run. */
 interface KnownCall {
@@ -106,7 +106,7 @@ export class AnswerFold {
   readonly #subAgents: boolean;
   readonly #answering = new AnsweringTasks();
   readonly #reader = new AnswerReader();
-  #text = new AnswerText();
+  #text = new TextStream();
   readonly #calls = new KnownCalls();
   readonly #open = new Map<TaskId, OpenMessage>();
   readonly #questions = new Map<string, OpenQuestion>();
@@ -136,7 +136,7 @@ export class AnswerFold {
 
   /** Forgets the texts before the next part: the next text is the first one, with no empty line before it. */
   startText(): void {
-    this.#text = new AnswerText();
+    this.#text = new TextStream();
   }
 
   read(part: Event | Delta): readonly AnswerPart[] {

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { AgentStream, followAnswer, type AnswerPart } from "../../../../src/agents/index.ts";
+import { RunStream, followAnswer, type AnswerPart } from "../../../../src/agents/index.ts";
 import { Agent, openRuntime, tool } from "../../../../src/entries/index.ts";
 import type { RunHandle } from "../../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../../src/testing/index.ts";
@@ -15,7 +15,7 @@ async function all<Value>(values: AsyncIterable<Value>): Promise<Value[]> {
 /** The text of a run as `stream.text()` yields it. */
 async function textOf(run: RunHandle): Promise<string> {
   const start = async () => ({ run, result: () => run.result() });
-  const stream = new AgentStream({ start, shape: (result) => result, cancelOnBreak: false });
+  const stream = new RunStream({ start, shape: (result) => result, cancelOnBreak: false });
   return (await all(stream.text())).join("");
 }
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { AgentCore, ExecutionTracker } from "../../../../src/agents/index.ts";
+import { Agent } from "../../../../src/assembly/agent.ts";
+import { ExecutionTracker } from "../../../../src/agents/index.ts";
 import { Transcript, userMessage, type Exhaustion } from "../../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../../src/testing/index.ts";
 import { agent, setUp } from "../../../runtime/runtime-setup.ts";
@@ -169,7 +170,7 @@ describe("ExecutionTracker inside a run", () => {
       { text: "thinking", toolCalls: [{ name: "none", input: {} }], usage },
       { text: "never", usage },
     ]);
-    const thinker = new AgentCore({ name: "thinker", model, maxTurns: 9 });
+    const thinker = new Agent({ name: "thinker", model, maxTurns: 9 });
     const run = await runtime.submit(thinker, "go", { budget: { maxTurns: 1 } });
     const { status, output, error: failure } = await run.result();
     expect({ status, output, message: failure?.message }).toEqual({

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { AgentCore } from "../../../../src/agents/index.ts";
+import { Agent } from "../../../../src/assembly/agent.ts";
 import {
   humanApproval,
   type HumanApprovalOptions,
@@ -35,7 +35,7 @@ test.for<[HumanApprovalOptions, string, string]>([
 
 test("a tool call waits durably for approval, and another worker runs the tool once it is approved", async () => {
   const script = [{ toolCalls: [{ name: "send", input: { to: "ann" } }] }, "Done."];
-  const worker = new AgentCore({
+  const worker = new Agent({
     name: "worker",
     model: scriptedModel(script),
     tools: [send],
@@ -58,7 +58,7 @@ test("a tool call waits durably for approval, and another worker runs the tool o
 });
 
 test("humanApproval() asks the onAsk handler in this process, and its denial becomes the tool's result", async () => {
-  const worker = new AgentCore({
+  const worker = new Agent({
     name: "worker",
     model: scriptedModel([{ toolCalls: [{ name: "wipe", input: {} }] }, "Left it."]),
     tools: [wipe],

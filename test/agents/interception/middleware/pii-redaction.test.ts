@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { AgentCore } from "../../../../src/agents/index.ts";
+import { Agent } from "../../../../src/assembly/agent.ts";
 import { piiRedaction, type PiiRedactionOptions } from "../../../../src/assembly/middleware.ts";
 import {
   assistantMessage,
@@ -323,7 +323,7 @@ test("piiRedaction() redacts the progress updates that a tool emits in a run", a
     },
   });
   const { runtime } = await setUp({ unknownPrice: "ignore" });
-  const scout = new AgentCore({
+  const scout = new Agent({
     name: "scout",
     model: scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "done"]),
     tools: [look],

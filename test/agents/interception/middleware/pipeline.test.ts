@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { AgentCore } from "../../../../src/agents/index.ts";
+import { Agent } from "../../../../src/assembly/agent.ts";
 import { MiddlewarePipeline, type Layer } from "../../../../src/agents/interception/middleware/index.ts";
 import {
   userMessage,
@@ -86,7 +86,7 @@ describe("F1: composition of middleware", () => {
     const pipeline = new MiddlewarePipeline([]);
     expect([pipeline.agent, pipeline.chat, pipeline.function]).toEqual([undefined, undefined, undefined]);
     expect(pipeline.callPath()).toBeUndefined();
-    expect(new AgentCore({ name: "scout", model: scriptedModel([]) }).callPath).toBeUndefined();
+    expect(new Agent({ name: "scout", model: scriptedModel([]) }).callPath).toBeUndefined();
   });
 
   test("F1: a call passes only the middleware of its level", async () => {
@@ -185,9 +185,9 @@ describe("the level of middleware", () => {
     expect(() => new MiddlewarePipeline([entry as unknown as Layer])).toThrow(
       expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),
     );
-    expect(
-      () => new AgentCore({ name: "a", model: scriptedModel([]), middleware: [entry as Layer] }),
-    ).toThrow(message);
+    expect(() => new Agent({ name: "a", model: scriptedModel([]), middleware: [entry as Layer] })).toThrow(
+      message,
+    );
   });
 });
 

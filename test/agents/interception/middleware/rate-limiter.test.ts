@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { AgentCore } from "../../../../src/agents/index.ts";
+import { Agent } from "../../../../src/assembly/agent.ts";
 import {
   rateLimiter,
   type RateLimiterOptions,
@@ -116,7 +116,7 @@ test("a throttled tenant does not block other tenants, and its waiting time surv
   const { runtime, clock, open } = await openBench({ unknownPrice: "ignore", concurrency: 1 });
   const limiter = rateLimiter({ clock, burst: 1, perSecond: 0.01 });
   const model = scriptedModel(["one", "two", "three"]);
-  const scout = new AgentCore({ name: "scout", model, middleware: [limiter] });
+  const scout = new Agent({ name: "scout", model, middleware: [limiter] });
   const submit = (tenantId: string) => runtime.submit(scout, "go", { tenantId });
   expect((await (await submit("acme")).result()).output).toBe("one");
   const throttled = await submit("acme");

@@ -29,8 +29,11 @@ import type { StopHook } from "../interception/turns/stop-hook.ts";
 import type { SubAgent } from "../team/sub-agents.ts";
 import type { ToolList } from "../base/tool-list.ts";
 
-/** Options of an agent. `Context` is the type of the live value that its tools and instructions receive. */
-export interface AgentOptions<Context = unknown> {
+/**
+ * The options of an agent whose models are resolved. The public `AgentOptions` differ in the models that they accept.
+ * `Context` is the type of the live value that its tools and instructions receive.
+ */
+export interface AgentDefinition<Context = unknown> {
   readonly name: string;
   /** Distinguishes several instances of one agent. The id is then `name/key`. */
   readonly key?: string;

@@ -1,12 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  Agent,
-  memoryStore,
-  openRuntime,
-  sha256,
-  tool,
-  type AgentOptions,
-} from "../../../src/entries/index.ts";
+import { Agent, memoryStore, openRuntime, sha256, tool, type AgentOptions } from "../../src/entries/index.ts";
 import {
   messageText,
   type Event,
@@ -14,9 +7,9 @@ import {
   type RunHandle,
   type RunResult,
   type Store,
-} from "../../../src/kernel/index.ts";
-import { scriptedModel, type ScriptedReply } from "../../../src/testing/index.ts";
-import { findRun } from "../../runtime/find-run.ts";
+} from "../../src/kernel/index.ts";
+import { scriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
+import { findRun } from "../runtime/find-run.ts";
 
 const look = tool({
   name: "look",

@@ -4,7 +4,7 @@ import { unsaid, type AnswerChange } from "./answer-reader.ts";
  * Puts the changes of an answer together to one text. An empty line separates the texts of two messages. A restarted
  * message is separated from its void text in the same way, unless `onReset` discards the void text.
  */
-export class AnswerText {
+export class TextStream {
   readonly #onReset: ((validText: string) => void) | undefined;
   /** The text before the current message, and the text of the current message. */
   #before = "";

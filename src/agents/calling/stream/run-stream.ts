@@ -13,7 +13,7 @@ import {
 } from "../../../kernel/index.ts";
 import { AbortWatch } from "../abort-watch.ts";
 import { AnswerReader, type AnswerChange } from "./answer-reader.ts";
-import { AnswerText } from "./answer-text.ts";
+import { TextStream } from "./text-stream.ts";
 import { cancelWithCaller } from "../cancel-with-caller.ts";
 import { PartialJson, type PartialValue } from "./partial-json.ts";
 
@@ -34,8 +34,8 @@ export interface StartedRun {
   readonly result: () => Promise<RunResult<JsonValue>>;
 }
 
-/** What an `AgentStream` is made of. */
-export interface AgentStreamParts<Result> {
+/** What a `RunStream` is made of. */
+export interface RunStreamParts<Result> {
   readonly start: () => Promise<StartedRun>;
   /** Converts the result of the run to the type that `result()` returns. */
   readonly shape: (result: RunResult<JsonValue>) => Result | Promise<Result>;
@@ -50,14 +50,12 @@ export interface AgentStreamParts<Result> {
  * The events and text deltas of a run, from the first one on. The run starts when the stream is first read or its
  * result is requested. `Value` is the type of a structured answer; `never` if the answer is a text.
  */
-export class AgentStream<Result = RunResult<JsonValue>, Value = never> implements AsyncIterable<
-  Event | Delta
-> {
-  readonly #parts: AgentStreamParts<Result>;
+export class RunStream<Result = RunResult<JsonValue>, Value = never> implements AsyncIterable<Event | Delta> {
+  readonly #parts: RunStreamParts<Result>;
   readonly #watch: AbortWatch | undefined;
   #started: Promise<StartedRun> | undefined;
 
-  constructor(parts: AgentStreamParts<Result>) {
+  constructor(parts: RunStreamParts<Result>) {
     this.#parts = parts;
     this.#watch = parts.signal && new AbortWatch(parts.signal);
   }
@@ -88,7 +86,7 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
    */
   async *text(options: TextOptions = {}): AsyncGenerator<string, void, undefined> {
     checkOptions("text()", options, textOptionNames);
-    const answer = new AnswerText(options.onReset);
+    const answer = new TextStream(options.onReset);
     for await (const change of this.#answer()) {
       const piece = answer.add(change);
       if (piece !== "") yield piece;
