@@ -1,37 +1,38 @@
-import { homedir } from "node:os";
-import { join, resolve } from "node:path";
-import { Fault, type HostedAgent, type PromptSource, type Tool } from "../kernel/index.ts";
 import type { Reviewer } from "../agents/index.ts";
+import { Fault, type HostedAgent, type PromptSource, type Tool } from "../kernel/index.ts";
+import {
+  checkSettings,
+  expandSlash,
+  type FileSkill,
+  type LoadedWorkspace,
+  loadMaterial,
+  loadWorkspace,
+  type LoadWorkspaceOptions,
+  memoryFolder,
+  Notices,
+  type Places,
+  projectHash,
+  PromptCache,
+  promptCaches,
+  type PromptMaterial,
+  type PromptTemplate,
+  type Settings,
+  tempFolder,
+  TrustStore,
+  type WorkspaceNotice,
+} from "./files/index.ts";
 import { AgentShelf, defaultAgent, type WorkspaceAgent } from "./workspace-agents.ts";
 import { readConfig, readGuardrails, type WorkspaceConfig } from "./workspace-config.ts";
-import { docsFolder } from "./docs-folder.ts";
-import { LiveParts } from "./workspace-live.ts";
 import { loadExtensions, packageIdentities } from "./workspace-extensions.ts";
+import { LiveParts } from "./workspace-live.ts";
 import { memoryFileTool, memoryReviewer } from "./workspace-memory.ts";
 import { checkWorkspaceOptions, type WorkspaceOptions } from "./workspace-options.ts";
 import { ActiveSkills } from "./workspace-skills.ts";
 import { ToolShelf } from "./workspace-tools.ts";
-import {
-  checkSettings,
-  expandSlash,
-  loadMaterial,
-  loadWorkspace,
-  memoryFolder,
-  Notices,
-  projectHash,
-  PromptCache,
-  promptCaches,
-  tempFolder,
-  TrustStore,
-  type LoadedWorkspace,
-  type LoadWorkspaceOptions,
-  type Places,
-  type PromptMaterial,
-  type PromptTemplate,
-  type Settings,
-  type FileSkill,
-  type WorkspaceNotice,
-} from "./files/index.ts";
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 
 export type { WorkspaceOptions } from "./workspace-options.ts";
 export { isAgent, type WorkspaceAgent } from "./workspace-agents.ts";
@@ -384,4 +385,21 @@ function isNewIn(known: readonly FileSkill[]): (skill: FileSkill) => boolean {
 function variable(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {
   const value = env[name];
   return value === "" ? undefined : value;
+}
+
+/** The folder of the documentation, once it was looked for. */
+let packagedDocs: { readonly folder: string | undefined } | undefined;
+
+/** Returns the folder of the documentation that the package contains. Looks for it once. */
+function docsFolder(): string | undefined {
+  packagedDocs ??= { folder: docsAbove(dirname(fileURLToPath(import.meta.url))) };
+  return packagedDocs.folder;
+}
+
+function docsAbove(folder: string): string | undefined {
+  if (existsSync(join(folder, "package.json"))) {
+    const docs = join(folder, "docs");
+    return existsSync(docs) ? docs : undefined;
+  }
+  return dirname(folder) === folder ? undefined : docsAbove(dirname(folder));
 }

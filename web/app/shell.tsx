@@ -1,20 +1,37 @@
-import { keep, kept } from "../base/kept.ts";
-import { effect, signal } from "@preact/signals";
-import type { JSX } from "preact";
 import { connection, shownEvent, tryNow } from "../api/connection.ts";
-import { grouped, span } from "../base/format.ts";
-import { Glyph } from "../parts/glyph.tsx";
-import { Steady } from "../parts/steady.tsx";
-import { Icon, type IconName } from "../parts/icon.tsx";
-import { Dialog, DialogHost, closeDialog, dialog } from "../parts/dialog.tsx";
 import { announcement } from "../base/announce.ts";
+import { grouped, span } from "../base/format.ts";
 import { useKeys } from "../base/keys.ts";
 import { moveInList } from "../base/move-in-list.ts";
 import { now } from "../base/now.ts";
 import { go, place, runPath } from "../base/route.ts";
 import { inbox } from "../model/inbox-items.ts";
+import { closeDialog, Dialog, dialog, DialogHost } from "../parts/dialog.tsx";
+import { Glyph } from "../parts/glyph.tsx";
+import { Icon, type IconName } from "../parts/icon.tsx";
 import { openNewRun } from "../parts/new-run.tsx";
+import { Steady } from "../parts/steady.tsx";
 import { View } from "./view.tsx";
+import { effect, signal } from "@preact/signals";
+import type { JSX } from "preact";
+
+/** Reads a setting of this browser. `null` if it was never set, or the browser keeps none. */
+function kept(name: string): string | null {
+  try {
+    return localStorage.getItem(`reeve.${name}`);
+  } catch {
+    return null;
+  }
+}
+
+/** Keeps a setting in this browser. A browser that refuses keeps it until the page is closed. */
+function keep(name: string, value: string): void {
+  try {
+    localStorage.setItem(`reeve.${name}`, value);
+  } catch {
+    return;
+  }
+}
 
 type Theme = "light" | "dark";
 

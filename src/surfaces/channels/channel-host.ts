@@ -1,5 +1,6 @@
-import { Fault, type Clock, type JsonValue } from "../../kernel/index.ts";
+import { type Clock, Fault, type JsonValue, type Records } from "../../kernel/index.ts";
 import type { Owner } from "./access/owner.ts";
+import { digest, namespaces, overwrite } from "./channel-records.ts";
 import type {
   ChannelPort,
   DecisionReceipt,
@@ -10,7 +11,6 @@ import type {
   OutgoingMessage,
   Receipt,
 } from "./channel.ts";
-import { digest, namespaces, overwrite } from "./channel-records.ts";
 import { ChannelLease, renewMs } from "./work/channel-lease.ts";
 import { answerOf, MessageWork } from "./work/message-work.ts";
 import { Outbox } from "./work/outbox.ts";
@@ -20,13 +20,19 @@ import { SendQueue } from "./work/send-queue.ts";
 import {
   checkMessage,
   commandOf,
-  messageKey,
-  valueOf,
   type MessageEntry,
+  messageKey,
   type StoredMessage,
+  valueOf,
 } from "./work/stored-message.ts";
-import { sweep } from "./work/sweep.ts";
 import { backoffMs, wait } from "./work/wait.ts";
+
+/** Deletes the records of channels that have expired, at most 1,000 of each kind. Another process may do the same. */
+async function sweep(records: Records, now: number): Promise<void> {
+  for (const namespace of [namespaces.seen, namespaces.questions, namespaces.codes, namespaces.notified])
+    for (const { key, version } of await records.due(namespace, now, 1_000))
+      await records.delete({ namespace, key }, version);
+}
 
 /** Number of messages of a conversation that may wait. Further ones are refused. */
 const maxWaiting = 100;

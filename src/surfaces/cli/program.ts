@@ -1,22 +1,60 @@
-import { Command, CommanderError } from "commander";
-import { Fault } from "../../kernel/index.ts";
-import { printAudit, type AuditLogOptions } from "./commands/runs/audit-log.ts";
-import { auditVerify, type AuditVerifyOptions } from "./commands/runs/audit-verify.ts";
-import { printDeadLetters, redeliverLetters, type DeadLettersOptions } from "./commands/runs/dead-letters.ts";
-import { addDemoCommand } from "./programs/demo-program.ts";
-import { addDeployCommands } from "./programs/deploy-program.ts";
-import type { RunCommandOptions } from "./commands/run/run-command.ts";
-import { addAgentOptions } from "./programs/agent-options.ts";
-import { exitCodes, exitCodeTable, exitKindOf, type ExitKind } from "./terminal/exit-code.ts";
-import { commandInsteadOf, optionInsteadOf } from "./programs/other-names.ts";
 import { packageVersion } from "../../assembly/package-root.ts";
+import { Fault } from "../../kernel/index.ts";
+import type { RunCommandOptions } from "./commands/run/run-command.ts";
+import {
+  type AuditLogOptions,
+  auditVerify,
+  type AuditVerifyOptions,
+  printAudit,
+} from "./commands/runs/audit.ts";
+import { type DeadLettersOptions, printDeadLetters, redeliverLetters } from "./commands/runs/dead-letters.ts";
+import type { DemoOptions } from "./demo/demo-command.ts";
+import { addAgentOptions } from "./programs/agent-options.ts";
+import { addDeployCommands } from "./programs/deploy-program.ts";
+import { commandInsteadOf, optionInsteadOf } from "./programs/other-names.ts";
 import { addRunCommands } from "./programs/runs-program.ts";
 import { addScheduleCommands } from "./programs/schedule-program.ts";
 import { addServerCommands } from "./programs/server-program.ts";
-import { defaultStore, type StoreOptions } from "./setup/stored-runs.ts";
-import type { Terminal } from "./terminal/terminal.ts";
 import { addWorkerCommand } from "./programs/worker-program.ts";
 import { addWorkspaceCommands } from "./programs/workspace-program.ts";
+import { defaultStore, type StoreOptions } from "./setup/stored-runs.ts";
+import { exitCodes, exitCodeTable, type ExitKind, exitKindOf } from "./terminal/exit-code.ts";
+import type { Terminal } from "./terminal/terminal.ts";
+import { Command, CommanderError, Option } from "commander";
+
+const demoHelp = `
+Starts a server with the page and two workers on one SQLite file in a temporary folder. A company of agents
+audits a small package: it hires, one agent gives its seat to another, a person approves a change and tops up
+the allowance, one worker is killed with SIGKILL, and the other one finishes the run. The models are scripted;
+files are read, searched and written for real. Nothing leaves this machine.
+
+The first line is the address of that run on the page. In a terminal the server stays until Ctrl-C, unless CI is set.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve demo
+  $ reeve demo --exit --keep                  # ends after the story and keeps its store
+  $ reeve demo --stay --pace 1500             # slower`;
+
+/** Adds the command of the demo. */
+function addDemoCommand(program: Command, terminal: Terminal, onEnd: (kind: ExitKind) => void): void {
+  program
+    .command("demo")
+    .description("show a company of agents, a kill -9 and the recovery after it, without an API key")
+    .option("--stay", "serve the page after the story, until Ctrl-C")
+    .option("--exit", "end after the story")
+    .option("--pace <ms>", "how long the scripted models take per answer", "600")
+    .option("--port <n>", "the port of the server; 0 chooses a free one", "0")
+    .option("--keep", "keep the store and the files of the demo")
+    .addOption(new Option("--act <folder>").hideHelp())
+    .addOption(new Option("--worker <name>").hideHelp())
+    .addHelpText("after", demoHelp)
+    .action(async (options: DemoOptions) => {
+      const { demoCommand } = await import("./demo/demo-command.ts");
+      onEnd(await demoCommand(options, terminal));
+    });
+}
 
 const verifyHelp = `
 The commits of a run's log form a hash chain. An event that was edited, removed or moved breaks the chain

@@ -8,13 +8,36 @@ import {
 import { Fault, type JsonValue, type RunHandle } from "../../../kernel/index.ts";
 import { route, type Route, type RouteRequest } from "../../http/route.ts";
 import { sessionId } from "../../http/schema/run-schemas.ts";
-import { sessionParams } from "../../http/schema/session-schemas.ts";
 import { choice, list, object, optional, text, type ValueOf } from "../../http/schema/schema.ts";
-import { answerResponse, type AnswerEncoder, type AnswerResponseOptions } from "../answer-response.ts";
-import { chooseAgent } from "../choose-agent.ts";
+import { sessionParams } from "../../http/schema/session-schemas.ts";
+import { type AnswerEncoder, answerResponse, type AnswerResponseOptions } from "../answer-response.ts";
 import { answerQuestions, readQuestions, seenUntil } from "../client-answers.ts";
 import { answerAgain, newMessages, sendMessage, unfinishedRun } from "../session-turn.ts";
 import { contentOf, UiAnswers, uiMessage, type UiMessage } from "./ui-message.ts";
+
+/**
+ * The agent of a request: the one that it names, otherwise the agent of the session, otherwise the only agent of the
+ * server. Throws `invalid_argument` if there are several.
+ */
+async function chooseAgent(
+  { runtime, server }: Pick<RouteRequest, "runtime" | "server">,
+  named: string | undefined,
+  chat: string | undefined,
+): Promise<string> {
+  if (named !== undefined) return server.agents.find(named).name;
+  const names = server.agents.list.map(({ name }) => name);
+  const session = chat === undefined ? undefined : await runtime.sessions.get(chat);
+  const [first, ...others] = names;
+  const own = names.find((name) => name === session?.agentId);
+  if (own !== undefined) return own;
+  if (first !== undefined && others.length === 0) return first;
+  throw new Fault(
+    "invalid_argument",
+    first === undefined
+      ? "this server hosts no agents"
+      : `the request names no agent; set agent to one of ${names.join(", ")}`,
+  );
+}
 
 const chatBody = object({
   id: sessionId,

@@ -8,7 +8,7 @@ import { clearOfFolds, scaleAt, timeScale, type TimeScale } from "../../../model
 import { downTime } from "../../../base/format.ts";
 import { tickLabels } from "./seams.tsx";
 import { barPaths, barsOf } from "./lane-bars.ts";
-import { topUpMarks } from "./top-up-marks.ts";
+import { topUpMarks } from "./top-ups.tsx";
 import { areaPath, flagPlaces, heldPath } from "./track-paths.ts";
 
 /** A run of 2,000 ms of work with a crash after the first 1,000 ms that took `downMs`. */

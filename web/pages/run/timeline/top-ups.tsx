@@ -1,7 +1,62 @@
-import type { JSX } from "preact";
 import type { TopUpPoint } from "../../../../src/surfaces/view/run-trace.ts";
-import type { TimeScale } from "../../../model/time-scale.ts";
-import { topUpMarks } from "./top-up-marks.ts";
+import { capUsd, grouped, personName } from "../../../base/format.ts";
+import { isClear, type TimeScale } from "../../../model/time-scale.ts";
+import type { JSX } from "preact";
+
+/** The label of one top-up, or of several that are too close to have one each. */
+export interface TopUpMark {
+  readonly seq: number;
+  /** Place of the first top-up, and of the label: right of it, or left of it if there is no room, such as before a fold. */
+  readonly x: number;
+  readonly left: number;
+  readonly width: number;
+  readonly text: string;
+  /** Who added what. */
+  readonly title: string;
+}
+
+const letterWidth = 6.4;
+const padding = 10;
+
+/** Places the labels of top-ups inside the plot. Labels that would cover each other become one with their sum. */
+export function topUpMarks(points: readonly TopUpPoint[], scale: TimeScale): readonly TopUpMark[] {
+  const marks: { readonly points: TopUpPoint[]; mark: TopUpMark }[] = [];
+  for (const point of points) {
+    const last = marks.at(-1);
+    const own = markOf([point], scale);
+    if (last === undefined || own.left >= last.mark.left + last.mark.width) {
+      marks.push({ points: [point], mark: own });
+      continue;
+    }
+    last.points.push(point);
+    last.mark = markOf(last.points, scale);
+  }
+  return marks.map(({ mark }) => mark);
+}
+
+function markOf(points: readonly TopUpPoint[], scale: TimeScale): TopUpMark {
+  const [first] = points;
+  const { at, seq } = first ?? { at: 0, seq: 0 };
+  const text = `+${amounts(points)}`;
+  const x = scale.x({ at, seq });
+  const width = Math.ceil(text.length * letterWidth) + padding;
+  const left = isClear(scale, x, width) || !isClear(scale, x - width, width) ? x : x - width;
+  const title = points.map((point) => `${personName(point.by)} added ${amounts([point])}`).join(", ");
+  return { seq, x, left: Math.max(0, Math.min(left, scale.width - width)), width, text, title };
+}
+
+/** What top-ups added together: money, tokens and turns. */
+function amounts(points: readonly TopUpPoint[]): string {
+  const sum = (name: keyof TopUpPoint["add"]): number =>
+    points.reduce((total, { add }) => total + (add[name] ?? 0), 0);
+  const [money, tokens, turns] = [sum("maxCostUsd"), sum("maxTokens"), sum("maxTurns")];
+  const parts = [
+    money > 0 ? capUsd(money) : "",
+    tokens > 0 ? `${grouped(tokens)} tokens` : "",
+    turns > 0 ? `${grouped(turns)} turns` : "",
+  ];
+  return parts.filter((part) => part !== "").join(", ");
+}
 
 /** What was added to the budget of an agent: a line at its time, and the amount beside it. */
 export function TopUps({

@@ -1,16 +1,43 @@
 import {
-  Fault,
-  parseRunId,
+  type AuditEntry,
   type AuditLog,
+  Fault,
   type LogVerdict,
+  parseRunId,
   type RunId,
   type Store,
 } from "../../../../kernel/index.ts";
 import { auditLog } from "../../../../runtime/index.ts";
-import type { ExitKind } from "../../terminal/exit-code.ts";
 import { findRunId } from "../../setup/find-run.ts";
-import { allRuns, withStore, type StoreOptions } from "../../setup/stored-runs.ts";
+import { allRuns, type StoreOptions, withStore } from "../../setup/stored-runs.ts";
+import type { ExitKind } from "../../terminal/exit-code.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
+
+export interface AuditLogOptions extends StoreOptions {
+  readonly full?: boolean;
+  readonly outside?: boolean;
+  readonly json?: boolean;
+}
+
+/** Prints who did what in a run. */
+export function printAudit(name: string, options: AuditLogOptions, terminal: Terminal): Promise<ExitKind> {
+  const { full = false, outside: outsideOnly = false, json = false } = options;
+  return withStore(options, terminal, async (store): Promise<ExitKind> => {
+    const runId = await findRunId(store, name, options.store);
+    for await (const entry of auditLog(store).read(runId, { full, outsideOnly }))
+      await terminal.out(json ? JSON.stringify(entry) : entryLine(entry));
+    if (!full) terminal.say("Texts over 500 characters are shortened; --full prints them whole.");
+    return "ok";
+  });
+}
+
+function entryLine({ seq, at, taskId, actor, fromOutside, action, details }: AuditEntry): string {
+  const who = fromOutside ? actor : `${actor}/${taskId}`;
+  const time = new Date(at).toISOString();
+  return [String(seq).padStart(5), time, printable(who), action, printable(JSON.stringify(details))].join(
+    "  ",
+  );
+}
 
 export interface AuditVerifyOptions extends StoreOptions {
   /** Expected heads, each as `RUN=HASH`. */
@@ -40,7 +67,7 @@ export async function auditVerify(
     for (const runId of new Set([...runIds, ...heads.keys()])) {
       const finding = await verify(store, audit, runId, heads.get(runId));
       findings.push(finding);
-      await terminal.out(options.json === true ? jsonLine(finding) : textLine(finding));
+      await terminal.out(options.json === true ? jsonLine(finding) : findingLine(finding));
     }
     for (const line of closingWords(findings, options)) terminal.say(line);
     return worst(findings);
@@ -94,7 +121,7 @@ function jsonLine({ runId, verdict, head }: Finding): string {
   return JSON.stringify({ runId, ...found, comparedWithHead: head !== undefined });
 }
 
-function textLine({ runId, verdict, head }: Finding): string {
+function findingLine({ runId, verdict, head }: Finding): string {
   if (verdict === undefined)
     return `${runId}  ${head === undefined ? "not found" : "GONE: a head was kept, the run is not there"}`;
   if (!verdict.ok) return `${runId}  TAMPERED at event ${verdict.seq}: ${printable(verdict.problem)}`;
