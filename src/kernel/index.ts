@@ -1,21 +1,21 @@
-/** The public contracts of Reeve, as `reeve/kernel`. The folders below depend on each other in this order. */
+/**
+ * The door of the kernel for the other layers. `src/entries/kernel.ts` lists what is public as `reeve/kernel`. The folders
+ * below depend on each other in this order.
+ */
 
 // Values without dependencies: ids, JSON, clock, errors with codes.
-export type { CancelSignal, MinimalSignal } from "./base/cancel-signal.ts";
+export type { CancelSignal } from "./base/cancel-signal.ts";
 export type { Clock, Hash, IdSource, Random } from "./base/sources.ts";
 export { describeValue } from "./base/describe-value.ts";
 export {
   type ErrorKind,
   errorKinds,
-  type ErrorPolicy,
   type Failure,
   Fault,
   type FaultCode,
-  type FaultOptions,
   mayBeAnsweredElsewhere,
   modelErrorKind,
   modelFaultCode,
-  type ModelFaultCode,
   type Retry,
   type SubclassCode,
 } from "./base/fault.ts";
@@ -29,7 +29,6 @@ export {
   type TextPattern,
   type TextSpan,
   withoutSecrets,
-  withoutSecretsIn,
 } from "./base/text.ts";
 export {
   assertJson,
@@ -47,7 +46,6 @@ export {
 } from "./base/json.ts";
 export {
   agentIdOf,
-  type AgentAddress,
   type AgentId,
   agentNameOf,
   conversationOf,
@@ -69,7 +67,6 @@ export {
   type SessionId,
   sessionWithin,
   type TaskId,
-  type TopicAddress,
   type TopicId,
   unnamedBy,
   unnamedSessionId,
@@ -87,7 +84,6 @@ export {
   type Infer,
   type JsonSchema,
   type Schema,
-  type SchemaIssue,
   type StandardResult,
   type StandardSchema,
 } from "./base/schema.ts";
@@ -96,18 +92,12 @@ export {
 export * from "./errors/budget-exhausted-error.ts";
 export {
   CancellationError,
-  type CancellationOptions,
   type CancellationStatus,
   CancellationToken,
   type CancelListener,
 } from "./errors/cancellation-token.ts";
-export { type ClassifiedError, classifyError, type ClassifyErrorOptions } from "./errors/classify-error.ts";
-export {
-  afterPerforming,
-  MiddlewareTermination,
-  performedBefore,
-  type TerminationOptions,
-} from "./errors/middleware-termination.ts";
+export { type ClassifiedError, classifyError } from "./errors/classify-error.ts";
+export { afterPerforming, MiddlewareTermination, performedBefore } from "./errors/middleware-termination.ts";
 export { RetryPolicy } from "./errors/retry.ts";
 export * from "./errors/retry.ts";
 export { reviveFault, stopsTask } from "./errors/revive-fault.ts";
@@ -132,7 +122,6 @@ export {
   summaryMessage,
   summaryOf,
   systemMessage,
-  type SystemMessage,
   toolCallsOf,
   toolMessage,
   type ToolMessage,
@@ -149,7 +138,7 @@ export {
   type ReplyReasons,
   type StopReason,
 } from "./messages/llm-reply.ts";
-export type { Message, MessageSender, ReplyAddress } from "./messages/message.ts";
+export type { Message, MessageSender } from "./messages/message.ts";
 export type * from "./messages/model.ts";
 export {
   addUsage,
@@ -192,7 +181,6 @@ export {
   type Ledger,
   type LedgerCommand,
   type LedgerOutcome,
-  type LedgerStep,
   openLedger,
   type Overrun,
   type ReportedSpend,
@@ -210,12 +198,7 @@ export { describeRefusal } from "./limits/headcount.ts";
 export type { RunSnapshot } from "./limits/account.ts";
 export * from "./limits/budget.ts";
 export { boundOf, isPriced, largestOutput } from "./limits/reservation.ts";
-export {
-  type ChildOptions,
-  type RootOptions,
-  Supervision,
-  type SupervisionJson,
-} from "./limits/supervision.ts";
+export { type RootOptions, Supervision, type SupervisionJson } from "./limits/supervision.ts";
 export * from "./limits/usage-delta.ts";
 
 // Runs, tasks and steps, and how they end.
@@ -224,8 +207,6 @@ export {
   type AskOutcome,
   changedResult,
   type Interruption,
-  type OnParentEnd,
-  type OnPause,
   outcomeStatus,
   type RunResult,
   type RunStatus,
@@ -236,7 +217,6 @@ export {
 export type { GuardrailDecision, GuardrailStage, OnGuardrailError, Resolution } from "./run/approval.ts";
 export {
   type Channel,
-  type ChildMetaOptions,
   type DrainMode,
   type InputQueue,
   isInScope,
@@ -252,7 +232,6 @@ export {
 } from "./run/run-meta.ts";
 export * from "./run/approval.ts";
 export {
-  longestTitle,
   missingRun,
   nothingSpent,
   type RunKind,
@@ -263,8 +242,7 @@ export {
   startsLater,
   turnKey,
 } from "./run/run-record.ts";
-export type { ContextFactory, RunFacts, RunFactsStorage } from "./run/run-facts.ts";
-export type { CompactionSkip } from "./run/compaction-skip.ts";
+export type { ContextFactory, RunFacts } from "./run/run-facts.ts";
 export { nextRunId, type NextRun } from "./run/schedule.ts";
 export {
   assertOutcome,
@@ -291,23 +269,10 @@ export * from "./run/schedule.ts";
 export * from "./run/run-meta.ts";
 export type * from "./run/spawn-options.ts";
 export type { InheritedRequest, RequestOfRun, RequestOfTask } from "./run/spawn-options.ts";
-export { isFinal, type TaskChange, type TaskRecord, type TaskStatus, taskStatuses } from "./run/task.ts";
-export type { WaitContext } from "./run/wait-context.ts";
+export { isFinal, type TaskChange, type TaskRecord, type TaskStatus } from "./run/task.ts";
 
 // The events of a run's log.
-export type {
-  AgentEvents,
-  ApprovalEvents,
-  ArchitectureEvents,
-  BudgetEvents,
-  EngineEvents,
-  FlowEvents,
-  GuardrailEvents,
-  RunEvents,
-  SpawnEvents,
-  TaskEvents,
-  UserMessageSource,
-} from "./events/event-data.ts";
+export type { FlowEvents, UserMessageSource } from "./events/event-data.ts";
 export { assertEmittable, type EmittableEvent, type TurnEvent } from "./events/emittable-event.ts";
 export {
   chainHead,
@@ -394,7 +359,6 @@ export type {
   CompactedTranscript,
   Compaction,
   CompactionGoal,
-  CompactionRequest,
   CompactionResult,
   CompactionStep,
   CompactionStrategy,
@@ -447,7 +411,6 @@ export type {
 } from "./agent/middleware.ts";
 export * from "./agent/permissions.ts";
 export * from "./agent/permissions.ts";
-export type { ResourceSource } from "./agent/extension.ts";
 export type * from "./agent/llm-request.ts";
 export type * from "./agent/run-context.ts";
 export type * from "./agent/task-report.ts";
@@ -467,7 +430,7 @@ export type {
   WaitingResult,
 } from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";
-export type { Tool, ToolConcurrency, ToolContext, ToolOrigin, ToolRisk } from "./agent/tool.ts";
+export type { Tool, ToolConcurrency, ToolContext, ToolRisk } from "./agent/tool.ts";
 export type * from "./agent/tool-gate.ts";
 export type { ToolHost } from "./agent/tool-host.ts";
 export type {

@@ -69,7 +69,7 @@ export type SeedTypes = [
 ];
 
 const reeve: Readonly<Record<string, unknown>> = await import("../../src/entries/index.ts");
-const kernel: Readonly<Record<string, unknown>> = await import("../../src/kernel/index.ts");
+const kernel: Readonly<Record<string, unknown>> = await import("../../src/entries/kernel.ts");
 
 test.each([
   "BudgetExhaustedError",

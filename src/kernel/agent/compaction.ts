@@ -7,7 +7,7 @@ import type { ContextUsage } from "./extension-context.ts";
 import type { RunContext } from "./run-context.ts";
 
 /** A session path to compact. */
-export interface CompactionRequest {
+interface CompactionRequest {
   /** The visible entries of the session path, root first. */
   readonly path: readonly SessionEntry[];
   /** Additional instructions for the summary. */

@@ -44,7 +44,7 @@ export interface ToolContext<Context = unknown> {
  * Where a tool comes from whose behaviour another program decides. That program may change the tool at any time, so an
  * approval is valid only for the origin, description and schema that the person saw.
  */
-export interface ToolOrigin {
+interface ToolOrigin {
   /** Name of the server in the configuration. */
   readonly server: string;
   /** Name of the tool at that server. */

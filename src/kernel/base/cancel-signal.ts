@@ -1,5 +1,5 @@
 /** The part of a platform's `AbortSignal` that the kernel relies on. */
-export interface MinimalSignal {
+interface MinimalSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
   addEventListener(type: "abort", listener: () => void): void;

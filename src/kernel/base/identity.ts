@@ -46,6 +46,7 @@ const unnamed = /^ses_(run_[A-Za-z0-9_-]{1,64})(?:\.[A-Za-z0-9_-]{1,64})?$/;
 const ownPart = /^[A-Za-z0-9_-]{1,64}$/;
 const wordRule = "1 to 128 letters, digits, and _ . : @ -, starting with a letter, digit or _";
 
+/** Makes the id of an agent: `formatAgentId({ name: "researcher", key: "eu" })` is `researcher/eu`. */
 export function formatAgentId({ name, key }: AgentAddress): AgentId {
   requireMatch(word, name, "agent name", wordRule);
   if (key === undefined) return name as AgentId;
@@ -73,12 +74,14 @@ export function agentNameOf(agentId: AgentId): string {
   return end === -1 ? agentId : agentId.slice(0, end);
 }
 
+/** Makes the id of a topic: `formatTopicId({ type: "news", source: "eu" })` is `news/eu`. */
 export function formatTopicId({ type, source }: TopicAddress): TopicId {
   requireMatch(word, type, "topic type", wordRule);
   requireMatch(word, source, "topic source", wordRule);
   return `${type}/${source}` as TopicId;
 }
 
+/** Splits the id of a topic into type and source. Throws a fault if the text is no such id. */
 export function parseTopicId(text: string): TopicAddress {
   const cut = requireText(text, "topic id").indexOf("/");
   const address = { type: text.slice(0, Math.max(cut, 0)), source: text.slice(cut + 1) };
@@ -87,6 +90,7 @@ export function parseTopicId(text: string): TopicAddress {
   return address;
 }
 
+/** Makes the id of a run: `formatRunId("parcel")` is `run_parcel`. */
 export function formatRunId(id: string): RunId {
   return parseRunId(`run_${id}`);
 }
@@ -112,6 +116,7 @@ export function parseTaskId(text: string): TaskId {
   return text as TaskId;
 }
 
+/** Makes the id of a session: `formatSessionId("ann")` is `ses_ann`. */
 export function formatSessionId(id: string): SessionId {
   return parseSessionId(`ses_${id}`);
 }
@@ -148,6 +153,7 @@ export function unnamedBy(sessionId: SessionId): RunId | undefined {
   return unnamed.exec(sessionId)?.[1] as RunId | undefined;
 }
 
+/** Checks that a text is a session id and returns it as one. Throws a fault otherwise. */
 export function parseSessionId(text: string): SessionId {
   if (typeof text === "string" && oneSegment.test(text)) return text as SessionId;
   requireMatch(

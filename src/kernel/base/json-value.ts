@@ -1,3 +1,4 @@
+/** A value that JSON can hold. Everything that is stored is one. */
 export type JsonValue =
   | null
   | boolean
@@ -6,4 +7,5 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue };
 
+/** An object that JSON can hold. */
 export type JsonObject = { readonly [key: string]: JsonValue };

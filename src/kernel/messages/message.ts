@@ -2,7 +2,7 @@ import type { AgentId, RunId, TaskId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
 
 /** The wait of a task to which a reply is sent. */
-export interface ReplyAddress {
+interface ReplyAddress {
   /** Id of the waiting run. */
   readonly runId: RunId;
   /** Id of the waiting task. */

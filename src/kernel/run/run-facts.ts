@@ -27,11 +27,3 @@ export interface RunFacts<Context = unknown> {
 export type ContextFactory<Context = unknown> = (
   facts: Omit<RunFacts, "context">,
 ) => Context | Promise<Context>;
-
-/** The storage behind `getRunContext()`: the platform's asynchronous context, which the runtime injects. */
-export interface RunFactsStorage {
-  /** Returns the facts of the current run. `undefined` outside a run. */
-  get(): RunFacts | undefined;
-  /** Calls `body` with these facts as the current ones and returns its result. */
-  run<Result>(facts: RunFacts, body: () => Result): Result;
-}

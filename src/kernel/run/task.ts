@@ -94,23 +94,19 @@ export type TaskChange =
   | { readonly type: "crash"; readonly taskId: TaskId; readonly crashes: number };
 
 /** Status of a task. The last three are final. */
-export const taskStatuses = Object.freeze([
+export type TaskStatus =
   /** Created, and waiting for a seat or a slot. */
-  "pending",
-  "running",
+  | "pending"
+  | "running"
   /** Waits for something; keeps its seat. */
-  "suspended",
+  | "suspended"
   /** Must pause and finishes its calls in flight first (H7). */
-  "pausing",
+  | "pausing"
   /** Holds no seat until it is recalled. */
-  "paused",
-  "completed",
-  "failed",
-  "cancelled",
-] as const);
-
-/** Status of a task. */
-export type TaskStatus = (typeof taskStatuses)[number];
+  | "paused"
+  | "completed"
+  | "failed"
+  | "cancelled";
 
 /** Whether a task with this status has ended. */
 export function isFinal(status: TaskStatus): boolean {

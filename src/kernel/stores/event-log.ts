@@ -21,6 +21,7 @@ export type LogVerdict =
   /** `seq` is the first event that can no longer be trusted. */
   | { readonly ok: false; readonly seq: number; readonly problem: string };
 
+/** Where `EventLog.tail` begins, which events it yields and when it ends. */
 export interface TailOptions {
   /** Seq of the first event. Default: 0. */
   readonly fromSeq?: number;

@@ -83,6 +83,7 @@ export type InboxChange =
  */
 export type InboxMode = "each" | "together";
 
+/** Which messages `Inbox.next` returns. */
 export interface InboxQuery {
   readonly mode: InboxMode;
   /** Current time in epoch milliseconds. */

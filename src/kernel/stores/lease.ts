@@ -53,6 +53,7 @@ export function takesRun(
   return false;
 }
 
+/** Which runs `Leases.claim` may take, and for whom. */
 export interface ClaimOptions {
   readonly workerId: string;
   /** Maximum number of runs to claim. */

@@ -47,6 +47,7 @@ export type RecordDeletion =
   | { readonly kind: "deleted" }
   | { readonly kind: "conflict"; readonly current: StoredRecord | undefined };
 
+/** Which records `Records.list` returns. */
 export interface RecordQuery {
   readonly namespace: string;
   /** `null` or absent: the records that belong to no tenant. */
@@ -61,6 +62,7 @@ export interface RecordQuery {
   readonly limit?: number | undefined;
 }
 
+/** One page of the records that a `RecordQuery` selects, in the order of their keys. */
 export interface RecordPage {
   readonly records: readonly StoredRecord[];
   /** Pass it as `after` to get the next page. `null` on the last page. */
