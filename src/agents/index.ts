@@ -1,4 +1,4 @@
-export type { InstructionsFunction } from "./invocation/invocation-plan.ts";
+export type { InstructionsFunction } from "./definition/agent-definition.ts";
 export { checkKindOptions } from "./definition/agent-check.ts";
 export type {
   ContinueOptions,

@@ -22,18 +22,22 @@ import {
   type RunUntilOptions,
 } from "../agents/calling/run-until.ts";
 import type { StartedRun } from "../agents/calling/stream/run-stream.ts";
-import { checkAgentLimits, checkAgentOptions } from "../agents/definition/agent-check.ts";
-import type { AgentDefinition } from "../agents/definition/agent-definition.ts";
+import { checkAgentOptions } from "../agents/definition/agent-check.ts";
+import {
+  withDefaults,
+  type AgentDefinition,
+  type AgentSettings,
+} from "../agents/definition/agent-definition.ts";
 import {
   architectureOf,
   callPathOf,
+  extendedSettings,
   middlewareOf,
   modelsOf,
   refuseDuplicateTools,
   subAgentsOf,
 } from "../agents/definition/agent-parts.ts";
-import { invocationPlan, turnLimits, type PlanParts } from "../agents/definition/agent-plan.ts";
-import { extendedOptions } from "../agents/definition/extended-options.ts";
+import { agentPlan, type AgentPlan, type PlanParts } from "../agents/definition/agent-plan.ts";
 import { readInput, type AgentInput } from "../agents/base/agent-input.ts";
 import { toolsIn, type ToolList } from "../agents/base/tool-list.ts";
 import { ToolSpecs } from "../agents/base/tool-specs.ts";
@@ -42,7 +46,6 @@ import { ExtensionHost } from "../agents/interception/extensions/extension-host.
 import type { Registrations } from "../agents/interception/extensions/registrations.ts";
 import { MiddlewarePipeline } from "../agents/interception/middleware/pipeline.ts";
 import { runTask } from "../agents/invocation/agent-task.ts";
-import type { InvocationPlan } from "../agents/invocation/invocation-plan.ts";
 import { agentTool, type AgentToolOptions } from "../agents/team/agent-tool.ts";
 import { refuseDuplicateNamesBelow } from "../agents/team/duplicate-names.ts";
 import { agentsBehind } from "../agents/team/handed-answers.ts";
@@ -135,12 +138,12 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
   declare callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
   readonly #options: AgentOptions;
-  readonly #definition: AgentDefinition;
+  readonly #settings: AgentSettings;
   readonly #tools: ToolList;
   readonly #host: ExtensionHost | undefined;
   /** The tools that extensions have registered. */
   #extensionTools: readonly Tool[] = [];
-  #plan: InvocationPlan;
+  #plan: AgentPlan;
   /** The agent that judges the answers of `runUntil`. Created on first use, and once, because its id is registered. */
   #judge: Agent | undefined;
 
@@ -148,66 +151,64 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     // The compiler has checked that the parts accept the context. From here on it is a value of unknown type.
     this.#options = options as AgentOptions;
     checkAgentOptions(this.#options);
-    const definition = withModels(this.#options);
-    this.#definition = definition;
-    const { name, subAgents = [], history, extensions = [] } = definition;
-    this.#tools = withHandoffs(definition.tools, subAgents);
-    this.id = formatAgentId({ name, ...(definition.key !== undefined && { key: definition.key }) });
+    const settings = withDefaults(withModels(this.#options));
+    this.#settings = settings;
+    const { name, key, subAgents, history, extensions } = settings;
+    this.#tools = withHandoffs(settings.tools, subAgents);
+    this.id = formatAgentId({ name, ...(key !== undefined && { key }) });
     this.name = name;
-    this.description = definition.description ?? "";
-    this.architecture = architectureOf(definition);
-    checkAgentLimits(definition);
-    this.budget = definition.budget ?? {};
-    this.inbox = definition.inbox ?? "each";
-    this.checksInput = definition.guardrails?.some((each) => each.onInput !== undefined) ?? false;
-    if (definition.spawnBudget !== undefined) this.spawnBudget = definition.spawnBudget;
-    if (definition.modelTimeouts !== undefined) this.modelTimeouts = definition.modelTimeouts;
-    if (definition.retry !== undefined) this.retry = definition.retry;
-    if (definition.version !== undefined) this.version = definition.version;
-    if (history !== undefined) this.clearHistory = (runId) => history.clearRun(runId);
-    const limits = turnLimits(definition);
+    this.description = settings.description;
+    this.architecture = architectureOf(settings);
+    this.budget = settings.budget;
+    this.inbox = settings.inbox;
+    if (settings.spawnBudget !== undefined) this.spawnBudget = settings.spawnBudget;
+    if (settings.modelTimeouts !== undefined) this.modelTimeouts = settings.modelTimeouts;
+    if (settings.retry !== undefined) this.retry = settings.retry;
+    if (settings.version !== undefined) this.version = settings.version;
+    if (history !== null) this.clearHistory = (runId) => history.clearRun(runId);
     const tools = toolsIn(this.#tools);
     const toolSpecs = new ToolSpecs(tools);
     this.subAgents = subAgentsOf(this.architecture, [...agentsOf(subAgents), ...agentsBehind(tools)]);
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
-    this.models = modelsOf(this.architecture, definition);
+    this.models = modelsOf(this.architecture, settings);
     refuseDuplicateTools(name, tools);
     // Extensions register tools later, and a function may return others.
-    const isFixed = typeof this.#tools !== "function" && definition.extensions === undefined;
-    if (definition.reviewers !== undefined)
-      checkReviewers(name, definition.reviewers, isFixed ? tools : undefined);
-    const pipeline = new MiddlewarePipeline(middlewareOf(definition, systemClock));
-    const parts = { ...limits, pipeline, toolSpecs, check: schemaProblems };
-    const extend = (registered: Registrations): void => this.#extend(registered, parts);
+    const isFixed = typeof this.#tools !== "function" && extensions.length === 0;
+    checkReviewers(name, settings.reviewers, isFixed ? tools : undefined);
+    const extend = (registered: Registrations): void => this.#extend(registered);
     this.#host = extensions.length === 0 ? undefined : new ExtensionHost(extensions, () => this, extend);
-    this.#plan = this.#compose(definition, parts);
+    this.checksInput = refusesInput(settings);
+    const pipeline = new MiddlewarePipeline(middlewareOf(settings, systemClock));
+    this.#plan = this.#compose(settings, { pipeline, toolSpecs });
   }
 
-  /** F1: composes the call path and the plan from the configuration, and again when extensions have changed it. */
+  /** F1: composes the call path and the plan from the settings, and again when extensions have changed them. */
   #compose(
-    definition: AgentDefinition,
-    parts: Omit<PlanParts, "architecture" | "extensions">,
-  ): InvocationPlan {
-    const callPath = callPathOf(parts.pipeline, definition, this.#host);
-    if (callPath !== undefined) this.callPath = callPath;
+    settings: AgentSettings,
+    { pipeline, toolSpecs }: Pick<PlanParts, "pipeline" | "toolSpecs">,
+  ): AgentPlan {
     const { architecture } = this;
-    const plan = invocationPlan(this, definition, { ...parts, architecture, extensions: this.#host });
+    const extensions = this.#host;
+    const callPath = callPathOf(pipeline, settings, extensions);
+    if (callPath !== undefined) this.callPath = callPath;
+    const check = schemaProblems;
+    const plan = agentPlan(settings, { agent: this, architecture, pipeline, toolSpecs, extensions, check });
     if (plan.compaction !== null) this.compactionBudget = plan.compaction.budget;
     return plan;
   }
 
   /** Adds what the extensions have registered. Called once, before the first invocation. */
-  #extend(registered: Registrations, parts: Omit<PlanParts, "architecture" | "extensions">): void {
-    if (this.#definition.memory !== undefined) registered.dropMemory();
-    const definition = extendedOptions(this.#definition, registered);
-    this.checksInput = definition.guardrails?.some((each) => each.onInput !== undefined) ?? false;
+  #extend(registered: Registrations): void {
+    if (this.#settings.memory !== null) registered.dropMemory();
+    const settings = extendedSettings(this.#settings, registered);
+    this.checksInput = refusesInput(settings);
     this.#extensionTools = extensionTools(registered);
-    this.architecture = architectureOf(definition, registered.all("architecture"));
+    this.architecture = architectureOf(settings, registered.all("architecture"));
     this.models = {
       ...Object.fromEntries(registered.all("model")),
-      ...modelsOf(this.architecture, definition),
+      ...modelsOf(this.architecture, settings),
     };
-    this.#plan = this.#compose(definition, parts);
+    this.#plan = this.#compose(settings, this.#plan);
   }
 
   /** The tools at this moment. The list may change between the calls of a turn. */
@@ -248,7 +249,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
         "invalid_argument",
         `invalid call of run() of agent ${this.name}: only a runtime calls run(); use invoke(input) or stream(input)`,
       );
-    const run = (): Promise<JsonValue> => runTask(this, this.#plan, ctx, inbox);
+    const run = (): Promise<JsonValue> => runTask(this.#plan, ctx, inbox);
     return this.#host === undefined ? run() : this.#host.open(ctx).then(run);
   }
 
@@ -359,7 +360,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
   }
 
   #judgeAgent(): Agent {
-    return (this.#judge ??= new Agent(judgeOptions(this, this.#definition)));
+    return (this.#judge ??= new Agent(judgeOptions(this, this.#settings)));
   }
 
   /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */
@@ -425,6 +426,11 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     const request = await runRequest(this, schemaProblems, input, requested);
     return target.submit<unknown>(this, request.input, request.options);
   }
+}
+
+/** Whether a guardrail may refuse the input of the agent. */
+function refusesInput({ guardrails }: AgentSettings): boolean {
+  return guardrails.some((each) => each.onInput !== undefined);
 }
 
 function withModels(options: AgentOptions): AgentDefinition {

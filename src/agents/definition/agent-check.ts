@@ -116,11 +116,22 @@ export function checkAgentOptions(options: Omit<AgentDefinition, "model" | "mode
     checkMethods(`ephemeral source of ${agent}`, each, ["messages"]);
   checkExtensions(options.extensions ?? [], agent);
   for (const each of options.guardrails ?? []) checkGuardrail(each, agent);
+  checkLimits(agent, options);
 }
 
-/** B2: refuses invalid budgets, timeouts and retries of an agent, before a run costs anything. */
-export function checkAgentLimits(options: AgentDefinition): void {
-  const agent = `agent ${options.name}`;
+/** The options that are integers from 1. */
+const counts = ["maxTurns", "maxToolCallsPerTurn"] as const;
+
+/** B2: refuses invalid limits, budgets, timeouts and retries of an agent, before a run costs anything. */
+function checkLimits(agent: string, options: Omit<AgentDefinition, "model" | "models">): void {
+  for (const option of counts) {
+    const { [option]: value = 1 } = options;
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw new Fault(
+        "invalid_argument",
+        `invalid ${option} ${value} of ${agent}: expected an integer from 1`,
+      );
+  }
   // Callers without types may pass `budget: null` for no budget.
   executionBudget(options.budget ?? {});
   if (options.spawnBudget !== undefined) spawnBudget(options.spawnBudget);

@@ -1,4 +1,3 @@
-import type { InstructionsFunction } from "../invocation/invocation-plan.ts";
 import type {
   Architecture,
   DrainMode,
@@ -18,6 +17,7 @@ import type {
   PrepareStep,
   RepairToolCall,
   RetryChanges,
+  RunFacts,
   SpawnBudget,
   StopCondition,
   Telemetry,
@@ -152,4 +152,53 @@ export interface AgentDefinition<Context = unknown> {
   readonly inbox?: InboxMode;
   /** J9: the version of the agent's code. Change it when the order or meaning of its steps changes. */
   readonly version?: string;
+}
+
+/**
+ * Builds the system prompt of an invocation from its user, metadata and context. It is called once per invocation; the
+ * text is journaled, so a resumed invocation does not call it again.
+ */
+export type InstructionsFunction<Context = unknown> = (facts: RunFacts<Context>) => string | Promise<string>;
+
+/** The defaults of an agent. A part that is `null` is not configured. */
+const defaults = {
+  description: "",
+  instructions: "",
+  maxTurns: 25,
+  maxToolCallsPerTurn: 128,
+  repairToolCall: null,
+  prepareStep: null,
+  stopWhen: null,
+  budget: {},
+  subAgents: [],
+  ephemeral: [],
+  hooks: null,
+  guardrails: [],
+  permissions: null,
+  extensions: [],
+  toolHooks: null,
+  middleware: [],
+  stopHooks: [],
+  reviewers: [],
+  memory: null,
+  history: null,
+  telemetry: null,
+  steering: "one",
+  followUps: "one",
+  inbox: "each",
+} as const satisfies { readonly [Name in keyof AgentDefinition]?: AgentDefinition[Name] | null };
+
+/** The definition of an agent with its defaults. */
+export type AgentSettings = Omit<AgentDefinition, keyof typeof defaults> & {
+  readonly [Name in keyof typeof defaults]:
+    | NonNullable<AgentDefinition[Name]>
+    | Extract<(typeof defaults)[Name], null>;
+};
+
+/** Adds the defaults of the options that are absent. Callers without types may pass `null` for the default. */
+export function withDefaults(definition: AgentDefinition): AgentSettings {
+  const given = Object.entries(definition).filter(
+    ([name, value]) => value !== undefined && (value !== null || !(name in defaults)),
+  );
+  return { ...defaults, ...(Object.fromEntries(given) as unknown as AgentDefinition) };
 }

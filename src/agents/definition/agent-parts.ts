@@ -8,11 +8,12 @@ import {
   type Tool,
 } from "../../kernel/index.ts";
 import { summaryRole } from "../context/compaction/summary-role.ts";
-import type { AgentDefinition } from "./agent-definition.ts";
+import type { AgentSettings } from "./agent-definition.ts";
 import { architectureNames, createArchitecture } from "../architectures/registry.ts";
 import { bothObservers } from "../interception/extensions/event-delivery.ts";
 import type { ExtensionHost } from "../interception/extensions/extension-host.ts";
 import { deferredArchitecture } from "../interception/extensions/extended-parts.ts";
+import type { Registrations } from "../interception/extensions/registrations.ts";
 import { composeLayers } from "../interception/gate/compose-gate.ts";
 import { extensionLayer } from "../interception/gate/extension-layer.ts";
 import { withGuardrailModels } from "../interception/guardrails/guarded-run.ts";
@@ -24,10 +25,10 @@ import { requireTurnControl } from "../interception/turns/turn-control.ts";
 
 /** The architecture of an agent. `registered` are the architectures of its extensions, once they are set up. */
 export function architectureOf(
-  options: AgentDefinition,
+  options: AgentSettings,
   registered?: ReadonlyMap<string, () => Architecture>,
 ): Architecture {
-  const { name, architecture = "react", extensions = [] } = options;
+  const { name, architecture = "react", extensions } = options;
   if (typeof architecture === "string" && !architectureNames().includes(architecture)) {
     const create = registered?.get(architecture);
     if (create !== undefined)
@@ -47,7 +48,7 @@ export function subAgentsOf(
 
 export function modelsOf(
   { name: architecture, requiresModel = true }: Architecture,
-  { name, model, models = {}, compaction, guardrails = [] }: AgentDefinition,
+  { name, model, models = {}, compaction, guardrails }: AgentSettings,
 ): Readonly<Record<string, Model>> {
   if (model === undefined && models["main"] === undefined && requiresModel) {
     throw new Fault(
@@ -62,16 +63,16 @@ export function modelsOf(
 
 /** The agent's middleware. A `telemetry` adds `tracing` as the outermost layer, unless the agent has that layer. */
 export function middlewareOf(
-  { telemetry, middleware = [] }: AgentDefinition,
+  { telemetry, middleware }: AgentSettings,
   clock: Clock,
 ): readonly (Layer | LevelMiddleware)[] {
-  if (telemetry === undefined || middleware.some((layer) => layer.name === "tracing")) return middleware;
+  if (telemetry === null || middleware.some((layer) => layer.name === "tracing")) return middleware;
   return [tracing({ telemetry, clock }), ...middleware];
 }
 
 export function callPathOf(
   pipeline: MiddlewarePipeline,
-  { guardrails = [], permissions, toolHooks, hooks, repairToolCall }: AgentDefinition,
+  { guardrails, permissions, toolHooks, hooks, repairToolCall }: AgentSettings,
   extensions?: ExtensionHost,
 ): CallPath | undefined {
   const gate = composeLayers(
@@ -85,6 +86,18 @@ export function callPathOf(
     ...(observer && { observer }),
     ...(repairToolCall && { repair: repairToolCall }),
   });
+}
+
+/** The settings of an agent with what its extensions registered. The agent's own parts take precedence by name. */
+export function extendedSettings(settings: AgentSettings, registered: Registrations): AgentSettings {
+  const own = new Set(settings.guardrails.map(({ name }) => name));
+  const added = [...registered.all("guardrail").values()].filter(({ name }) => !own.has(name));
+  return {
+    ...settings,
+    guardrails: [...settings.guardrails, ...added],
+    ephemeral: [...settings.ephemeral, ...registered.ephemeral],
+    memory: settings.memory ?? registered.memory ?? null,
+  };
 }
 
 /** Refuses two tools of one name. For tools that are added later, the first one with a name is used (`ToolSpecs`). */

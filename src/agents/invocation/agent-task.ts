@@ -1,36 +1,33 @@
+import { react } from "../architectures/react.ts";
 import { ReviewLoop } from "../team/reviewers/review-loop.ts";
-import {
-  rootTaskId,
-  type InboxMode,
-  type JsonValue,
-  type RunContext,
-  type TaskInbox,
-} from "../../kernel/index.ts";
+import { rootTaskId, type JsonValue, type RunContext, type TaskInbox } from "../../kernel/index.ts";
 import { checkRootInput, mailIn, readInput } from "../base/agent-input.ts";
 import { runCompaction } from "../context/compaction/compaction-run.ts";
 import { summaryRole } from "../context/compaction/summary-role.ts";
 import { refusedInput } from "../base/input-problem.ts";
 import type { Place } from "./close-invocation.ts";
 import { invokeIn } from "./invocation.ts";
-import type { InvocationPlan } from "./invocation-plan.ts";
+import type { AgentPlan } from "../definition/agent-plan.ts";
 import { reviewKey } from "../team/reviewers/review-schedule.ts";
+
+/** The architecture of a child that shares the prompt: a plain loop. */
+const childLoop = react();
 
 /**
  * The plan of a child that shares its parent's prompt. It has the model, tools, middleware, guardrails and permissions of
  * the agent. What would change the request or drive the parent's loop is left out: the architecture, live state,
  * compaction, memory, history, extensions and the control of turns.
  */
-function childPlan(plan: InvocationPlan): InvocationPlan {
+function childPlan(plan: AgentPlan): AgentPlan {
   return {
     ...plan,
-    architecture: plan.childArchitecture,
+    architecture: childLoop,
     ephemeral: [],
     stopHooks: [],
     prepareStep: null,
     stopWhen: null,
     compaction: null,
-    window: null,
-    history: undefined,
+    history: null,
     memory: null,
     extensions: undefined,
     reviewers: [],
@@ -38,7 +35,7 @@ function childPlan(plan: InvocationPlan): InvocationPlan {
 }
 
 /** The plan of a review, which clears the cached system prompt of the agent if it has executed a tool. */
-function reviewPlan(plan: InvocationPlan): InvocationPlan {
+function reviewPlan(plan: AgentPlan): AgentPlan {
   const { instructions } = plan;
   const shared = childPlan(plan);
   if (typeof instructions !== "object" || instructions.reload === undefined) return shared;
@@ -46,25 +43,15 @@ function reviewPlan(plan: InvocationPlan): InvocationPlan {
   return { ...shared, architecture: new ReviewLoop(shared.architecture, reload) };
 }
 
-/** The agent of a task, as its code uses it. */
-export interface TaskAgent {
-  readonly name: string;
-  readonly inbox: InboxMode;
-}
-
 /** Executes a task of an agent: a compaction, one invocation per group of inbox messages, or one invocation on its input. */
-export function runTask(
-  agent: TaskAgent,
-  plan: InvocationPlan,
-  ctx: RunContext,
-  inbox: TaskInbox,
-): Promise<JsonValue> {
+export function runTask(plan: AgentPlan, ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
   if (ctx.kind === "compaction" && ctx.taskId === rootTaskId)
     return runCompaction(plan.compaction, ctx, summaryRole);
-  return inbox.messages.length > 0 ? answerMail(agent, plan, ctx, inbox) : invoke(agent, plan, ctx);
+  return inbox.messages.length > 0 ? answerMail(plan, ctx, inbox) : invoke(plan, ctx);
 }
 
-async function invoke({ name }: TaskAgent, plan: InvocationPlan, ctx: RunContext): Promise<JsonValue> {
+async function invoke(plan: AgentPlan, ctx: RunContext): Promise<JsonValue> {
+  const { name } = plan;
   const input = readInput(ctx.input);
   if (input === undefined) throw refusedInput(name, ctx.input);
   if (ctx.sharesPrompt) {
@@ -75,15 +62,10 @@ async function invoke({ name }: TaskAgent, plan: InvocationPlan, ctx: RunContext
   return invokeIn(plan, ctx, input);
 }
 
-async function answerMail(
-  { inbox: mode }: TaskAgent,
-  plan: InvocationPlan,
-  ctx: RunContext,
-  inbox: TaskInbox,
-): Promise<JsonValue> {
+async function answerMail(plan: AgentPlan, ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
   const kept: Place["kept"] = [];
   let output: JsonValue = "";
-  const mail = mailIn(mode, inbox);
+  const mail = mailIn(plan.inbox, inbox);
   for (const [number, { input, messages }] of mail.entries()) {
     const isFollowed = number < mail.length - 1;
     output = await invokeIn(plan, ctx, input, { number, kept, isFollowed });

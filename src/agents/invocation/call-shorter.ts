@@ -8,7 +8,7 @@ import type { InvocationParts, InvocationScope } from "./invocation-scope.ts";
  * conversation, so the overflow of the invocation's own session also requests its compaction.
  */
 export async function callShorter(
-  { compaction, sessionId: ownId }: InvocationParts,
+  { plan: { compaction }, ctx: own }: InvocationParts,
   { ctx, history }: InvocationScope,
   fault: unknown,
   request: LlmRequest,
@@ -20,6 +20,6 @@ export async function callShorter(
       ? await shortenTranscript({ ctx, plan: compaction, role: summaryRole }, request.transcript)
       : await history.shorten?.(sessionId);
   if (transcript === null || transcript === undefined) throw fault;
-  if (sessionId === ownId && ctx.taskId === rootTaskId) ctx.requestCompaction();
+  if (sessionId === own.facts.sessionId && ctx.taskId === rootTaskId) ctx.requestCompaction();
   return ctx.llm({ ...request, transcript });
 }

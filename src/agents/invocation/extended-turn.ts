@@ -10,7 +10,7 @@ import { readInput, type ReadInput } from "../base/agent-input.ts";
 import { withFormat } from "../base/answer-format.ts";
 import { planTurn } from "./plan-turn.ts";
 import type { Place } from "./close-invocation.ts";
-import type { InvocationPlan } from "./invocation-plan.ts";
+import type { AgentPlan } from "../definition/agent-plan.ts";
 import type { ExtensionHost } from "../interception/extensions/extension-host.ts";
 
 /**
@@ -18,7 +18,7 @@ import type { ExtensionHost } from "../interception/extensions/extension-host.ts
  * `input`, the prompt, `before_agent_start`, the history, `context`. `scoped` is the scope of the step.
  */
 export async function planExtendedTurn(
-  plan: InvocationPlan,
+  plan: AgentPlan,
   host: ExtensionHost,
   ctx: RunContext,
   read: ReadInput,

@@ -1,26 +1,23 @@
 import type {
   AgentContext,
-  AgentSession,
-  Dependencies,
   ExtraToolListener,
-  HostedAgent,
   ReplyReasons,
+  ResponseFormat,
   RunContext,
   Tool,
-  ToolSpec,
+  Turn,
 } from "../../kernel/index.ts";
-import type { SchemaCheck } from "../base/answer-format.ts";
-import type { CompactionPlan } from "../context/compaction/compaction-plan.ts";
 import type { OpenSessions } from "../context/prompt-history.ts";
+import type { AgentPlan } from "../definition/agent-plan.ts";
 import type { TaskBudget } from "./task-budget.ts";
 
-/** The dependencies that are the same in every scope of an invocation. */
-export interface InvocationParts extends Pick<
-  Dependencies,
-  "memory" | "permissions" | "hooks" | "telemetry" | "ephemeral" | "streaming" | "settings"
-> {
-  readonly agent: HostedAgent;
-  readonly sessionId: AgentSession["id"];
+/** What is the same in every scope of an invocation. */
+export interface InvocationParts {
+  readonly plan: AgentPlan;
+  /** The context of the task that the invocation belongs to. */
+  readonly ctx: RunContext;
+  /** What the invocation started with, such as its tool specifications. */
+  readonly turn: Turn;
   readonly sessions: OpenSessions;
   /**
    * Returns the conversation for a scope. A window makes its summaries in the scope that reads it, because another
@@ -28,13 +25,8 @@ export interface InvocationParts extends Pick<
    */
   readonly historyIn: (ctx: RunContext) => AgentContext;
   readonly budget: TaskBudget;
-  /** Names of the agent's middleware. */
-  readonly layers: ReadonlySet<string>;
-  readonly check: SchemaCheck;
-  /** How transcripts that exceed the context window are shortened. `null` if they are not. */
-  readonly compaction: Pick<CompactionPlan, "strategy" | "keepRecentTokens"> | null;
-  /** The tool specifications that were frozen when the invocation began. */
-  readonly specs: readonly ToolSpec[];
+  /** The format of the invocation's answer. `null` means text. */
+  readonly outputFormat: ResponseFormat | null;
   /** Notes why the replies of `deps.model` ended, so that an answer that was cut is recognised. */
   readonly replies: ReplyReasons;
 }
@@ -45,14 +37,13 @@ export interface ResultWatcher {
   readonly onResult: ExtraToolListener;
 }
 
-/** The dependencies that differ between the scopes of an invocation. */
-export interface InvocationScope extends Pick<
-  Dependencies,
-  "steering" | "isSteered" | "followUps" | "prepareStep" | "stopWhen" | "outputFormat"
-> {
+/** What differs between the scopes of an invocation. */
+export interface InvocationScope {
   readonly ctx: RunContext;
   readonly history: AgentContext;
   readonly role: string;
+  /** Whether the scope is that of the main loop: only there are turns controlled, inputs read and the answer formatted. */
+  readonly isMain: boolean;
   readonly extra: readonly Tool[];
   readonly watchers: readonly ResultWatcher[];
   readonly maxTurns: number;

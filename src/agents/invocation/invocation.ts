@@ -1,4 +1,3 @@
-import type { InvocationPlan } from "./invocation-plan.ts";
 import {
   CancellationError,
   eventDraft,
@@ -28,8 +27,11 @@ import {
   startGuardrails,
   type TrippedGuardrail,
 } from "../interception/guardrails/guarded-run.ts";
-import { InvocationDependencies } from "./invocation-dependencies.ts";
-import type { InvocationParts } from "./invocation-scope.ts";
+import type { AgentPlan } from "../definition/agent-plan.ts";
+import { PromptWindow, type WindowChange } from "../context/compaction/prompt-window.ts";
+import { summaryRole } from "../context/compaction/summary-role.ts";
+import type { CompactionPlan } from "../context/compaction/compaction-plan.ts";
+import { dependenciesIn } from "./invocation-dependencies.ts";
 import { runThrough, type AgentRunResult } from "../interception/middleware/agent-run.ts";
 import { interruptionStatus, isInterruption, maxOutput } from "../base/interruption-status.ts";
 import { InvocationConversation } from "./invocation-conversation.ts";
@@ -43,7 +45,7 @@ const maxContinuations = 15;
 
 /** Executes one invocation. `place` is its index within the task. */
 export function invokeIn(
-  plan: InvocationPlan,
+  plan: AgentPlan,
   ctx: RunContext,
   input: ReadInput,
   place: Place = { number: 0, kept: [] },
@@ -61,7 +63,7 @@ export function invokeIn(
 
 /** Executes one invocation of an agent with extensions, whose handlers may change or handle the input. */
 async function invokeExtended(
-  plan: InvocationPlan,
+  plan: AgentPlan,
   host: ExtensionHost,
   ctx: RunContext,
   input: ReadInput,
@@ -79,7 +81,7 @@ async function invokeExtended(
 }
 
 class Invocation {
-  readonly #plan: InvocationPlan;
+  readonly #plan: AgentPlan;
   readonly #ctx: RunContext;
   readonly #input: ReadInput;
   readonly #turn: Turn;
@@ -95,7 +97,7 @@ class Invocation {
   #withheldBy: string | undefined;
   #isClosed = false;
 
-  constructor(plan: InvocationPlan, ctx: RunContext, input: ReadInput, turn: Turn, place: Place) {
+  constructor(plan: AgentPlan, ctx: RunContext, input: ReadInput, turn: Turn, place: Place) {
     this.#plan = plan;
     this.#ctx = ctx;
     this.#input = input;
@@ -274,10 +276,10 @@ class Invocation {
     if (finishReason !== null) ctx.report({ finishReason });
     this.#reportMetadata();
     const { history } = this.#plan;
-    const key = history && historyKey(ctx, this.#turn.sessionId, this.#place);
+    const key = history === null ? undefined : historyKey(ctx, this.#turn.sessionId, this.#place);
     const isKept = ctx.meta.supervision?.retention !== HistoryRetention.NONE && !isSilent(ctx, result);
     const compaction = this.#decideCompaction();
-    if (history !== undefined && key !== undefined && isKept)
+    if (history !== null && key !== undefined && isKept)
       return this.#keep(history, key, result).then(() => this.#end(result));
     if (compaction !== undefined) return this.#schedule(compaction).then(() => this.#end(result));
     this.#end(result);
@@ -288,7 +290,7 @@ class Invocation {
     if (this.#place.number > 0) return undefined;
     const { compaction: plan, history } = this.#plan;
     const { compactionInstructions: instructions } = this.#input;
-    const hasOwnHistory = history !== undefined;
+    const hasOwnHistory = history !== null;
     return decideCompaction({
       ctx: this.#ctx,
       session: this.#conversation.session,
@@ -327,53 +329,38 @@ class Invocation {
   }
 
   #dependencies(): Dependencies {
-    const { agent, memory, permissions, hooks, telemetry, ephemeral, check } = this.#plan;
-    const { compaction, window, maxTurns, steering, followUps, prepareStep, stopWhen } = this.#plan;
+    const plan = this.#plan;
     const ctx = this.#ctx;
-    const hasStrategy = (compaction?.strategy ?? null) !== null;
+    const turn = this.#turn;
+    const { compaction, maxTurns } = plan;
     const { output: schema } = this.#input;
     const { sessions, session } = this.#conversation;
+    // F1: without a strategy, the model sees the whole session until a request exceeds its context window.
+    const kind = compaction?.strategy == null ? "overflowWindow" : "window";
     const historyIn = (scope: RunContext): PromptHistory =>
       new PromptHistory({
         agentId: ctx.agentId,
         history: sessions,
-        // F1: without a strategy, the model sees the whole session until a request exceeds its context window.
-        ...(window !== null && { [hasStrategy ? "window" : "overflowWindow"]: () => window(scope) }),
+        ...(compaction !== null && { [kind]: () => promptWindow(scope, compaction) }),
       });
-    const parts: InvocationParts = {
-      agent,
-      memory,
-      permissions,
-      hooks,
-      telemetry,
-      ephemeral,
-      check,
-      historyIn,
-      compaction,
-      sessionId: ctx.facts.sessionId,
-      sessions,
-      budget: new TaskBudget(ctx),
-      layers: this.#plan.pipeline.names,
-      specs: this.#turn.tools,
-      streaming: ctx.streaming,
-      replies: session.replies,
-      settings: ctx.settings,
-    };
-    return new InvocationDependencies(parts, {
-      ctx,
-      history: historyIn(ctx),
-      role: this.#turn.role,
-      extra: none,
-      watchers: none,
-      maxTurns,
-      steering,
-      isSteered: this.#turn.isSteered,
-      followUps,
-      prepareStep,
-      stopWhen,
-      outputFormat: schema === undefined ? null : formatOf(schema),
-    });
+    const outputFormat = schema === undefined ? null : formatOf(schema);
+    const budget = new TaskBudget(ctx);
+    return dependenciesIn(
+      { plan, ctx, turn, sessions, historyIn, budget, outputFormat, replies: session.replies },
+      { ctx, history: historyIn(ctx), role: turn.role, isMain: true, extra: none, watchers: none, maxTurns },
+    );
   }
+}
+
+/**
+ * Creates the prompt window of an invocation. It emits an event when the model sees less than the whole conversation.
+ */
+function promptWindow(ctx: RunContext, plan: CompactionPlan): PromptWindow {
+  const onCompact = (change: WindowChange): void => {
+    const data = { architecture: "agent", name: "agent.messages_snipped", data: { ...change } };
+    ctx.emitEvent(eventDraft("architecture_event", data));
+  };
+  return new PromptWindow({ ctx, plan, role: summaryRole, onCompact });
 }
 
 const none: readonly never[] = [];

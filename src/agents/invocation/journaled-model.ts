@@ -10,7 +10,6 @@ import {
   type ModelRequest,
   type ModelResponse,
   type ModelStreamPart,
-  type ReplyReasons,
 } from "../../kernel/index.ts";
 import { callShorter } from "./call-shorter.ts";
 import { samplingOf } from "../base/call-settings.ts";
@@ -27,22 +26,19 @@ export class JournaledModel implements Model {
   readonly #settings: CallSettings;
   readonly #parts: InvocationParts;
   readonly #scope: InvocationScope;
-  readonly #replies: ReplyReasons;
 
   constructor(parts: InvocationParts, scope: InvocationScope) {
-    const { agent, settings, replies } = parts;
     this.#parts = parts;
     const {
       provider = "",
       modelId = "",
       supportsStructuredOutput = false,
-    } = modelFor(agent, scope.role) ?? {};
+    } = modelFor(parts.plan.agent, scope.role) ?? {};
     this.supportsStructuredOutput = supportsStructuredOutput;
     this.provider = provider;
     this.modelId = modelId;
-    this.#settings = samplingOf(settings);
+    this.#settings = samplingOf(parts.ctx.settings);
     this.#scope = scope;
-    this.#replies = replies;
   }
 
   async generate({ messages, ...rest }: ModelRequest): Promise<ModelResponse> {
@@ -57,7 +53,7 @@ export class JournaledModel implements Model {
     } catch (error) {
       reply = await callShorter(this.#parts, this.#scope, error, call, undefined);
     }
-    this.#replies.add(messageText(reply.message), reply.stopReason);
+    this.#parts.replies.add(messageText(reply.message), reply.stopReason);
     const { costUsd, ...usage } = reply.usage;
     return {
       message: reply.message,

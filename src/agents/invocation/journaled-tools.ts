@@ -19,11 +19,14 @@ export class JournaledTools implements ToolHost {
   list(conversation?: Transcript): readonly ToolSpec[] {
     this.#specs ??= new SearchedSpecs(this.#allSpecs());
     if (conversation === undefined) return this.#specs.all;
-    return this.#specs.sent(conversation, () => [...this.#scope.extra, ...(this.#parts.agent.tools ?? [])]);
+    return this.#specs.sent(conversation, () => [
+      ...this.#scope.extra,
+      ...(this.#parts.plan.agent.tools ?? []),
+    ]);
   }
 
   #allSpecs(): readonly ToolSpec[] {
-    const { specs } = this.#parts;
+    const { tools: specs } = this.#parts.turn;
     const { extra } = this.#scope;
     if (extra.length === 0) return specs;
     const names = new Set(extra.map(({ name }) => name));
@@ -32,7 +35,7 @@ export class JournaledTools implements ToolHost {
 
   find(name: string): Tool | undefined {
     const named = (tool: Tool): boolean => tool.name === name;
-    return this.#scope.extra.find(named) ?? this.#parts.agent.tools?.find(named);
+    return this.#scope.extra.find(named) ?? this.#parts.plan.agent.tools?.find(named);
   }
 
   async call(call: ToolCall): Promise<ToolResult> {

@@ -17,7 +17,7 @@ import {
 import type { ReadInput } from "../base/agent-input.ts";
 import { withFormat } from "../base/answer-format.ts";
 import type { Place } from "./close-invocation.ts";
-import type { InvocationPlan } from "./invocation-plan.ts";
+import type { AgentPlan } from "../definition/agent-plan.ts";
 import { callCounts } from "../team/reviewers/review-schedule.ts";
 import { recallMemory, type RecalledMemory } from "../context/recalled-memory.ts";
 
@@ -26,7 +26,7 @@ import { recallMemory, type RecalledMemory } from "../context/recalled-memory.ts
  * `added` is the text that extensions add to the system prompt.
  */
 export function planTurn(
-  { agent, instructions, history, memory, reviewers, toolSpecs, maxToolCallsPerTurn }: InvocationPlan,
+  { agent, instructions, history, memory, reviewers, toolSpecs, maxToolCallsPerTurn }: AgentPlan,
   ctx: RunContext,
   given: ReadInput,
   place: Place,
@@ -66,7 +66,7 @@ export function planTurn(
     const toolNames = tools.map(({ name }) => name);
     const { text: own, fromCache } = await builtPrompt(instructions, ctx, { channel, sessionId, toolNames });
     const text = joined(own, added);
-    const key = history && historyKey(ctx, sessionId, place);
+    const key = history === null ? undefined : historyKey(ctx, sessionId, place);
     const isKept = key !== undefined && brief?.history === undefined;
     const read = isKept ? await history?.read(key, ctx.meta) : undefined;
     const before = read && messages !== undefined ? [...read, ...messages] : read;
@@ -75,12 +75,12 @@ export function planTurn(
     const earlier = key === undefined ? none : (messages ?? saidInRun(ctx, path));
     return earlier.length === 0 ? plan : { ...plan, earlier };
   };
-  if (typeof instructions !== "string" || history !== undefined || memory !== null) return asked();
+  if (typeof instructions !== "string" || history !== null || memory !== null) return asked();
   return planned(joined(instructions, added), false);
 }
 
 async function builtPrompt(
-  instructions: InvocationPlan["instructions"],
+  instructions: AgentPlan["instructions"],
   { facts, agentId }: RunContext,
   query: PromptQuery,
 ): Promise<Awaited<ReturnType<PromptSource["build"]>>> {
