@@ -164,7 +164,10 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
     .version(packageVersion(), "-V, --version", "print the version of reeve")
     .addHelpText("after", `\n${exitCodeTable()}`)
     .showHelpAfterError("(use --help for a list of commands and options)")
-    .configureOutput({ writeErr: (text) => terminal.say(text.trimEnd()) })
+    .configureOutput({
+      writeOut: (text) => terminal.put(text),
+      writeErr: (text) => terminal.say(text.trimEnd()),
+    })
     .exitOverride();
   const running = program
     .command("run")

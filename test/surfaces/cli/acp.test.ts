@@ -370,7 +370,7 @@ describe("reeve acp", () => {
     const dist = join(inject("builtPackage"), "dist");
     await writeFile(
       join(folder, "server.mjs"),
-      `import { mcpServer } from ${JSON.stringify(join(dist, "mcp.js"))};
+      `import { mcpServer } from ${JSON.stringify(join(dist, "entries/mcp.js"))};
        import { tool } from ${JSON.stringify(join(dist, "index.js"))};
        const inputSchema = { type: "object", properties: {} };
        const hello = tool({ name: "hello", description: "Greets", inputSchema, execute: () => "hello" });

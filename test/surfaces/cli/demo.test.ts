@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../../src/runtime/index.ts";
 import { parseRunId, type Event } from "../../../src/kernel/index.ts";
-import { main, reeve } from "./reeve-process.ts";
+import { main, reeveProcess } from "./reeve-process.ts";
 
 interface Demo {
   readonly child: ChildProcess;
@@ -72,7 +72,7 @@ function ofType<Type extends Event["type"]>(events: readonly Event[], type: Type
 
 describe("reeve demo", () => {
   test("reeve demo without a terminal prints the address first, tells what the store contains, and ends with 0", async () => {
-    const { code, out, talk } = await reeve(["demo", "--pace", "60", "--keep"]);
+    const { code, out, talk } = await reeveProcess(["demo", "--pace", "60", "--keep"]);
     const text = out.join("\n");
     const folder = /sqlite:(.+)\/reeve\.db/u.exec(text)?.[1] ?? "";
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -189,7 +189,7 @@ describe("reeve demo", () => {
     [["--stai"], "Did you mean --stay?"],
     [["--act", "folder"], "--act is for processes that reeve demo starts; use reeve demo"],
   ] as const)("reeve demo %j is refused: %s", async ([args, message]) => {
-    const { code, talk } = await reeve(["demo", ...args]);
+    const { code, talk } = await reeveProcess(["demo", ...args]);
     expect(code).toBe(2);
     expect(talk).toContain(message);
   });
@@ -199,7 +199,7 @@ describe("reeve demo", () => {
     await once(other, "listening");
     onTestFinished(() => void other.close());
     const { port } = other.address() as AddressInfo;
-    const busy = await reeve(["demo", "--port", String(port)]);
+    const busy = await reeveProcess(["demo", "--port", String(port)]);
     expect([busy.code, busy.talk]).toEqual([
       2,
       `reeve: cannot listen at 127.0.0.1:${port}: the port is in use; choose another one\n`,
@@ -209,7 +209,7 @@ describe("reeve demo", () => {
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const file = join(folder, "file");
     await writeFile(file, "");
-    const unwritable = await reeve(["demo"], { env: { TMPDIR: file } });
+    const unwritable = await reeveProcess(["demo"], { env: { TMPDIR: file } });
     expect(unwritable.code).toBe(4);
     expect(unwritable.talk).toContain(`no folder can be created in ${file}`);
     expect(unwritable.talk).toContain("set TMPDIR to a folder that can be written");

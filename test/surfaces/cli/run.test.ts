@@ -18,7 +18,7 @@ import {
 import { toMetadata } from "../../../src/surfaces/cli/setup/run-settings.ts";
 import { env, setUp, type Script } from "./model-server.ts";
 import { acceptStore } from "../../../src/surfaces/cli/setup/own-store.ts";
-import { main, reeve } from "./reeve-process.ts";
+import { main, reeve, reeveProcess } from "./reeve-process.ts";
 
 const looksThenAnswers: Script = (request) =>
   request === 1 ? { tool: "read", input: { path: "notes.txt" } } : { text: "It is green." };
@@ -386,7 +386,7 @@ describe("an unhandled rejection", () => {
         return send(...request);
       };`;
     await writeFile(join(folder, "careless.mjs"), careless);
-    const { code, out, talk } = await reeve(["run", "Which colour?"], {
+    const { code, out, talk } = await reeveProcess(["run", "Which colour?"], {
       cwd: folder,
       env: { ...env(url), NODE_OPTIONS: `--import ${join(folder, "careless.mjs")}` },
     });

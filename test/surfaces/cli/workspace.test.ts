@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { env, setUp, type Script } from "./model-server.ts";
-import { reeve } from "./reeve-process.ts";
+import { reeve, reeveProcess } from "./reeve-process.ts";
 
 async function place(script: Script = () => ({ text: "ok" })) {
   const { url, requests } = await setUp(script);
@@ -23,9 +23,11 @@ async function place(script: Script = () => ({ text: "ok" })) {
       await writeFile(target, text);
     }
   };
-  const run = (...args: string[]) =>
-    reeve(args, { cwd: project, env: { ...env(url), REEVE_HOME: home, REEVE_SECRET: "hunter2" } });
-  return { root, home, project, requests, write, run };
+  const at = { cwd: project, env: { ...env(url), REEVE_HOME: home, REEVE_SECRET: "hunter2" } };
+  const run = (...args: string[]) => reeve(args, at);
+  /** For files of the project that import the package, and for files that change after they were imported. */
+  const runProcess = (...args: string[]) => reeveProcess(args, at);
+  return { root, home, project, requests, write, run, runProcess };
 }
 
 function systemOf(request: unknown): string {
@@ -118,7 +120,7 @@ describe("reeve init, agents and trust", () => {
   });
 
   test("reeve init writes a starting point that reeve agents lists, and never changes a file", async () => {
-    const { run, project, write } = await place();
+    const { runProcess: run, project, write } = await place();
     await write({ "AGENTS.md": "mine" });
     const first = await run("init");
     expect(first.code).toBe(0);
@@ -152,7 +154,7 @@ describe("reeve init, agents and trust", () => {
   });
 
   test("agents in code and in reeve.config.ts run after reeve trust, until a file that they import changes", async () => {
-    const { run, write, requests, project } = await place();
+    const { runProcess: run, write, requests, project } = await place();
     await write({
       "lib/words.ts": 'export const words: string = "Words of the library.";',
       ".reeve/agents/coder.ts": `
@@ -182,7 +184,11 @@ describe("reeve init, agents and trust", () => {
 describe("agents in code", () => {
   test("have the guardrails of files and the extensions of the workspace, beside their own", async () => {
     const asks = ["look", "touch", "own"].map((name) => ({ tool: name, input: {} }));
-    const { run, write, requests } = await place((request) => asks[(request - 1) % 4] ?? { text: "Done." });
+    const {
+      runProcess: run,
+      write,
+      requests,
+    } = await place((request) => asks[(request - 1) % 4] ?? { text: "Done." });
     const agentOf = (name: string) => `new Agent({
       name: "${name}",
       model: "openai-compatible/gpt-4o",
@@ -219,7 +225,7 @@ describe("agents in code", () => {
 
 describe("runtime in reeve.config.ts", () => {
   test("reeve run opens its runtime with the options of a trusted configuration", async () => {
-    const { run, write, requests } = await place(() => ({ error: 500 }));
+    const { runProcess: run, write, requests } = await place(() => ({ error: 500 }));
     await write({
       "reeve.config.ts": `
         import { defineConfig } from "reeve/workspace";
