@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { AlternatingProjects } from "./test/alternating-projects.ts";
 import { missingChromium } from "./test/chromium.ts";
+import { isFull } from "./test/effort.ts";
 import { ClosingLine } from "./test/reporter/closing-line.ts";
 
 // Tests start hundreds of processes that load the sources. With the cache they need a third of the time for it.
@@ -12,15 +13,10 @@ process.env["NODE_COMPILE_CACHE"] ??= fileURLToPath(new URL("node_modules/.cache
 process.env["REEVE_HOME"] = fileURLToPath(new URL("node_modules/.cache/absent-home", import.meta.url));
 
 /** A test that takes longer hangs, in milliseconds. The limit is generous, because tests make no promise about speed. */
-const hangs = 300_000;
+const hangs = isFull ? 1_800_000 : 300_000;
 
 /** The limits of every project. `expect.poll()` would give up after a second, which a busy machine needs for less. */
 const patient = { testTimeout: hangs, hookTimeout: hangs, expect: { poll: { timeout: 60_000 } } };
-
-/** The project `property` runs these tests with more cases, so that `npm test` runs them only there. */
-const properties = process.argv.some((argument) => argument.startsWith("--project"))
-  ? []
-  : ["test/**/*.property.test.ts"];
 
 /** The tests that need a browser. */
 const browserTests = ["test/attacks/browser.test.ts", "test/browser/**", "test/page/**"];
@@ -47,6 +43,25 @@ const apart = {
   view: ["surfaces/view"],
 };
 
+/** What is started or built before the tests of a suite. */
+const setups: Readonly<Record<string, readonly string[]>> = {
+  attacks: ["bubblewrap.ts", "chromium.ts"],
+  browser: ["chromium.ts"],
+  crash: ["crash/bundled-workers.ts"],
+  desktop: ["desktop/programs.ts"],
+  package: ["built-package.ts"],
+  page: ["chromium.ts"],
+  postgres: ["postgres/shared-server.ts", "crash/bundled-workers.ts"],
+  // The tests of the Restate engine start the command line.
+  restate: ["postgres/shared-server.ts", "crash/bundled-workers.ts", "built-package.ts"],
+  surfaces: ["bubblewrap.ts", "built-package.ts"],
+};
+
+/** Whether the command line names a project. Only `npm run test:full` runs the tests of the desktop without it. */
+function isNamed(project: string): boolean {
+  return process.argv.some((argument) => argument === project || argument === `--project=${project}`);
+}
+
 /**
  * The suites whose files may share a process: no file leaves anything behind that another one notices. The tests of the
  * view count executed blocks, which functions that other files have warmed up would change.
@@ -55,7 +70,8 @@ const shared = new Set(["contract", "postgres", "providers", "surfaces"]);
 
 export default defineConfig({
   test: {
-    reporters: ["default", new ClosingLine()],
+    // A terminal shows the progress. A log has only failures and the closing line.
+    reporters: [process.stdout.isTTY ? "default" : "minimal", new ClosingLine()],
     // More workers than processors, because the longest suites mostly wait for processes that they start and kill. A
     // number, because Vitest limits a percentage to the number of processors.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
@@ -66,52 +82,28 @@ export default defineConfig({
           name: "unit",
           globalSetup: "test/bubblewrap.ts",
           include: ["test/**/*.test.ts", "web/**/*.test.ts"],
-          exclude: [
-            ...Object.values(apart).flatMap((folders) => folders.map((folder) => `test/${folder}/**`)),
-            ...properties,
-          ],
+          exclude: Object.values(apart).flatMap((folders) => folders.map((folder) => `test/${folder}/**`)),
           pool: "forks",
           isolate: false,
           execArgv: ["--expose-gc"],
-          provide: { shareOfRuns: 1 / 20 },
           ...patient,
         },
       },
-      {
-        test: {
-          name: "property",
-          include: ["test/**/*.property.test.ts"],
-          // `npm run test:property` sets it. `npm test` runs a quarter, which takes a quarter of the time.
-          provide: { shareOfRuns: process.env["REEVE_PROPERTY"] === "all" ? 1 : 1 / 4 },
-          ...patient,
-        },
-      },
-      ...Object.entries(apart).map(([name, folders]) => ({
-        test: {
-          name,
-          include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
-          exclude: [...skipped, ...(name === "surfaces" ? ["test/surfaces/view/**"] : [])],
-          ...patient,
-          ...(name === "crash" && { globalSetup: "test/crash/bundled-workers.ts" }),
-          ...((name === "postgres" || name === "restate") && {
-            globalSetup: [
-              "test/postgres/shared-server.ts",
-              "test/crash/bundled-workers.ts",
-              // The tests of the Restate engine start the command line.
-              ...(name === "restate" ? ["test/built-package.ts"] : []),
-            ],
-          }),
-          ...(name === "desktop" && { globalSetup: "test/desktop/programs.ts" }),
-          // One process loads the sources once for many files.
-          ...(shared.has(name) && { pool: "forks" as const, isolate: false }),
-          // Optimised code does not count its blocks, which the tests of the view compare.
-          ...(name === "view" && { pool: "forks" as const, execArgv: ["--no-opt", "--no-maglev"] }),
-          ...(name === "attacks" && { globalSetup: ["test/bubblewrap.ts", "test/chromium.ts"] }),
-          ...((name === "browser" || name === "page") && { globalSetup: "test/chromium.ts" }),
-          ...(name === "package" && { globalSetup: "test/built-package.ts" }),
-          ...(name === "surfaces" && { globalSetup: ["test/bubblewrap.ts", "test/built-package.ts"] }),
-        },
-      })),
+      ...Object.entries(apart)
+        .filter(([name]) => name !== "desktop" || isFull || isNamed(name))
+        .map(([name, folders]) => ({
+          test: {
+            name,
+            include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
+            exclude: [...skipped, ...(name === "surfaces" ? ["test/surfaces/view/**"] : [])],
+            globalSetup: (setups[name] ?? []).map((file) => `test/${file}`),
+            ...patient,
+            // One process loads the sources once for many files.
+            ...(shared.has(name) && { pool: "forks" as const, isolate: false }),
+            // Optimised code does not count its blocks, which the tests of the view compare.
+            ...(name === "view" && { pool: "forks" as const, execArgv: ["--no-opt", "--no-maglev"] }),
+          },
+        })),
     ],
   },
 });

@@ -1,4 +1,4 @@
-// Checks the repository: node build/check.ts [--all]. `npm run check` and `npm test` call it.
+// Checks the repository: node build/check.ts [--all | --full]. `npm run check`, `npm test` and `npm run test:full` call it.
 import { spawn } from "node:child_process";
 
 /** Runs a command and prints its output at once. Returns whether it succeeded. */
@@ -42,18 +42,24 @@ export async function runTogether(first: string, ...others: readonly string[]): 
 type Step = readonly [string, ...string[]];
 
 /**
- * The steps of `npm run check`, and with `--all` those of `npm test`. Each starts only if the one before succeeded. The
- * tests of `npm run check` start beside the linter, because they leave a processor idle while they load. The suite
- * `gates` runs `npm run dead-code` on the repository with planted violations, and fails on any other, too.
+ * The steps of `npm run check`, with `--all` those of `npm test`, and with `--full` those of `npm run test:full`. Each starts
+ * only if the one before succeeded. The tests start beside the linter, because they leave a processor idle while they load.
+ * The suite `gates` runs `npm run dead-code` on the repository with planted violations, and fails on any other, too.
  */
 export function stepsOf(args: readonly string[]): readonly Step[] {
-  const gates: Step = ["npm run lint", "npm run format:check"];
-  return args.includes("--all")
-    ? [["tsc -b"], [...gates, "node build/page.ts"], ["vitest run", "npm run test:node"]]
-    : [["tsc -b"], ["vitest run --project unit --project gates", ...gates]];
+  const gates = ["npm run lint", "npm run format:check"];
+  if (args.includes("--full"))
+    return [["tsc -b", "node build/page.ts"], ["vitest run", ...gates], ["npm run test:node"]];
+  if (args.includes("--all"))
+    return [
+      ["tsc -b", "node build/page.ts"],
+      ["vitest run", ...gates],
+    ];
+  return [["tsc -b"], ["vitest run --project unit --project gates", ...gates]];
 }
 
 async function check(): Promise<boolean> {
+  if (process.argv.includes("--full")) process.env["REEVE_TESTS"] = "full";
   for (const step of stepsOf(process.argv)) if (!(await runTogether(...step))) return false;
   return true;
 }

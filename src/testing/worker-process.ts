@@ -26,10 +26,13 @@ export class WorkerProcess {
     });
   }
 
-  /** Starts a worker process. `cache` is a folder for compiled code, which later processes of the same script reuse. */
+  /**
+   * Starts a worker process. `cache` is a folder for compiled code, which later processes of the same script reuse. The
+   * folder in the variable NODE_COMPILE_CACHE takes its place.
+   */
   static start(script: URL, orders: WorkerOrders, cache: string): WorkerProcess {
     const { NODE_OPTIONS: _options, ...inherited } = process.env;
-    const env = { ...inherited, NODE_COMPILE_CACHE: cache, [ordersVariable]: JSON.stringify(orders) };
+    const env = { NODE_COMPILE_CACHE: cache, ...inherited, [ordersVariable]: JSON.stringify(orders) };
     const child = spawn(process.execPath, [fileURLToPath(script)], {
       env,
       stdio: ["ignore", "pipe", "pipe"],

@@ -7,7 +7,7 @@ import { formatRunId, messageText, type SessionEntry } from "../../src/kernel/in
 import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { WorkerProcess } from "../../src/testing/index.ts";
-import { isComplete } from "./kill-points.ts";
+import { isFull } from "../effort.ts";
 import { contentBytes, largeText, session } from "./stored-contents.ts";
 
 const [one, two] = [{ runId: formatRunId("one") }, { runId: formatRunId("two") }];
@@ -51,8 +51,8 @@ test("V1, V2, V4: a process that dies while it puts, shares or deletes large con
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const seen = new Set<string>();
   let isOver = false;
-  // Without REEVE_CRASH=all every second transaction is enough, because the last ones each free one piece.
-  for (let at = 1; !isOver; at += isComplete ? 1 : 2) {
+  // In `npm test` every second transaction is enough, because the last ones each free one piece.
+  for (let at = 1; !isOver; at += isFull ? 1 : 2) {
     const file = join(folder, `${at}.db`);
     isOver = (await live(folder, file, at)) === "finished";
     const { owned, entries } = await readWhole(file);

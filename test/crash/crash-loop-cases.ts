@@ -7,8 +7,31 @@ type OnSite = (check: (site: DeadlySite) => Promise<void>) => Promise<void>;
 
 /** What every store and every engine must do with a run that kills its process. */
 export function crashLoopCases(onSite: OnSite): void {
-  test.for(["tool", "model", "code"])(
-    "L7: it fails with crash_loop at its fifth recovery if its %s kills the process each time, and other runs complete",
+  crashLoopCore(onSite, ["tool", "model", "code"]);
+
+  test("L7: a run that kills its process completes if it records a step between the crashes, although it crashes nine times in all", ({
+    expect,
+  }) =>
+    onSite(async ({ workUntilDone, events }) => {
+      expect(await workUntilDone("steps")).toBe(9);
+      expect(endOf(await events(deadly))).toMatchObject({ status: "completed", output: "survived" });
+    }));
+
+  test("L7: a run that kills its process completes after crash_loop if it is resumed with code that does not kill the process", ({
+    expect,
+  }) =>
+    onSite(async ({ workUntilDone, attempts, events }) => {
+      await workUntilDone("tool");
+      expect(await workUntilDone("nowhere")).toBe(0);
+      expect((await attempts()).at(-1)).toBe("nowhere");
+      expect(endOf(await events(deadly))).toMatchObject({ status: "completed", output: "survived" });
+    }));
+}
+
+/** The cases that depend on how a store counts recoveries. `npm test` runs only these on further stores and engines. */
+export function crashLoopCore(onSite: OnSite, places: readonly string[] = ["model"]): void {
+  test.for(places)(
+    "L7: a run that kills its process fails with crash_loop at its fifth recovery if its %s kills it each time, and other runs complete",
     (place, { expect }) =>
       onSite(async ({ workUntilDone, attempts, events }) => {
         expect(await workUntilDone(place)).toBe(5);
@@ -25,25 +48,7 @@ export function crashLoopCases(onSite: OnSite): void {
       }),
   );
 
-  test("L7: it completes if it records a step between the crashes, although it crashes nine times in all", ({
-    expect,
-  }) =>
-    onSite(async ({ workUntilDone, events }) => {
-      expect(await workUntilDone("steps")).toBe(9);
-      expect(endOf(await events(deadly))).toMatchObject({ status: "completed", output: "survived" });
-    }));
-
-  test("L7: it completes after crash_loop if it is resumed with code that does not kill the process", ({
-    expect,
-  }) =>
-    onSite(async ({ workUntilDone, attempts, events }) => {
-      await workUntilDone("tool");
-      expect(await workUntilDone("nowhere")).toBe(0);
-      expect((await attempts()).at(-1)).toBe("nowhere");
-      expect(endOf(await events(deadly))).toMatchObject({ status: "completed", output: "survived" });
-    }));
-
-  test("L7: it fails with crash_loop although the process dies before the failure of the fifth recovery is written", ({
+  test("L7: a run that kills its process fails with crash_loop although the process dies before the failure of the fifth recovery is written", ({
     expect,
   }) =>
     onSite(async ({ work, workUntilDone, attempts, events }) => {

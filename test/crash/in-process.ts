@@ -13,16 +13,16 @@ import {
 } from "../../src/testing/index.ts";
 import { InProcessServices } from "../agents/architecture-cases/in-process-services.ts";
 import type { ArchitectureCase } from "../agents/architecture-cases/architecture-case.ts";
-import { isComplete } from "./kill-points.ts";
+import { isFull } from "../effort.ts";
 import { price } from "./workload.ts";
 
 const runId = formatRunId("thinker");
 /** Maximum number of steps of 25 ms each, measured by the test's clock. */
 const mostRounds = 400;
 
-/** Odd writes are killed before, even ones after the write. With `REEVE_CRASH=all`, every write is killed before and after. */
+/** Odd writes are killed before, even ones after the write. With `npm run test:full`, every write is killed before and after. */
 export function deathsAt(at: number): readonly Death["when"][] {
-  if (isComplete) return ["before", "after"];
+  if (isFull) return ["before", "after"];
   return at % 2 === 1 ? ["before"] : ["after"];
 }
 

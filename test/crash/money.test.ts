@@ -12,11 +12,11 @@ import {
   type CallBook,
   type Death,
 } from "../../src/testing/index.ts";
+import { casesOf } from "../effort.ts";
 import { maxCostUsd, moneyRun, moneyWorld, numberOf } from "./money-world.ts";
 
 const script = new URL("money-worker.mjs", inject("crashWorkers"));
-/** Number of runs. `npm run test:money` sets 1,000. */
-const runs = Number(process.env["REEVE_MONEY_RUNS"] ?? 100);
+const runs = casesOf(1_000, 50);
 const seed = process.env["REEVE_MONEY_SEED"] ?? "1";
 const perBatch = 50;
 const capNanoUsd = toNanoUsd(maxCostUsd);

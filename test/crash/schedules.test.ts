@@ -7,12 +7,12 @@ import { sha256, storedSchedules, systemClock } from "../../src/runtime/index.ts
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { WorkerProcess } from "../../src/testing/index.ts";
 import { cronReader } from "../../src/capabilities/schedules/cron-reader.ts";
-import { isComplete } from "./kill-points.ts";
+import { isFull } from "../effort.ts";
 
 const script = new URL("schedule-worker.mjs", inject("crashWorkers"));
 
-/** Number of single fires and the time between two of them: 4 seconds, and a minute with `REEVE_CRASH=all`. */
-const [singles, everyMs] = isComplete ? [120, 500] : [16, 250];
+/** Number of single fires and the time between two of them: 4 seconds, and a minute with `npm run test:full`. */
+const [singles, everyMs] = isFull ? [120, 500] : [16, 250];
 
 function schedulesOf({ records }: Store): ReturnType<typeof storedSchedules> {
   return storedSchedules({ records, clock: systemClock, hash: sha256, cron: async () => cronReader });

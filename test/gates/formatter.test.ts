@@ -20,7 +20,7 @@ test("the formatter refuses an unformatted file and names it", () => {
   });
 });
 
-test.for(["check", "test"])("npm run %s runs every gate", async (script) => {
+test.for(["check", "test", "test:full"])("npm run %s runs every gate", async (script) => {
   const [program, file, ...args] = (await readScripts())[script]?.split(" ") ?? [];
   expect([program, file]).toEqual(["node", "build/check.ts"]);
   const commands = stepsOf(args).flat();
@@ -29,9 +29,11 @@ test.for(["check", "test"])("npm run %s runs every gate", async (script) => {
   expect(commands.some((each) => each === "vitest run" || each.endsWith("--project gates"))).toBe(true);
 });
 
-test("npm test also runs all suites and the core on the other versions of Node", async () => {
-  const args = (await readScripts())["test"]?.split(" ") ?? [];
-  expect(stepsOf(args).flat()).toEqual(expect.arrayContaining(["vitest run", "npm run test:node"]));
+test("npm test also runs all suites, and npm run test:full the core on the other versions of Node", async () => {
+  const scripts = await readScripts();
+  const commandsOf = (script: string): readonly string[] => stepsOf(scripts[script]?.split(" ") ?? []).flat();
+  expect(commandsOf("test")).toContain("vitest run");
+  expect(commandsOf("test:full")).toEqual(expect.arrayContaining(["vitest run", "npm run test:node"]));
 });
 
 test.for<[first: string, beside: string, succeeds: boolean]>([

@@ -5,6 +5,7 @@ import { expect, inject, onTestFinished, test } from "vitest";
 import { idleEngine } from "../../src/surfaces/cli/setup/idle-engine.ts";
 import { WorkerProcess } from "../../src/testing/index.ts";
 import { crashServer } from "../crash/crash-store.ts";
+import { casesOf } from "../effort.ts";
 import { FaultyProxy } from "../scale/faulty-proxy.ts";
 import { branches, fleetRun } from "../scale/fleet-agents.ts";
 import { runFleet, type FleetWorld } from "../scale/fleet.ts";
@@ -15,10 +16,9 @@ import { PostgresServer } from "./server.ts";
 
 const script = new URL("fleet-worker.mjs", inject("crashWorkers"));
 const workers = 4;
-/** `npm run test:soak` sets it. */
-const runs = Number(process.env["REEVE_FLEET_RUNS"] ?? 50);
-/** `npm run test:soak` uses a longer one: with many runs, a worker on a slow machine may be silent for a second. */
-const leaseMs = Number(process.env["REEVE_FLEET_LEASE_MS"] ?? 1_000);
+const runs = casesOf(1_000, 50);
+/** With many runs, a worker on a slow machine may be silent for a second. */
+const leaseMs = casesOf(3_000, 1_000);
 const seed = Number(process.env["REEVE_FLEET_SEED"] ?? 24);
 
 /** Four places for workers of the local engine, each behind a proxy before one PostgreSQL server that may be killed. */

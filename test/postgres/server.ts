@@ -44,6 +44,7 @@ export class PostgresServer {
   readonly #port: number;
   readonly #options: ServerOptions;
   #process: ChildProcess | undefined;
+  #log = "";
 
   private constructor(folder: string, account: Account, port: number, options: ServerOptions) {
     this.#folder = folder;
@@ -115,7 +116,12 @@ export class PostgresServer {
       ...this.#account,
       cwd: this.#folder,
       env: environment,
-      stdio: ["ignore", "ignore", "inherit"],
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    // Tests that take the server away make it complain, so its log is shown only if it cannot start.
+    this.#log = "";
+    server.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.#log = (this.#log + text).slice(-10_000);
     });
     this.#process = server;
     await this.#isReady(server);
@@ -165,7 +171,9 @@ export class PostgresServer {
     const file = join(this.#folder, "data/postmaster.pid");
     for (;;) {
       if (server.exitCode !== null || server.signalCode !== null)
-        throw new Error(`the PostgreSQL server ended with ${server.exitCode ?? server.signalCode}`);
+        throw new Error(
+          `the PostgreSQL server ended with ${server.exitCode ?? server.signalCode}: ${this.#log}`,
+        );
       const lines = await readFile(file, "utf8").then(
         (text) => text.split("\n"),
         () => [],

@@ -13,6 +13,7 @@ import {
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { memoryStore, sha256 } from "../../src/runtime/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
+import { casesOf } from "../effort.ts";
 import { mockProviders, providerKeys, usage, type MockProviders } from "./mock-providers.ts";
 
 let providers: MockProviders;
@@ -29,7 +30,7 @@ afterAll(() => providers.stop());
 const billed = { input: 21, output: 4 };
 const perCall = billed.input + billed.output;
 const usdPerToken = 1e-6;
-const calls = 1_000;
+const calls = casesOf(1_000, 250);
 const callsPerRun = 25;
 
 function caller(name: string, model: Model): HostedAgent {
@@ -62,7 +63,7 @@ async function eventsOf(run: RunHandle): Promise<readonly Event[]> {
   return events;
 }
 
-test("B1, B3: the ledger is exact after a thousand calls through servers that drop, garble, refuse and disconnect", async () => {
+test(`B1, B3: the ledger is exact after ${calls} calls through servers that drop, garble, refuse and disconnect`, async () => {
   const clock = new FakeClock();
   const runtime = await createRuntime({
     store: memoryStore({ hash: sha256 }),

@@ -9,6 +9,7 @@ import { restate } from "../../src/runtime/engines/restate/index.ts";
 import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { engineContract, type EngineHarness } from "../../src/testing/contracts/index.ts";
+import { isFull } from "../effort.ts";
 import { emptySchema, newSchema } from "../postgres/schemas.ts";
 import { newCluster, type Cluster } from "./cluster.ts";
 import { RestateServer } from "./server.ts";
@@ -39,23 +40,25 @@ const open: EngineHarness["open"] = async (store, factory, workerId, options = {
   });
 };
 
-describe("Restate engine, SQLite store", () => {
-  const prepare: EngineHarness["prepare"] = async () => {
-    clusters.clear();
-    const folder = await mkdtemp(join(tmpdir(), "reeve-restate-store-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    return () => sqliteStore({ path: join(folder, "store.db"), hash: sha256, watchEveryMs: 5 });
-  };
-  engineContract({ test, expect, engine, prepare, open });
-});
+async function prepareSqlite(): ReturnType<EngineHarness["prepare"]> {
+  clusters.clear();
+  const folder = await mkdtemp(join(tmpdir(), "reeve-restate-store-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return () => sqliteStore({ path: join(folder, "store.db"), hash: sha256, watchEveryMs: 5 });
+}
 
-describe("Restate engine, PostgreSQL store", () => {
-  const schema = newSchema();
-  const prepare: EngineHarness["prepare"] = async () => {
-    clusters.clear();
-    await emptySchema(schema);
-    const url = inject("postgresUrl");
-    return () => postgresStore({ url, schema, hash: sha256, connections: 4, watchEveryMs: 10 });
-  };
+const schema = newSchema();
+
+async function preparePostgres(): ReturnType<EngineHarness["prepare"]> {
+  clusters.clear();
+  await emptySchema(schema);
+  const url = inject("postgresUrl");
+  return () => postgresStore({ url, schema, hash: sha256, connections: 4, watchEveryMs: 10 });
+}
+
+/** The engine uses both stores in the same way, so `npm test` checks only one of them. */
+const stores = { PostgreSQL: preparePostgres, ...(isFull && { SQLite: prepareSqlite }) };
+
+describe.each(Object.entries(stores))("Restate engine, %s store", (_name, prepare) => {
   engineContract({ test, expect, engine, prepare, open });
 });

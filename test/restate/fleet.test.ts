@@ -3,6 +3,7 @@ import { restate } from "../../src/assembly/restate.ts";
 import { newSchema } from "../postgres/schemas.ts";
 import { PostgresServer } from "../postgres/server.ts";
 import { crashServer, crashSite } from "../crash/crash-store.ts";
+import { casesOf } from "../effort.ts";
 import { FaultyProxy } from "../scale/faulty-proxy.ts";
 import { branches } from "../scale/fleet-agents.ts";
 import { runFleet, type FleetWorld } from "../scale/fleet.ts";
@@ -12,10 +13,9 @@ import { RestateServer } from "./server.ts";
 import { WorkerSite } from "./worker-site.ts";
 
 const workers = 4;
-/** `npm run test:soak` sets it. */
-const runs = Number(process.env["REEVE_FLEET_RUNS"] ?? 50);
-/** `npm run test:soak` uses a longer one: with many runs, a worker on a slow machine may be silent for a second. */
-const leaseMs = Number(process.env["REEVE_FLEET_LEASE_MS"] ?? 1_000);
+const runs = casesOf(1_000, 50);
+/** With many runs, a worker on a slow machine may be silent for a second. */
+const leaseMs = casesOf(3_000, 1_000);
 const seed = Number(process.env["REEVE_FLEET_SEED"] ?? 24);
 
 let server: RestateServer;

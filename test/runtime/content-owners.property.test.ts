@@ -17,7 +17,7 @@ import {
 import { memoryStore } from "../../src/runtime/stores/memory/store.ts";
 import { sha256 } from "../../src/runtime/process/sha256.ts";
 import { agentId, all, runEnd, runRecord, stepRecord } from "../../src/testing/contracts/store-fixtures.ts";
-import { inFull, propertyRuns } from "../property-runs.ts";
+import { isFull, propertyRuns } from "../effort.ts";
 import { connect, count, newPath, openStore, until } from "./stores/sqlite/store-files.ts";
 
 const texts = ["one ", "two ", "größer "].map((word) => word.repeat(1_500));
@@ -328,7 +328,7 @@ test("V2, V3, V4, V5: random runs, sessions, forks, deletions and erasures leave
     }),
     { numRuns: propertyRuns(80) },
   );
-  expect(owners).toBeGreaterThanOrEqual(inFull ? 1_000 : 1);
+  expect(owners).toBeGreaterThanOrEqual(isFull ? 1_000 : 1);
 });
 
 test("V1, V2, V3, V4, V5: the memory store reads back what the oracle holds, for the same random owners", async () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { memoryStore, sha256 } from "../../src/runtime/index.ts";
-import { propertyRuns } from "../property-runs.ts";
+import { propertyRuns } from "../effort.ts";
 import { models } from "./models/index.ts";
 
 it.each(Object.entries(models))("%s", async (_says, model) => {

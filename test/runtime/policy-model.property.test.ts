@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { priorities, type Priority } from "../../src/kernel/index.ts";
-import { propertyRuns } from "../property-runs.ts";
+import { propertyRuns } from "../effort.ts";
 import { nanoPerToken, SimulatedRun } from "./simulated-run.ts";
 
 /** Picks values by the digits of one number. One number per action is cheap to generate and shrinks well. */

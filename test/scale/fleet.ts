@@ -12,6 +12,7 @@ import {
   type ServedCall,
 } from "../../src/testing/index.ts";
 import type { SiteAddress } from "../crash/site-engine.ts";
+import { isFull } from "../effort.ts";
 import { branches, fleetAnswer, fleetRun, seats } from "./fleet-agents.ts";
 import type { LinkFault } from "./faulty-proxy.ts";
 
@@ -107,9 +108,8 @@ export async function runFleet(world: FleetWorld, options: FleetOptions): Promis
     const report = await fleet.run();
     const { faults, hits, takeOvers, cuts, repeated, late } = report;
     const seconds = Math.round((performance.now() - began) / 1_000);
-    process.stdout.write(
-      `${options.runs} runs in ${seconds} s: ${faults.length} faults, ${hits} of them of workers, ${takeOvers} take-overs, ${cuts} cut connections, ${repeated} repeated and ${late} late calls\n`,
-    );
+    const figures = `${options.runs} runs in ${seconds} s: ${faults.length} faults, ${hits} of them of workers, ${takeOvers} take-overs, ${cuts} cut connections, ${repeated} repeated and ${late} late calls\n`;
+    if (isFull) process.stdout.write(figures);
     return report;
   } finally {
     await fleet.end();

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { openRuntime, type Agent } from "../../src/entries/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { openWorkspace } from "../../src/workspace/workspace.ts";
+import { casesOf } from "../effort.ts";
 import { testFolders } from "./folders.ts";
 
 const files = {
@@ -15,8 +16,10 @@ const files = {
   ".reeve/settings.json": '{ "model": "scripted/x" }',
 };
 
+const reloads = casesOf(1_000, 100);
+
 describe("reload", () => {
-  test("1,000 reloads of unchanged files load each module once and keep memory flat", async () => {
+  test(`${reloads} reloads of unchanged files load each module once and keep memory flat`, async () => {
     const { project, home, write } = await testFolders();
     await write(files);
     const loads = globalThis as { guardrailLoads?: number };
@@ -39,15 +42,14 @@ describe("reload", () => {
         if (index % 10 === 0) await workspace.agent("a");
       }
     };
-    await reload(100);
+    await reload(reloads / 10);
     const before = await heap();
-    await reload(900);
+    await reload((reloads * 9) / 10);
     const growth = (await heap()) - before;
     expect(loads.guardrailLoads).toBe(1);
-    // 900 readings that were kept would need many times as much.
-    expect(growth).toBeLessThan(8_000_000);
+    // A reading that was kept would need many times as much.
+    expect(growth).toBeLessThan(2_000_000 + 7_000 * reloads);
     expect(process.listenerCount("SIGHUP")).toBe(0);
-    // A reading makes about 60 system calls; the limit leaves room for a busy machine.
   });
 
   test("a running invocation keeps its agent, and the next agent has the new files", async () => {

@@ -8,7 +8,7 @@ import {
   Priority,
   stepHeadcount,
 } from "../../../src/kernel/index.ts";
-import { inFull, propertyRuns } from "../../property-runs.ts";
+import { isFull, propertyRuns } from "../../effort.ts";
 import { describeHeadcount, describeReply, HeadcountOracle } from "./headcount-oracle.ts";
 import { allCommands, brokenPromises, commandOf, type SeatRun, seatRuns } from "./seat-promises.ts";
 
@@ -20,7 +20,7 @@ test("H1-H5, H8: after every random command the headcount equals the oracle and 
     }),
     { numRuns: propertyRuns(20_000) },
   );
-  const due = inFull ? situations : [];
+  const due = isFull ? situations : [];
   expect(due.filter((what) => (met.get(what) ?? 0) < 5)).toEqual([]);
 });
 

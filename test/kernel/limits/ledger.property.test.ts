@@ -7,7 +7,7 @@ import {
   type Ledger,
   type LedgerCommand,
 } from "../../../src/kernel/index.ts";
-import { propertyRuns } from "../../property-runs.ts";
+import { propertyRuns } from "../../effort.ts";
 import { anyCommand, anyOpen } from "./ledger-commands.ts";
 import { LedgerOracle } from "./ledger-oracle.ts";
 import { brokenPromises, same } from "./money-promises.ts";

@@ -16,7 +16,7 @@ import {
 } from "../../../src/kernel/index.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
 import { agentId, sessionId } from "../../../src/testing/contracts/store-fixtures.ts";
-import { propertyRuns } from "../../property-runs.ts";
+import { propertyRuns } from "../../effort.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 
 removeStoresAfterEach();

@@ -5,6 +5,7 @@ import { createInterface } from "node:readline";
 import { expect, onTestFinished, test } from "vitest";
 import type { JsonObject } from "../../../src/kernel/index.ts";
 import { repository } from "../../gates/run-node.ts";
+import { casesOf } from "../../effort.ts";
 import { connect, newPath } from "../../runtime/stores/sqlite/store-files.ts";
 import type { EchoHostOptions } from "./echo-host.ts";
 import { botToken, FakeTelegram, messageOf } from "./fake-telegram.ts";
@@ -61,11 +62,13 @@ function textOf(chat: string, number: number, count: number): string {
   return number === count / 2 + 1 ? `ask ${chat}` : `${chat}-${number}`;
 }
 
+/** Messages of each conversation. */
+const perChat = casesOf(50, 10);
+
 test(
-  "1,000 messages with duplicates, in any order, with approvals by button, are each answered by one run and in order, although the process is killed twice",
+  `${2 * chats.length * perChat} messages with duplicates, in any order, with approvals by button, are each answered by one run and in order, although the process is killed twice`,
   { timeout: 240_000 },
   async () => {
-    const perChat = 50;
     const [path, telegram, program] = [
       await newPath(),
       await FakeTelegram.start(),
@@ -150,9 +153,9 @@ test(
       const shown = telegram.sent.map(({ chat_id: chat, text }) => `${chat} ${text}`);
       return new Set(shown).size >= total && program.received.length >= total;
     };
-    await telegram.until(() => (press(), telegram.sent.length >= 120));
+    await telegram.until(() => (press(), telegram.sent.length >= total / 4));
     await restart();
-    await program.until(() => (press(), program.received.length >= 330));
+    await program.until(() => (press(), program.received.length >= (total * 2) / 3));
     await restart();
     while (!isDone()) await Promise.race([telegram.until(isDone), program.until(isDone)]);
     await Promise.all(webhook);

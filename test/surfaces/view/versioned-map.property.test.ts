@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { VersionedMap } from "../../../src/surfaces/view/versioned-map.ts";
-import { propertyRuns } from "../../property-runs.ts";
+import { propertyRuns } from "../../effort.ts";
 
 test("a version keeps the content of its moment, whatever changes the map and its copies receive", () => {
   const change = fc.tuple(fc.integer({ min: 0, max: 200 }), fc.integer(), fc.constantFrom("map", "copy"));

@@ -25,6 +25,7 @@ import {
   stepRecord,
   turnStart,
 } from "../../../../src/testing/contracts/store-fixtures.ts";
+import { casesOf } from "../../../effort.ts";
 import { newPath, openStore } from "./store-files.ts";
 
 const names = ["a", "b", "c"] as const;
@@ -295,6 +296,6 @@ test("the SQLite store returns the same results as the memory store for any sequ
       expect(await view(ours.store)).toEqual(await view(theirs.store));
       await ours.store.close();
     }),
-    { numRuns: 300 },
+    { numRuns: casesOf(300, 50) },
   );
 });

@@ -1,0 +1,15 @@
+/**
+ * Whether every case of every sweep runs, such as a kill at each write. `npm run test:full` sets the variable. `npm test`
+ * runs cases of every kind.
+ */
+export const isFull = process.env["REEVE_TESTS"] === "full";
+
+/** Returns `full` if every case runs, and `few` otherwise. */
+export function casesOf(full: number, few: number): number {
+  return isFull ? full : few;
+}
+
+/** Returns the number of runs of a property, of which `npm test` makes a twentieth. */
+export function propertyRuns(full: number): number {
+  return casesOf(full, Math.ceil(full / 20));
+}
