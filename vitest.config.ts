@@ -22,6 +22,8 @@ const patient = { testTimeout: hangs, hookTimeout: hangs, expect: { poll: { time
 const browserTests = ["test/attacks/browser.test.ts", "test/browser/**", "test/page/**"];
 const withoutBrowser = missingChromium();
 const skipped = withoutBrowser === undefined ? [] : browserTests;
+// Only `npm run test:full` and `npm run test:desktop` run the tests of the desktop.
+if (!isFull && !process.argv.includes("desktop")) skipped.push("test/desktop/**");
 if (withoutBrowser !== undefined && !process.argv.includes("unit"))
   process.stderr.write(`\nTHE BROWSER TESTS ARE SKIPPED: ${withoutBrowser}\n\n`);
 
@@ -57,11 +59,6 @@ const setups: Readonly<Record<string, readonly string[]>> = {
   surfaces: ["bubblewrap.ts", "built-package.ts"],
 };
 
-/** Whether the command line names a project. Only `npm run test:full` runs the tests of the desktop without it. */
-function isNamed(project: string): boolean {
-  return process.argv.some((argument) => argument === project || argument === `--project=${project}`);
-}
-
 /**
  * The suites whose files may share a process: no file leaves anything behind that another one notices. The tests of the
  * view count executed blocks, which functions that other files have warmed up would change.
@@ -89,21 +86,19 @@ export default defineConfig({
           ...patient,
         },
       },
-      ...Object.entries(apart)
-        .filter(([name]) => name !== "desktop" || isFull || isNamed(name))
-        .map(([name, folders]) => ({
-          test: {
-            name,
-            include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
-            exclude: [...skipped, ...(name === "surfaces" ? ["test/surfaces/view/**"] : [])],
-            globalSetup: (setups[name] ?? []).map((file) => `test/${file}`),
-            ...patient,
-            // One process loads the sources once for many files.
-            ...(shared.has(name) && { pool: "forks" as const, isolate: false }),
-            // Optimised code does not count its blocks, which the tests of the view compare.
-            ...(name === "view" && { pool: "forks" as const, execArgv: ["--no-opt", "--no-maglev"] }),
-          },
-        })),
+      ...Object.entries(apart).map(([name, folders]) => ({
+        test: {
+          name,
+          include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
+          exclude: [...skipped, ...(name === "surfaces" ? ["test/surfaces/view/**"] : [])],
+          globalSetup: (setups[name] ?? []).map((file) => `test/${file}`),
+          ...patient,
+          // One process loads the sources once for many files.
+          ...(shared.has(name) && { pool: "forks" as const, isolate: false }),
+          // Optimised code does not count its blocks, which the tests of the view compare.
+          ...(name === "view" && { pool: "forks" as const, execArgv: ["--no-opt", "--no-maglev"] }),
+        },
+      })),
     ],
   },
 });
