@@ -114,68 +114,51 @@ export class StepExecutor implements FlushableLog {
     start?: EventDraft,
     as?: (value: Value, step: Step) => Given,
   ): Promise<Given> {
-    if (this.#isOver || this.runner.hasEnded) return this.#late(step);
-    if (this.#open !== undefined) return Promise.reject(ambiguous(step, this.#open));
-    const events = this.takeEvents();
-    try {
-      const found = this.runner.journal.find(step);
-      if (found !== undefined) return Promise.resolve(valueOf(this.runner.journal, step, found, as));
-    } catch (error) {
-      return isMismatch(error) ? pendingForever() : Promise.reject(error);
-    }
-    return this.#performAlone(step, body, events, start, as);
+    return this.#alone(step, () => this.runInScope(step, body, start, as));
   }
 
   /** Like `run`, for a step whose value is available synchronously. */
   runSync<Value>(step: StepIdentity, read: () => Value): Promise<Value> {
-    const { runner } = this;
-    if (this.#isOver || runner.hasEnded) return this.#late(step);
-    if (this.#open !== undefined) return Promise.reject(ambiguous(step, this.#open));
-    const events = this.takeEvents();
-    try {
-      const found = runner.journal.find(step);
-      if (found !== undefined) return Promise.resolve(valueOf<Value>(this.runner.journal, step, found));
-      if (!runner.activity.isSeated)
-        return this.#performAlone<Value, Value, StepIdentity>(step, () => read, events);
-      this.#check(events);
-      // If an earlier owner has started the step, it has emitted these events.
-      if (!runner.task.opened.has(step.address)) for (const draft of events) runner.journal.emit(draft);
-      const outcome = outcomeOf(step, read, runner.worker.sizes);
-      this.#emptyPolls = undefined;
-      runner.journal.record(step, outcome, nothing);
-      return Promise.resolve(valueOf<Value>(runner.journal, step, outcome));
-    } catch (error) {
-      if (error instanceof CancellationError) runner.noteStop(error);
-      return isMismatch(error) ? pendingForever() : Promise.reject(error);
-    }
+    if (!this.runner.activity.isSeated) return this.run<Value>(step, () => read);
+    return this.#alone(step, () => this.#recordNow(step, read));
   }
 
   /**
    * Like `run`, for a poll of what has arrived. An empty poll is not recorded if the next step records its start: on
    * replay, that start proves that the poll came before it and found nothing.
    */
-  poll<Value>(step: StepIdentity, read: () => readonly Value[]): Promise<readonly Value[]> {
+  async poll<Value>(step: StepIdentity, read: () => readonly Value[]): Promise<readonly Value[]> {
     const { runner, cancelScope } = this;
     if (this.#isOver || runner.hasEnded || this.#open !== undefined || runner.task.steps.has(step.address))
       return this.runSync(step, read);
-    if (runner.journal.wasSkipped(step.address)) return foundNothing;
+    if (runner.journal.wasSkipped(step.address)) return none;
     if (read().length > 0) return this.runSync(step, read);
     try {
       cancelScope.check();
     } catch (error) {
       if (error instanceof CancellationError) runner.noteStop(error);
-      return Promise.reject(error);
+      throw error;
     }
     if (this.#emptyPolls === undefined) this.#emptyPolls = [step];
     else this.#emptyPolls.push(step);
-    return foundNothing;
+    return none;
   }
 
   /** J2: allows one journaled call at a time in a scope, already on the first execution. */
-  async exclusive<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
+  exclusive<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
+    return this.#alone(call, () => {
+      this.#recordEmptyPolls();
+      return body();
+    });
+  }
+
+  /**
+   * J2: `#open` is the call until it settles. It is set synchronously, so that a second call is refused although the
+   * code has not awaited the first.
+   */
+  async #alone<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
     if (this.#isOver || this.runner.hasEnded) return this.#late(call);
     if (this.#open !== undefined) throw ambiguous(call, this.#open);
-    this.#recordEmptyPolls();
     this.#open = call;
     try {
       const value = await body();
@@ -189,139 +172,86 @@ export class StepExecutor implements FlushableLog {
     }
   }
 
-  /** J1, J5: runs a step for a caller that already excludes other calls of the scope, or runs several on purpose. */
-  runInScope<Value, Step extends StepIdentity = StepIdentity>(
+  /**
+   * J1, J5: runs a step for a caller that already excludes other calls of the scope, or runs several on purpose.
+   *
+   * A crash before the record repeats the body (J6). From the end of the body to the record there is no `await`: what the
+   * body settles with its value, and what a synchronous body adds to the log, is part of the commit of the record.
+   */
+  async runInScope<Value, Step extends StepIdentity = StepIdentity, Given = Value>(
     step: Step,
     body: Body<Value, Step>,
-    start?: EventDraft,
-  ): Value | Promise<Value> {
-    const events = this.takeEvents();
-    const found = this.runner.journal.find(step);
-    if (found !== undefined) return valueOf<Value>(this.runner.journal, step, found);
-    return this.#perform(step, body, events, start);
-  }
-
-  /** Runs a step while no other call of the scope runs: `#open` is the step until it ends. */
-  #performAlone<Value, Given, Step extends StepIdentity>(
-    step: Step,
-    body: Body<Value, Step>,
-    events: readonly EventDraft[],
     start?: EventDraft,
     as?: (value: Value, step: Step) => Given,
   ): Promise<Given> {
-    this.#open = step;
+    const { runner, cancelScope } = this;
+    const { journal } = runner;
+    const events = this.takeEvents();
+    const found = journal.find(step);
+    if (found !== undefined) return valueOf(journal, step, found, as);
     try {
-      const given = this.#perform(step, body, events, start, as);
-      return given instanceof Promise ? given : Promise.resolve(given);
+      // C2, H7: the step waits for a seat. A crash meanwhile loses nothing, because the step has not started.
+      const wait = runner.activity.whenSeated(cancelScope);
+      if (wait !== undefined) await wait;
     } catch (error) {
-      return Promise.reject(error);
+      this.#putBack(events);
+      throw error;
     }
-  }
-
-  /**
-   * Written with callbacks instead of `async`, because every step passes here and each async function costs. Bench:
-   * `loop`, row "turn in memory".
-   */
-  #perform<Value, Given, Step extends StepIdentity>(
-    step: Step,
-    body: Body<Value, Step>,
-    events: readonly EventDraft[],
-    start?: EventDraft,
-    as?: (value: Value, step: Step) => Given,
-  ): Given | Promise<Given> {
-    try {
-      const wait = this.#seated(events);
-      if (wait !== undefined)
-        return wait.then(
-          () => this.#run(step, body, events, start, as),
-          (error: unknown) => this.#thrown(step, error),
-        );
-    } catch (error) {
-      return this.#thrown(step, error);
-    }
-    return this.#run(step, body, events, start, as);
-  }
-
-  #run<Value, Given, Step extends StepIdentity>(
-    step: Step,
-    body: Body<Value, Step>,
-    events: readonly EventDraft[],
-    start: EventDraft | undefined,
-    as: ((value: Value, step: Step) => Given) | undefined,
-  ): Given | Promise<Given> {
     const open = this.#begin(step, events, start);
-    let done: ReturnType<Body<Value, Step>>;
     try {
-      done = body(open, step);
-    } catch (error) {
-      return this.#failed(open, step, error);
-    }
-    if (!(done instanceof Promise)) return this.#done(open, step, done, as);
-    return done.then(
-      (value) => this.#done(open, step, value, as),
-      (error: unknown) => this.#failed(open, step, error),
-    );
-  }
-
-  #done<Given, Step extends StepIdentity>(
-    open: ActiveStep,
-    step: Step,
-    done: unknown,
-    as: ((value: never, step: Step) => Given) | undefined,
-  ): Given | Promise<Given> {
-    if (this.runner.isDropped) return pendingForever();
-    try {
-      const outcome = outcomeOf(step, done, this.runner.worker.sizes);
-      if (this.cancelScope.isAbandoned && this.runner.journal.handsOn(step, outcome)) {
-        this.#leave(step, open);
-        return pendingForever();
+      let outcome: StepOutcome;
+      try {
+        const working = body(open, step);
+        const done = working instanceof Promise ? await working : working;
+        if (runner.isDropped) return await pendingForever();
+        outcome = outcomeOf(step, done, runner.worker.sizes);
+      } catch (error) {
+        if (runner.isDropped) return await pendingForever();
+        // An abandoned step is not recorded: a process that resumes the task runs it again.
+        if (cancelScope.isAbandoned) throw error;
+        outcome = failureOf(error);
       }
-      return this.#recorded(open, step, outcome, as);
+      if (cancelScope.isAbandoned && journal.handsOn(step, outcome)) {
+        open.end();
+        return await pendingForever();
+      }
+      this.#record(step, open, outcome);
+      const given = valueOf(journal, step, outcome, as);
+      // The end of its last call may pause the task and thereby end it (H5).
+      open.end();
+      return this.#isOver ? await pendingForever() : given;
     } catch (error) {
-      return this.#thrown(step, error, open);
+      open.end();
+      throw error;
     }
   }
 
-  #failed(open: ActiveStep, step: StepIdentity, error: unknown): never | Promise<never> {
-    if (this.runner.isDropped) return pendingForever();
-    try {
-      // An abandoned step is not recorded: a process that resumes the task runs it again.
-      if (this.cancelScope.isAbandoned) throw error;
-      return this.#recorded<never, StepIdentity>(open, step, failureOf(error));
-    } catch (fault) {
-      return this.#thrown(step, fault, open);
-    }
-  }
-
-  #recorded<Given, Step extends StepIdentity>(
-    open: ActiveStep,
-    step: Step,
-    outcome: StepOutcome,
-    as?: (value: never, step: Step) => Given,
-  ): Given | Promise<never> {
-    this.runner.journal.record(step, outcome, open.events, open.endedAt);
-    if (open.nested?.isAbandoned === true) this.runner.journal.abandon(step.address, noBranches);
+  #record(step: StepIdentity, open: ActiveStep, outcome: StepOutcome): void {
+    const { journal } = this.runner;
+    journal.record(step, outcome, open.events, open.endedAt);
+    if (open.nested?.isAbandoned === true) journal.abandon(step.address, noBranches);
     else if (outcome.kind === "failed" && open.firstBranch !== undefined)
-      this.runner.journal.abandon(step.address, [open.firstBranch]);
-    const given = valueOf(this.runner.journal, step, outcome, as);
-    this.#leave(step, open);
-    return this.#isOver ? pendingForever() : given;
+      journal.abandon(step.address, [open.firstBranch]);
   }
 
-  /** Throws the fault to the code, unless the scope is abandoned and nothing settles any more. */
-  #thrown(step: StepIdentity, error: unknown, open?: ActiveStep): Promise<never> {
-    const isAlone = this.#open === step;
-    this.#leave(step, open);
-    if (isAlone) {
-      if (this.#isOver || isMismatch(error)) return pendingForever();
-      if (error instanceof CancellationError) this.runner.noteStop(error);
+  #recordNow<Value>(step: StepIdentity, read: () => Value): Value {
+    const { runner, cancelScope } = this;
+    const { journal } = runner;
+    const events = this.takeEvents();
+    const found = journal.find(step);
+    if (found !== undefined) return valueOf<Value>(journal, step, found);
+    try {
+      cancelScope.check();
+    } catch (error) {
+      this.#putBack(events);
+      throw error;
     }
-    throw error;
-  }
-
-  #leave(step: StepIdentity, open: ActiveStep | undefined): void {
-    open?.end();
-    if (this.#open === step) this.#open = undefined;
+    // If an earlier owner has started the step, it has emitted these events.
+    if (!runner.task.opened.has(step.address)) for (const draft of events) journal.emit(draft);
+    const outcome = outcomeOf(step, read, runner.worker.sizes);
+    this.#emptyPolls = undefined;
+    journal.record(step, outcome, nothing);
+    return valueOf<Value>(journal, step, outcome);
   }
 
   #begin(
@@ -344,33 +274,6 @@ export class StepExecutor implements FlushableLog {
   }
 
   /**
-   * C2, H7: waits for the seat of the task. If the step never starts, its pending events are emitted with the next one.
-   */
-  #seated(events: readonly EventDraft[]): Promise<void> | undefined {
-    if (!this.runner.activity.isSeated) return this.#seatedLater(events);
-    this.#check(events);
-    return undefined;
-  }
-
-  async #seatedLater(events: readonly EventDraft[]): Promise<void> {
-    try {
-      await this.runner.activity.whenSeated(this.cancelScope);
-    } catch (error) {
-      this.#putBack(events);
-      throw error;
-    }
-  }
-
-  #check(events: readonly EventDraft[]): void {
-    try {
-      this.cancelScope.check();
-    } catch (error) {
-      this.#putBack(events);
-      throw error;
-    }
-  }
-
-  /**
    * A call that settles no more. It is rejected if the code of the task has ended: only work that nothing awaits, such as
    * a timer of a tool, still calls. The code of a task that was dropped before its end must not run on.
    */
@@ -387,5 +290,3 @@ export class StepExecutor implements FlushableLog {
 
 const nothing: readonly EventDraft[] = [];
 const noBranches: readonly string[] = [];
-
-const foundNothing: Promise<readonly never[]> = Promise.resolve(none);
