@@ -23,7 +23,7 @@ import {
   type FunctionContext,
   type GatedCall,
   type RunContext,
-  type ToolGate,
+  type ToolPipeline,
   type ModelRequest,
   type ModelResponse,
 } from "reeve/kernel";
@@ -127,11 +127,11 @@ const wholeGate = "the whole gate";
 
 type GateOptions = Pick<AgentOptions, "toolHooks" | "extensions" | "guardrails" | "permissions">;
 
-/** The gate of an agent with these parts. Its extensions are set up before its first invocation. */
-async function gateOf(parts: GateOptions): Promise<ToolGate | undefined> {
+/** The entries of an agent with these parts. Its extensions are set up before its first invocation. */
+async function pipelineOf(parts: GateOptions): Promise<ToolPipeline | undefined> {
   const agent = new Agent({ name: "gated", model: scriptedModel(["Done."]), ...parts });
   await agent.invoke("start");
-  return agent.callPath?.gate;
+  return agent.callPath?.tool;
 }
 
 /** The parts of the gate, with twenty calls behind them. A judge costs a model call, and is not here. */
@@ -190,13 +190,12 @@ async function* gated(): AsyncIterable<Row> {
     ctx: {} as RunContext,
   };
   for (const [name, parts] of Object.entries(gates())) {
-    const gate = await gateOf(parts);
-    if (gate === undefined) continue;
+    const { before = [], after = [] } = (await pipelineOf(parts)) ?? {};
     const times: number[] = [];
     for (let round = 0; round < rounds + 3; round++) {
       const took = await timeCalls(async () => {
-        await gate.before(at);
-        await gate.after(at, result);
+        for (const entry of before) await entry.decide(at);
+        for (const entry of after) await entry.decide(at, result);
       });
       if (round >= 3) times.push(took);
     }
@@ -208,12 +207,12 @@ async function* gated(): AsyncIterable<Row> {
 async function* turns(middleware: readonly Layer[]): AsyncIterable<Row> {
   const observer = new HookManager();
   for (const event of Object.values(HookEvent)) observer.on(event, () => undefined);
-  const gate = await gateOf(gates()[wholeGate] ?? {});
+  const pipeline = await pipelineOf(gates()[wholeGate] ?? {});
   const [layered, none] = [new MiddlewarePipeline(middleware), new MiddlewarePipeline([])];
   yield* turn("hooks", none.callPath({ observer }));
-  yield* turn("the whole gate", none.callPath({ ...(gate && { gate }) }));
+  yield* turn("the whole gate", none.callPath({ ...(pipeline && { tool: pipeline }) }));
   yield* turn("all layers", layered.callPath());
-  yield* turn("all together", layered.callPath({ observer, ...(gate && { gate }) }));
+  yield* turn("all together", layered.callPath({ observer, ...(pipeline && { tool: pipeline }) }));
 }
 
 async function* turn(name: string, path: CallPath | undefined): AsyncIterable<Row> {

@@ -98,7 +98,7 @@ export {
 } from "./context/compaction/tool-result-truncation.ts";
 export { type FileUse, usualFileUse } from "./context/compaction/touched-files.ts";
 export { truncation, type TruncationOptions } from "./context/compaction/truncation.ts";
-export { composeGate, type GateParts } from "./interception/gate/compose-gate.ts";
+export { composeGate, type GateParts } from "./interception/gate/tool-pipeline.ts";
 export {
   ToolHooks,
   type PostToolHook,

@@ -67,10 +67,13 @@ export {
 
 // For the author of a tool, a guardrail, middleware or an extension
 export {
+  type AfterCall,
   type ApprovalDecision,
   type ApprovalRequest,
   type AuditLog,
+  type BeforeCall,
   type CallPath,
+  type CallVerdict,
   type ChatContext,
   type CompactionStrategy,
   type Extension,
@@ -87,8 +90,8 @@ export {
   type Tool,
   type ToolConcurrency,
   type ToolContext,
-  type ToolGate,
   type ToolOutput,
+  type ToolPipeline,
   type ToolResult,
   type ToolSpec,
 } from "../kernel/index.ts";

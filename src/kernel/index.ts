@@ -354,6 +354,7 @@ export type {
   SpanOptions,
   Telemetry,
 } from "./agent/telemetry.ts";
+export * from "./agent/call-pipeline.ts";
 export type { CallPath, EventObserver, ObservedTask } from "./agent/call-path.ts";
 export type {
   CompactedTranscript,
@@ -431,7 +432,6 @@ export type {
 } from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolRisk } from "./agent/tool.ts";
-export type * from "./agent/tool-gate.ts";
 export type { ToolHost } from "./agent/tool-host.ts";
 export type {
   EndedTurn,

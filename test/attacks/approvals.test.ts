@@ -47,7 +47,7 @@ function attacker(tools: () => readonly Tool[], input: JsonValue, rules?: Permis
     get tools() {
       return tools();
     },
-    ...(gate && { callPath: { gate } }),
+    ...(gate && { callPath: { tool: gate } }),
     run: async (ctx) => {
       const result = await ctx.tool({ callId: "c", toolName: "wipe", input });
       return result.output as unknown as JsonValue;
@@ -343,7 +343,7 @@ describe("a critical tool without permissions", () => {
       "beside guardrails",
       (() => {
         const gate = composeGate({ guardrails: [{ name: "g", beforeCall: () => ({ decision: "allow" }) }] });
-        return { tools: [critical()], ...(gate && { callPath: { gate } }) };
+        return { tools: [critical()], ...(gate && { callPath: { tool: gate } }) };
       })(),
     ],
   ])("waits for a person: %s", async (_name, more) => {

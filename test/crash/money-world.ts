@@ -85,7 +85,7 @@ function layered(server: ServerAddress): Pick<HostedAgent, "models" | "callPath"
   const main = fallback([billingModel(server), billingModel(server, "second")]);
   return {
     models: withGuardrailModels({ main }, guardrails),
-    callPath: new MiddlewarePipeline(layers).callPath(gate && { gate }) ?? {},
+    callPath: new MiddlewarePipeline(layers).callPath(gate && { tool: gate }) ?? {},
   };
 }
 

@@ -14,8 +14,7 @@ import { bothObservers } from "../interception/extensions/event-delivery.ts";
 import type { ExtensionHost } from "../interception/extensions/extension-host.ts";
 import { deferredArchitecture } from "../interception/extensions/extended-parts.ts";
 import type { Registrations } from "../interception/extensions/registrations.ts";
-import { composeLayers } from "../interception/gate/compose-gate.ts";
-import { extensionLayer } from "../interception/gate/extension-layer.ts";
+import { toolPipeline } from "../interception/gate/tool-pipeline.ts";
 import { withGuardrailModels } from "../interception/guardrails/guarded-run.ts";
 import type { Layer, LevelMiddleware } from "../interception/middleware/layer.ts";
 import type { MiddlewarePipeline } from "../interception/middleware/pipeline.ts";
@@ -70,22 +69,29 @@ export function middlewareOf(
   return [tracing({ telemetry, clock }), ...middleware];
 }
 
+/** F1: the pipelines of the agent's calls and its observer. `undefined` if nothing is configured. */
 export function callPathOf(
-  pipeline: MiddlewarePipeline,
+  middleware: MiddlewarePipeline,
   { guardrails, permissions, toolHooks, hooks, repairToolCall }: AgentSettings,
   extensions?: ExtensionHost,
 ): CallPath | undefined {
-  const gate = composeLayers(
-    { guardrails, ...(permissions && { permissions }), ...(toolHooks && { hooks: toolHooks }) },
-    extensions && extensionLayer(extensions),
-  );
+  const { chat, function: around } = middleware;
+  const tool = toolPipeline({
+    repair: repairToolCall,
+    hooks: toolHooks,
+    extensions,
+    guardrails,
+    permissions,
+    around,
+  });
   const observer =
     hooks && extensions ? bothObservers(hooks, extensions.observer) : (hooks ?? extensions?.observer);
-  return pipeline.callPath({
-    ...(gate && { gate }),
+  const path: CallPath = {
+    ...(chat && { model: { around: chat } }),
+    ...(tool && { tool }),
     ...(observer && { observer }),
-    ...(repairToolCall && { repair: repairToolCall }),
-  });
+  };
+  return Object.keys(path).length === 0 ? undefined : Object.freeze(path);
 }
 
 /** The settings of an agent with what its extensions registered. The agent's own parts take precedence by name. */

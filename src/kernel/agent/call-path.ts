@@ -4,25 +4,19 @@ import type { EmittableEvent } from "../events/emittable-event.ts";
 import type { RunId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { ExtensionPort } from "./extension-context.ts";
-import type { ChatMiddleware, FunctionMiddleware } from "./middleware.ts";
 import type { RunFacts } from "../run/run-facts.ts";
-import type { ToolGate } from "./tool-gate.ts";
-import type { RepairToolCall } from "./tool-repair.ts";
+import type { ModelPipeline, ToolPipeline } from "./call-pipeline.ts";
 
 /**
- * The layers around an agent's model calls and tool calls. F1: the agent composes them from its configuration, and
- * again when the configuration changes. An absent layer costs nothing per call.
+ * The pipelines of an agent's model calls and tool calls, and the observer of its events. F1: the agent composes them
+ * from its configuration, and again when the configuration changes. An absent part costs nothing per call.
  */
 export interface CallPath {
-  /** Middleware around each model call. The reservation, the call and its retries run inside it. */
-  readonly chat?: ChatMiddleware;
-  /** Middleware around each tool body. It runs after the gate has allowed the call. */
-  readonly function?: FunctionMiddleware;
-  /** The gate that every tool call must pass. */
-  readonly gate?: ToolGate;
-  /** Corrects malformed tool calls before the gate. */
-  readonly repair?: RepairToolCall;
-  /** The observer that receives the agent's events. */
+  /** The entries that each model call passes. */
+  readonly model?: ModelPipeline;
+  /** The entries that each tool call passes. */
+  readonly tool?: ToolPipeline;
+  /** The observer that receives the agent's events. It can neither change nor refuse a call. */
   readonly observer?: EventObserver;
 }
 

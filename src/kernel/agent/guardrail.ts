@@ -4,7 +4,7 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { Model } from "../messages/model.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunFacts } from "../run/run-facts.ts";
-import type { SettledCall } from "./tool-gate.ts";
+import type { SettledCall } from "./call-pipeline.ts";
 import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 import type { Tool } from "./tool.ts";
 

@@ -5,7 +5,7 @@ import type { ToolCall } from "../messages/tool-call.ts";
 import type { ApprovalDecision } from "../run/approval.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { RunHandle } from "./run-handle.ts";
-import type { ApprovalHandler, CallArguments } from "./tool-gate.ts";
+import type { ApprovalHandler, CallArguments } from "./call-pipeline.ts";
 import type { Tool } from "./tool.ts";
 
 /**

@@ -210,7 +210,8 @@ export class TaskContext extends TaskFacts implements RunContext {
     const isSet =
       thinkingLevel === undefined || request.thinkingLevel !== undefined || !this.#runner.isMain(role);
     const sent = isSet ? request : { ...request, thinkingLevel };
-    const countedBy = agent.callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
+    const countedBy =
+      agent.callPath?.model?.around === undefined && model?.choice === undefined ? model : undefined;
     const call = new ModelCall(this.#steps.next(), sent, role, model, this.#sent.get(role), countedBy);
     return this.#steps.run(call, callModel, this.#starts.get(role, model), this.#noteReply);
   }

@@ -116,7 +116,7 @@ const llmNames = optionNames<LlmRequest>({
 export function callModel(step: ActiveStep, call: ModelCall): Promise<() => LlmReply> {
   checkOptions("ctx.llm()", call.request, llmNames);
   const { ephemeral } = call.request;
-  const chat = step.runner.agent.callPath?.chat;
+  const chat = step.runner.agent.callPath?.model?.around;
   if ((ephemeral !== undefined && ephemeral.length > 0) || chat !== undefined)
     return callWith(step, call, chat);
   return callDirectly(step, call, noMessages);

@@ -14,7 +14,7 @@ import { NestedScope, type NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 
-/** Why the gate sees a call: before it is executed, after a person edited or approved it, or after its execution. */
+/** Why entries see a call: before it is executed, after a person edited or approved it, or after its execution. */
 export type GateStage = "gate" | "edited" | "remember" | "after";
 
 /** The scope from which tools are called. */
@@ -25,41 +25,37 @@ export interface CallingScope {
   readonly inside: (scope: StepScope, cancelScope: CancellationScope) => NestedContext;
 }
 
-export interface GatedCallOptions {
+/** A tool call that is in progress. */
+export interface ToolCallOptions {
   readonly open: ActiveStep;
   /** The call with the arguments that the model sent. */
   readonly call: ToolCall;
   /** The scope of the code that calls the tool. */
   readonly from: CallingScope;
+  /** Additional tools, which are found before the agent's own. */
+  readonly extra: readonly Tool[] | undefined;
 }
 
-/** What the gate judges: a tool and its arguments. */
+/** What the entries judge: a tool and its arguments. */
 export interface JudgedCall {
   readonly tool: Tool;
   readonly needsApproval: boolean;
   readonly input: ParsedArguments;
 }
 
-/** A judged call and the stage of the gate that sees it. */
-export interface Look extends JudgedCall {
-  readonly stage: GateStage;
-  /** Address of the round of the call. */
-  readonly round: StepAddress;
-}
-
 /**
- * Calls the gate with its context. Each stage of each round has its own scope, so a stage that is not repeated on replay
- * does not shift the steps of another.
+ * Calls entries with their context. `gatedCall` makes the call that they see. Each stage of each round has its own scope,
+ * so a stage that is not repeated on replay does not shift the steps of another.
  */
 export async function withGateContext<Value>(
-  { open, call, from }: GatedCallOptions,
-  { tool, needsApproval, stage, round, input: { sent, parsed, json } }: Look,
-  look: (gated: GatedCall) => Promise<Value>,
+  { open, call, from }: ToolCallOptions,
+  { stage, round }: { readonly stage: GateStage; readonly round: StepAddress },
+  look: (gatedCall: (judged: JudgedCall) => GatedCall) => Promise<Value>,
 ): Promise<Value> {
   const { agentId, taskId, facts, host, worker } = open.runner;
   const inside = new InsideGate(open, from, branchScope(round, stage));
   try {
-    return await look({
+    return await look(({ tool, needsApproval, input: { sent, parsed, json } }) => ({
       call: json === call.input ? call : { ...call, input: json },
       sent,
       parsed,
@@ -77,13 +73,13 @@ export async function withGateContext<Value>(
         return inside.ctx;
       },
       emitEvent: (event) => open.emitFromCode(event),
-    });
+    }));
   } finally {
     for (const draft of inside.takeEvents()) open.emit(draft);
   }
 }
 
-/** The scope of one stage of the gate. */
+/** The scope of the entries of one stage. */
 class InsideGate extends NestedScope {
   readonly #open: ActiveStep;
   readonly #from: CallingScope;
@@ -98,7 +94,7 @@ class InsideGate extends NestedScope {
 
   protected override createContext(): NestedContext {
     const open = this.#open;
-    // The tool's call has settled; a step of the gate is a separate call (H7).
+    // The tool's call has settled; a step of an entry is a separate call (H7).
     open.end();
     return this.#from.inside(this.#scope, new CancellationScope(open.cancelScope));
   }

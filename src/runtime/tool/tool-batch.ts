@@ -1,6 +1,7 @@
 import type { StepAddress, ToolCall, ToolResult, ToolsOptions } from "../../kernel/index.ts";
 import type { CallingScope } from "./gate-context.ts";
-import { callTool, findTool, ToolStep } from "./tool-call.ts";
+import { findTool } from "./received-call.ts";
+import { callTool, ToolStep } from "./tool-call.ts";
 
 /** Tool calls of one model reply, which run concurrently in one scope. */
 export interface ToolBatch {
@@ -45,13 +46,14 @@ export async function callTools(
   return noteResults(from, calls, journal.valuesOf(await Promise.all(settled)));
 }
 
-/** Adds settled calls, in call order, to the history that the agent's gate sees. Does nothing for an agent without a gate (F1). */
+/** Adds settled calls, in call order, to the history that the agent's entries see. F1: an agent without such entries has none. */
 export function noteResults(
   { steps, history }: CallingScope,
   calls: readonly ToolCall[],
   results: readonly ToolResult[],
 ): readonly ToolResult[] {
-  if (steps.runner.agent.callPath?.gate === undefined) return results;
+  const pipeline = steps.runner.agent.callPath?.tool;
+  if (pipeline?.before === undefined && pipeline?.after === undefined) return results;
   for (const [index, result] of results.entries()) {
     const call = calls[index];
     if (call !== undefined) history.add({ call, result });

@@ -3,39 +3,36 @@ import {
   Fault,
   JsonDigest,
   MiddlewareTermination,
+  reasonToAsk,
   sealJson,
   sealMadeJson,
   stepAt,
   stopsTask,
-  type HostedAgent,
+  type AfterCall,
   type EventDraft,
   type JsonValue,
   type StepAddress,
   type Tool,
   type ToolCall,
-  type ToolGate,
   type ToolResult,
   type ToolsOptions,
 } from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { stopAtOverrun } from "../task/budget-stop.ts";
-import { coerceInput, parsedArguments } from "./call-arguments.ts";
-import { repairedCall } from "./call-repair.ts";
-import { withGateContext, type CallingScope, type JudgedCall, type Look } from "./gate-context.ts";
-import { performTool, type ToolCallOptions } from "./tool-body.ts";
+import { parsedArguments } from "./call-arguments.ts";
+import { decideAfter } from "./call-entries.ts";
+import { withGateContext, type CallingScope, type JudgedCall, type ToolCallOptions } from "./gate-context.ts";
+import {
+  callLimit,
+  failedResult,
+  findTool,
+  narrowedTools,
+  repairedCall,
+  unknownTool,
+} from "./received-call.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
-import { needsApproval, passGate, wasAsked, withdrawAsked } from "./tool-gate.ts";
-import { failedResult, findRefusal, pastLimit, unknownTool } from "./tool-refusal.ts";
-
-export function findTool(
-  { tools }: Pick<HostedAgent, "tools">,
-  name: string,
-  extra?: readonly Tool[],
-): Tool | undefined {
-  if (extra !== undefined) for (const tool of extra) if (tool.name === name) return tool;
-  if (tools !== undefined) for (const tool of tools) if (tool.name === name) return tool;
-  return undefined;
-}
+import { runAround, runBody } from "./tool-body.ts";
+import { denied, passGate, wasAsked, withdrawAsked } from "./tool-gate.ts";
 
 /** J2: the address of a tool call is `<scope>/<position>`. The scope is that of the model call whose reply contains the call. */
 interface CallPlace {
@@ -78,38 +75,71 @@ export class ToolStep implements StepIdentity {
   }
 }
 
-/** Executes one tool call. T2: an error inside it is a result that the model can react to. */
-export function callTool(open: ActiveStep, step: ToolStep): ToolResult | Promise<ToolResult> {
-  const { call, from } = step;
-  const options = { open, call, from, extra: step.options.extra };
+/**
+ * Passes one call through its pipeline and runs the tool's body. The order is that of `docs/middleware.md`: the call
+ * limit, the repair, the tools of the task, `before`, the person, `around`, the body, `after`. F1: a phase that is not
+ * configured is skipped. T2: an error is a result that the model can react to.
+ */
+export async function callTool(open: ActiveStep, step: ToolStep): Promise<ToolResult> {
   stopAtOverrun(open);
-  const { exceededLimit } = step;
-  if (exceededLimit !== undefined) return emitEnd(options, pastLimit(exceededLimit));
-  const { only } = step.options;
-  const repair = open.runner.agent.callPath?.repair;
-  if (repair === undefined) return callFound(options, only);
-  const tools = [...(options.extra ?? []), ...(open.runner.agent.tools ?? [])];
-  const tool = findTool(open.runner.agent, call.toolName, options.extra);
-  return repairedCall({ ...options, tool, tools }, repair).then((repaired) =>
-    callFound({ ...options, call: repaired }, only),
-  );
+  const { from, exceededLimit } = step;
+  const { extra, only } = step.options;
+  const { agent } = open.runner;
+  const pipeline = agent.callPath?.tool;
+  let options: ToolCallOptions = { open, call: step.call, from, extra };
+  if (exceededLimit !== undefined) return emitEnd(options, callLimit(exceededLimit));
+  if (pipeline?.repair !== undefined)
+    options = { ...options, call: await repairedCall(options, pipeline.repair) };
+  const { call } = options;
+  const tool = findTool(agent, call.toolName, extra);
+  if (tool === undefined) return withdrawn(options, unknownTool(options));
+  const narrowed = narrowedTools(options, tool, only);
+  if (narrowed !== undefined) return withdrawn(options, denied(options, narrowed));
+  let judged: JudgedCall | undefined;
+  let result: ToolResult;
+  try {
+    try {
+      const parsing = tool.parse(call.input);
+      const parsed: unknown = parsing instanceof Promise ? await parsing : parsing;
+      const need = tool.needsApproval(parsed);
+      const needsApproval = need instanceof Promise ? await need : need;
+      const isAsking =
+        needsApproval || (pipeline?.before === undefined && reasonToAsk(tool, parsed) !== undefined);
+      if (pipeline === undefined && !isAsking && !wasAsked(open))
+        result = sealed(options, tool, await runBody(options, tool, parsed));
+      else {
+        judged = { tool, needsApproval, input: parsedArguments(call.input, parsed) };
+        if (isAsking || pipeline?.before !== undefined || wasAsked(open)) {
+          const passed = await passGate({ ...options, ...judged });
+          if ("output" in passed) return emitEnd(options, passed);
+          judged = passed;
+        }
+        const around = pipeline?.around;
+        const done =
+          around === undefined
+            ? await runBody(options, judged.tool, judged.input.parsed)
+            : await runAround(around, options, judged);
+        result = sealed(options, judged.tool, done);
+      }
+    } catch (error) {
+      result = failed(options, error);
+      if (judged === undefined && wasAsked(open)) await withdrawAsked(options);
+    }
+    if (pipeline?.after !== undefined) {
+      judged ??= { tool, needsApproval: false, input: parsedArguments(call.input, call.input) };
+      result = await reviewed(options, judged, pipeline.after, result);
+    }
+  } catch (error) {
+    throw withheld(options, error);
+  }
+  return emitEnd(options, result);
 }
 
-function callFound(
-  options: ToolCallOptions,
-  only: readonly string[] | undefined,
-): ToolResult | Promise<ToolResult> {
-  const { open, call } = options;
-  const tool = findTool(open.runner.agent, call.toolName, options.extra);
-  const refusal = tool === undefined ? unknownTool(options) : findRefusal(options, tool, only);
-  if (tool !== undefined && refusal === undefined) return execute(options, tool);
-  const result = refusal ?? nothing;
-  return wasAsked(open)
-    ? withdrawAsked(options).then(() => emitEnd(options, result))
-    : emitEnd(options, result);
+/** Ends a call that may not be executed. A question that an earlier owner of the run asked about it is withdrawn. */
+async function withdrawn(options: ToolCallOptions, result: ToolResult): Promise<ToolResult> {
+  if (wasAsked(options.open)) await withdrawAsked(options);
+  return emitEnd(options, result);
 }
-
-const nothing: ToolResult = failedResult("");
 
 function emitEnd({ open, call }: ToolCallOptions, result: ToolResult): ToolResult {
   const { callId, toolName } = call;
@@ -119,116 +149,22 @@ function emitEnd({ open, call }: ToolCallOptions, result: ToolResult): ToolResul
   return result;
 }
 
-function execute(options: ToolCallOptions, tool: Tool): ToolResult | Promise<ToolResult> {
-  const { open, call } = options;
-  const { callPath } = open.runner.agent;
-  const gate = callPath?.gate;
-  let parsing: unknown;
-  let asks: boolean | Promise<boolean>;
-  try {
-    parsing = tool.parse(call.input);
-    asks =
-      parsing instanceof Promise
-        ? parsing.then((parsed) => needsApproval(gate, tool, parsed))
-        : needsApproval(gate, tool, parsing);
-  } catch (error) {
-    return executeGated(options, tool, Promise.reject(error), false);
-  }
-  if (asks !== false || gate !== undefined || callPath?.function !== undefined || wasAsked(open))
-    return executeGated(options, tool, parsing, asks);
-  return performed(options, tool, call.input, parsing, emitEnd);
-}
-
-/** Executes a call that a gate or the tool itself may deny or hold for approval. */
-async function executeGated(
-  options: ToolCallOptions,
-  tool: Tool,
-  parsing: unknown,
-  asks: boolean | Promise<boolean>,
-): Promise<ToolResult> {
-  const { open, call } = options;
-  const { agent } = open.runner;
-  const gate = agent.callPath?.gate;
-  let isJudged = false;
-  let judged: JudgedCall = { tool, needsApproval: false, input: parsedArguments(call.input, call.input) };
-  let result: ToolResult;
-  try {
-    try {
-      // Checked first, so that invalid arguments are reported once.
-      const isAsking = await asks;
-      judged = { tool, needsApproval: isAsking, input: parsedArguments(call.input, await parsing) };
-      if (isAsking || gate !== undefined || wasAsked(open)) {
-        isJudged = true;
-        const currentTool = (): Tool | undefined => findTool(agent, call.toolName, options.extra);
-        const passed = await passGate({ ...options, ...judged, currentTool });
-        if ("refusal" in passed) {
-          open.isDenied = true;
-          return emitEnd(options, failedResult(passed.refusal));
-        }
-        judged = passed;
-      }
-      const { sent, parsed } = judged.input;
-      result = await performed(options, judged.tool, coerceInput(judged.tool, sent), parsed, asIs);
-    } catch (error) {
-      result = failed(options, error);
-      if (!isJudged && wasAsked(open)) await withdrawAsked(options);
-    }
-    if (gate !== undefined)
-      result = await reviewed(options, { ...judged, stage: "after", round: open.address }, gate, result);
-  } catch (error) {
-    throw withheld(options, error);
-  }
-  return emitEnd(options, result);
-}
-
-/** Converts the outcome of the body to a result. T2: also if it failed. */
-function performed(
-  options: ToolCallOptions,
-  tool: Tool,
-  raw: JsonValue,
-  input: unknown,
-  handOn: (options: ToolCallOptions, result: ToolResult) => ToolResult,
-): Promise<ToolResult> {
-  let work: Promise<ToolResult>;
-  try {
-    work = performTool(options, tool, raw, input);
-  } catch (error) {
-    work = Promise.reject(error);
-  }
-  return work.then(
-    (result) => handOn(options, sealed(options, tool, result)),
-    (error: unknown) => handOn(options, failed(options, error)),
-  );
-}
-
-function asIs(_options: ToolCallOptions, result: ToolResult): ToolResult {
+/** J1, J10: seals the result as JSON. */
+function sealed({ open }: ToolCallOptions, tool: Tool, result: ToolResult): ToolResult {
+  open.clearTimeout();
+  open.emitNestedEvents();
+  if (isText(result)) sealMadeJson(result, tool.name);
+  else sealJson(result, `the result of tool ${tool.name}`);
+  assertSize(open, tool, result);
   return result;
 }
 
-/** J1, J10: seals the result as JSON. */
-function sealed(options: ToolCallOptions, tool: Tool, result: ToolResult): ToolResult {
-  const { open } = options;
+/** The result for a failed call. It throws errors that stop the task. */
+function failed({ open, call }: ToolCallOptions, error: unknown): ToolResult {
   open.clearTimeout();
-  open.emitNestedEvents();
-  try {
-    if (isText(result)) sealMadeJson(result, tool.name);
-    else sealJson(result, `the result of tool ${tool.name}`);
-    assertSize(open, tool, result);
-    return result;
-  } catch (error) {
-    return failed(options, error);
-  }
-}
-
-/**
- * The result for a failed call. It throws errors that stop the task; a stop after the body finished is marked as such.
- */
-function failed(options: ToolCallOptions, error: unknown): ToolResult {
-  options.open.clearTimeout();
-  if (stopsTask(error)) throw withheld(options, error);
+  if (stopsTask(error)) throw error;
   const { message } = Fault.from(error);
   try {
-    const { open, call } = options;
     open.runner.worker.sizes.assert(message, `the error of tool ${call.toolName}`);
     return failedResult(message);
   } catch (fault) {
@@ -256,20 +192,23 @@ function isText(result: Partial<ToolResult>): boolean {
   return result.metadata === undefined && result.output?.type === "text";
 }
 
-/** The result after the gate. If the gate fails here, the result is withheld. */
+/** The result as the `after` entries leave it. A result that cannot be stored is withheld. */
 async function reviewed(
   options: ToolCallOptions,
-  look: Look,
-  gate: ToolGate,
+  judged: JudgedCall,
+  entries: readonly AfterCall[],
   result: ToolResult,
 ): Promise<ToolResult> {
+  const { open } = options;
   try {
-    const checked = await withGateContext(options, look, (gated) => gate.after(gated, result));
-    sealJson(checked, `what the gate made of the result of tool ${look.tool.name}`);
-    assertSize(options.open, look.tool, checked);
+    const checked = await withGateContext(options, { stage: "after", round: open.address }, (gatedCall) =>
+      decideAfter(entries, gatedCall(judged), result),
+    );
+    sealJson(checked, `what the entries made of the result of tool ${judged.tool.name}`);
+    assertSize(open, judged.tool, checked);
     return checked;
   } catch (error) {
     if (stopsTask(error)) throw error;
-    return failedResult(`[withheld: the gate failed: ${Fault.from(error).message}]`);
+    return failedResult(`[withheld: ${Fault.from(error).message}]`);
   }
 }

@@ -8,7 +8,7 @@ import {
   type ToolContext,
   type UpdateFilter,
 } from "../../kernel/index.ts";
-import type { GatedCallOptions } from "./gate-context.ts";
+import type { ToolCallOptions } from "./gate-context.ts";
 import { AbandonableCall, type NestedContext } from "../task/nested-scope.ts";
 import type { InFlightCall } from "../task/in-flight-calls.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
@@ -17,13 +17,13 @@ const noFilters: readonly UpdateFilter[] = [];
 
 /** The context that a tool's body receives. F1: parts that most bodies do not use are created on first use. */
 export class ToolCallContext extends AbandonableCall implements ToolContext {
-  readonly #call: GatedCallOptions;
+  readonly #call: ToolCallOptions;
   /** The in-flight call of the body. */
   readonly #opened: InFlightCall | undefined;
   readonly #filters: readonly UpdateFilter[];
   #cancelScope: CancellationScope | undefined;
 
-  constructor(call: GatedCallOptions, opened: InFlightCall | undefined, filters = noFilters) {
+  constructor(call: ToolCallOptions, opened: InFlightCall | undefined, filters = noFilters) {
     super();
     this.#call = call;
     this.#opened = opened;

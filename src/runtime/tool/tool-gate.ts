@@ -2,47 +2,34 @@ import {
   canonicalJson,
   Fault,
   JsonDigest,
-  reasonToAsk,
-  stopsTask,
   type ApprovalDecision,
   type ApprovalRequest,
-  type GateVerdict,
+  type AskVerdict,
+  type Denial,
   type JsonValue,
   type StepAddress,
   type Tool,
-  type ToolGate,
+  type ToolResult,
 } from "../../kernel/index.ts";
-import { withGateContext, type GatedCallOptions, type GateStage, type JudgedCall } from "./gate-context.ts";
+import { withGateContext, type JudgedCall, type ToolCallOptions } from "./gate-context.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import { approvalIdOf, approvalStep, askForApproval, withdrawQuestion } from "./approval.ts";
-import { parseArguments } from "./call-arguments.ts";
+import { parseArguments, type ParsedArguments } from "./call-arguments.ts";
+import { decideBefore, ownVerdict, type FinalVerdict } from "./call-entries.ts";
+import { failedResult, findTool } from "./received-call.ts";
 import { toolDigest } from "./tool-digest.ts";
 import { approvalAddress, gateAddress, isWithdrawn, roundAddress } from "../journal/wait-names.ts";
 
-/** A call in front of the gate. */
-export interface Passage extends GatedCallOptions, JudgedCall {
-  /** Returns the tool as the agent has it now. `undefined` if the agent has it no more. */
-  readonly currentTool: () => Tool | undefined;
-}
+/** A call in front of the entries that judge it. */
+export interface Passage extends ToolCallOptions, JudgedCall {}
 
-/** The result of the gate: the tool and arguments to execute, or the text for the model. */
-export type Passed = JudgedCall | { readonly refusal: string };
+/** The result of the gate: the tool and arguments to execute, or the result of a call that is not executed. */
+export type Passed = JudgedCall | ToolResult;
 
 /**
- * Whether a call needs a person's approval whatever the rules say. If there is no gate, and so no permissions, the risk of
- * the tool and its `approvalScope` count as well.
- */
-export function needsApproval(
-  gate: ToolGate | undefined,
-  tool: Tool,
-  parsed: unknown,
-): boolean | Promise<boolean> {
-  return (gate === undefined && reasonToAsk(tool, parsed) !== undefined) || tool.needsApproval(parsed);
-}
-
-/**
- * Passes one call through the gate and, if required, an approval.
+ * Passes one call through the `before` entries of its pipeline and, if required, an approval. Without a decision of the
+ * entries, the tool's own need for approval counts.
  *
  * An approval counts only for the tool and the parsed arguments that the person saw. If either has changed when the call
  * is about to be executed, in this process or after a restart, the gate decides again in a new round.
@@ -56,34 +43,59 @@ export async function passGate(first: Passage): Promise<Passed> {
     else {
       const passed = await passRound(passage, round, asked);
       if (passed !== "changed") return passed;
-      const tool = passage.currentTool();
-      if (tool === undefined) return { refusal: `[denied: ${passage.tool.name} is not available any more]` };
+      const tool = currentTool(passage);
+      if (tool === undefined)
+        return refused(passage, `[denied: ${passage.tool.name} is not available any more]`);
       passage = await changedPassage(passage, tool);
     }
   }
-  return {
-    refusal: `[denied: ${passage.tool.name} changed ${maxRounds} times while it waited for approval]`,
-  };
+  return refused(
+    passage,
+    `[denied: ${passage.tool.name} changed ${maxRounds} times while it waited for approval]`,
+  );
+}
+
+/** Returns the tool as the agent has it now. `undefined` if the agent has it no more. */
+function currentTool({ open, call, extra }: ToolCallOptions): Tool | undefined {
+  return findTool(open.runner.agent, call.toolName, extra);
+}
+
+/** The refusal of a call that is not executed, because a rule or a person denied it. */
+function refused({ open }: ToolCallOptions, text: string): ToolResult {
+  open.isDenied = true;
+  return failedResult(text);
+}
+
+/** The refusal of a call that an entry denied. */
+export function denied(
+  options: ToolCallOptions,
+  { by, reason, text = `[denied: ${reason}]` }: Denial,
+): ToolResult {
+  const { callId, toolName } = options.call;
+  options.open.emit({ type: "permission_deny", data: { callId, toolName, by, reason } });
+  return refused(options, text);
 }
 
 /** Number of rounds after which a call is denied: a server that changes its tool all the time must not ask for ever. */
 const maxRounds = 16;
 
 /** A recorded decision to ask a person. */
-interface RecordedAsk extends Omit<Extract<GateVerdict, { decision: "ask" }>, "answer"> {
+interface RecordedAsk extends Omit<AskVerdict, "answer"> {
+  /** The arguments that the person is asked about, if an entry has edited them. */
+  readonly input?: JsonValue;
   /** Whether a handler in the process was to answer. */
   readonly handled: boolean;
   /** Digest of the tool and of the parsed arguments about which the person is asked. */
   readonly subject: string;
 }
 
-function findAsk(passage: GatedCallOptions, round: StepAddress): RecordedAsk | undefined {
+function findAsk(passage: ToolCallOptions, round: StepAddress): RecordedAsk | undefined {
   const found = passage.open.runner.journal.find(gateStep(passage, round));
   return found?.kind === "ok" ? (found.value as unknown as RecordedAsk) : undefined;
 }
 
 /** J4: the digest covers the arguments that the model sent, never the tool. */
-function gateStep({ call }: GatedCallOptions, round: StepAddress): StepIdentity {
+function gateStep({ call }: ToolCallOptions, round: StepAddress): StepIdentity {
   const digest = new JsonDigest(call.input);
   return { address: gateAddress(round), kind: "gate", name: call.toolName, digest };
 }
@@ -104,7 +116,7 @@ function isOver(passage: Passage, index: number, asked: RecordedAsk): boolean {
 }
 
 /** Ends a round that counts no more. A question that no one has answered is withdrawn. */
-async function close(passage: GatedCallOptions, round: StepAddress, asked: RecordedAsk): Promise<void> {
+async function close(passage: ToolCallOptions, round: StepAddress, asked: RecordedAsk): Promise<void> {
   const { open, call, from } = passage;
   const { task, journal } = open.runner;
   const address = approvalAddress(round);
@@ -123,7 +135,7 @@ export function wasAsked({ isRepeated, address, runner }: ActiveStep): boolean {
 }
 
 /** Withdraws the open question about a call that is not executed, because the tool is gone or not allowed any more. */
-export async function withdrawAsked(options: GatedCallOptions): Promise<void> {
+export async function withdrawAsked(options: ToolCallOptions): Promise<void> {
   for (let index = 0; ; index++) {
     const round = roundAddress(options.open.address, index);
     const asked = findAsk(options, round);
@@ -134,9 +146,7 @@ export async function withdrawAsked(options: GatedCallOptions): Promise<void> {
 
 /** The call of a tool that changed while the call waited in this process. */
 async function changedPassage(passage: Passage, tool: Tool): Promise<Passage> {
-  const gate = passage.open.runner.agent.callPath?.gate;
-  const input = await parseArguments(tool, passage.call.input);
-  return { ...passage, tool, input, needsApproval: await needsApproval(gate, tool, input.parsed) };
+  return { ...passage, ...(await parsedCall(tool, passage.call.input)) };
 }
 
 /** Digest of what an approval is bound to: the tool, and the arguments with which it is executed. */
@@ -147,7 +157,7 @@ function subjectOf({ open, tool, input }: Passage): string {
 
 /** Id of the question about a call with these arguments. */
 function questionId(
-  { open }: GatedCallOptions,
+  { open }: ToolCallOptions,
   round: StepAddress,
   subject: string,
   input: JsonValue,
@@ -161,24 +171,26 @@ async function passRound(
   round: StepAddress,
   recorded: RecordedAsk | undefined,
 ): Promise<Passed | "changed"> {
-  const { open, from } = passage;
-  const gate = open.runner.agent.callPath?.gate;
-  const verdict = await verdictOf(passage, round, gate, recorded);
+  const { from } = passage;
+  const { verdict, input } = await verdictOf(passage, round, recorded);
   if (recorded !== undefined && verdict.decision !== "ask") await close(passage, round, recorded);
+  if (verdict.decision === "answer") return verdict.result;
   if (verdict.decision === "deny") return denied(passage, verdict);
-  const judged = await withInput(passage, (recorded ?? verdict).input);
+  const judged = recorded === undefined ? { ...passage, input } : await withInput(passage, recorded.input);
   if (verdict.decision === "allow") return judged;
   const { answer, reason } = verdict;
   const subject = recorded?.subject ?? subjectOf(passage);
   const approvalId = questionId(passage, round, subject, judged.input.sent);
   const request = requestOf(judged, { approvalId, reason });
   const decision = await askForApproval(from.steps, { round, request, ...(answer && { answer }) });
-  if (decision.decision !== "approved") return { refusal: refusalOf(decision) };
+  if (decision.decision === "skipped") return refused(passage, "[skipped by a person]");
+  if (decision.decision === "denied")
+    return refused(passage, `[denied: ${decision.reason ?? "by a person"}]`);
   if (hasChanged(passage, request)) return "changed";
   const approved = await withInput(judged, decision.input);
-  if (gate !== undefined && decision.input !== undefined) {
-    const again = await judge(approved, round, gate, "edited");
-    if (again.decision === "deny") return denied(passage, again);
+  if (decision.input !== undefined) {
+    const again = await judge(approved, round, "edited");
+    if (again.verdict.decision === "deny") return denied(passage, again.verdict);
   }
   if (decision.remember === true || verdict.once === true)
     await remember(approved, round, decision, verdict.rules ?? [reason]);
@@ -191,9 +203,9 @@ async function withInput(passage: Passage, sent: JsonValue | undefined): Promise
 }
 
 /** Whether the agent has another tool of this name than the one that the person approved. */
-function hasChanged({ open, currentTool }: Passage, request: ApprovalRequest): boolean {
-  const tool = currentTool();
-  return tool === undefined || toolDigest(tool, open.runner.worker.hash) !== request.toolDigest;
+function hasChanged(passage: Passage, request: ApprovalRequest): boolean {
+  const tool = currentTool(passage);
+  return tool === undefined || toolDigest(tool, passage.open.runner.worker.hash) !== request.toolDigest;
 }
 
 function requestOf(
@@ -214,79 +226,81 @@ function requestOf(
   };
 }
 
-function refusalOf(decision: Exclude<ApprovalDecision, { decision: "approved" }>): string {
-  if (decision.decision === "skipped") return "[skipped by a person]";
-  return `[denied: ${decision.reason ?? "by a person"}]`;
-}
-
-function denied(
-  { open, call: { callId, toolName } }: Passage,
-  { by, reason }: Extract<GateVerdict, { decision: "deny" }>,
-): Passed {
-  open.emit({ type: "permission_deny", data: { callId, toolName, by, reason } });
-  return { refusal: `[denied: ${reason}]` };
-}
-
-function ownVerdict({ needsApproval: isNeeded, tool, input }: Passage): GateVerdict {
-  if (!isNeeded) return { decision: "allow" };
-  const reason = reasonToAsk(tool, input.parsed) ?? `${tool.name} asks for it`;
-  return { decision: "ask", by: "tool", reason };
+/** A decision of the entries, and the arguments that it is about. */
+interface Judgement {
+  readonly verdict: FinalVerdict;
+  readonly input: ParsedArguments;
 }
 
 /**
  * J7: records a decision to ask, so that a later process does not decide again what a person was already asked or has
  * changed. Other decisions are not recorded: a call without a record is made and judged again. So is a call whose handler
- * had not answered, because only the gate provides the handler.
+ * had not answered, because only the entry provides the handler.
  */
 async function verdictOf(
   passage: Passage,
   round: StepAddress,
-  gate: ToolGate | undefined,
   recorded: RecordedAsk | undefined,
-): Promise<GateVerdict> {
+): Promise<Judgement> {
   const { open, from } = passage;
   const isAnswered = open.runner.task.steps.has(approvalAddress(round));
-  if (recorded !== undefined && (isAnswered || !recorded.handled)) return recorded;
+  if (recorded !== undefined && (isAnswered || !recorded.handled))
+    return { verdict: recorded, input: passage.input };
   const before = open.events.length;
-  const verdict = gate === undefined ? ownVerdict(passage) : await judge(passage, round, gate, "gate");
-  if (verdict.decision !== "ask" || recorded !== undefined) return verdict;
+  const judgement = await judge(passage, round, "gate");
+  const { verdict, input } = judgement;
+  if (verdict.decision !== "ask" || recorded !== undefined) return judgement;
   const { answer, ...question } = verdict;
+  const edited = input === passage.input ? {} : { input: input.sent };
   // Emitted with the decision, because a process that takes over does not decide again.
   const drafts = open.takeEvents(before);
   await from.steps.runInScope<RecordedAsk>(gateStep(passage, round), async (asking) => {
     for (const draft of drafts) asking.emit(draft);
-    return { ...question, handled: answer !== undefined, subject: subjectOf(passage) };
+    return { ...question, ...edited, handled: answer !== undefined, subject: subjectOf(passage) };
   });
-  return verdict;
+  return judgement;
 }
 
-/** Calls the gate. It fails closed: an error denies the call. */
-async function judge(
-  passage: Passage,
-  round: StepAddress,
-  gate: ToolGate,
-  stage: GateStage,
-): Promise<GateVerdict> {
-  try {
-    return await withGateContext(passage, { ...passage, stage, round }, (gated) => gate.before(gated));
-  } catch (error) {
-    if (stopsTask(error)) throw error;
-    return { decision: "deny", by: "gate", reason: `the gate failed: ${Fault.from(error).message}` };
-  }
+/** Asks the entries. Arguments that an entry has edited pass all of them again. */
+async function judge(passage: Passage, round: StepAddress, stage: "gate" | "edited"): Promise<Judgement> {
+  const { open, tool, input, needsApproval } = passage;
+  const entries = open.runner.agent.callPath?.tool?.before;
+  if (entries === undefined)
+    return { verdict: ownVerdict({ tool, parsed: input.parsed, needsApproval }), input };
+  return withGateContext(passage, { stage, round }, async (gatedCall) => {
+    let judged: JudgedCall = { tool, input, needsApproval };
+    for (let edits = 0; edits < maxRounds; edits++) {
+      const verdict = await decideBefore(entries, gatedCall(judged), stage === "edited");
+      if (verdict.decision !== "edit") return { verdict, input: judged.input };
+      judged = await parsedCall(tool, verdict.input);
+    }
+    throw new Fault(
+      "invalid_argument",
+      `the arguments of ${tool.name} were edited ${maxRounds} times: an entry must not change its own edit`,
+    );
+  });
 }
 
-/** Lets the gate remember an approval. The approval is valid even if it could not be remembered. */
+async function parsedCall(tool: Tool, sent: JsonValue): Promise<JudgedCall> {
+  const input = await parseArguments(tool, sent);
+  return { tool, input, needsApproval: await tool.needsApproval(input.parsed) };
+}
+
+/** Lets the entries remember an approval. The approval is valid even if it could not be remembered. */
 async function remember(
   passage: Passage,
   round: StepAddress,
   decision: ApprovalDecision,
   rules: readonly string[],
 ): Promise<void> {
-  const gate = passage.open.runner.agent.callPath?.gate;
-  if (gate?.remember === undefined) return;
+  const entries = passage.open.runner.agent.callPath?.tool?.before ?? [];
+  const remembering = entries.filter((entry) => entry.remember !== undefined);
+  if (remembering.length === 0) return;
   try {
-    const look = { ...passage, stage: "remember", round } as const;
-    await withGateContext(passage, look, async (gated) => gate.remember?.(gated, decision, rules));
+    await withGateContext(passage, { stage: "remember", round }, async (gatedCall) => {
+      const gated = gatedCall(passage);
+      for (const entry of remembering) await entry.remember?.(gated, decision, rules);
+    });
   } catch (error) {
     const failure = Fault.from(error).toJSON();
     passage.open.emit({ type: "hook_error", data: { hook: "remember", failure } });

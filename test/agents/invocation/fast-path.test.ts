@@ -14,11 +14,13 @@ import {
   type Architecture,
   type CallPath,
   type CompactionStrategy,
+  type GatedCall,
   type GuardrailDecision,
   type HookRegistry,
   type Permissions,
   type Telemetry,
-  type ToolGate,
+  type ToolPipeline,
+  type ToolResult,
 } from "../../../src/kernel/index.ts";
 import {
   auditLogger,
@@ -139,10 +141,10 @@ describe("F1: a call passes only the configured middleware", () => {
     async ({ layer, passed }) => {
       expect(await passes([layer])).toEqual(passed);
       const scout = new Agent({ name: "scout", model: script(), middleware: [layer] });
-      const { chat, function: around, gate, observer } = scout.callPath ?? {};
-      const present = { chat: chat !== undefined, function: around !== undefined };
-      expect(present).toEqual({ chat: passed.chat > 0, function: passed.function > 0 });
-      expect([gate, observer]).toEqual([undefined, undefined]);
+      const { model, tool: entries, observer } = scout.callPath ?? {};
+      expect(Object.keys(model ?? {})).toEqual(passed.chat > 0 ? ["around"] : []);
+      expect(Object.keys(entries ?? {})).toEqual(passed.function > 0 ? ["around"] : []);
+      expect(observer).toBeUndefined();
     },
   );
 
@@ -165,7 +167,7 @@ describe("F1: a call passes only the configured middleware", () => {
   test("a changed call path applies from the next call on", async () => {
     const seen: string[] = [];
     const path = (name: string): CallPath => ({
-      chat: { process: (_context, next) => (seen.push(name), next()) },
+      model: { around: { process: (_context, next) => (seen.push(name), next()) } },
     });
     let callPath: CallPath | undefined;
     const changing = tool({
@@ -190,19 +192,30 @@ describe("F1: a call passes only the configured middleware", () => {
   });
 });
 
-/** Counts how often the gate is asked before and after the tool call of one run. */
-async function gatePasses(options: Partial<AgentOptions>): Promise<{ before: number; after: number }> {
+/** Counts how many entries are asked before and after the tool call of one run. */
+async function entriesPassed(options: Partial<AgentOptions>): Promise<{ before: number; after: number }> {
   const passed = { before: 0, after: 0 };
   const scout = new Agent({ name: "scout", model: script(), tools: [look], ...options });
-  const { gate, ...path } = scout.callPath ?? {};
-  const counting: ToolGate | undefined = gate && {
-    before: (call) => (passed.before++, gate.before(call)),
-    after: (call, result) => (passed.after++, gate.after(call, result)),
+  const { tool: { before, after, ...entries } = {}, ...path } = scout.callPath ?? {};
+  const counting: ToolPipeline = {
+    ...entries,
+    ...(before && {
+      before: before.map((entry) => ({
+        ...entry,
+        decide: (call: GatedCall) => (passed.before++, entry.decide(call)),
+      })),
+    }),
+    ...(after && {
+      after: after.map((entry) => ({
+        ...entry,
+        decide: (call: GatedCall, result: ToolResult) => (passed.after++, entry.decide(call, result)),
+      })),
+    }),
   };
   const runtime = await openRuntime();
   const counted: HostedAgent = {
     ...withoutPath(scout),
-    callPath: { ...path, ...(counting && { gate: counting }) },
+    callPath: { ...path, tool: counting },
   };
   const { status } = await (await runtime.submit(counted, "Look.")).result();
   await runtime.close();
@@ -210,7 +223,7 @@ async function gatePasses(options: Partial<AgentOptions>): Promise<{ before: num
   return passed;
 }
 
-describe("F1: when an agent has a gate", () => {
+describe("F1: which entries judge the tool calls of an agent", () => {
   const allow = (): GuardrailDecision => ({ decision: "allow" });
   const permissions: Permissions = { check: () => ({ decision: "allow" }) };
   const toolHooks: HookRegistry = { preTool: () => undefined, postTool: () => undefined };
@@ -222,33 +235,43 @@ describe("F1: when an agent has a gate", () => {
     { what: "an input guardrail", options: { guardrails: [{ name: "in", onInput: allow }] } },
     { what: "an output guardrail", options: { guardrails: [{ name: "out", onOutput: allow }] } },
     { what: "middleware alone", options: { middleware: [contentTruncator()] } },
-  ])("F1: an agent with $what has no gate", async ({ options }) => {
-    expect(new Agent({ name: "scout", model: script(), ...options }).callPath?.gate).toBeUndefined();
-    expect(await gatePasses(options)).toEqual({ before: 0, after: 0 });
+  ])("F1: an agent with $what has no entry before or after a tool call", async ({ options }) => {
+    const { before, after } = new Agent({ name: "scout", model: script(), ...options }).callPath?.tool ?? {};
+    expect([before, after]).toEqual([undefined, undefined]);
+    expect(await entriesPassed(options)).toEqual({ before: 0, after: 0 });
   });
 
   test.for([
-    { what: "a guardrail before calls", options: { guardrails: [{ name: "call", beforeCall: allow }] } },
-    { what: "a guardrail after calls", options: { guardrails: [{ name: "result", afterCall: allow }] } },
-    { what: "permissions", options: { permissions } },
-    { what: "tool hooks", options: { toolHooks } },
+    {
+      what: "a guardrail before calls",
+      options: { guardrails: [{ name: "call", beforeCall: allow }] },
+      passed: { before: 1, after: 0 },
+    },
+    {
+      what: "a guardrail after calls",
+      options: { guardrails: [{ name: "result", afterCall: allow }] },
+      passed: { before: 0, after: 1 },
+    },
+    { what: "permissions", options: { permissions }, passed: { before: 1, after: 0 } },
+    { what: "tool hooks", options: { toolHooks }, passed: { before: 1, after: 1 } },
     {
       what: "all of them",
       options: { guardrails: [{ name: "c", beforeCall: allow }], permissions, toolHooks },
+      passed: { before: 3, after: 1 },
     },
   ])(
-    "F1: a tool call of an agent with $what passes one gate, once before and once after the call",
-    async ({ options }) => {
+    "F1: a tool call of an agent with $what passes one entry for each configured part",
+    async ({ options, passed }) => {
       const { callPath } = new Agent({ name: "scout", model: script(), ...options });
-      expect(Object.keys(callPath ?? {})).toEqual(["gate"]);
-      expect(await gatePasses(options)).toEqual({ before: 1, after: 1 });
+      expect(Object.keys(callPath ?? {})).toEqual(["tool"]);
+      expect(await entriesPassed(options)).toEqual(passed);
     },
   );
 
   test("F1: a guardrail is asked only at the stages that it implements", async () => {
     const asked: string[] = [];
     const at = (stage: string) => (): GuardrailDecision => (asked.push(stage), { decision: "allow" });
-    await gatePasses({
+    await entriesPassed({
       guardrails: [
         { name: "calls", beforeCall: at("call") },
         { name: "results", afterCall: at("result") },

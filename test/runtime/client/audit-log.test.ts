@@ -6,7 +6,7 @@ import {
   type AuditEntry,
   type RunHandle,
   type TaskId,
-  type ToolGate,
+  type ToolPipeline,
 } from "../../../src/kernel/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { auditLog } from "../../../src/runtime/index.ts";
@@ -109,14 +109,13 @@ test("a decision of an approval handler in the owner's process is recorded as \"
   const { runtime, store } = await setUp();
   const launch = simpleTool({ name: "launch", execute: async () => text("up") });
   const answer = () => ({ decision: "denied" }) as const;
-  const gate: ToolGate = {
-    before: async () => ({ decision: "ask", by: "test", reason: "launching", answer }),
-    after: async (_call, result) => result,
+  const pipeline: ToolPipeline = {
+    before: [{ name: "test", decide: () => ({ decision: "ask", by: "test", reason: "launching", answer }) }],
   };
   const worker = agent(
     "worker",
     async (ctx) => (await ctx.tool({ callId: "c", toolName: "launch", input: {} })) as never,
-    { tools: [launch], callPath: { gate } },
+    { tools: [launch], callPath: { tool: pipeline } },
   );
   const run = await runtime.submit(worker, null, { userId: "alice" });
   await run.result();

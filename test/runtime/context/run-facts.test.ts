@@ -13,17 +13,19 @@ it("getRunContext() returns the facts of the run in tools, middleware, gates and
   const note = (where: string, expected: unknown): void =>
     void seen.push([where, expected, getRunContext()?.userId]);
   const callPath: CallPath = {
-    chat: {
-      process: async ({ facts }, next) => {
-        note("chat", facts.userId);
-        await next();
-        note("chat after", facts.userId);
+    model: {
+      around: {
+        process: async ({ facts }, next) => {
+          note("chat", facts.userId);
+          await next();
+          note("chat after", facts.userId);
+        },
       },
     },
-    function: { process: async ({ facts }, next) => (note("function", facts.userId), next()) },
-    gate: {
-      before: async ({ facts }) => (note("gate", facts.userId), { decision: "allow" }),
-      after: async ({ facts }, result) => (note("gate after", facts.userId), result),
+    tool: {
+      before: [{ name: "gate", decide: ({ facts }) => (note("gate", facts.userId), undefined) }],
+      around: { process: async ({ facts }, next) => (note("function", facts.userId), next()) },
+      after: [{ name: "gate", decide: ({ facts }) => (note("gate after", facts.userId), undefined) }],
     },
     observer: {
       observe: ({ runId }) =>

@@ -86,24 +86,24 @@ it("E1: emitEvent() refuses events of the runtime at every place where user code
       models: { main: scriptedModel(["hello"]) },
       tools: [look],
       callPath: {
-        chat: {
-          process: async (context, next) => {
-            tryAll("chat layer", (draft) => context.emitEvent(draft));
-            await next();
+        model: {
+          around: {
+            process: async (context, next) => {
+              tryAll("chat layer", (draft) => context.emitEvent(draft));
+              await next();
+            },
           },
         },
-        function: {
-          process: async (context, next) => {
-            tryAll("function layer", (draft) => context.emitEvent(draft));
-            await next();
+        tool: {
+          before: [
+            { name: "gate", decide: (call) => (tryAll("gate", (draft) => call.emitEvent(draft)), undefined) },
+          ],
+          around: {
+            process: async (context, next) => {
+              tryAll("function layer", (draft) => context.emitEvent(draft));
+              await next();
+            },
           },
-        },
-        gate: {
-          before: async (call) => {
-            tryAll("gate", (draft) => call.emitEvent(draft));
-            return { decision: "allow" };
-          },
-          after: async (_call, result) => result,
         },
         observer: {
           observe: (event, task) => {
@@ -175,7 +175,7 @@ it("J10: emitEvent() in chat middleware refuses data that is not JSON", async ()
   const models = { main: scriptedModel(["hello"]) };
   const worker = agent("worker", async (ctx) => void (await ctx.llm(request)), {
     models,
-    callPath: { chat },
+    callPath: { model: { around: chat } },
   });
   expect((await (await runtime.submit(worker, null)).result()).status).toBe("completed");
   expect(faults).toMatchObject([{ code: "not_json" }]);

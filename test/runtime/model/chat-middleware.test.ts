@@ -4,15 +4,17 @@ import {
   Transcript,
   userMessage,
   type HostedAgent,
+  type AfterCall,
+  type BeforeCall,
   type CallPath,
+  type CallVerdict,
   type ChatContext,
   type Delta,
   type Event,
   type GatedCall,
-  type GateVerdict,
   type LlmRequest,
   type RunContext,
-  type ToolGate,
+  type ToolPipeline,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { agent, readAll, setUp, settle, simpleTool, text, typesOf, until } from "../runtime-setup.ts";
@@ -45,11 +47,15 @@ it("J7: the journal records the reply as chat middleware left it, and middleware
         };
     },
   };
-  const { model, worker } = chatAgent([{ text: "original", usage }], { chat }, async (ctx) => {
-    const { message } = await ctx.llm(request);
-    await ctx.waitForSignal("go");
-    return JSON.stringify(message.content);
-  });
+  const { model, worker } = chatAgent(
+    [{ text: "original", usage }],
+    { model: { around: chat } },
+    async (ctx) => {
+      const { message } = await ctx.llm(request);
+      await ctx.waitForSignal("go");
+      return JSON.stringify(message.content);
+    },
+  );
   const run = await runtime.submit(worker, null);
   await settle();
   await runtime.close();
@@ -80,7 +86,7 @@ it("B1, B3, M2: each model call that middleware makes has its own reservation an
       { text: "no", usage },
       { text: "yes", usage },
     ],
-    { chat },
+    { model: { around: chat } },
   );
   const run = await runtime.submit(worker, null, { budget: { maxTokens: 400, maxCostUsd: 1 } });
   const { output, usage: used, costUsd, turns } = await run.result();
@@ -111,7 +117,7 @@ it("a reply that middleware makes itself costs nothing, and readers receive it a
       };
     },
   };
-  const { model, worker } = chatAgent([], { chat });
+  const { model, worker } = chatAgent([], { model: { around: chat } });
   const deltas: Delta[] = [];
   const putDelta = store.events.putDelta.bind(store.events);
   store.events.putDelta = (lease, delta) => {
@@ -144,7 +150,7 @@ it("readers receive the deltas that pass the filters, including what a filter ho
       await next();
     },
   };
-  const { worker } = chatAgent([{ text: "quiet words", usage }], { chat });
+  const { worker } = chatAgent([{ text: "quiet words", usage }], { model: { around: chat } });
   const published: Delta[] = [];
   const putDelta = store.events.putDelta.bind(store.events);
   store.events.putDelta = (lease, delta) => {
@@ -164,7 +170,7 @@ it("M3: a run that middleware terminates ends as guardrail_tripped, and its mode
       throw new MiddlewareTermination("not in this house", { by: "censor" });
     },
   };
-  const { worker } = chatAgent([{ text: "rude", usage }], { chat });
+  const { worker } = chatAgent([{ text: "rude", usage }], { model: { around: chat } });
   const { status, costUsd, error: failure } = await (await runtime.submit(worker, null)).result();
   expect({ status, costUsd, message: failure?.message }).toEqual({
     status: "guardrail_tripped",
@@ -193,20 +199,26 @@ function toolAgent(callPath: CallPath, executed: unknown[], needsApproval = fals
   return agent("caller", code, { tools: [write], callPath });
 }
 
-function gateOf(before: (call: GatedCall) => GateVerdict, after?: ToolGate["after"]): ToolGate {
-  return { before: async (call) => before(call), after: after ?? (async (_call, result) => result) };
+/** A pipeline with one entry before calls and, if given, one after them. */
+function rules(
+  decide: (call: GatedCall) => CallVerdict | undefined,
+  after?: AfterCall["decide"],
+): ToolPipeline {
+  return { before: [{ name: "rules", decide }], ...(after && { after: [{ name: "rules", decide: after }] }) };
 }
 
 it("function middleware may change the arguments and the result of a tool call", async () => {
   const { runtime } = await setUp();
   const executed: unknown[] = [];
   const path: CallPath = {
-    function: {
-      process: async (context, next) => {
-        context.arguments = { ...context.arguments, by: context.agentName };
-        await next();
-        if (context.result !== undefined)
-          context.result = { ...context.result, output: { type: "text", text: "ok" } };
+    tool: {
+      around: {
+        process: async (context, next) => {
+          context.arguments = { ...context.arguments, by: context.agentName };
+          await next();
+          if (context.result !== undefined)
+            context.result = { ...context.result, output: { type: "text", text: "ok" } };
+        },
       },
     },
   };
@@ -218,43 +230,48 @@ it("function middleware may change the arguments and the result of a tool call",
   ]);
 });
 
-it("J7: a gate sees the earlier calls of the task, may edit arguments and results, and may deny with a reason", async () => {
+it("J7: an entry sees the earlier calls of the task, may edit arguments and results, and may deny with a reason", async () => {
   const { runtime, events } = await setUp();
   const executed: unknown[] = [];
-  const gate = gateOf(
+  const pipeline = rules(
     ({ history, call }) =>
       history.length === 0
-        ? { decision: "allow", input: { at: 10 } }
+        ? { decision: "edit", input: { at: 10 } }
         : { decision: "deny", by: "rule", reason: `${call.toolName} once only` },
-    async (_call, result) => ({ ...result, output: { type: "text", text: "edited" } }),
+    (_call, result) => ({
+      decision: "answer",
+      result: { ...result, output: { type: "text", text: "edited" } },
+    }),
   );
-  const run = await runtime.submit(toolAgent({ gate }, executed), null);
+  const run = await runtime.submit(toolAgent({ tool: pipeline }, executed), null);
   expect((await run.result()).output).toBe("edited | [denied: write once only]");
   expect(executed).toEqual([{ at: 10 }]);
   expect(typesOf(await events(run.runId))).toContain("permission_deny");
 });
 
-it("a gate that throws denies the call", async () => {
+it("an entry before a call that throws denies the call", async () => {
   const { runtime } = await setUp();
   const executed: unknown[] = [];
-  const gate = gateOf(() => {
-    throw new Error("broken rules");
+  const pipeline = rules(() => {
+    throw new Error("broken");
   });
-  const { output } = await (await runtime.submit(toolAgent({ gate }, executed), null)).result();
-  expect(output).toBe("[denied: the gate failed: broken rules] | [denied: the gate failed: broken rules]");
+  const { output } = await (await runtime.submit(toolAgent({ tool: pipeline }, executed), null)).result();
+  expect(output).toBe("[denied: rules failed: broken] | [denied: rules failed: broken]");
   expect(executed).toEqual([]);
 });
 
-it("a gate's approval waits over a restart without a second evaluation, and an answer handler decides without a person", async () => {
+it("an entry's question waits over a restart without a second evaluation, and an answer handler decides without a person", async () => {
   const { runtime, open, store } = await setUp({ suspendAfterMs: 0 });
   const executed: unknown[] = [];
   const remembered: unknown[] = [];
   let evaluations = 0;
-  const gate: ToolGate = {
-    ...gateOf(({ call }): GateVerdict => {
+  const rule: BeforeCall = {
+    name: "rule",
+    decide: ({ call }) => {
       evaluations++;
       const { at } = call.input as { at: number };
-      if (at === 1) return { decision: "ask", by: "rule", reason: "first", input: { at: 11 } };
+      if (at === 1) return { decision: "edit", input: { at: 11 } };
+      if (at === 11) return { decision: "ask", by: "rule", reason: "first" };
       return {
         decision: "ask",
         by: "rule",
@@ -264,10 +281,10 @@ it("a gate's approval waits over a restart without a second evaluation, and an a
           input: { ...(input as object), handled: true },
         }),
       };
-    }),
+    },
     remember: async ({ facts }) => void remembered.push(facts.userId),
   };
-  const worker = toolAgent({ gate }, executed);
+  const worker = toolAgent({ tool: { before: [rule] } }, executed);
   const run = await runtime.submit(worker, null, { userId: "ada" });
   await until(async () => typesOf(await readAll(store, run.runId)).includes("approval_request"));
   await settle();
@@ -281,8 +298,8 @@ it("a gate's approval waits over a restart without a second evaluation, and an a
   expect(approvalRequest.data).toMatchObject({ input: { at: 11 }, reason: "first" });
   await handle?.approve(approvalRequest.data.approvalId, { decision: "approved", remember: true });
   expect((await handle?.result())?.output).toBe('wrote {"at":11} | wrote {"at":2,"handled":true}');
-  // One evaluation per call, and one more for the edited arguments.
-  expect({ evaluations, remembered }).toEqual({ evaluations: 3, remembered: ["ada"] });
+  // One evaluation per call, and one more for each edit of its arguments: by the entry, and by the handler.
+  expect({ evaluations, remembered }).toEqual({ evaluations: 4, remembered: ["ada"] });
 });
 
 it("R13: an observer receives each event once, and result() resolves after the observer has settled", async () => {

@@ -104,9 +104,13 @@ it.for<{ readonly place: string; readonly low: (inner: InnerStep) => HostedAgent
         {
           tools: [simpleTool({ name: "plain", execute: async () => text("plain") })],
           callPath: {
-            gate: {
-              before: async () => ({ decision: "allow" }),
-              after: async (call) => text(await inner(call.ctx)),
+            tool: {
+              after: [
+                {
+                  name: "gate",
+                  decide: async (call) => ({ decision: "answer", result: text(await inner(call.ctx)) }),
+                },
+              ],
             },
           },
         },

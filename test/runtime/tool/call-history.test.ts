@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { RunContext, ToolGate } from "../../../src/kernel/index.ts";
+import type { GatedCall, RunContext, ToolPipeline } from "../../../src/kernel/index.ts";
 import { agent, setUp, settle, simpleTool, text } from "../runtime-setup.ts";
 
 it("J7: a gate sees the same history in every process: calls in call order, without calls that a record hides", async () => {
@@ -23,13 +23,10 @@ it("J7: a gate sees the same history in every process: calls in call order, with
       return text("outer");
     },
   });
-  const gate: ToolGate = {
-    before: async ({ call: { callId }, history }) => {
-      seen.push(`${callId}: ${history.map((settled) => settled.call.callId).join(" ")}`);
-      return { decision: "allow" };
-    },
-    after: async (_call, result) => result,
+  const decide = ({ call: { callId }, history }: GatedCall): undefined => {
+    seen.push(`${callId}: ${history.map((settled) => settled.call.callId).join(" ")}`);
   };
+  const pipeline: ToolPipeline = { before: [{ name: "watch", decide }] };
   const code = async (ctx: RunContext): Promise<void> => {
     await ctx.tools([call("slow"), call("quick")]);
     await ctx.tool(call("outer", "outer"));
@@ -48,7 +45,7 @@ it("J7: a gate sees the same history in every process: calls in call order, with
     await ctx.waitForSignal("go");
     await ctx.tool(call("last"));
   };
-  const worker = agent("worker", code, { tools: [look, outer], callPath: { gate } });
+  const worker = agent("worker", code, { tools: [look, outer], callPath: { tool: pipeline } });
   const run = await runtime.submit(worker, null);
   await settle();
   expect(seen.splice(0)).toEqual([

@@ -20,15 +20,21 @@ export interface Hearing {
   readonly tell: (event: EmittableEvent) => void;
 }
 
-export interface Objection {
+/** A warning of a guardrail. */
+interface Warning {
   readonly guardrail: string;
   readonly reason: string;
 }
 
+/** The objection of a guardrail that stops what it checks. */
+export interface StoppingObjection extends Warning {
+  readonly decision: "block" | "halt";
+}
+
 /** The combined decision of the guardrails of one stage: warnings accumulate; the first block or halt ends it. */
 export interface PanelVerdict {
-  readonly warnings: readonly Objection[];
-  readonly stop?: Objection & { readonly decision: "block" | "halt" };
+  readonly warnings: readonly Warning[];
+  readonly stop?: StoppingObjection;
 }
 
 /** S4: what an error of a guardrail counts as, unless the guardrail has `onError`. */
@@ -45,7 +51,7 @@ const errorCountsAs: Readonly<Record<GuardrailStage, OnGuardrailError>> = {
  */
 export async function hear(guardrails: readonly Guardrail[], hearing: Hearing): Promise<PanelVerdict> {
   const { stage, callId, tell } = hearing;
-  const warnings: Objection[] = [];
+  const warnings: Warning[] = [];
   for (const guardrail of guardrails) {
     const verdict = await decisionOf(guardrail, hearing);
     if (verdict.decision === "allow") continue;

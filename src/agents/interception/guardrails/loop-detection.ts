@@ -3,6 +3,7 @@ import {
   checkOptions,
   Fault,
   optionNames,
+  ownAnswer,
   type Guardrail,
   type GuardrailDecision,
   type JsonValue,
@@ -12,7 +13,6 @@ import {
   type ToolResult,
 } from "../../../kernel/index.ts";
 import { namePattern } from "../permissions/name-pattern.ts";
-import { ownAnswer } from "./judged-result.ts";
 
 export interface LoopDetectionOptions {
   /** Thresholds for a call that fails repeatedly with the same arguments. */

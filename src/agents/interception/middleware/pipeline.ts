@@ -46,12 +46,15 @@ export class MiddlewarePipeline {
     this.depth = Object.freeze({ agent: agent.length, chat: chat.length, function: tool.length });
   }
 
-  /** The middleware and gate that the runtime applies to an agent's calls, or `undefined` if there is none. */
-  callPath(more: Pick<CallPath, "gate" | "observer" | "repair"> = {}): CallPath | undefined {
+  /**
+   * The middleware around the model calls and tool calls of an agent of your own, with more entries of their pipelines.
+   * `undefined` if there is none.
+   */
+  callPath(more: CallPath = {}): CallPath | undefined {
     const path: CallPath = {
       ...more,
-      ...(this.chat && { chat: this.chat }),
-      ...(this.function && { function: this.function }),
+      ...(this.chat && { model: { ...more.model, around: this.chat } }),
+      ...(this.function && { tool: { ...more.tool, around: this.function } }),
     };
     return Object.keys(path).length === 0 ? undefined : Object.freeze(path);
   }

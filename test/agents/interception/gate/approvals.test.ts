@@ -310,7 +310,7 @@ describe.each(places)("an approval with the %s store", (name) => {
     const child: HostedAgent = {
       id: formatAgentId({ name: "child" }),
       tools: [inner],
-      ...(gate && { callPath: { gate } }),
+      ...(gate && { callPath: { tool: gate } }),
       run: async (ctx) => void (await ctx.tool({ callId: "child", toolName: "inner", input: {} })),
     };
     const parent: HostedAgent = {

@@ -104,7 +104,7 @@ describe.each(places)("a critical tool without permissions, with the %s store", 
   const gate = composeGate({ guardrails: [{ name: "g", beforeCall: () => ({ decision: "allow" }) }] });
   test.for<[string, Partial<HostedAgent>]>([
     ["without a gate", {}],
-    ["with guardrails only", gate === undefined ? {} : { callPath: { gate } }],
+    ["with guardrails only", gate === undefined ? {} : { callPath: { tool: gate } }],
   ])("waits for a person's approval, over a restart, %s", async ([, more]) => {
     const place = await openPlace(name);
     const agent = calling([wiper({ risk: "critical" })], {}, more);
@@ -121,7 +121,7 @@ describe.each(places)("a critical tool without permissions, with the %s store", 
   test("runs without a question if the permissions allow it", async () => {
     const place = await openPlace(name);
     const allowed = composeGate({ permissions: permissions({ allow: ["wipe"] }) });
-    const agent = calling([wiper({ risk: "critical" })], {}, { callPath: allowed ? { gate: allowed } : {} });
+    const agent = calling([wiper({ risk: "critical" })], {}, { callPath: allowed ? { tool: allowed } : {} });
     const run = await (await place.restart()).submit(agent, null);
     expect((await run.result()).output).toMatchObject({ text: "wiped" });
   });

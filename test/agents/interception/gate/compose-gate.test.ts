@@ -2,13 +2,13 @@ import { describe, expect, test } from "vitest";
 import { composeGate, permissions, type GateParts } from "../../../../src/entries/index.ts";
 import {
   MiddlewareTermination,
-  type GateVerdict,
+  type CallVerdict,
   type Guardrail,
   type HookRegistry,
   type ToolResult,
 } from "../../../../src/kernel/index.ts";
 import { text } from "../../../runtime/runtime-setup.ts";
-import { gateWith, type ExtendedParts, type ToolHandlers } from "./gate-with.ts";
+import { after, before, gateWith, type ExtendedParts, type ToolHandlers } from "./gate-with.ts";
 import { gatedCall, type CallOptions } from "./gated-call.ts";
 
 /** Returns gate parts that allow everything and log each time they are asked. */
@@ -45,10 +45,10 @@ function watched(log: string[]): Required<ExtendedParts> {
 async function pass(
   parts: ExtendedParts,
   options: CallOptions = {},
-): Promise<{ verdict: GateVerdict; told: string[] }> {
+): Promise<{ verdict: CallVerdict; told: string[] }> {
   const call = gatedCall(options);
-  const verdict = await (await gateWith(parts))?.before(call);
-  return { verdict: verdict ?? { decision: "allow" }, told: call.told.map(({ type }) => type) };
+  const verdict = await before(await gateWith(parts), call);
+  return { verdict, told: call.told.map(({ type }) => type) };
 }
 
 async function review(
@@ -56,8 +56,8 @@ async function review(
   result: ToolResult,
 ): Promise<{ result: ToolResult; told: string[] }> {
   const call = gatedCall();
-  const given = await (await gateWith(parts))?.after(call, result);
-  return { result: given ?? result, told: call.told.map(({ type }) => type) };
+  const given = await after(await gateWith(parts), call, result);
+  return { result: given, told: call.told.map(({ type }) => type) };
 }
 
 describe("composeGate()", () => {
@@ -73,9 +73,9 @@ describe("composeGate()", () => {
     const log: string[] = [];
     const gate = await gateWith(watched(log));
     const call = gatedCall();
-    expect(await gate?.before(call)).toEqual({ decision: "allow" });
+    expect(await before(gate, call)).toEqual({ decision: "allow" });
     expect(log.splice(0)).toEqual(["hook", "extension", "guardrail", "permissions"]);
-    await gate?.after(call, text("done"));
+    await after(gate, call, text("done"));
     expect(log).toEqual(["extension", "guardrail", "hook"]);
   });
 

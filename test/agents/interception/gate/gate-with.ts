@@ -1,14 +1,32 @@
 import { ExtensionHost } from "../../../../src/agents/interception/extensions/extension-host.ts";
-import { composeLayers } from "../../../../src/agents/interception/gate/compose-gate.ts";
-import { extensionLayer } from "../../../../src/agents/interception/gate/extension-layer.ts";
+import { toolPipeline } from "../../../../src/agents/interception/gate/tool-pipeline.ts";
 import type { GateParts } from "../../../../src/entries/index.ts";
 import {
   formatAgentId,
   type Extension,
   type ExtensionHandler,
-  type ToolGate,
+  type GatedCall,
+  type ToolPipeline,
+  type ToolResult,
 } from "../../../../src/kernel/index.ts";
+import { decideAfter, decideBefore } from "../../../../src/runtime/tool/call-entries.ts";
 import { FakeClock } from "../../../../src/testing/index.ts";
+
+type Decided = Awaited<ReturnType<typeof decideBefore>>;
+
+/** Asks the entries before a call as the runtime does. */
+export async function before(pipeline: ToolPipeline | undefined, call: GatedCall): Promise<Decided> {
+  return decideBefore(pipeline?.before ?? [], call);
+}
+
+/** Asks the entries after a call as the runtime does. */
+export async function after(
+  pipeline: ToolPipeline | undefined,
+  call: GatedCall,
+  result: ToolResult,
+): Promise<ToolResult> {
+  return decideAfter(pipeline?.after ?? [], call, result);
+}
 
 /** The handlers of one extension at the gate. */
 export interface ToolHandlers {
@@ -21,15 +39,18 @@ export interface ExtendedParts extends GateParts {
   readonly extensions?: readonly ToolHandlers[];
 }
 
-/** Composes the gate of an agent with these extensions, after their setup. */
-export async function gateWith({ extensions = [], ...parts }: ExtendedParts): Promise<ToolGate | undefined> {
+/** Composes the pipeline of an agent with these extensions, after their setup. */
+export async function gateWith({
+  extensions = [],
+  ...parts
+}: ExtendedParts): Promise<ToolPipeline | undefined> {
   const host = new ExtensionHost(
     extensions.map(extensionOf),
     () => ({ id: formatAgentId({ name: "scout" }), name: "scout", models: {} }),
     () => undefined,
   );
   await host.ready(() => new FakeClock());
-  return composeLayers(parts, extensionLayer(host));
+  return toolPipeline({ ...parts, extensions: host });
 }
 
 function extensionOf({ name, toolCall, toolResult }: ToolHandlers): Extension {

@@ -1,22 +1,23 @@
 import { expect, test } from "vitest";
 import { composeGate, inMemoryApprovals, permissions } from "../../../../src/entries/index.ts";
-import type { GateVerdict, Permissions } from "../../../../src/kernel/index.ts";
+import type { CallVerdict, Permissions } from "../../../../src/kernel/index.ts";
+import { before } from "./gate-with.ts";
 import { gatedCall, type CallOptions } from "./gated-call.ts";
 
 const critical: CallOptions = { tool: { risk: "critical" } };
 
-async function pass(rules: Permissions, options: CallOptions): Promise<GateVerdict> {
-  const verdict = await composeGate({ permissions: rules })?.before(gatedCall(options));
-  return verdict ?? { decision: "allow" };
+async function pass(rules: Permissions, options: CallOptions): Promise<CallVerdict> {
+  return before(composeGate({ permissions: rules }), gatedCall(options));
 }
 
 /** Approves the question about a call, with the wish to remember the approval. */
 async function approve(rules: Permissions, options: CallOptions): Promise<void> {
   const gate = composeGate({ permissions: rules });
-  const verdict = await gate?.before(gatedCall(options));
-  if (verdict?.decision !== "ask") throw new Error(`unexpected decision ${verdict?.decision}`);
+  const verdict = await before(gate, gatedCall(options));
+  if (verdict.decision !== "ask") throw new Error(`unexpected decision ${verdict.decision}`);
   const answer = { decision: "approved", remember: true } as const;
-  await gate?.remember?.(gatedCall(options), answer, verdict.rules ?? [verdict.reason]);
+  for (const entry of gate?.before ?? [])
+    await entry.remember?.(gatedCall(options), answer, verdict.rules ?? [verdict.reason]);
 }
 
 test("a remembered approval allows only the same user and agent, and a deny rule still wins", async () => {

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { composeGate, ToolHooks, toolHooks } from "../../../../src/entries/index.ts";
 import { FakeClock } from "../../../../src/testing/index.ts";
 import { text } from "../../../runtime/runtime-setup.ts";
+import { after, before } from "./gate-with.ts";
 import { factsOf, gatedCall } from "./gated-call.ts";
 
 const { call } = gatedCall();
@@ -26,7 +27,7 @@ test("a hook that takes longer than five seconds denies the call, and the timer 
   await hooks.preTool(call, facts);
   expect(clock.pending).toBe(0);
   hooks.onPreTool(() => new Promise(() => {}));
-  const verdict = composeGate({ hooks })?.before(gatedCall());
+  const verdict = before(composeGate({ hooks }), gatedCall());
   await clock.advance(5_000);
   expect(await verdict).toEqual({
     decision: "deny",
@@ -45,9 +46,9 @@ test("all hooks after a call run; an error or timeout of a hook is recorded and 
   hooks.onPostTool(() => new Promise(() => {}));
   hooks.onPostTool((_call, result) => void seen.push(result));
   const gated = gatedCall();
-  const after = composeGate({ hooks })?.after(gated, text("done"));
+  const reviewed = after(composeGate({ hooks }), gated, text("done"));
   await clock.advance(10);
-  expect(await after).toEqual(text("done"));
+  expect(await reviewed).toEqual(text("done"));
   expect(seen).toEqual([text("done")]);
   expect(gated.told).toMatchObject([
     { type: "hook_error", data: { hook: "post_tool", failure: { message: "one" } } },

@@ -3,6 +3,7 @@ import { loopDetection, type LoopDetectionOptions } from "../../../../src/assemb
 import { composeGate } from "../../../../src/entries/index.ts";
 import type { JsonValue, SettledCall, Tool, ToolResult } from "../../../../src/kernel/index.ts";
 import { text } from "../../../runtime/runtime-setup.ts";
+import { after, before } from "../gate/gate-with.ts";
 import { failed, gatedCall, settled } from "../gate/gated-call.ts";
 
 interface Made {
@@ -25,12 +26,12 @@ async function make(
   for (const { toolName = "look", input = {}, result } of calls) {
     const call = gatedCall({ toolName, input, history, tool });
     try {
-      const verdict = await gate?.before(call);
-      const denied = verdict?.decision === "deny" ? verdict.reason : undefined;
-      const given = denied === undefined ? await gate?.after(call, result) : failed(`[denied: ${denied}]`);
-      const warned = given?.output.type === "text" && given.output.text.includes("[warning");
+      const verdict = await before(gate, call);
+      const denied = verdict.decision === "deny" ? verdict.reason : undefined;
+      const given = denied === undefined ? await after(gate, call, result) : failed(`[denied: ${denied}]`);
+      const warned = given.output.type === "text" && given.output.text.includes("[warning");
       becomes.push(denied !== undefined ? "block" : warned ? "warn" : "allow");
-      history.push(settled(toolName, input, given ?? result));
+      history.push(settled(toolName, input, given));
     } catch {
       becomes.push("halt");
       break;

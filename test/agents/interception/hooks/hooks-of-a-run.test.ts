@@ -173,7 +173,10 @@ describe.each(twoStores)("hooks and costs of a run with the %s store", (_name, p
       },
     };
     const runtime = await createRuntime({ store: await open(), pollMs: 10 });
-    const run = await runtime.submit({ ...stopped, callPath: { ...stopped.callPath, chat } }, null);
+    const run = await runtime.submit(
+      { ...stopped, callPath: { ...stopped.callPath, model: { around: chat } } },
+      null,
+    );
     expect((await run.result()).status).toBe("guardrail_tripped");
     expect(seen).toEqual(["run_start", "llm_start", "guardrail_trip", "run_end"]);
     await runtime.close();

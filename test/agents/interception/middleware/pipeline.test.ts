@@ -97,7 +97,7 @@ describe("F1: composition of middleware", () => {
     await toolScene(["hi"]).call([{ ...(note && { chat: note }) }]);
     expect(log).toEqual([]);
     expect(Object.keys(new MiddlewarePipeline([{ ...(note && { chat: note }) }]).callPath() ?? {})).toEqual([
-      "chat",
+      "model",
     ]);
   });
 

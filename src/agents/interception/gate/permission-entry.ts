@@ -4,31 +4,31 @@ import {
   eventDraft,
   Fault,
   isApprovalDecision,
-  reasonToAsk,
   scopeOfCall,
   stopsTask,
-  type ApprovalDecision,
   type ApprovalHandler,
+  type AskVerdict,
+  type BeforeCall,
+  type CallVerdict,
   type GatedCall,
-  type GateVerdict,
   type PermissionDecision,
   type Permissions,
   type RememberedApproval,
 } from "../../../kernel/index.ts";
-import type { GateLayer } from "./gate-layer.ts";
 
 /**
- * Applies permissions and the tool's own `needsApproval`. It fails closed: permissions that throw deny, and a rule that
- * asks denies if no one can be asked. A tool's own request for approval waits for an answer, as it does without
- * permissions. A remembered approval lifts a question only if it covers everything that asks.
+ * Applies permissions and the tool's own `needsApproval`; it always decides. It fails closed: permissions that throw deny,
+ * and a rule that asks denies if no one can be asked. A tool's own request for approval waits for an answer, as it does
+ * without permissions. A remembered approval lifts a question only if it covers everything that asks.
  */
-export function permissionLayer(permissions: Permissions): GateLayer {
+export function permissionEntry(permissions: Permissions): BeforeCall {
   return {
-    before: async (gated) => {
+    name: "permissions",
+    decide: async (gated) => {
       const decision = await checked(permissions, gated);
       if (decision.decision === "deny") return denied(decision.reason);
       const ruled = decision.decision === "ask";
-      if (!ruled && !gated.needsApproval) return undefined;
+      if (!ruled && !gated.needsApproval) return { decision: "allow" };
       const once = ruled && decision.once === true && !gated.needsApproval;
       const rules = askingRules(decision, gated);
       if (await isRemembered(permissions, gated, { rules, once })) return { decision: "allow" };
@@ -40,26 +40,11 @@ export function permissionLayer(permissions: Permissions): GateLayer {
         `${decision.reason}, but no one can be asked; set the option onAsk of permissions to "wait" or a handler`,
       );
     },
+    remember: async (gated, decision, rules) => {
+      const kind = decision.decision === "approved" && decision.remember === true ? "always" : "once";
+      for (const rule of rules) await permissions.memory?.add(approvalOf(gated, rule, kind));
+    },
   };
-}
-
-/** Without permissions, the tool itself decides: its `needsApproval`, its risk and its `approvalScope`. */
-export const ownWordLayer: GateLayer = Object.freeze({
-  before: async (gated: GatedCall): Promise<GateVerdict | undefined> => {
-    const reason = reasonToAsk(gated.tool, gated.parsed);
-    if (reason !== undefined) return ask("tool", reason, "wait");
-    return gated.needsApproval ? ask("tool", ownQuestion(gated), "wait") : undefined;
-  },
-});
-
-export async function rememberApproval(
-  { memory }: Permissions,
-  gated: GatedCall,
-  decision: ApprovalDecision,
-  rules: readonly string[],
-): Promise<void> {
-  const isWanted = decision.decision === "approved" && decision.remember === true;
-  for (const rule of rules) await memory?.add(approvalOf(gated, rule, isWanted ? "always" : "once"));
 }
 
 function approvalOf(gated: GatedCall, rule: string, kind: RememberedApproval["kind"]): RememberedApproval {
@@ -127,15 +112,11 @@ function ownQuestion({ call }: GatedCall): string {
   return `${call.toolName} requires approval`;
 }
 
-function denied(reason: string): GateVerdict {
+function denied(reason: string): CallVerdict {
   return { decision: "deny", by: "permissions", reason };
 }
 
-function ask(
-  by: string,
-  reason: string,
-  onAsk: "wait" | ApprovalHandler,
-): Extract<GateVerdict, { decision: "ask" }> {
+function ask(by: string, reason: string, onAsk: "wait" | ApprovalHandler): AskVerdict {
   return { decision: "ask", by, reason, ...(onAsk !== "wait" && { answer: strict(onAsk) }) };
 }
 

@@ -1,0 +1,116 @@
+import {
+  canonicalJson,
+  Fault,
+  MiddlewareTermination,
+  reasonToAsk,
+  stopsTask,
+  withObjections,
+  type AfterCall,
+  type BeforeCall,
+  type CallVerdict,
+  type GatedCall,
+  type ToolResult,
+} from "../../kernel/index.ts";
+import { failedResult } from "./received-call.ts";
+
+/** A decision before a call that ends the questions to its entries. */
+export type FinalVerdict = Extract<CallVerdict, { decision: "allow" | "answer" | "ask" | "deny" }>;
+
+/**
+ * Asks the entries before a call, in their order, for the first decision that counts. Without one, the tool's own need
+ * for approval decides. An entry fails closed: its error denies the call. `isEdited` says that a person has edited the
+ * arguments, and so no entry may edit them.
+ */
+export async function decideBefore(
+  entries: readonly BeforeCall[],
+  gated: GatedCall,
+  isEdited = false,
+): Promise<FinalVerdict | Extract<CallVerdict, { decision: "edit" }>> {
+  for (const entry of entries) {
+    let verdict: CallVerdict | undefined;
+    try {
+      verdict = await entry.decide(gated);
+    } catch (error) {
+      if (stopsTask(error)) throw error;
+      return { decision: "deny", by: entry.name, reason: failureOf(entry, error) };
+    }
+    switch (verdict?.decision) {
+      case undefined:
+      case "warn":
+        continue;
+      case "edit":
+        if (isEdited || canonicalJson(verdict.input) === canonicalJson(gated.sent)) continue;
+        return verdict;
+      case "halt":
+        throw new MiddlewareTermination(verdict.reason, { by: verdict.by });
+      case "terminate":
+        return { decision: "deny", by: entry.name, reason: failureOf(entry, misplaced(verdict)) };
+      case "allow":
+      case "answer":
+      case "ask":
+      case "deny":
+        return verdict;
+    }
+  }
+  return ownVerdict(gated);
+}
+
+/** What a tool itself decides about a call: its risk, its `approvalScope` and its `needsApproval`. */
+export function ownVerdict({
+  tool,
+  parsed,
+  needsApproval,
+}: Pick<GatedCall, "tool" | "parsed" | "needsApproval">): FinalVerdict {
+  const reason = reasonToAsk(tool, parsed) ?? (needsApproval ? `${tool.name} requires approval` : undefined);
+  return reason === undefined ? { decision: "allow" } : { decision: "ask", by: "tool", reason };
+}
+
+/**
+ * Asks the entries after a call, in their order, and returns the result as they leave it. An entry fails closed: its
+ * error withholds the result.
+ */
+export async function decideAfter(
+  entries: readonly AfterCall[],
+  gated: GatedCall,
+  result: ToolResult,
+): Promise<ToolResult> {
+  let given = result;
+  for (const entry of entries) {
+    try {
+      const verdict = await entry.decide(gated, given);
+      if (verdict !== undefined) given = applied(given, verdict);
+    } catch (error) {
+      if (stopsTask(error)) throw error;
+      given = failedResult(`[withheld: ${failureOf(entry, error)}]`);
+    }
+  }
+  return given;
+}
+
+function applied(result: ToolResult, verdict: CallVerdict): ToolResult {
+  switch (verdict.decision) {
+    case "allow":
+      return result;
+    case "warn":
+      return withObjections(result, verdict.objections);
+    case "answer":
+      return verdict.result;
+    case "terminate":
+      return verdict.result.terminate ? verdict.result : { ...verdict.result, terminate: true };
+    case "deny":
+      return failedResult(verdict.text ?? `[withheld by the ${verdict.by}: ${verdict.reason}]`);
+    case "halt":
+      throw new MiddlewareTermination(verdict.reason, { by: verdict.by });
+    case "ask":
+    case "edit":
+      throw misplaced(verdict);
+  }
+}
+
+function failureOf({ name }: BeforeCall | AfterCall, error: unknown): string {
+  return `${name} failed: ${Fault.from(error).message}`;
+}
+
+function misplaced({ decision }: CallVerdict): Fault {
+  return new Fault("invalid_argument", `the decision ${decision} is not possible in this phase of a call`);
+}

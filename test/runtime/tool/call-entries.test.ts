@@ -1,0 +1,153 @@
+import { describe, expect, test } from "vitest";
+import type { BeforeCall, JsonValue, ToolPipeline, ToolResult } from "../../../src/kernel/index.ts";
+import { agent, setUp, simpleTool, text, typesOf } from "../runtime-setup.ts";
+
+/** Makes one call through the entries and returns what became of it. */
+async function call(pipeline: ToolPipeline, input: JsonValue = { at: 1 }, needsApproval = false) {
+  const { runtime, events } = await setUp();
+  const executed: unknown[] = [];
+  const results: ToolResult[] = [];
+  const write = simpleTool({
+    name: "write",
+    needsApproval,
+    execute: async (given) => {
+      executed.push(given);
+      return text("done");
+    },
+  });
+  const code = async (ctx: Parameters<Parameters<typeof agent>[1]>[0]): Promise<void> => {
+    results.push(await ctx.tool({ callId: "c", toolName: "write", input }));
+  };
+  const worker = agent("caller", code, { tools: [write], callPath: { tool: pipeline } });
+  const run = await runtime.submit(worker, null);
+  const { status } = await run.result();
+  const types = typesOf(await events(run.runId));
+  return { executed, result: results[0], status, types };
+}
+
+const before = (name: string, decide: BeforeCall["decide"]): BeforeCall => ({ name, decide });
+const failed = (message: string): ToolResult => ({ ...text(message), isError: true });
+
+describe("entries before a tool call", () => {
+  test("arguments that an entry edits pass all entries before the call again, and a later look may deny them", async () => {
+    const seen: unknown[] = [];
+    const rules = before("rules", ({ call: { input } }) => {
+      seen.push(input);
+      return (input as { at: number }).at > 5
+        ? { decision: "deny", by: "rules", reason: "too late" }
+        : undefined;
+    });
+    const editing = before("editing", () => ({ decision: "edit", input: { at: 10 } }));
+    const { executed, result } = await call({ before: [rules, editing] });
+    expect(seen).toEqual([{ at: 1 }, { at: 10 }]);
+    expect(executed).toEqual([]);
+    expect(result).toEqual(failed("[denied: too late]"));
+  });
+
+  test("an entry that makes the same edit again changes nothing, and the edited arguments are executed", async () => {
+    const editing = before("editing", () => ({ decision: "edit", input: { at: 10 } }));
+    expect(await call({ before: [editing] })).toMatchObject({ executed: [{ at: 10 }], result: text("done") });
+  });
+
+  test("a call whose arguments an entry edits again and again is not executed", async () => {
+    const rising = before("rising", ({ sent }) => ({
+      decision: "edit",
+      input: { at: (sent as { at: number }).at + 1 },
+    }));
+    const { executed, result } = await call({ before: [rising] });
+    expect(executed).toEqual([]);
+    expect(result).toEqual(
+      failed("the arguments of write were edited 16 times: an entry must not change its own edit"),
+    );
+  });
+
+  test("the first entry that allows a call ends the questions, and the tool's needsApproval does not count", async () => {
+    const allow = before("allow", () => ({ decision: "allow" }));
+    const deny = before("deny", () => ({ decision: "deny", by: "deny", reason: "never asked" }));
+    const { executed, types } = await call({ before: [allow, deny] }, { at: 1 }, true);
+    expect(executed).toEqual([{ at: 1 }]);
+    expect(types).not.toContain("approval_request");
+  });
+
+  test("an entry that answers takes the place of the call, and no denial is recorded", async () => {
+    const answer = before("answer", () => ({ decision: "answer", result: text("known") }));
+    const { executed, result, types } = await call({ before: [answer] });
+    expect({ executed, result }).toEqual({ executed: [], result: text("known") });
+    expect(types).not.toContain("permission_deny");
+  });
+
+  test("an entry that warns does not decide, and the next entry is asked", async () => {
+    const warn = before("warn", () => ({ decision: "warn", objections: [{ by: "warn", reason: "hm" }] }));
+    const deny = before("deny", () => ({ decision: "deny", by: "deny", reason: "no" }));
+    expect((await call({ before: [warn, deny] })).result).toEqual(failed("[denied: no]"));
+  });
+
+  test.each(["before", "after"] as const)(
+    "an entry %s a call that halts stops the run as guardrail_tripped",
+    async (phase) => {
+      const halt = {
+        name: "halt",
+        decide: () => ({ decision: "halt", by: "halt", reason: "enough" }) as const,
+      };
+      const { status, executed } = await call({ [phase]: [halt] });
+      expect({ status, executed: executed.length }).toEqual({
+        status: "guardrail_tripped",
+        executed: phase === "before" ? 0 : 1,
+      });
+    },
+  );
+});
+
+describe("entries after a tool call", () => {
+  const shout = {
+    name: "shout",
+    decide: (_call: unknown, { output }: ToolResult) =>
+      ({
+        decision: "answer",
+        result: text(output.type === "text" ? output.text.toUpperCase() : ""),
+      }) as const,
+  };
+
+  test("each entry sees the result as the entries before it left it", async () => {
+    const warn = {
+      name: "warn",
+      decide: () => ({ decision: "warn", objections: [{ by: "warner", reason: "hm" }] }) as const,
+    };
+    expect((await call({ after: [shout, warn] })).result).toEqual(
+      text("DONE\n\n[warning by the warner: hm]"),
+    );
+  });
+
+  test("an entry that denies withholds the result, and the entries after it see what is left", async () => {
+    const deny = { name: "deny", decide: () => ({ decision: "deny", by: "rule", reason: "no" }) as const };
+    const { result, executed } = await call({ after: [deny, shout] });
+    expect(executed).toHaveLength(1);
+    expect(result).toEqual(text("[WITHHELD BY THE RULE: NO]"));
+  });
+
+  test("an entry that throws withholds the result", async () => {
+    const broken = {
+      name: "broken",
+      decide: () => {
+        throw new Error("boom");
+      },
+    };
+    expect((await call({ after: [broken] })).result).toEqual(failed("[withheld: broken failed: boom]"));
+  });
+
+  test("an entry that terminates replaces the result, which asks the loop to end", async () => {
+    const last = { name: "last", decide: () => ({ decision: "terminate", result: text("bye") }) as const };
+    expect((await call({ after: [last] })).result).toEqual({ ...text("bye"), terminate: true });
+  });
+
+  test("a decision that is not possible in its phase counts as an error of the entry", async () => {
+    const edit = { name: "late", decide: () => ({ decision: "edit", input: {} }) as const };
+    expect((await call({ after: [edit] })).result).toEqual(
+      failed("[withheld: late failed: the decision edit is not possible in this phase of a call]"),
+    );
+    const early = before("early", () => ({ decision: "terminate", result: text("bye") }));
+    expect((await call({ before: [early] })).result).toEqual(
+      failed("[denied: early failed: the decision terminate is not possible in this phase of a call]"),
+    );
+  });
+});
