@@ -145,7 +145,8 @@ export async function openPage(
 export async function goTo(page: Page, url: string): Promise<void> {
   await page.goto(url);
   await page.locator("header.top nav").waitFor({ state: "attached" });
-  await page.waitForFunction(
-    "performance.getEntriesByType('resource').some(({ name }) => name.includes('later-views'))",
-  );
+  // The page's policy forbids eval(), with which Playwright repeats the expression of waitForFunction().
+  const isLoaded =
+    "performance.getEntriesByType('resource').some(({ name }) => name.includes('later-views'))";
+  while ((await page.evaluate(isLoaded)) !== true);
 }

@@ -71,7 +71,8 @@ describe.for(["SQLite", "PostgreSQL"] as const)("reeve serve --engine restate, %
     const balancer = await Balancer.open();
     onTestFinished(() => balancer.close());
     const shared = ["--engine", "restate", "--ingress-url", server.ingressUrl, "--service", service];
-    const flags = [...shared, "--store", store, "--tools", "all"];
+    // A machine without bubblewrap has no sandbox, which commands would need.
+    const flags = [...shared, "--store", store, "--tools", "all", "--sandbox", "off"];
     const admin = new RestateAdmin(server.adminUrl);
     const start = async (): Promise<RunningWorker> => {
       const worker = await startWorker({

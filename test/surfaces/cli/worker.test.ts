@@ -113,20 +113,18 @@ describe("reeve worker", () => {
 
   test("a worker whose calls do not settle ends after --drain-timeout, and at once on a second signal", async () => {
     const { folder, url, asked } = await setUp(() => undefined);
-    const [patient, hasty] = [
-      await worker(folder, url, "--drain-timeout", "0.05"),
-      await worker(folder, url, "--drain-timeout", "3600"),
-    ];
-    const runtime = await caller(folder);
-    await submit(runtime, "assistant", "One");
-    await submit(runtime, "assistant", "Two");
+    const hasty = await worker(folder, url, "--drain-timeout", "0.05");
+    await submit(await caller(folder), "assistant", "One");
+    await asked(1);
+    hasty.signal("SIGTERM");
+    expect(await hasty.ended).toBe(0);
+    // The next worker takes the run over, so that it has a call in flight, too.
+    const patient = await worker(folder, url, "--drain-timeout", "3600");
     await asked(2);
     patient.signal("SIGTERM");
-    expect(await patient.ended).toBe(0);
-    hasty.signal("SIGTERM");
-    await hasty.logged(({ event }) => event === "worker_draining");
-    hasty.signal("SIGTERM");
-    expect(await hasty.ended).toBe("SIGKILL");
+    await patient.logged(({ event }) => event === "worker_draining");
+    patient.signal("SIGTERM");
+    expect(await patient.ended).toBe("SIGKILL");
   });
 
   test("a worker reads the files of its agents again on SIGHUP", async () => {
