@@ -45,6 +45,11 @@ export interface ToolsOptions {
   /** Names of the tools that may be called. A call of another tool gets an error result. If absent, all tools may be. */
   readonly only?: readonly string[];
   /**
+   * Maximum number of calls that run at the same time. Further calls start in their order, each when a call before it
+   * has its result. If absent, there is no limit.
+   */
+  readonly maxParallel?: number;
+  /**
    * Called with each result and the position of its call as soon as the result is available. Results thus reach the
    * caller before later calls of the batch start, and even if a cancel ends the rest of the batch.
    */

@@ -31,7 +31,12 @@ export interface StepOptions {
 const waitNames = optionNames<WaitOptions>({ timeoutMs: true });
 const drainNames = optionNames<DrainOptions>({ mode: true });
 const stepNames = optionNames<StepOptions>({ input: true });
-const toolsNames = optionNames<ToolsOptions>({ extra: true, only: true, onResult: true });
+const toolsNames = optionNames<ToolsOptions>({
+  extra: true,
+  only: true,
+  maxParallel: true,
+  onResult: true,
+});
 const parallelNames = optionNames<ParallelOptions>({ stopOnFault: true });
 const reportNames = optionNames<TaskReport>({
   output: true,
@@ -70,7 +75,14 @@ export function checkStepOptions(options: StepOptions | undefined): void {
 }
 
 export function checkToolsOptions(options: ToolsOptions | undefined): void {
-  if (options !== undefined) checkOptions("ctx.tools()", options, toolsNames);
+  if (options === undefined) return;
+  checkOptions("ctx.tools()", options, toolsNames);
+  const { maxParallel = 1 } = options;
+  if (Number.isSafeInteger(maxParallel) && maxParallel >= 1) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid maxParallel ${describeValue(maxParallel)} of ctx.tools(): expected an integer from 1`,
+  );
 }
 
 export function checkParallelOptions(options: ParallelOptions | undefined): void {

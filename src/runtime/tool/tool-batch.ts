@@ -16,8 +16,9 @@ export interface ToolBatch {
 }
 
 /**
- * Calls the tools concurrently and returns their results in call order. A sequential tool starts after all calls before
- * it have settled, and the calls after it wait for it. A call that throws stops the calls that have not started.
+ * Calls the tools concurrently, at most `maxParallel` at a time, and returns their results in call order. A sequential
+ * tool starts after all calls before it have settled, and the calls after it wait for it. A call that throws stops the
+ * calls that have not started. A call above the limit of the turn is not executed, so it neither waits nor counts.
  */
 export async function callTools(
   from: CallingScope,
@@ -25,23 +26,28 @@ export async function callTools(
 ): Promise<readonly ToolResult[]> {
   const { steps } = from;
   const { agent, journal } = steps.runner;
+  const { extra, onResult, maxParallel = Infinity } = options;
   const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
+  const running = new Map<number, Promise<unknown>>();
+  let hasThrown = false;
   for (const [index, call] of calls.entries()) {
     const step = new ToolStep({ scope, position: first + index, limit }, call, from, options);
     const run = async (): Promise<PromiseSettledResult<ToolResult>> => {
       const result = await settle(() => steps.runInScope<ToolResult, ToolStep>(step, callTool, step.start));
-      if (result.status === "fulfilled") options.onResult?.(result.value, index);
+      if (result.status === "fulfilled") onResult?.(result.value, index);
+      else hasThrown = true;
+      running.delete(index);
       return result;
     };
-    const isSequential = findTool(agent, call.toolName, options.extra)?.concurrency === "sequential";
-    if (!isSequential || step.exceededLimit !== undefined) settled.push(run());
-    else {
-      const before = await Promise.all(settled);
-      if (before.some(({ status }) => status === "rejected")) break;
-      const result = run();
-      settled.push(result);
-      if ((await result).status === "rejected") break;
-    }
+    const isExecuted = step.exceededLimit === undefined;
+    const isSequential = isExecuted && findTool(agent, call.toolName, extra)?.concurrency === "sequential";
+    if (isSequential) await Promise.all(settled);
+    else if (isExecuted && running.size >= maxParallel) await Promise.race(running.values());
+    if (hasThrown) break;
+    const result = run();
+    settled.push(result);
+    if (isExecuted) running.set(index, result);
+    if (isSequential) await result;
   }
   return noteResults(from, calls, journal.valuesOf(await Promise.all(settled)));
 }
