@@ -8,9 +8,9 @@ export type {
   SubmitRunOptions,
 } from "./calling/invoke-options.ts";
 export type { OnApprovalHandler } from "./calling/on-approval.ts";
-export { readInput, type AgentInput, type AgentRequest, type ContinueRequest } from "./base/agent-input.ts";
+export { readInput, type AgentInput } from "./base/agent-input.ts";
 export type { InputMessage } from "./base/input-messages.ts";
-export { RunStream, type TextOptions } from "./calling/stream/run-stream.ts";
+export { RunStream } from "./calling/stream/run-stream.ts";
 export type { AnswerEnd, AnswerPart } from "./calling/stream/answer-part.ts";
 export {
   endText,
@@ -25,7 +25,6 @@ export {
 export { AnswerFold, type AnswerFoldOptions } from "./calling/stream/answer-fold.ts";
 export { answerParts, followAnswer, type FollowAnswerOptions } from "./calling/stream/follow-answer.ts";
 export type { PartialValue } from "./calling/stream/partial-json.ts";
-export type { AgentToolOptions } from "./team/agent-tool.ts";
 export { hasToolCall } from "./interception/turns/turn-control.ts";
 export { ConditionalFlow, type ConditionalFlowOptions } from "./team/flows/conditional.ts";
 export { ParallelFlow, type Merge, type ParallelFlowOptions } from "./team/flows/parallel.ts";
@@ -47,58 +46,32 @@ export {
   type InformationOptions,
 } from "./architectures/information-agent.ts";
 export { orchestration, type SubAgent, type SubAgentConfig } from "./team/sub-agents.ts";
-export { PromptHistory, type PromptHistoryOptions } from "./context/prompt-history.ts";
 export type { JudgedLoopOptions, RoundState, RunUntilOptions } from "./calling/run-until.ts";
 export type { StopHook, StopState } from "./interception/turns/stop-hook.ts";
-export { reviewer, type Reviewer, type ReviewerOptions } from "./team/reviewers/reviewer.ts";
+export { reviewer, type Reviewer } from "./team/reviewers/reviewer.ts";
 export { userProxy } from "./architectures/user-proxy.ts";
-export {
-  CostTracker,
-  type Cost,
-  type CostReport,
-  type CostTrackerOptions,
-} from "./interception/hooks/cost-tracker.ts";
+export { CostTracker, type Cost, type CostReport } from "./interception/hooks/cost-tracker.ts";
 export type { HookFailure } from "./interception/hooks/hook-calls.ts";
-export { HookManager, type HookManagerOptions } from "./interception/hooks/hook-manager.ts";
-export { RunLogger, type LoggedMoment, type RunLoggerOptions } from "./interception/hooks/run-logger.ts";
-export {
-  ExecutionTracker,
-  type Amounts,
-  type ExecutionTrackerOptions,
-} from "./interception/limits/execution-tracker.ts";
-export type { Hold, Reserving, Spending } from "./interception/limits/standalone-ledger.ts";
+export { HookManager } from "./interception/hooks/hook-manager.ts";
+export { RunLogger, type LoggedMoment } from "./interception/hooks/run-logger.ts";
+export { ExecutionTracker, type Amounts } from "./interception/limits/execution-tracker.ts";
+export type { Hold } from "./interception/limits/standalone-ledger.ts";
 export { SpawnTracker } from "./interception/limits/spawn-tracker.ts";
-export { PromptWindow, type WindowChange } from "./context/compaction/prompt-window.ts";
-export {
-  selectiveToolCalls,
-  type SelectiveToolCallsOptions,
-} from "./context/compaction/selective-tool-calls.ts";
-export type { CompactionOptions } from "./context/compaction/compaction-plan.ts";
-export { sessionCompaction, type SessionCompactionOptions } from "./context/compaction/session-compaction.ts";
-export { slidingWindow, type SlidingWindowOptions } from "./context/compaction/sliding-window.ts";
-export { summarization, type SummarizationOptions } from "./context/compaction/summarization.ts";
+export { selectiveToolCalls } from "./context/compaction/selective-tool-calls.ts";
+export { sessionCompaction } from "./context/compaction/session-compaction.ts";
+export { slidingWindow } from "./context/compaction/sliding-window.ts";
+export { summarization } from "./context/compaction/summarization.ts";
 export {
   summarizeEach,
   summarizeIn,
   summarizeWith,
   type Summarizer,
-  type SummarizerOptions,
   type SummaryRequest,
 } from "./context/compaction/summarizer.ts";
-export type { SummaryAttempt } from "./context/compaction/summary-attempt.ts";
-export {
-  modelBudget,
-  tokenBudget,
-  type ModelBudgetOptions,
-  type TokenBudgetOptions,
-} from "./context/compaction/token-budget.ts";
-export {
-  toolResultTruncation,
-  type ToolResultTruncationOptions,
-} from "./context/compaction/tool-result-truncation.ts";
-export { type FileUse, usualFileUse } from "./context/compaction/touched-files.ts";
-export { truncation, type TruncationOptions } from "./context/compaction/truncation.ts";
-export { composeGate, type GateParts } from "./interception/gate/tool-pipeline.ts";
+export { modelBudget, tokenBudget } from "./context/compaction/token-budget.ts";
+export { toolResultTruncation } from "./context/compaction/tool-result-truncation.ts";
+export { truncation } from "./context/compaction/truncation.ts";
+export { composeGate } from "./interception/gate/tool-pipeline.ts";
 export {
   ToolHooks,
   type PostToolHook,
@@ -110,11 +83,6 @@ export {
   withGuardrailModels,
   type TrippedGuardrail,
 } from "./interception/guardrails/guarded-run.ts";
-export { inMemoryApprovals, type InMemoryApprovals } from "./interception/permissions/approval-memory.ts";
-export {
-  permissions,
-  type PermissionPolicy,
-  type PermissionRules,
-  type PermissionsOptions,
-} from "./interception/permissions/permissions.ts";
+export { inMemoryApprovals } from "./interception/permissions/approval-memory.ts";
+export { permissions, type PermissionPolicy } from "./interception/permissions/permissions.ts";
 export { MiddlewarePipeline } from "./interception/middleware/pipeline.ts";

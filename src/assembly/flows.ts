@@ -15,7 +15,7 @@ import type { ForeignNames, HostedAgent } from "../kernel/index.ts";
  * Options of a flow. A flow is an agent whose work other agents do: it has a name, a budget, seats, guardrails and
  * hooks, and needs no model. Flows can be nested and used as sub-agents.
  */
-export type FlowOptions = Omit<AgentOptions, (typeof notOfFlows)[number]>;
+type FlowOptions = Omit<AgentOptions, (typeof notOfFlows)[number]>;
 
 /** The options of an agent that calls a model itself. */
 const notOfFlows = [

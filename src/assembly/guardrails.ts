@@ -22,7 +22,9 @@ export {
   type ToolCallValidationOptions,
 } from "../agents/interception/guardrails/index.ts";
 
+/** Options of `promptInjection`. */
 export type PromptInjectionOptions = Omit<agents.PromptInjectionOptions, "compile">;
+/** Options of `regex`. */
 export type RegexOptions = Omit<agents.RegexOptions, "compile">;
 
 /**

@@ -58,6 +58,7 @@ export function mcpServers(
   return new McpServers(configs, { clock: systemClock, env: process.env, ...options });
 }
 
+/** Options of `mcpServer`. */
 export interface McpServerOptions extends Omit<
   GivenServerOptions,
   "clock" | "release" | "runtime" | "toolAgent"

@@ -18,6 +18,7 @@ import { migrate } from "../runtime/stores/sqlite/db/migrate.ts";
 import { explainMissingDriver } from "../runtime/stores/postgres/missing-driver.ts";
 import { systemClock, uuidSource } from "../runtime/process/system-sources.ts";
 
+/** Options of `openMemory`. */
 export interface OpenMemoryOptions {
   /** Path of the SQLite file. Several processes may share it; it must not be the file of a store. Set `path` or `url`. */
   readonly path?: string;

@@ -43,14 +43,20 @@ export {
 /** Makes the options optional that the platform provides. */
 type Given<Options, Names extends keyof Options> = Omit<Options, Names> & Partial<Pick<Options, Names>>;
 
+/** Options of `cache`. */
 export type CacheOptions = Given<agents.CacheOptions, "clock">;
+/** Options of `piiRedaction`. */
 export type PiiRedactionOptions = Omit<agents.PiiRedactionOptions, "compile">;
+/** Options of `rateLimiter`. */
 export type RateLimiterOptions = Given<agents.RateLimiterOptions, "clock">;
+/** Options of `retry`. */
 export type RetryOptions = Given<agents.RetryOptions, "clock" | "random">;
+/** Options of `schemaValidator`. */
 export type SchemaValidatorOptions = Omit<agents.SchemaValidatorOptions, "schema"> & {
   /** A Standard Schema, such as one of zod, or a JSON Schema. */
   readonly schema: Schema;
 };
+/** Options of `tracing`. */
 export type TracingOptions = Given<agents.TracingOptions, "clock">;
 
 /** Answers a repeated call with the earlier result. */

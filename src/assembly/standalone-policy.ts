@@ -1,3 +1,4 @@
+import { ToolHooks, type ToolHooksOptions } from "../agents/index.ts";
 import {
   RunMeta as KernelRunMeta,
   Supervision as KernelSupervision,
@@ -29,4 +30,20 @@ export abstract class RunMeta extends KernelRunMeta {
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof KernelRunMeta;
   }
+}
+
+/**
+ * Creates tool hooks with the system's clock: functions that are called before and after each tool call.
+ *
+ * @example
+ * ```ts
+ * import { Agent, toolHooks } from "reeve";
+ *
+ * const hooks = toolHooks();
+ * hooks.onPreTool(({ toolName }) => (toolName === "deploy" ? { deny: "not on Fridays" } : undefined));
+ * const agent = new Agent({ name: "porter", model: "anthropic/claude-sonnet-5", toolHooks: hooks });
+ * ```
+ */
+export function toolHooks(options: Partial<ToolHooksOptions> = {}): ToolHooks {
+  return new ToolHooks({ clock: systemClock, ...options });
 }

@@ -1,1 +1,2 @@
 export * from "../agents/architectures/index.ts";
+export type {} from "./kernel.ts";

@@ -1,1 +1,2 @@
 export * from "../capabilities/browser/index.ts";
+export type {} from "./kernel.ts";

@@ -1,1 +1,2 @@
 export * from "../capabilities/desktop/index.ts";
+export type {} from "./kernel.ts";

@@ -1,1 +1,2 @@
 export * from "../assembly/guardrails.ts";
+export type {} from "./kernel.ts";

@@ -1,201 +1,204 @@
-import { ToolHooks, type ToolHooksOptions } from "../agents/index.ts";
-import { systemClock } from "../runtime/index.ts";
+// The names that an agent program needs. docs/reference.md explains each of them; src/entries/kernel.ts has the contracts
+// for authors of stores, engines, models and architectures.
 
+// With this line in an entry, TypeScript can name the types of reeve/kernel in the declarations of a program that imports
+// only that entry.
+export type {} from "./kernel.ts";
+
+// Agents and calls
 export { Agent, type AgentOptions } from "../assembly/agent.ts";
-export type { ValueResult } from "../assembly/answer-shape.ts";
-export { type AgentStream, type StreamResponseOptions } from "../assembly/agent-stream.ts";
+export { InformationAgent, OrchestratorAgent, ReActAgent, UserProxyAgent } from "../assembly/agent-kinds.ts";
+export { type AgentStream } from "../assembly/agent-stream.ts";
+export { type ValueResult } from "../assembly/answer-shape.ts";
+export { structuredOutput, type StructuredOutput } from "../assembly/structured-output.ts";
 export {
-  InformationAgent,
-  OrchestratorAgent,
-  ReActAgent,
-  UserProxyAgent,
-  type InformationAgentOptions,
-  type OrchestratorOptions,
-  type ReActAgentOptions,
-  type UserProxyOptions,
-} from "../assembly/agent-kinds.ts";
-export { openRuntime } from "../assembly/open-runtime.ts";
-export { RunMeta, Supervision } from "../assembly/standalone-policy.ts";
-export {
-  Conditional,
-  Parallel,
-  Sequential,
-  Workflow,
-  type ConditionalOptions,
-  type FlowOptions,
-  type ParallelOptions,
-  type SequentialOptions,
-  type WorkflowOptions,
-} from "../assembly/flows.ts";
-export {
-  CostTracker,
-  END,
-  ExecutionTracker,
-  HookManager,
-  MiddlewarePipeline,
-  RunLogger,
-  SpawnTracker,
-  START,
-  type Amounts,
-  type Cost,
-  type CostReport,
-  type CostTrackerOptions,
-  type ExecutionTrackerOptions,
-  type Hold,
-  type HookFailure,
-  type HookManagerOptions,
-  type LoggedMoment,
-  type Reserving,
-  type RunLoggerOptions,
-  type Spending,
-  composeGate,
-  GuardedRun,
-  inMemoryApprovals,
-  permissions,
-  modelBudget,
-  PromptHistory,
-  PromptWindow,
-  selectiveToolCalls,
-  sessionCompaction,
-  slidingWindow,
-  ToolHooks,
-  type GateParts,
-  type InformationItem,
-  type InMemoryApprovals,
-  type PermissionPolicy,
-  type PermissionRules,
-  type PermissionsOptions,
-  type Merge,
-  type NodeContext,
-  type NodeFunction,
-  type WorkflowEdge,
-  type WorkflowNode,
-  type WorkflowRouter,
   type AgentInput,
   type ContinueOptions,
+  type InformationItem,
+  type InputMessage,
+  type InstructionsFunction,
   type InvokeOptions,
   type JudgedLoopOptions,
+  type OnApprovalHandler,
+  type PartialValue,
   type ReturnOnApproval,
+  type RoundState,
   type RunUntilOptions,
   type StreamOptions,
   type SubmitRunOptions,
-  type InputMessage,
-  type InstructionsFunction,
-  type AgentRequest,
-  type ContinueRequest,
-  type PartialValue,
-  type TextOptions,
-  hasToolCall,
-  type AgentToolOptions,
-  type OnApprovalHandler,
-  type PromptHistoryOptions,
-  type RoundState,
+} from "../agents/index.ts";
+export { type AgentId, formatAgentId, type HostedAgent, type WaitingResult } from "../kernel/index.ts";
+
+// Control of turns
+export { hasToolCall, type StopHook, type StopState } from "../agents/index.ts";
+export { type PrepareStep, type RepairToolCall, type StopCondition } from "../kernel/index.ts";
+
+// Teams and flows
+export { Conditional, Parallel, Sequential, Workflow } from "../assembly/flows.ts";
+export {
+  END,
+  type Merge,
+  type NodeContext,
+  type NodeFunction,
   reviewer,
   type Reviewer,
-  type ReviewerOptions,
-  type StopHook,
+  START,
   type SubAgent,
   type SubAgentConfig,
-  type StopState,
-  type PostToolHook,
-  type PreToolHook,
+  type WorkflowEdge,
+  type WorkflowNode,
+  type WorkflowRouter,
+} from "../agents/index.ts";
+
+// Tools
+export {
+  type ClientToolOptions,
+  errorResult,
+  fileResult,
+  imageResult,
+  textResult,
+  tool,
+  type ToolBody,
+  type ToolOptions,
+  type ToolProgress,
+} from "../capabilities/index.ts";
+export { type Tool, type ToolContext, type ToolHost, type ToolResult } from "../kernel/index.ts";
+
+// Models and prices
+export {
+  type AiSdkModel,
+  fallback,
+  type ModelLike,
+  type ModelName,
+  namedModel,
+  priceCatalog,
+  type PriceOverride,
+  route,
+  toModel,
+  withSettings,
+} from "../capabilities/index.ts";
+export { type CallSettings, type Model, type ThinkingLevel, type Usage } from "../kernel/index.ts";
+
+// Messages
+export {
+  type AssistantMessage,
+  type ChatMessage,
+  type Message,
+  type ToolMessage,
+  type TopicId,
+  type UserMessage,
+} from "../kernel/index.ts";
+
+// Runtime, runs and schedules
+export { openRuntime } from "../assembly/open-runtime.ts";
+export { RunMeta, Supervision } from "../assembly/standalone-policy.ts";
+export { getRunContext, type RunRetry, type RuntimeOptions } from "../runtime/index.ts";
+export {
+  type AgentResolver,
+  type Channel,
+  type ContextFactory,
+  type Event,
+  type OpenApproval,
+  type PendingApproval,
+  type Platform,
+  Priority,
+  type RunContext,
+  type RunFacts,
+  type RunHandle,
+  type RunResult,
+  type RunSnapshot,
+  type RunStep,
+  type Runtime,
+  type RuntimeSchedules,
+  type RunToolCall,
+  type Schedule,
+  type ScheduleOptions,
+  type UsageRow,
+} from "../kernel/index.ts";
+
+// Stores
+export { auditLog, memoryStore, openStore, sha256, type StoreAddress } from "../runtime/index.ts";
+export { type AuditLog, type Engine } from "../kernel/index.ts";
+
+// Sessions and memory
+export {
+  contextMessages,
+  type HistoryProvider,
+  HistoryRetention,
+  type Memory,
+  type RuntimeSessions,
+  type SearchHit,
+  type SearchPage,
+  type SessionEntryPage,
+  type SessionNode,
+  type SessionTree,
+  type SessionUsage,
+  type UnsentInput,
+} from "../kernel/index.ts";
+
+// Compaction
+export {
+  modelBudget,
+  selectiveToolCalls,
+  sessionCompaction,
+  slidingWindow,
   summarization,
   summarizeEach,
   summarizeIn,
   summarizeWith,
+  type Summarizer,
+  type SummaryRequest,
   tokenBudget,
   toolResultTruncation,
   truncation,
-  usualFileUse,
-  withGuardrailModels,
-  type FileUse,
-  type ModelBudgetOptions,
-  type SelectiveToolCallsOptions,
-  type CompactionOptions,
-  type SessionCompactionOptions,
-  type SlidingWindowOptions,
-  type ToolHooksOptions,
-  type TrippedGuardrail,
-  type SummarizationOptions,
-  type Summarizer,
-  type SummarizerOptions,
-  type SummaryAttempt,
-  type SummaryRequest,
-  type TokenBudgetOptions,
-  type ToolResultTruncationOptions,
-  type TruncationOptions,
-  type WindowChange,
 } from "../agents/index.ts";
 export {
-  errorResult,
-  fallback,
-  fileResult,
-  imageResult,
-  namedModel,
-  openTelemetry,
-  priceCatalog,
-  route,
-  textResult,
-  tool,
-  toModel,
-  withSettings,
-  type AiSdkModel,
-  type FallbackOptions,
-  type MediaData,
-  type MediaOptions,
-  type ModelLike,
-  type ModelName,
-  type ModelSettings,
-  type NamedModelOptions,
-  type OpenTelemetryOptions,
-  type PriceCatalogOptions,
-  type PriceOverride,
-  type RouteOptions,
-  type ToolBody,
-  type ClientToolOptions,
-  type ToolOptions,
-  type ToolProgress,
-  type ToolReturn,
-  type UsdPerMillion,
-} from "../capabilities/index.ts";
-export {
-  BudgetExhaustedError,
-  CancellationError,
-  CancellationToken,
-  Fault,
-  HistoryRetention,
-  HookEvent,
-  MiddlewareTermination,
-  Priority,
-  RetryPolicy,
-  formatAgentId,
-  type AgentContext,
-  type AgentId,
-  type AgentMiddleware,
-  type AgentPhase,
-  type AgentRunContext,
-  type AgentSession,
-  type Architecture,
-  type AssistantMessage,
-  type AuditLog,
-  type Budget,
-  type CallSettings,
-  type ChatContext,
-  type ChatMessage,
-  type ChatMiddleware,
-  type ClassifiedError,
   type Compaction,
-  type ContextFactory,
   type CompactionStrategy,
-  type Dependencies,
-  type Engine,
-  type ErrorKind,
-  type Event,
-  type EventOptions,
+  summaryMessage,
+  type TokenCounter,
+} from "../kernel/index.ts";
+
+// Budgets and seats
+export {
+  type Amounts,
+  type Cost,
+  type CostReport,
+  CostTracker,
+  ExecutionTracker,
+  type Hold,
+  SpawnTracker,
+} from "../agents/index.ts";
+export {
+  type Budget,
+  BudgetExhaustedError,
   type ExecutionBudget,
-  type Channel,
+  type SpawnBudget,
+} from "../kernel/index.ts";
+
+// Permissions, guardrails, middleware and extensions
+export {
+  composeGate,
+  GuardedRun,
+  inMemoryApprovals,
+  MiddlewarePipeline,
+  permissions,
+  type PermissionPolicy,
+  type PostToolHook,
+  type PreToolHook,
+  type ToolHooks,
+  type TrippedGuardrail,
+  withGuardrailModels,
+} from "../agents/index.ts";
+export { toolHooks } from "../assembly/standalone-policy.ts";
+export {
+  type AgentMiddleware,
+  type AgentRunContext,
+  approvalKey,
+  type ApprovalMemory,
+  type ChatContext,
+  type ChatMiddleware,
   type Command,
-  type Platform,
   type Extension,
   type ExtensionApi,
   type ExtensionContext,
@@ -204,114 +207,35 @@ export {
   type FunctionContext,
   type FunctionMiddleware,
   type Guardrail,
-  type HistoryProvider,
-  type HookCallback,
   type HookRegistry,
-  type HostedAgent,
-  type Lifetime,
-  type Memory,
-  type Message,
   type Middleware,
-  type Model,
+  MiddlewareTermination,
   type Permissions,
-  type RegisterOptions,
-  type RetryChanges,
-  type RunContext,
-  type AgentResolver,
-  type ApprovalPage,
-  type ApprovalQuery,
-  type OpenApproval,
-  type PendingApproval,
-  type RunFacts,
-  type RunHandle,
-  type EndedTurn,
-  type MalformedCall,
-  type RepairedCall,
-  type RepairToolCall,
-  type PrepareStep,
-  type StopCondition,
-  type ToolResultOptions,
-  type TurnChanges,
-  type TurnStart,
-  type RunResult,
-  type RunStep,
-  type RunToolCall,
-  type WaitingResult,
-  type RunSnapshot,
-  type Runtime,
-  type SpawnBudget,
-  type SpendingCaps,
-  type Telemetry,
-  type Tool,
-  type ToolContext,
-  type ToolHost,
-  type ToolMessage,
-  type ToolResult,
-  type TopicId,
-  type Turn,
-  type Usage,
-  type UsageQuery,
-  type UsageRow,
-  type UserMessage,
+  type RememberedApproval,
 } from "../kernel/index.ts";
-export {
-  contextMessages,
-  estimateTokens,
-  isSummary,
-  sessionContext,
-  summaryMessage,
-  summaryOf,
-  type ContextEntry,
-  type CustomEntry,
-  type ForkOptions,
-  type ForkSessionOptions,
-  type MoveOptions,
-  type MissedPolicy,
-  type OverlapPolicy,
-  type RuntimeSchedules,
-  type RuntimeSessions,
-  type Schedule,
-  type ScheduleOptions,
-  type ScheduleOwner,
-  type ScheduleQuery,
-  type ScheduleTimes,
-  type SkippedFire,
-  type SearchHit,
-  type SearchOptions,
-  type SearchPage,
-  type SessionCompaction,
-  type SessionContext,
-  type SessionEntriesOptions,
-  type SessionEntryPage,
-  type SessionFilter,
-  type SessionListOptions,
-  type SessionNode,
-  type SessionPathOptions,
-  type SessionTree,
-  type SessionUsage,
-  type ThinkingLevel,
-  type TokenCounter,
-  type UnsentInput,
-} from "../kernel/index.ts";
-export {
-  auditLog,
-  getRunContext,
-  memoryStore,
-  openStore,
-  sha256,
-  type MemoryStoreOptions,
-  type OpenStoreOptions,
-  type RunRetry,
-  type RuntimeOptions,
-  type StoreAddress,
-} from "../runtime/index.ts";
-export {
-  structuredOutput,
-  type StructuredOutput,
-  type StructuredOutputOptions,
-} from "../assembly/structured-output.ts";
 
-/** Creates tool hooks with the system's clock. */
-export function toolHooks(options: Partial<ToolHooksOptions> = {}): ToolHooks {
-  return new ToolHooks({ clock: systemClock, ...options });
-}
+// What only watches
+export { type HookFailure, HookManager, type LoggedMoment, RunLogger } from "../agents/index.ts";
+export { openTelemetry } from "../capabilities/index.ts";
+export { type HookCallback, HookEvent, type Telemetry } from "../kernel/index.ts";
+
+// Errors and retries
+export {
+  CancellationError,
+  CancellationToken,
+  type ClassifiedError,
+  classifyError,
+  type ErrorKind,
+  Fault,
+  RetryPolicy,
+} from "../kernel/index.ts";
+
+// For an architecture of your own
+export {
+  type AgentContext,
+  type AgentPhase,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type Turn,
+} from "../kernel/index.ts";

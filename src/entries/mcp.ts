@@ -1,1 +1,2 @@
 export * from "../assembly/mcp.ts";
+export type {} from "./kernel.ts";

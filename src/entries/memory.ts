@@ -1,1 +1,2 @@
 export * from "../assembly/memory.ts";
+export type {} from "./kernel.ts";

@@ -1,1 +1,2 @@
 export * from "../assembly/middleware.ts";
+export type {} from "./kernel.ts";

@@ -1,1 +1,2 @@
 export * from "../runtime/stores/postgres/index.ts";
+export type {} from "./kernel.ts";

@@ -1,1 +1,2 @@
 export * from "../assembly/restate.ts";
+export type {} from "./kernel.ts";

@@ -1,1 +1,2 @@
 export * from "../surfaces/server/index.ts";
+export type {} from "./kernel.ts";

@@ -1,1 +1,2 @@
-export * from "../runtime/stores/sqlite/store.ts";
+export { sqliteStore, type SqliteStoreOptions } from "../runtime/stores/sqlite/store.ts";
+export type {} from "./kernel.ts";

@@ -1,1 +1,2 @@
 export * from "../testing/contracts/index.ts";
+export type {} from "./kernel.ts";

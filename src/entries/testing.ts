@@ -1,1 +1,2 @@
 export * from "../testing/index.ts";
+export type {} from "./kernel.ts";

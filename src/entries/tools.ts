@@ -1,1 +1,2 @@
 export * from "../capabilities/tools/index.ts";
+export type {} from "./kernel.ts";

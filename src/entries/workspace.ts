@@ -1,1 +1,2 @@
 export * from "../workspace/workspace.ts";
+export type {} from "./kernel.ts";

@@ -20,11 +20,13 @@ export interface ServedCall {
   readonly billed: Bill;
 }
 
+/** The price of a call of the counting server. */
 export interface Bill {
   readonly tokens: number;
   readonly usd: number;
 }
 
+/** The answer of the counting server to a call. */
 export interface ServedAnswer {
   /** Content of the answer. It must depend on the call alone, so that a repeated call gets the same answer. */
   readonly body: JsonValue;

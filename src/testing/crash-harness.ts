@@ -14,6 +14,7 @@ import { WorkerProcess } from "./worker-process.ts";
  */
 export type Visitor = (visit: { readonly store: Store; readonly signal: AbortSignal }) => Promise<void>;
 
+/** Options of `runCrashes`. */
 export interface CrashOptions {
   /**
    * URL of the worker process's script, which must call `runWorkerDuty`. Node runs the script directly, so it may be
@@ -62,11 +63,13 @@ export interface CrashOptions {
   readonly boundMs?: number;
 }
 
+/** A promise that did not hold in a case of the crash harness. */
 export interface BrokenPromise extends Broken {
   /** Descriptions of the writes at which the worker was killed. Empty for the case without a crash. */
   readonly kills: readonly string[];
 }
 
+/** The result of `runCrashes`. */
 export interface CrashReport {
   /** Promises that did not hold. Empty if all of them held. */
   readonly broken: readonly BrokenPromise[];

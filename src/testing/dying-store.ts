@@ -7,6 +7,7 @@ export interface Death {
   readonly when: "before" | "after";
 }
 
+/** Options of `dyingStore`. */
 export interface DyingStoreOptions extends Death {
   /** Ends the process and never returns. Default: logs the write to stderr and kills this process with SIGKILL. */
   readonly die?: (write: string) => void;

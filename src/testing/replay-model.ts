@@ -13,6 +13,7 @@ import {
 } from "../kernel/index.ts";
 import { reviveError, type RecordedCall, type RecordedModel } from "./model-recording.ts";
 
+/** Options of `replayModel`. */
 export interface ReplayOptions {
   /**
    * Returns the part of a request that must equal the recorded request. Omit values that change from run to run, such

@@ -35,8 +35,10 @@ export interface ScriptedReply {
   readonly delayMs?: number;
 }
 
+/** One entry of a script: a text, a reply, or a function from the request to one of these. */
 export type ScriptStep = string | ScriptedReply | ((request: ModelRequest) => string | ScriptedReply);
 
+/** Options of `scriptedModel`. */
 export interface ScriptedModelOptions {
   readonly clock?: Clock;
   readonly provider?: string;
@@ -135,6 +137,18 @@ export class ScriptedModel implements Model {
   }
 }
 
+/**
+ * Creates a model that answers its calls with the entries of a script, in order.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { scriptedModel } from "reeve/testing";
+ *
+ * const model = scriptedModel([{ toolCalls: [{ name: "search", input: { query: "reeves" } }] }, "Nothing is known."]);
+ * const agent = new Agent({ name: "researcher", model });
+ * ```
+ */
 export function scriptedModel(script: readonly ScriptStep[], options?: ScriptedModelOptions): ScriptedModel {
   return new ScriptedModel(script, options);
 }

@@ -19,6 +19,7 @@ interface Reply {
   readonly answer: JsonValue;
 }
 
+/** A call of the counting server. */
 export interface CallOptions {
   readonly name: string;
   /** Idempotency key, equal on every attempt. If absent, calls are told apart by `body` within `scope`. */

@@ -1,12 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import {
-  composeGate,
-  inMemoryApprovals,
-  permissions,
-  tool,
-  type PermissionsOptions,
-} from "../../src/entries/index.ts";
+import { composeGate, permissions, tool, inMemoryApprovals } from "../../src/entries/index.ts";
+import { type PermissionsOptions } from "../../src/agents/interception/permissions/permissions.ts";
 import { hostDecision, hostQuestion } from "../../src/capabilities/mcp/served-question.ts";
 import { pathRule, toolSearch } from "../../src/capabilities/tools/index.ts";
 import {

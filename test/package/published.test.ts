@@ -31,6 +31,69 @@ describe("the published package", () => {
     expect(await run("--input-type=module", "--eval", code)).toBe("true heard\n");
   });
 
+  test.for([
+    {
+      path: "reeve",
+      program: `
+        import { Agent, classifyError, composeGate, CostTracker, fallback, inMemoryApprovals, memoryStore, namedModel, openRuntime, permissions, sha256, slidingWindow, tool, toolHooks } from "reeve";
+        export const rules = [permissions({}), toolHooks(), composeGate({}), inMemoryApprovals(), slidingWindow({})];
+        export const clock = tool({ name: "clock", description: "d", inputSchema: { type: "object" } as const, execute: async (_, ctx) => ctx });
+        export const models = [namedModel("anthropic/x"), fallback([namedModel("anthropic/x")])];
+        export const store = memoryStore({ hash: sha256 });
+        export const agent = new Agent({ name: "a", model: "anthropic/x", tools: [clock] });
+        export const [asked, streamed, asTool] = [() => agent.invoke("x"), () => agent.stream("x"), agent.asTool()];
+        export const runtime = await openRuntime();
+        export const run = await runtime.submit(agent, "x");
+        export const [snapshot, runs, approvals] = [() => run.snapshot(), () => runtime.list(), () => runtime.approvals()];
+        export const [usage, schedules] = [() => runtime.usage({ by: "day" }), () => runtime.schedules.list()];
+        export const [tree, entries] = [() => runtime.sessions.tree("s"), () => runtime.sessions.entries("s")];
+        export const [cost, error] = [new CostTracker().total, classifyError(new Error("x"))];
+      `,
+    },
+    {
+      path: "reeve/tools",
+      program: `
+        import { bashTool, fetchTool, fileTools, readTool } from "reeve/tools";
+        export const tools = [readTool({ root: "." }), bashTool({ root: "." }), fetchTool({})];
+        export const files = fileTools({ root: "." });
+      `,
+    },
+    {
+      path: "reeve/testing",
+      program: `
+        import { scriptedModel, sequentialIds } from "reeve/testing";
+        export const [model, ids] = [scriptedModel([]), sequentialIds()];
+        export const calls = model.calls;
+      `,
+    },
+  ])(
+    "TypeScript can declare what functions of $path return in a program that imports nothing else",
+    async ({ program }) => {
+      const folder = await mkdtemp(join(root, "declared-"));
+      onTestFinished(() => rm(folder, { recursive: true, force: true }));
+      await mkdir(join(folder, "node_modules/@types"), { recursive: true });
+      await symlink(root, join(folder, "node_modules/reeve"));
+      await symlink(join(repository, "node_modules/@types/node"), join(folder, "node_modules/@types/node"));
+      await writeFile(join(folder, "package.json"), `{"type":"module"}`);
+      await writeFile(join(folder, "program.ts"), program);
+      const options = {
+        module: "nodenext",
+        target: "es2024",
+        strict: true,
+        skipLibCheck: true,
+        types: ["node"],
+      };
+      const compilerOptions = { ...options, declaration: true, emitDeclarationOnly: true };
+      await writeFile(
+        join(folder, "tsconfig.json"),
+        JSON.stringify({ compilerOptions, include: ["program.ts"] }),
+      );
+      const tsc = join(repository, "node_modules/typescript/bin/tsc");
+      const { stdout } = await runNode([tsc, "-p", folder, "--pretty", "false"], folder);
+      expect(stdout).toBe("");
+    },
+  );
+
   test("importing the published package loads fewer than 60 files", async () => {
     const code = `
       import { registerHooks } from "node:module";

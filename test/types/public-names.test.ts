@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { repository } from "../gates/run-node.ts";
@@ -46,6 +46,40 @@ function uncommented(names: Names): readonly string[] {
     .filter(([, { hasComment }]) => !hasComment)
     .map(([name, { file }]) => `${name} in ${file}`);
 }
+
+/** The words in code font and in programs of the documentation pages. */
+function documentedWords(): ReadonlySet<string> {
+  const pages = readdirSync(join(repository, "docs")).filter((file) => file.endsWith(".md"));
+  const words = pages.flatMap((page) => {
+    const text = readFileSync(join(repository, "docs", page), "utf8");
+    return [...text.matchAll(/```[\s\S]*?```|`[^`\n]+`/gu)].flatMap(([code]) => code.match(/[\w$]+/gu) ?? []);
+  });
+  return new Set(words);
+}
+
+describe("public names of reeve", () => {
+  const names = namesOf("src/entries/index.ts");
+
+  test("every name of reeve is in code font or in a program of a documentation page", () => {
+    const words = documentedWords();
+    expect(names.size).toBeGreaterThan(150);
+    expect([...names.keys()].filter((name) => !words.has(name))).toEqual([]);
+  });
+
+  test("docs/reference.md lists every name of reeve in a row with a link", () => {
+    const reference =
+      readFileSync(join(repository, "docs/reference.md"), "utf8").split("## Other subpaths")[0] ?? "";
+    const rows = [...reference.matchAll(/^\| (`[^|]+) \|[^|]+\| \[.+\]\(.+\) \|$/gmu)].map(
+      ([, cell = ""]) => cell,
+    );
+    const listed = rows.flatMap((cell) => cell.match(/[\w$]+/gu) ?? []);
+    expect(listed.toSorted()).toEqual([...names.keys()].toSorted());
+  });
+
+  test("every name of reeve has a comment at its declaration", () => {
+    expect(uncommented(names)).toEqual([]);
+  });
+});
 
 describe("public names of reeve/kernel", () => {
   const names = namesOf("src/entries/kernel.ts");

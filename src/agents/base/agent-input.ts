@@ -30,13 +30,13 @@ export type AgentInput =
   | ContinueRequest;
 
 /** The input of `Agent.continue`: the agent continues the session of the option `sessionId` without a new message. */
-export interface ContinueRequest {
+interface ContinueRequest {
   readonly continue: true;
   /** A JSON Schema that the answer must match. */
   readonly output?: JsonSchema;
 }
 
-export interface AgentRequest {
+interface AgentRequest {
   readonly prompt: string | readonly UserPart[] | readonly InputMessage[];
   /** A JSON Schema that the answer must match. */
   readonly output?: JsonSchema;

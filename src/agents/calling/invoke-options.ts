@@ -64,6 +64,7 @@ export type ContinueOptions<Source extends Schema = never, Context = unknown> = 
   "sessionId"
 >;
 
+/** Options of `stream`: those of `invoke`, and whether leaving the loop cancels the run. */
 export interface StreamOptions<Source extends Schema = never, Context = unknown> extends InvokeOptions<
   Source,
   Context

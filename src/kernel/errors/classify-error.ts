@@ -157,6 +157,7 @@ function responseStatus(error: unknown, depth = 0): number | undefined {
   return undefined;
 }
 
+/** The kind of an error of a model call, and what follows from it. See `classifyError`. */
 export interface ClassifiedError {
   readonly kind: ErrorKind;
   /** Whether a retry may help, as `errorKinds` defines for the kind. */

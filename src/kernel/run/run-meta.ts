@@ -181,6 +181,7 @@ export function heartbeatInput(input: string): string {
 /** The platforms on which a person reads answers and for which workspaces have rules about the form of answers. */
 export const platforms = ["terminal", "web", "telegram", "discord", "slack", "email"] as const;
 
+/** A platform on which a person reads answers. */
 export type Platform = (typeof platforms)[number];
 
 /**

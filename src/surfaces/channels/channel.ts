@@ -171,6 +171,7 @@ export interface ChannelAdapter {
   attachment?(reference: JsonValue, signal: AbortSignal): MaybePromise<UserPart>;
 }
 
+/** A question of a channel that is decided. */
 export interface ClosedQuestion {
   readonly conversationId: string;
   /** `ref` of the sent question. */

@@ -16,7 +16,6 @@ export type {
   SendOutcome,
 } from "./channel.ts";
 export { createChannels, type ChannelEntry, type Channels, type ChannelsOptions } from "./channels.ts";
-export { configuredChannels, configuredNotifications } from "./configured-channels.ts";
 export type { NotificationCause, NotificationRule, NotificationTarget } from "./notifications/rule.ts";
 export { splitText } from "./split-text.ts";
 export { telegramChannel, type TelegramOptions } from "./telegram/telegram-channel.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { InformationAgent, type InformationAgentOptions } from "../../../src/entries/index.ts";
+import { InformationAgent } from "../../../src/entries/index.ts";
+import { type InformationAgentOptions } from "../../../src/assembly/agent-kinds.ts";
 import { formatTopicId, type JsonValue } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, settle, until } from "../../runtime/runtime-setup.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, type Event, type RetryChanges } from "../../../src/entries/index.ts";
+import { Agent, openRuntime, type Event } from "../../../src/entries/index.ts";
+import { type RetryChanges } from "../../../src/kernel/index.ts";
 import type { HostedAgent, RunHandle, RunResult } from "../../../src/kernel/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 import { settle } from "../../runtime/runtime-setup.ts";

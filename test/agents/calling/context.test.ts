@@ -10,11 +10,11 @@ import {
   toolHooks,
   type ContextFactory,
   type Guardrail,
-  type RegisterOptions,
   type RunFacts,
   type Runtime,
   type ToolContext,
 } from "../../../src/entries/index.ts";
+import { type RegisterOptions } from "../../../src/kernel/index.ts";
 import type { RunHandle, Store } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";

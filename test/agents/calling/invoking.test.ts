@@ -13,11 +13,11 @@ import {
   memoryStore,
   openRuntime,
   OrchestratorAgent,
-  PromptHistory,
   Sequential,
   sha256,
   tool,
 } from "../../../src/entries/index.ts";
+import { PromptHistory } from "../../../src/agents/context/prompt-history.ts";
 import {
   agentSession,
   formatAgentId,

@@ -1,7 +1,8 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { permissions, type PermissionsOptions } from "../../../src/entries/index.ts";
+import { permissions } from "../../../src/entries/index.ts";
+import { type PermissionsOptions } from "../../../src/agents/interception/permissions/permissions.ts";
 import { pathRule, type PathRuleOptions } from "../../../src/capabilities/tools/index.ts";
 import { gatedCall } from "../../agents/interception/gate/gated-call.ts";
 import { tempFolder } from "../tools/call-tool.ts";

@@ -51,6 +51,7 @@ function partLine(role: string, part: ContentPart): string {
   }
 }
 
+/** One summary that a `Summarizer` must write. */
 export interface SummaryRequest {
   /** The messages to be replaced, oldest first. */
   readonly messages: readonly ChatMessage[];

@@ -10,10 +10,12 @@ import {
   type ToolResult,
 } from "../../../kernel/index.ts";
 
+/** A function before each tool call. It returns `{ deny: reason }` to refuse the call. */
 export type PreToolHook<Context = unknown> = (
   call: ToolCall,
   facts: RunFacts<Context>,
 ) => PreToolVerdict | Promise<PreToolVerdict>;
+/** A function after each tool call. It changes nothing. */
 export type PostToolHook<Context = unknown> = (
   call: ToolCall,
   result: ToolResult,

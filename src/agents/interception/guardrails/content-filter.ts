@@ -2,6 +2,7 @@ import { checkOptions, Fault, optionNames, requireNamed, type Guardrail } from "
 import { plainText } from "./guarded-text.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
+/** Options of `contentFilter`. */
 export interface ContentFilterOptions {
   /** Unwanted words and phrases by topic. Whole words are matched, in any letter case. */
   readonly topics: Readonly<Record<string, readonly string[]>>;

@@ -13,6 +13,7 @@ import {
 } from "../../../kernel/index.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
+/** Options of `llmJudge`. */
 export interface LlmJudgeOptions {
   /** The name. Use different names for several judges. Default: `"llm_judge"`. */
   readonly name?: string;

@@ -14,6 +14,7 @@ import {
 } from "../../../kernel/index.ts";
 import { namePattern } from "../permissions/name-pattern.ts";
 
+/** Options of `loopDetection`. */
 export interface LoopDetectionOptions {
   /** Thresholds for a call that fails repeatedly with the same arguments. */
   readonly exactFailure?: { readonly warn?: number; readonly block?: number };

@@ -9,6 +9,7 @@ import {
 } from "../../../kernel/index.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
+/** Options of `maxTokens`. */
 export interface MaxTokensOptions {
   /** Maximum number of tokens of a text at each stage. */
   readonly limits: Partial<Readonly<Record<GuardrailStage, number>>>;

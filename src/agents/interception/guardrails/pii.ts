@@ -3,6 +3,7 @@ import { piiPatterns, type PiiKind } from "../middleware/pii-pattern.ts";
 import { comparableText } from "../middleware/comparable-text.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
+/** Options of `pii`. */
 export interface PiiOptions {
   /** The kinds to find. Default: all except `ip`. */
   readonly kinds?: readonly PiiKind[];

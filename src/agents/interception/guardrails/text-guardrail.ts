@@ -13,6 +13,7 @@ import { textOfOutput, textOfValue } from "./guarded-text.ts";
 /** The stages at which a guardrail runs, with its decision for a finding. */
 export type GuardedStages = Partial<Readonly<Record<GuardrailStage, "warn" | "block" | "halt">>>;
 
+/** Options of `textGuardrail`. */
 export interface TextGuardrailOptions {
   readonly name: string;
   readonly stages: GuardedStages;

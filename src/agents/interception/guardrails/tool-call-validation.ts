@@ -12,6 +12,7 @@ import {
 } from "../../../kernel/index.ts";
 import { namePattern } from "../permissions/name-pattern.ts";
 
+/** Options of `toolCallValidation`. */
 export interface ToolCallValidationOptions {
   /** The only tools that may be called, by name or pattern. Default: all. */
   readonly only?: readonly string[];
@@ -27,6 +28,7 @@ export interface ToolCallValidationOptions {
   readonly onError?: OnGuardrailError;
 }
 
+/** Checks the arguments of a call. It returns what is wrong with them, or `undefined`. */
 export type ArgumentCheck = (
   input: JsonValue,
   context: GuardedCall,

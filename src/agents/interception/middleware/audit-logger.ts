@@ -30,6 +30,7 @@ export interface AuditBook {
   record(line: AuditLine): void | Promise<void>;
 }
 
+/** Options of `auditLogger`. */
 export interface AuditLoggerOptions {
   readonly log: AuditBook;
   /** Maximum number of characters kept of prompts, arguments and answers. `null` keeps everything. Default: 500. */

@@ -4,6 +4,7 @@ import { atLeast } from "../../base/option-range.ts";
 import { headOf, tailOf } from "../../base/text-cut.ts";
 import { editThrown } from "./tool-error.ts";
 
+/** Options of `contentTruncator`. */
 export interface ContentTruncatorOptions {
   /** Maximum number of UTF-16 units of one result that the model receives. Default: 50_000. */
   readonly maxChars?: number;

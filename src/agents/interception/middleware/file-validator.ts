@@ -40,6 +40,7 @@ function segments(path: string): readonly string[] | undefined {
   return names;
 }
 
+/** Options of `fileValidator`. */
 export interface FileValidatorOptions {
   /** The tools to check. Default: all. */
   readonly tools?: ToolSelection;

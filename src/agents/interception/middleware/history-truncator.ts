@@ -4,6 +4,7 @@ import { recentGroups } from "../../context/compaction/recent-groups.ts";
 import type { Layer } from "./layer.ts";
 import { atLeast } from "../../base/option-range.ts";
 
+/** Options of `historyTruncator`. */
 export interface HistoryTruncatorOptions {
   /** Maximum number of messages, not counting the leading system messages and a summary after them. */
   readonly maxMessages?: number;

@@ -8,6 +8,7 @@ import {
 } from "../../../kernel/index.ts";
 import { selects, type ToolSelection } from "./tool-selection.ts";
 
+/** Options of `humanApproval`. */
 export interface HumanApprovalOptions {
   /** Tools that need a person's approval, in addition to those with risk `critical`, which always need it. */
   readonly tools?: ToolSelection;

@@ -2,6 +2,7 @@ import { checkOptions, Fault, optionNames, systemMessage, type ChatMessage } fro
 import type { Layer } from "./layer.ts";
 import { editOutput, onceEach } from "./message-text.ts";
 
+/** Options of `injectionMarking`. */
 export interface InjectionMarkingOptions {
   /** Names of the tools whose results are marked. Default: all. */
   readonly tools?: readonly string[];

@@ -13,6 +13,7 @@ import {
 import { errorKindNames, failureKind } from "./failure-kind.ts";
 import type { Layer } from "./layer.ts";
 
+/** Options of `modelFallback`. */
 export interface ModelFallbackOptions {
   /** The models to try in this order after the agent's own model has failed. */
   readonly models: readonly Model[];

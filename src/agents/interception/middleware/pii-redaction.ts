@@ -57,6 +57,7 @@ class BufferedText implements DeltaFilter {
   }
 }
 
+/** A pattern of your own that `piiRedaction` replaces. */
 export interface OwnPattern {
   /** The label that replaces a match, in brackets. */
   readonly label: string;

@@ -21,7 +21,7 @@ import {
 import { inMemoryApprovals } from "./approval-memory.ts";
 import { readRules, type ReadRule, type RuledCall } from "./permission-rule.ts";
 
-export interface PermissionRules {
+interface PermissionRules {
   readonly mode?: PermissionMode;
   readonly allow?: readonly PermissionRule[];
   readonly ask?: readonly PermissionRule[];
@@ -106,6 +106,20 @@ export class PermissionPolicy implements Permissions {
   }
 }
 
+/**
+ * Creates permissions from rules: a denying rule beats an asking one, an asking rule beats an allowing one.
+ *
+ * @example
+ * ```ts
+ * import { Agent, permissions } from "reeve";
+ *
+ * const clerk = new Agent({
+ *   name: "clerk",
+ *   model: "anthropic/claude-sonnet-5",
+ *   permissions: permissions({ mode: "acceptEdits", deny: ["bash"], ask: ["mcp__*"], onAsk: "wait" }),
+ * });
+ * ```
+ */
 export function permissions(options: PermissionsOptions = {}): PermissionPolicy {
   return new PermissionPolicy(options);
 }

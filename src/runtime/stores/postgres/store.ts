@@ -89,6 +89,7 @@ async function changedRuns({ database, owned }: Tables): Promise<readonly RunId[
   });
 }
 
+/** Options of `postgresStore`. */
 export interface PostgresStoreOptions {
   /** `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. The parameter `schema` is an alternative to the option of this name. */
   readonly url: string;

@@ -75,6 +75,7 @@ function logSource(tables: Tables, rows: CommitRows): LogSource {
   };
 }
 
+/** Options of `sqliteStore`. */
 export interface SqliteStoreOptions {
   /** Path of the file. The file is created if it does not exist; its folder must exist. */
   readonly path: string;

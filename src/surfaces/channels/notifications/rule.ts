@@ -8,6 +8,7 @@ import {
 
 /** What a rule notifies about: a run that asks a person, or a run that has ended. */
 const notificationCauses = ["waiting", "ended"] as const;
+/** A cause of a notification: a run asks a person, or a run has ended. */
 export type NotificationCause = (typeof notificationCauses)[number];
 
 /** Where notifications go: a conversation of a channel, or an address, to which they are sent signed like a webhook. */

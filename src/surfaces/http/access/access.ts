@@ -6,6 +6,7 @@ import { Fault } from "../../../kernel/index.ts";
  */
 export const scopes = Object.freeze(["read", "run", "admin"] as const);
 
+/** One of `scopes`. */
 export type Scope = (typeof scopes)[number];
 
 /** The caller of a request, and what the caller may do. */

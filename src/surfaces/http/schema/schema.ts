@@ -37,6 +37,7 @@ export function schemaOf<Value>(json: JsonObject, parts: readonly Schema[] = [])
   return { json, definitions: definitionsOf(parts) };
 }
 
+/** A text. */
 export function text(facts: JsonObject = {}): Schema<string> {
   return schemaOf({ type: "string", ...facts });
 }
@@ -49,14 +50,17 @@ export function choice<const Value extends string>(
   return schemaOf({ type: "string", enum: values, ...facts });
 }
 
+/** An integer. */
 export function integer(facts: JsonObject = {}): Schema<number> {
   return schemaOf({ type: "integer", ...facts });
 }
 
+/** A number. */
 export function number(facts: JsonObject = {}): Schema<number> {
   return schemaOf({ type: "number", ...facts });
 }
 
+/** `true` or `false`. */
 export function flag(facts: JsonObject = {}): Schema<boolean> {
   return schemaOf({ type: "boolean", ...facts });
 }
@@ -71,14 +75,17 @@ export function anyObject(facts: JsonObject = {}): Schema<JsonObject> {
   return schemaOf({ type: "object", ...facts });
 }
 
+/** A list of values of one schema. */
 export function list<Value>(of: Schema<Value>, facts: JsonObject = {}): Schema<readonly Value[]> {
   return schemaOf({ type: "array", items: of.json, ...facts }, [of]);
 }
 
+/** A value of a schema, or `null`. */
 export function nullable<Value>(of: Schema<Value>): Schema<Value | null> {
   return schemaOf({ anyOf: [of.json, { type: "null" }] }, [of]);
 }
 
+/** A property of an object that may be absent. */
 export function optional<Value>(of: Schema<Value>): OptionalSchema<Value> {
   return { ...of, isOptional: true };
 }

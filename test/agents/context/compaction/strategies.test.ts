@@ -1,18 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  estimateTokens,
   modelBudget,
   selectiveToolCalls,
   slidingWindow,
   summarization,
   summarizeEach,
   summaryMessage,
-  summaryOf,
   tokenBudget,
   toolResultTruncation,
   truncation,
 } from "../../../../src/entries/index.ts";
+import { estimateTokens, summaryOf } from "../../../../src/kernel/index.ts";
 import {
   assistantMessage,
   CancellationError,

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isSummary } from "../../../../src/entries/index.ts";
+import { isSummary } from "../../../../src/kernel/index.ts";
 import { toolCallsOf, type ChatMessage } from "../../../../src/kernel/index.ts";
 
 /**

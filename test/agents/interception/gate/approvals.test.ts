@@ -2,13 +2,13 @@ import { describe, expect, test } from "vitest";
 import {
   Agent,
   composeGate,
-  inMemoryApprovals,
   permissions,
   tool,
   toolHooks,
-  type PermissionsOptions,
   type AgentOptions,
+  inMemoryApprovals,
 } from "../../../../src/entries/index.ts";
+import { type PermissionsOptions } from "../../../../src/agents/interception/permissions/permissions.ts";
 import {
   formatAgentId,
   type HostedAgent,

@@ -1,11 +1,6 @@
 import { describe, expect, test } from "vitest";
-import {
-  Agent,
-  inMemoryApprovals,
-  permissions,
-  tool,
-  type PermissionsOptions,
-} from "../../../../src/entries/index.ts";
+import { Agent, permissions, tool, inMemoryApprovals } from "../../../../src/entries/index.ts";
+import { type PermissionsOptions } from "../../../../src/agents/interception/permissions/permissions.ts";
 import {
   formatAgentId,
   type ApprovalDecision,

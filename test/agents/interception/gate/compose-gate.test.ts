@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { composeGate, permissions, type GateParts } from "../../../../src/entries/index.ts";
+import { composeGate, permissions } from "../../../../src/entries/index.ts";
+import { type GateParts } from "../../../../src/agents/interception/gate/tool-pipeline.ts";
 import {
   MiddlewareTermination,
   type CallVerdict,

@@ -2,12 +2,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { beforeAll, describe, expect, test } from "vitest";
-import {
-  Agent,
-  inMemoryApprovals,
-  permissions,
-  type PermissionsOptions,
-} from "../../../../src/entries/index.ts";
+import { Agent, permissions, inMemoryApprovals } from "../../../../src/entries/index.ts";
+import { type PermissionsOptions } from "../../../../src/agents/interception/permissions/permissions.ts";
 import { fetchTool, type FetchToolOptions, type Resolver } from "../../../../src/capabilities/tools/index.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../../src/testing/index.ts";

@@ -1,6 +1,5 @@
 import { ExtensionHost } from "../../../../src/agents/interception/extensions/extension-host.ts";
-import { toolPipeline } from "../../../../src/agents/interception/gate/tool-pipeline.ts";
-import type { GateParts } from "../../../../src/entries/index.ts";
+import { toolPipeline, type GateParts } from "../../../../src/agents/interception/gate/tool-pipeline.ts";
 import {
   formatAgentId,
   type Extension,

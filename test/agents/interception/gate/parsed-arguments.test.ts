@@ -1,13 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import {
-  Agent,
-  permissions,
-  tool,
-  type PermissionsOptions,
-  type ToolHooks,
-  toolHooks,
-} from "../../../../src/entries/index.ts";
+import { Agent, permissions, tool, type ToolHooks, toolHooks } from "../../../../src/entries/index.ts";
+import { type PermissionsOptions } from "../../../../src/agents/interception/permissions/permissions.ts";
 import type {
   ApprovalRequest,
   JsonValue,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { composeGate, ToolHooks, toolHooks } from "../../../../src/entries/index.ts";
+import { composeGate, toolHooks } from "../../../../src/entries/index.ts";
 import { FakeClock } from "../../../../src/testing/index.ts";
 import { text } from "../../../runtime/runtime-setup.ts";
 import { after, before } from "./gate-with.ts";
@@ -9,7 +9,7 @@ const { call } = gatedCall();
 const facts = factsOf("ada");
 
 test("the first deny of a hook wins, in registration order, and a hook can be removed", async () => {
-  const hooks = new ToolHooks({ clock: new FakeClock() });
+  const hooks = toolHooks({ clock: new FakeClock() });
   const asked: string[] = [];
   hooks.onPreTool(() => void asked.push("silent"));
   const remove = hooks.onPreTool(async () => ({ deny: "first" }));
@@ -22,7 +22,7 @@ test("the first deny of a hook wins, in registration order, and a hook can be re
 
 test("a hook that takes longer than five seconds denies the call, and the timer of a fast hook is cleared", async () => {
   const clock = new FakeClock();
-  const hooks = new ToolHooks({ clock });
+  const hooks = toolHooks({ clock });
   hooks.onPreTool(() => undefined);
   await hooks.preTool(call, facts);
   expect(clock.pending).toBe(0);
@@ -38,7 +38,7 @@ test("a hook that takes longer than five seconds denies the call, and the timer 
 
 test("all hooks after a call run; an error or timeout of a hook is recorded and does not change the result", async () => {
   const clock = new FakeClock();
-  const hooks = new ToolHooks({ clock, timeoutMs: 10 });
+  const hooks = toolHooks({ clock, timeoutMs: 10 });
   const seen: unknown[] = [];
   hooks.onPostTool(() => {
     throw new Error("one");

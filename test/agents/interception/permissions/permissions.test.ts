@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { inMemoryApprovals, permissions, type PermissionsOptions } from "../../../../src/entries/index.ts";
+import { permissions, inMemoryApprovals } from "../../../../src/entries/index.ts";
+import { type PermissionsOptions } from "../../../../src/agents/interception/permissions/permissions.ts";
 import { Fault, formatAgentId, type Tool } from "../../../../src/kernel/index.ts";
 import { gatedCall, type CallOptions } from "../gate/gated-call.ts";
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { Agent, hasToolCall, openRuntime, tool, type TurnStart } from "../../../../src/entries/index.ts";
+import { Agent, hasToolCall, openRuntime, tool } from "../../../../src/entries/index.ts";
+import { type TurnStart } from "../../../../src/kernel/index.ts";
 import { planAndExecute } from "../../../../src/agents/architectures/index.ts";
 import { messageText, type Event } from "../../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../../src/testing/index.ts";

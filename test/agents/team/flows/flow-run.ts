@@ -1,11 +1,5 @@
-import {
-  Agent,
-  END,
-  openRuntime,
-  START,
-  type NodeFunction,
-  type WorkflowOptions,
-} from "../../../../src/entries/index.ts";
+import { Agent, END, openRuntime, START, type NodeFunction } from "../../../../src/entries/index.ts";
+import { type WorkflowOptions } from "../../../../src/assembly/flows.ts";
 import type {
   Event,
   JsonValue,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { END, START, Workflow, type WorkflowOptions } from "../../../../src/entries/index.ts";
+import { END, START, Workflow } from "../../../../src/entries/index.ts";
+import { type WorkflowOptions } from "../../../../src/assembly/flows.ts";
 import { type HostedAgent } from "../../../../src/kernel/index.ts";
 import { mark, marks, speaker } from "./flow-run.ts";
 

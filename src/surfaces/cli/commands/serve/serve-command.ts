@@ -3,12 +3,8 @@ import { Fault, type Records, formatSessionId, parseSessionId } from "../../../.
 import { openRuntime } from "../../../../assembly/open-runtime.ts";
 import type { Workspace } from "../../../../workspace/workspace.ts";
 import {
-  configuredChannels,
-  configuredNotifications,
   createChannels,
   createServer,
-  hostsOf,
-  isLoopback,
   listen,
   storedTokens,
   type Channels,
@@ -17,6 +13,8 @@ import {
   type Server,
   type Tokens,
 } from "../../../server/index.ts";
+import { configuredChannels, configuredNotifications } from "../../../channels/configured-channels.ts";
+import { hostsOf, isLoopback } from "../../../server/listen.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { interrupted } from "../../terminal/interrupted.ts";
 import { portOption } from "../../terminal/number-option.ts";
