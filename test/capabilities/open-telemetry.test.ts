@@ -392,7 +392,7 @@ describe("openTelemetry() without the package", () => {
         throw Object.assign(new Error("Cannot find package"), { code: "ERR_MODULE_NOT_FOUND" });
       },
     });
-    const { openTelemetry } = await import("./src/index.ts");
+    const { openTelemetry } = await import("./src/entries/index.ts");
   `;
 
   async function evaluate(source: string) {

@@ -16,6 +16,7 @@ import {
   type RunContext,
   type ToolPipeline,
 } from "../../../src/kernel/index.ts";
+import { MiddlewarePipeline, type Layer } from "../../../src/entries/middleware.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { agent, readAll, setUp, settle, simpleTool, text, typesOf, until } from "../runtime-setup.ts";
 
@@ -177,6 +178,42 @@ it("M3: a run that middleware terminates ends as guardrail_tripped, and its mode
     costUsd: 15e-6,
     message: "not in this house",
   });
+});
+
+it("a model call passes its ephemeral sources, its middleware and the model in this order, and an error of middleware fails the run", async () => {
+  const { runtime } = await setUp({ prices });
+  const noted: string[] = [];
+  const layer = (name: string): Layer => ({
+    name,
+    chat: async (_context, next) => {
+      noted.push(name);
+      await next();
+      noted.push(`${name} after`);
+    },
+  });
+  const source = {
+    name: "screen",
+    messages: async () => {
+      noted.push("ephemeral");
+      return [userMessage("a window")];
+    },
+  };
+  const answer = () => {
+    noted.push("model");
+    return { text: "hi", usage };
+  };
+  const ask = async (ctx: RunContext): Promise<string> =>
+    (await ctx.llm({ ...request, ephemeral: [source] })).stopReason;
+  const path = new MiddlewarePipeline([layer("outer"), layer("inner")]).callPath() ?? {};
+  const { worker } = chatAgent([answer], path, ask);
+  expect((await (await runtime.submit(worker, null)).result()).status).toBe("completed");
+  expect(noted).toEqual(["ephemeral", "outer", "inner", "model", "inner after", "outer after"]);
+  const broken = { process: () => Promise.reject(new Error("boom")) };
+  const failing = agent("failing", ask, {
+    models: { main: scriptedModel([]) },
+    callPath: { model: { around: broken } },
+  });
+  expect((await (await runtime.submit(failing, null)).result()).status).toBe("failed");
 });
 
 function toolAgent(callPath: CallPath, executed: unknown[], needsApproval = false): HostedAgent {

@@ -26,7 +26,9 @@ const order = [
 /** The rows of the table in the documentation: the entry and its phase. */
 function documentedOrder(): string[][] {
   const page = readFileSync(new URL("../../../../docs/middleware.md", import.meta.url), "utf8");
-  const rows = page.split("\n").filter((line) => /^\| \d+ \|/u.test(line));
+  const [section = ""] = page.split("### The entries of a tool call").slice(1);
+  const [table = ""] = section.split("\n#");
+  const rows = table.split("\n").filter((line) => /^\| \d+ \|/u.test(line));
   return rows.map((row) => {
     const [entry = "", phase = ""] = row.split("|").slice(2, 4);
     const words = order.find(([known]) => entry.includes(known))?.[0] ?? entry;
