@@ -30,6 +30,7 @@ const agentOptionNames = optionNames<AgentDefinition>({
   architecture: true,
   maxTurns: true,
   maxToolCallsPerTurn: true,
+  maxParallelToolCalls: true,
   budget: true,
   spawnBudget: true,
   subAgents: true,
@@ -120,7 +121,7 @@ export function checkAgentOptions(options: Omit<AgentDefinition, "model" | "mode
 }
 
 /** The options that are integers from 1. */
-const counts = ["maxTurns", "maxToolCallsPerTurn"] as const;
+const counts = ["maxTurns", "maxToolCallsPerTurn", "maxParallelToolCalls"] as const;
 
 /** B2: refuses invalid limits, budgets, timeouts and retries of an agent, before a run costs anything. */
 function checkLimits(agent: string, options: Omit<AgentDefinition, "model" | "models">): void {

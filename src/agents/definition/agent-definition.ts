@@ -78,6 +78,11 @@ export interface AgentDefinition<Context = unknown> {
    */
   readonly maxToolCallsPerTurn?: number;
   /**
+   * Maximum number of tool calls of one turn that run at the same time. Further calls start in their order, each when a
+   * call before it has its result; a call that waits for a person keeps its place. Default: no limit.
+   */
+  readonly maxParallelToolCalls?: number;
+  /**
    * Corrects a tool call whose tool does not exist or whose arguments do not match the schema, before the gate. Its
    * result is journaled. If absent, the model receives the problem as an error result.
    */

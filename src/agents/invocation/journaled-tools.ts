@@ -45,10 +45,11 @@ export class JournaledTools implements ToolHost {
 
   callAll(calls: readonly ToolCall[], options: CallAllOptions = {}): Promise<readonly ToolResult[]> {
     const { ctx, extra, watchers } = this.#scope;
-    if (extra.length === 0) return ctx.tools(calls, options);
+    const { maxParallelToolCalls: maxParallel } = this.#parts.plan;
+    const limited = maxParallel === undefined ? options : { ...options, maxParallel };
+    if (extra.length === 0) return ctx.tools(calls, limited);
     const onResult = inOrder(calls, watchers, options.onResult);
-    const { only } = options;
-    return ctx.tools(calls, { extra, ...(only && { only }), ...(onResult && { onResult }) });
+    return ctx.tools(calls, { ...limited, extra, ...(onResult && { onResult }) });
   }
 }
 
