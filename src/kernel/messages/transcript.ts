@@ -16,6 +16,7 @@ interface Chain {
  * copies the messages.
  *
  * A digest is computed on first need. It covers all messages before it by chaining, so hashing costs only what is new.
+ * F2: apart from the request that the model is sent, the cost of a turn does not grow with the number of turns.
  * Compaction starts a new chain with `Transcript.of`.
  *
  * @example
