@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { repository } from "./run-node.ts";
 
-const pages = ["docs/architecture.md", "AGENTS.md", "CONTRIBUTING.md"];
+const pages = ["docs/architecture.md", "docs/origins.md", "AGENTS.md", "CONTRIBUTING.md"];
 const architecture = await readFile(join(repository, "docs/architecture.md"), "utf8");
 const index = indexOf(architecture);
 
