@@ -7,29 +7,29 @@ import { endIn, spendIn, type RunEnd } from "../run-end.ts";
 import { checkGaps, removesEntries } from "../sql/commit-check.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
-import { freeHeldRuns } from "./held-runs.ts";
-import { agentsIn, inboxLock, type PostgresInbox } from "./inbox.ts";
-import type { PostgresMailbox } from "./mailbox.ts";
+import { freeHeldRuns } from "../sql/held-runs.ts";
+import { agentsIn, inboxLock, type SqlInbox } from "../sql/inbox.ts";
+import { consumeMail, receivingSessions, type SqlMailbox } from "../sql/mailbox.ts";
 import type { Collector } from "./retention/collector.ts";
 import type { Eraser } from "./retention/eraser.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import type { OpenApprovals } from "./rows/open-approvals.ts";
-import { sessionLock, type SessionChanges } from "./session-changes.ts";
+import { sessionLock } from "../sql/session-rows.ts";
+import type { SessionChanges } from "./session-changes.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
-import type { PostgresTopics } from "./topics.ts";
-import type { PostgresUsageTotals } from "./usage-totals.ts";
+import { changeTopics } from "../sql/topics.ts";
+import type { SqlUsageTotals } from "../sql/usage-totals.ts";
 
 /** The parts of the store that a commit changes besides its run. */
 export interface SiblingTables {
   readonly sessions: SessionChanges;
-  readonly mailbox: PostgresMailbox;
-  readonly inbox: PostgresInbox;
-  readonly topics: PostgresTopics;
+  readonly mailbox: SqlMailbox;
+  readonly inbox: SqlInbox;
   readonly deltas: DeltaBoard;
   readonly feeds: RunFeeds;
   readonly approvals: OpenApprovals;
-  readonly usage: PostgresUsageTotals;
+  readonly usage: SqlUsageTotals;
 }
 
 const setStanding = "UPDATE {runs} SET standing = $2 WHERE id = $1";
@@ -77,7 +77,7 @@ export class CommitEffects {
     { mail }: Commit,
     names: readonly string[],
   ): Promise<void> {
-    const others = mail === undefined ? [] : await this.#siblings.mailbox.sessionsOf(transaction, mail);
+    const others = mail === undefined ? [] : await transaction.do(receivingSessions(mail));
     const all = [...names, ...others.map(sessionLock)];
     if (all.length > 0) await transaction.lock(...all);
     if (mail !== undefined) await transaction.all(lockRuns, [run.runId, ...mail.map(({ runId }) => runId)]);
@@ -100,11 +100,11 @@ export class CommitEffects {
     const siblings = this.#siblings;
     if (values.length > 0) await this.#rows.keep(transaction, run, id, values);
     if (sessions.length > 0) await siblings.sessions.apply(transaction, sessions, { at, owner: run });
-    if (mail !== undefined) for (const each of mail) await siblings.mailbox.putNow(transaction, each);
-    if (inbox !== undefined) await siblings.inbox.applyNow(transaction, inbox, { runId: run.runId, at });
-    if (topics !== undefined) await siblings.topics.applyNow(transaction, topics);
-    if (usage !== undefined) await siblings.usage.addNow(transaction, run, usage);
-    if (mailThrough !== undefined) await siblings.mailbox.consume(transaction, run, mailThrough);
+    if (mail !== undefined) for (const each of mail) await transaction.do(siblings.mailbox.putNow(each));
+    if (inbox !== undefined) await transaction.do(siblings.inbox.applyNow(inbox, { runId: run.runId, at }));
+    if (topics !== undefined) await transaction.do(changeTopics(topics));
+    if (usage !== undefined) await transaction.do(siblings.usage.addNow(run, usage));
+    if (mailThrough !== undefined) await transaction.do(consumeMail(run, mailThrough));
     const questions = approvalChangesIn(commit);
     if (questions !== undefined)
       await siblings.approvals.apply(transaction, { run: run.id, number }, questions);
@@ -123,7 +123,7 @@ export class CommitEffects {
   ): Promise<void> {
     const status = end === null ? null : runStatuses.indexOf(end.status);
     await transaction.run(setEnd, id, status, end?.at ?? null, spendText(spent));
-    if (end !== null) await freeHeldRuns(this.#tables, transaction, sessionId);
+    if (end !== null) await transaction.do(freeHeldRuns(sessionId, this.#tables.tick()));
   }
 
   /** Starts what follows a commit that is durable. */

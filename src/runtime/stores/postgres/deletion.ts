@@ -1,12 +1,13 @@
 import type { CollectOptions, RunId, SessionId } from "../../../kernel/index.ts";
 import { RunState } from "../codec/stored-run.ts";
-import { isInScope, scopeValues } from "./db/run-row.ts";
+import { isInScope, scopeValues } from "../sql/run-row.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
-import { freeHeldRuns } from "./held-runs.ts";
-import type { PostgresInbox } from "./inbox.ts";
+import { freeHeldRuns } from "../sql/held-runs.ts";
+import { freeMessages } from "../sql/inbox.ts";
 import type { Collector } from "./retention/collector.ts";
-import { sessionLock, type SessionChanges } from "./session-changes.ts";
+import { sessionLock } from "../sql/session-rows.ts";
+import type { SessionChanges } from "./session-changes.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
 
@@ -14,7 +15,6 @@ export interface DeletionOptions {
   readonly tables: Tables;
   readonly collector: Collector;
   readonly sessions: SessionChanges;
-  readonly inbox: PostgresInbox;
   readonly deltas: DeltaBoard;
   readonly feeds: RunFeeds;
 }
@@ -79,16 +79,16 @@ export class Deletion {
     runs: readonly Doomed[],
     lock: (run: Doomed) => Promise<object | undefined>,
   ): Promise<readonly RunId[]> {
-    const { tables, sessions, inbox } = this.#options;
+    const { tables, sessions } = this.#options;
     if (runs.length > 0) await transaction.lock(...runs.map(({ sessionId }) => sessionLock(sessionId)));
     const deleted: RunId[] = [];
     for (const run of runs) {
       const { runId, sessionId } = run;
       if ((await lock(run)) === undefined) continue;
-      await inbox.free(transaction, runId);
+      await transaction.do(freeMessages(runId));
       await sessions.removeHidden(transaction, sessionId, runId);
       await transaction.run(deleteRun, runId);
-      await freeHeldRuns(tables, transaction, sessionId);
+      await transaction.do(freeHeldRuns(sessionId, tables.tick()));
       deleted.push(runId);
     }
     return deleted;

@@ -31,7 +31,7 @@ import { changesMore, checkGaps } from "../sql/commit-check.ts";
 import { CommitEffects, type SiblingTables } from "./commit-effects.ts";
 import { fencedInsert } from "./db/commit-row.ts";
 import type { Queries } from "./db/queries.ts";
-import { isInScope, runColumns, scopeValues } from "./db/run-row.ts";
+import { isInScope, runColumns, scopeValues } from "../sql/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
 import { Deletion } from "./deletion.ts";
@@ -42,7 +42,7 @@ import type { CommitRows } from "./rows/commit-rows.ts";
 import type { RunList } from "./rows/run-list.ts";
 import { RunCreator, type CreatedRun } from "./run-creator.ts";
 import { RunReader } from "./run-reader.ts";
-import { sessionLock } from "./session-changes.ts";
+import { sessionLock } from "../sql/session-rows.ts";
 
 export interface PostgresJournalOptions {
   readonly tables: Tables;
@@ -211,7 +211,7 @@ export class PostgresJournal implements Journal {
     if (known !== undefined) await this.#clearDeltas(known, commit);
     const { standing, position, created } = await this.#tables.database.write(
       async (transaction): Promise<Appended> => {
-        const run = await this.#tables.owner(transaction, lease);
+        const run = await transaction.do(this.#tables.owner(lease));
         const draft = early ?? this.#draft(commit, run);
         const names = [
           ...this.#effects.locksOf(draft, run.sessionId),
@@ -243,11 +243,11 @@ export class PostgresJournal implements Journal {
 
   /** Releases the run. How it ended is stored with the release. */
   async #release(transaction: Transaction, lease: Lease, rest: Rest, standing: Commit): Promise<void> {
-    const run = await this.#tables.owner(transaction, lease);
+    const run = await transaction.do(this.#tables.owner(lease));
     const end = endIn(standing) ?? undefined;
     const isLeft = await this.#leases.leave(transaction, run, rest, { end, spent: spendIn(standing) });
     // Rejects with `lease_lost`.
-    if (!isLeft) await this.#tables.ownerNow(transaction, lease);
+    if (!isLeft) await transaction.do(this.#tables.ownerNow(lease));
   }
 
   /** J1, J3: appends the commit, or returns the commit that is already stored under its number. */
@@ -259,7 +259,7 @@ export class PostgresJournal implements Journal {
       if (position !== undefined) return { standing: commit, position };
     }
     // The lease is lost, the number is taken or leaves a gap, or another store has written: only the database can tell.
-    const run = await this.#tables.ownerNow(transaction, lease);
+    const run = await transaction.do(this.#tables.ownerNow(lease));
     const stored = await this.#rows.row(transaction, run, commit.number);
     const before = await this.#rows.position(transaction, run);
     if (stored !== undefined) {
@@ -270,7 +270,7 @@ export class PostgresJournal implements Journal {
     }
     const position = await this.#tryAppend(transaction, run, draft, { before, isLast });
     if (position !== undefined) return { standing: commit, position };
-    await this.#tables.ownerNow(transaction, lease);
+    await transaction.do(this.#tables.ownerNow(lease));
     return this.#append(transaction, lease, draft, isLast);
   }
 

@@ -17,15 +17,15 @@ import {
 import { type RunKey, RunState, spendText } from "../codec/stored-run.ts";
 import type { RunEnd } from "../run-end.ts";
 import type { Queries } from "./db/queries.ts";
-import { isExcluded, runKeyColumns } from "./db/run-row.ts";
+import { isExcluded, runKeyColumns } from "../sql/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
 import { WorkerBeats, type Registration } from "./db/worker-beats.ts";
 import { deadOwners, recoverDead, recoverRunsOf, recoveriesNow, takeFrom } from "./dead-workers.ts";
-import { freeHeldRuns } from "./held-runs.ts";
+import { freeHeldRuns } from "../sql/held-runs.ts";
 import { hasDueRun, readyAgents, readyRunIds, wakeDueRuns, wantedAgents } from "./ready-runs.ts";
 import { Turns } from "./ready-turns.ts";
-import { sessionLock } from "./session-changes.ts";
+import { sessionLock } from "../sql/session-rows.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 
 /** A transaction that took runs for a worker, if it has committed. */
@@ -296,16 +296,16 @@ export class PostgresLeases implements Leases {
     if (known !== undefined && known.registration === registration && this.#beats.isFresh(workerId)) return;
     const { statements } = this.#tables.database;
     const row = await statements.get(isOwner, runId, epoch, workerId);
-    if (row === undefined) await this.#tables.ownerNow(statements, lease);
+    if (row === undefined) await statements.do(this.#tables.ownerNow(lease));
     else if (known !== undefined) known.registration = registration;
   }
 
   async release(lease: Lease, rest: Rest): Promise<void> {
     await this.#tables.database.write(async (transaction) => {
-      const run = await this.#tables.owner(transaction, lease);
+      const run = await transaction.do(this.#tables.owner(lease));
       await transaction.lock(sessionLock(run.sessionId));
       // Rejects with `lease_lost`.
-      if (!(await this.leave(transaction, run, rest))) await this.#tables.ownerNow(transaction, lease);
+      if (!(await this.leave(transaction, run, rest))) await transaction.do(this.#tables.ownerNow(lease));
     });
     this.released(lease);
   }
@@ -342,7 +342,7 @@ export class PostgresLeases implements Leases {
     if (rest.kind === "ended" && end === undefined)
       await transaction.run(endUntold, id, Math.floor(now / 1_000));
     if (rest.kind === "ended" || end !== undefined)
-      await freeHeldRuns(this.#tables, transaction, run.sessionId);
+      await transaction.do(freeHeldRuns(run.sessionId, this.#tables.tick()));
     if (state !== RunState.ENDED || mail?.had === true) {
       const isReady = state === RunState.READY;
       transaction.announce({ kind: "released", runId, isReady }, { everywhere: isReady });

@@ -21,11 +21,12 @@ import { insertCommit } from "./db/commit-row.ts";
 import type { Queries } from "./db/queries.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
-import { agentsIn, inboxLock } from "./inbox.ts";
+import { agentsIn, areFree, inboxLock } from "../sql/inbox.ts";
+import { findSubmitted, hasMail } from "../sql/mailbox.ts";
 import type { PostgresLeases } from "./leases.ts";
 import { findUnderWay, findUnfinished, isBeingCompacted } from "./rows/run-list.ts";
 import { insertMetadata } from "./rows/run-metadata.ts";
-import { sessionLock } from "./session-changes.ts";
+import { sessionLock } from "../sql/session-rows.ts";
 import { isAvailable } from "./sessions.ts";
 
 /** The outcome of creating a run. */
@@ -84,14 +85,14 @@ export class RunCreator {
       claim,
     }: { readonly flight?: SingleFlight | undefined; readonly claim?: ClaimOptions | undefined },
   ): Promise<CreatedRun> {
-    if ((await this.#tables.find(transaction, record.runId)) !== undefined)
+    if ((await transaction.do(this.#tables.find(record.runId))) !== undefined)
       return { creation: { kind: "exists" } };
     const instead = await (flight === undefined
       ? refusal(transaction, record)
       : this.#steer(transaction, record, flight));
     if (instead !== undefined) return { creation: instead };
     const { inbox } = draft.commit;
-    if (inbox !== undefined && !(await this.#siblings.inbox.isFree(transaction, inbox)))
+    if (inbox !== undefined && !(await transaction.do(areFree(inbox))))
       return { creation: { kind: "taken" } };
     const owned = await this.#insert(transaction, record, draft, claim);
     if (owned === "exists") return { creation: { kind: "exists" } };
@@ -123,7 +124,7 @@ export class RunCreator {
     const { mailbox } = this.#siblings;
     if (scope !== undefined && !(await isAvailable(transaction, record.sessionId, scope)))
       return { kind: "foreign" };
-    const steered = await mailbox.findSubmitted(transaction, steering.id);
+    const steered = await transaction.do(findSubmitted(steering.id));
     if (steered !== undefined)
       return (await this.#isInScope(transaction, steered, scope))
         ? { kind: "steered", runId: steered }
@@ -134,15 +135,15 @@ export class RunCreator {
     if (run === undefined) return undefined;
     // A run that keeps no history has no session.
     if (!isInScope(run, scope)) return { kind: "foreign" };
-    const hasMail = run.status === "pending" && (await mailbox.hasMail(transaction, run.runId));
-    if (!takesSteering(run, record, { always, hasMail })) return { kind: "busy", run };
+    const hasUnread = run.status === "pending" && (await transaction.do(hasMail(run.runId)));
+    if (!takesSteering(run, record, { always, hasMail: hasUnread })) return { kind: "busy", run };
     const { runId } = run;
-    await mailbox.putNow(transaction, { ...steering, runId });
+    await transaction.do(mailbox.putNow({ ...steering, runId }));
     return { kind: "steered", runId };
   }
 
   async #isInScope(queries: Queries, runId: RunId, scope: TenantScope | undefined): Promise<boolean> {
-    return scope === undefined || isInScope(await this.#tables.run(queries, runId), scope);
+    return scope === undefined || isInScope(await queries.do(this.#tables.run(runId)), scope);
   }
 
   async #insert(

@@ -1,6 +1,6 @@
 import { missingRun, type Commit, type RunId, type RunRecord } from "../../../kernel/index.ts";
 import { recordOf, type RunKey, type RunRow } from "../codec/stored-run.ts";
-import { runColumns, runKeyColumns } from "./db/run-row.ts";
+import { runColumns, runKeyColumns } from "../sql/run-row.ts";
 import type { Tables } from "./db/tables.ts";
 import { missing, type CommitRows } from "./rows/commit-rows.ts";
 
@@ -37,7 +37,7 @@ export class RunReader {
     }
     if (next >= end) return;
     // Rejects with `not_found` if the run was deleted meanwhile.
-    await this.#tables.run(database.statements, runId);
+    await database.statements.do(this.#tables.run(runId));
     throw missing(run, next);
   }
 }

@@ -28,6 +28,7 @@ import {
   type OpenSession,
   type SessionRow,
 } from "../sql/session-state.ts";
+import { sessionLock } from "../sql/session-rows.ts";
 import type { Queries } from "./db/queries.ts";
 import type { Transaction } from "./db/transaction.ts";
 import { keepValues } from "./rows/content-rows.ts";
@@ -57,11 +58,6 @@ export interface ChangeSource {
   readonly at?: number;
   /** N6: owner of the sessions that the changes create. */
   readonly owner: SessionOwner;
-}
-
-/** The name of the lock of a session. Holders of the lock decide about its runs and change its entries. */
-export function sessionLock(sessionId: SessionId): string {
-  return `session ${sessionId}`;
 }
 
 /** Changes sessions, inside the transactions of the journal. */

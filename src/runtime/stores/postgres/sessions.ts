@@ -18,7 +18,7 @@ import {
 import { batchChanges } from "../codec/entry-batch.ts";
 import { sessionExists } from "../session-cursor.ts";
 import { checkWhenAt, missingSession } from "../session-scope.ts";
-import { isWithin } from "./db/migrations.ts";
+import { isWithin } from "../sql/session-rows.ts";
 import type { Queries } from "./db/queries.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Collector } from "./retention/collector.ts";
@@ -26,7 +26,8 @@ import { deleteUnnamed } from "./retention/unnamed-sessions.ts";
 import type { EntryRows } from "./rows/entry-rows.ts";
 import { findUnderWay } from "./rows/run-list.ts";
 import { findSession, listSessions, sessionSummary } from "./rows/session-rows.ts";
-import { sessionLock, type SessionChanges } from "./session-changes.ts";
+import { sessionLock } from "../sql/session-rows.ts";
+import type { SessionChanges } from "./session-changes.ts";
 
 const deleteWithWorkers = `UPDATE {sessions} SET session_id = NULL WHERE session_id = $1 OR (${isWithin("$1")})`;
 const noOwner: SessionOwner = { tenantId: null, userId: null };

@@ -20,11 +20,11 @@ import { schemaOf } from "./db/schema-name.ts";
 import { StoreWatch } from "./db/store-watch.ts";
 import { type OwnedRun, Tables } from "./db/tables.ts";
 import { type EventSource, SqlEventLog } from "../sql/event-log.ts";
-import { PostgresInbox } from "./inbox.ts";
+import { SqlInbox } from "../sql/inbox.ts";
 import { PostgresJournal } from "./journal.ts";
 import { PostgresLeases } from "./leases.ts";
-import { PostgresMailbox } from "./mailbox.ts";
-import { PostgresRecords } from "./records.ts";
+import { SqlMailbox } from "../sql/mailbox.ts";
+import { SqlRecords } from "../sql/records.ts";
 import { Collector } from "./retention/collector.ts";
 import { Eraser } from "./retention/eraser.ts";
 import { CommitRows } from "./rows/commit-rows.ts";
@@ -36,8 +36,8 @@ import { SessionChanges } from "./session-changes.ts";
 import { PostgresSessions } from "./sessions.ts";
 import { DeltaBoard } from "./tail/delta-board.ts";
 import { RunFeeds } from "./tail/run-feed.ts";
-import { PostgresTopics } from "./topics.ts";
-import { PostgresUsageTotals } from "./usage-totals.ts";
+import { SqlTopics } from "../sql/topics.ts";
+import { SqlUsageTotals } from "../sql/usage-totals.ts";
 
 /** Reads events, and logs for their check, from the tables. */
 function eventSource(tables: Tables, rows: CommitRows): EventSource & LogSource {
@@ -46,7 +46,7 @@ function eventSource(tables: Tables, rows: CommitRows): EventSource & LogSource 
     end: (runId) => rows.end(runId),
     start: (known, seq, end) =>
       database.read(async (queries) => ({
-        run: (await tables.find(queries, known.runId)) ?? known,
+        run: (await queries.do(tables.find(known.runId))) ?? known,
         first: seq === 0 ? 0 : await rows.numberOf(queries, known, seq, end),
       })),
     pages: (run, first, end) => rows.pages(run, first, end),
@@ -188,10 +188,10 @@ function storeOn(
   const feeds = new RunFeeds(tables, rows, deltas);
   const list = new RunList(database);
   const changes = new SessionChanges(entries, large);
-  const mailbox = new PostgresMailbox(tables);
-  const inbox = new PostgresInbox(tables, inboxSettings(options.inbox));
-  const topics = new PostgresTopics(tables);
-  const usage = new PostgresUsageTotals(tables);
+  const mailbox = new SqlMailbox(tables);
+  const inbox = new SqlInbox(tables, inboxSettings(options.inbox));
+  const topics = new SqlTopics(tables);
+  const usage = new SqlUsageTotals(tables);
   const approvals = new OpenApprovals(database, rows);
   const leases = new PostgresLeases({ tables, deltas, leaseMs });
   const watch = new StoreWatch({
@@ -212,7 +212,7 @@ function storeOn(
   // Completes what a dead process left partly collected or erased. If this fails, the next deletion reports the error.
   collector.collect().catch(() => undefined);
   eraser.erase().catch(() => undefined);
-  const siblings = { sessions: changes, mailbox, inbox, topics, deltas, feeds, usage, approvals };
+  const siblings = { sessions: changes, mailbox, inbox, deltas, feeds, usage, approvals };
   const draftTools = { hash, large };
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
@@ -244,7 +244,7 @@ function storeOn(
     contents: new PostgresContents({ tables, collector, chain }),
     leases,
     topics,
-    records: new PostgresRecords(tables),
+    records: new SqlRecords(tables),
     usage,
     onChange(listener) {
       const unwatch = watch.hold();

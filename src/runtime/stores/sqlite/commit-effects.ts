@@ -8,28 +8,27 @@ import type { OpenApprovals } from "./rows/open-approvals.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { Draft } from "../codec/commit-draft.ts";
 import type { Eraser } from "./retention/eraser.ts";
-import { freeHeldRuns } from "./held-runs.ts";
-import type { SqliteInbox } from "./inbox.ts";
-import type { SqliteMailbox } from "./mailbox.ts";
+import { freeHeldRuns } from "../sql/held-runs.ts";
+import type { SqlInbox } from "../sql/inbox.ts";
+import { consumeMail, type SqlMailbox } from "../sql/mailbox.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
 import { spendText, standingText, type RunKey } from "../codec/stored-run.ts";
 import type { Precondition } from "./session-changes.ts";
 import type { SqliteSessions } from "./sessions.ts";
 import type { Position } from "../codec/commit-draft.ts";
 import type { Tables } from "./db/tables.ts";
-import type { SqliteTopics } from "./topics.ts";
-import type { SqliteUsageTotals } from "./usage-totals.ts";
+import { changeTopics } from "../sql/topics.ts";
+import type { SqlUsageTotals } from "../sql/usage-totals.ts";
 
 /** The parts of the store that a commit changes besides its run. */
 export interface SiblingTables {
   readonly sessions: SqliteSessions;
-  readonly mailbox: SqliteMailbox;
-  readonly inbox: SqliteInbox;
-  readonly topics: SqliteTopics;
+  readonly mailbox: SqlMailbox;
+  readonly inbox: SqlInbox;
   readonly deltas: DeltaBoard;
   readonly feeds: RunFeeds;
   readonly approvals: OpenApprovals;
-  readonly usage: SqliteUsageTotals;
+  readonly usage: SqlUsageTotals;
 }
 
 const setStanding = "UPDATE runs SET standing = ?2 WHERE id = ?1";
@@ -85,13 +84,14 @@ export class CommitEffects {
   /** Applies the changes of a commit whose row was inserted. */
   applyNow(run: RunKey, { commit, sessions }: Draft, { precondition, isLast = false }: Change): void {
     const { events, mail, inbox, topics, mailThrough } = commit;
-    const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#siblings;
+    const { sessions: talks, mailbox, inbox: boxes, deltas, usage } = this.#siblings;
+    const tables = this.#tables;
     if (sessions.length > 0) talks.applyNow(sessions, { precondition, at: commit.at, owner: run });
-    if (mail !== undefined) for (const each of mail) mailbox.putNow(each);
-    if (inbox !== undefined) boxes.applyNow(inbox, { runId: run.runId, at: commit.at });
-    if (topics !== undefined) subjects.applyNow(topics);
-    if (commit.usage !== undefined) this.#siblings.usage.addNow(run, commit.usage);
-    if (mailThrough !== undefined) mailbox.consumeNow(run, mailThrough);
+    if (mail !== undefined) for (const each of mail) tables.now(mailbox.putNow(each));
+    if (inbox !== undefined) tables.now(boxes.applyNow(inbox, { runId: run.runId, at: commit.at }));
+    if (topics !== undefined) tables.now(changeTopics(topics));
+    if (commit.usage !== undefined) tables.now(usage.addNow(run, commit.usage));
+    if (mailThrough !== undefined) tables.now(consumeMail(run, mailThrough));
     if (events !== undefined) deltas.removeNow(run, events);
     const questions = approvalChangesIn(commit);
     if (questions !== undefined) this.#siblings.approvals.applyNow(run.id, questions);
@@ -111,19 +111,14 @@ export class CommitEffects {
       end?.at ?? null,
       spendText(spent),
     );
-    if (end !== null) freeHeldRuns(this.#tables, sessionId);
+    if (end !== null) this.#tables.now(freeHeldRuns(sessionId, this.#tables.tick()));
   }
 
-  /** Notifies listeners after the commit is durable. */
-  announce(runId: RunId, commit: Commit): void {
-    const { mail, inbox, erases, mailThrough } = commit;
+  /** Starts what follows a commit that is durable. */
+  committed(commit: Commit): void {
     // If this fails or the process dies, the next erasure or the next process that opens the file completes it.
-    if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
+    if (commit.erases !== undefined) this.#eraser.erase().catch(() => undefined);
     // Removed entries may have been the last owners of contents.
     if (removesEntries(commit)) this.#collector.collect().catch(() => undefined);
-    if (mail !== undefined)
-      for (const { runId: to } of mail) this.#tables.announce({ kind: "mail", runId: to });
-    if (mailThrough !== undefined) this.#tables.announce({ kind: "consumed", runId });
-    if (inbox !== undefined && inbox.length > 0) this.#tables.announce({ kind: "message" });
   }
 }

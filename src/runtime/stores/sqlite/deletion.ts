@@ -2,11 +2,11 @@ import { setImmediate } from "node:timers/promises";
 import type { RunId, SessionId, CollectOptions } from "../../../kernel/index.ts";
 import type { Collector } from "./retention/collector.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
-import { freeHeldRuns } from "./held-runs.ts";
-import type { SqliteInbox } from "./inbox.ts";
+import { freeHeldRuns } from "../sql/held-runs.ts";
+import { freeMessages } from "../sql/inbox.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
 import { RunState } from "../codec/stored-run.ts";
-import { isInScope, scopeValues } from "./db/run-row.ts";
+import { isInScope, scopeValues } from "../sql/run-row.ts";
 import type { SqliteSessions } from "./sessions.ts";
 import type { Tables } from "./db/tables.ts";
 
@@ -14,7 +14,6 @@ export interface DeletionOptions {
   readonly tables: Tables;
   readonly collector: Collector;
   readonly sessions: SqliteSessions;
-  readonly inbox: SqliteInbox;
   readonly deltas: DeltaBoard;
   readonly feeds: RunFeeds;
 }
@@ -63,10 +62,10 @@ export class Deletion {
   #findEnded({ endedBefore, except, scope }: CollectOptions): Doomed[] {
     return this.#options.tables.database.all<Doomed>(
       `SELECT run_id AS runId, session_id AS sessionId FROM runs
-       WHERE ended_at < ? AND run_id IS NOT NULL AND owner IS NULL AND state <> ${RunState.READY}
+       WHERE ended_at < $1 AND run_id IS NOT NULL AND owner IS NULL AND state <> ${RunState.READY}
          AND NOT EXISTS (SELECT 1 FROM mail WHERE run = runs.id)
-         AND run_id NOT IN (SELECT value FROM json_each(?))
-         AND ${isInScope}
+         AND run_id NOT IN (SELECT value FROM json_each($2))
+         AND ${isInScope(3)}
        ORDER BY ended_at LIMIT ${mostRuns}`,
       endedBefore,
       JSON.stringify(except?.() ?? []),
@@ -87,8 +86,8 @@ export class Deletion {
   }
 
   #deleteNow({ runId, sessionId }: Doomed): void {
-    const { tables, sessions, inbox } = this.#options;
-    inbox.freeNow(runId);
+    const { tables, sessions } = this.#options;
+    tables.now(freeMessages(runId));
     sessions.removeHiddenNow(sessionId, runId);
     tables.owned.delete(runId);
     tables.database.run(
@@ -96,7 +95,7 @@ export class Deletion {
        WHERE run_id = ?`,
       runId,
     );
-    freeHeldRuns(tables, sessionId);
+    tables.now(freeHeldRuns(sessionId, tables.tick()));
   }
 
   async #write(apply: () => readonly RunId[]): Promise<number> {

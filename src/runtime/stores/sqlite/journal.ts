@@ -31,7 +31,7 @@ import type { Eraser } from "./retention/eraser.ts";
 import type { ReleasedRun, SqliteLeases } from "./leases.ts";
 import type { RunList } from "./rows/run-list.ts";
 import { recordOf, type RunKey, type RunRow } from "../codec/stored-run.ts";
-import { isInScope, runColumns, scopeValues } from "./db/run-row.ts";
+import { isInScope, runColumns, scopeValues } from "../sql/run-row.ts";
 import { RunCreator, type CreatedRun } from "./run-creator.ts";
 import { RunReader } from "./run-reader.ts";
 import type { Position } from "../codec/commit-draft.ts";
@@ -66,7 +66,7 @@ interface Append {
   readonly rest?: Rest;
 }
 
-const findRun = `SELECT ${runColumns} FROM runs WHERE run_id = ? AND ${isInScope}`;
+const findRun = `SELECT ${runColumns} FROM runs WHERE run_id = $1 AND ${isInScope(2)}`;
 const fencedInsert = `${intoCommits}
   SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM runs WHERE id = ?1 AND epoch = ?8 AND holder = ?9`;
 
@@ -204,7 +204,7 @@ export class SqliteJournal implements Journal {
         draft !== undefined &&
         !this.#effects.changesMore(lease.runId, draft),
       apply: (version) => {
-        const run = this.#tables.owner(lease);
+        const run = this.#tables.ownerOf(lease);
         draft ??= this.#draft(commit, run);
         before = run.position;
         // Submitted runs must see that this run has ended, so in that case the end is stored before the release.
@@ -234,7 +234,7 @@ export class SqliteJournal implements Journal {
   /** Releases the run. How it ended is stored with the release. */
   #release(lease: Lease, rest: Rest, standing: Commit): ReleasedRun {
     const end = endIn(standing) ?? undefined;
-    const released = this.#leases.leaveNow(this.#tables.owner(lease), rest, end, spendIn(standing));
+    const released = this.#leases.leaveNow(this.#tables.ownerOf(lease), rest, end, spendIn(standing));
     // The commit was accepted, so the lease is current. An `Error`, because a `Fault` would not roll back the commit.
     if (released === undefined) throw new Error(`${lease.runId} could not be released`);
     return released;
@@ -242,7 +242,7 @@ export class SqliteJournal implements Journal {
 
   #committed({ runId }: Lease, commit: Commit): void {
     this.#siblings.feeds.add(runId, commit);
-    this.#effects.announce(runId, commit);
+    this.#effects.committed(commit);
   }
 
   async *read(runId: RunId, from = 0): AsyncIterable<Commit> {
@@ -264,7 +264,7 @@ export class SqliteJournal implements Journal {
   /** J1, J3: appends the commit, or returns the commit that is already stored under its number. */
   #append(lease: Lease, draft: Draft, version: number | undefined, isLast: boolean): Commit {
     const { commit } = draft;
-    const run = this.#tables.owner(lease);
+    const run = this.#tables.ownerOf(lease);
     run.position ??= this.#rows.position(run);
     if (commit.number === run.position.number) {
       const precondition = this.#effects.validate(draft, run.position);
@@ -279,7 +279,7 @@ export class SqliteJournal implements Journal {
     }
     // The lease is lost, the number is taken or leaves a gap, or another store became the holder: only the file can
     // tell.
-    const now = this.#tables.ownerNow(lease);
+    const now = this.#tables.now(this.#tables.ownerNow(lease));
     const standing = this.#rows.row(now, commit.number);
     if (standing !== undefined) return this.#rows.decode(now, standing);
     const { database, holder } = this.#tables;

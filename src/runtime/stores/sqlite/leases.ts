@@ -28,9 +28,9 @@ import {
 } from "./ready-runs.ts";
 import { Turns } from "./ready-turns.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
-import { freeHeldRuns } from "./held-runs.ts";
+import { freeHeldRuns } from "../sql/held-runs.ts";
 import { type RunKey, RunState, spendText } from "../codec/stored-run.ts";
-import { isExcluded, runKeyColumns } from "./db/run-row.ts";
+import { isExcluded, runKeyColumns } from "../sql/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { WorkerLocks } from "./db/worker-lock.ts";
 
@@ -313,16 +313,16 @@ export class SqliteLeases implements Leases {
           lease.epoch,
           lease.workerId,
         ) !== undefined;
-      if (!holds) this.#tables.ownerNow(lease);
+      if (!holds) this.#tables.now(this.#tables.ownerNow(lease));
     });
   }
 
   async release(lease: Lease, rest: Rest): Promise<void> {
     await this.#tables.write({
       apply: () => {
-        const run = this.#tables.owner(lease);
+        const run = this.#tables.ownerOf(lease);
         // Throws `lease_lost`.
-        return this.leaveNow(run, rest) ?? this.#tables.ownerNow(lease);
+        return this.leaveNow(run, rest) ?? this.#tables.now(this.#tables.ownerNow(lease));
       },
       committed: (released) => {
         if ("concernsOthers" in released) this.released(lease.runId, released);
@@ -351,7 +351,8 @@ export class SqliteLeases implements Leases {
     this.#tables.owned.delete(runId);
     if (rest.kind === "ended") this.#deltas.clearNow(run);
     if (rest.kind === "ended" && end === undefined) database.run(endUntold, id, Math.floor(now / 1_000));
-    if (rest.kind === "ended" || end !== undefined) freeHeldRuns(this.#tables, run.sessionId);
+    if (rest.kind === "ended" || end !== undefined)
+      this.#tables.now(freeHeldRuns(run.sessionId, this.#tables.tick()));
     const isReady = state === RunState.READY;
     return { concernsOthers: state !== RunState.ENDED || mail !== undefined, isReady };
   }

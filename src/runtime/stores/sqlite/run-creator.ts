@@ -15,6 +15,8 @@ import {
 } from "../../../kernel/index.ts";
 import { memberCount } from "../codec/member-count.ts";
 import { contentsOf, positionAfter, type Draft } from "../codec/commit-draft.ts";
+import { areFree } from "../sql/inbox.ts";
+import { findSubmitted, hasMail } from "../sql/mailbox.ts";
 import type { CommitEffects, SiblingTables } from "./commit-effects.ts";
 import { insertCommit } from "./db/commit-row.ts";
 import { tenantText, type RunKey } from "../codec/stored-run.ts";
@@ -75,11 +77,11 @@ export class RunCreator {
     flight: SingleFlight | undefined,
     claim?: ClaimOptions,
   ): CreatedRun {
-    if (this.#tables.find(record.runId) !== undefined) return { creation: { kind: "exists" } };
+    if (this.#tables.findNow(record.runId) !== undefined) return { creation: { kind: "exists" } };
     const instead = flight === undefined ? this.#refusal(record) : this.#steer(record, flight);
     if (instead !== undefined) return { creation: instead };
     const { inbox } = draft.commit;
-    if (inbox !== undefined && !this.#siblings.inbox.isFreeNow(inbox)) return { creation: { kind: "taken" } };
+    if (inbox !== undefined && !this.#tables.now(areFree(inbox))) return { creation: { kind: "taken" } };
     const owned = this.#insert(record, draft, claim);
     if (owned === undefined) return { creation: { kind: "created" } };
     const { runId, epoch, workerId } = owned;
@@ -102,7 +104,7 @@ export class RunCreator {
   #steer(record: RunRecord, { steering, always, scope }: SingleFlight): Creation | undefined {
     const { mailbox, sessions } = this.#siblings;
     if (scope !== undefined && !sessions.isAvailableNow(record.sessionId, scope)) return { kind: "foreign" };
-    const steered = mailbox.findSubmitted(steering.id);
+    const steered = this.#tables.now(findSubmitted(steering.id));
     if (steered !== undefined)
       return this.#isInScope(steered, scope) ? { kind: "steered", runId: steered } : { kind: "foreign" };
     const refusal = this.#refusal(record);
@@ -111,15 +113,15 @@ export class RunCreator {
     if (run === undefined) return undefined;
     // A run that keeps no history has no session.
     if (!isInScope(run, scope)) return { kind: "foreign" };
-    const hasMail = run.status === "pending" && mailbox.hasMailNow(run.runId);
-    if (!takesSteering(run, record, { always, hasMail })) return { kind: "busy", run };
+    const hasUnread = run.status === "pending" && this.#tables.now(hasMail(run.runId));
+    if (!takesSteering(run, record, { always, hasMail: hasUnread })) return { kind: "busy", run };
     const { runId } = run;
-    mailbox.putNow({ ...steering, runId });
+    this.#tables.now(mailbox.putNow({ ...steering, runId }));
     return { kind: "steered", runId };
   }
 
   #isInScope(runId: RunId, scope: TenantScope | undefined): boolean {
-    return scope === undefined || isInScope(this.#tables.run(runId), scope);
+    return scope === undefined || isInScope(this.#tables.runNow(runId), scope);
   }
 
   #insert(record: RunRecord, draft: Draft, claim: ClaimOptions | undefined): OwnedRun | undefined {
@@ -173,7 +175,6 @@ export class RunCreator {
   /** Notifies listeners and readers after the transaction that created the run has committed. */
   announce({ creation, owned }: CreatedRun, record: RunRecord, first: Commit): void {
     const { runId } = record;
-    if (creation.kind === "steered") this.#tables.announce({ kind: "mail", runId: creation.runId });
     if (creation.kind !== "created") return;
     if (owned === undefined)
       this.#tables.announce({ kind: "new", runId, startAt: startsLater(record) ? record.startAt : null });
@@ -181,7 +182,7 @@ export class RunCreator {
       this.#tables.owned.set(runId, owned);
       this.#siblings.feeds.begin(owned, first);
     }
-    this.#effects.announce(record.runId, first);
+    this.#effects.committed(first);
   }
 }
 

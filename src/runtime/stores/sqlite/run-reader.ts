@@ -7,7 +7,7 @@ import {
   type RunRecord,
 } from "../../../kernel/index.ts";
 import { recordOf, type RunKey, type RunRow } from "../codec/stored-run.ts";
-import { runColumns, runKeyColumns } from "./db/run-row.ts";
+import { runColumns, runKeyColumns } from "../sql/run-row.ts";
 import type { Tables } from "./db/tables.ts";
 import { missing, type CommitRows } from "./rows/commit-rows.ts";
 
@@ -70,7 +70,7 @@ export class RunReader {
   /** Yields the commits from number `from` on, page by page. Throws `store_corrupt` if a commit is missing. */
   async *pages(runId: RunId, from = 0): AsyncIterable<readonly Commit[]> {
     const { run, end } = await this.#tables.read(() => {
-      const key = this.#tables.run(runId);
+      const key = this.#tables.runNow(runId);
       return { run: key, end: this.#rows.endNumber(key) };
     });
     let next = from;
@@ -85,7 +85,7 @@ export class RunReader {
     }
     if (next >= end) return;
     // Rejects with `not_found` if the run was deleted meanwhile.
-    await this.#tables.read(() => this.#tables.run(runId));
+    await this.#tables.read(() => this.#tables.runNow(runId));
     throw missing(run, next);
   }
 }

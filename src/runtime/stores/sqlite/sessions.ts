@@ -20,7 +20,7 @@ import {
 } from "../../../kernel/index.ts";
 import { sessionExists } from "../session-cursor.ts";
 import { batchChanges, type BatchedChange, type EntryName } from "../codec/entry-batch.ts";
-import { isWithin } from "./db/migrations.ts";
+import { isWithin } from "../sql/session-rows.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Collector } from "./retention/collector.ts";
 import { deleteUnnamed } from "./retention/unnamed-sessions.ts";

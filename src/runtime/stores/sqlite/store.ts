@@ -25,21 +25,21 @@ import { DeltaBoard } from "./tail/delta-board.ts";
 import { Eraser } from "./retention/eraser.ts";
 import { type EventSource, SqlEventLog } from "../sql/event-log.ts";
 import { GroupCommit } from "./db/group-commit.ts";
-import { SqliteInbox } from "./inbox.ts";
+import { SqlInbox } from "../sql/inbox.ts";
 import { SqliteJournal } from "./journal.ts";
 import { SqliteLeases } from "./leases.ts";
 import { LogCheck, type LogSource } from "../sql/log-check.ts";
-import { SqliteMailbox } from "./mailbox.ts";
+import { SqlMailbox } from "../sql/mailbox.ts";
 import { migrate } from "./db/migrate.ts";
 import { storeSchema } from "./db/migrations.ts";
 import { RunFeeds } from "./tail/run-feed.ts";
 import { OpenApprovals } from "./rows/open-approvals.ts";
 import { RunList } from "./rows/run-list.ts";
-import { SqliteRecords } from "./records.ts";
+import { SqlRecords } from "../sql/records.ts";
 import { SqliteSessions } from "./sessions.ts";
 import { Tables } from "./db/tables.ts";
-import { SqliteTopics } from "./topics.ts";
-import { SqliteUsageTotals } from "./usage-totals.ts";
+import { SqlTopics } from "../sql/topics.ts";
+import { SqlUsageTotals } from "../sql/usage-totals.ts";
 import { WorkerLocks } from "./db/worker-lock.ts";
 
 /** Reads events from the file. */
@@ -47,12 +47,12 @@ function eventSource(tables: Tables, rows: CommitRows): EventSource {
   return {
     end: (runId) =>
       tables.read(() => {
-        const run = tables.run(runId);
+        const run = tables.runNow(runId);
         return { run, ...rows.end(run) };
       }),
     start: (known, seq) =>
       tables.read(() => ({
-        run: tables.find(known.runId) ?? known,
+        run: tables.findNow(known.runId) ?? known,
         first: seq === 0 ? 0 : rows.numberOf(known, seq),
       })),
     pages: (run, first, end) => rows.eventPages(run, first, end),
@@ -66,7 +66,7 @@ function logSource(tables: Tables, rows: CommitRows): LogSource {
     end: (runId) =>
       tables.read(() =>
         tables.database.transaction("DEFERRED", () => {
-          const run = tables.run(runId);
+          const run = tables.runNow(runId);
           return { run, number: rows.endNumber(run) };
         }),
       ),
@@ -160,10 +160,10 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const list = new RunList(tables, rows);
   const sessions = new SqliteSessions(tables, collector, list, new EntryContents(contentRows, large));
   const contents = new SqliteContents({ tables, rows: contentRows, collector, chain });
-  const mailbox = new SqliteMailbox(tables);
-  const inbox = new SqliteInbox(tables, mail);
-  const topics = new SqliteTopics(tables);
-  const usage = new SqliteUsageTotals(tables);
+  const mailbox = new SqlMailbox(tables);
+  const inbox = new SqlInbox(tables, mail);
+  const topics = new SqlTopics(tables);
+  const usage = new SqlUsageTotals(tables);
   const approvals = new OpenApprovals(tables, rows);
   const leases = new SqliteLeases(tables, locks, deltas);
   const watch = new ChangeWatch({
@@ -181,7 +181,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   // Completes what a dead process left partly collected or erased. If this fails, the next deletion reports the error.
   collector.collect().catch(() => undefined);
   eraser.erase().catch(() => undefined);
-  const siblings = { sessions, mailbox, inbox, topics, deltas, feeds, usage, approvals };
+  const siblings = { sessions, mailbox, inbox, deltas, feeds, usage, approvals };
   const draftTools = { hash, large };
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
@@ -221,7 +221,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     contents,
     leases,
     topics,
-    records: new SqliteRecords(tables),
+    records: new SqlRecords(tables),
     usage,
     onChange(listener) {
       const unwatch = watch.hold();

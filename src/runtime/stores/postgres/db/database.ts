@@ -25,6 +25,8 @@ export interface DatabaseOptions {
 
 const [bigint, float, numeric, text, texts] = [20, 701, 1700, 25, 1009];
 
+const hints = / (?:INDEXED BY [a-z_]+|NOT INDEXED)/gu;
+
 /** Delays between attempts, in milliseconds. Half of each is random, so that workers do not try all at once. */
 const firstDelayMs = 20;
 const longestDelayMs = 1_000;
@@ -85,11 +87,11 @@ export class Database {
     return `reeve:${this.options.schema}`;
   }
 
-  /** Replaces `{name}` in SQL by the table in the schema of the store. */
+  /** Replaces `{name}` in SQL by the table in the schema of the store, and removes the hints for SQLite. */
   named(sql: string): string {
     let named = this.#named.get(sql);
     if (named === undefined) {
-      named = sql.replaceAll(/\{([a-z_]+)\}/gu, `${this.#schema}.$1`);
+      named = sql.replaceAll(hints, "").replaceAll(/\{([a-z_]+)\}/gu, `${this.#schema}.$1`);
       // Lists have queries that depend on their filters. Their number is bounded by the filters, not by their values.
       this.#named.set(sql, named);
     }

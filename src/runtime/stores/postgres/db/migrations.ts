@@ -1,17 +1,10 @@
 import { OwnerKind } from "../../codec/owner-kind.ts";
 import { noTenant, pausedText, RunState } from "../../codec/stored-run.ts";
-import { isCompacting, isScheduled, isSuspended, turnUser } from "./run-row.ts";
+import { isCompacting, isScheduled, isSuspended } from "../../sql/run-row.ts";
+import { isUnnamed } from "../../sql/session-rows.ts";
 
-/** SQL condition for rows of `sessions` within another session (`sessionWithin`). "$" is the character after "#". */
-export function isWithin(sessionId: string): string {
-  return `session_id > ${sessionId}::text || '#' AND session_id < ${sessionId}::text || '$'`;
-}
-
-/**
- * SQL condition for rows of `sessions` whose id may be generated from a run id (`unnamedSessionId`). "`" is the
- * character after "_".
- */
-export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
+/** L5: SQL of the user that decides whose turn it is. Runs without a user are one party. */
+export const turnUser = "coalesce(user_id, '')";
 
 /**
  * Each migration takes the tables from one version to the next; the first creates them. The tables and columns mean what

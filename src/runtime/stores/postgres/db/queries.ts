@@ -1,8 +1,10 @@
 import type { QueryResult, QueryResultRow } from "pg";
+import { Fault } from "../../../../kernel/index.ts";
+import type { Request, Value as SharedValue, Work } from "../../sql/work.ts";
 import { storedText } from "./stored-text.ts";
 
 /** A parameter of a statement. */
-export type Value = string | number | boolean | null | Uint8Array | readonly string[] | readonly number[];
+export type Value = SharedValue | boolean;
 
 /** Sends one statement. */
 export type Send = (sql: string, values: readonly unknown[]) => Promise<QueryResult<QueryResultRow>>;
@@ -32,6 +34,21 @@ export class Queries {
   async run(sql: string, ...values: readonly Value[]): Promise<number> {
     const { rowCount } = await this.#send(sql, values.map(parameterOf));
     return rowCount ?? 0;
+  }
+
+  /** Does the work, one request after the other. */
+  async do<Result>(work: Work<Result>): Promise<Result> {
+    let step = work.next();
+    while (step.done !== true) step = work.next(await this.answer(step.value));
+    return step.value;
+  }
+
+  protected async answer(request: Request): Promise<unknown> {
+    const { kind } = request;
+    if (kind === "get") return this.get(request.sql, ...request.values);
+    if (kind === "all") return this.all(request.sql, ...request.values);
+    if (kind === "run") return this.run(request.sql, ...request.values);
+    throw new Fault("internal", `work outside a transaction cannot ${kind}`);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { PoolClient, QueryResult } from "pg";
 import { Fault, type StoreChange } from "../../../../kernel/index.ts";
+import type { Request } from "../../sql/work.ts";
 import { Queries } from "./queries.ts";
 
 /** The parts of a database that its transactions use. */
@@ -70,6 +71,13 @@ export class Transaction extends Queries {
       `${this.#names.channel} `,
       names,
     );
+  }
+
+  protected override async answer(request: Request): Promise<unknown> {
+    if (request.kind === "lock") return this.lock(...request.names);
+    if (request.kind !== "announce") return super.answer(request);
+    this.announce(request.change, request);
+    return undefined;
   }
 
   /** Runs several statements without parameters. */

@@ -5,7 +5,7 @@ import type { RunKey } from "../../codec/stored-run.ts";
 import { CommitEraser, Erasure, type CommitEraserOptions, type ErasureCursor } from "../../sql/erasure.ts";
 import type { LogCheck } from "../../sql/log-check.ts";
 import type { Queries } from "../db/queries.ts";
-import { runKeyColumns } from "../db/run-row.ts";
+import { runKeyColumns } from "../../sql/run-row.ts";
 import type { Tables } from "../db/tables.ts";
 import type { CommitRows } from "../rows/commit-rows.ts";
 import { removeMetadata } from "../rows/run-metadata.ts";

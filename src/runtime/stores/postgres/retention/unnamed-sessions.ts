@@ -1,5 +1,5 @@
 import { conversationOf, unnamedBy, type RunId, type SessionId } from "../../../../kernel/index.ts";
-import { isUnnamed } from "../db/migrations.ts";
+import { isUnnamed } from "../../sql/session-rows.ts";
 import type { Queries, Value } from "../db/queries.ts";
 import type { Tables } from "../db/tables.ts";
 

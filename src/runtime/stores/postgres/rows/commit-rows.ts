@@ -18,7 +18,7 @@ import type { StoredCommit } from "../../codec/stored-commit.ts";
 import { tenantText, type RunKey } from "../../codec/stored-run.ts";
 import type { Database } from "../db/database.ts";
 import type { Queries } from "../db/queries.ts";
-import { runKeyColumns } from "../db/run-row.ts";
+import { runKeyColumns } from "../../sql/run-row.ts";
 import { keepOnly, keepValues, loadContents } from "./content-rows.ts";
 import type { EntryRows } from "./entry-rows.ts";
 

@@ -7,10 +7,10 @@ import {
 } from "../../../../kernel/index.ts";
 import { noTenant, tenantText, type RunKey } from "../../codec/stored-run.ts";
 import { approvalCursorOf, openApproval, type ApprovalChange } from "../../approval-changes.ts";
-import { Conditions } from "../db/conditions.ts";
+import { Conditions } from "../../sql/conditions.ts";
 import type { Database } from "../db/database.ts";
 import type { Queries } from "../db/queries.ts";
-import { runKeyColumns } from "../db/run-row.ts";
+import { runKeyColumns } from "../../sql/run-row.ts";
 import type { Transaction } from "../db/transaction.ts";
 import type { CommitRows } from "./commit-rows.ts";
 

@@ -10,7 +10,7 @@ import { summaryOf, type ListedRun } from "../../sql/listed-run.ts";
 import { cursorOf, newestFirst, pageOf, type RunCursor } from "../../run-cursor.ts";
 import type { Database } from "../db/database.ts";
 import type { Queries } from "../db/queries.ts";
-import { isCompacting, isScheduled, runColumns } from "../db/run-row.ts";
+import { isCompacting, isScheduled, runColumns } from "../../sql/run-row.ts";
 import { conditionsOf, rowsOf } from "./run-plan.ts";
 
 interface ListedRow extends ListedRun {

@@ -7,8 +7,8 @@ import {
 } from "../../../../kernel/index.ts";
 import { noTenant, pausedText, RunState, tenantText, waitingText } from "../../codec/stored-run.ts";
 import type { RunCursor } from "../../run-cursor.ts";
-import { Conditions } from "../db/conditions.ts";
-import { isScheduled, isSuspended } from "../db/run-row.ts";
+import { Conditions } from "../../sql/conditions.ts";
+import { isScheduled, isSuspended } from "../../sql/run-row.ts";
 
 const isPaused = `standing IS NOT DISTINCT FROM '${pausedText}'`;
 

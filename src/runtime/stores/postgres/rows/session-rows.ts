@@ -7,11 +7,11 @@ import type {
 } from "../../../../kernel/index.ts";
 import { noTenant, tenantText } from "../../codec/stored-run.ts";
 import { asciiLower, sessionCursorOf, sessionPageOf } from "../../session-cursor.ts";
-import { Conditions } from "../db/conditions.ts";
-import { isWithin } from "../db/migrations.ts";
+import { Conditions } from "../../sql/conditions.ts";
+import { isWithin } from "../../sql/session-rows.ts";
 import type { Queries } from "../db/queries.ts";
 import { summaryOf, type ListedSession, type NewSession, type SessionRow } from "../../sql/session-state.ts";
-import { isInScope, scopeValues } from "../db/run-row.ts";
+import { isInScope, scopeValues } from "../../sql/run-row.ts";
 
 const findRow = `SELECT id, updated_at AS "updatedAt", leaf_id AS "leafId", last_id AS "lastId", name, title
   FROM {sessions} WHERE session_id = $1 AND ${isInScope(2)}`;

@@ -158,7 +158,7 @@ export class RunFeeds {
   }
 
   async #read(queries: Queries, runId: RunId): Promise<RunFeed> {
-    const run = await this.#tables.run(queries, runId);
+    const run = await queries.do(this.#tables.run(runId));
     const last = await this.#rows.last(queries, run);
     this.#deltas.add(run, await this.#deltas.rowsOf(queries, run));
     if (last === undefined) return new RunFeed(run, { number: 0, seq: 0 }, []);
@@ -194,7 +194,7 @@ export class RunFeeds {
 
   /** Reads events and deltas in one transaction, so that no delta comes before the start of its message. */
   async #news(queries: Queries, { run }: RunFeed, from: number): Promise<News> {
-    const now = await this.#tables.find(queries, run.runId);
+    const now = await queries.do(this.#tables.find(run.runId));
     if (now?.id !== run.id) return { isGone: true, rows: [], deltas: [] };
     const rows = await this.#rows.page(queries, run, from, Number.MAX_SAFE_INTEGER);
     return { isGone: false, rows, deltas: await this.#deltas.rowsOf(queries, run) };

@@ -2,7 +2,8 @@ import type { FileSchema } from "./migrate.ts";
 import { unreleasedFormats } from "../../codec/stored-format.ts";
 import { OwnerKind } from "../../codec/owner-kind.ts";
 import { noTenant, pausedText, RunState } from "../../codec/stored-run.ts";
-import { isCompacting, isScheduled, isSuspended, turnUser } from "./run-row.ts";
+import { isCompacting, isScheduled, isSuspended } from "../../sql/run-row.ts";
+import { isUnnamed } from "../../sql/session-rows.ts";
 
 /** "Reev" in the header of the file. It distinguishes Reeve's files from other SQLite databases. */
 const applicationId = 0x52656576;
@@ -18,16 +19,8 @@ export function entriesOfSession(session: string): string {
   return `entries.id > ${session} * ${rowsPerSession} AND entries.id < (${session} + 1) * ${rowsPerSession}`;
 }
 
-/** SQL condition for rows of `sessions` within another session (`sessionWithin`). "$" is the character after "#". */
-export function isWithin(sessionId: string): string {
-  return `session_id > ${sessionId} || '#' AND session_id < ${sessionId} || '$'`;
-}
-
-/**
- * SQL condition for rows of `sessions` whose id may be generated from a run id (`unnamedSessionId`). "`" is the
- * character after "_".
- */
-export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
+/** L5: SQL of the user that decides whose turn it is. Runs without a user are one party. */
+export const turnUser = "ifnull(user_id, '')";
 
 /**
  * Each migration takes the tables from one version to the next; the first creates them. A released migration never

@@ -1,23 +1,20 @@
 import { randomInt } from "node:crypto";
 import {
-  missingRun,
   Fault,
-  isInScope,
   type Clock,
   type Commit,
   type Lease,
   type MaybePromise,
   type RunId,
   type RunRecord,
-  type StoreChange,
-  type TenantScope,
 } from "../../../../kernel/index.ts";
-import type { Position } from "../../codec/commit-draft.ts";
 import type { CommitText } from "../../codec/commit-row.ts";
-import type { Database } from "./database.ts";
-import type { GroupCommit, Write } from "./group-commit.ts";
 import type { RunKey } from "../../codec/stored-run.ts";
-import { runKeyColumns } from "./run-row.ts";
+import { SqlTables, type OwnedRun as SqlOwnedRun } from "../../sql/tables.ts";
+import type { Request, Value, Work } from "../../sql/work.ts";
+import type { Database } from "./database.ts";
+import { sqliteDialect } from "./dialect.ts";
+import type { GroupCommit, Write } from "./group-commit.ts";
 
 /**
  * The content of a run that was created and claimed in one transaction, for its owner to start with. It holds the
@@ -33,10 +30,7 @@ interface Beginning {
  * holder), and every commit is fenced by epoch and holder. Therefore the position is correct as long as commits
  * succeed.
  */
-export interface OwnedRun extends RunKey {
-  readonly epoch: number;
-  readonly workerId: string;
-  position?: Position | undefined;
+export interface OwnedRun extends SqlOwnedRun {
   /** What a run starts with. It is present until the owner has read it. */
   beginning?: Beginning | undefined;
   /**
@@ -51,40 +45,47 @@ export interface TablesOptions {
   readonly clock: Clock;
 }
 
-const keyOfRun = `SELECT ${runKeyColumns} FROM runs WHERE run_id = ?`;
-const keyAndOwner = `SELECT ${runKeyColumns}, epoch, owner FROM runs WHERE run_id = ?`;
-
-/** Data and operations that the contracts of the SQLite store share. */
-export class Tables {
+/** The operations of the SQLite store on its tables. */
+export class Tables extends SqlTables<OwnedRun> {
   readonly database: Database;
-  /** The runs that this store owns. */
-  readonly owned = new Map<RunId, OwnedRun>();
-  readonly listeners = new Set<(change: StoreChange) => void>();
   /** Random id of this store among all that have the file open. */
   readonly holder = randomInt(2 ** 47);
   readonly #writer: GroupCommit;
-  readonly #clock: Clock;
-  #lastTick = 0;
   #isClosed = false;
 
   constructor({ database, writer, clock }: TablesOptions) {
+    super(sqliteDialect, clock);
     this.database = database;
     this.#writer = writer;
-    this.#clock = clock;
   }
 
-  /**
-   * Returns the time in microseconds, never the same value twice in one process. It orders runs by the time at which
-   * they became ready.
-   */
-  tick(): number {
-    this.#lastTick = Math.max(this.#lastTick + 1, this.#clock.now() * 1_000);
-    return this.#lastTick;
+  override query<Result>(work: () => Work<Result>): MaybePromise<Result> {
+    return this.read(() => this.now(work()));
   }
 
-  /** Calls the listeners in microtasks. */
-  announce(change: StoreChange): void {
-    for (const tell of this.listeners) queueMicrotask(() => tell(change));
+  override snapshot<Result>(work: () => Work<Result>): MaybePromise<Result> {
+    return this.read(() => this.database.transaction("DEFERRED", () => this.now(work())));
+  }
+
+  override transact<Result>(work: () => Work<Result>, bytes = 0): Promise<Result> {
+    return this.write({ bytes, apply: () => this.now(work()) });
+  }
+
+  /** Does the work synchronously, inside the caller's transaction if there is one. */
+  now<Result>(work: Work<Result>): Result {
+    let step = work.next();
+    while (step.done !== true) step = work.next(this.#answer(step.value));
+    return step.value;
+  }
+
+  #answer(request: Request): unknown {
+    const { kind } = request;
+    if (kind === "get") return this.database.get(request.sql, ...bound(request.values));
+    if (kind === "all") return this.database.all(request.sql, ...bound(request.values));
+    if (kind === "run") return this.database.run(request.sql, ...bound(request.values));
+    // No listener is called before the transaction ends, because it is synchronous.
+    if (kind === "announce") this.announce(request.change);
+    return undefined;
   }
 
   /** Reads synchronously if no other connection holds a lock. */
@@ -114,47 +115,28 @@ export class Tables {
     await this.#writer.settled();
   }
 
-  find(runId: RunId): RunKey | undefined {
-    return this.database.get<RunKey>(keyOfRun, runId);
+  /** See `find`. */
+  findNow(runId: RunId): RunKey | undefined {
+    return this.now(this.find(runId));
   }
 
-  /** S6: returns the key of a run. Throws `not_found` if the run does not exist in the scope. */
-  run(runId: RunId, scope?: TenantScope): RunKey {
-    const key = this.find(runId);
-    if (key === undefined || !isInScope(key, scope)) throw missingRun(runId);
-    return key;
+  /** See `run`. */
+  runNow(runId: RunId): RunKey {
+    return this.now(this.run(runId));
   }
 
-  /**
-   * J3: returns the run if the lease is current, from memory if this store knows the lease, otherwise from the file.
-   */
-  owner(lease: Lease): OwnedRun {
-    const known = this.owned.get(lease.runId);
-    if (known?.epoch === lease.epoch && known.workerId === lease.workerId) return known;
-    return this.ownerNow(lease);
-  }
-
-  /** J3: returns the run if the file says that the lease is current. Throws `lease_lost`. */
-  ownerNow(lease: Lease): OwnedRun {
-    const { runId, epoch, workerId } = lease;
-    const row = this.database.get<RunKey & { readonly epoch: number; readonly owner: string | null }>(
-      keyAndOwner,
-      runId,
-    );
-    if (row === undefined || row.epoch !== epoch || row.owner !== workerId) {
-      const known = this.owned.get(runId);
-      if (known?.epoch === epoch && known.workerId === workerId) this.owned.delete(runId);
-      throw new Fault("lease_lost", `worker ${workerId} does not own ${runId} at epoch ${epoch} any more`, {
-        details: { runId, epoch, now: row?.epoch ?? null },
-      });
-    }
-    const { id, agentId, sessionId, tenantId, userId } = row;
-    const owned: OwnedRun = { id, runId, agentId, sessionId, tenantId, userId, epoch, workerId };
-    this.owned.set(runId, owned);
-    return owned;
+  /** See `owner`. */
+  ownerOf(lease: Lease): OwnedRun {
+    return this.known(lease) ?? this.now(this.ownerNow(lease));
   }
 
   closed(): Fault {
     return new Fault("closed", `the store at ${this.database.path} was closed`);
   }
+}
+
+type SqliteValue = Exclude<Value, readonly unknown[]>;
+
+function bound(values: readonly Value[]): SqliteValue[] {
+  return values.map((value) => (Array.isArray(value) ? JSON.stringify(value) : (value as SqliteValue)));
 }

@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { conversationOf, unnamedBy, type RunId, type SessionId } from "../../../../kernel/index.ts";
-import { entriesOfSession, isUnnamed } from "../db/migrations.ts";
+import { isUnnamed } from "../../sql/session-rows.ts";
+import { entriesOfSession } from "../db/migrations.ts";
 import type { Tables } from "../db/tables.ts";
 
 interface AgedSession {

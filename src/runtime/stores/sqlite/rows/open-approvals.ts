@@ -7,7 +7,7 @@ import {
 } from "../../../../kernel/index.ts";
 import { approvalCursorOf, openApproval, type ApprovalChange } from "../../approval-changes.ts";
 import { noTenant, tenantText, type RunKey } from "../../codec/stored-run.ts";
-import { runKeyColumns } from "../db/run-row.ts";
+import { runKeyColumns } from "../../sql/run-row.ts";
 import type { Tables } from "../db/tables.ts";
 import type { CommitRows } from "./commit-rows.ts";
 

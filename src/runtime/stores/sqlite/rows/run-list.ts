@@ -9,7 +9,7 @@ import {
 import { cursorOf, newestFirst, pageOf, type RunCursor } from "../../run-cursor.ts";
 import type { CommitRows } from "./commit-rows.ts";
 import { summaryOf, type ListedRun } from "../../sql/listed-run.ts";
-import { isCompacting, isScheduled, runColumns } from "../db/run-row.ts";
+import { isCompacting, isScheduled, runColumns } from "../../sql/run-row.ts";
 import type { Tables } from "../db/tables.ts";
 import { planOf, rowsOf, type StatusRows } from "./run-plan.ts";
 

@@ -7,7 +7,7 @@ import {
 } from "../../../../kernel/index.ts";
 import type { RunCursor } from "../../run-cursor.ts";
 import { noTenant, pausedText, RunState, tenantText, waitingText } from "../../codec/stored-run.ts";
-import { isScheduled, isSuspended } from "../db/run-row.ts";
+import { isScheduled, isSuspended } from "../../sql/run-row.ts";
 
 /** A condition and its parameters. */
 type Term = readonly [sql: string, ...values: (string | number)[]];

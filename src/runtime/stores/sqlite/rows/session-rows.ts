@@ -7,16 +7,16 @@ import type {
 } from "../../../../kernel/index.ts";
 import { sessionCursorOf, sessionPageOf } from "../../session-cursor.ts";
 import type { Database } from "../db/database.ts";
-import { isWithin } from "../db/migrations.ts";
+import { isWithin } from "../../sql/session-rows.ts";
 import { noTenant, tenantText } from "../../codec/stored-run.ts";
 import { summaryOf, type ListedSession, type NewSession, type SessionRow } from "../../sql/session-state.ts";
-import { isInScope, scopeValues } from "../db/run-row.ts";
+import { isInScope, scopeValues } from "../../sql/run-row.ts";
 
 /** A condition and its parameters. */
 type Term = readonly [sql: string, ...values: (string | number | null)[]];
 
 const findRow = `SELECT id, updated_at AS updatedAt, leaf_id AS leafId, last_id AS lastId, name, title
-  FROM sessions WHERE session_id = ? AND ${isInScope}`;
+  FROM sessions WHERE session_id = $1 AND ${isInScope(2)}`;
 const insertRow = `INSERT INTO sessions (session_id, agent_id, tenant, user_id, updated_at, leaf_id, last_id, name, title)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const updateRow =
@@ -25,7 +25,7 @@ const listedColumns = `id AS place, session_id AS sessionId, agent_id AS agentId
   CASE WHEN tenant = '${noTenant}' THEN NULL ELSE substr(tenant, 2) END AS tenantId,
   name, title, leaf_id AS leafId, updated_at AS updatedAt,
   (SELECT total(count) FROM entries WHERE session = sessions.id) AS entries`;
-const findListed = `SELECT ${listedColumns} FROM sessions WHERE session_id = ? AND ${isInScope}`;
+const findListed = `SELECT ${listedColumns} FROM sessions WHERE session_id = $1 AND ${isInScope(2)}`;
 
 /** The rows of `sessions`. */
 export class SessionRows {

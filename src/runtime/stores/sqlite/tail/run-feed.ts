@@ -108,7 +108,7 @@ export class RunFeeds {
 
   #open(runId: RunId): RunFeed {
     return this.#tables.database.transaction("DEFERRED", () => {
-      const run = this.#tables.run(runId);
+      const run = this.#tables.runNow(runId);
       const last = this.#rows.last(run);
       this.#deltas.readNow(run);
       if (last === undefined) return new RunFeed(run, { number: 0, seq: 0 }, []);
@@ -139,7 +139,7 @@ export class RunFeeds {
   /** Reads events and deltas in one transaction, so that no delta comes before the start of its message. */
   #readOn(feed: RunFeed): boolean {
     const { run } = feed;
-    if (this.#tables.find(run.runId)?.id !== run.id) {
+    if (this.#tables.findNow(run.runId)?.id !== run.id) {
       this.drop(run.runId);
       return false;
     }

@@ -1,4 +1,4 @@
-import type { Value } from "./queries.ts";
+import type { Value } from "./work.ts";
 
 /** Conditions of a query that depends on its filters. A `?` in a condition stands for its next value. */
 export class Conditions {

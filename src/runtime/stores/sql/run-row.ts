@@ -1,11 +1,11 @@
-import type { TenantScope } from "../../../../kernel/index.ts";
-import { noTenant, RunState, tenantText } from "../../codec/stored-run.ts";
+import type { TenantScope } from "../../../kernel/index.ts";
+import { noTenant, RunState, tenantText } from "../codec/stored-run.ts";
 
 /** SQL condition for the compactions that have not ended. */
 export const isCompacting = "kind = 1 AND ended IS NULL AND run_id IS NOT NULL";
 
 /** S5: SQL condition for the runs, named `runs` in the query, whose session another run compacts. */
-export const isExcluded = `EXISTS (SELECT 1 FROM {runs} AS other
+export const isExcluded = `EXISTS (SELECT 1 FROM {runs} AS other INDEXED BY runs_compacting
   WHERE other.session_id = runs.session_id AND other.id <> runs.id
     AND other.kind = 1 AND other.ended IS NULL AND other.run_id IS NOT NULL)`;
 
@@ -18,9 +18,6 @@ export const isScheduled = "((wake_at = start_at) IS TRUE)";
 /** The columns of a `RunRow`. */
 export const runColumns = `run_id, agent_id, session_id, tenant, user_id, priority, agent_version, created_at,
   kind, title, start_at, recoveries_in_all, (SELECT body FROM {run_metadata} WHERE run = runs.id) AS metadata`;
-
-/** L5: SQL of the user that decides whose turn it is. Runs without a user are one party. */
-export const turnUser = "coalesce(user_id, '')";
 
 /** S6: SQL condition for the rows of a scope, with two parameters from `$first` on. `scopeValues` returns them. */
 export function isInScope(first: number): string {

@@ -1,0 +1,52 @@
+import type { StoreChange } from "../../../kernel/index.ts";
+
+/** A parameter of a statement. SQLite gets a list as JSON. */
+export type Value = string | number | null | Uint8Array | readonly string[] | readonly number[];
+
+/** What work asks its database for. */
+export type Request =
+  | { readonly kind: "get" | "all" | "run"; readonly sql: string; readonly values: readonly Value[] }
+  | { readonly kind: "lock"; readonly names: readonly string[] }
+  | { readonly kind: "announce"; readonly change: StoreChange; readonly everywhere: boolean };
+
+/**
+ * Work on the database that both SQL stores share. It yields its requests and gets their answers: SQLite answers each at once, so
+ * that a transaction stays synchronous; PostgreSQL awaits each answer. An error ends the work; it has no cleanup of its own.
+ *
+ * The SQL is PostgreSQL's. `{name}` stands for a table, and `INDEXED BY name` and `NOT INDEXED` are hints for SQLite only. See
+ * `sqliteText` for what SQLite replaces.
+ */
+export type Work<Result> = Generator<Request, Result, unknown>;
+
+/** Returns the first row. */
+export function* get<Row extends object = object>(
+  sql: string,
+  ...values: readonly Value[]
+): Work<Row | undefined> {
+  return (yield { kind: "get", sql, values }) as Row | undefined;
+}
+
+export function* all<Row extends object>(sql: string, ...values: readonly Value[]): Work<readonly Row[]> {
+  return (yield { kind: "all", sql, values }) as readonly Row[];
+}
+
+/** Returns the number of rows that were written. */
+export function* run(sql: string, ...values: readonly Value[]): Work<number> {
+  return (yield { kind: "run", sql, values }) as number;
+}
+
+/**
+ * Locks names until the end of the transaction, so that transactions that lock the same name run one after another. Transactions
+ * of SQLite always do.
+ */
+export function* lock(...names: readonly string[]): Work<void> {
+  if (names.length > 0) yield { kind: "lock", names };
+}
+
+/** Announces a change to the listeners of this process and, with `everywhere`, of all processes, after the commit. */
+export function* announce(
+  change: StoreChange,
+  { everywhere = true }: { readonly everywhere?: boolean } = {},
+): Work<void> {
+  yield { kind: "announce", change, everywhere };
+}
