@@ -15,7 +15,7 @@ import type { Eraser } from "./retention/eraser.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import type { OpenApprovals } from "./rows/open-approvals.ts";
 import { sessionLock } from "../sql/session-rows.ts";
-import type { SessionChanges } from "./session-changes.ts";
+import type { Precondition, SessionChanges } from "../sql/session-changes.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
 import { changeTopics } from "../sql/topics.ts";
@@ -37,6 +37,15 @@ const setSpent = "UPDATE {runs} SET spent = $2 WHERE id = $1";
 const setEnd = "UPDATE {runs} SET ended = $2, ended_at = $3, spent = coalesce($4, spent) WHERE id = $1";
 /** In one order, so that two runs that send each other mail do not wait for each other. */
 const lockRuns = "SELECT 1 FROM {runs} WHERE run_id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE";
+
+/** What is known about a commit when its effects are applied. */
+interface Change {
+  /** Id of its row. */
+  readonly id: number;
+  readonly precondition: Precondition | undefined;
+  /** The release, in the same transaction, stores how the run ended. */
+  readonly isLast?: boolean;
+}
 
 export interface CommitEffectsOptions {
   readonly tables: Tables;
@@ -84,9 +93,15 @@ export class CommitEffects {
   }
 
   /** Rejects with `invalid_argument` for a gap, and with `not_found` for an entry without its parent. */
-  async validate(transaction: Transaction, { commit, sessions }: Draft, position: Position): Promise<void> {
+  async validate(
+    transaction: Transaction,
+    { commit, sessions }: Draft,
+    position: Position,
+  ): Promise<Precondition | undefined> {
     checkGaps(commit, position);
-    if (sessions.length > 0) await this.#siblings.sessions.refuseOrphans(transaction, sessions);
+    return sessions.length === 0
+      ? undefined
+      : transaction.do(this.#siblings.sessions.refuseOrphans(sessions));
   }
 
   /** Applies the changes of a commit whose row was inserted with this id. `isLast`: the release stores how the run ended. */
@@ -94,12 +109,13 @@ export class CommitEffects {
     transaction: Transaction,
     run: RunKey,
     { commit, sessions, values }: Draft,
-    { id, isLast = false }: { readonly id: number; readonly isLast?: boolean },
+    { id, precondition, isLast = false }: Change,
   ): Promise<void> {
     const { number, at, mail, inbox, topics, mailThrough, usage, standing, spent, erases } = commit;
     const siblings = this.#siblings;
     if (values.length > 0) await this.#rows.keep(transaction, run, id, values);
-    if (sessions.length > 0) await siblings.sessions.apply(transaction, sessions, { at, owner: run });
+    if (sessions.length > 0)
+      await transaction.do(siblings.sessions.apply(sessions, { precondition, at, owner: run }));
     if (mail !== undefined) for (const each of mail) await transaction.do(siblings.mailbox.putNow(each));
     if (inbox !== undefined) await transaction.do(siblings.inbox.applyNow(inbox, { runId: run.runId, at }));
     if (topics !== undefined) await transaction.do(changeTopics(topics));

@@ -7,7 +7,7 @@ import { freeHeldRuns } from "../sql/held-runs.ts";
 import { freeMessages } from "../sql/inbox.ts";
 import type { Collector } from "./retention/collector.ts";
 import { sessionLock } from "../sql/session-rows.ts";
-import type { SessionChanges } from "./session-changes.ts";
+import type { SessionChanges } from "../sql/session-changes.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
 
@@ -86,7 +86,7 @@ export class Deletion {
       const { runId, sessionId } = run;
       if ((await lock(run)) === undefined) continue;
       await transaction.do(freeMessages(runId));
-      await sessions.removeHidden(transaction, sessionId, runId);
+      await transaction.do(sessions.removeHidden(sessionId, runId));
       await transaction.run(deleteRun, runId);
       await transaction.do(freeHeldRuns(sessionId, tables.tick()));
       deleted.push(runId);

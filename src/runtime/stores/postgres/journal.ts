@@ -39,7 +39,7 @@ import type { PostgresLeases } from "./leases.ts";
 import type { Collector } from "./retention/collector.ts";
 import type { Eraser } from "./retention/eraser.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
-import type { RunList } from "./rows/run-list.ts";
+import type { RunList } from "../sql/run-list.ts";
 import { RunCreator, type CreatedRun } from "./run-creator.ts";
 import { RunReader } from "./run-reader.ts";
 import { sessionLock } from "../sql/session-rows.ts";
@@ -100,7 +100,7 @@ export class PostgresJournal implements Journal {
     this.#leases = leases;
     this.#siblings = siblings;
     this.#list = list;
-    this.#creator = new RunCreator({ tables, chain, leases, effects: this.#effects, siblings });
+    this.#creator = new RunCreator({ tables, chain, leases, list, effects: this.#effects, siblings });
     this.#reader = new RunReader(tables, rows);
   }
 
@@ -285,11 +285,11 @@ export class PostgresJournal implements Journal {
     draft: Draft,
     { before, isLast }: { readonly before: Position; readonly isLast: boolean },
   ): Promise<Position | undefined> {
-    await this.#effects.validate(transaction, draft, before);
+    const precondition = await this.#effects.validate(transaction, draft, before);
     const next = positionAfter(this.#chain, before, draft);
     const row = await this.#insert(transaction, run, draft, next);
     if (row === undefined) return undefined;
-    await this.#effects.apply(transaction, run, draft, { id: row.id, isLast });
+    await this.#effects.apply(transaction, run, draft, { id: row.id, precondition, isLast });
     return next;
   }
 

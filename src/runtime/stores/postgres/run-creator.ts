@@ -24,10 +24,10 @@ import type { Transaction } from "./db/transaction.ts";
 import { agentsIn, areFree, inboxLock } from "../sql/inbox.ts";
 import { findSubmitted, hasMail } from "../sql/mailbox.ts";
 import type { PostgresLeases } from "./leases.ts";
-import { findUnderWay, findUnfinished, isBeingCompacted } from "./rows/run-list.ts";
-import { insertMetadata } from "./rows/run-metadata.ts";
+import type { RunList } from "../sql/run-list.ts";
+import { insertMetadata } from "../sql/run-metadata.ts";
 import { sessionLock } from "../sql/session-rows.ts";
-import { isAvailable } from "./sessions.ts";
+import { isAvailable } from "../sql/sessions.ts";
 
 /** The outcome of creating a run. */
 export interface CreatedRun {
@@ -40,6 +40,7 @@ export interface RunCreatorOptions {
   readonly tables: Tables;
   readonly chain: Chain;
   readonly leases: PostgresLeases;
+  readonly list: RunList;
   readonly effects: CommitEffects;
   readonly siblings: SiblingTables;
 }
@@ -54,13 +55,15 @@ export class RunCreator {
   readonly #tables: Tables;
   readonly #chain: Chain;
   readonly #leases: PostgresLeases;
+  readonly #list: RunList;
   readonly #effects: CommitEffects;
   readonly #siblings: SiblingTables;
 
-  constructor({ tables, chain, leases, effects, siblings }: RunCreatorOptions) {
+  constructor({ tables, chain, leases, list, effects, siblings }: RunCreatorOptions) {
     this.#tables = tables;
     this.#chain = chain;
     this.#leases = leases;
+    this.#list = list;
     this.#effects = effects;
     this.#siblings = siblings;
   }
@@ -88,7 +91,7 @@ export class RunCreator {
     if ((await transaction.do(this.#tables.find(record.runId))) !== undefined)
       return { creation: { kind: "exists" } };
     const instead = await (flight === undefined
-      ? refusal(transaction, record)
+      ? this.#refusal(transaction, record)
       : this.#steer(transaction, record, flight));
     if (instead !== undefined) return { creation: instead };
     const { inbox } = draft.commit;
@@ -111,9 +114,15 @@ export class RunCreator {
     { run, flight, isAlone }: Submission,
     draft: Draft,
   ): Promise<CreatedRun> {
-    const unfinished = isAlone === true ? await findUnfinished(transaction, run) : undefined;
+    const unfinished = isAlone === true ? await transaction.do(this.#list.findUnfinished(run)) : undefined;
     if (unfinished !== undefined) return { creation: { kind: "busy", run: unfinished } };
     return this.create(transaction, run, draft, { flight });
+  }
+
+  /** S5: refuses a compaction in a session that is not idle. */
+  async #refusal(transaction: Transaction, { kind, sessionId }: RunRecord): Promise<Creation | undefined> {
+    const run = kind === "compaction" ? await transaction.do(this.#list.findUnderWay(sessionId)) : undefined;
+    return run === undefined ? undefined : { kind: "busy", run };
   }
 
   async #steer(
@@ -122,16 +131,16 @@ export class RunCreator {
     { steering, always, scope }: SingleFlight,
   ): Promise<Creation | undefined> {
     const { mailbox } = this.#siblings;
-    if (scope !== undefined && !(await isAvailable(transaction, record.sessionId, scope)))
+    if (scope !== undefined && !(await transaction.do(isAvailable(record.sessionId, scope))))
       return { kind: "foreign" };
     const steered = await transaction.do(findSubmitted(steering.id));
     if (steered !== undefined)
       return (await this.#isInScope(transaction, steered, scope))
         ? { kind: "steered", runId: steered }
         : { kind: "foreign" };
-    const refused = await refusal(transaction, record);
+    const refused = await this.#refusal(transaction, record);
     if (refused !== undefined) return refused;
-    const run = await findUnfinished(transaction, record);
+    const run = await transaction.do(this.#list.findUnfinished(record));
     if (run === undefined) return undefined;
     // A run that keeps no history has no session.
     if (!isInScope(run, scope)) return { kind: "foreign" };
@@ -153,9 +162,9 @@ export class RunCreator {
     claim: ClaimOptions | undefined,
   ): Promise<OwnedRun | "exists" | undefined> {
     const start: Position = { number: 0, seq: 0, link: chainStart(record) };
-    await this.#effects.validate(transaction, draft, start);
+    const precondition = await this.#effects.validate(transaction, draft, start);
     const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
-    const isHeld = record.kind !== "compaction" && (await isBeingCompacted(transaction, sessionId));
+    const isHeld = record.kind !== "compaction" && (await transaction.do(this.#list.isCompacting(sessionId)));
     const isScheduled = startsLater(record) && !isHeld;
     const isClaimed =
       !isHeld && claim !== undefined && (await this.#leases.wouldClaim(transaction, record, claim));
@@ -182,7 +191,7 @@ export class RunCreator {
     );
     // Another transaction has created the run in another session meanwhile.
     if (row === undefined) return "exists";
-    await insertMetadata(transaction, row.id, record.metadata);
+    await transaction.do(insertMetadata(row.id, record.metadata));
     const { body, refs, commit } = draft;
     const position = positionAfter(this.#chain, start, draft);
     const { seq, link } = position;
@@ -197,7 +206,7 @@ export class RunCreator {
       refs,
     );
     const key: RunKey = { id: row.id, runId, agentId, sessionId, tenantId, userId };
-    await this.#effects.apply(transaction, key, draft, { id: stored?.id ?? 0 });
+    await this.#effects.apply(transaction, key, draft, { id: stored?.id ?? 0, precondition });
     if (workerId === null) return undefined;
     return { ...key, epoch: 1, workerId, registration: this.#leases.registration(workerId), position };
   }
@@ -211,10 +220,4 @@ export class RunCreator {
     }
     this.#effects.committed(first);
   }
-}
-
-/** S5: refuses a compaction in a session that is not idle. */
-async function refusal(queries: Queries, { kind, sessionId }: RunRecord): Promise<Creation | undefined> {
-  const run = kind === "compaction" ? await findUnderWay(queries, sessionId) : undefined;
-  return run === undefined ? undefined : { kind: "busy", run };
 }

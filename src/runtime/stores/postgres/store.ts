@@ -13,7 +13,8 @@ import {
 import { systemClock } from "../../process/system-sources.ts";
 import { Chain } from "../codec/chain.ts";
 import { LargeValues } from "../codec/large-values.ts";
-import { PostgresContents } from "./contents.ts";
+import { SqlContents } from "../sql/contents.ts";
+import { ContentRows } from "../sql/content-rows.ts";
 import { Database, type DatabaseOptions } from "./db/database.ts";
 import { migrate, storeTables } from "./db/migrate.ts";
 import { schemaOf } from "./db/schema-name.ts";
@@ -28,12 +29,12 @@ import { SqlRecords } from "../sql/records.ts";
 import { Collector } from "./retention/collector.ts";
 import { Eraser } from "./retention/eraser.ts";
 import { CommitRows } from "./rows/commit-rows.ts";
-import { EntryRows } from "./rows/entry-rows.ts";
+import { EntryRows } from "../sql/entry-rows.ts";
 import { LogCheck, type LogSource } from "../sql/log-check.ts";
 import { OpenApprovals } from "./rows/open-approvals.ts";
-import { RunList } from "./rows/run-list.ts";
-import { SessionChanges } from "./session-changes.ts";
-import { PostgresSessions } from "./sessions.ts";
+import { RunList } from "../sql/run-list.ts";
+import { SessionChanges } from "../sql/session-changes.ts";
+import { SqlSessions } from "../sql/sessions.ts";
 import { DeltaBoard } from "./tail/delta-board.ts";
 import { RunFeeds } from "./tail/run-feed.ts";
 import { SqlTopics } from "../sql/topics.ts";
@@ -178,16 +179,18 @@ function storeOn(
   const { hash, auditKey, leaseMs = 15_000, watchEveryMs = 50, pollMs = 1_000 } = options;
   const chain = new Chain(hash, auditKey);
   const large = new LargeValues(chain.contentHash);
-  const entries = new EntryRows();
-  const rows = new CommitRows(database, entries);
+  const { dialect } = tables;
+  const contentRows = new ContentRows(dialect);
+  const entries = new EntryRows(dialect, contentRows);
+  const rows = new CommitRows(database, contentRows, entries);
   const source = eventSource(tables, rows);
   const check = new LogCheck(source, chain);
   const collector = new Collector(tables);
   const eraser = new Eraser({ tables, rows, chain, check, collector, hash, large });
   const deltas = new DeltaBoard(tables);
   const feeds = new RunFeeds(tables, rows, deltas);
-  const list = new RunList(database);
-  const changes = new SessionChanges(entries, large);
+  const list = new RunList(tables);
+  const changes = new SessionChanges({ dialect, entries, contents: contentRows, large });
   const mailbox = new SqlMailbox(tables);
   const inbox = new SqlInbox(tables, inboxSettings(options.inbox));
   const topics = new SqlTopics(tables);
@@ -240,8 +243,8 @@ function storeOn(
     events: new SqlEventLog({ source, owned: tables.owned, check, feeds, deltas, watch }),
     mailbox,
     inbox,
-    sessions: new PostgresSessions({ tables, collector, entries, changes }),
-    contents: new PostgresContents({ tables, collector, chain }),
+    sessions: new SqlSessions({ tables, entries, changes, list, collector }),
+    contents: new SqlContents({ tables, rows: contentRows, chain, collector }),
     leases,
     topics,
     records: new SqlRecords(tables),

@@ -9,4 +9,40 @@ export interface Dialect {
   /** Tenant and user of the sender of a message. */
   readonly senderTenant: string;
   readonly senderUser: string;
+
+  /** Time of the last commit of a run. SQLite leaves out the last commits of the store, which `lateCommits` reads. */
+  readonly lastCommitAt: string;
+  readonly lateCommits?: string;
+  /** Returns a condition for runs with a label. The parameters are name and value. */
+  readonly hasLabel: (name: string, value: string) => string;
+  /** Reads the labels in the order of the runs, so that a page of runs with a label costs O(page). */
+  readonly labelSource?: string;
+
+  /** The column of `entries` that orders the entries of a session. */
+  readonly entryPlace: string;
+  /** SQL of a place behind all entries of the session `$1`. */
+  readonly nextEntryPlace: string;
+  /** Number of rows of entries that are read at once to follow a path. */
+  readonly entriesAhead: number;
+  /** Returns a condition for the rows of `entries` that belong to a session, and lie after a place if one is given. */
+  readonly entriesOf: (session: string, options?: EntryRange) => string;
+
+  /** Inserts a piece of a content. The parameters are content, place and data. */
+  readonly insertPiece: string;
+  /** Whether a content of one piece that is a text is stored as a text. */
+  readonly storesTextPieces: boolean;
+  /** Reads the pieces of the content `$1`. */
+  readonly readContent: string;
+  /**
+   * Reads the pieces of the contents with the hashes `$1`, with their hash, in one statement: between two, a content could be freed
+   * in part. Any tenant's row will do, because the bytes of equal hashes are equal.
+   */
+  readonly readAnyContents: string;
+}
+
+export interface EntryRange {
+  /** Name of the table in the query. Default: `entries`. */
+  readonly as?: string;
+  /** SQL of the place after which the entries lie. */
+  readonly after?: string;
 }

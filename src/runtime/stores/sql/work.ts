@@ -5,7 +5,11 @@ export type Value = string | number | null | Uint8Array | readonly string[] | re
 
 /** What work asks its database for. */
 export type Request =
-  | { readonly kind: "get" | "all" | "run"; readonly sql: string; readonly values: readonly Value[] }
+  | {
+      readonly kind: "get" | "all" | "run" | "erase";
+      readonly sql: string;
+      readonly values: readonly Value[];
+    }
   | { readonly kind: "lock"; readonly names: readonly string[] }
   | { readonly kind: "announce"; readonly change: StoreChange; readonly everywhere: boolean };
 
@@ -33,6 +37,11 @@ export function* all<Row extends object>(sql: string, ...values: readonly Value[
 /** Returns the number of rows that were written. */
 export function* run(sql: string, ...values: readonly Value[]): Work<number> {
   return (yield { kind: "run", sql, values }) as number;
+}
+
+/** Like `run`, and overwrites what is deleted, as far as the database can. */
+export function* erase(sql: string, ...values: readonly Value[]): Work<number> {
+  return (yield { kind: "erase", sql, values }) as number;
 }
 
 /**

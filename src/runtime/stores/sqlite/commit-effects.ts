@@ -13,8 +13,7 @@ import type { SqlInbox } from "../sql/inbox.ts";
 import { consumeMail, type SqlMailbox } from "../sql/mailbox.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
 import { spendText, standingText, type RunKey } from "../codec/stored-run.ts";
-import type { Precondition } from "./session-changes.ts";
-import type { SqliteSessions } from "./sessions.ts";
+import type { Precondition, SessionChanges } from "../sql/session-changes.ts";
 import type { Position } from "../codec/commit-draft.ts";
 import type { Tables } from "./db/tables.ts";
 import { changeTopics } from "../sql/topics.ts";
@@ -22,7 +21,7 @@ import type { SqlUsageTotals } from "../sql/usage-totals.ts";
 
 /** The parts of the store that a commit changes besides its run. */
 export interface SiblingTables {
-  readonly sessions: SqliteSessions;
+  readonly sessions: SessionChanges;
   readonly mailbox: SqlMailbox;
   readonly inbox: SqlInbox;
   readonly deltas: DeltaBoard;
@@ -68,7 +67,9 @@ export class CommitEffects {
   /** Throws `invalid_argument` for a gap, and `not_found` for an entry without its parent. Call before any change. */
   validate({ commit, sessions }: Draft, position: Position): Precondition | undefined {
     checkGaps(commit, position);
-    return sessions.length === 0 ? undefined : this.#siblings.sessions.refuseOrphans(sessions);
+    return sessions.length === 0
+      ? undefined
+      : this.#tables.now(this.#siblings.sessions.refuseOrphans(sessions));
   }
 
   /** Whether the commit changes more than its own row. */
@@ -86,7 +87,7 @@ export class CommitEffects {
     const { events, mail, inbox, topics, mailThrough } = commit;
     const { sessions: talks, mailbox, inbox: boxes, deltas, usage } = this.#siblings;
     const tables = this.#tables;
-    if (sessions.length > 0) talks.applyNow(sessions, { precondition, at: commit.at, owner: run });
+    if (sessions.length > 0) tables.now(talks.apply(sessions, { precondition, at: commit.at, owner: run }));
     if (mail !== undefined) for (const each of mail) tables.now(mailbox.putNow(each));
     if (inbox !== undefined) tables.now(boxes.applyNow(inbox, { runId: run.runId, at: commit.at }));
     if (topics !== undefined) tables.now(changeTopics(topics));

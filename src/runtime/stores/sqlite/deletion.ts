@@ -7,13 +7,13 @@ import { freeMessages } from "../sql/inbox.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
 import { RunState } from "../codec/stored-run.ts";
 import { isInScope, scopeValues } from "../sql/run-row.ts";
-import type { SqliteSessions } from "./sessions.ts";
+import type { SessionChanges } from "../sql/session-changes.ts";
 import type { Tables } from "./db/tables.ts";
 
 export interface DeletionOptions {
   readonly tables: Tables;
   readonly collector: Collector;
-  readonly sessions: SqliteSessions;
+  readonly sessions: SessionChanges;
   readonly deltas: DeltaBoard;
   readonly feeds: RunFeeds;
 }
@@ -88,7 +88,7 @@ export class Deletion {
   #deleteNow({ runId, sessionId }: Doomed): void {
     const { tables, sessions } = this.#options;
     tables.now(freeMessages(runId));
-    sessions.removeHiddenNow(sessionId, runId);
+    tables.now(sessions.removeHidden(sessionId, runId));
     tables.owned.delete(runId);
     tables.database.run(
       `UPDATE runs SET run_id = NULL, owner = NULL, holder = NULL, wake_at = NULL, state = ${RunState.ENDED}

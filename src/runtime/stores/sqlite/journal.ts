@@ -29,7 +29,7 @@ import type { CommitRows } from "./rows/commit-rows.ts";
 import { Deletion } from "./deletion.ts";
 import type { Eraser } from "./retention/eraser.ts";
 import type { ReleasedRun, SqliteLeases } from "./leases.ts";
-import type { RunList } from "./rows/run-list.ts";
+import type { RunList } from "../sql/run-list.ts";
 import { recordOf, type RunKey, type RunRow } from "../codec/stored-run.ts";
 import { isInScope, runColumns, scopeValues } from "../sql/run-row.ts";
 import { RunCreator, type CreatedRun } from "./run-creator.ts";

@@ -26,8 +26,9 @@ import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { SqliteLeases } from "./leases.ts";
 import type { Chain } from "../codec/chain.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
-import type { RunList } from "./rows/run-list.ts";
-import { insertMetadata } from "./rows/run-metadata.ts";
+import { isAvailable } from "../sql/sessions.ts";
+import type { RunList } from "../sql/run-list.ts";
+import { insertMetadata } from "../sql/run-metadata.ts";
 
 /** The outcome of creating a run. */
 export interface CreatedRun {
@@ -90,26 +91,27 @@ export class RunCreator {
 
   /** Creates a run that is submitted together with a commit. */
   createSubmitted({ run, flight, isAlone }: Submission, draft: Draft): CreatedRun {
-    const unfinished = isAlone === true ? this.#list.findUnfinished(run) : undefined;
+    const unfinished = isAlone === true ? this.#tables.now(this.#list.findUnfinished(run)) : undefined;
     if (unfinished !== undefined) return { creation: { kind: "busy", run: unfinished } };
     return this.createNow(run, draft, flight);
   }
 
   /** S5: refuses a compaction in a session that is not idle. */
   #refusal({ kind, sessionId }: RunRecord): Creation | undefined {
-    const run = kind === "compaction" ? this.#list.findUnderWay(sessionId) : undefined;
+    const run = kind === "compaction" ? this.#tables.now(this.#list.findUnderWay(sessionId)) : undefined;
     return run === undefined ? undefined : { kind: "busy", run };
   }
 
   #steer(record: RunRecord, { steering, always, scope }: SingleFlight): Creation | undefined {
-    const { mailbox, sessions } = this.#siblings;
-    if (scope !== undefined && !sessions.isAvailableNow(record.sessionId, scope)) return { kind: "foreign" };
+    const { mailbox } = this.#siblings;
+    if (scope !== undefined && !this.#tables.now(isAvailable(record.sessionId, scope)))
+      return { kind: "foreign" };
     const steered = this.#tables.now(findSubmitted(steering.id));
     if (steered !== undefined)
       return this.#isInScope(steered, scope) ? { kind: "steered", runId: steered } : { kind: "foreign" };
     const refusal = this.#refusal(record);
     if (refusal !== undefined) return refusal;
-    const run = this.#list.findUnfinished(record);
+    const run = this.#tables.now(this.#list.findUnfinished(record));
     if (run === undefined) return undefined;
     // A run that keeps no history has no session.
     if (!isInScope(run, scope)) return { kind: "foreign" };
@@ -129,7 +131,7 @@ export class RunCreator {
     const start: Position = { number: 0, seq: 0, link: chainStart(record) };
     const precondition = this.#effects.validate(draft, start);
     const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
-    const isHeld = record.kind !== "compaction" && this.#list.isCompacting(sessionId);
+    const isHeld = record.kind !== "compaction" && this.#tables.now(this.#list.isCompacting(sessionId));
     const isScheduled = startsLater(record) && !isHeld;
     const workerId =
       !isHeld && claim !== undefined && this.#leases.wouldClaim(record, claim) ? claim.workerId : null;
@@ -155,7 +157,7 @@ export class RunCreator {
       isScheduled ? record.startAt : null,
       record.recoveries,
     );
-    const metadata = insertMetadata(database, id, record.metadata);
+    const metadata = this.#tables.now(insertMetadata(id, record.metadata));
     const { body, refs, commit } = draft;
     const { number, at } = commit;
     const position = positionAfter(this.#chain, start, draft);

@@ -12,9 +12,9 @@ import {
 } from "../../../kernel/index.ts";
 import { systemClock } from "../../process/system-sources.ts";
 import { LargeValues } from "../codec/large-values.ts";
-import { SqliteContents } from "./contents.ts";
-import { ContentRows } from "./rows/content-rows.ts";
-import { EntryContents } from "./rows/entry-contents.ts";
+import { SqlContents } from "../sql/contents.ts";
+import { ContentRows } from "../sql/content-rows.ts";
+import { EntryRows } from "../sql/entry-rows.ts";
 import { Chain } from "../codec/chain.ts";
 import { ChangeWatch } from "./db/change-watch.ts";
 import { Checkpointer } from "./db/checkpointer.ts";
@@ -34,9 +34,10 @@ import { migrate } from "./db/migrate.ts";
 import { storeSchema } from "./db/migrations.ts";
 import { RunFeeds } from "./tail/run-feed.ts";
 import { OpenApprovals } from "./rows/open-approvals.ts";
-import { RunList } from "./rows/run-list.ts";
+import { RunList } from "../sql/run-list.ts";
 import { SqlRecords } from "../sql/records.ts";
-import { SqliteSessions } from "./sessions.ts";
+import { SessionChanges } from "../sql/session-changes.ts";
+import { SqlSessions } from "../sql/sessions.ts";
 import { Tables } from "./db/tables.ts";
 import { SqlTopics } from "../sql/topics.ts";
 import { SqlUsageTotals } from "../sql/usage-totals.ts";
@@ -143,10 +144,10 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const tables = new Tables({ database, writer, clock });
   const chain = new Chain(hash, auditKey);
   const large = new LargeValues(chain.contentHash);
-  const contentRows = new ContentRows(database);
-  const rows = new CommitRows(database, contentRows, (sessionId, first, count) =>
-    sessions.findEntries(sessionId, first, count),
-  );
+  const { dialect } = tables;
+  const contentRows = new ContentRows(dialect);
+  const entries = new EntryRows(dialect, contentRows);
+  const rows = new CommitRows(tables, contentRows, entries);
   await database.patiently(() => {
     migrate(database, storeSchema);
     rows.open();
@@ -157,9 +158,10 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const deltas = new DeltaBoard(tables);
   const feeds = new RunFeeds(tables, rows, deltas);
   const locks = new WorkerLocks(database.path);
-  const list = new RunList(tables, rows);
-  const sessions = new SqliteSessions(tables, collector, list, new EntryContents(contentRows, large));
-  const contents = new SqliteContents({ tables, rows: contentRows, collector, chain });
+  const list = new RunList(tables);
+  const changes = new SessionChanges({ dialect, entries, contents: contentRows, large });
+  const sessions = new SqlSessions({ tables, entries, changes, list, collector });
+  const contents = new SqlContents({ tables, rows: contentRows, chain, collector });
   const mailbox = new SqlMailbox(tables);
   const inbox = new SqlInbox(tables, mail);
   const topics = new SqlTopics(tables);
@@ -181,7 +183,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   // Completes what a dead process left partly collected or erased. If this fails, the next deletion reports the error.
   collector.collect().catch(() => undefined);
   eraser.erase().catch(() => undefined);
-  const siblings = { sessions, mailbox, inbox, deltas, feeds, usage, approvals };
+  const siblings = { sessions: changes, mailbox, inbox, deltas, feeds, usage, approvals };
   const draftTools = { hash, large };
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {

@@ -7,4 +7,22 @@ export const postgresDialect: Dialect = {
   lastMessagePlace: "nextval('{message_places}')",
   senderTenant: "sender_tenant",
   senderUser: "sender_user",
+
+  lastCommitAt: "(SELECT at FROM {commits} WHERE run = runs.id ORDER BY number DESC LIMIT 1)",
+  hasLabel: (name, value) => `EXISTS (SELECT 1 FROM {run_labels} AS label WHERE label.run = runs.id
+    AND md5(label.name || '=' || label.value) = md5(${name}::text || '=' || ${value}::text)
+    AND label.name = ${name} AND label.value = ${value})`,
+
+  entryPlace: "place",
+  nextEntryPlace: "(SELECT coalesce(max(place), 0) + 1 FROM {entries} WHERE session = $1)",
+  // A statement costs a round trip.
+  entriesAhead: 32,
+  entriesOf: (session, { as = "entries", after } = {}) =>
+    `${as}.session = ${session}${after === undefined ? "" : ` AND ${as}.place > ${after}`}`,
+
+  insertPiece: "INSERT INTO {content_pieces} (content, place, data) VALUES ($1, $2, $3)",
+  storesTextPieces: false,
+  readContent: "SELECT data FROM {content_pieces} WHERE content = $1 ORDER BY place",
+  readAnyContents: `SELECT hash, data FROM (SELECT DISTINCT ON (hash) id, hash FROM {contents} WHERE hash = ANY($1::text[])) AS found
+    JOIN {content_pieces} ON content = found.id ORDER BY found.id, place`,
 };

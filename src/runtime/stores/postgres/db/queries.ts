@@ -47,7 +47,7 @@ export class Queries {
     const { kind } = request;
     if (kind === "get") return this.get(request.sql, ...request.values);
     if (kind === "all") return this.all(request.sql, ...request.values);
-    if (kind === "run") return this.run(request.sql, ...request.values);
+    if (kind === "run" || kind === "erase") return this.run(request.sql, ...request.values);
     throw new Fault("internal", `work outside a transaction cannot ${kind}`);
   }
 }

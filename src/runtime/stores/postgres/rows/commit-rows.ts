@@ -6,6 +6,7 @@ import {
   type Commit,
   type Event,
   type RunId,
+  type SessionEntry,
 } from "../../../../kernel/index.ts";
 import { decodeCommit } from "../../codec/commit-codec.ts";
 import type { Position } from "../../codec/commit-draft.ts";
@@ -16,11 +17,12 @@ import { OwnerKind } from "../../codec/owner-kind.ts";
 import { entriesNamedIn, type FindEntries, type NamedEntries } from "../../codec/stored-change.ts";
 import type { StoredCommit } from "../../codec/stored-commit.ts";
 import { tenantText, type RunKey } from "../../codec/stored-run.ts";
+import type { ContentRows } from "../../sql/content-rows.ts";
+import { entryColumns, type EntryRow, type EntryRows } from "../../sql/entry-rows.ts";
 import type { Database } from "../db/database.ts";
+import { postgresDialect } from "../db/dialect.ts";
 import type { Queries } from "../db/queries.ts";
 import { runKeyColumns } from "../../sql/run-row.ts";
-import { keepOnly, keepValues, loadContents } from "./content-rows.ts";
-import type { EntryRows } from "./entry-rows.ts";
 
 const columns = `id, number, at, next_event AS "nextEvent", link, body, refs, seal`;
 const lastRow = `SELECT ${columns} FROM {commits} WHERE run = $1 ORDER BY number DESC LIMIT 1`;
@@ -31,6 +33,13 @@ const endOf = `SELECT ${runKeyColumns}, coalesce(last.number + 1, 0) AS number, 
     (SELECT number, next_event FROM {commits} WHERE run = runs.id ORDER BY number DESC LIMIT 1) AS last ON true
   WHERE run_id = $1`;
 const nextEventOf = `SELECT next_event AS "nextEvent" FROM {commits} WHERE run = $1 AND number = $2`;
+
+const findNamed = `SELECT wanted.index - 1 AS index, ${entryColumns(postgresDialect)}
+  FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS wanted (in_session, of_stem, first, length, index)
+  JOIN {sessions} AS sessions ON sessions.session_id = wanted.in_session
+  JOIN {entries} AS entries ON entries.session = sessions.id AND entries.stem = wanted.of_stem
+    AND entries.number < wanted.first + wanted.length AND entries.number + entries.count > wanted.first
+  ORDER BY wanted.index, entries.number`;
 
 /** The end of the journal of a run. */
 interface RunEnd {
@@ -49,10 +58,12 @@ const noEntries: FindEntries = () => [];
 /** Reads and writes the commits of runs. */
 export class CommitRows {
   readonly #database: Database;
+  readonly #contents: ContentRows;
   readonly #entries: EntryRows;
 
-  constructor(database: Database, entries: EntryRows) {
+  constructor(database: Database, contents: ContentRows, entries: EntryRows) {
     this.#database = database;
+    this.#contents = contents;
     this.#entries = entries;
   }
 
@@ -72,7 +83,7 @@ export class CommitRows {
 
   async last(queries: Queries, run: RunKey): Promise<CommitRow | undefined> {
     const row = await queries.get<CommitRow>(lastRow, run.id);
-    return row === undefined ? undefined : (await withContents(queries, [row]))[0];
+    return row === undefined ? undefined : (await this.#withContents(queries, [row]))[0];
   }
 
   async row(queries: Queries, run: RunKey, number: number): Promise<CommitRow | undefined> {
@@ -88,7 +99,7 @@ export class CommitRows {
       Math.min(end, from + pageRows),
       pageRows,
     );
-    return withContents(queries, rows);
+    return this.#withContents(queries, rows);
   }
 
   /** Returns the number of the commit that holds the event with this seq, by binary search among the commits before `end`. */
@@ -144,7 +155,8 @@ export class CommitRows {
     id: number,
     values: readonly LargeValue[],
   ): Promise<void> {
-    await keepValues(queries, tenantText(tenantId), { kind: OwnerKind.COMMIT, id }, values);
+    const owner = { kind: OwnerKind.COMMIT, id };
+    await queries.do(this.#contents.keep(tenantText(tenantId), owner, values));
   }
 
   /** Replaces a commit by the part that retention keeps, and sets its seal. Call inside a transaction. */
@@ -163,7 +175,7 @@ export class CommitRows {
       seal,
     );
     await this.keep(queries, run, id, values);
-    await keepOnly(queries, { kind: OwnerKind.COMMIT, id }, refs);
+    await queries.do(this.#contents.keepOnly({ kind: OwnerKind.COMMIT, id }, refs));
   }
 
   /** Decodes commits without the text that retention erased, even if that text is still in the table. */
@@ -191,7 +203,7 @@ export class CommitRows {
     const named = stored.flatMap(({ sessions }) =>
       sessions === undefined ? [] : entriesNamedIn(sessions, run),
     );
-    const found = named.length === 0 ? [] : await this.#entries.findAll(queries, named);
+    const found = named.length === 0 ? [] : await this.#findNamed(queries, named);
     const byName = new Map(named.map((each, index) => [textOfName(each), found[index] ?? []]));
     const find: FindEntries = (sessionId, first, count) =>
       byName.get(textOfName({ sessionId, first, count })) ?? [];
@@ -199,19 +211,41 @@ export class CommitRows {
       readable(run, row, () => decoded(run, row, stored[index] as StoredCommit, find)),
     );
   }
+
+  /** Returns the named entries, one list for each name, without entries that were removed. */
+  async #findNamed(
+    queries: Queries,
+    named: readonly NamedEntries[],
+  ): Promise<readonly (readonly SessionEntry[])[]> {
+    const rows = await queries.all<EntryRow & { readonly index: number }>(
+      findNamed,
+      named.map(({ sessionId }) => sessionId),
+      named.map(({ first }) => first.stem),
+      named.map(({ first }) => first.number),
+      named.map(({ count }) => count),
+    );
+    const found = named.map((): SessionEntry[] => []);
+    const decode = await queries.do(this.#entries.decoder(rows));
+    for (const row of rows) {
+      const { first, count } = named[row.index] as NamedEntries;
+      const own = decode(row).slice(
+        Math.max(0, first.number - row.number),
+        first.number + count - row.number,
+      );
+      found[row.index]?.push(...own);
+    }
+    return found;
+  }
+
+  async #withContents(queries: Queries, rows: readonly CommitRow[]): Promise<readonly CommitRow[]> {
+    if (rows.every(({ refs }) => refs === null)) return rows;
+    const contents = await queries.do(this.#contents.load(rows.map(({ refs }) => refs)));
+    return rows.map((row) => (row.refs === null ? row : { ...row, contents }));
+  }
 }
 
 function textOfName({ sessionId, first, count }: NamedEntries): string {
   return `${first.number} ${count} ${JSON.stringify([sessionId, first.stem])}`;
-}
-
-async function withContents(queries: Queries, rows: readonly CommitRow[]): Promise<readonly CommitRow[]> {
-  if (rows.every(({ refs }) => refs === null)) return rows;
-  const contents = await loadContents(
-    queries,
-    rows.map(({ refs }) => refs),
-  );
-  return rows.map((row) => (row.refs === null ? row : { ...row, contents }));
 }
 
 function storedOf({ body, refs, contents }: CommitRow): StoredCommit {

@@ -1,4 +1,16 @@
-import type { Dialect } from "../../sql/dialect.ts";
+import { piecesPerContent } from "../../sql/content-rows.ts";
+import type { Dialect, EntryRange } from "../../sql/dialect.ts";
+import { rowsPerSession } from "./migrations.ts";
+
+/** The ids of the rows of a session are one contiguous range. */
+function entriesOf(session: string, { as = "entries", after }: EntryRange = {}): string {
+  const from = after ?? `${session} * ${rowsPerSession}`;
+  return `${as}.id > ${from} AND ${as}.id < (${session} + 1) * ${rowsPerSession}`;
+}
+
+function piecesOf(content: string): string {
+  return `content_pieces.id >= ${content} * ${piecesPerContent} AND content_pieces.id < (${content} + 1) * ${piecesPerContent}`;
+}
 
 export const sqliteDialect: Dialect = {
   userColumn: "user",
@@ -6,4 +18,22 @@ export const sqliteDialect: Dialect = {
   lastMessagePlace: "(SELECT max(id) + 1 FROM messages)",
   senderTenant: "body ->> '$.sender.tenantId'",
   senderUser: "body ->> '$.sender.userId'",
+
+  lastCommitAt: `(SELECT at FROM commits WHERE id =
+    (SELECT commit_ids ->> '$[#-1]' FROM places WHERE run = runs.id ORDER BY number DESC LIMIT 1))`,
+  lateCommits: "SELECT run, at, max(id) FROM commits WHERE id > (SELECT through FROM placed) GROUP BY run",
+  hasLabel: (name, value) =>
+    `EXISTS (SELECT 1 FROM run_labels AS more WHERE more.name = ${name} AND more.value = ${value} AND more.run = runs.id)`,
+  labelSource: "run_labels CROSS JOIN runs ON runs.id = run_labels.run",
+
+  entryPlace: "id",
+  nextEntryPlace: `1 + coalesce((SELECT id FROM entries WHERE ${entriesOf("$1")} ORDER BY id DESC LIMIT 1), $1 * ${rowsPerSession})`,
+  entriesAhead: 1,
+  entriesOf,
+
+  insertPiece: `INSERT INTO content_pieces (id, data) VALUES ($1 * ${piecesPerContent} + $2, $3)`,
+  storesTextPieces: true,
+  readContent: `SELECT data FROM content_pieces WHERE ${piecesOf("$1")} ORDER BY id`,
+  readAnyContents: `SELECT hash, data FROM contents CROSS JOIN content_pieces ON ${piecesOf("contents.id")}
+    WHERE contents.id IN (SELECT min(id) FROM contents WHERE hash = ANY($1::text[]) GROUP BY hash) ORDER BY content_pieces.id`,
 };

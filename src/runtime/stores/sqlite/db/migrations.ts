@@ -11,14 +11,6 @@ const applicationId = 0x52656576;
 /** Maximum number of rows of `entries` per session. */
 export const rowsPerSession = 4_194_304;
 
-/** Maximum number of rows of `content_pieces` per content. */
-export const piecesPerContent = 4_096;
-
-/** SQL condition for the rows of `entries` that belong to a session. The ids of these rows are one contiguous range. */
-export function entriesOfSession(session: string): string {
-  return `entries.id > ${session} * ${rowsPerSession} AND entries.id < (${session} + 1) * ${rowsPerSession}`;
-}
-
 /** L5: SQL of the user that decides whose turn it is. Runs without a user are one party. */
 export const turnUser = "ifnull(user_id, '')";
 

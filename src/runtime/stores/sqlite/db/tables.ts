@@ -83,6 +83,8 @@ export class Tables extends SqlTables<OwnedRun> {
     if (kind === "get") return this.database.get(request.sql, ...bound(request.values));
     if (kind === "all") return this.database.all(request.sql, ...bound(request.values));
     if (kind === "run") return this.database.run(request.sql, ...bound(request.values));
+    if (kind === "erase")
+      return this.database.overwriting(() => this.database.run(request.sql, ...bound(request.values)));
     // No listener is called before the transaction ends, because it is synchronous.
     if (kind === "announce") this.announce(request.change);
     return undefined;

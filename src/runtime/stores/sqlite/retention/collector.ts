@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { Chore } from "../../chore.ts";
 import type { CommitRows } from "../rows/commit-rows.ts";
-import { piecesPerContent } from "../db/migrations.ts";
+import { piecesPerContent } from "../../sql/content-rows.ts";
 import { OwnerKind } from "../../codec/owner-kind.ts";
 import type { Tables } from "../db/tables.ts";
 

@@ -8,7 +8,7 @@ import type { LogCheck } from "../../sql/log-check.ts";
 import { runKeyColumns } from "../../sql/run-row.ts";
 import type { Tables } from "../db/tables.ts";
 import type { CommitRows } from "../rows/commit-rows.ts";
-import { removeMetadata } from "../rows/run-metadata.ts";
+import { eraseMetadata } from "../../sql/run-metadata.ts";
 import type { Collector } from "./collector.ts";
 
 export interface EraserOptions extends CommitEraserOptions {
@@ -58,8 +58,7 @@ export class Eraser {
     );
     const erases = JSON.stringify(addErasures(erasuresOf(before ?? {}), erasures));
     database.run("UPDATE runs SET erases = ?2, erasing = 1 WHERE id = ?1", id, erases);
-    if (erasures.some(({ taskId }) => taskId === rootTaskId))
-      database.overwriting(() => removeMetadata(database, id));
+    if (erasures.some(({ taskId }) => taskId === rootTaskId)) this.#tables.now(eraseMetadata(id));
   }
 
   /** Resolves when everything that was marked before the call is erased. */

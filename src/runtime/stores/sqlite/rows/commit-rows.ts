@@ -1,12 +1,24 @@
 import type { CommitRow, CommitText, WithContents } from "../../codec/commit-row.ts";
 import { setImmediate } from "node:timers/promises";
-import { chainStart, eraseCommit, Fault, type Commit, type Event } from "../../../../kernel/index.ts";
+import {
+  chainStart,
+  eraseCommit,
+  Fault,
+  type Commit,
+  type Event,
+  type SessionEntry,
+  type SessionId,
+} from "../../../../kernel/index.ts";
 import { decodeCommit } from "../../codec/commit-codec.ts";
-import { joinText, type LargeValue, type SplitText } from "../../codec/large-values.ts";
+import type { EntryName } from "../../codec/entry-batch.ts";
+import { hashesIn, joinText, type LargeValue, type SplitText } from "../../codec/large-values.ts";
 import type { StoredCommit } from "../../codec/stored-commit.ts";
 import { CommitPlaces } from "./commit-places.ts";
-import type { ContentRows } from "./content-rows.ts";
+import type { ContentRows } from "../../sql/content-rows.ts";
+import { entryColumns, type EntryRow, type EntryRows } from "../../sql/entry-rows.ts";
 import type { Database } from "../db/database.ts";
+import { sqliteDialect } from "../db/dialect.ts";
+import type { Tables } from "../db/tables.ts";
 import {
   lastFreshMark,
   lastFreshLink,
@@ -30,6 +42,9 @@ import type { FindEntries } from "../../codec/stored-change.ts";
 import type { Position } from "../../codec/commit-draft.ts";
 
 const noEntries: FindEntries = () => [];
+const findEntries = `SELECT ${entryColumns(sqliteDialect)} FROM entries
+  WHERE session = (SELECT id FROM sessions WHERE session_id = ?1) AND stem = ?2
+    AND number < ?3 + ?4 AND number + count > ?3 ORDER BY number`;
 
 /**
  * Reads and writes the commits of runs. A run's placed commits are listed in `places`; the fresh commits, the last few
@@ -37,16 +52,18 @@ const noEntries: FindEntries = () => [];
  * commits first, then for fresh ones, and repeats both once if it found neither.
  */
 export class CommitRows {
+  readonly #tables: Tables;
   readonly #database: Database;
-  readonly #findEntries: FindEntries;
   readonly #contents: ContentRows;
+  readonly #entries: EntryRows;
   readonly #places: CommitPlaces;
 
-  constructor(database: Database, contents: ContentRows, findEntries: FindEntries) {
-    this.#database = database;
+  constructor(tables: Tables, contents: ContentRows, entries: EntryRows) {
+    this.#tables = tables;
+    this.#database = tables.database;
     this.#contents = contents;
-    this.#findEntries = findEntries;
-    this.#places = new CommitPlaces(database);
+    this.#entries = entries;
+    this.#places = new CommitPlaces(tables.database);
   }
 
   /** Corrects the count of fresh commits and places them, if there are too many. */
@@ -69,7 +86,8 @@ export class CommitRows {
   }
 
   #keepNow({ tenantId }: RunKey, id: number, values: readonly LargeValue[]): void {
-    this.#contents.keepNow(tenantText(tenantId), { kind: OwnerKind.COMMIT, id }, values);
+    const owner = { kind: OwnerKind.COMMIT, id };
+    this.#tables.now(this.#contents.keep(tenantText(tenantId), owner, values));
   }
 
   /** The number of the run's next commit. */
@@ -106,24 +124,6 @@ export class CommitRows {
     const last = this.row(run, number - 1);
     if (last === undefined) throw missing(run, number - 1);
     return last;
-  }
-
-  /** Time of the last commit of each of these runs, by the run's key. Epoch milliseconds. */
-  lastTimes(runs: readonly number[]): ReadonlyMap<number, number> {
-    const late = this.#database.all<{ readonly run: number; readonly at: number }>(
-      "SELECT run, at, max(id) FROM commits WHERE id > (SELECT through FROM placed) GROUP BY run",
-    );
-    const times = new Map(late.map(({ run, at }) => [run, at]));
-    for (const run of runs) {
-      if (times.has(run)) continue;
-      const last = this.#database.get<{ readonly at: number }>(
-        `SELECT at FROM commits WHERE id =
-           (SELECT commit_ids ->> '$[#-1]' FROM places WHERE run = ? ORDER BY number DESC LIMIT 1)`,
-        run,
-      );
-      if (last !== undefined) times.set(run, last.at);
-    }
-    return times;
   }
 
   row(run: RunKey, number: number): CommitRow | undefined {
@@ -178,8 +178,8 @@ export class CommitRows {
   #withContents<Row extends Referring>(row: Row): Row | undefined {
     const { refs } = row;
     if (refs === undefined || refs === null) return row;
-    const contents = this.#contents.load(refs);
-    return contents === undefined ? undefined : { ...row, contents };
+    const contents = this.#tables.now(this.#contents.load([refs]));
+    return hashesIn(refs).every((hash) => contents.has(hash)) ? { ...row, contents } : undefined;
   }
 
   /** Replaces a commit by the part that retention keeps, and sets its seal. Call inside a transaction. */
@@ -192,7 +192,7 @@ export class CommitRows {
       seal,
     );
     this.#keepNow(run, id, values);
-    this.#contents.keepOnlyNow({ kind: OwnerKind.COMMIT, id }, refs);
+    this.#tables.now(this.#contents.keepOnly({ kind: OwnerKind.COMMIT, id }, refs));
   }
 
   /** Returns the commits of one page that have events. `next` is the number after the last commit of the page. */
@@ -292,6 +292,27 @@ export class CommitRows {
 
   decodeWhole(run: RunKey, row: CommitText): Commit {
     return this.#decode(run, row, this.#findEntries);
+  }
+
+  /**
+   * Returns `count` entries from this one on, without those that were removed. If a content is missing, another process has
+   * removed the entries after their rows were read, so they are read again.
+   */
+  readonly #findEntries = (sessionId: SessionId, name: EntryName, count: number): readonly SessionEntry[] => {
+    try {
+      return this.#entriesFrom(sessionId, name, count);
+    } catch (error) {
+      if (!Fault.is(error) || error.code !== "store_corrupt") throw error;
+      return this.#entriesFrom(sessionId, name, count);
+    }
+  };
+
+  #entriesFrom(sessionId: SessionId, { stem, number }: EntryName, count: number): readonly SessionEntry[] {
+    const rows = this.#database.all<EntryRow>(findEntries, sessionId, stem, number, count);
+    const decode = this.#tables.now(this.#entries.decoder(rows));
+    return rows.flatMap((row) =>
+      decode(row).slice(Math.max(0, number - row.number), number + count - row.number),
+    );
   }
 
   #decode(run: RunKey, row: CommitText, findEntries: FindEntries): Commit {
