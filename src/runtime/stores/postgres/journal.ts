@@ -28,21 +28,29 @@ import {
 import { recordOf, type RunKey, type RunRow } from "../codec/stored-run.ts";
 import { endIn, spendIn } from "../run-end.ts";
 import { changesMore, checkGaps } from "../sql/commit-check.ts";
-import { CommitEffects, type SiblingTables } from "./commit-effects.ts";
+import { CommitEffects, type CommitEffectsOptions } from "../sql/commit-effects.ts";
+import { Deletion } from "../sql/deletion.ts";
 import { fencedInsert } from "./db/commit-row.ts";
 import type { Queries } from "./db/queries.ts";
 import { isInScope, runColumns, scopeValues } from "../sql/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
-import { Deletion } from "./deletion.ts";
 import type { PostgresLeases } from "./leases.ts";
 import type { Collector } from "./retention/collector.ts";
 import type { Eraser } from "./retention/eraser.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import type { RunList } from "../sql/run-list.ts";
-import { RunCreator, type CreatedRun } from "./run-creator.ts";
+import { RunCreator, type CreatedRun } from "../sql/run-creator.ts";
 import { RunReader } from "./run-reader.ts";
+import type { DeltaBoard } from "./tail/delta-board.ts";
+import type { RunFeeds } from "./tail/run-feed.ts";
 import { sessionLock } from "../sql/session-rows.ts";
+
+/** The parts of the store that a commit changes besides its run. */
+interface SiblingTables extends Omit<CommitEffectsOptions, "tables" | "collector" | "eraser"> {
+  readonly deltas: DeltaBoard;
+  readonly feeds: RunFeeds;
+}
 
 export interface PostgresJournalOptions {
   readonly tables: Tables;
@@ -71,7 +79,7 @@ interface Appended {
   readonly standing: Commit;
   /** The end of the journal, if the commit is new. */
   readonly position?: Position | undefined;
-  readonly created?: readonly CreatedRun[] | undefined;
+  readonly created?: readonly CreatedRun<OwnedRun>[] | undefined;
 }
 
 const findRun = `SELECT ${runColumns} FROM {runs} AS runs WHERE run_id = $1 AND ${isInScope(2)}`;
@@ -86,7 +94,7 @@ export class PostgresJournal implements Journal {
   readonly #leases: PostgresLeases;
   readonly #siblings: SiblingTables;
   readonly #list: RunList;
-  readonly #creator: RunCreator;
+  readonly #creator: RunCreator<OwnedRun>;
   readonly #reader: RunReader;
 
   constructor(options: PostgresJournalOptions) {
@@ -96,11 +104,21 @@ export class PostgresJournal implements Journal {
     this.#chain = chain;
     this.#draftTools = draftTools;
     this.#deletion = new Deletion({ tables, collector, ...siblings });
-    this.#effects = new CommitEffects({ tables, rows, collector, eraser, siblings });
+    this.#effects = new CommitEffects({ tables, collector, eraser, ...siblings });
     this.#leases = leases;
     this.#siblings = siblings;
     this.#list = list;
-    this.#creator = new RunCreator({ tables, chain, leases, list, effects: this.#effects, siblings });
+    this.#creator = new RunCreator({
+      tables,
+      chain,
+      list,
+      effects: this.#effects,
+      mailbox: siblings.mailbox,
+      feeds: siblings.feeds,
+      wouldClaim: (record, claim) => leases.wouldClaim(record, claim),
+      added: (run, id, { values }) => rows.keep(run, id, values),
+      own: (run) => ({ ...run, registration: leases.registration(run.workerId) }),
+    });
     this.#reader = new RunReader(tables, rows);
   }
 
@@ -117,10 +135,7 @@ export class PostgresJournal implements Journal {
     const draft = this.#draft(first, record);
     const kept = { ...record, metadata: structuredClone(record.metadata) };
     const created = await this.#tables.database.write(
-      async (transaction) => {
-        await transaction.lock(...this.#creator.locksOf(kept, draft));
-        return this.#creator.create(transaction, kept, draft, { flight, claim });
-      },
+      (transaction) => transaction.do(this.#creator.createAlone(kept, draft, flight, claim)),
       (transaction, { owned }) => {
         if (owned !== undefined) this.#leases.doubt({ workerId: owned.workerId, transaction, runs: [owned] });
       },
@@ -190,7 +205,7 @@ export class PostgresJournal implements Journal {
    */
   async #appendAlone(run: OwnedRun, draft: Draft): Promise<boolean> {
     const { statements } = this.#tables.database;
-    run.position ??= await this.#rows.position(statements, run);
+    run.position ??= await statements.do(this.#rows.position(run));
     const before = run.position;
     if (draft.commit.number !== before.number) return false;
     checkGaps(draft.commit, before);
@@ -218,14 +233,14 @@ export class PostgresJournal implements Journal {
           ...(rest === undefined ? [] : [sessionLock(run.sessionId)]),
           ...runs.flatMap((each) => this.#creator.locksOf(each.run, each.draft)),
         ];
-        await this.#effects.lock(transaction, run, commit, names);
+        await transaction.do(this.#effects.lock(run, commit, names));
         // Submitted runs must see that this run has ended, so in that case the end is stored before the release.
         const isLast = rest !== undefined && runs.length === 0;
         const appended = await this.#append(transaction, lease, draft, isLast);
-        const made: CreatedRun[] = [];
+        const made: CreatedRun<OwnedRun>[] = [];
         if (appended.standing === commit)
           for (const each of runs)
-            made.push(await this.#creator.createSubmitted(transaction, each, each.draft));
+            made.push(await transaction.do(this.#creator.createSubmitted(each, each.draft)));
         if (rest !== undefined) await this.#release(transaction, lease, rest, appended.standing);
         return { ...appended, created: made };
       },
@@ -260,10 +275,10 @@ export class PostgresJournal implements Journal {
     }
     // The lease is lost, the number is taken or leaves a gap, or another store has written: only the database can tell.
     const run = await transaction.do(this.#tables.ownerNow(lease));
-    const stored = await this.#rows.row(transaction, run, commit.number);
-    const before = await this.#rows.position(transaction, run);
+    const stored = await transaction.do(this.#rows.row(run, commit.number));
+    const before = await transaction.do(this.#rows.position(run));
     if (stored !== undefined) {
-      const [standing = commit] = await this.#rows.decode(transaction, run, [stored]);
+      const [standing = commit] = await transaction.do(this.#rows.decode(run, [stored]));
       // An earlier attempt of this call stored the commit, and its answer was lost.
       const isOwn = known?.position !== undefined && stored.link === this.#linkOf(known.position, draft);
       return { standing: isOwn ? commit : standing, position: before };
@@ -285,11 +300,12 @@ export class PostgresJournal implements Journal {
     draft: Draft,
     { before, isLast }: { readonly before: Position; readonly isLast: boolean },
   ): Promise<Position | undefined> {
-    const precondition = await this.#effects.validate(transaction, draft, before);
+    const precondition = await transaction.do(this.#effects.validate(draft, before));
     const next = positionAfter(this.#chain, before, draft);
     const row = await this.#insert(transaction, run, draft, next);
     if (row === undefined) return undefined;
-    await this.#effects.apply(transaction, run, draft, { id: row.id, precondition, isLast });
+    if (draft.values.length > 0) await transaction.do(this.#rows.keep(run, row.id, draft.values));
+    await transaction.do(this.#effects.apply(run, draft, { precondition, isLast }));
     return next;
   }
 

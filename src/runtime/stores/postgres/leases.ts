@@ -23,6 +23,7 @@ import type { Transaction } from "./db/transaction.ts";
 import { WorkerBeats, type Registration } from "./db/worker-beats.ts";
 import { deadOwners, recoverDead, recoverRunsOf, recoveriesNow, takeFrom } from "./dead-workers.ts";
 import { freeHeldRuns } from "../sql/held-runs.ts";
+import { get, type Work } from "../sql/work.ts";
 import { hasDueRun, readyAgents, readyRunIds, wakeDueRuns, wantedAgents } from "./ready-runs.ts";
 import { Turns } from "./ready-turns.ts";
 import { sessionLock } from "../sql/session-rows.ts";
@@ -362,15 +363,11 @@ export class PostgresLeases implements Leases {
   }
 
   /** L5: whether a claim would select this new run. Call inside the transaction that creates it. */
-  async wouldClaim(
-    queries: Queries,
-    record: RunRecord,
-    { agents, except, now }: ClaimOptions,
-  ): Promise<boolean> {
+  *wouldClaim(record: RunRecord, { agents, except, now }: ClaimOptions): Work<boolean> {
     if (startsLater(record) || this.#beats.hasWrongClock) return false;
     const isWanted = agents === undefined || takesRun(agents, record);
     if (!isWanted || except?.includes(record.runId) === true) return false;
-    return (await queries.get(isAnyoneWaiting, now)) === undefined;
+    return (yield* get(isAnyoneWaiting, now)) === undefined;
   }
 
   /** Whether a dead worker still owns runs. */

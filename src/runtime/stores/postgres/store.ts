@@ -31,7 +31,7 @@ import { Eraser } from "./retention/eraser.ts";
 import { CommitRows } from "./rows/commit-rows.ts";
 import { EntryRows } from "../sql/entry-rows.ts";
 import { LogCheck, type LogSource } from "../sql/log-check.ts";
-import { OpenApprovals } from "./rows/open-approvals.ts";
+import { OpenApprovals } from "../sql/open-approvals.ts";
 import { RunList } from "../sql/run-list.ts";
 import { SessionChanges } from "../sql/session-changes.ts";
 import { SqlSessions } from "../sql/sessions.ts";
@@ -48,7 +48,7 @@ function eventSource(tables: Tables, rows: CommitRows): EventSource & LogSource 
     start: (known, seq, end) =>
       database.read(async (queries) => ({
         run: (await queries.do(tables.find(known.runId))) ?? known,
-        first: seq === 0 ? 0 : await rows.numberOf(queries, known, seq, end),
+        first: seq === 0 ? 0 : await queries.do(rows.numberOf(known, seq, end)),
       })),
     pages: (run, first, end) => rows.pages(run, first, end),
     events: (run, row) => rows.events(run, row),
@@ -195,7 +195,7 @@ function storeOn(
   const inbox = new SqlInbox(tables, inboxSettings(options.inbox));
   const topics = new SqlTopics(tables);
   const usage = new SqlUsageTotals(tables);
-  const approvals = new OpenApprovals(database, rows);
+  const approvals = new OpenApprovals(tables, (row) => rows.eventsOf(row));
   const leases = new PostgresLeases({ tables, deltas, leaseMs });
   const watch = new StoreWatch({
     database,

@@ -10,6 +10,15 @@ export interface Dialect {
   readonly senderTenant: string;
   readonly senderUser: string;
 
+  /** Assignments that take a run from its owner. */
+  readonly leave: string;
+  /** Column of `runs` with the id of the store that owns a run. PostgreSQL has none. */
+  readonly holderColumn?: string;
+  /** Maximum time in milliseconds that one transaction spends on deletions. */
+  readonly sliceMs: number;
+  /** Whether `approvals` holds the number of the commit that asks. */
+  readonly hasApprovalNumbers: boolean;
+
   /** Time of the last commit of a run. SQLite leaves out the last commits of the store, which `lateCommits` reads. */
   readonly lastCommitAt: string;
   readonly lateCommits?: string;

@@ -2,7 +2,9 @@ import {
   chainStart,
   eraseCommit,
   Fault,
+  rootTaskId,
   type Commit,
+  type Erasure as Erased,
   type Hash,
   type MaybePromise,
 } from "../../../kernel/index.ts";
@@ -11,10 +13,12 @@ import type { Chain } from "../codec/chain.ts";
 import { encodeCommit } from "../codec/commit-codec.ts";
 import type { CommitRow } from "../codec/commit-row.ts";
 import { commitText } from "../codec/commit-text.ts";
-import { erasuresOf } from "../codec/erasures.ts";
+import { addErasures, erasuresOf } from "../codec/erasures.ts";
 import type { LargeValues, SplitText } from "../codec/large-values.ts";
 import type { RunKey } from "../codec/stored-run.ts";
 import type { LogCheck } from "./log-check.ts";
+import { eraseMetadata } from "./run-metadata.ts";
+import { get, run, type Work } from "./work.ts";
 
 /** The next commit to be erased. */
 export interface ErasureCursor {
@@ -33,6 +37,17 @@ export interface ErasureSource {
   collect(): Promise<void>;
   /** Removes the mark of a run, unless more was marked meanwhile. */
   finish(run: RunKey): Promise<unknown>;
+}
+
+/** Records the erasures of a commit, inside its transaction. */
+export function* markErased({ id }: RunKey, erasures: readonly Erased[]): Work<void> {
+  const before = yield* get<{ readonly erases: string | null }>(
+    "SELECT erases FROM {runs} WHERE id = $1",
+    id,
+  );
+  const erases = JSON.stringify(addErasures(erasuresOf(before ?? {}), erasures));
+  yield* run("UPDATE {runs} SET erases = $2, erasing = 1 WHERE id = $1", id, erases);
+  if (erasures.some(({ taskId }) => taskId === rootTaskId)) yield* eraseMetadata(id);
 }
 
 /**

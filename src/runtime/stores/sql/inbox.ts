@@ -88,11 +88,9 @@ function statementsOf({ lastMessagePlace, senderTenant, senderUser, senderColumn
      */
     selectLines: `SELECT ${columns} FROM {messages} AS own
   WHERE agent_id = $1 AND ${isHere} AND ${isOfTenant} AND (
-    (state = ${WAITING} AND not_before <= $2::float8) OR (state = ${BEHIND} AND EXISTS (
-      SELECT 1 FROM (
-        SELECT state AS first, not_before AS due, run_id AS taker FROM {messages}
-        WHERE agent_id = $1 AND line = own.line AND asks = 0 AND ${isHere} ORDER BY id LIMIT 1
-      ) AS head WHERE (first = ${WAITING} AND due <= $2::float8) OR (first = ${TAKEN} AND taker = $6::text)
+    (state = ${WAITING} AND not_before <= $2::float8) OR (state = ${BEHIND} AND (
+      SELECT (state = ${WAITING} AND not_before <= $2::float8) OR (state = ${TAKEN} AND run_id = $6::text) FROM {messages}
+      WHERE agent_id = $1 AND line = own.line AND asks = 0 AND ${isHere} ORDER BY id LIMIT 1
     ))
   )
   ORDER BY id LIMIT $3 + 0`,

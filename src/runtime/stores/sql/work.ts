@@ -39,6 +39,12 @@ export function* run(sql: string, ...values: readonly Value[]): Work<number> {
   return (yield { kind: "run", sql, values }) as number;
 }
 
+/** Work that needs no request. */
+export function* done<Result>(result: Result): Work<Result> {
+  yield* [];
+  return result;
+}
+
 /** Like `run`, and overwrites what is deleted, as far as the database can. */
 export function* erase(sql: string, ...values: readonly Value[]): Work<number> {
   return (yield { kind: "erase", sql, values }) as number;

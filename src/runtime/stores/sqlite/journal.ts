@@ -6,6 +6,7 @@ import {
   type Commit,
   type Creation,
   type Journal,
+  type JsonValue,
   type Lease,
   type MaybePromise,
   type Rest,
@@ -22,21 +23,40 @@ import {
 import { endIn, spendIn } from "../run-end.ts";
 import type { Chain } from "../codec/chain.ts";
 import type { Collector } from "./retention/collector.ts";
-import { bytesOf, draftCommit, positionAfter, type Draft, type DraftTools } from "../codec/commit-draft.ts";
-import { CommitEffects, type SiblingTables } from "./commit-effects.ts";
+import {
+  bytesOf,
+  contentsOf,
+  draftCommit,
+  positionAfter,
+  type Draft,
+  type DraftTools,
+} from "../codec/commit-draft.ts";
+import { changesMore } from "../sql/commit-check.ts";
+import { CommitEffects, type CommitEffectsOptions } from "../sql/commit-effects.ts";
+import { Deletion } from "../sql/deletion.ts";
+import { done, get } from "../sql/work.ts";
 import { insertCommit, intoCommits } from "./db/commit-row.ts";
+import type { CommitText } from "../codec/commit-row.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
-import { Deletion } from "./deletion.ts";
 import type { Eraser } from "./retention/eraser.ts";
 import type { ReleasedRun, SqliteLeases } from "./leases.ts";
 import type { RunList } from "../sql/run-list.ts";
 import { recordOf, type RunKey, type RunRow } from "../codec/stored-run.ts";
 import { isInScope, runColumns, scopeValues } from "../sql/run-row.ts";
-import { RunCreator, type CreatedRun } from "./run-creator.ts";
+import { RunCreator, type CreatedRun } from "../sql/run-creator.ts";
 import { RunReader } from "./run-reader.ts";
+import type { DeltaBoard } from "./tail/delta-board.ts";
+import type { RunFeeds } from "./tail/run-feed.ts";
+import { memberCount } from "../codec/member-count.ts";
 import type { Position } from "../codec/commit-draft.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { Statement } from "./db/statement.ts";
+
+/** The parts of the store that a commit changes besides its run. */
+interface SiblingTables extends Omit<CommitEffectsOptions, "tables" | "collector" | "eraser"> {
+  readonly deltas: DeltaBoard;
+  readonly feeds: RunFeeds;
+}
 
 export interface SqliteJournalOptions {
   readonly tables: Tables;
@@ -66,7 +86,7 @@ interface Append {
   readonly rest?: Rest;
 }
 
-const findRun = `SELECT ${runColumns} FROM runs WHERE run_id = $1 AND ${isInScope(2)}`;
+const findRun = `SELECT ${runColumns} FROM {runs} AS runs WHERE run_id = $1 AND ${isInScope(2)}`;
 const fencedInsert = `${intoCommits}
   SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM runs WHERE id = ?1 AND epoch = ?8 AND holder = ?9`;
 
@@ -80,7 +100,7 @@ export class SqliteJournal implements Journal {
   readonly #leases: SqliteLeases;
   readonly #siblings: SiblingTables;
   readonly #list: RunList;
-  readonly #creator: RunCreator;
+  readonly #creator: RunCreator<OwnedRun>;
   readonly #reader: RunReader;
   readonly #fencedInsert: Statement;
 
@@ -91,11 +111,25 @@ export class SqliteJournal implements Journal {
     this.#chain = chain;
     this.#draftTools = draftTools;
     this.#deletion = new Deletion({ tables, collector, ...siblings });
-    this.#effects = new CommitEffects({ tables, rows, collector, eraser, siblings });
+    this.#effects = new CommitEffects({ tables, collector, eraser, ...siblings });
     this.#leases = leases;
     this.#siblings = siblings;
     this.#list = list;
-    this.#creator = new RunCreator({ tables, rows, chain, leases, list, effects: this.#effects, siblings });
+    this.#creator = new RunCreator({
+      tables,
+      chain,
+      list,
+      effects: this.#effects,
+      mailbox: siblings.mailbox,
+      feeds: siblings.feeds,
+      holder: tables.holder,
+      wouldClaim: (record, claim) => leases.wouldClaim(record, claim),
+      added: (run, id, { values }) => done(rows.addedNow(run, id, values)),
+      own: (run, record, draft) => ({
+        ...run,
+        beginning: { run: record, first: firstCommit(draft, run.position) },
+      }),
+    });
     this.#reader = new RunReader(tables, rows);
     this.#fencedInsert = tables.database.statement(fencedInsert);
   }
@@ -113,17 +147,15 @@ export class SqliteJournal implements Journal {
     const draft = this.#draft(first, record);
     const { creation } = await this.#tables.write({
       bytes: bytesOf(draft),
-      apply: () => this.#creator.createNow(record, draft, flight, claim),
-      committed: (created) => this.#creator.announce(created, record, first),
+      apply: () => this.#tables.now(this.#creator.createAlone(record, draft, flight, claim)),
+      committed: (created) => this.#creator.committed(created, first),
     });
     return creation;
   }
 
   async find(runId: RunId, scope?: TenantScope): Promise<RunRecord | undefined> {
-    return this.#tables.read(() => {
-      const row = this.#tables.database.get<RunRow>(findRun, runId, ...scopeValues(scope));
-      return row === undefined ? undefined : recordOf(row);
-    });
+    const row = await this.#tables.query(() => get<RunRow>(findRun, runId, ...scopeValues(scope)));
+    return row === undefined ? undefined : recordOf(row);
   }
 
   summary(runId: RunId): Promise<RunSummary | undefined> {
@@ -168,7 +200,7 @@ export class SqliteJournal implements Journal {
   /** `undefined` means that the commit has to wait for its transaction, and that nothing was written. */
   #appendNow(lease: Lease, run: OwnedRun, draft: Draft): Commit | undefined {
     const { commit } = draft;
-    if (!this.#tables.writesNow || this.#effects.changesMore(lease.runId, draft)) return undefined;
+    if (!this.#tables.writesNow || this.#changesMore(lease.runId, draft)) return undefined;
     const before = run.position;
     try {
       const standing = this.#tables.writeNow(
@@ -184,6 +216,16 @@ export class SqliteJournal implements Journal {
     }
   }
 
+  /** Whether the commit changes more than its own row. */
+  #changesMore(runId: RunId, draft: Draft): boolean {
+    const { events } = draft.commit;
+    return (
+      this.#rows.isCrowded ||
+      changesMore(draft) ||
+      (events !== undefined && this.#siblings.deltas.isWritten(runId, events))
+    );
+  }
+
   /**
    * Writes the commit in a grouped transaction, with the submissions if the commit is new, and with the release in any
    * case.
@@ -193,7 +235,7 @@ export class SqliteJournal implements Journal {
     const { commit, submissions, rest } = append;
     let { draft } = append;
     const runs = submissions?.map((each) => ({ ...each, draft: this.#draft(each.first, each.run) }));
-    let created: readonly CreatedRun[] | undefined;
+    let created: readonly CreatedRun<OwnedRun>[] | undefined;
     let released: ReleasedRun | undefined;
     let before: Position | undefined;
     return this.#tables.write({
@@ -202,7 +244,7 @@ export class SqliteJournal implements Journal {
         runs === undefined &&
         rest === undefined &&
         draft !== undefined &&
-        !this.#effects.changesMore(lease.runId, draft),
+        !this.#changesMore(lease.runId, draft),
       apply: (version) => {
         const run = this.#tables.ownerOf(lease);
         draft ??= this.#draft(commit, run);
@@ -211,7 +253,7 @@ export class SqliteJournal implements Journal {
         const isLast = rest !== undefined && runs === undefined;
         const standing = this.#append(lease, draft, version, isLast);
         if (standing === commit)
-          created = runs?.map((each) => this.#creator.createSubmitted(each, each.draft));
+          created = runs?.map((each) => this.#tables.now(this.#creator.createSubmitted(each, each.draft)));
         if (rest !== undefined) released = this.#release(lease, rest, standing);
         return standing;
       },
@@ -219,8 +261,8 @@ export class SqliteJournal implements Journal {
         if (standing === commit) this.#committed(lease, commit);
         if (released !== undefined) this.#leases.released(lease.runId, released);
         created?.forEach((each, index) => {
-          const submission = submissions?.[index];
-          if (submission !== undefined) this.#creator.announce(each, submission.run, submission.first);
+          const first = submissions?.[index]?.first;
+          if (first !== undefined) this.#creator.committed(each, first);
         });
       },
       // Most often the file was locked and nothing has changed.
@@ -267,12 +309,13 @@ export class SqliteJournal implements Journal {
     const run = this.#tables.ownerOf(lease);
     run.position ??= this.#rows.position(run);
     if (commit.number === run.position.number) {
-      const precondition = this.#effects.validate(draft, run.position);
+      const precondition = this.#tables.now(this.#effects.validate(draft, run.position));
       const next = positionAfter(this.#chain, run.position, draft);
       const row = this.#insert(run, draft, { next, version });
       if (row !== undefined) {
         run.position = next;
-        this.#effects.applyNow(run, draft, { precondition, isLast });
+        this.#tables.now(this.#effects.apply(run, draft, { precondition, isLast }));
+        if (commit.events !== undefined) this.#siblings.deltas.removeNow(run, commit.events);
         this.#rows.addedNow(run, row, draft.values);
         return commit;
       }
@@ -285,7 +328,7 @@ export class SqliteJournal implements Journal {
     const { database, holder } = this.#tables;
     database.run("UPDATE runs SET holder = ? WHERE id = ? AND epoch = ?", holder, now.id, now.epoch);
     now.position = this.#rows.position(now);
-    this.#effects.validate(draft, now.position);
+    this.#tables.now(this.#effects.validate(draft, now.position));
     return this.#append(lease, draft, version, isLast);
   }
 
@@ -302,4 +345,25 @@ export class SqliteJournal implements Journal {
     if (version !== undefined) run.takenAt = version;
     return Number(done.lastInsertRowid);
   }
+}
+
+/** Returns what the owner of a new run starts with: the commit itself, or its text if a caller could still change it. */
+function firstCommit(draft: Draft, { seq }: Position): Commit | CommitText {
+  const { commit, body, refs } = draft;
+  if (isImmutable(commit)) return commit;
+  const { number, at } = commit;
+  return { number, at, nextEvent: seq, body, refs, contents: contentsOf(draft) };
+}
+
+/** Whether the first commit holds no object that the caller who submitted the run could still change. */
+function isImmutable({ steps, tasks = [] }: Commit): boolean {
+  if (steps !== undefined) return false;
+  return tasks.every(
+    (change) =>
+      change.type === "create" && isPrimitive(change.task.input) && memberCount(change.task.metadata) === 0,
+  );
+}
+
+function isPrimitive(value: JsonValue): boolean {
+  return typeof value !== "object" || value === null;
 }

@@ -29,6 +29,8 @@ import {
 import { Turns } from "./ready-turns.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import { freeHeldRuns } from "../sql/held-runs.ts";
+import { get, type Work } from "../sql/work.ts";
+import { sqliteText } from "./db/dialect.ts";
 import { type RunKey, RunState, spendText } from "../codec/stored-run.ts";
 import { isExcluded, runKeyColumns } from "../sql/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
@@ -135,7 +137,7 @@ const seizeAny = takeRun(`run_id = ?2 AND state <> ${RunState.ENDED}`);
 
 /** The always-true `agent_id > ''` lets SQLite use the partial index. */
 const isAnyoneWaiting = `SELECT 1 WHERE EXISTS (SELECT 1 FROM runs WHERE state = ${RunState.READY} AND agent_id > '')
-  OR EXISTS (SELECT 1 FROM runs WHERE wake_at <= ?)`;
+  OR EXISTS (SELECT 1 FROM runs WHERE wake_at <= $1)`;
 
 const countWaiting = `SELECT count(*) AS count FROM (SELECT 1 FROM runs WHERE state = ${RunState.READY}
   UNION ALL SELECT 1 FROM runs WHERE wake_at <= ?1 LIMIT ?2)`;
@@ -148,7 +150,7 @@ const releaseRun = (more: string): string =>
    WHERE id = ?1 AND epoch = ?2 AND owner = ?3`;
 const releaseAsItIs = releaseRun("");
 const releaseEnded = releaseRun(", ended = ?7, ended_at = ?8, spent = ifnull(?9, spent)");
-const excludedRun = `SELECT 1 FROM runs WHERE id = ? AND ${isExcluded}`;
+const excludedRun = sqliteText(`SELECT 1 FROM {runs} WHERE id = $1 AND ${isExcluded}`);
 /** For a run that its owner released as ended although no commit holds `run_end`. */
 const endUntold = "UPDATE runs SET ended = 0, ended_at = ?2 WHERE id = ?1 AND ended IS NULL";
 
@@ -368,11 +370,11 @@ export class SqliteLeases implements Leases {
   }
 
   /** L5: whether a claim would select this new run. Call inside the transaction that creates it. */
-  wouldClaim(record: RunRecord, { agents, except, now }: ClaimOptions): boolean {
+  *wouldClaim(record: RunRecord, { agents, except, now }: ClaimOptions): Work<boolean> {
     if (startsLater(record)) return false;
     const isWanted = agents === undefined || takesRun(agents, record);
     if (!isWanted || except?.includes(record.runId) === true) return false;
-    return this.#tables.database.get(isAnyoneWaiting, now) === undefined;
+    return (yield* get(isAnyoneWaiting, now)) === undefined;
   }
 
   /** Whether a dead worker still owns runs. */

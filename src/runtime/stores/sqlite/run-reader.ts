@@ -8,6 +8,7 @@ import {
 } from "../../../kernel/index.ts";
 import { recordOf, type RunKey, type RunRow } from "../codec/stored-run.ts";
 import { runColumns, runKeyColumns } from "../sql/run-row.ts";
+import { sqliteText } from "./db/dialect.ts";
 import type { Tables } from "./db/tables.ts";
 import { missing, type CommitRows } from "./rows/commit-rows.ts";
 
@@ -17,7 +18,7 @@ interface RunHistory {
   readonly commits: readonly Commit[] | undefined;
 }
 
-const findRun = `SELECT ${runColumns}, ${runKeyColumns} FROM runs WHERE run_id = ?`;
+const findRun = sqliteText(`SELECT ${runColumns}, ${runKeyColumns} FROM {runs} WHERE run_id = $1`);
 
 /** Reads the commits of a run for the journal, page by page. */
 export class RunReader {

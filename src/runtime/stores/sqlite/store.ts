@@ -33,7 +33,8 @@ import { SqlMailbox } from "../sql/mailbox.ts";
 import { migrate } from "./db/migrate.ts";
 import { storeSchema } from "./db/migrations.ts";
 import { RunFeeds } from "./tail/run-feed.ts";
-import { OpenApprovals } from "./rows/open-approvals.ts";
+import { OpenApprovals } from "../sql/open-approvals.ts";
+import { done } from "../sql/work.ts";
 import { RunList } from "../sql/run-list.ts";
 import { SqlRecords } from "../sql/records.ts";
 import { SessionChanges } from "../sql/session-changes.ts";
@@ -166,7 +167,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const inbox = new SqlInbox(tables, mail);
   const topics = new SqlTopics(tables);
   const usage = new SqlUsageTotals(tables);
-  const approvals = new OpenApprovals(tables, rows);
+  const approvals = new OpenApprovals(tables, (row) => done(rows.eventsOf(row)));
   const leases = new SqliteLeases(tables, locks, deltas);
   const watch = new ChangeWatch({
     database,

@@ -8,6 +8,10 @@ export const postgresDialect: Dialect = {
   senderTenant: "sender_tenant",
   senderUser: "sender_user",
 
+  leave: "owner = NULL",
+  sliceMs: Infinity,
+  hasApprovalNumbers: true,
+
   lastCommitAt: "(SELECT at FROM {commits} WHERE run = runs.id ORDER BY number DESC LIMIT 1)",
   hasLabel: (name, value) => `EXISTS (SELECT 1 FROM {run_labels} AS label WHERE label.run = runs.id
     AND md5(label.name || '=' || label.value) = md5(${name}::text || '=' || ${value}::text)

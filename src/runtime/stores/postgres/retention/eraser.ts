@@ -1,14 +1,11 @@
-import { rootTaskId, type Erasure as Erased } from "../../../../kernel/index.ts";
 import type { CommitRow } from "../../codec/commit-row.ts";
-import { addErasures, erasuresOf } from "../../codec/erasures.ts";
 import type { RunKey } from "../../codec/stored-run.ts";
 import { CommitEraser, Erasure, type CommitEraserOptions, type ErasureCursor } from "../../sql/erasure.ts";
 import type { LogCheck } from "../../sql/log-check.ts";
-import type { Queries } from "../db/queries.ts";
+import type { Work } from "../../sql/work.ts";
 import { runKeyColumns } from "../../sql/run-row.ts";
 import type { Tables } from "../db/tables.ts";
 import type { CommitRows } from "../rows/commit-rows.ts";
-import { eraseMetadata } from "../../sql/run-metadata.ts";
 import type { Collector } from "./collector.ts";
 
 export interface EraserOptions extends CommitEraserOptions {
@@ -38,23 +35,12 @@ export class Eraser {
     const source = {
       next: (except: readonly number[]) => database.statements.get<RunKey>(nextRun, except),
       eraseFrom: (run: RunKey, from: ErasureCursor) =>
-        database.write((transaction) => this.#eraseFrom(transaction, run, from)),
+        database.write((transaction) => transaction.do(this.#eraseFrom(run, from))),
       collect: () => collector.collect(),
       finish: (run: RunKey) =>
         database.write((transaction) => transaction.run(isErased, run.id, run.erases ?? "")),
     };
     this.#erasure = new Erasure(source, check);
-  }
-
-  /** Records the erasures of a commit, inside its transaction. */
-  async mark(queries: Queries, { id }: RunKey, erasures: readonly Erased[]): Promise<void> {
-    const before = await queries.get<{ readonly erases: string | null }>(
-      "SELECT erases FROM {runs} WHERE id = $1",
-      id,
-    );
-    const erases = JSON.stringify(addErasures(erasuresOf(before ?? {}), erasures));
-    await queries.run("UPDATE {runs} SET erases = $2, erasing = 1 WHERE id = $1", id, erases);
-    if (erasures.some(({ taskId }) => taskId === rootTaskId)) await queries.do(eraseMetadata(id));
   }
 
   /** Resolves when everything that was marked before the call is erased. */
@@ -67,25 +53,21 @@ export class Eraser {
   }
 
   /** Erases one chunk. Returns where to continue, or `undefined` if the log is not valid. Call inside a transaction. */
-  async #eraseFrom(
-    queries: Queries,
-    run: RunKey,
-    from: ErasureCursor,
-  ): Promise<ErasureCursor | "end" | undefined> {
+  *#eraseFrom(run: RunKey, from: ErasureCursor): Work<ErasureCursor | "end" | undefined> {
     let { number, link } = from;
-    const rows = await this.#rows.page(queries, run, number, number + mostCommits);
+    const rows = yield* this.#rows.page(run, number, number + mostCommits);
     if (rows.length === 0) return "end";
     for (const row of rows) {
       if (!this.#commits.holds(link, row)) return undefined;
-      await this.#eraseRow(queries, run, row, link);
+      yield* this.#eraseRow(run, row, link);
       [number, link] = [row.number + 1, row.link];
     }
     return { number, link };
   }
 
-  async #eraseRow(queries: Queries, run: RunKey, row: CommitRow, before: string): Promise<void> {
-    const [commit] = await this.#rows.decodeWhole(queries, run, [row]);
+  *#eraseRow(run: RunKey, row: CommitRow, before: string): Work<void> {
+    const [commit] = yield* this.#rows.decodeWhole(run, [row]);
     const rest = commit && this.#commits.erased(run, row, commit, before);
-    if (rest !== undefined) await this.#rows.overwrite(queries, run, row, rest);
+    if (rest !== undefined) yield* this.#rows.overwrite(run, row, rest);
   }
 }

@@ -21,8 +21,9 @@ import type { ContentRows } from "../../sql/content-rows.ts";
 import { entryColumns, type EntryRow, type EntryRows } from "../../sql/entry-rows.ts";
 import type { Database } from "../db/database.ts";
 import { postgresDialect } from "../db/dialect.ts";
-import type { Queries } from "../db/queries.ts";
+import type { ApprovalRow } from "../../sql/open-approvals.ts";
 import { runKeyColumns } from "../../sql/run-row.ts";
+import { all, get, run as write, type Work } from "../../sql/work.ts";
 
 const columns = `id, number, at, next_event AS "nextEvent", link, body, refs, seal`;
 const lastRow = `SELECT ${columns} FROM {commits} WHERE run = $1 ORDER BY number DESC LIMIT 1`;
@@ -75,39 +76,33 @@ export class CommitRows {
     return { run, number, seq };
   }
 
-  async position(queries: Queries, run: RunKey): Promise<Position> {
-    const last = await queries.get<CommitRow>(lastMark, run.id);
+  *position(run: RunKey): Work<Position> {
+    const last = yield* get<CommitRow>(lastMark, run.id);
     if (last === undefined) return { number: 0, seq: 0, link: chainStart(run) };
     return { number: last.number + 1, seq: last.nextEvent, link: last.link };
   }
 
-  async last(queries: Queries, run: RunKey): Promise<CommitRow | undefined> {
-    const row = await queries.get<CommitRow>(lastRow, run.id);
-    return row === undefined ? undefined : (await this.#withContents(queries, [row]))[0];
+  *last(run: RunKey): Work<CommitRow | undefined> {
+    const row = yield* get<CommitRow>(lastRow, run.id);
+    return row === undefined ? undefined : (yield* this.#withContents([row]))[0];
   }
 
-  async row(queries: Queries, run: RunKey, number: number): Promise<CommitRow | undefined> {
-    return (await this.page(queries, run, number, number + 1))[0];
+  *row(run: RunKey, number: number): Work<CommitRow | undefined> {
+    return (yield* this.page(run, number, number + 1))[0];
   }
 
   /** Returns commits in order, at most one page, with the contents that they refer to. */
-  async page(queries: Queries, run: RunKey, from: number, end: number): Promise<readonly CommitRow[]> {
-    const rows = await queries.all<CommitRow>(
-      between,
-      run.id,
-      from,
-      Math.min(end, from + pageRows),
-      pageRows,
-    );
-    return this.#withContents(queries, rows);
+  *page(run: RunKey, from: number, end: number): Work<readonly CommitRow[]> {
+    const rows = yield* all<CommitRow>(between, run.id, from, Math.min(end, from + pageRows), pageRows);
+    return yield* this.#withContents(rows);
   }
 
   /** Returns the number of the commit that holds the event with this seq, by binary search among the commits before `end`. */
-  async numberOf(queries: Queries, run: RunKey, seq: number, end: number): Promise<number> {
+  *numberOf(run: RunKey, seq: number, end: number): Work<number> {
     let [low, high] = [0, end];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const mark = await queries.get<Pick<CommitRow, "nextEvent">>(nextEventOf, run.id, middle);
+      const mark = yield* get<Pick<CommitRow, "nextEvent">>(nextEventOf, run.id, middle);
       if (mark !== undefined && mark.nextEvent <= seq) low = middle + 1;
       else high = middle;
     }
@@ -131,16 +126,14 @@ export class CommitRows {
     const until = Math.min(end, from + pageRows);
     const rows = await this.#database.statements.all<CommitRow>(between, run.id, from, until, pageRows);
     if (rows.every(({ refs }) => refs === null)) return rows;
-    return this.#database.read((queries) => this.page(queries, run, from, end));
+    return this.#database.read((queries) => queries.do(this.page(run, from, end)));
   }
 
   /** Like `pages`, but decodes the commits without the text that retention erased. */
   async *decodedPages(run: RunKey, from: number, end: number): AsyncIterable<readonly Commit[]> {
     for (let next = from; next < end;) {
       const start = next;
-      const commits = await this.#database.read(async (queries) =>
-        this.decode(queries, run, await this.page(queries, run, start, end)),
-      );
+      const commits = await this.#database.read((queries) => queries.do(this.#decodedPage(run, start, end)));
       const last = commits.at(-1);
       if (last === undefined) return;
       yield commits;
@@ -148,25 +141,22 @@ export class CommitRows {
     }
   }
 
+  *#decodedPage(run: RunKey, from: number, end: number): Work<readonly Commit[]> {
+    return yield* this.decode(run, yield* this.page(run, from, end));
+  }
+
   /** Stores the large values of a new commit. Call inside its transaction. */
-  async keep(
-    queries: Queries,
-    { tenantId }: RunKey,
-    id: number,
-    values: readonly LargeValue[],
-  ): Promise<void> {
-    const owner = { kind: OwnerKind.COMMIT, id };
-    await queries.do(this.#contents.keep(tenantText(tenantId), owner, values));
+  keep({ tenantId }: RunKey, id: number, values: readonly LargeValue[]): Work<void> {
+    return this.#contents.keep(tenantText(tenantId), { kind: OwnerKind.COMMIT, id }, values);
   }
 
   /** Replaces a commit by the part that retention keeps, and sets its seal. Call inside a transaction. */
-  async overwrite(
-    queries: Queries,
+  *overwrite(
     run: RunKey,
     { id, number }: CommitRow,
     { text, refs, values, seal }: SplitText & { readonly seal: string },
-  ): Promise<void> {
-    await queries.run(
+  ): Work<void> {
+    yield* write(
       "UPDATE {commits} SET body = $3, refs = $4, seal = $5 WHERE run = $1 AND number = $2",
       run.id,
       number,
@@ -174,13 +164,13 @@ export class CommitRows {
       refs,
       seal,
     );
-    await this.keep(queries, run, id, values);
-    await queries.do(this.#contents.keepOnly({ kind: OwnerKind.COMMIT, id }, refs));
+    yield* this.keep(run, id, values);
+    yield* this.#contents.keepOnly({ kind: OwnerKind.COMMIT, id }, refs);
   }
 
   /** Decodes commits without the text that retention erased, even if that text is still in the table. */
-  async decode(queries: Queries, run: RunKey, rows: readonly CommitRow[]): Promise<readonly Commit[]> {
-    const commits = await this.decodeWhole(queries, run, rows);
+  *decode(run: RunKey, rows: readonly CommitRow[]): Work<readonly Commit[]> {
+    const commits = yield* this.decodeWhole(run, rows);
     const erasures = erasuresOf(run);
     return erasures.length === 0 ? commits : commits.map((commit) => eraseCommit(commit, erasures));
   }
@@ -192,18 +182,24 @@ export class CommitRows {
     return (erasures.length === 0 ? commit : eraseCommit(commit, erasures)).events ?? [];
   }
 
+  /** Returns the events of the commit that asks a question. */
+  *eventsOf(asked: ApprovalRow): Work<readonly Event[]> {
+    const row = yield* this.row(asked, asked.number ?? 0);
+    return row === undefined ? [] : this.events(asked, row);
+  }
+
   /** Decodes a commit as stored, without the session entries that it refers to. This reads no sessions. */
   decodeAlone(run: RunKey, row: CommitRow): Commit {
     return readable(run, row, () => decoded(run, row, storedOf(row), noEntries));
   }
 
   /** Decodes commits as stored. The session entries that they refer to are read with one query. */
-  async decodeWhole(queries: Queries, run: RunKey, rows: readonly CommitRow[]): Promise<readonly Commit[]> {
+  *decodeWhole(run: RunKey, rows: readonly CommitRow[]): Work<readonly Commit[]> {
     const stored = rows.map((row) => readable(run, row, () => storedOf(row)));
     const named = stored.flatMap(({ sessions }) =>
       sessions === undefined ? [] : entriesNamedIn(sessions, run),
     );
-    const found = named.length === 0 ? [] : await this.#findNamed(queries, named);
+    const found = named.length === 0 ? [] : yield* this.#findNamed(named);
     const byName = new Map(named.map((each, index) => [textOfName(each), found[index] ?? []]));
     const find: FindEntries = (sessionId, first, count) =>
       byName.get(textOfName({ sessionId, first, count })) ?? [];
@@ -213,11 +209,8 @@ export class CommitRows {
   }
 
   /** Returns the named entries, one list for each name, without entries that were removed. */
-  async #findNamed(
-    queries: Queries,
-    named: readonly NamedEntries[],
-  ): Promise<readonly (readonly SessionEntry[])[]> {
-    const rows = await queries.all<EntryRow & { readonly index: number }>(
+  *#findNamed(named: readonly NamedEntries[]): Work<readonly (readonly SessionEntry[])[]> {
+    const rows = yield* all<EntryRow & { readonly index: number }>(
       findNamed,
       named.map(({ sessionId }) => sessionId),
       named.map(({ first }) => first.stem),
@@ -225,7 +218,7 @@ export class CommitRows {
       named.map(({ count }) => count),
     );
     const found = named.map((): SessionEntry[] => []);
-    const decode = await queries.do(this.#entries.decoder(rows));
+    const decode = yield* this.#entries.decoder(rows);
     for (const row of rows) {
       const { first, count } = named[row.index] as NamedEntries;
       const own = decode(row).slice(
@@ -237,9 +230,9 @@ export class CommitRows {
     return found;
   }
 
-  async #withContents(queries: Queries, rows: readonly CommitRow[]): Promise<readonly CommitRow[]> {
+  *#withContents(rows: readonly CommitRow[]): Work<readonly CommitRow[]> {
     if (rows.every(({ refs }) => refs === null)) return rows;
-    const contents = await queries.do(this.#contents.load(rows.map(({ refs }) => refs)));
+    const contents = yield* this.#contents.load(rows.map(({ refs }) => refs));
     return rows.map((row) => (row.refs === null ? row : { ...row, contents }));
   }
 }

@@ -159,7 +159,7 @@ export class RunFeeds {
 
   async #read(queries: Queries, runId: RunId): Promise<RunFeed> {
     const run = await queries.do(this.#tables.run(runId));
-    const last = await this.#rows.last(queries, run);
+    const last = await queries.do(this.#rows.last(run));
     this.#deltas.add(run, await this.#deltas.rowsOf(queries, run));
     if (last === undefined) return new RunFeed(run, { number: 0, seq: 0 }, []);
     const end = { number: last.number + 1, seq: last.nextEvent };
@@ -170,8 +170,8 @@ export class RunFeeds {
   async #lastEvents(queries: Queries, run: RunFeed["run"], last: CommitRow): Promise<readonly Event[]> {
     const events = this.#rows.events(run, last);
     if (events.length > 0 || last.nextEvent === 0) return events;
-    const number = await this.#rows.numberOf(queries, run, last.nextEvent - 1, last.number);
-    const teller = await this.#rows.row(queries, run, number);
+    const number = await queries.do(this.#rows.numberOf(run, last.nextEvent - 1, last.number));
+    const teller = await queries.do(this.#rows.row(run, number));
     return teller === undefined ? [] : this.#rows.events(run, teller);
   }
 
@@ -196,7 +196,7 @@ export class RunFeeds {
   async #news(queries: Queries, { run }: RunFeed, from: number): Promise<News> {
     const now = await queries.do(this.#tables.find(run.runId));
     if (now?.id !== run.id) return { isGone: true, rows: [], deltas: [] };
-    const rows = await this.#rows.page(queries, run, from, Number.MAX_SAFE_INTEGER);
+    const rows = await queries.do(this.#rows.page(run, from, Number.MAX_SAFE_INTEGER));
     return { isGone: false, rows, deltas: await this.#deltas.rowsOf(queries, run) };
   }
 

@@ -19,6 +19,12 @@ export const sqliteDialect: Dialect = {
   senderTenant: "body ->> '$.sender.tenantId'",
   senderUser: "body ->> '$.sender.userId'",
 
+  leave: "owner = NULL, holder = NULL",
+  holderColumn: "holder",
+  // A transaction blocks the event loop.
+  sliceMs: 2,
+  hasApprovalNumbers: false,
+
   lastCommitAt: `(SELECT at FROM commits WHERE id =
     (SELECT commit_ids ->> '$[#-1]' FROM places WHERE run = runs.id ORDER BY number DESC LIMIT 1))`,
   lateCommits: "SELECT run, at, max(id) FROM commits WHERE id > (SELECT through FROM placed) GROUP BY run",
@@ -37,3 +43,19 @@ export const sqliteDialect: Dialect = {
   readAnyContents: `SELECT hash, data FROM contents CROSS JOIN content_pieces ON ${piecesOf("contents.id")}
     WHERE contents.id IN (SELECT min(id) FROM contents WHERE hash = ANY($1::text[]) GROUP BY hash) ORDER BY content_pieces.id`,
 };
+
+/**
+ * Returns the text of a statement that both SQL stores share (`Work`) as SQLite reads it: the tables have no schema, lists are
+ * JSON, and types of parameters and locks of rows do not exist.
+ */
+export function sqliteText(sql: string): string {
+  return sql
+    .replaceAll(/\{([a-z_]+)\}/gu, "$1")
+    .replaceAll(/= ANY\((\$\d+)::[a-z]+\[\]\)/gu, "IN (SELECT value FROM json_each($1))")
+    .replaceAll(/<> ALL\((\$\d+)::[a-z]+\[\]\)/gu, "NOT IN (SELECT value FROM json_each($1))")
+    .replaceAll(/SELECT unnest\((\$\d+)::[a-z]+\[\]\) AS ([a-z]+)/gu, "SELECT value AS $2 FROM json_each($1)")
+    .replaceAll(/::[a-z0-9]+| COLLATE "C"/gu, "")
+    .replaceAll("strpos(", "instr(")
+    .replaceAll(/ FOR (?:SHARE|UPDATE|NO KEY UPDATE)/gu, "")
+    .replaceAll(/\$(\d+)/gu, "?$1");
+}

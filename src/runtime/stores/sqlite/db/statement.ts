@@ -18,9 +18,8 @@ export class Statement {
   readonly #order: readonly number[] | undefined;
 
   constructor(connection: DatabaseSync, sql: string) {
-    const text = sqliteText(sql);
-    this.#order = valueOrder(text);
-    this.#statement = connection.prepare(text.replaceAll(numbered, "?"));
+    this.#order = valueOrder(sql);
+    this.#statement = connection.prepare(sql.replaceAll(numbered, "?"));
   }
 
   run(...values: SQLInputValue[]): StatementResultingChanges {
@@ -50,22 +49,6 @@ export class Statement {
   #inOrder(values: SQLInputValue[]): SQLInputValue[] {
     return this.#order === undefined ? values : this.#order.map((index) => values[index] ?? null);
   }
-}
-
-/**
- * Returns the text of a statement that both SQL stores share (`Work`) as SQLite reads it: the tables have no schema, lists are
- * JSON, and types of parameters and locks of rows do not exist.
- */
-function sqliteText(sql: string): string {
-  return sql
-    .replaceAll(/\{([a-z_]+)\}/gu, "$1")
-    .replaceAll(/= ANY\((\$\d+)::[a-z]+\[\]\)/gu, "IN (SELECT value FROM json_each($1))")
-    .replaceAll(/<> ALL\((\$\d+)::[a-z]+\[\]\)/gu, "NOT IN (SELECT value FROM json_each($1))")
-    .replaceAll(/SELECT unnest\((\$\d+)::[a-z]+\[\]\) AS ([a-z]+)/gu, "SELECT value AS $2 FROM json_each($1)")
-    .replaceAll(/::[a-z0-9]+| COLLATE "C"/gu, "")
-    .replaceAll("strpos(", "instr(")
-    .replaceAll(/ FOR (?:SHARE|UPDATE|NO KEY UPDATE)/gu, "")
-    .replaceAll(/\$(\d+)/gu, "?$1");
 }
 
 const numbered = /\?\d+/gu;

@@ -13,7 +13,7 @@ import type { RunKey } from "../../codec/stored-run.ts";
 import { SqlTables, type OwnedRun as SqlOwnedRun } from "../../sql/tables.ts";
 import type { Request, Value, Work } from "../../sql/work.ts";
 import type { Database } from "./database.ts";
-import { sqliteDialect } from "./dialect.ts";
+import { sqliteDialect, sqliteText } from "./dialect.ts";
 import type { GroupCommit, Write } from "./group-commit.ts";
 
 /**
@@ -51,6 +51,8 @@ export class Tables extends SqlTables<OwnedRun> {
   /** Random id of this store among all that have the file open. */
   readonly holder = randomInt(2 ** 47);
   readonly #writer: GroupCommit;
+  /** The texts of shared statements, by their shared form. */
+  readonly #texts = new Map<string, string>();
   #isClosed = false;
 
   constructor({ database, writer, clock }: TablesOptions) {
@@ -79,15 +81,25 @@ export class Tables extends SqlTables<OwnedRun> {
   }
 
   #answer(request: Request): unknown {
-    const { kind } = request;
-    if (kind === "get") return this.database.get(request.sql, ...bound(request.values));
-    if (kind === "all") return this.database.all(request.sql, ...bound(request.values));
-    if (kind === "run") return this.database.run(request.sql, ...bound(request.values));
-    if (kind === "erase")
-      return this.database.overwriting(() => this.database.run(request.sql, ...bound(request.values)));
+    if (request.kind === "lock") return undefined;
     // No listener is called before the transaction ends, because it is synchronous.
-    if (kind === "announce") this.announce(request.change);
-    return undefined;
+    if (request.kind === "announce") return this.announce(request.change);
+    const { database } = this;
+    const sql = this.#textOf(request.sql);
+    const values = request.values.map(boundValue);
+    if (request.kind === "get") return database.get(sql, ...values);
+    if (request.kind === "all") return database.all(sql, ...values);
+    if (request.kind === "run") return database.run(sql, ...values);
+    return database.overwriting(() => database.run(sql, ...values));
+  }
+
+  #textOf(sql: string): string {
+    let text = this.#texts.get(sql);
+    if (text === undefined) {
+      text = sqliteText(sql);
+      this.#texts.set(sql, text);
+    }
+    return text;
   }
 
   /** Reads synchronously if no other connection holds a lock. */
@@ -139,6 +151,6 @@ export class Tables extends SqlTables<OwnedRun> {
 
 type SqliteValue = Exclude<Value, readonly unknown[]>;
 
-function bound(values: readonly Value[]): SqliteValue[] {
-  return values.map((value) => (Array.isArray(value) ? JSON.stringify(value) : (value as SqliteValue)));
+function boundValue(value: Value): SqliteValue {
+  return Array.isArray(value) ? JSON.stringify(value) : (value as SqliteValue);
 }

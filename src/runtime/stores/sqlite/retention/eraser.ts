@@ -1,14 +1,11 @@
 import { setImmediate } from "node:timers/promises";
-import { rootTaskId, type Erasure as Erased } from "../../../../kernel/index.ts";
 import type { CommitRow } from "../../codec/commit-row.ts";
-import { addErasures, erasuresOf } from "../../codec/erasures.ts";
 import type { RunKey } from "../../codec/stored-run.ts";
 import { CommitEraser, Erasure, type CommitEraserOptions, type ErasureCursor } from "../../sql/erasure.ts";
 import type { LogCheck } from "../../sql/log-check.ts";
 import { runKeyColumns } from "../../sql/run-row.ts";
 import type { Tables } from "../db/tables.ts";
 import type { CommitRows } from "../rows/commit-rows.ts";
-import { eraseMetadata } from "../../sql/run-metadata.ts";
 import type { Collector } from "./collector.ts";
 
 export interface EraserOptions extends CommitEraserOptions {
@@ -47,18 +44,6 @@ export class Eraser {
         tables.write({ apply: () => database.run(isErased, run.id, run.erases ?? "") }),
     };
     this.#erasure = new Erasure(source, check);
-  }
-
-  /** Records the erasures of a commit, inside its transaction. */
-  markNow({ id }: RunKey, erasures: readonly Erased[]): void {
-    const { database } = this.#tables;
-    const before = database.get<{ readonly erases: string | null }>(
-      "SELECT erases FROM runs WHERE id = ?",
-      id,
-    );
-    const erases = JSON.stringify(addErasures(erasuresOf(before ?? {}), erasures));
-    database.run("UPDATE runs SET erases = ?2, erasing = 1 WHERE id = ?1", id, erases);
-    if (erasures.some(({ taskId }) => taskId === rootTaskId)) this.#tables.now(eraseMetadata(id));
   }
 
   /** Resolves when everything that was marked before the call is erased. */

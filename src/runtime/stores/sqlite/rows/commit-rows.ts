@@ -14,6 +14,7 @@ import type { EntryName } from "../../codec/entry-batch.ts";
 import { hashesIn, joinText, type LargeValue, type SplitText } from "../../codec/large-values.ts";
 import type { StoredCommit } from "../../codec/stored-commit.ts";
 import { CommitPlaces } from "./commit-places.ts";
+import type { ApprovalRow } from "../../sql/open-approvals.ts";
 import type { ContentRows } from "../../sql/content-rows.ts";
 import { entryColumns, type EntryRow, type EntryRows } from "../../sql/entry-rows.ts";
 import type { Database } from "../db/database.ts";
@@ -283,6 +284,12 @@ export class CommitRows {
     const commit = this.decodeAlone(run, row);
     const erasures = erasuresOf(run);
     return (erasures.length === 0 ? commit : eraseCommit(commit, erasures)).events ?? [];
+  }
+
+  /** Returns the events of the commit that asks a question. */
+  eventsOf(asked: ApprovalRow): readonly Event[] {
+    const row = this.row(asked, this.numberOf(asked, asked.seq));
+    return row === undefined ? [] : this.events(asked, row);
   }
 
   /** Decodes a commit as stored, without the session entries that it refers to. This reads no sessions. */
