@@ -1,8 +1,7 @@
-import type { Event, LlmReply, StepRecord, TaskChange, TaskRecord } from "../../../kernel/index.ts";
+import type { Event, LlmReply, StepRecord, TaskChange, TaskRecord, ToolCall } from "../../../kernel/index.ts";
 import { equalJson } from "./equal-json.ts";
 import { contentOf, memberOf, messageOf, valueOf } from "./held-content.ts";
 import { memberCount } from "./member-count.ts";
-import { CallPlaces } from "./call-places.ts";
 import { StepIndex } from "./step-index.ts";
 import type { Reference } from "./stored-commit.ts";
 
@@ -13,7 +12,10 @@ const replyMembers = ["message", "stopReason", "usage", "model"] as const;
 const taskMembers = ["agentId", "input", "supervision", "metadata"] as const;
 
 /** Maximum number of steps that are searched one by one. A commit with more steps gets an index. */
-const few = 16;
+const mostSearchedSteps = 16;
+
+/** Maximum number of parts of a message that are searched one by one. A longer message gets an index, so that n calls cost O(n). */
+const mostSearchedParts = 16;
 
 /** The parts of a commit that hold content which its events repeat. */
 export interface ContentHolders {
@@ -31,7 +33,7 @@ export class SharedContent {
   constructor({ steps, tasks }: ContentHolders) {
     this.#steps = steps;
     this.#tasks = tasks;
-    this.#index = steps.length > few ? new StepIndex(steps) : undefined;
+    this.#index = steps.length > mostSearchedSteps ? new StepIndex(steps) : undefined;
   }
 
   /** Returns where the commit holds the event's content; `undefined` if it holds none of it elsewhere. */
@@ -181,4 +183,37 @@ function callAt(step: StepRecord, place: string | number | undefined): object {
     throw new SyntaxError(`an event refers to part ${place} of a message, which is not a tool call`);
   const { callId, toolName, input } = part;
   return { callId, toolName, input };
+}
+
+/** Finds tool calls in the messages of model calls. */
+export class CallPlaces {
+  /** By model call with many parts: the place of each tool call, by its JSON text. */
+  #byStep: Map<StepRecord, ReadonlyMap<string, number>> | undefined;
+
+  /** Returns the index of the part of the message that holds this tool call, or -1. Of equal calls, the first is found. */
+  find(step: StepRecord, call: ToolCall): number {
+    const content = contentOf(step);
+    if (content.length > mostSearchedParts) return this.#placesIn(step).get(callText(call)) ?? -1;
+    return content.findIndex(
+      (part) =>
+        part.type === "tool_call" &&
+        part.callId === call.callId &&
+        part.toolName === call.toolName &&
+        equalJson(part.input, call.input),
+    );
+  }
+
+  #placesIn(step: StepRecord): ReadonlyMap<string, number> {
+    const known = this.#byStep?.get(step);
+    if (known !== undefined) return known;
+    const places = new Map<string, number>();
+    for (const [place, part] of [...contentOf(step).entries()].toReversed())
+      if (part.type === "tool_call") places.set(callText(part), place);
+    (this.#byStep ??= new Map()).set(step, places);
+    return places;
+  }
+}
+
+function callText({ callId, toolName, input }: ToolCall): string {
+  return JSON.stringify([callId, toolName, input]);
 }

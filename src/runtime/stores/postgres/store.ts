@@ -7,38 +7,24 @@ import {
   type Store,
   checkOptions,
   describeValue,
-  inboxSettings,
   optionNames,
 } from "../../../kernel/index.ts";
 import { systemClock } from "../../process/system-sources.ts";
-import { Chain } from "../codec/chain.ts";
-import { LargeValues } from "../codec/large-values.ts";
-import { SqlContents } from "../sql/contents.ts";
-import { ContentRows } from "../sql/content-rows.ts";
 import { Database, type DatabaseOptions } from "./db/database.ts";
 import { migrate, storeTables } from "./db/migrate.ts";
 import { schemaOf } from "./db/schema-name.ts";
 import { StoreWatch } from "./db/store-watch.ts";
 import { type OwnedRun, Tables } from "./db/tables.ts";
-import { type EventSource, SqlEventLog } from "../sql/event-log.ts";
-import { SqlInbox } from "../sql/inbox.ts";
+import type { EventSource } from "../sql/event-log.ts";
 import { PostgresJournal } from "./journal.ts";
 import { PostgresLeases } from "./leases.ts";
-import { SqlMailbox } from "../sql/mailbox.ts";
-import { SqlRecords } from "../sql/records.ts";
 import { Collector } from "./retention/collector.ts";
 import { Eraser } from "./retention/eraser.ts";
 import { CommitRows } from "./rows/commit-rows.ts";
-import { EntryRows } from "../sql/entry-rows.ts";
 import { LogCheck, type LogSource } from "../sql/log-check.ts";
-import { OpenApprovals } from "../sql/open-approvals.ts";
-import { RunList } from "../sql/run-list.ts";
-import { SessionChanges } from "../sql/session-changes.ts";
-import { SqlSessions } from "../sql/sessions.ts";
 import { DeltaBoard } from "./tail/delta-board.ts";
 import { RunFeeds } from "./tail/run-feed.ts";
-import { SqlTopics } from "../sql/topics.ts";
-import { SqlUsageTotals } from "../sql/usage-totals.ts";
+import { sqlStore, storeTools } from "../sql/store.ts";
 
 /** Reads events, and logs for their check, from the tables. */
 function eventSource(tables: Tables, rows: CommitRows): EventSource & LogSource {
@@ -177,25 +163,14 @@ function storeOn(
 ): Store {
   const { database } = tables;
   const { hash, auditKey, leaseMs = 15_000, watchEveryMs = 50, pollMs = 1_000 } = options;
-  const chain = new Chain(hash, auditKey);
-  const large = new LargeValues(chain.contentHash);
-  const { dialect } = tables;
-  const contentRows = new ContentRows(dialect);
-  const entries = new EntryRows(dialect, contentRows);
-  const rows = new CommitRows(database, contentRows, entries);
+  const tools = storeTools(tables.dialect, hash, auditKey);
+  const rows = new CommitRows(database, tools.contents, tools.entries);
   const source = eventSource(tables, rows);
-  const check = new LogCheck(source, chain);
+  const check = new LogCheck(source, tools.chain);
   const collector = new Collector(tables);
-  const eraser = new Eraser({ tables, rows, chain, check, collector, hash, large });
+  const eraser = new Eraser({ ...tools, tables, rows, check, collector });
   const deltas = new DeltaBoard(tables);
   const feeds = new RunFeeds(tables, rows, deltas);
-  const list = new RunList(tables);
-  const changes = new SessionChanges({ dialect, entries, contents: contentRows, large });
-  const mailbox = new SqlMailbox(tables);
-  const inbox = new SqlInbox(tables, inboxSettings(options.inbox));
-  const topics = new SqlTopics(tables);
-  const usage = new SqlUsageTotals(tables);
-  const approvals = new OpenApprovals(tables, (row) => rows.eventsOf(row));
   const leases = new PostgresLeases({ tables, deltas, leaseMs });
   const watch = new StoreWatch({
     database,
@@ -212,12 +187,6 @@ function storeOn(
       tables.announce(change);
     },
   });
-  // Completes what a dead process left partly collected or erased. If this fails, the next deletion reports the error.
-  collector.collect().catch(() => undefined);
-  eraser.erase().catch(() => undefined);
-  const siblings = { sessions: changes, mailbox, inbox, deltas, feeds, usage, approvals };
-  const draftTools = { hash, large };
-  let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     watch.close();
     collector.stop();
@@ -228,37 +197,22 @@ function storeOn(
     await leases.close().catch(() => undefined);
     await database.close();
   };
-  return {
-    journal: new PostgresJournal({
-      tables,
-      rows,
-      chain,
-      draftTools,
-      collector,
-      eraser,
-      leases,
-      list,
-      siblings,
-    }),
-    events: new SqlEventLog({ source, owned: tables.owned, check, feeds, deltas, watch }),
-    mailbox,
-    inbox,
-    sessions: new SqlSessions({ tables, entries, changes, list, collector }),
-    contents: new SqlContents({ tables, rows: contentRows, chain, collector }),
+  return sqlStore({
+    tables,
+    tools,
+    inbox: options.inbox,
+    collector,
+    eraser,
+    source,
+    check,
+    deltas,
+    feeds,
     leases,
-    topics,
-    records: new SqlRecords(tables),
-    usage,
-    onChange(listener) {
-      const unwatch = watch.hold();
-      tables.listeners.add(listener);
-      return () => {
-        tables.listeners.delete(listener);
-        unwatch();
-      };
-    },
-    close: () => (closing ??= close()),
-  };
+    watch,
+    eventsOf: (row) => rows.eventsOf(row),
+    journal: (parts) => new PostgresJournal({ ...parts, tables, rows, leases, deltas, feeds }),
+    close,
+  });
 }
 
 function checkNumber(name: string, value: number, least: number): void {

@@ -16,7 +16,6 @@ import { hashesIn } from "../codec/large-values.ts";
 import type { RunKey } from "../codec/stored-run.ts";
 import type { RunFeed, Watcher } from "../run-feed.ts";
 import { TailFilter } from "../tail-filter.ts";
-import { WakeFlag } from "../wake-flag.ts";
 import type { LogCheck } from "./log-check.ts";
 import type { ShownDelta } from "./delta-memory.ts";
 
@@ -233,4 +232,26 @@ function tooLarge(runId: RunId): never {
     `the history of run ${runId} is larger than ${mostKept} characters: read run.events() instead`,
     { details: { runId } },
   );
+}
+
+/** Lets one reader wait for a change. The flag stays raised until `clear`, also if no reader waits. */
+class WakeFlag {
+  #isRaised = false;
+  #wake: (() => void) | undefined;
+
+  readonly raise = (): void => {
+    this.#isRaised = true;
+    this.#wake?.();
+  };
+
+  clear(): void {
+    this.#isRaised = false;
+  }
+
+  raised(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#isRaised) resolve();
+      else this.#wake = resolve;
+    });
+  }
 }

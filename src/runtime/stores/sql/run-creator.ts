@@ -36,7 +36,7 @@ export interface CreatedRun<Owned extends OwnedRun> {
 }
 
 /** A run that was created and claimed in one transaction. */
-export interface ClaimedRun extends OwnedRun {
+interface ClaimedRun extends OwnedRun {
   readonly position: Position;
 }
 

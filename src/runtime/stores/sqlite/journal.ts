@@ -1,73 +1,40 @@
 import {
   attempt,
-  type ApprovalPage,
-  type ApprovalQuery,
   type ClaimOptions,
   type Commit,
   type Creation,
-  type Journal,
   type JsonValue,
   type Lease,
   type MaybePromise,
   type Rest,
   type RunId,
-  type RunPage,
-  type RunQuery,
   type RunRecord,
-  type RunSummary,
   type SingleFlight,
   type Submission,
-  type TenantScope,
-  type CollectOptions,
 } from "../../../kernel/index.ts";
-import { endIn, spendIn } from "../run-end.ts";
 import type { Chain } from "../codec/chain.ts";
-import type { Collector } from "./retention/collector.ts";
-import {
-  bytesOf,
-  contentsOf,
-  draftCommit,
-  positionAfter,
-  type Draft,
-  type DraftTools,
-} from "../codec/commit-draft.ts";
-import { changesMore } from "../sql/commit-check.ts";
-import { CommitEffects, type CommitEffectsOptions } from "../sql/commit-effects.ts";
-import { Deletion } from "../sql/deletion.ts";
-import { done, get } from "../sql/work.ts";
-import { insertCommit, intoCommits } from "./db/commit-row.ts";
+import { bytesOf, contentsOf, positionAfter, type Draft, type Position } from "../codec/commit-draft.ts";
 import type { CommitText } from "../codec/commit-row.ts";
-import type { CommitRows } from "./rows/commit-rows.ts";
-import type { Eraser } from "./retention/eraser.ts";
+import { memberCount } from "../codec/member-count.ts";
+import { endIn, spendIn } from "../run-end.ts";
+import { changesMore } from "../sql/commit-check.ts";
+import { SqlJournal, type JournalParts } from "../sql/journal.ts";
+import type { CreatedRun } from "../sql/run-creator.ts";
+import { done } from "../sql/work.ts";
+import type { Statement } from "./db/statement.ts";
+import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { ReleasedRun, SqliteLeases } from "./leases.ts";
-import type { RunList } from "../sql/run-list.ts";
-import { recordOf, type RunKey, type RunRow } from "../codec/stored-run.ts";
-import { isInScope, runColumns, scopeValues } from "../sql/run-row.ts";
-import { RunCreator, type CreatedRun } from "../sql/run-creator.ts";
+import type { CommitRows } from "./rows/commit-rows.ts";
 import { RunReader } from "./run-reader.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
-import { memberCount } from "../codec/member-count.ts";
-import type { Position } from "../codec/commit-draft.ts";
-import type { OwnedRun, Tables } from "./db/tables.ts";
-import type { Statement } from "./db/statement.ts";
 
-/** The parts of the store that a commit changes besides its run. */
-interface SiblingTables extends Omit<CommitEffectsOptions, "tables" | "collector" | "eraser"> {
-  readonly deltas: DeltaBoard;
-  readonly feeds: RunFeeds;
-}
-
-export interface SqliteJournalOptions {
+export interface SqliteJournalOptions extends JournalParts<OwnedRun> {
   readonly tables: Tables;
   readonly rows: CommitRows;
-  readonly chain: Chain;
-  readonly draftTools: DraftTools;
-  readonly collector: Collector;
-  readonly eraser: Eraser;
   readonly leases: SqliteLeases;
-  readonly list: RunList;
-  readonly siblings: SiblingTables;
+  readonly deltas: DeltaBoard;
+  readonly feeds: RunFeeds;
 }
 
 /** The position after a commit, and the database's version if the commit shares its transaction with other writes. */
@@ -86,42 +53,25 @@ interface Append {
   readonly rest?: Rest;
 }
 
-const findRun = `SELECT ${runColumns} FROM {runs} AS runs WHERE run_id = $1 AND ${isInScope(2)}`;
+const intoCommits = "INSERT INTO commits (run, number, at, next_event, link, body, refs)";
+const insertCommit = `${intoCommits} VALUES (?, ?, ?, ?, ?, ?, ?)`;
 const fencedInsert = `${intoCommits}
   SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM runs WHERE id = ?1 AND epoch = ?8 AND holder = ?9`;
 
-export class SqliteJournal implements Journal {
+export class SqliteJournal extends SqlJournal<OwnedRun> {
   readonly #tables: Tables;
   readonly #rows: CommitRows;
   readonly #chain: Chain;
-  readonly #draftTools: DraftTools;
-  readonly #deletion: Deletion;
-  readonly #effects: CommitEffects;
   readonly #leases: SqliteLeases;
-  readonly #siblings: SiblingTables;
-  readonly #list: RunList;
-  readonly #creator: RunCreator<OwnedRun>;
-  readonly #reader: RunReader;
+  readonly #deltas: DeltaBoard;
+  readonly #feeds: RunFeeds;
   readonly #fencedInsert: Statement;
 
-  constructor(options: SqliteJournalOptions) {
-    const { tables, rows, chain, draftTools, collector, eraser, leases, list, siblings } = options;
-    this.#tables = tables;
-    this.#rows = rows;
-    this.#chain = chain;
-    this.#draftTools = draftTools;
-    this.#deletion = new Deletion({ tables, collector, ...siblings });
-    this.#effects = new CommitEffects({ tables, collector, eraser, ...siblings });
-    this.#leases = leases;
-    this.#siblings = siblings;
-    this.#list = list;
-    this.#creator = new RunCreator({
-      tables,
-      chain,
-      list,
-      effects: this.#effects,
-      mailbox: siblings.mailbox,
-      feeds: siblings.feeds,
+  constructor({ rows, leases, ...parts }: SqliteJournalOptions) {
+    const { tables, chain, deltas, feeds } = parts;
+    super({
+      ...parts,
+      reader: new RunReader(tables, rows),
       holder: tables.holder,
       wouldClaim: (record, claim) => leases.wouldClaim(record, claim),
       added: (run, id, { values }) => done(rows.addedNow(run, id, values)),
@@ -130,50 +80,34 @@ export class SqliteJournal implements Journal {
         beginning: { run: record, first: firstCommit(draft, run.position) },
       }),
     });
-    this.#reader = new RunReader(tables, rows);
+    this.#tables = tables;
+    this.#rows = rows;
+    this.#chain = chain;
+    this.#leases = leases;
+    this.#deltas = deltas;
+    this.#feeds = feeds;
     this.#fencedInsert = tables.database.statement(fencedInsert);
   }
 
-  create(record: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation> {
-    return this.createAndClaim(record, first, flight);
-  }
-
-  async createAndClaim(
+  override async createAndClaim(
     record: RunRecord,
     first: Commit,
     flight?: SingleFlight,
     claim?: ClaimOptions,
   ): Promise<Creation> {
-    const draft = this.#draft(first, record);
+    const draft = this.draft(first, record);
     const { creation } = await this.#tables.write({
       bytes: bytesOf(draft),
-      apply: () => this.#tables.now(this.#creator.createAlone(record, draft, flight, claim)),
-      committed: (created) => this.#creator.committed(created, first),
+      apply: () => this.#tables.now(this.creator.createAlone(record, draft, flight, claim)),
+      committed: (created) => this.creator.committed(created, first),
     });
     return creation;
   }
 
-  async find(runId: RunId, scope?: TenantScope): Promise<RunRecord | undefined> {
-    const row = await this.#tables.query(() => get<RunRow>(findRun, runId, ...scopeValues(scope)));
-    return row === undefined ? undefined : recordOf(row);
-  }
-
-  summary(runId: RunId): Promise<RunSummary | undefined> {
-    return this.#list.find(runId);
-  }
-
-  list(query?: RunQuery): Promise<RunPage> {
-    return this.#list.read(query);
-  }
-
-  approvals(query?: ApprovalQuery): Promise<ApprovalPage> {
-    return this.#siblings.approvals.read(query);
-  }
-
-  append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): MaybePromise<Commit> {
+  override append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): MaybePromise<Commit> {
     return attempt(() => {
       const run = this.#tables.owned.get(lease.runId);
-      const draft = run === undefined ? undefined : this.#draft(commit, run);
+      const draft = run === undefined ? undefined : this.draft(commit, run);
       const stored =
         run === undefined || draft === undefined || submissions !== undefined
           ? undefined
@@ -182,19 +116,15 @@ export class SqliteJournal implements Journal {
     });
   }
 
-  async appendAndRelease(
+  override async appendAndRelease(
     lease: Lease,
     commit: Commit,
     submissions: readonly Submission[] | undefined,
     rest: Rest,
   ): Promise<Commit> {
     const run = this.#tables.owned.get(lease.runId);
-    const draft = run === undefined ? undefined : this.#draft(commit, run);
+    const draft = run === undefined ? undefined : this.draft(commit, run);
     return this.#appendWith(lease, { commit, draft, submissions, rest });
-  }
-
-  #draft(commit: Commit, run: Omit<RunKey, "id">): Draft {
-    return draftCommit(commit, run, this.#draftTools);
   }
 
   /** `undefined` means that the commit has to wait for its transaction, and that nothing was written. */
@@ -222,7 +152,7 @@ export class SqliteJournal implements Journal {
     return (
       this.#rows.isCrowded ||
       changesMore(draft) ||
-      (events !== undefined && this.#siblings.deltas.isWritten(runId, events))
+      (events !== undefined && this.#deltas.isWritten(runId, events))
     );
   }
 
@@ -234,7 +164,7 @@ export class SqliteJournal implements Journal {
     const { owned } = this.#tables;
     const { commit, submissions, rest } = append;
     let { draft } = append;
-    const runs = submissions?.map((each) => ({ ...each, draft: this.#draft(each.first, each.run) }));
+    const runs = submissions?.map((each) => ({ ...each, draft: this.draft(each.first, each.run) }));
     let created: readonly CreatedRun<OwnedRun>[] | undefined;
     let released: ReleasedRun | undefined;
     let before: Position | undefined;
@@ -247,13 +177,13 @@ export class SqliteJournal implements Journal {
         !this.#changesMore(lease.runId, draft),
       apply: (version) => {
         const run = this.#tables.ownerOf(lease);
-        draft ??= this.#draft(commit, run);
+        draft ??= this.draft(commit, run);
         before = run.position;
         // Submitted runs must see that this run has ended, so in that case the end is stored before the release.
         const isLast = rest !== undefined && runs === undefined;
         const standing = this.#append(lease, draft, version, isLast);
         if (standing === commit)
-          created = runs?.map((each) => this.#tables.now(this.#creator.createSubmitted(each, each.draft)));
+          created = runs?.map((each) => this.#tables.now(this.creator.createSubmitted(each, each.draft)));
         if (rest !== undefined) released = this.#release(lease, rest, standing);
         return standing;
       },
@@ -262,7 +192,7 @@ export class SqliteJournal implements Journal {
         if (released !== undefined) this.#leases.released(lease.runId, released);
         created?.forEach((each, index) => {
           const first = submissions?.[index]?.first;
-          if (first !== undefined) this.#creator.committed(each, first);
+          if (first !== undefined) this.creator.committed(each, first);
         });
       },
       // Most often the file was locked and nothing has changed.
@@ -283,24 +213,8 @@ export class SqliteJournal implements Journal {
   }
 
   #committed({ runId }: Lease, commit: Commit): void {
-    this.#siblings.feeds.add(runId, commit);
-    this.#effects.committed(commit);
-  }
-
-  async *read(runId: RunId, from = 0): AsyncIterable<Commit> {
-    for await (const page of this.#reader.pages(runId, from)) yield* page;
-  }
-
-  replay(runId: RunId, visit: (commit: Commit) => void): MaybePromise<RunRecord> {
-    return this.#reader.replay(runId, visit);
-  }
-
-  delete(runId: RunId): Promise<void> {
-    return this.#deletion.delete(runId);
-  }
-
-  collect(options: CollectOptions): Promise<number> {
-    return this.#deletion.collect(options);
+    this.#feeds.add(runId, commit);
+    this.effects.committed(commit);
   }
 
   /** J1, J3: appends the commit, or returns the commit that is already stored under its number. */
@@ -309,13 +223,13 @@ export class SqliteJournal implements Journal {
     const run = this.#tables.ownerOf(lease);
     run.position ??= this.#rows.position(run);
     if (commit.number === run.position.number) {
-      const precondition = this.#tables.now(this.#effects.validate(draft, run.position));
+      const precondition = this.#tables.now(this.effects.validate(draft, run.position));
       const next = positionAfter(this.#chain, run.position, draft);
       const row = this.#insert(run, draft, { next, version });
       if (row !== undefined) {
         run.position = next;
-        this.#tables.now(this.#effects.apply(run, draft, { precondition, isLast }));
-        if (commit.events !== undefined) this.#siblings.deltas.removeNow(run, commit.events);
+        this.#tables.now(this.effects.apply(run, draft, { precondition, isLast }));
+        if (commit.events !== undefined) this.#deltas.removeNow(run, commit.events);
         this.#rows.addedNow(run, row, draft.values);
         return commit;
       }
@@ -328,7 +242,7 @@ export class SqliteJournal implements Journal {
     const { database, holder } = this.#tables;
     database.run("UPDATE runs SET holder = ? WHERE id = ? AND epoch = ?", holder, now.id, now.epoch);
     now.position = this.#rows.position(now);
-    this.#tables.now(this.#effects.validate(draft, now.position));
+    this.#tables.now(this.effects.validate(draft, now.position));
     return this.#append(lease, draft, version, isLast);
   }
 

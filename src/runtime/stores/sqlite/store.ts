@@ -3,7 +3,6 @@ import {
   checkChoice,
   checkOptions,
   Fault,
-  inboxSettings,
   optionNames,
   type Clock,
   type Hash,
@@ -11,11 +10,6 @@ import {
   type Store,
 } from "../../../kernel/index.ts";
 import { systemClock } from "../../process/system-sources.ts";
-import { LargeValues } from "../codec/large-values.ts";
-import { SqlContents } from "../sql/contents.ts";
-import { ContentRows } from "../sql/content-rows.ts";
-import { EntryRows } from "../sql/entry-rows.ts";
-import { Chain } from "../codec/chain.ts";
 import { ChangeWatch } from "./db/change-watch.ts";
 import { Checkpointer } from "./db/checkpointer.ts";
 import { Collector } from "./retention/collector.ts";
@@ -23,25 +17,17 @@ import { CommitRows } from "./rows/commit-rows.ts";
 import { Database, type Durability } from "./db/database.ts";
 import { DeltaBoard } from "./tail/delta-board.ts";
 import { Eraser } from "./retention/eraser.ts";
-import { type EventSource, SqlEventLog } from "../sql/event-log.ts";
+import type { EventSource } from "../sql/event-log.ts";
 import { GroupCommit } from "./db/group-commit.ts";
-import { SqlInbox } from "../sql/inbox.ts";
 import { SqliteJournal } from "./journal.ts";
 import { SqliteLeases } from "./leases.ts";
 import { LogCheck, type LogSource } from "../sql/log-check.ts";
-import { SqlMailbox } from "../sql/mailbox.ts";
 import { migrate } from "./db/migrate.ts";
 import { storeSchema } from "./db/migrations.ts";
 import { RunFeeds } from "./tail/run-feed.ts";
-import { OpenApprovals } from "../sql/open-approvals.ts";
 import { done } from "../sql/work.ts";
-import { RunList } from "../sql/run-list.ts";
-import { SqlRecords } from "../sql/records.ts";
-import { SessionChanges } from "../sql/session-changes.ts";
-import { SqlSessions } from "../sql/sessions.ts";
 import { Tables } from "./db/tables.ts";
-import { SqlTopics } from "../sql/topics.ts";
-import { SqlUsageTotals } from "../sql/usage-totals.ts";
+import { sqlStore, storeTools } from "../sql/store.ts";
 import { WorkerLocks } from "./db/worker-lock.ts";
 
 /** Reads events from the file. */
@@ -139,35 +125,21 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
 /** Opens the store on an open database. */
 export async function storeOn(database: Database, options: Omit<SqliteStoreOptions, "path">): Promise<Store> {
   const { hash, clock = systemClock, auditKey, watchEveryMs = 25 } = options;
-  const mail = inboxSettings(options.inbox);
   const checkpointer = new Checkpointer(database.path);
   const writer = new GroupCommit(database, database.durability === "normal" ? checkpointer : undefined);
   const tables = new Tables({ database, writer, clock });
-  const chain = new Chain(hash, auditKey);
-  const large = new LargeValues(chain.contentHash);
-  const { dialect } = tables;
-  const contentRows = new ContentRows(dialect);
-  const entries = new EntryRows(dialect, contentRows);
-  const rows = new CommitRows(tables, contentRows, entries);
+  const tools = storeTools(tables.dialect, hash, auditKey);
+  const rows = new CommitRows(tables, tools.contents, tools.entries);
   await database.patiently(() => {
     migrate(database, storeSchema);
     rows.open();
   });
-  const check = new LogCheck(logSource(tables, rows), chain);
+  const check = new LogCheck(logSource(tables, rows), tools.chain);
   const collector = new Collector(tables, rows);
-  const eraser = new Eraser({ tables, rows, chain, check, collector, hash, large });
+  const eraser = new Eraser({ ...tools, tables, rows, check, collector });
   const deltas = new DeltaBoard(tables);
   const feeds = new RunFeeds(tables, rows, deltas);
   const locks = new WorkerLocks(database.path);
-  const list = new RunList(tables);
-  const changes = new SessionChanges({ dialect, entries, contents: contentRows, large });
-  const sessions = new SqlSessions({ tables, entries, changes, list, collector });
-  const contents = new SqlContents({ tables, rows: contentRows, chain, collector });
-  const mailbox = new SqlMailbox(tables);
-  const inbox = new SqlInbox(tables, mail);
-  const topics = new SqlTopics(tables);
-  const usage = new SqlUsageTotals(tables);
-  const approvals = new OpenApprovals(tables, (row) => done(rows.eventsOf(row)));
   const leases = new SqliteLeases(tables, locks, deltas);
   const watch = new ChangeWatch({
     database,
@@ -181,12 +153,6 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
       if (tables.listeners.size > 0 && leases.hasLeftBehind()) tables.announce({ kind: "worker" });
     },
   });
-  // Completes what a dead process left partly collected or erased. If this fails, the next deletion reports the error.
-  collector.collect().catch(() => undefined);
-  eraser.erase().catch(() => undefined);
-  const siblings = { sessions: changes, mailbox, inbox, deltas, feeds, usage, approvals };
-  const draftTools = { hash, large };
-  let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     watch.close();
     collector.stop();
@@ -198,42 +164,20 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     locks.close();
     database.close();
   };
-  return {
-    journal: new SqliteJournal({
-      tables,
-      rows,
-      chain,
-      draftTools,
-      collector,
-      eraser,
-      leases,
-      list,
-      siblings,
-    }),
-    events: new SqlEventLog({
-      source: eventSource(tables, rows),
-      owned: tables.owned,
-      check,
-      feeds,
-      deltas,
-      watch,
-    }),
-    mailbox,
-    inbox,
-    sessions,
-    contents,
+  return sqlStore({
+    tables,
+    tools,
+    inbox: options.inbox,
+    collector,
+    eraser,
+    source: eventSource(tables, rows),
+    check,
+    deltas,
+    feeds,
     leases,
-    topics,
-    records: new SqlRecords(tables),
-    usage,
-    onChange(listener) {
-      const unwatch = watch.hold();
-      tables.listeners.add(listener);
-      return () => {
-        tables.listeners.delete(listener);
-        unwatch();
-      };
-    },
-    close: () => (closing ??= close()),
-  };
+    watch,
+    eventsOf: (row) => done(rows.eventsOf(row)),
+    journal: (parts) => new SqliteJournal({ ...parts, tables, rows, leases, deltas, feeds }),
+    close,
+  });
 }
