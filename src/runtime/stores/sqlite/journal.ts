@@ -17,9 +17,10 @@ import { bytesOf, contentsOf, positionAfter, type Draft, type Position } from ".
 import type { CommitText } from "../codec/commit-row.ts";
 import { memberCount } from "../codec/member-count.ts";
 import { endIn, spendIn } from "../run-end.ts";
-import { changesMore } from "../sql/commit-check.ts";
+import { changesMore, checkGaps } from "../sql/commit-check.ts";
 import { SqlJournal, type JournalParts } from "../sql/journal.ts";
 import type { CreatedRun } from "../sql/run-creator.ts";
+import type { Precondition } from "../sql/session-changes.ts";
 import { done } from "../sql/work.ts";
 import type { Statement } from "./db/statement.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
@@ -223,12 +224,12 @@ export class SqliteJournal extends SqlJournal<OwnedRun> {
     const run = this.#tables.ownerOf(lease);
     run.position ??= this.#rows.position(run);
     if (commit.number === run.position.number) {
-      const precondition = this.#tables.now(this.effects.validate(draft, run.position));
+      const precondition = this.#validate(draft, run.position);
       const next = positionAfter(this.#chain, run.position, draft);
       const row = this.#insert(run, draft, { next, version });
       if (row !== undefined) {
         run.position = next;
-        this.#tables.now(this.effects.apply(run, draft, { precondition, isLast }));
+        if (changesMore(draft)) this.#tables.now(this.effects.apply(run, draft, { precondition, isLast }));
         if (commit.events !== undefined) this.#deltas.removeNow(run, commit.events);
         this.#rows.addedNow(run, row, draft.values);
         return commit;
@@ -242,8 +243,15 @@ export class SqliteJournal extends SqlJournal<OwnedRun> {
     const { database, holder } = this.#tables;
     database.run("UPDATE runs SET holder = ? WHERE id = ? AND epoch = ?", holder, now.id, now.epoch);
     now.position = this.#rows.position(now);
-    this.#tables.now(this.effects.validate(draft, now.position));
+    this.#validate(draft, now.position);
     return this.#append(lease, draft, version, isLast);
+  }
+
+  /** See `CommitEffects.validate`. Most commits change no session and need no statement. */
+  #validate(draft: Draft, position: Position): Precondition | undefined {
+    if (draft.sessions.length > 0) return this.#tables.now(this.effects.validate(draft, position));
+    checkGaps(draft.commit, position);
+    return undefined;
   }
 
   /** Returns the id of the new row, or `undefined` if the lease is lost or another store is the holder. */
