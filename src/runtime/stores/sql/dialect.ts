@@ -1,5 +1,7 @@
 /** The SQL in which the dialects differ. */
 export interface Dialect {
+  /** Whether a query may be a statement that writes (`WITH name AS (UPDATE ...)`), which saves a round trip. */
+  readonly writesInQueries: boolean;
   /** The column of the user in `usage_totals` and `allotments`. */
   readonly userColumn: string;
   /** The columns of `messages` for tenant and user of the sender. SQLite has none and reads them from the body. */

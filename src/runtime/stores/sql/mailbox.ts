@@ -33,6 +33,8 @@ const countMail = `UPDATE {runs} AS runs SET mail_count = mail_count + 1,
     wake_at = NULL
   WHERE id = $1 RETURNING mail_count - 1 AS place`;
 const insertMail = "INSERT INTO {mail} (run, place, body) VALUES ($1, $2, $3)";
+const countAndInsert = `WITH counted AS (${countMail})
+  INSERT INTO {mail} (run, place, body) SELECT $1, place, $3 FROM counted`;
 const submittedTo = `SELECT run_id AS "runId" FROM {runs} WHERE run_id IS NOT NULL AND id =
   (SELECT run FROM {mail_ids} WHERE mail_id = $1 AND mail_id >= 'submit ' AND mail_id < 'submit!' LIMIT 1)`;
 const anyMail = "SELECT 1 FROM {mail} WHERE run = (SELECT id FROM {runs} WHERE run_id = $1) LIMIT 1";
@@ -77,8 +79,13 @@ export class SqlMailbox implements Mailbox {
 
   *#put({ id }: RunKey, { runId, ...mail }: Mail): Work<boolean> {
     if ((yield* run(insertId, id, mail.id)) === 0) return false;
-    const counted = yield* get<{ readonly place: number }>(countMail, id, this.#tables.tick());
-    yield* run(insertMail, id, counted?.place ?? 0, JSON.stringify(mail satisfies StoredMail));
+    const body = JSON.stringify(mail satisfies StoredMail);
+    const tick = this.#tables.tick();
+    if (this.#tables.dialect.writesInQueries) yield* run(countAndInsert, id, tick, body);
+    else {
+      const counted = yield* get<{ readonly place: number }>(countMail, id, tick);
+      yield* run(insertMail, id, counted?.place ?? 0, body);
+    }
     yield* announce({ kind: "mail", runId }, { everywhere: !this.#tables.owned.has(runId) });
     return true;
   }

@@ -1,6 +1,7 @@
 import type { Dialect } from "../../sql/dialect.ts";
 
 export const postgresDialect: Dialect = {
+  writesInQueries: true,
   userColumn: "user_name",
   senderColumns: ["sender_tenant", "sender_user"],
   // The inbox of the agent is locked.

@@ -13,6 +13,7 @@ function piecesOf(content: string): string {
 }
 
 export const sqliteDialect: Dialect = {
+  writesInQueries: false,
   userColumn: "user",
   senderColumns: [],
   lastMessagePlace: "(SELECT max(id) + 1 FROM messages)",
