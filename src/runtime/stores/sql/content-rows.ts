@@ -86,7 +86,7 @@ export class ContentRows {
     for (const [hash, own] of Map.groupBy(pieces, (piece) => piece.hash)) {
       const [first] = own;
       const isText = own.length === 1 && typeof first?.data === "string";
-      contents.set(hash, isText ? (first.data as string) : bytesOf(own).toString());
+      contents.set(hash, isText ? first.data : bytesOf(own).toString());
     }
     return contents;
   }

@@ -18,7 +18,7 @@ import type { LargeValues, SplitText } from "../codec/large-values.ts";
 import type { RunKey } from "../codec/stored-run.ts";
 import type { LogCheck } from "./log-check.ts";
 import { eraseMetadata } from "./run-metadata.ts";
-import { get, run, type Work } from "./work.ts";
+import { get, run as write, type Work } from "./work.ts";
 
 /** The next commit to be erased. */
 export interface ErasureCursor {
@@ -46,7 +46,7 @@ export function* markErased({ id }: RunKey, erasures: readonly Erased[]): Work<v
     id,
   );
   const erases = JSON.stringify(addErasures(erasuresOf(before ?? {}), erasures));
-  yield* run("UPDATE {runs} SET erases = $2, erasing = 1 WHERE id = $1", id, erases);
+  yield* write("UPDATE {runs} SET erases = $2, erasing = 1 WHERE id = $1", id, erases);
   if (erasures.some(({ taskId }) => taskId === rootTaskId)) yield* eraseMetadata(id);
 }
 

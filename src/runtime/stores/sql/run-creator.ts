@@ -146,7 +146,7 @@ export class RunCreator<Owned extends OwnedRun> {
     if (!isInScope(run, scope)) return { kind: "foreign" };
     const { runId } = run;
     const isWoken = run.status === "pending" && (yield* hasMail(runId));
-    if (!takesSteering(run, record, { always, hasMail: isWoken })) return { kind: "busy", run };
+    if (!takesSteering(run, record, { always, isWoken })) return { kind: "busy", run };
     yield* mailbox.putNow({ ...steering, runId });
     return { kind: "steered", runId };
   }
@@ -239,18 +239,18 @@ interface SteeringCase {
   /** Whether the caller wants to steer a run that is being driven, too. */
   readonly always: boolean;
   /** Whether the run has unread mail. Matters only while its status is `pending`. */
-  readonly hasMail: boolean;
+  readonly isWoken: boolean;
 }
 
 /** S5: whether the input of `record` becomes steering of a run of the same agent in the same session. */
-function takesSteering(run: RunSummary, record: RunRecord, { always, hasMail }: SteeringCase): boolean {
+function takesSteering(run: RunSummary, record: RunRecord, { always, isWoken }: SteeringCase): boolean {
   const { status, waitsFor, startAt } = run;
   // A run that mail has woken is pending until a worker claims it. A held run waits for a compaction.
   const isLeft =
     status === "waiting" ||
     status === "paused" ||
     waitsFor.includes("compaction") ||
-    (status === "pending" && hasMail);
+    (status === "pending" && isWoken);
   // L9: a run takes no input as steering before its start time.
   const isScheduled = startsLater({ startAt, createdAt: record.createdAt });
   return (always || (isLeft && !isScheduled)) && sameCaller(run, record);

@@ -262,10 +262,10 @@ export class SqliteJournal extends SqlJournal<OwnedRun> {
     const { seq, link } = next;
     if (version !== undefined && run.takenAt === version)
       return database.insert(insertCommit, id, number, at, seq, link, body, refs);
-    const done = this.#fencedInsert.run(id, number, at, seq, link, body, refs, epoch, holder);
-    if (done.changes === 0) return undefined;
+    const inserted = this.#fencedInsert.run(id, number, at, seq, link, body, refs, epoch, holder);
+    if (inserted.changes === 0) return undefined;
     if (version !== undefined) run.takenAt = version;
-    return Number(done.lastInsertRowid);
+    return Number(inserted.lastInsertRowid);
   }
 }
 

@@ -43,7 +43,7 @@ import type { FindEntries } from "../../codec/stored-change.ts";
 import type { Position } from "../../codec/commit-draft.ts";
 
 const noEntries: FindEntries = () => [];
-const findEntries = `SELECT ${entryColumns(sqliteDialect)} FROM entries
+const namedEntries = `SELECT ${entryColumns(sqliteDialect)} FROM entries
   WHERE session = (SELECT id FROM sessions WHERE session_id = ?1) AND stem = ?2
     AND number < ?3 + ?4 AND number + count > ?3 ORDER BY number`;
 
@@ -315,7 +315,7 @@ export class CommitRows {
   };
 
   #entriesFrom(sessionId: SessionId, { stem, number }: EntryName, count: number): readonly SessionEntry[] {
-    const rows = this.#database.all<EntryRow>(findEntries, sessionId, stem, number, count);
+    const rows = this.#database.all<EntryRow>(namedEntries, sessionId, stem, number, count);
     const decode = this.#tables.now(this.#entries.decoder(rows));
     return rows.flatMap((row) =>
       decode(row).slice(Math.max(0, number - row.number), number + count - row.number),
