@@ -13,7 +13,7 @@ process.env["NODE_COMPILE_CACHE"] ??= fileURLToPath(new URL("node_modules/.cache
 process.env["REEVE_HOME"] = fileURLToPath(new URL("node_modules/.cache/absent-home", import.meta.url));
 
 /** A test that takes longer hangs, in milliseconds. The limit is generous, because tests make no promise about speed. */
-const hangs = isFull ? 1_800_000 : 300_000;
+const hangs = isFull ? 1_800_000 : 600_000;
 
 /** The limits of every project. `expect.poll()` would give up after a second, which a busy machine needs for less. */
 const patient = { testTimeout: hangs, hookTimeout: hangs, expect: { poll: { timeout: 60_000 } } };
@@ -71,7 +71,7 @@ export default defineConfig({
     reporters: [process.stdout.isTTY ? "default" : "minimal", new ClosingLine()],
     // More workers than processors, because the longest suites mostly wait for processes that they start and kill. A
     // number, because Vitest limits a percentage to the number of processors.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    maxWorkers: availableParallelism() * 2,
     sequence: { sequencer: AlternatingProjects },
     projects: [
       {

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { BrowserSession, type BrowserOptions } from "../../src/capabilities/browser/index.ts";
 import { chromiumPath } from "../chromium.ts";
 
@@ -67,7 +67,7 @@ beforeAll(async () => {
   udp.on("message", () => hits.push("udp"));
   udp.bind(Number(new URL(`http://${target}`).port), "127.0.0.1");
   // The profiles of Chromium are in the temporary folder; this one is deleted with the tests.
-  process.env["TMPDIR"] = profiles;
+  vi.stubEnv("TMPDIR", profiles);
   executablePath = await chromiumPath();
   guarded = session({
     allowPrivate: true,
@@ -87,6 +87,7 @@ afterAll(async () => {
     server.closeAllConnections();
     server.close();
   }
+  vi.unstubAllEnvs();
   rmSync(profiles, { recursive: true, force: true });
 });
 

@@ -11,6 +11,7 @@ import {
   type SubmitOptions,
 } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
+import { casesOf } from "../effort.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
 
 removeStoresAfterEach();
@@ -117,17 +118,20 @@ describe("a pattern that backtracks exponentially", () => {
   });
 });
 
+/** Number of calls in one reply. */
+const manyCalls = casesOf(20_000, 2_000);
+
 describe.each(twoStores)("a flood of tool calls on the %s store", (_store, prepare) => {
   const rows: readonly (readonly [string, number, number, (index: number) => string])[] = [
-    ["20,000 calls", 20_000, 128, (index) => `call-${index}`],
-    ["20,000 calls with one call id", 20_000, 128, () => "call"],
-    ["20,000 calls of unknown tools", 20_000, 0, (index) => `call-${index}`],
+    [`${manyCalls} calls`, manyCalls, 128, (index) => `call-${index}`],
+    [`${manyCalls} calls with one call id`, manyCalls, 128, () => "call"],
+    [`${manyCalls} calls of unknown tools`, manyCalls, 0, (index) => `call-${index}`],
     ["129 calls", 129, 128, (index) => `call-${index}`],
     ["128 calls", 128, 128, (index) => `call-${index}`],
   ];
 
   test.each(rows)(
-    "executes at most 128 of %s and gives each call a result",
+    "an agent executes at most 128 of %s and gives each call a result",
     async (_what, count, executed, idOf) => {
       const open = await prepare();
       const runtime = await openRuntime({ store: await open(), unknownPrice: "ignore" });

@@ -179,17 +179,26 @@ describe("a program that misbehaves as a server is contained", () => {
   });
   // The tests wait for the start timeout, so they run at the same time.
   test.concurrent.for<[string, string]>([
-    ["it ends at once", "process.exit(0)"],
-    ["it writes text that is not JSON", "setInterval(() => console.log('hello'), 5)"],
+    ["a program that ends at once", "process.exit(0)"],
+    ["a program that writes text that is not JSON", "setInterval(() => console.log('hello'), 5)"],
     [
-      "it writes one line of 20 MB",
+      "a program that writes one line of 20 MB",
       "process.stdout.write('x'.repeat(20 * 1024 * 1024)); setInterval(() => {}, 1000)",
     ],
-    ["it fills its standard error", "setInterval(() => process.stderr.write('e'.repeat(65536)), 1)"],
-    ["it reads nothing and says nothing", "setInterval(() => {}, 1000)"],
-    ["it ignores the request to end", "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"],
-    ["it answers with another protocol", "process.stdin.on('data', () => console.log('HTTP/1.1 200 OK'))"],
-  ])("%s", async ([, code]) => {
+    [
+      "a program that fills its standard error",
+      "setInterval(() => process.stderr.write('e'.repeat(65536)), 1)",
+    ],
+    ["a program that reads nothing and says nothing", "setInterval(() => {}, 1000)"],
+    [
+      "a program that ignores the request to end",
+      "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)",
+    ],
+    [
+      "a program that answers with another protocol",
+      "process.stdin.on('data', () => console.log('HTTP/1.1 200 OK'))",
+    ],
+  ])("%s is contained", async ([, code]) => {
     const servers = mcpServers({ evil: program(code) }, { backoff: { attempts: 1 } });
     await expect(servers.tools()).rejects.toThrow(/MCP server evil did not start/u);
     await servers.close();

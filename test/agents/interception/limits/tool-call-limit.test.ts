@@ -3,6 +3,7 @@ import { Agent, openRuntime, tool } from "../../../../src/entries/index.ts";
 import { toolCallsOf, type Event, type Model, type Store } from "../../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../../../runtime/two-stores.ts";
+import { casesOf } from "../../../effort.ts";
 
 removeStoresAfterEach();
 
@@ -28,6 +29,9 @@ function counter(concurrency: "parallel" | "sequential" = "parallel") {
 const refused = (limit: number): string =>
   `not executed: only the first ${limit} tool calls of a turn are executed; make the call again in the next turn`;
 
+/** Number of calls in one reply. */
+const flood = casesOf(20_000, 2_000);
+
 describe.each(twoStores)("maxToolCallsPerTurn on the %s store", (_name, prepare) => {
   async function answered(store: Store, agent: Agent): Promise<{ events: Event[]; status: string }> {
     const runtime = await openRuntime({ store, unknownPrice: "ignore" });
@@ -39,10 +43,10 @@ describe.each(twoStores)("maxToolCallsPerTurn on the %s store", (_name, prepare)
     return { events, status };
   }
 
-  test("a reply with 20,000 tool calls executes the first 128, and each further call has an error result at its own position", async () => {
+  test(`a reply with ${flood} tool calls executes the first 128, and each further call has an error result at its own position`, async () => {
     const open = await prepare();
     const { count, executed } = counter();
-    const model = scriptedModel([asksFor(20_000), "Done."]);
+    const model = scriptedModel([asksFor(flood), "Done."]);
     const { events, status } = await answered(
       await open(),
       new Agent({ name: "scout", model, tools: [count] }),
@@ -51,7 +55,7 @@ describe.each(twoStores)("maxToolCallsPerTurn on the %s store", (_name, prepare)
     expect(executed).toEqual(Array.from({ length: 128 }, (_, index) => index));
     const message = model.calls[1]?.messages.at(-1);
     const results = message?.role === "tool" ? message.content : [];
-    expect(results.length).toBe(20_000);
+    expect(results.length).toBe(flood);
     const calls = toolCallsOf(model.calls[1]?.messages.at(-2) as never);
     for (const [index, result] of results.entries()) {
       const isExecuted = index < 128;
@@ -61,7 +65,7 @@ describe.each(twoStores)("maxToolCallsPerTurn on the %s store", (_name, prepare)
         output: { text: isExecuted ? `counted ${index}` : refused(128) },
       });
     }
-    expect(events.filter(({ type }) => type === "tool_execution_end").length).toBe(20_000);
+    expect(events.filter(({ type }) => type === "tool_execution_end").length).toBe(flood);
   });
 
   test("the limit of an agent applies to sequential tools and starts anew with each model call", async () => {
