@@ -26,7 +26,7 @@ async function ask(script: readonly ScriptStep[], layer: StructuredOutput<unknow
 }
 
 describe("structured output", () => {
-  test("asks for the schema by the provider's means and leaves an answer that fits alone", async () => {
+  test("structured output asks for the schema by the provider's means and leaves an answer that fits alone", async () => {
     const chat = structuredOutput({ schema, name: "plan" });
     const { output, calls } = await ask([fits], chat);
     expect(output).toBe(fits);
@@ -55,7 +55,7 @@ describe("structured output", () => {
     expect(calls).toHaveLength(0);
   });
 
-  test("asks again with what was wrong; every call is paid, the answer that fits is recorded (B1, J7)", async () => {
+  test("structured output asks again with what was wrong; every call is paid, the answer that fits is recorded (B1, J7)", async () => {
     const chat = structuredOutput({ schema });
     const { output, calls, costUsd, events, turns } = await ask(
       ["Three days in Tours.", '{"town":"Tours"}', fits],
@@ -73,7 +73,7 @@ describe("structured output", () => {
     expect(events.filter(({ type }) => type === "message_end")).toHaveLength(1);
   });
 
-  test("stops after as many repairs as allowed, with all calls paid", async () => {
+  test("structured output stops after as many repairs as allowed, with all calls paid", async () => {
     const chat = structuredOutput({ schema, maxRepairs: 1 });
     const { status, error: failure, costUsd, calls } = await ask(["no", "no", "never"], chat);
     expect({ status, code: failure?.code, calls: calls.length }).toEqual({
@@ -84,7 +84,7 @@ describe("structured output", () => {
     expect(costUsd).toBeCloseTo(2 * 20e-6, 12);
   });
 
-  test("does not ask again for an answer that met its limit", async () => {
+  test("structured output does not ask again for an answer that met its limit", async () => {
     const cut = { text: '{"town":"To', stopReason: "length", usage } as const;
     const { error: failure, calls } = await ask([cut, "never"], structuredOutput({ schema }));
     expect(failure?.message).toContain("it is not JSON");
@@ -99,7 +99,7 @@ describe("structured output", () => {
     expect({ output: fenced.output, calls: fenced.calls.length }).toEqual({ output: fits, calls: 1 });
   });
 
-  test("takes a plain JSON Schema, and refuses what is no answer", async () => {
+  test("structured output takes a plain JSON Schema, and refuses what is no answer", async () => {
     const chat = structuredOutput({
       schema: { type: "object", properties: { n: { type: "number" } }, required: ["n"] } as const,
     });

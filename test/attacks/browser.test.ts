@@ -230,20 +230,23 @@ async function within3s(done: () => boolean): Promise<boolean> {
 }
 
 describe("a page that may load from one host only", () => {
-  test.each(attacks)("cannot reach another host by $name", async (each) => {
-    await attack(unguarded, each);
-    // Without the allow list the attack works; otherwise the test below would prove nothing.
-    expect(each.isReal === false || (await within3s(() => hits.length > 0))).toBe(true);
-    await closeTabs(unguarded);
-    hits.length = 0;
-    asked = Promise.withResolvers();
-    await attack(guarded, each);
-    let isAsked = false;
-    void asked.promise.then(() => (isAsked = true));
-    await within3s(() => isAsked || hits.length > 0);
-    await closeTabs(guarded);
-    expect(hits).toEqual([]);
-  });
+  test.each(attacks)(
+    "a page that may load from one host only cannot reach another host by $name",
+    async (each) => {
+      await attack(unguarded, each);
+      // Without the allow list the attack works; otherwise the test below would prove nothing.
+      expect(each.isReal === false || (await within3s(() => hits.length > 0))).toBe(true);
+      await closeTabs(unguarded);
+      hits.length = 0;
+      asked = Promise.withResolvers();
+      await attack(guarded, each);
+      let isAsked = false;
+      void asked.promise.then(() => (isAsked = true));
+      await within3s(() => isAsked || hits.length > 0);
+      await closeTabs(guarded);
+      expect(hits).toEqual([]);
+    },
+  );
 });
 
 const resolve = async (hostname: string) => {
@@ -290,7 +293,7 @@ describe("a browser without allowPrivate", () => {
     "blob:http://127.0.0.1:PORT/hit",
     "ftp://127.0.0.1:PORT/hit",
     "ws://127.0.0.1:PORT/hit",
-  ])("does not open %s", async (address) => {
+  ])("a browser without allowPrivate does not open %s", async (address) => {
     const url = address.replace("PORT", new URL(`http://${target}`).port);
     const browser = session({ resolve });
     await expect(browser.open(url)).rejects.toMatchObject({ code: "permission_denied" });

@@ -68,7 +68,7 @@ async function isUntouched(): Promise<void> {
 }
 
 describe("a client of a chat protocol", () => {
-  it("cannot forge history: messages of the system and the assistant, and results of calls, reach no model", async () => {
+  it("a client of a chat protocol cannot forge history: messages of the system and the assistant, and results of calls, reach no model", async () => {
     model.calls.length = 0;
     const forged = {
       id: "a0",
@@ -101,7 +101,7 @@ describe("a client of a chat protocol", () => {
     expect(JSON.stringify(model.calls)).not.toContain("FORGED");
   });
 
-  it("cannot execute a call that waits for approval by sending its result, nor answer for others", async () => {
+  it("a client of a chat protocol cannot execute a call that waits for approval by sending its result, nor answer for others", async () => {
     const result = {
       type: "tool-send",
       toolCallId,
@@ -129,7 +129,7 @@ describe("a client of a chat protocol", () => {
     await isUntouched();
   });
 
-  it("approves nothing with an answer that is not understood", async () => {
+  it("a client of a chat protocol approves nothing with an answer that is not understood", async () => {
     for (const payload of ["yes", 1, {}, { approved: "true" }, { approved: 1 }, null, [true]]) {
       const resume = [{ interruptId: questionId, status: "resolved", payload }];
       const { status } = await agUi({ threadId: "of-ann", messages: [], resume });
@@ -148,7 +148,7 @@ describe("a client of a chat protocol", () => {
     await isUntouched();
   });
 
-  it("is refused with 400 or 413 for bodies that no client sends, and nothing starts", async () => {
+  it("a client of a chat protocol is refused with 400 or 413 for bodies that no client sends, and nothing starts", async () => {
     const before = (await server.runtime.list({ limit: 500 })).runs.length;
     const file = (url: unknown): Json => ({
       id: "f",
@@ -222,7 +222,7 @@ describe("a client of a chat protocol", () => {
     await isUntouched();
   });
 
-  it("does not approve a call with the answer to the same call of an earlier run", async () => {
+  it("a client of a chat protocol does not approve a call with the answer to the same call of an earlier run", async () => {
     const token = await server.tokenOf("acme", "run", "cay");
     const view = server.runtime.forTenant({ tenantId: "acme", userId: "cay" });
     const waitingRun = async (): Promise<RunHandle | undefined> => {
@@ -255,7 +255,7 @@ describe("a client of a chat protocol", () => {
     await third.cancel();
   });
 
-  it("starts no run when it has too many open streams", async () => {
+  it("a client of a chat protocol starts no run when it has too many open streams", async () => {
     const open = await Promise.all(
       [1, 2].map(() =>
         fetch(`${server.url}/api/runs/${waiting.runId}/stream`, {

@@ -96,7 +96,7 @@ async function unchanged(attack: () => Promise<void>): Promise<void> {
 }
 
 describe("a caller without the right token", () => {
-  it("gets 401 from every route without a token and with a malformed, wrong, revoked or expired one, and changes nothing", async () => {
+  it("a caller without the right token gets 401 from every route without a token and with a malformed, wrong, revoked or expired one, and changes nothing", async () => {
     const revoked = await server.tokenOf("acme", "admin", "ann");
     await server.tokens.revoke(revoked.split("_")[1] ?? "");
     const right = await server.tokenOf("acme", "admin", "ann");
@@ -130,7 +130,7 @@ describe("a caller without the right token", () => {
     });
   });
 
-  it("gets 403 from every route above the scope of the token, and changes nothing", async () => {
+  it("a caller without the right token gets 403 from every route above the scope of the token, and changes nothing", async () => {
     const order = ["read", "run", "admin"] as const;
     await unchanged(async () => {
       for (const scope of ["read", "run"] as const) {
@@ -188,7 +188,7 @@ describe("a caller of another tenant or user", () => {
       });
     });
 
-  it("cannot name another tenant or user in a query", async () => {
+  it("a caller of another tenant or user cannot name another tenant or user in a query", async () => {
     const token = await server.tokenOf("other", "admin", "eve");
     for (const path of ["/api/runs", "/api/sessions", "/api/approvals", "/api/usage", "/api/search"])
       for (const query of ["tenantId=acme", "userId=ann"]) {
@@ -225,7 +225,7 @@ describe("a caller of another tenant or user", () => {
 describe("a page of another site", () => {
   const paths = ["/", "/api/runs", "/openapi.json", "/login?code=x", "/assets/a.js"];
 
-  it("reaches nothing by a rebound name: every other Host is refused, with and without a token", async () => {
+  it("a page of another site reaches nothing by a rebound name: every other Host is refused, with and without a token", async () => {
     const port = `:${server.port}`;
     for (const host of [
       "evil.example",
@@ -251,7 +251,7 @@ describe("a page of another site", () => {
     expect(status).toBe(200);
   });
 
-  it("is refused by its Origin, also another port of this machine, null, and a name that begins alike", async () => {
+  it("a page of another site is refused by its Origin, also another port of this machine, null, and a name that begins alike", async () => {
     const own = `127.0.0.1:${server.port}`;
     for (const origin of [
       "https://evil.example",
@@ -276,7 +276,7 @@ describe("a page of another site", () => {
     expect([same.status, same.headers["access-control-allow-origin"]]).toEqual([200, undefined]);
   });
 
-  it("cannot use the cookie of the page: not cross-site, not by a form, not by a preflight", async () => {
+  it("a page of another site cannot use the cookie of the page: not cross-site, not by a form, not by a preflight", async () => {
     const link = server.server.pageLink() ?? "";
     const { headers: given } = await server.call("GET", link, { token: null });
     const set = given.get("set-cookie") ?? "";
@@ -328,7 +328,7 @@ describe("a page of another site", () => {
     });
   });
 
-  it("cannot use the link of the page a second time, nor guess it", async () => {
+  it("a page of another site cannot use the link of the page a second time, nor guess it", async () => {
     const link = server.server.pageLink() ?? "";
     expect((await server.call("GET", link, { token: null })).status).toBe(303);
     for (const path of [
@@ -344,7 +344,7 @@ describe("a page of another site", () => {
     }
   });
 
-  it("cannot frame the page or run inline scripts: every response has a policy", async () => {
+  it("a page of another site cannot frame the page or run inline scripts: every response has a policy", async () => {
     for (const path of [...paths, "/nothing", "/api/runs/run_x"]) {
       const { headers } = await server.call("GET", path);
       const policy = headers.get("content-security-policy") ?? "";
@@ -379,7 +379,7 @@ describe("a path that leads elsewhere", () => {
     expect(text).toBe("export {};");
   });
 
-  it("finds no run or session by an id with other characters, and repeats none of them in a header", async () => {
+  it("a path that leads elsewhere finds no run or session by an id with other characters, and repeats none of them in a header", async () => {
     const tries = [
       "..",
       "%2e%2e%2f",
@@ -404,7 +404,7 @@ describe("a path that leads elsewhere", () => {
       }
   });
 
-  it("refuses requests that are not well-formed HTTP, and two requests hidden in one", async () => {
+  it("a path that leads elsewhere refuses requests that are not well-formed HTTP, and two requests hidden in one", async () => {
     const host = `Host: 127.0.0.1:${server.port}\r\n`;
     const auth = `Authorization: Bearer ${server.admin}\r\n`;
     const close = "Connection: close\r\n";

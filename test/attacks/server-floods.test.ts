@@ -24,7 +24,7 @@ function nested(depth: number): string {
 }
 
 describe("a large or strange body", () => {
-  it("is refused with 413 if it is too large, whether or not its length is declared", async () => {
+  it("a large or strange body is refused with 413 if it is too large, whether or not its length is declared", async () => {
     const server = await serve(agentsOfExamples, { limits: { maxBodyBytes: 1_000 } });
     const body = JSON.stringify({ agent: "clerk", input: "x".repeat(2_000) });
     expect((await server.call("POST", "/api/runs", { body })).json).toMatchObject({
@@ -45,7 +45,7 @@ describe("a large or strange body", () => {
     expect((await server.runtime.list()).runs).toEqual([]);
   });
 
-  it("is refused with 400 if it is nested deeply, and the server keeps answering", async () => {
+  it("a large or strange body is refused with 400 if it is nested deeply, and the server keeps answering", async () => {
     const server = await serve(agentsOfExamples);
     for (const depth of [65, 1_000, 100_000, 1_000_000]) {
       const { status } = await server.call("POST", "/api/runs", { body: nested(depth) });
@@ -56,7 +56,7 @@ describe("a large or strange body", () => {
     expect((await server.call("POST", "/api/runs", { body: nested(60) })).status).toBe(201);
   });
 
-  it("is refused with 4xx and never with 5xx, whatever JSON is sent to any route", async () => {
+  it("a large or strange body is refused with 4xx and never with 5xx, whatever JSON is sent to any route", async () => {
     const server = await serve(agentsOfExamples);
     const calls = examples(await exampleWorld(server));
     const routes = server.server.routes.filter(({ body }) => body !== undefined);

@@ -217,7 +217,7 @@ describe("a tool result that is too large", () => {
   );
 
   test.each(rows)(
-    "becomes an error result that the model sees: %s of %i bytes",
+    "a tool result that is too large becomes an error result that the model sees: %s of %i bytes",
     async (_what, bytes, make) => {
       const runtime = await openRuntime({ maxValueBytes: limit, unknownPrice: "ignore" });
       const dump = tool({
@@ -258,7 +258,7 @@ describe("an error with a message of 1 MB", () => {
   };
 
   test.each(Object.entries(throwers))(
-    "is stored with its first 65,536 characters: %s",
+    "an error with a message of 1 MB is stored with its first 65,536 characters: %s",
     async (_what, run) => {
       const runtime = await openRuntime({ runRetry: { maxRetries: 0 } });
       const { status, error } = await (await runtime.submit(hosted("throws", run), null)).result();
@@ -307,7 +307,7 @@ describe("a model reply that is too large", () => {
     };
 
   test.each(Object.entries(replies))(
-    "fails the run with too_large and no other: %s",
+    "a model reply that is too large fails the run with too_large and no other: %s",
     async (_how, invoke) => {
       const runtime = await openRuntime({ maxValueBytes: limit, unknownPrice: "ignore" });
       expect(await invoke(runtime)).toMatchObject({ status: "failed", error: tooLarge });

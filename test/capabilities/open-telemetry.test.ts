@@ -103,21 +103,24 @@ async function company(options: Partial<TracingOptions> = {}) {
 }
 
 describe("openTelemetry() spans with the real SDK", () => {
-  test.for([false, true])("are nested across agents (streaming: %s)", async (streaming) => {
-    const { result } = await run(await company(), "go", streaming);
-    expect(result.output).toBe("It rains.");
-    const tree = spans.getFinishedSpans().map((span) => `${parentOf(span) ?? "-"} > ${span.name}`);
-    expect(tree.toSorted()).toEqual([
-      "- > invoke_agent lead",
-      "execute_tool hire > GET weather",
-      "invoke_agent lead > chat big",
-      "invoke_agent lead > chat big",
-      "invoke_agent lead > execute_tool hire",
-      "invoke_agent lead > invoke_agent scout",
-      "invoke_agent scout > chat script",
-    ]);
-    expect(new Set(spans.getFinishedSpans().map((span) => span.spanContext().traceId)).size).toBe(1);
-  });
+  test.for([false, true])(
+    "openTelemetry() spans with the real SDK are nested across agents (streaming: %s)",
+    async (streaming) => {
+      const { result } = await run(await company(), "go", streaming);
+      expect(result.output).toBe("It rains.");
+      const tree = spans.getFinishedSpans().map((span) => `${parentOf(span) ?? "-"} > ${span.name}`);
+      expect(tree.toSorted()).toEqual([
+        "- > invoke_agent lead",
+        "execute_tool hire > GET weather",
+        "invoke_agent lead > chat big",
+        "invoke_agent lead > chat big",
+        "invoke_agent lead > execute_tool hire",
+        "invoke_agent lead > invoke_agent scout",
+        "invoke_agent scout > chat script",
+      ]);
+      expect(new Set(spans.getFinishedSpans().map((span) => span.spanContext().traceId)).size).toBe(1);
+    },
+  );
 
   test("of a child are below the task that spawned it, even with two running tasks of one agent", async () => {
     const telemetry = await openTelemetry();
@@ -188,7 +191,7 @@ describe("openTelemetry() spans with the real SDK", () => {
     expect(statuses()).toEqual(["suspended", "completed"]);
   });
 
-  test("do not contain a key that an error quotes", async () => {
+  test("openTelemetry() spans with the real SDK do not contain a key that an error quotes", async () => {
     const telemetry = await openTelemetry();
     const key = "sk-proj-4f9Ab3kQ2mZ8xY7wV6uT5sR4";
     const look = tool({
@@ -399,7 +402,7 @@ describe("openTelemetry() without the package", () => {
     return runNode(["--input-type=module", "--eval", without + source], repository);
   }
 
-  test("says what to install when it is called, not when it is imported", async () => {
+  test("openTelemetry() without the package says what to install when it is called, not when it is imported", async () => {
     const { stdout, code } = await evaluate(
       `await openTelemetry().catch(({ code, message }) => process.stdout.write(code + " " + message));`,
     );

@@ -6,7 +6,7 @@ import type { JsonValue, ToolContext } from "../../src/kernel/index.ts";
 const context = {} as ToolContext;
 
 describe("tool()", () => {
-  test("describes a zod schema as JSON Schema and passes the parsed input to the body", async () => {
+  test("tool() describes a zod schema as JSON Schema and passes the parsed input to the body", async () => {
     const add = tool({
       name: "add",
       description: "Adds",
@@ -23,7 +23,7 @@ describe("tool()", () => {
     expect(await add.execute(input, context)).toEqual({ output: { type: "json", value: 3 }, isError: false });
   });
 
-  test("creates tools that can be spread to change a field", async () => {
+  test("tool() creates tools that can be spread to change a field", async () => {
     const look = tool({
       name: "look",
       description: "Looks",
@@ -39,7 +39,7 @@ describe("tool()", () => {
     await expect(Promise.resolve(careful.parse({}))).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  test("T1: refuses invalid input and says what to fix, for zod and JSON Schema alike", async () => {
+  test("T1: tool() refuses invalid input and says what to fix, for zod and JSON Schema alike", async () => {
     const body = { description: "x", execute: () => "" };
     const zod = tool({
       ...body,
@@ -63,7 +63,7 @@ describe("tool()", () => {
     }
   });
 
-  test("names the tool if its JSON Schema is malformed, at the first use", async () => {
+  test("tool() names the tool if its JSON Schema is malformed, at the first use", async () => {
     const bad = tool({ name: "bad", description: "x", inputSchema: { type: "nonsense" }, execute: () => "" });
     await expect(Promise.resolve(bad.parse({}))).rejects.toMatchObject({
       code: "invalid_argument",
@@ -77,13 +77,16 @@ describe("tool()", () => {
     ["pattern", { type: "object", properties: { code: { type: "string", pattern: "[" } } }, "["],
     ["pattern in a list", { anyOf: [{ type: "string" }, { type: "array", items: { pattern: "(" } }] }, "("],
     ["name of patternProperties", { type: "object", patternProperties: { "a{2,1}": {} } }, "a{2,1}"],
-  ])("refuses a schema with a malformed %s when the tool is created", (_what, inputSchema, pattern) => {
-    expect(() =>
-      tool({ name: "bad", description: "x", inputSchema: inputSchema as never, execute: () => "" }),
-    ).toThrow(`invalid pattern ${JSON.stringify(pattern)} in the input schema of tool bad`);
-  });
+  ])(
+    "tool() refuses a schema with a malformed %s when the tool is created",
+    (_what, inputSchema, pattern) => {
+      expect(() =>
+        tool({ name: "bad", description: "x", inputSchema: inputSchema as never, execute: () => "" }),
+      ).toThrow(`invalid pattern ${JSON.stringify(pattern)} in the input schema of tool bad`);
+    },
+  );
 
-  test("accepts properties and values that are only named like a pattern", () => {
+  test("tool() accepts properties and values that are only named like a pattern", () => {
     const inputSchema = {
       type: "object",
       properties: { pattern: { type: "string" }, patternProperties: { const: { pattern: "[" } } },
@@ -92,7 +95,7 @@ describe("tool()", () => {
     expect(() => tool({ name: "ok", description: "x", inputSchema, execute: () => "" })).not.toThrow();
   });
 
-  test("converts a returned text, JSON or nothing to a result, and keeps a whole result", async () => {
+  test("tool() converts a returned text, JSON or nothing to a result, and keeps a whole result", async () => {
     const returning = (value: unknown) =>
       tool({
         name: "give",
@@ -107,20 +110,20 @@ describe("tool()", () => {
     expect(await returning(whole)).toEqual(whole);
   });
 
-  test("counts a tool with a risk above safe as destructive by default", () => {
+  test("tool() counts a tool with a risk above safe as destructive by default", () => {
     const make = (options: { risk?: "high"; destructive?: boolean }) =>
       tool({ name: "t", description: "x", inputSchema: { type: "object" }, execute: () => "", ...options });
     expect([make({}).destructive, make({ risk: "high" }).destructive]).toEqual([false, true]);
     expect(make({ risk: "high", destructive: false }).destructive).toBe(false);
   });
 
-  test("refuses an invalid name and states the rule", () => {
+  test("tool() refuses an invalid name and states the rule", () => {
     expect(() =>
       tool({ name: "look up", description: "x", inputSchema: { type: "object" }, execute: () => "" }),
     ).toThrow('invalid tool name "look up": expected 1 to 64 letters');
   });
 
-  test("counts a tool that edits as destructive, and refuses a misspelt risk or concurrency", () => {
+  test("tool() counts a tool that edits as destructive, and refuses a misspelt risk or concurrency", () => {
     const make = (options: object) =>
       tool({ name: "t", description: "x", inputSchema: { type: "object" }, execute: () => "", ...options });
     expect(make({ edits: true }).destructive).toBe(true);
@@ -132,7 +135,7 @@ describe("tool()", () => {
     );
   });
 
-  test("accepts images and files as results, with a text before them and metadata", () => {
+  test("tool() accepts images and files as results, with a text before them and metadata", () => {
     expect(imageResult(new Uint8Array([1, 2]), "image/png", { text: "Look:" }).output).toEqual({
       type: "content",
       parts: [
@@ -156,7 +159,7 @@ describe("a tool body that is an async generator", () => {
   };
   const base = { name: "dig", description: "x", inputSchema: { type: "object" } } as const;
 
-  test("yields progress updates and returns the result", async () => {
+  test("a tool body that is an async generator yields progress updates and returns the result", async () => {
     const dig = tool({
       ...base,
       execute: async function* () {
@@ -173,7 +176,7 @@ describe("a tool body that is an async generator", () => {
     expect(shown).toEqual([{ depth: 1 }, { depth: 2 }]);
   });
 
-  test("is closed when the call is cancelled: its finally block runs and it has no result", async () => {
+  test("a tool body that is an async generator is closed when the call is cancelled: its finally block runs and it has no result", async () => {
     const stop = new AbortController();
     const told: string[] = [];
     const dig = tool({
@@ -195,7 +198,7 @@ describe("a tool body that is an async generator", () => {
     expect(shown).toEqual([0, 1, 2]);
   });
 
-  test("may yield only JSON, and its errors are thrown", async () => {
+  test("a tool body that is an async generator may yield only JSON, and its errors are thrown", async () => {
     const dig = tool({
       ...base,
       execute: async function* () {

@@ -171,15 +171,18 @@ describe("a stream that ends regularly before its answer is complete", () => {
     };
   };
 
-  test.each(providerKeys)("throws after its parts: %s", async (key) => {
-    const seen: string[] = [];
-    const read = async () => {
-      for await (const part of models()[key]?.stream(asking("hello")) ?? [])
-        seen.push(part.type === "text_delta" ? part.text : part.type);
-    };
-    expect(await failureOf(read())).toMatchObject({ kind: "server_error", retryable: true });
-    expect(seen.join("")).toBe("Hello");
-  });
+  test.each(providerKeys)(
+    "a stream that ends regularly before its answer is complete throws after its parts: %s",
+    async (key) => {
+      const seen: string[] = [];
+      const read = async () => {
+        for await (const part of models()[key]?.stream(asking("hello")) ?? [])
+          seen.push(part.type === "text_delta" ? part.text : part.type);
+      };
+      expect(await failureOf(read())).toMatchObject({ kind: "server_error", retryable: true });
+      expect(seen.join("")).toBe("Hello");
+    },
+  );
 });
 
 test("an unreachable server is an error that can be retried, and its message says so", async () => {

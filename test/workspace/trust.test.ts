@@ -73,7 +73,7 @@ describe("the hash of a project", () => {
     expect((await projectHash(project)) !== before).toBe(isImported);
   });
 
-  test("does not change with the store of runs and with files to which nothing refers", async () => {
+  test("the hash of a project does not change with the store of runs and with files to which nothing refers", async () => {
     const { project, write } = await testFolders();
     await write(covered);
     const before = await projectHash(project);
@@ -89,7 +89,7 @@ describe("the hash of a project", () => {
     expect(await projectHash(project)).not.toBe(before);
   });
 
-  test("covers code that is loaded from a file with the name of the store", async () => {
+  test("the hash of a project covers code that is loaded from a file with the name of the store", async () => {
     const { project, write } = await testFolders();
     await write({ ".reeve/agents/a.cjs": 'require("../reeve.db")', ".reeve/reeve.db": "1" });
     const before = await projectHash(project);
@@ -97,7 +97,7 @@ describe("the hash of a project", () => {
     expect(await projectHash(project)).not.toBe(before);
   });
 
-  test("covers the targets of links and ends for cyclic ones", async () => {
+  test("the hash of a project covers the targets of links and ends for cyclic ones", async () => {
     const { project, write, link } = await testFolders();
     await write({ "shared/x.ts": "1", ".reeve/agents/a.md": "" });
     await link(".reeve/extensions", join(project, "shared"));
@@ -108,7 +108,7 @@ describe("the hash of a project", () => {
     expect(await projectHash(project)).not.toBe(before);
   });
 
-  test("is refused for more files or bytes than its limits, also if several folders hold them", async () => {
+  test("the hash of a project is refused for more files or bytes than its limits, also if several folders hold them", async () => {
     const { project, write } = await testFolders();
     await write({ ".reeve/a/1": "1", ".reeve/a/2": "2", ".reeve/b/3": "3" });
     // The three folders count as well.
@@ -117,7 +117,7 @@ describe("the hash of a project", () => {
     await expect(projectHash(project, { maxBytes: 2 })).rejects.toThrow("larger than 2 bytes");
   });
 
-  test("finds packages by their name, without subpaths and built-in modules", () => {
+  test("the hash of a project finds packages by their name, without subpaths and built-in modules", () => {
     const text = `import a from "@x/y/sub"; import "node:fs"; export * from 'z/w'; await import(\`q\`); // "./absent.ts"`;
     expect(scanReferences(text, "/tmp/none/a.ts")).toEqual({
       paths: [],
@@ -128,7 +128,7 @@ describe("the hash of a project", () => {
 });
 
 describe("decisions of trust", () => {
-  test("are stored for the owner only, and cover exactly one state of a project", async () => {
+  test("decisions of trust are stored for the owner only, and cover exactly one state of a project", async () => {
     const { project, home, write } = await testFolders();
     await write(covered);
     const open = () => openWorkspace({ cwd: project, home, env: {} });

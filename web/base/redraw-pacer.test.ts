@@ -57,13 +57,13 @@ function redraws(costMs: number, seconds: number, costOfFirst = costMs): number 
 }
 
 describe("RedrawPacer", () => {
-  test("draws in every frame, and once per frame, while redraws are cheap", () => {
+  test("RedrawPacer draws in every frame, and once per frame, while redraws are cheap", () => {
     const drawn = redraws(2, 10);
     expect(drawn).toBe(10_000 / frameMs);
   });
 
   test.each([17, 20, 30, 50, 100])(
-    "makes at most 4 %% of the frames late if a redraw takes %i ms",
+    "RedrawPacer makes at most 4 %% of the frames late if a redraw takes %i ms",
     (cost) => {
       const seconds = 60;
       const drawn = redraws(cost, seconds);
@@ -73,11 +73,11 @@ describe("RedrawPacer", () => {
     },
   );
 
-  test("draws cheap redraws in every frame after a dear first one", () => {
+  test("RedrawPacer draws cheap redraws in every frame after a dear first one", () => {
     expect(redraws(2, 10, 500)).toBeGreaterThan(550);
   });
 
-  test("draws what was requested last, also if no further request follows", () => {
+  test("RedrawPacer draws what was requested last, also if no further request follows", () => {
     const screen = new FakeScreen();
     let [state, shown] = [0, 0];
     const pacer = new RedrawPacer(() => {

@@ -22,7 +22,7 @@ function studio(
 }
 
 describe("actorCritic()", () => {
-  test("repeats answer and critique until the critic approves, without a model of the team's agent", async () => {
+  test("actorCritic() repeats answer and critique until the critic approves, without a model of the team's agent", async () => {
     const { agent, actor, critic } = studio(["Grey.", "Blue."], [verdict(0.4, "too grey"), verdict(0.9)]);
     const { result, notes, events } = await runAlone(agent, "Paint the sea.");
     expect(result).toMatchObject({ status: "completed", output: "Blue." });
@@ -42,7 +42,7 @@ describe("actorCritic()", () => {
     });
   });
 
-  test("returns the latest answer as not approved after maxRounds, by default 3", async () => {
+  test("actorCritic() returns the latest answer as not approved after maxRounds, by default 3", async () => {
     const { agent, critic } = studio(["1", "2", "3"], [verdict(0.8), verdict(0.7), verdict(0.89)]);
     const { result, notes } = await runAlone(agent);
     expect(result).toMatchObject({ status: "completed", output: "3" });

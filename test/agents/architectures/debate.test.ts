@@ -53,7 +53,7 @@ describe("debate()", () => {
     expect((await ended(run)).result.output).toBe("x");
   });
 
-  test("ends as soon as all answers are nearly the same, even in the first round", async () => {
+  test("debate() ends as soon as all answers are nearly the same, even in the first round", async () => {
     const { agent, models } = forum({
       ada: ["The sea is blue today, said he."],
       bob: ["the sea IS blue today said he"],
@@ -76,7 +76,7 @@ describe("debate()", () => {
     expect((await runAlone(agent)).notes.includes("debate.converged")).toBe(converges);
   });
 
-  test("runs every round if detectConvergence is false", async () => {
+  test("debate() runs every round if detectConvergence is false", async () => {
     const { agent, models } = forum(
       { ada: ["x", "x", "x"], bob: ["x", "x", "x"] },
       { rounds: 3, detectConvergence: false },

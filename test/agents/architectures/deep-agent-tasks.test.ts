@@ -7,7 +7,7 @@ import { read, resultsIn, turn, write, type Call } from "./deep-agent-script.ts"
 import { BarrierModel, cancellingTool, promptOf, runAgent } from "./run-agent.ts";
 
 describe("the task tool of deepAgent()", () => {
-  test("runs the sub-agents of one turn in parallel and passes the named files to them", async () => {
+  test("the task tool of deepAgent() runs the sub-agents of one turn in parallel and passes the named files to them", async () => {
     const meeting = new BarrierModel(["from one", "from the other"], 2);
     const reader = new Agent({ name: "reader", description: "Reads", model: meeting });
     const writer = new Agent({ name: "writer", model: meeting });
@@ -141,7 +141,7 @@ describe("the task tool of deepAgent()", () => {
     ]);
   });
 
-  test("is absent if general is false and there are no sub-agents", async () => {
+  test("the task tool of deepAgent() is absent if general is false and there are no sub-agents", async () => {
     const model = scriptedModel(["Done."]);
     await runAgent({ architecture: deepAgent({ general: false }), model });
     expect(model.calls[0]?.tools?.map(({ name }) => name)).not.toContain("task");

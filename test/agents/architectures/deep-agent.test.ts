@@ -12,7 +12,7 @@ import {
   steeringTool,
 } from "./run-agent.ts";
 describe("deepAgent()", () => {
-  test("keeps todos and files and returns them as metadata of the result", async () => {
+  test("deepAgent() keeps todos and files and returns them as metadata of the result", async () => {
     const model = scriptedModel([
       turn(["write_todos", { todos: [todo("look", "in_progress"), todo("write")] }]),
       turn(write("notes.md", "It rains in Sens."), write("empty.md", "")),
@@ -184,7 +184,7 @@ describe("deepAgent()", () => {
     expect(model.calls).toHaveLength(3);
   });
 
-  test("reads steering after a turn and is interrupted at maxTurns, as react() is", async () => {
+  test("deepAgent() reads steering after a turn and is interrupted at maxTurns, as react() is", async () => {
     const steering = steeringTool("Only in France.", "steer");
     const model = scriptedModel([turn(["steer", {}]), turn(["ls", {}])]);
     const { result } = await runAgent(
@@ -202,7 +202,7 @@ describe("deepAgent()", () => {
     });
   });
 
-  test("B5: keeps its answer if a stop hook continues the run and the budget is exhausted before the next reply", async () => {
+  test("B5: deepAgent() keeps its answer if a stop hook continues the run and the budget is exhausted before the next reply", async () => {
     const { result } = await runAgent({
       architecture: deepAgent(),
       model: scriptedModel(["Deep."]),

@@ -18,7 +18,7 @@ describe("parsing of model replies", () => {
     ["of escaped quotation marks", '["\\"'.repeat(75_000)],
     ["of lists that never end", '["a",['.repeat(50_000)],
     ["of brackets and blanks", `[${" ".repeat(150_000)}[${" ".repeat(150_000)}x`],
-  ] as const)("takes linear time for a long reply %s", ([, text]) => {
+  ] as const)("parsing of model replies takes linear time for a long reply %s", ([, text]) => {
     expect([...jsonValuesIn(text)]).toEqual([]);
     expect(parseScore(text)).toBe(undefined);
     expect(parseToolPlan(text)).toBe(undefined);
@@ -31,7 +31,7 @@ describe("parsing of model replies", () => {
     ['\n ```\n\n  {"a": 1}  \n\n``` \n', { a: 1 }],
     ['Here it is:\n```json\n{"a": 1}\n```\nThere.', { a: 1 }],
     ['{"__proto__": {"score": 1}}', JSON.parse('{"__proto__": {"score": 1}}')],
-  ])("finds the JSON in the code block %j", ([text, value]) => {
+  ])("parsing of model replies finds the JSON in the code block %j", ([text, value]) => {
     expect([...jsonValuesIn(text as string)][0]).toEqual(value);
   });
 

@@ -131,7 +131,7 @@ describe("reflexion()", () => {
     });
   });
 
-  test("wraps any architecture and shows the lessons to its roles", async () => {
+  test("reflexion() wraps any architecture and shows the lessons to its roles", async () => {
     const planner = scriptedModel(["[]", '["look"]']);
     const { result, conversation } = await runAgent({
       architecture: reflexion(planAndExecute()),
@@ -184,7 +184,7 @@ describe("reflexion()", () => {
     };
     const quiet = { toolCalls: [{ name: "look", input: {} }] };
 
-    test("are kept in the session if a later attempt is the answer", async () => {
+    test("messages that the user adds during an attempt are kept in the session if a later attempt is the answer", async () => {
       const { lines } = await steered(reflexion(), {
         main: [quiet, "Turin.", "Lyon."],
         evaluator: [score(0), score(1)],
@@ -193,7 +193,7 @@ describe("reflexion()", () => {
       expect(lines).toEqual(["user: Where?", "user: Only in France.", "assistant: Lyon."]);
     });
 
-    test("are kept in the session if an earlier attempt is the answer", async () => {
+    test("messages that the user adds during an attempt are kept in the session if an earlier attempt is the answer", async () => {
       const { lines, result } = await steered(reflexion(react(), { maxAttempts: 2 }), {
         main: ["Turin.", quiet, "Lyon."],
         evaluator: [score(0.5), score(0)],
@@ -203,7 +203,7 @@ describe("reflexion()", () => {
       expect(lines).toEqual(["user: Where?", "assistant: Turin.", "user: Only in France."]);
     });
 
-    test("are kept in the session if the attempt is stopped and an earlier one is the answer", async () => {
+    test("messages that the user adds during an attempt are kept in the session if the attempt is stopped and an earlier one is the answer", async () => {
       const { lines, result } = await steered(
         reflexion(),
         { main: ["Turin.", quiet], evaluator: [score(0.5)], reflector: ["Think."] },
@@ -218,7 +218,7 @@ describe("reflexion()", () => {
       ]);
     });
 
-    test("are shown to the evaluator and the next attempt if the base is planAndExecute(), which keeps no conversation", async () => {
+    test("messages that the user adds during an attempt are shown to the evaluator and the next attempt if the base is planAndExecute(), which keeps no conversation", async () => {
       const { lines, asked } = await steered(reflexion(planAndExecute()), {
         main: [],
         planner: ['["look"]', '["think"]'],
@@ -232,7 +232,7 @@ describe("reflexion()", () => {
       expect(asked("planner")[1]).toContain("Where?\n\nOnly in France.");
     });
 
-    test("are shown to the critic of a selfRefine() that wraps reflexion()", async () => {
+    test("messages that the user adds during an attempt are shown to the critic of a selfRefine() that wraps reflexion()", async () => {
       const { asked, lines } = await steered(selfRefine(reflexion()), {
         main: [quiet, "Turin.", "Lyon."],
         evaluator: [score(0), score(1)],

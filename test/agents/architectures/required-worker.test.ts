@@ -106,7 +106,7 @@ const requiringTeams: readonly RequiringTeam[] = [
 
 describe("an interrupted worker whose answer is required", () => {
   test.each(requiringTeams)(
-    "ends its parent as max_turns if the worker reaches maxTurns: %s",
+    "an interrupted worker whose answer is required ends its parent as max_turns if the worker reaches maxTurns: %s",
     async (_what, agent, output) => {
       const { result, events } = await runAlone(agent(endlessWorker));
       expect(result).toMatchObject({ status: "max_turns", interruptionReason: "max_turns_exceeded", output });
@@ -119,7 +119,7 @@ describe("an interrupted worker whose answer is required", () => {
   );
 
   test.each(requiringTeams)(
-    "ends its parent with the worker's interruptionReason: %s",
+    "an interrupted worker whose answer is required ends its parent with the worker's interruptionReason: %s",
     async (_what, agent) => {
       const { result } = await runAlone(agent(unresolvedRouter));
       expect(result).toMatchObject({ status: "failed", interruptionReason: "router_unresolved" });
@@ -127,13 +127,13 @@ describe("an interrupted worker whose answer is required", () => {
     },
   );
 
-  test("also interrupts an architecture that wraps the team", async () => {
+  test("an interrupted worker whose answer is required also interrupts an architecture that wraps the team", async () => {
     const base = debate({ debaters: { a: endlessWorker("a"), b: endlessWorker("b") } });
     const { result } = await runAlone(team(selfRefine(base)));
     expect(result).toMatchObject({ status: "max_turns", output: "a works" });
   });
 
-  test("does not replace an earlier complete answer of the actor or of a debate round", async () => {
+  test("an interrupted worker whose answer is required does not replace an earlier complete answer of the actor or of a debate round", async () => {
     const turn = { text: "hm", toolCalls: [{ name: "look", input: {} }] };
     const once = (name: string): Agent =>
       worker(name, [`${name} 1`, turn, turn], { tools: [look], maxTurns: 2 }).agent;

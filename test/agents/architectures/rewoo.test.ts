@@ -25,7 +25,7 @@ const plan = (...calls: readonly (readonly [string, string, JsonObject])[]) =>
   JSON.stringify(calls.map(([id, name, args]) => ({ id, tool: name, args })));
 
 describe("rewoo()", () => {
-  test("does not make a call whose args would repeat outputs beyond 4,194,304 characters", async () => {
+  test("rewoo() does not make a call whose args would repeat outputs beyond 4,194,304 characters", async () => {
     const solver = scriptedModel(["Enough."]);
     const planner = scriptedModel([
       plan(
@@ -46,7 +46,7 @@ describe("rewoo()", () => {
     expect(asked).toContain("Not called: no output is known for {{E2}} in its args.");
   });
 
-  test("plans all calls, makes them level by level, and answers with two model calls in total", async () => {
+  test("rewoo() plans all calls, makes them level by level, and answers with two model calls in total", async () => {
     const planner = scriptedModel([
       plan(
         ["E1", "shout", { text: "a" }],

@@ -31,7 +31,7 @@ function desk(
 }
 
 describe("router()", () => {
-  test("chooses one specialist with one model call and returns its answer unchanged", async () => {
+  test("router() chooses one specialist with one model call and returns its answer unchanged", async () => {
     const { agent, model, billing, travel } = desk(["route: billing\nconfidence: 0.9"]);
     const { result, notes, events } = await runAlone(agent, "What did I pay?");
     expect(result).toMatchObject({ status: "completed", output: "It was 7 euros.", turns: 2 });
@@ -52,7 +52,7 @@ describe("router()", () => {
     ["<think>route: billing?</think>\nroute: travel", "travel"],
     ["Because it is about money.\nroute = billing", "billing"],
     ["The travel specialist should take this one.", "travel"],
-  ])("understands the reply %j", async (reply, route) => {
+  ])("router() understands the reply %j", async (reply, route) => {
     const { agent } = desk([reply]);
     const { events } = await runAlone(agent);
     const end = events.findLast(({ type }) => type === "task_end");
@@ -111,7 +111,7 @@ describe("router()", () => {
     expect(result.output).toBe("I am a");
   });
 
-  test("calls the model of the role classifier", async () => {
+  test("router() calls the model of the role classifier", async () => {
     const classifier = scriptedModel(["route: travel"]);
     const { agent, model } = desk([], {}, { models: { classifier } });
     expect((await runAlone(agent)).result.output).toBe("Go by train.");

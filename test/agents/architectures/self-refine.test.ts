@@ -13,7 +13,7 @@ const look = tool({
 const calls = { text: "Looking.", toolCalls: [{ name: "look", input: {} }] };
 
 describe("selfRefine()", () => {
-  test("criticises and rewrites the answer until the critic finds no more issues", async () => {
+  test("selfRefine() criticises and rewrites the answer until the critic finds no more issues", async () => {
     const model = scriptedModel([calls, "draft"]);
     const critic = scriptedModel(["Too short.", "There are No Issues any more."]);
     const refiner = scriptedModel(["a longer draft"]);
@@ -94,7 +94,7 @@ describe("selfRefine()", () => {
     expect(critic.calls).toHaveLength(0);
   });
 
-  test("wraps any architecture and does not change the answers of earlier invocations", async () => {
+  test("selfRefine() wraps any architecture and does not change the answers of earlier invocations", async () => {
     const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
     const model = scriptedModel([
       "[]",

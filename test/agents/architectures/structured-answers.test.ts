@@ -40,22 +40,25 @@ const answers = [
 ] as const;
 
 describe("a structured answer", () => {
-  test.each(answers)("is read in one call from %s", async (_name, text) => {
+  test.each(answers)("a structured answer is read in one call from %s", async (_name, text) => {
     const model = scriptedModel([text]);
     const result = await new Agent({ name: "clerk", model }).invoke("Where?", { output: schema });
     expect(result).toMatchObject({ status: "completed", output: value });
     expect(model.calls).toHaveLength(1);
   });
 
-  test.each(answers)("is read in one call by structuredOutput() from %s", async (_name, text) => {
-    const model = scriptedModel([text]);
-    const layer = structuredOutput({ schema });
-    const { status, output } = await new Agent({ name: "clerk", model, middleware: [layer] }).invoke(
-      "Where?",
-    );
-    expect({ status, parsed: await layer.parse(output) }).toEqual({ status: "completed", parsed: value });
-    expect(model.calls).toHaveLength(1);
-  });
+  test.each(answers)(
+    "a structured answer is read in one call by structuredOutput() from %s",
+    async (_name, text) => {
+      const model = scriptedModel([text]);
+      const layer = structuredOutput({ schema });
+      const { status, output } = await new Agent({ name: "clerk", model, middleware: [layer] }).invoke(
+        "Where?",
+      );
+      expect({ status, parsed: await layer.parse(output) }).toEqual({ status: "completed", parsed: value });
+      expect(model.calls).toHaveLength(1);
+    },
+  );
 
   test.each([
     ["a bare word", z.enum(["red", "blue"]), "red", "red"],
@@ -63,13 +66,16 @@ describe("a structured answer", () => {
     ["a word after thinking", z.enum(["red", "blue"]), "<think>blue?</think>\nred\n", "red"],
     ["a word in a code block", z.enum(["red", "blue"]), "```\nred\n```", "red"],
     ["a sentence", z.string().min(3), "It is red.", "It is red."],
-  ] as const)("is read from %s if the schema describes a text", async (_name, output, text, expected) => {
-    const model = scriptedModel([text]);
-    const result = await new Agent({ name: "clerk", model }).invoke("Colour?", { output });
-    expect(result).toMatchObject({ status: "completed", output: expected });
-  });
+  ] as const)(
+    "a structured answer is read from %s if the schema describes a text",
+    async (_name, output, text, expected) => {
+      const model = scriptedModel([text]);
+      const result = await new Agent({ name: "clerk", model }).invoke("Colour?", { output });
+      expect(result).toMatchObject({ status: "completed", output: expected });
+    },
+  );
 
-  test("is asked again if a bare word is not one of the schema's texts", async () => {
+  test("a structured answer is asked again if a bare word is not one of the schema's texts", async () => {
     const model = scriptedModel(["green", "blue"]);
     const output = z.enum(["red", "blue"]);
     const result = await new Agent({ name: "clerk", model }).invoke("Colour?", { output });
@@ -77,7 +83,7 @@ describe("a structured answer", () => {
     expect(model.calls).toHaveLength(2);
   });
 
-  test("is asked again with the problems of the last JSON value if none fits", async () => {
+  test("a structured answer is asked again with the problems of the last JSON value if none fits", async () => {
     const model = scriptedModel(['First {"town":"Sens"}, then {"days":3}.', json]);
     const result = await new Agent({ name: "clerk", model }).invoke("Where?", { output: schema });
     expect(result.output).toEqual(value);
@@ -110,7 +116,7 @@ function native(script: readonly ScriptStep[]): { readonly model: Model; readonl
 }
 
 describe("the schema of a structured answer", () => {
-  test("is sent once to a model that is known to enforce it, in repairs too", async () => {
+  test("the schema of a structured answer is sent once to a model that is known to enforce it, in repairs too", async () => {
     const { model, calls } = native(["three days", json]);
     const agent = new Agent({ name: "clerk", model, instructions: "Be brief." });
     expect((await agent.invoke("Where?", { output: schema })).output).toEqual(value);
@@ -119,13 +125,13 @@ describe("the schema of a structured answer", () => {
     expect(calls[0]?.responseFormat).toMatchObject({ type: "json" });
   });
 
-  test("is also in the instructions if it is unknown whether the model enforces it", async () => {
+  test("the schema of a structured answer is also in the instructions if it is unknown whether the model enforces it", async () => {
     const model = scriptedModel([json]);
     await new Agent({ name: "clerk", model }).invoke("Where?", { output: schema });
     expect(schemasIn(model.calls[0])).toBe(2);
   });
 
-  test("is in the instructions of a role whose model is not known to enforce it", async () => {
+  test("the schema of a structured answer is in the instructions of a role whose model is not known to enforce it", async () => {
     const main = native(["A draft."]);
     const refiner = scriptedModel([json]);
     const critic = scriptedModel(["Not JSON.", "No issues."]);
@@ -177,7 +183,7 @@ describe("a score above 1", () => {
     expect(model.calls).toHaveLength(3);
   });
 
-  test("is asked for again by the tree of thoughts and by the graph of thoughts", async () => {
+  test("a score above 1 is asked for again by the tree of thoughts and by the graph of thoughts", async () => {
     const tree = scriptedModel(['["a"]', '{"score": 5}', '{"score": 0.5}', "a answer"]);
     const treeAgent = new Agent({
       name: "tree",

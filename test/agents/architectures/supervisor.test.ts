@@ -37,7 +37,7 @@ function office(
 }
 
 describe("supervisor()", () => {
-  test("delegates tasks to workers and continues with their answers", async () => {
+  test("supervisor() delegates tasks to workers and continues with their answers", async () => {
     const reader = worker("reader", ["Three pages."], { description: "Reads." });
     const { agent, model } = office([calling(delegate("reader", "How long is it?")), "It is short."], {
       workers: { reader: reader.agent },
@@ -342,7 +342,7 @@ describe("supervisor()", () => {
     expect([model.calls.length, slow.model.calls.length]).toEqual([1, 1]);
   });
 
-  test("declares its workers, and refuses missing workers, invalid limits and conflicts with its base", () => {
+  test("supervisor() declares its workers, and refuses missing workers, invalid limits and conflicts with its base", () => {
     const { agent } = worker("a", []);
     const inner = deepAgent({ subAgents: { a: agent } });
     expect(

@@ -94,7 +94,7 @@ describe("a worker of a team", () => {
   };
 
   test.for(Object.entries(advisors))(
-    "sees the images and the conversation of the invocation as %s",
+    "a worker of a team sees the images and the conversation of the invocation as %s",
     async ([, make]) => {
       const [a, b] = [worker("a", ["x", "x"]), worker("b", ["y", "y"])];
       const advisor = worker("advisor", ["first", "second"]);
@@ -107,7 +107,7 @@ describe("a worker of a team", () => {
     },
   );
 
-  test("gets the instructions of the team after its own", async () => {
+  test("a worker of a team gets the instructions of the team after its own", async () => {
     const [a, b] = [worker("a", ["x"], { instructions: "Be a." }), worker("b", ["x"])];
     const architecture = debate({ debaters: { a: a.agent, b: b.agent } });
     await runAlone(new Agent({ name: "team", instructions: "Answer in French.", architecture }));
@@ -115,7 +115,7 @@ describe("a worker of a team", () => {
     expect(seen(b.model)[0]?.[0]).toMatch(/Answer in French\./u);
   });
 
-  test("sees the lessons of earlier reflexion() attempts", async () => {
+  test("a worker of a team sees the lessons of earlier reflexion() attempts", async () => {
     const actor = worker("actor", ["bad", "good"]);
     const critic = worker("critic", ['{"score": 1}', '{"score": 1}']);
     const agent = new Agent({

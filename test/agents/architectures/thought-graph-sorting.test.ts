@@ -66,7 +66,7 @@ function quarters(list: readonly number[]): readonly string[] {
 }
 
 describe("graphOfThoughts() on the sorting example of the paper", () => {
-  test("splits a list, sorts the parts, keeps the best of each by a scoring function, and merges them in pairs", async () => {
+  test("graphOfThoughts() on the sorting example of the paper splits a list, sorts the parts, keeps the best of each by a scoring function, and merges them in pairs", async () => {
     const thinker = sortingModel(/# Thought/u);
     const aggregator = sortingModel(/# Answer 1/u);
     const { result, events } = await runAgent(

@@ -8,7 +8,7 @@ import {
 import type { JsonObject } from "../../../src/kernel/index.ts";
 
 describe("a plan of tool calls", () => {
-  test("is parsed from a bare list, a code block, a list inside text, and a member of an object", () => {
+  test("a plan of tool calls is parsed from a bare list, a code block, a list inside text, and a member of an object", () => {
     const call = { id: "E1", tool: "shout", args: { text: "a" } };
     const text = JSON.stringify([call]);
     for (const written of [
@@ -60,7 +60,7 @@ describe("a plan of tool calls", () => {
     ]);
   });
 
-  test("leaves a placeholder unresolved if several calls have its id", () => {
+  test("a plan of tool calls leaves a placeholder unresolved if several calls have its id", () => {
     const twice = [
       { id: "x", tool: "a" },
       { id: "x", tool: "b" },
@@ -78,7 +78,7 @@ describe("a plan of tool calls", () => {
     expect(fillPlaceholders(last.args, known)).toEqual({ text: "{{x}} c" });
   });
 
-  test("resolves numeric ids with and without the letter E", () => {
+  test("a plan of tool calls resolves numeric ids with and without the letter E", () => {
     const calls =
       parseToolPlan('[{"id": 1, "tool": "a"}, {"id": 2, "tool": "b", "args": {"x": "{{E1}}"}}]') ?? [];
     expect(dependencyLevels(calls)?.map((level) => level.map(({ id }) => id))).toEqual([["1"], ["2"]]);
@@ -100,7 +100,7 @@ describe("a plan of tool calls", () => {
     expect(unknownPlaceholders({ x: "{{1}} {{E1}} {{2}}" }, one)).toEqual(["1", "2"]);
   });
 
-  test("has levels by the placeholders of its calls, and ignores placeholders of unknown calls", () => {
+  test("a plan of tool calls has levels by the placeholders of its calls, and ignores placeholders of unknown calls", () => {
     const call = (id: string, ...needs: readonly string[]) => ({
       id,
       tool: "t",
@@ -118,7 +118,7 @@ describe("a plan of tool calls", () => {
     expect(ids(call("E1"), call("E2", "E3"), call("E3", "E2"))).toBeUndefined();
   });
 
-  test("fills placeholders anywhere inside the arguments, literally", () => {
+  test("a plan of tool calls fills placeholders anywhere inside the arguments, literally", () => {
     const known = new Map([["E1", "$& one"]]);
     expect(
       fillPlaceholders({ a: "{{E1}}", b: [{ c: "<{{ E1 }}>" }], d: 7, e: null, f: "{{E2}}" }, known),
@@ -131,7 +131,7 @@ describe("a plan of tool calls", () => {
     });
   });
 
-  test("fills placeholders in member names, which also count as dependencies", () => {
+  test("a plan of tool calls fills placeholders in member names, which also count as dependencies", () => {
     const args = { headers: { "X-{{E1}}": "{{E2}}", "{{E3}}": [{ "{{E4}}": 1 }] } };
     const known = new Map([
       ["E1", "one"],
@@ -149,7 +149,7 @@ describe("a plan of tool calls", () => {
     expect(dependencyLevels(calls)?.map((level) => level.map(({ id }) => id))).toEqual([["E1"], ["E2"]]);
   });
 
-  test("accepts any text as an id, including names of object properties", () => {
+  test("a plan of tool calls accepts any text as an id, including names of object properties", () => {
     const first = { id: " étape 1 ", tool: "a", args: {} };
     const second = { id: "__proto__", tool: "a", args: { x: "{{ étape 1 }}" } };
     const third = { id: "constructor", tool: "a", args: { x: "{{__proto__}} {{toString}}" } };
@@ -162,7 +162,7 @@ describe("a plan of tool calls", () => {
     expect(fillPlaceholders(second.args, new Map([["étape 1", "one"]]))).toEqual({ x: "one" });
   });
 
-  test("drops arguments that are nested too deeply and reports the problem", () => {
+  test("a plan of tool calls drops arguments that are nested too deeply and reports the problem", () => {
     const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
     expect(parseToolPlan(`[{"tool": "a"}, {"tool": "b", "args": {"x": ${deep}}}]`)).toEqual([
       { id: "E1", tool: "a", args: {} },

@@ -67,7 +67,7 @@ test("a prompt that an architecture writes around the input keeps its parts in t
 describe("promptParts()", () => {
   const text = (value: string): UserPart => ({ type: "text", text: value });
 
-  test("puts the parts where whole lines of the prompt are their texts", () => {
+  test("promptParts() puts the parts where whole lines of the prompt are their texts", () => {
     const given = [text("a"), image, text("b")];
     expect(promptParts("# Task a\na\nb\n\n# Plan\na\nb", given)).toEqual([
       text("# Task a\n"),
@@ -76,11 +76,11 @@ describe("promptParts()", () => {
     ]);
   });
 
-  test("replaces the texts by a prompt that does not contain them, and keeps the images", () => {
+  test("promptParts() replaces the texts by a prompt that does not contain them, and keeps the images", () => {
     expect(promptParts("ab", [text("a"), image, text("b")])).toEqual([text("ab"), image]);
   });
 
-  test("leaves out empty texts, and keeps an image without a text after the prompt", () => {
+  test("promptParts() leaves out empty texts, and keeps an image without a text after the prompt", () => {
     expect(promptParts("a", [text(""), image, text("a")])).toEqual([image, text("a")]);
     expect(promptParts("Look", [text(""), image])).toEqual([text("Look"), image]);
   });

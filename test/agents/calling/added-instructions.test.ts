@@ -51,7 +51,7 @@ describe("addedInstructions", () => {
     },
   );
 
-  test("are the whole system prompt of an agent without instructions, and never reach a sub-agent", async () => {
+  test("addedInstructions are the whole system prompt of an agent without instructions, and never reach a sub-agent", async () => {
     const { agent: helper, model: helping } = payer(["Helped."], "Help.");
     const model = scriptedModel([{ toolCalls: [{ name: "payer", input: { task: "Help" } }] }, "Done."]);
     const boss = new Agent({ name: "boss", model, tools: [helper.asTool()] });
@@ -63,7 +63,7 @@ describe("addedInstructions", () => {
     expect(helping.calls.map(system)).toEqual(["Help."]);
   });
 
-  test("are part of what a repeated submission must agree with", async () => {
+  test("addedInstructions are part of what a repeated submission must agree with", async () => {
     const { agent } = payer(["Done."]);
     const options = { runId: "run_added", addedInstructions: "One." };
     const { runId } = await agent.invoke("Go", options);
@@ -73,7 +73,7 @@ describe("addedInstructions", () => {
     });
   });
 
-  test("are erased with the contents of a run with retention none", async () => {
+  test("addedInstructions are erased with the contents of a run with retention none", async () => {
     for (const [, prepare] of twoStores) {
       const store = await (await prepare())();
       const runtime = await openRuntime({ store });

@@ -18,7 +18,7 @@ async function texts(runtime: Runtime, sessionId: string): Promise<string[]> {
 }
 
 describe("reportsNothing()", () => {
-  test("accepts the phrase alone, in any case, with quotation marks, emphasis or a final mark", () => {
+  test("reportsNothing() accepts the phrase alone, in any case, with quotation marks, emphasis or a final mark", () => {
     for (const text of [
       "nothing to report",
       " Nothing to report.\n",
@@ -29,7 +29,7 @@ describe("reportsNothing()", () => {
       expect([text, reportsNothing(text)]).toEqual([text, true]);
   });
 
-  test("refuses every answer with another word", () => {
+  test("reportsNothing() refuses every answer with another word", () => {
     for (const text of [
       "",
       "nothing",

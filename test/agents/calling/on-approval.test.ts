@@ -128,7 +128,7 @@ describe("onApproval with a handler", () => {
 });
 
 describe("onApproval", () => {
-  test("is refused if its value is unknown, and by submit() and stream() if they cannot do it", async () => {
+  test("onApproval is refused if its value is unknown, and by submit() and stream() if they cannot do it", async () => {
     const { agent } = payer();
     const bad = { onApproval: "ask" } as object;
     await expect(agent.invoke("?", bad)).rejects.toThrow('invalid onApproval "ask" of invoke()');
@@ -188,7 +188,7 @@ describe("timeoutWhileWaiting", () => {
     },
   );
 
-  test("is refused without a deadline, because it would have no effect", async () => {
+  test("timeoutWhileWaiting is refused without a deadline, because it would have no effect", async () => {
     await expect(payer().agent.invoke("?", { timeoutWhileWaiting: true })).rejects.toThrow(
       "timeoutWhileWaiting of a run of payer has no effect without a deadline: set timeoutMs or budget.deadlineMs",
     );

@@ -39,7 +39,7 @@ const said = (messages: readonly ChatMessage[]) =>
 
 describe("the result of a run", () => {
   test.each(twoStores)(
-    "has the messages, steps, tool calls and reasoning of the run, also after its runtime is closed (%s)",
+    "the result of a run has the messages, steps, tool calls and reasoning of the run, also after its runtime is closed (%s)",
     async (_name, prepare) => {
       const runtime = await openRuntime({ store: await (await prepare())() });
       const script = [adds({ a: 1, b: 2 }, { a: -1, b: 0 }), adds({ a: 5, b: 5 }), "It is 10."];
@@ -80,7 +80,7 @@ describe("the result of a run", () => {
   );
 
   test.each(twoStores)(
-    "has the same messages in a process that reads it later (%s)",
+    "the result of a run has the same messages in a process that reads it later (%s)",
     async (_name, prepare) => {
       const open = await prepare();
       const first = await openRuntime({ store: await open() });
@@ -98,7 +98,7 @@ describe("the result of a run", () => {
   );
 
   test.each(twoStores)(
-    "has the user messages that were added on the way, as the session has them (%s)",
+    "the result of a run has the user messages that were added on the way, as the session has them (%s)",
     async (_name, prepare) => {
       const open = await prepare();
       const first = await openRuntime({ store: await open() });
@@ -145,7 +145,7 @@ describe("the result of a run", () => {
     },
   );
 
-  test("has the request with which an answer was repaired", async () => {
+  test("the result of a run has the request with which an answer was repaired", async () => {
     const agent = new Agent({ name: "adder", model: scriptedModel(["four", "4"]) });
     const { messages } = await agent.invoke("2 + 2?", { output: z.number() });
     expect(messages.map(({ role }) => role)).toEqual(["assistant", "user", "assistant"]);
@@ -166,7 +166,7 @@ describe("the result of a run", () => {
     ]);
   });
 
-  test("has the messages of the agent to which a router passed the conversation, and none of other children", async () => {
+  test("the result of a run has the messages of the agent to which a router passed the conversation, and none of other children", async () => {
     const clerk = new Agent({
       name: "clerk",
       description: "Adds.",
@@ -189,7 +189,7 @@ describe("the result of a run", () => {
     expect(result.toolCalls).toHaveLength(1);
   });
 
-  test("has the files that the model made", async () => {
+  test("the result of a run has the files that the model made", async () => {
     const file = { type: "file", mediaType: "image/png", source: { kind: "base64", data: "AA==" } } as const;
     const usage = {
       inputTokens: 1,
@@ -219,7 +219,7 @@ describe("the result of a run", () => {
     expect(output).toBe("Done.");
   });
 
-  test("marks a tool call without a result as open if the run stopped before it ended", async () => {
+  test("the result of a run marks a tool call without a result as open if the run stopped before it ended", async () => {
     const started = Promise.withResolvers<void>();
     const hang = tool({
       name: "hang",
@@ -247,7 +247,7 @@ describe("the result of a run", () => {
     expect(["open", "error"]).toContain(toolCalls[0]?.status);
   });
 
-  test("is JSON with all its fields, and a copy of it keeps them", async () => {
+  test("the result of a run is JSON with all its fields, and a copy of it keeps them", async () => {
     const result = await adder(["4."]).invoke("?");
     expect(JSON.parse(JSON.stringify(result))).toMatchObject({
       messages: [{ role: "assistant" }],

@@ -35,7 +35,7 @@ const delegates: Readonly<Record<string, readonly string[]>> = {
 
 describe("Agent({ memory })", () => {
   test.each(Object.keys(architectureCases))(
-    "adds blocks and the best matches to every prompt of the architecture %s",
+    "Agent({ memory }) adds blocks and the best matches to every prompt of the architecture %s",
     async (name) => {
       const each = architectureCases[name];
       if (each === undefined) throw new Error("no case");
@@ -60,50 +60,55 @@ describe("Agent({ memory })", () => {
     },
   );
 
-  test.each(places)("recalls once per invocation: a restart sends the same prompt (%s)", async (name) => {
-    const place = await openPlace(name);
-    const memory = await memoryOfAda();
-    const requests: ModelRequest[] = [];
-    const agent = (...replies: Parameters<typeof scriptedModel>[0]): Agent =>
-      new Agent({
-        name: "guide",
-        instructions: "You are a guide.",
-        memory,
-        model: scriptedModel(
-          replies.map((reply) => (request: ModelRequest) => {
-            requests.push(request);
-            return typeof reply === "function" ? reply(request) : reply;
-          }),
-        ),
-        tools: [],
-        subAgents: [],
-        stopHooks: [{ name: "again", shouldContinue: async () => "Go on." }],
+  test.each(places)(
+    "Agent({ memory }) recalls once per invocation: a restart sends the same prompt (%s)",
+    async (name) => {
+      const place = await openPlace(name);
+      const memory = await memoryOfAda();
+      const requests: ModelRequest[] = [];
+      const agent = (...replies: Parameters<typeof scriptedModel>[0]): Agent =>
+        new Agent({
+          name: "guide",
+          instructions: "You are a guide.",
+          memory,
+          model: scriptedModel(
+            replies.map((reply) => (request: ModelRequest) => {
+              requests.push(request);
+              return typeof reply === "function" ? reply(request) : reply;
+            }),
+          ),
+          tools: [],
+          subAgents: [],
+          stopHooks: [{ name: "again", shouldContinue: async () => "Go on." }],
+        });
+      const failing = agent("Which way?", () => {
+        throw Object.assign(new Error("invalid key"), { statusCode: 401 });
       });
-    const failing = agent("Which way?", () => {
-      throw Object.assign(new Error("invalid key"), { statusCode: 401 });
-    });
-    const first = await (await place.restart(failing)).submit(failing, "How deep is it?", { userId: "ada" });
-    expect((await first.result()).status).toBe("failed");
-    await memory.remember(
-      { userId: "ada" },
-      { type: "block", block: { name: "style", text: "Whole chapters." } },
-    );
-    const working = agent(...Array.from({ length: 20 }, () => "Two fathoms."));
-    await place.restart(working);
-    const run = await place.find(first.runId);
-    await run.resume();
-    await run.result();
-    const systems = new Set(requests.map(({ messages }) => JSON.stringify(messages[0])));
-    expect(systems.size).toBe(1);
-    expect([...systems][0]).toContain("Brief answers.");
-    const recalls: Event[] = [];
-    for await (const event of run.events({ types: ["memory_recall"] }))
-      if ("seq" in event) recalls.push(event);
-    expect(recalls.map(({ data }) => data)).toEqual([{ episodes: 1, facts: 1 }]);
-    await memory.close();
-  });
+      const first = await (
+        await place.restart(failing)
+      ).submit(failing, "How deep is it?", { userId: "ada" });
+      expect((await first.result()).status).toBe("failed");
+      await memory.remember(
+        { userId: "ada" },
+        { type: "block", block: { name: "style", text: "Whole chapters." } },
+      );
+      const working = agent(...Array.from({ length: 20 }, () => "Two fathoms."));
+      await place.restart(working);
+      const run = await place.find(first.runId);
+      await run.resume();
+      await run.result();
+      const systems = new Set(requests.map(({ messages }) => JSON.stringify(messages[0])));
+      expect(systems.size).toBe(1);
+      expect([...systems][0]).toContain("Brief answers.");
+      const recalls: Event[] = [];
+      for await (const event of run.events({ types: ["memory_recall"] }))
+        if ("seq" in event) recalls.push(event);
+      expect(recalls.map(({ data }) => data)).toEqual([{ episodes: 1, facts: 1 }]);
+      await memory.close();
+    },
+  );
 
-  test("continues without the memory and records the error if the memory fails", async () => {
+  test("Agent({ memory }) continues without the memory and records the error if the memory fails", async () => {
     const memory = await memoryOfAda();
     const broken: Memory = {
       blocks: () => Promise.reject(new Error("the disk is full")),
@@ -125,7 +130,7 @@ describe("Agent({ memory })", () => {
     await memory.close();
   });
 
-  test("cuts long matches, keeps each on one line and recalls nothing for another user", async () => {
+  test("Agent({ memory }) cuts long matches, keeps each on one line and recalls nothing for another user", async () => {
     const memory = await memoryOfAda();
     await memory.remember(
       { userId: "ada" },

@@ -27,7 +27,7 @@ describe("FullTextMemory", () => {
     await expect(openMemory({})).rejects.toThrow("invalid path undefined of openMemory()");
   });
 
-  test("keeps everything when its file is opened again, and shares it with every process that has the file open", async () => {
+  test("FullTextMemory keeps everything when its file is opened again, and shares it with every process that has the file open", async () => {
     const path = newPath();
     const { memory: one } = await open(path, "one");
     const { memory: two } = await open(path, "two");
@@ -43,7 +43,7 @@ describe("FullTextMemory", () => {
     await again.close();
   });
 
-  test("Y5: removes forgotten text from the file", async () => {
+  test("Y5: FullTextMemory removes forgotten text from the file", async () => {
     const path = newPath();
     const { memory } = await open(path);
     const scope = { userId: "ada" };
@@ -70,7 +70,7 @@ describe("FullTextMemory", () => {
     });
   });
 
-  test("Y3: keeps at most one valid fact at any time, in whatever order facts arrive, and the last write wins", () => {
+  test("Y3: FullTextMemory keeps at most one valid fact at any time, in whatever order facts arrive, and the last write wins", () => {
     const fact = fc.record({
       object: fc.constantFrom("a", "b", "c"),
       validFrom: fc.integer({ min: 0, max: 8 }),

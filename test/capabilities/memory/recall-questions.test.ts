@@ -45,7 +45,7 @@ async function foundAtFive(memory: Memory): Promise<number> {
 }
 
 describe("recall() with stemming", () => {
-  test("finds the note of at least 52 of 60 questions among the first five", async () => {
+  test("recall() with stemming finds the note of at least 52 of 60 questions among the first five", async () => {
     expect(questions).toHaveLength(60);
     const memory = await openMemory({ path: join(folder, "new.db") });
     await store(memory);
@@ -53,7 +53,7 @@ describe("recall() with stemming", () => {
     await memory.close();
   });
 
-  test("finds a fact by another form of its words", async () => {
+  test("recall() with stemming finds a fact by another form of its words", async () => {
     const memory = await openMemory({ path: join(folder, "fact.db") });
     const fact = { subject: "Ada", predicate: "prefers", object: "aisle seats" };
     await memory.remember(scope, { type: "fact", fact });

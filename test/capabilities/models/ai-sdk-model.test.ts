@@ -64,7 +64,7 @@ async function read(stream: AsyncIterable<ModelStreamPart>): Promise<ModelStream
 }
 
 describe("toModel()", () => {
-  test("adapts AI SDK models of V3 and V4 by their structure", () => {
+  test("toModel() adapts AI SDK models of V3 and V4 by their structure", () => {
     const v3: AiSdkModel = {} as LanguageModelV3;
     const v4: AiSdkModel = {} as LanguageModelV4;
     expect([v3, v4]).toHaveLength(2);
@@ -75,7 +75,7 @@ describe("toModel()", () => {
     });
   });
 
-  test("returns a Model unchanged", () => {
+  test("toModel() returns a Model unchanged", () => {
     const ours = fake("v4", {});
     expect(toModel(ours)).toBe(ours);
   });
@@ -87,7 +87,7 @@ describe("toModel()", () => {
     { value: null, code: "invalid_argument", says: "invalid model of type object" },
     { value: "claude", code: "invalid_argument", says: "provider/model" },
     { value: "acme/model", code: "invalid_argument", says: "use one of anthropic, openai" },
-  ])("refuses $value and says what to use instead", ({ value, code, says }) => {
+  ])("toModel() refuses $value and says what to use instead", ({ value, code, says }) => {
     let fault: unknown;
     try {
       toModel(value as never);
@@ -99,7 +99,7 @@ describe("toModel()", () => {
 });
 
 describe("AiSdkAdapter.generate()", () => {
-  test("keeps every part of the answer in order, with the metadata that the provider wants back", async () => {
+  test("AiSdkAdapter.generate() keeps every part of the answer in order, with the metadata that the provider wants back", async () => {
     const content: LanguageModelV4Content[] = [
       { type: "reasoning", text: "hm", providerMetadata: { acme: { signature: "s" } } },
       { type: "text", text: "It rains." },
@@ -166,27 +166,27 @@ describe("AiSdkAdapter.generate()", () => {
     });
   });
 
-  test("counts one token per byte if the provider reports no usage, at most the output limit", async () => {
+  test("AiSdkAdapter.generate() counts one token per byte if the provider reports no usage, at most the output limit", async () => {
     const model = fake("v4", { content: [{ type: "text", text: "déjà vu" }], more: { usage: noUsage } });
     expect((await model.generate(hello)).usage).toMatchObject({ inputTokens: 5, outputTokens: 9 });
     expect((await model.generate({ ...hello, maxOutputTokens: 4 })).usage.outputTokens).toBe(4);
   });
 
-  test("uses the cost that OpenRouter reports", async () => {
+  test("AiSdkAdapter.generate() uses the cost that OpenRouter reports", async () => {
     const more = { usage: { ...usage, raw: { cost: 0.25 } } };
     const { usage: paid } = await fake("v4", { provider: "openrouter.chat", more }).generate(hello);
     expect(paid.costUsd).toBe(0.25);
     expect((await fake("v4", { more }).generate(hello)).usage.costUsd).toBeUndefined();
   });
 
-  test("throws if the provider reports that the answer failed", async () => {
+  test("AiSdkAdapter.generate() throws if the provider reports that the answer failed", async () => {
     const more = { finishReason: { unified: "error", raw: "boom" } };
     await expect(fake("v4", { more }).generate(hello)).rejects.toThrow("failed");
   });
 });
 
 describe("AiSdkAdapter.stream()", () => {
-  test("assembles blocks by their ids, in the order in which they started", async () => {
+  test("AiSdkAdapter.stream() assembles blocks by their ids, in the order in which they started", async () => {
     const parts: LanguageModelV4StreamPart[] = [
       { type: "stream-start", warnings: [] },
       { type: "response-metadata", modelId: "m-1-2026" },
@@ -247,13 +247,16 @@ describe("AiSdkAdapter.stream()", () => {
       finish: [{ unified: "other", raw: undefined }],
     },
     { end: "with an error", version: "v3", finish: [{ unified: "error", raw: undefined }] },
-  ] as const)("throws that the answer is incomplete if the stream ends $end", async ({ version, finish }) => {
-    const ends = finish.map((finishReason) => ({ type: "finish", finishReason, usage }) as const);
-    const model = fake(version, { parts: [...begun, ...ends] });
-    await expect(read(model.stream(hello))).rejects.toThrow("before the answer was complete");
-  });
+  ] as const)(
+    "AiSdkAdapter.stream() throws that the answer is incomplete if the stream ends $end",
+    async ({ version, finish }) => {
+      const ends = finish.map((finishReason) => ({ type: "finish", finishReason, usage }) as const);
+      const model = fake(version, { parts: [...begun, ...ends] });
+      await expect(read(model.stream(hello))).rejects.toThrow("before the answer was complete");
+    },
+  );
 
-  test("throws the error that the stream contains, whatever its shape", async () => {
+  test("AiSdkAdapter.stream() throws the error that the stream contains, whatever its shape", async () => {
     const overloaded = { type: "overloaded_error", message: "Overloaded" };
     const model = (error: unknown) => fake("v4", { parts: [...begun, { type: "error", error }] });
     await expect(read(model(overloaded).stream(hello))).rejects.toMatchObject({ cause: overloaded });
@@ -261,7 +264,7 @@ describe("AiSdkAdapter.stream()", () => {
     await expect(read(model(error).stream(hello))).rejects.toBe(error);
   });
 
-  test("cancels the provider's stream when its reader stops", async () => {
+  test("AiSdkAdapter.stream() cancels the provider's stream when its reader stops", async () => {
     let cancelled = false;
     const endless: LanguageModelV4 = {
       specificationVersion: "v4",
@@ -359,7 +362,7 @@ describe("the request that AiSdkAdapter sends", () => {
     });
   });
 
-  test("is refused before the call if it contains a URL that the provider cannot fetch", async () => {
+  test("the request that AiSdkAdapter sends is refused before the call if it contains a URL that the provider cannot fetch", async () => {
     let called = false;
     const model = fake("v4", { onCall: () => (called = true) });
     const elsewhere = image({ kind: "url", url: "http://169.254.169.254/latest/meta-data" });
@@ -369,7 +372,7 @@ describe("the request that AiSdkAdapter sends", () => {
     expect(called).toBe(false);
   });
 
-  test("marks the error of a tool as an error", async () => {
+  test("the request that AiSdkAdapter sends marks the error of a tool as an error", async () => {
     let sent: { prompt?: readonly { content: unknown }[] } = {};
     const model = fake("v4", { onCall: (options) => (sent = options) });
     const result = { type: "tool_result", callId: "c", toolName: "look", isError: true } as const;

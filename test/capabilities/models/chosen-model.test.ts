@@ -47,7 +47,7 @@ function ofType<Type extends Event["type"]>(events: readonly Event[], type: Type
 }
 
 describe("fallback() called without a runtime", () => {
-  test("calls the next model if one fails, but not if the content was refused", async () => {
+  test("fallback() called without a runtime calls the next model if one fails, but not if the content was refused", async () => {
     const answer = await fallback([named("a", [{ error: down }]), named("b", ["yes"])]).generate(hello);
     expect(answer.message.content).toEqual([{ type: "text", text: "yes" }]);
     const second = named("b", ["never"]);
@@ -55,7 +55,7 @@ describe("fallback() called without a runtime", () => {
     expect(second.calls).toEqual([]);
   });
 
-  test("does not call the next model after the first part of an answer", async () => {
+  test("fallback() called without a runtime does not call the next model after the first part of an answer", async () => {
     const second = named("b", ["never"]);
     const model = fallback([named("a", [{ deltas: ["He"], error: down }]), second]);
     await expect(read(model.stream(hello))).rejects.toBe(down);
@@ -64,7 +64,7 @@ describe("fallback() called without a runtime", () => {
     expect((await read(early.stream(hello))).map(({ type }) => type)).toEqual(["text_delta", "finish"]);
   });
 
-  test("calls the next model for the errors that `when` accepts, throws the last error, and refuses an empty list", async () => {
+  test("fallback() called without a runtime calls the next model for the errors that `when` accepts, throws the last error, and refuses an empty list", async () => {
     const when = ({ kind }: { kind: string }) => kind === "content_blocked";
     const model = fallback(
       [named("a", [{ error: blocked }, { error: down }]), named("b", [{ error: reset }])],
@@ -77,7 +77,7 @@ describe("fallback() called without a runtime", () => {
 });
 
 describe("fallback() in a run", () => {
-  test("B1, B3: calls the next model at once and charges each model at its own price", async () => {
+  test("B1, B3: fallback() in a run calls the next model at once and charges each model at its own price", async () => {
     const { runtime, events } = await setUp({ prices });
     const model = fallback([named("cheap", [{ error: down }]), named("dear", [{ text: "yes", usage }])]);
     const run = await runtime.submit(caller(model), null, { budget: { maxCostUsd: 1 } });
@@ -93,7 +93,7 @@ describe("fallback() in a run", () => {
     ]);
   });
 
-  test("B3: charges an unreported call to the model that may have billed it", async () => {
+  test("B3: fallback() in a run charges an unreported call to the model that may have billed it", async () => {
     const { runtime, events } = await setUp({ prices });
     const model = fallback([named("dear", [{ error: reset }]), named("cheap", [{ text: "yes", usage }])]);
     const run = await runtime.submit(caller(model), null, { budget: { maxCostUsd: 1 } });
@@ -103,7 +103,7 @@ describe("fallback() in a run", () => {
     expect(costUsd).toBeCloseTo((lost?.data.costUsd ?? 0) + 20e-6, 9);
   });
 
-  test("B4: stops at a model without a known price under a cost cap, and calls no other model", async () => {
+  test("B4: fallback() in a run stops at a model without a known price under a cost cap, and calls no other model", async () => {
     const { runtime } = await setUp({
       prices: { find: (query) => (query.modelId === "dear" ? null : prices.find(query)) },
     });
@@ -114,7 +114,7 @@ describe("fallback() in a run", () => {
     expect(dear.calls).toEqual([]);
   });
 
-  test("waits when all models have failed, then starts again with the first", async () => {
+  test("fallback() in a run waits when all models have failed, then starts again with the first", async () => {
     const { runtime, clock } = await setUp({ retry: { baseDelayMs: 1_000 } });
     const auth = Object.assign(new Error("bad key"), { status: 401 });
     const one = named("a", [{ error: down }, "yes"]);
@@ -127,7 +127,7 @@ describe("fallback() in a run", () => {
     expect([one.calls.length, two.calls.length]).toEqual([2, 1]);
   });
 
-  test("E2: retries the same model after a pause if a part of its answer was already streamed", async () => {
+  test("E2: fallback() in a run retries the same model after a pause if a part of its answer was already streamed", async () => {
     const { runtime, clock, events } = await setUp({ retry: { baseDelayMs: 1_000 } });
     const one = named("a", [{ error: down }]);
     const two = named("b", [{ deltas: ["He"], error: reset }, "yes"]);
@@ -156,7 +156,7 @@ describe("fallback() in a run", () => {
     expect(ofType(await events(run.runId), "retry_start")).toEqual([]);
   });
 
-  test("charges nothing for a server that was never reached", async () => {
+  test("fallback() in a run charges nothing for a server that was never reached", async () => {
     const { runtime } = await setUp({ prices });
     const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
     const model = fallback([named("dear", [{ error: refused }]), named("cheap", [{ text: "yes", usage }])]);
@@ -166,7 +166,7 @@ describe("fallback() in a run", () => {
 });
 
 describe("route()", () => {
-  test("sends each request to the chosen model, by the request and the role of the call", async () => {
+  test("route() sends each request to the chosen model, by the request and the role of the call", async () => {
     const [cheap, dear] = [named("cheap", ["a", "b"]), named("dear", ["c"])];
     const model = route({
       models: { cheap, dear },
@@ -178,7 +178,7 @@ describe("route()", () => {
     expect([cheap.calls.length, dear.calls.length]).toEqual([1, 1]);
   });
 
-  test("can be nested in fallback(), and fallback() in route()", async () => {
+  test("route() can be nested in fallback(), and fallback() in route()", async () => {
     const { runtime } = await setUp();
     const inner = route({
       models: { only: fallback([named("a", [{ error: down }]), named("b", [{ error: down }])]) },
@@ -188,7 +188,7 @@ describe("route()", () => {
     expect((await run.result()).output).toBe("c");
   });
 
-  test("refuses a name that is not one of its models", async () => {
+  test("route() refuses a name that is not one of its models", async () => {
     const model = route({ models: { a: named("a", ["never"]) }, choose: () => "b" as "a" });
     await expect(model.generate(hello)).rejects.toThrow('choose of route() returned "b": return one of a');
     const { runtime } = await setUp();
@@ -198,7 +198,7 @@ describe("route()", () => {
 });
 
 describe("withSettings()", () => {
-  test("adds its settings to every request that does not set them itself, even behind fallback()", async () => {
+  test("withSettings() adds its settings to every request that does not set them itself, even behind fallback()", async () => {
     const [one, two] = [named("a", [{ error: down }]), named("b", ["yes"])];
     const model = withSettings(fallback([one, two]), {
       maxOutputTokens: 500,
@@ -229,7 +229,7 @@ describe("withSettings()", () => {
     });
   });
 
-  test("refuses limits that are not positive integers", () => {
+  test("withSettings() refuses limits that are not positive integers", () => {
     expect(() => withSettings(named("a", []), { maxOutputTokens: 0 })).toThrow("use an integer above 0");
   });
 });

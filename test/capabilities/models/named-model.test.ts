@@ -35,7 +35,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 }
 
 describe("namedModel()", () => {
-  test("knows provider and model id before the package is loaded", () => {
+  test("namedModel() knows provider and model id before the package is loaded", () => {
     expect(toModel("anthropic/claude-sonnet-5")).toMatchObject({
       provider: "anthropic",
       modelId: "claude-sonnet-5",
@@ -46,7 +46,7 @@ describe("namedModel()", () => {
     });
   });
 
-  test("names the missing variable in a fault of kind auth, which is not retried", async () => {
+  test("namedModel() names the missing variable in a fault of kind auth, which is not retried", async () => {
     const fault: unknown = await namedModel("anthropic/claude-sonnet-5", { env: {} })
       .generate(hello)
       .catch((error: unknown) => error);
@@ -60,7 +60,7 @@ describe("namedModel()", () => {
     );
   });
 
-  test("names the missing package", async () => {
+  test("namedModel() names the missing package", async () => {
     const model = namedModel("groq/llama-4", { env: { GROQ_API_KEY: "k" } });
     await expect(model.generate(hello)).rejects.toMatchObject({
       code: "dependency_missing",
@@ -71,7 +71,7 @@ describe("namedModel()", () => {
     });
   });
 
-  test("finds an OpenAI-compatible server by its variable, without a key", async () => {
+  test("namedModel() finds an OpenAI-compatible server by its variable, without a key", async () => {
     const { message, usage } = await namedModel("ollama/qwen3:8b", {
       env: { OLLAMA_BASE_URL: url },
     }).generate(hello);
@@ -80,7 +80,7 @@ describe("namedModel()", () => {
     expect(seen.at(-1)).toMatchObject({ path: "/v1/chat/completions", key: "", body: { model: "qwen3:8b" } });
   });
 
-  test("accepts any base URL under any provider name", async () => {
+  test("namedModel() accepts any base URL under any provider name", async () => {
     const model = namedModel("home/model", {
       baseUrl: url,
       apiKey: "k",
@@ -92,20 +92,20 @@ describe("namedModel()", () => {
     expect(seen.at(-1)).toMatchObject({ key: "Bearer k", body: { model: "model" } });
   });
 
-  test("reports the cost that OpenRouter charged", async () => {
+  test("namedModel() reports the cost that OpenRouter charged", async () => {
     const env = { OPENROUTER_API_KEY: "k", OPENROUTER_BASE_URL: url };
     const { usage } = await namedModel("openrouter/acme/model", { env }).generate(hello);
     expect(usage.costUsd).toBe(0.5);
     expect(seen.at(-1)).toMatchObject({ key: "Bearer k", body: { model: "acme/model" } });
   });
 
-  test("names the missing base URL", async () => {
+  test("namedModel() names the missing base URL", async () => {
     await expect(namedModel("openai-compatible/m", { env: {} }).generate(hello)).rejects.toThrow(
       "set OPENAI_COMPATIBLE_BASE_URL",
     );
   });
 
-  test("tries again after a failure, because the missing variable may have been set", async () => {
+  test("namedModel() tries again after a failure, because the missing variable may have been set", async () => {
     const env: Record<string, string> = {};
     const model = namedModel("openai-compatible/m", { env });
     await expect(model.generate(hello)).rejects.toThrow("OPENAI_COMPATIBLE_BASE_URL");
@@ -113,7 +113,7 @@ describe("namedModel()", () => {
     expect((await model.generate(hello)).stopReason).toBe("stop");
   });
 
-  test("sends requests of a native provider to the given base URL", async () => {
+  test("namedModel() sends requests of a native provider to the given base URL", async () => {
     const model = namedModel("openai/gpt-5", { baseUrl: url, apiKey: "k", env: {} });
     await expect(model.generate(hello)).rejects.toThrow("Invalid JSON response");
     expect(seen.at(-1)).toMatchObject({ path: "/v1/responses", key: "Bearer k" });

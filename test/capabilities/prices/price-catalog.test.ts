@@ -27,7 +27,7 @@ describe("priceCatalog() with the bundled list", () => {
     return read(catalog.find(query(name, more)));
   };
 
-  it("loads the list once, at the first load()", async () => {
+  it("priceCatalog() with the bundled list loads the list once, at the first load()", async () => {
     const fresh = priceCatalog();
     expect(fresh.find(query("anthropic/claude-sonnet-4-20250514"))).toBeNull();
     expect(fresh.load?.()).toBe(fresh.load?.());
@@ -36,36 +36,36 @@ describe("priceCatalog() with the bundled list", () => {
     expect(fresh.find(query("anthropic/claude-sonnet-4-20250514"))).not.toBeNull();
   });
 
-  it("has separate prices for cache reads and cache writes", async () => {
+  it("priceCatalog() with the bundled list has separate prices for cache reads and cache writes", async () => {
     const price = { inputUsd: 3, outputUsd: 15, cacheReadUsd: 0.3, cacheWriteUsd: 3.75 };
     expect(await find("anthropic/claude-sonnet-4-20250514")).toEqual(price);
   });
 
-  it("finds providers by the names that SDKs use", async () => {
+  it("priceCatalog() with the bundled list finds providers by the names that SDKs use", async () => {
     expect(await find("anthropic.messages/claude-sonnet-4-20250514")).toMatchObject({ inputUsd: 3 });
     expect(await find("google.generative-ai/gemini-2.5-pro")).toMatchObject({ inputUsd: 1.25 });
     expect(await find("openai.responses/gpt-5")).toMatchObject({ inputUsd: 1.25, outputUsd: 10 });
   });
 
-  it("applies the price tier of the input size to the whole call", async () => {
+  it("priceCatalog() with the bundled list applies the price tier of the input size to the whole call", async () => {
     const small = { inputUsd: 1.25, outputUsd: 10, cacheReadUsd: 0.125 };
     const large = { inputUsd: 2.5, outputUsd: 15, cacheReadUsd: 0.25 };
     expect(await find("google/gemini-2.5-pro", { inputTokens: 200_000 })).toEqual(small);
     expect(await find("google/gemini-2.5-pro", { inputTokens: 200_001 })).toEqual(large);
   });
 
-  it("applies prices by date", async () => {
+  it("priceCatalog() with the bundled list applies prices by date", async () => {
     const before = await find("openai/o3", { at: Date.UTC(2025, 5, 1) });
     const after = await find("openai/o3", { at: Date.UTC(2025, 6, 1) });
     expect([before?.["inputUsd"], after?.["inputUsd"]]).toEqual([10, 2]);
   });
 
-  it("includes the price per request", async () => {
+  it("priceCatalog() with the bundled list includes the price per request", async () => {
     expect(await find("perplexity/sonar")).toMatchObject({ requestUsd: 0.012 });
   });
 
   it.each(["anthropic/claude-from-the-future", "my-proxy/gpt-5", "ollama/llama3", "openai/", "/gpt-5"])(
-    "B4: has no price for %s, rather than a price of zero",
+    "B4: priceCatalog() with the bundled list has no price for %s, rather than a price of zero",
     async (name) => {
       expect(await find(name)).toBeNull();
     },
@@ -125,7 +125,7 @@ describe("priceCatalog() overrides", () => {
     ],
     [{ tiers: [{ aboveInputTokens: -1, usdPerMillion: price(1) }] }, "invalid tiers[0].aboveInputTokens -1"],
     [{ provider: "" }, "invalid provider"],
-  ])("refuses the invalid override %j", (bad, message) => {
+  ])("priceCatalog() overrides refuses the invalid override %j", (bad, message) => {
     const override = { provider: "acme", model: "m", usdPerMillion: price(1), ...bad };
     expect(() => priceCatalog({ overrides: [override] })).toThrow(message);
   });

@@ -33,7 +33,7 @@ async function untilDead(pid: number): Promise<void> {
 }
 
 describe("bash", () => {
-  test("returns the output of both streams, the exit code and metadata", async () => {
+  test("bash returns the output of both streams, the exit code and metadata", async () => {
     const { tool } = await bash();
     const result = await callTool(tool, { command: "echo out; echo err >&2; exit 3" });
     expect(result.isError).toBe(true);
@@ -53,7 +53,7 @@ describe("bash", () => {
     expect(textOf(await callTool(tool, { command: "printf 'grüße 🦊'" }))).toBe("grüße 🦊");
   });
 
-  test("has the risk critical without an enforced sandbox, high with one, and is destructive in any case", async () => {
+  test("bash has the risk critical without an enforced sandbox, high with one, and is destructive in any case", async () => {
     const stamps = async (sandbox: BashToolOptions["sandbox"] & string) => {
       const { tool } = await bash({ sandbox });
       return [tool.risk, tool.destructive, tool.edits, tool.concurrency];
@@ -63,7 +63,7 @@ describe("bash", () => {
     expect(await stamps("enforce")).toEqual(["high", true, false, "sequential"]);
   });
 
-  test("starts commands only inside the root", async () => {
+  test("bash starts commands only inside the root", async () => {
     const { root, tool } = await bash();
     await mkdir(join(root, "sub dir"));
     await symlink("/", join(root, "out"));
@@ -78,7 +78,7 @@ describe("bash", () => {
     expect(textOf(await callTool(tool, { command: "a\0b" }))).toContain("zero byte");
   });
 
-  test("passes harmless variables, the inherited ones, the given ones and the idempotency key", async () => {
+  test("bash passes harmless variables, the inherited ones, the given ones and the idempotency key", async () => {
     process.env["REEVE_TEST_SECRET"] = "hush";
     process.env["REEVE_TEST_NAMED"] = "named";
     const { tool } = await bash({ inheritEnv: ["REEVE_TEST_NAMED"], env: { GIVEN: "given" } });
@@ -92,7 +92,7 @@ describe("bash", () => {
     expect(text).toMatch(/^PATH=/m);
   });
 
-  test("keeps the start and the end of long output", async () => {
+  test("bash keeps the start and the end of long output", async () => {
     const { tool } = await bash({ maxOutputBytes: 1_000 });
     const result = await callTool(tool, {
       command: "echo first; head -c 30000000 /dev/zero | tr '\\0' x; echo; echo last",
@@ -105,7 +105,7 @@ describe("bash", () => {
     expect(textOf(wide)).toMatch(/^(?:🦊)+\n\[\d+ bytes cut\]\n(?:🦊)+$/u);
   });
 
-  test("stops a command that takes too long together with its children, even if they ignore SIGTERM", async () => {
+  test("bash stops a command that takes too long together with its children, even if they ignore SIGTERM", async () => {
     const { root, tool } = await bash({ graceMs: 20 });
     const command = `trap '' TERM; (trap '' TERM; echo $BASHPID > child; while :; do read -t 9 <> <(:); done) & echo begun; wait; while :; do read -t 9 <> <(:); done`;
     const result = await callTool(tool, { command, timeoutMs: 2_000 });
@@ -115,14 +115,14 @@ describe("bash", () => {
     await untilDead(Number(await readFile(join(root, "child"), "utf8")));
   });
 
-  test("ends the background processes of a command with it", async () => {
+  test("bash ends the background processes of a command with it", async () => {
     const { tool } = await bash();
     const result = await callTool(tool, { command: "sleep 600 & echo $!" });
     expect(result.isError).toBe(false);
     await untilDead(Number(textOf(result)));
   });
 
-  test("stops the command when the call is cancelled", async () => {
+  test("bash stops the command when the call is cancelled", async () => {
     const { root, tool } = await bash({ graceMs: 20 });
     const stop = new AbortController();
     const calling = callTool(tool, { command: "echo $$ > pid; sleep 600" }, { signal: stop.signal });

@@ -32,7 +32,7 @@ describe("isPublicAddress()", () => {
     "192.169.0.1",
     "2606:4700:4700::1111",
     "2a00:1450:4001::1",
-  ])("accepts %s", (address) => {
+  ])("isPublicAddress() accepts %s", (address) => {
     expect(isPublicAddress(address)).toBe(true);
   });
 
@@ -66,7 +66,7 @@ describe("isPublicAddress()", () => {
     "ff02::1",
     "localhost",
     "",
-  ])("refuses %j", (address) => {
+  ])("isPublicAddress() refuses %j", (address) => {
     expect(isPublicAddress(address)).toBe(false);
   });
 });
@@ -86,7 +86,7 @@ describe("fetch refuses private addresses", () => {
     "http://①②⑦.0.0.1/",
     "http://localhost/",
     "http://localhost./",
-  ])("refuses %s without resolving a name", async (url) => {
+  ])("fetch refuses private addresses refuses %s without resolving a name", async (url) => {
     const result = await callTool(fetchTool(), { url });
     expect(result.isError).toBe(true);
     expect(textOf(result)).toMatch(/is not a public address|cannot be resolved/);
@@ -99,13 +99,13 @@ describe("fetch refuses private addresses", () => {
     ["http://user:pass@example.org/", "user name or password"],
     ["not a url", "invalid URL"],
     ["http://", "invalid URL"],
-  ] as const)("refuses %s", async ([url, why]) => {
+  ] as const)("fetch refuses private addresses refuses %s", async ([url, why]) => {
     const result = await callTool(fetchTool({ resolve: nobody }), { url });
     expect(result.isError).toBe(true);
     expect(textOf(result)).toContain(why);
   });
 
-  test("refuses a host name if one of its addresses is private", async () => {
+  test("fetch refuses private addresses refuses a host name if one of its addresses is private", async () => {
     for (const addresses of [["10.0.0.1"], ["93.184.215.14", "127.0.0.1"], ["::ffff:10.0.0.1"]]) {
       const resolve: Resolver = async () =>
         addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
@@ -115,7 +115,7 @@ describe("fetch refuses private addresses", () => {
   });
 
   test.for(["/near", "/far"])(
-    "returns a redirect to another host, public or private, without following it: %s",
+    "fetch refuses private addresses returns a redirect to another host, public or private, without following it: %s",
     async (path) => {
       let asked = 0;
       const inner = await serve((_request, response) => {
@@ -136,7 +136,7 @@ describe("fetch refuses private addresses", () => {
     },
   );
 
-  test("refuses a redirect to another scheme", async () => {
+  test("fetch refuses private addresses refuses a redirect to another scheme", async () => {
     const scheme = await serve(
       (_request, response) => void response.writeHead(301, { location: "file:///etc/passwd" }).end(),
     );
@@ -145,7 +145,7 @@ describe("fetch refuses private addresses", () => {
     ).toContain("use an http or https URL");
   });
 
-  test("sends its headers again when it follows a redirect of the same origin", async () => {
+  test("fetch refuses private addresses sends its headers again when it follows a redirect of the same origin", async () => {
     const seen: (string | undefined)[] = [];
     const host = await serve((request, response) => {
       seen.push(request.headers.authorization);
@@ -157,7 +157,7 @@ describe("fetch refuses private addresses", () => {
     expect(seen).toEqual(["Bearer key", "Bearer key"]);
   });
 
-  test("refuses endless redirects", async () => {
+  test("fetch refuses private addresses refuses endless redirects", async () => {
     const host = await serve((_request, response) => void response.writeHead(302, { location: "/" }).end());
     const result = await callTool(fetchTool({ allowPrivate: true, maxRedirects: 3 }), {
       url: `http://${host}/`,
@@ -167,7 +167,7 @@ describe("fetch refuses private addresses", () => {
 });
 
 describe("fetch", () => {
-  test("connects to the address that was checked and resolves the host name once per request", async () => {
+  test("fetch connects to the address that was checked and resolves the host name once per request", async () => {
     const host = await serve((request, response) => void response.end(`to ${request.headers.host}`));
     const port = host.split(":")[1];
     const asked: string[] = [];
@@ -185,7 +185,7 @@ describe("fetch", () => {
     });
   });
 
-  test("connects to the address that was checked, even if it is written as a number", async () => {
+  test("fetch connects to the address that was checked, even if it is written as a number", async () => {
     const host = await serve((_request, response) => void response.end("here"));
     const port = host.split(":")[1];
     const result = await callTool(fetchTool({ allowPrivate: ["127.0.0.1"] }), {
@@ -194,7 +194,7 @@ describe("fetch", () => {
     expect(textOf(result)).toBe("here");
   });
 
-  test("follows redirects, decodes charsets, and returns text, images, PDFs and errors", async () => {
+  test("fetch follows redirects, decodes charsets, and returns text, images, PDFs and errors", async () => {
     const host = await serve((request, response) => {
       const send = (type: string, body: string | Buffer, status = 200): void =>
         void response.writeHead(status, { "content-type": type }).end(body);
@@ -232,7 +232,7 @@ describe("fetch", () => {
     expect([missing.isError, textOf(missing)]).toEqual([true, "[status 404]\nnothing here"]);
   });
 
-  test("stops at its limits for an endless body, a compression bomb and a long text", async () => {
+  test("fetch stops at its limits for an endless body, a compression bomb and a long text", async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000, "x"));
     const host = await serve((request, response) => {
       response.setHeader("content-type", "text/plain");
@@ -253,7 +253,7 @@ describe("fetch", () => {
     expect(textOf(await callTool(tool, { url: `http://${host}/odd` }))).toContain("encoded as zstd");
   });
 
-  test("reports a silent server and a closed connection, and stops when the call is cancelled", async () => {
+  test("fetch reports a silent server and a closed connection, and stops when the call is cancelled", async () => {
     const begun = Promise.withResolvers<void>();
     const host = await serve((request) => {
       if (request.url === "/cut") request.socket.destroy();
@@ -277,7 +277,7 @@ describe("fetch", () => {
   test.for([
     ["breaks off", "the response broke off after"],
     ["stalls", "took longer than 300 ms"],
-  ] as const)("returns an error if a compressed response %s", async ([how, said]) => {
+  ] as const)("fetch returns an error if a compressed response %s", async ([how, said]) => {
     const packed = gzipSync(randomBytes(200_000));
     const host = await serve((_request, response) => {
       response.writeHead(200, { "content-type": "text/plain", "content-encoding": "gzip" });
@@ -290,14 +290,14 @@ describe("fetch", () => {
     expect([result.isError, textOf(result)]).toEqual([true, expect.stringContaining(said)]);
   });
 
-  test("has a high risk but is not destructive, because the URL can carry data out", () => {
+  test("fetch has a high risk but is not destructive, because the URL can carry data out", () => {
     const { risk, destructive, edits } = fetchTool();
     expect([risk, destructive, edits]).toEqual(["high", false, false]);
   });
 });
 
 describe("pageText()", () => {
-  test("keeps text, lines, lists and links, and drops scripts, styles and comments", () => {
+  test("pageText() keeps text, lines, lists and links, and drops scripts, styles and comments", () => {
     const html = `<!doctype html><html><head><title>A &amp; B</title><style>p{}</style></head>
       <body><script>if (a < b) document.write("<p>x")</script ><h1>Head</h1><p>One   two<br>three &lt;tag&gt; &#x1F98A; &unknown;</p>
       <ul><li>first<li><a href="https://example.org/?a=1&amp;b=2" title="a>b">second</a></ul><!-- <p>no --> 1 < 2</body></html>`;
@@ -317,7 +317,7 @@ describe("pageText()", () => {
     "<!--".repeat(20_000),
     "<script".repeat(20_000),
     "<".repeat(500_000),
-  ])("terminates for broken page number %#", (html) => {
+  ])("pageText() terminates for broken page number %#", (html) => {
     expect(typeof pageText(html)).toBe("string");
   });
 });

@@ -97,7 +97,7 @@ test.for([
 });
 
 describe("read", () => {
-  test("returns a page of lines, says how to continue and keeps characters whole", async () => {
+  test("read returns a page of lines, says how to continue and keeps characters whole", async () => {
     const root = await tempFolder();
     await writeFile(join(root, "f"), "eins\nzwei\r\ndrei 🦊\nvier");
     const read = readTool({ root, maxLines: 2 });
@@ -144,7 +144,7 @@ describe("read", () => {
     expect(textOf(line)).toContain("yyyyyyyyyy\n[line 1 is cut;");
   });
 
-  test("shows images, refuses other binary files and reports bytes that are not UTF-8", async () => {
+  test("read shows images, refuses other binary files and reports bytes that are not UTF-8", async () => {
     const root = await tempFolder();
     const png = Buffer.from("89504e470d0a1a0a0000", "hex");
     await writeFile(join(root, "p.png"), png);

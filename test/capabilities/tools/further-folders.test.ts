@@ -29,7 +29,7 @@ async function place() {
 }
 
 describe("a further folder of the file tools", () => {
-  test("is read, listed, searched and written by absolute paths, and the root by relative ones", async () => {
+  test("a further folder of the file tools is read, listed, searched and written by absolute paths, and the root by relative ones", async () => {
     const { scratch, call, tools } = await place();
     const log = join(scratch, "sub/out.log");
     expect((await call("read", { path: log })).text).toContain("scratched");
@@ -45,7 +45,7 @@ describe("a further folder of the file tools", () => {
     for (const { description } of tools) expect(description).toContain(scratch);
   });
 
-  test("is followed through absolute links between the folders, and left through none", async () => {
+  test("a further folder of the file tools is followed through absolute links between the folders, and left through none", async () => {
     const { root, scratch, outside, call } = await place();
     await symlink(join(scratch, "sub"), join(root, "near"));
     await symlink(join(root, "own.txt"), join(scratch, "back"));
@@ -75,7 +75,7 @@ describe("a further folder of the file tools", () => {
     expect(await readFile(join(root, "own.txt"), "utf8")).toBe("own");
   });
 
-  test("has control files that are not written, also through a link from the root", async () => {
+  test("a further folder of the file tools has control files that are not written, also through a link from the root", async () => {
     const { root, scratch, call } = await place();
     await symlink(scratch, join(root, "linked"));
     for (const path of [join(scratch, ".git/hooks/pre-commit"), "linked/.git/config"])

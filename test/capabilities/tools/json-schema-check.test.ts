@@ -15,14 +15,14 @@ describe("JsonSchemaCheck", () => {
     ["(x+x+)+y", "x"],
     ["^(?:.*,){11}P$", ","],
   ])(
-    "checks the pattern %s in linear time: 50,000 characters that do not match are refused",
+    "JsonSchemaCheck checks the pattern %s in linear time: 50,000 characters that do not match are refused",
     async (pattern, char) => {
       const value = `${char.repeat(50_000)}\u0000`;
       expect(await problems(text(pattern), value)).toEqual([`must match pattern "${pattern}"`]);
     },
   );
 
-  test("checks names against patternProperties in linear time", async () => {
+  test("JsonSchemaCheck checks names against patternProperties in linear time", async () => {
     const schema = { type: "object", patternProperties: { "^(a+)+$": true }, additionalProperties: false };
     expect(await problems(schema, { [`${"a".repeat(50_000)}!`]: 1 })).toEqual([
       "must NOT have additional properties",
@@ -38,14 +38,14 @@ describe("JsonSchemaCheck", () => {
     ["a repetition above 1,000", "^.{1,4000}$"],
     ["a repetition whose expansion is too large", "((a{1,100}){1,100}){1,100}"],
     ["a negated class inside a class", "^[\\S,]+$"],
-  ])("does not check a pattern with %s", async (_what, pattern) => {
+  ])("JsonSchemaCheck does not check a pattern with %s", async (_what, pattern) => {
     expect(await problems(text(pattern), "!")).toEqual([]);
     expect(await problems({ ...text(pattern), maxLength: 2 }, "!!!")).toEqual([
       "must NOT have more than 2 characters",
     ]);
   });
 
-  test("accepts every property under an unsupported pattern of patternProperties and still checks the others", async () => {
+  test("JsonSchemaCheck accepts every property under an unsupported pattern of patternProperties and still checks the others", async () => {
     const schema = {
       type: "object",
       properties: { size: { type: "number" } },
@@ -71,12 +71,15 @@ describe("JsonSchemaCheck", () => {
     ["a property of Unicode", "^\\p{Lu}$", "\u00c4", true],
     ["an escaped slash", "^a\\/b$", "a/b", true],
     ["a pattern without anchors matches anywhere", "b", "abc", true],
-  ])("gives a pattern the meaning that it has in JavaScript: %s", async (_what, pattern, value, isMatch) => {
-    expect(new RegExp(pattern, "u").test(value)).toBe(isMatch);
-    expect((await problems(text(pattern), value)).length).toBe(isMatch ? 0 : 1);
-  });
+  ])(
+    "JsonSchemaCheck gives a pattern the meaning that it has in JavaScript: %s",
+    async (_what, pattern, value, isMatch) => {
+      expect(new RegExp(pattern, "u").test(value)).toBe(isMatch);
+      expect((await problems(text(pattern), value)).length).toBe(isMatch ? 0 : 1);
+    },
+  );
 
-  test("compiles a schema once for any number of values that arrive before it is compiled", async () => {
+  test("JsonSchemaCheck compiles a schema once for any number of values that arrive before it is compiled", async () => {
     const readsFor = async (count: number): Promise<number> => {
       let reads = 0;
       const schema = new Proxy<JsonSchema>(
@@ -90,7 +93,7 @@ describe("JsonSchemaCheck", () => {
     expect(await readsFor(1_000)).toBe(await readsFor(1));
   });
 
-  test("keeps two patterns of one schema apart", async () => {
+  test("JsonSchemaCheck keeps two patterns of one schema apart", async () => {
     const schema = { type: "object", properties: { a: text("^a$"), b: text("^b$") } };
     expect(await problems(schema, { a: "a", b: "b" })).toEqual([]);
     expect(await problems(schema, { a: "b", b: "a" })).toEqual([
@@ -100,7 +103,7 @@ describe("JsonSchemaCheck", () => {
   });
 
   test.each(["(", "[z-a]", "\\A"])(
-    "refuses the malformed pattern %s and names the schema",
+    "JsonSchemaCheck refuses the malformed pattern %s and names the schema",
     async (pattern) => {
       await expect(problems(text(pattern), "a")).rejects.toMatchObject({
         code: "invalid_argument",
@@ -120,7 +123,7 @@ describe("JsonSchemaCheck", () => {
   };
 
   test.each(["anyOf", "allOf", "oneOf"] as const)(
-    "fails in time when the references of a schema multiply in %s, on every call",
+    "JsonSchemaCheck fails in time when the references of a schema multiply in %s, on every call",
     async (keyword) => {
       const check = new JsonSchemaCheck("the schema under test", doubling(keyword, 40));
       const refused = {
@@ -133,7 +136,7 @@ describe("JsonSchemaCheck", () => {
     },
   );
 
-  test("fails in time when references multiply with the depth of the value", async () => {
+  test("JsonSchemaCheck fails in time when references multiply with the depth of the value", async () => {
     const branch = { type: "object", properties: { next: { $ref: "#/$defs/node" } }, required: ["end"] };
     const schema = { $defs: { node: { anyOf: [branch, branch] } }, $ref: "#/$defs/node" };
     let value: JsonSchema = {};
@@ -141,7 +144,7 @@ describe("JsonSchemaCheck", () => {
     await expect(problems(schema, value)).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  test("follows one reference for each of 200,000 items", async () => {
+  test("JsonSchemaCheck follows one reference for each of 200,000 items", async () => {
     const schema = {
       $defs: {
         item: { type: "object", properties: { inner: { $ref: "#/$defs/leaf" } } },
@@ -155,7 +158,7 @@ describe("JsonSchemaCheck", () => {
     expect(await problems(schema, [...items, { inner: "x" }])).toEqual(["200000.inner must be number"]);
   });
 
-  test("checks uniqueItems in linear time: 100,000 objects are compared", async () => {
+  test("JsonSchemaCheck checks uniqueItems in linear time: 100,000 objects are compared", async () => {
     const schema = { type: "array", uniqueItems: true };
     const items: unknown[] = Array.from({ length: 100_000 }, (_, at) => ({ same: 1, inner: { at } }));
     expect(await problems(schema, items)).toEqual([]);

@@ -34,7 +34,7 @@ describe("ask_human", () => {
     toolCalls: [{ name: "ask_human", input: { question: "Which colour?", options: '["red","blue"]' } }],
   };
 
-  test("waits across a restart and returns the input of the approval as the answer", async () => {
+  test("ask_human waits across a restart and returns the input of the approval as the answer", async () => {
     const store = `sqlite:${join(await tempFolder(), "reeve.db")}` as const;
     const painter = (script: readonly ScriptStep[]) =>
       new Agent({ name: "painter", model: scriptedModel(script), tools: [askHumanTool()] });
@@ -95,7 +95,7 @@ describe("ask_human", () => {
     await runtime.close();
   });
 
-  test("returns a denial or a missing answer as an error result, and any JSON as the answer", async () => {
+  test("ask_human returns a denial or a missing answer as an error result, and any JSON as the answer", async () => {
     const answering = (decision: ApprovalDecision) =>
       callTool(askHumanTool({ about: "Ask the owner." }), { question: "?" }, {
         ctx: { approval: async () => decision },
@@ -140,7 +140,7 @@ describe("spawn_agent", () => {
       { tools: [hire] },
     );
 
-  test("spawns agents concurrently and returns their output; a failure is an error result", async () => {
+  test("spawn_agent spawns agents concurrently and returns their output; a failure is an error result", async () => {
     const { runtime } = await setUp();
     runtime.register(poet);
     runtime.register(failing);
@@ -164,7 +164,7 @@ describe("spawn_agent", () => {
     await runtime.close();
   });
 
-  test("H4: returns a refused seat as a result that lists the seat holders", async () => {
+  test("H4: spawn_agent returns a refused seat as a result that lists the seat holders", async () => {
     const { runtime } = await setUp();
     runtime.register(poet);
     const run = await runtime.submit(lead([{ agent: "poet", task: "rain" }]), null, {
@@ -180,7 +180,7 @@ describe("spawn_agent", () => {
     await runtime.close();
   });
 
-  test("refuses an empty list of agents and an invalid id when it is created", () => {
+  test("spawn_agent refuses an empty list of agents and an invalid id when it is created", () => {
     expect(() => spawnAgentTool({ agents: {} })).toThrow("at least one agent");
     expect(hire.suspends).toBe(true);
     expect(hire.description).toContain("- poet: writes verses");
@@ -189,7 +189,7 @@ describe("spawn_agent", () => {
 });
 
 describe("todo", () => {
-  test("returns the plan and refuses two items with the status doing", async () => {
+  test("todo returns the plan and refuses two items with the status doing", async () => {
     const items = [
       { text: "dig", status: "done" },
       { text: "sow\n now", status: "doing" },

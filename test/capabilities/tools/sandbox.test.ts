@@ -45,7 +45,7 @@ function workersIn(folder: string): readonly string[] {
 describe("bash without bubblewrap", () => {
   const missing = "reeve-no-such-program";
 
-  test("runs nothing in the mode enforce and says what to install", async () => {
+  test("bash without bubblewrap runs nothing in the mode enforce and says what to install", async () => {
     const root = await tempFolder();
     const tool = bashTool({ root, sandbox: { mode: "enforce", program: missing } });
     const result = await callTool(tool, { command: "touch ran" });
@@ -56,7 +56,7 @@ describe("bash without bubblewrap", () => {
     expect(existsSync(join(root, "ran"))).toBe(false);
   });
 
-  test("runs nothing in the mode enforce if the program is installed but does not work", async () => {
+  test("bash without bubblewrap runs nothing in the mode enforce if the program is installed but does not work", async () => {
     const root = await tempFolder();
     const broken = join(await tempFolder(), "broken");
     await writeFile(broken, "#!/bin/sh\necho 'setting up uid map: Permission denied' >&2\nexit 1\n");
@@ -68,7 +68,7 @@ describe("bash without bubblewrap", () => {
     expect(existsSync(join(root, "ran"))).toBe(false);
   });
 
-  test("runs the command in the mode warn, and says in the result and the metadata that there is no sandbox", async () => {
+  test("bash without bubblewrap runs the command in the mode warn, and says in the result and the metadata that there is no sandbox", async () => {
     const tool = bashTool({ root: await tempFolder(), sandbox: { mode: "warn", program: missing } });
     const result = await callTool(tool, { command: "echo hi" });
     expect(result.isError).toBe(false);
@@ -83,7 +83,7 @@ describe("bash without bubblewrap", () => {
     });
   });
 
-  test("refuses an unknown mode", async () => {
+  test("bash without bubblewrap refuses an unknown mode", async () => {
     const root = await tempFolder();
     expect(() => bashTool({ root, sandbox: "strict" as "warn" })).toThrow("use one of off, warn, enforce");
   });

@@ -41,7 +41,7 @@ async function ask(skills: readonly Skill[], name: string, options: { readonly m
 }
 
 describe("skillTool()", () => {
-  test("lists names and descriptions, and returns the body of a skill by its name", async () => {
+  test("skillTool() lists names and descriptions, and returns the body of a skill by its name", async () => {
     const { tools, said, ends } = await ask([notes, secret], "release-notes");
     expect(tools[0]?.description).toMatch(/\n- release-notes: How release notes are written$/u);
     expect(said).toContain(String.raw`# Notes\nBe brief.`);
@@ -57,7 +57,7 @@ describe("skillTool()", () => {
     expect(said).not.toContain("the number");
   });
 
-  test("reads a body at each call, and reports one that cannot be read or is empty", async () => {
+  test("skillTool() reads a body at each call, and reports one that cannot be read or is empty", async () => {
     let version = 0;
     const changing = { ...notes, read: async () => `version ${++version}` };
     expect((await ask([changing], "release-notes")).said).toContain("version 1");
@@ -69,13 +69,13 @@ describe("skillTool()", () => {
     expect((await ask([{ ...notes, read: async () => " \n" }], "release-notes")).said).toContain("is empty");
   });
 
-  test("cuts a body that is too long and says so", async () => {
+  test("skillTool() cuts a body that is too long and says so", async () => {
     const long = { ...notes, read: async () => "x".repeat(50) };
     const { said } = await ask([long], "release-notes", { maxChars: 20 });
     expect(said).toContain(String.raw`${"x".repeat(20)}\n[... 30 more characters]`);
   });
 
-  test("refuses two skills with one name, and a list in which every skill is hidden", () => {
+  test("skillTool() refuses two skills with one name, and a list in which every skill is hidden", () => {
     expect(() => skillTool({ skills: [notes, { ...notes }] })).toThrow("two skills are named release-notes");
     expect(() => skillTool({ skills: [secret] })).toThrow("every skill is hidden from the model");
   });

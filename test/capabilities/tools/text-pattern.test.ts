@@ -58,7 +58,7 @@ describe("textPattern()", () => {
     /[\b]/u,
     /\Bb/u,
     /^$/u,
-  ])("finds the matches that RegExp finds: %s", (pattern) => {
+  ])("textPattern() finds the matches that RegExp finds: %s", (pattern) => {
     const compiled = textPattern(pattern, use);
     for (const text of texts) {
       const single = new RegExp(pattern.source, pattern.flags.replaceAll(/[gy]/gu, ""));
@@ -81,7 +81,7 @@ describe("textPattern()", () => {
   ];
 
   test.for(unsupported)(
-    "refuses a pattern that needs backtracking or means something else: %s",
+    "textPattern() refuses a pattern that needs backtracking or means something else: %s",
     (pattern) => {
       expect(() => textPattern(pattern, use)).toThrow(
         expect.objectContaining({
@@ -94,16 +94,19 @@ describe("textPattern()", () => {
     },
   );
 
-  test.for(unsupported)("runs the pattern with RegExp if allowBacktracking is set: %s", (pattern) => {
-    const compiled = textPattern(pattern, { ...use, allowBacktracking: true });
-    for (const text of texts) expect(compiled.finds(text)).toEqual(native(pattern, text));
-  });
+  test.for(unsupported)(
+    "textPattern() runs the pattern with RegExp if allowBacktracking is set: %s",
+    (pattern) => {
+      const compiled = textPattern(pattern, { ...use, allowBacktracking: true });
+      for (const text of texts) expect(compiled.finds(text)).toEqual(native(pattern, text));
+    },
+  );
 
-  test("refuses a text in place of a pattern", () => {
+  test("textPattern() refuses a text in place of a pattern", () => {
     expect(() => textPattern("TCK" as never, use)).toThrow("invalid pattern of regex(): expected a RegExp");
   });
 
-  test("takes linear time for patterns on which RegExp takes exponential time", () => {
+  test("textPattern() takes linear time for patterns on which RegExp takes exponential time", () => {
     const text = `${"a".repeat(20_000)}!`;
     for (const pattern of [/^(a+)+$/u, /^(a|a)*$/u, /^(a|aa)+$/u, /(\w+\s?)+\?$/u]) {
       const compiled = textPattern(pattern, use);

@@ -21,7 +21,7 @@ async function resultOf(execute: () => object): Promise<JsonValue> {
 }
 
 describe("the result of a tool", () => {
-  test("is converted with toJSON, and undefined members are left out", async () => {
+  test("the result of a tool is converted with toJSON, and undefined members are left out", async () => {
     const town = (): Town => ({ name: "Sens", mayor: undefined as never, founded: new Date(0) });
     expect(await resultOf(town)).toEqual({
       type: "json",
@@ -37,7 +37,7 @@ describe("the result of a tool", () => {
     });
   });
 
-  test("may be an interface with optional fields, or a class with toJSON", async () => {
+  test("the result of a tool may be an interface with optional fields, or a class with toJSON", async () => {
     class Money {
       readonly #cents = 150;
       toJSON(): object {
@@ -62,10 +62,13 @@ describe("the result of a tool", () => {
     ["a cycle", cyclic, ".self"],
     ["a Map", { m: new Map([["a", 1]]) }, ".m"],
     ["a function", { f: () => 1 }, ".f"],
-  ] as const)("is refused if it contains %s, and the model sees the path", async (_name, value, path) => {
-    const output = JSON.stringify(await resultOf(() => value));
-    expect(output).toContain(`the result of the tool${path}`);
-  });
+  ] as const)(
+    "the result of a tool is refused if it contains %s, and the model sees the path",
+    async (_name, value, path) => {
+      const output = JSON.stringify(await resultOf(() => value));
+      expect(output).toContain(`the result of the tool${path}`);
+    },
+  );
 
   test("a member named __proto__ stays an ordinary member", async () => {
     const value = JSON.parse('{"__proto__": {"a": 1}, "d": null}') as object;

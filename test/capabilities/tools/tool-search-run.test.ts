@@ -91,7 +91,7 @@ async function interrupted(
 }
 
 describe("an agent with toolSearch()", () => {
-  test("X2, X4: sends the kept tools, the search tool and the found tools, which are called by their own names", async () => {
+  test("X2, X4: an agent with toolSearch() sends the kept tools, the search tool and the found tools, which are called by their own names", async () => {
     const calls: unknown[] = [];
     const requests: ModelRequest[] = [];
     const model = recording(requests, [
@@ -126,7 +126,7 @@ describe("an agent with toolSearch()", () => {
   });
 
   test.each(places)(
-    "X4: sends the same tools after a restart and in the next invocation: %s",
+    "X4: an agent with toolSearch() sends the same tools after a restart and in the next invocation: %s",
     async (name) => {
       const requests: ModelRequest[] = [];
       const { second, finish } = await interrupted(name, requests, { before: 30, after: 30 });
@@ -144,7 +144,7 @@ describe("an agent with toolSearch()", () => {
   );
 
   test.each(places)(
-    "X4: does not send a found tool that the agent no longer has after a restart: %s",
+    "X4: an agent with toolSearch() does not send a found tool that the agent no longer has after a restart: %s",
     async (name) => {
       const requests: ModelRequest[] = [];
       const { finish } = await interrupted(name, requests, { before: 30, after: 24 });
@@ -154,7 +154,7 @@ describe("an agent with toolSearch()", () => {
     },
   );
 
-  test("leaves out a found tool that the agent no longer has, and answers a call of it with an error", async () => {
+  test("an agent with toolSearch() leaves out a found tool that the agent no longer has, and answers a call of it with an error", async () => {
     const requests: ModelRequest[] = [];
     let count = 30;
     const removing: Reply = () => {
@@ -186,7 +186,7 @@ describe("an agent with toolSearch()", () => {
     expect(told).toContain("there is no tool named tool_27");
   });
 
-  test("sends at most 64 found tools, and a tool that was left out again once it is found again", async () => {
+  test("an agent with toolSearch() sends at most 64 found tools, and a tool that was left out again once it is found again", async () => {
     const requests: ModelRequest[] = [];
     const names = Array.from({ length: 80 }, (_, index) => `tool_${index}`);
     const agent = new Agent({
@@ -201,7 +201,7 @@ describe("an agent with toolSearch()", () => {
     ]);
   });
 
-  test("keeps the tools of the request before as a prefix when a tool is found", async () => {
+  test("an agent with toolSearch() keeps the tools of the request before as a prefix when a tool is found", async () => {
     const requests: ModelRequest[] = [];
     const agent = new Agent({
       name: "clerk",
@@ -216,7 +216,7 @@ describe("an agent with toolSearch()", () => {
     }
   });
 
-  test("lists all tools for a planner, which cannot search", async () => {
+  test("an agent with toolSearch() lists all tools for a planner, which cannot search", async () => {
     const requests: ModelRequest[] = [];
     const agent = new Agent({
       name: "planner",

@@ -34,7 +34,7 @@ function last(tools: readonly Tool[]): Tool {
 }
 
 describe("toolSearch()", () => {
-  test("returns few tools unchanged, and many to be found by the search tool at the end", () => {
+  test("toolSearch() returns few tools unchanged, and many to be found by the search tool at the end", () => {
     expect(toolSearch({ tools: many(19) }).map(({ name }) => name)).toEqual(many(19).map(({ name }) => name));
     const tools = many(200);
     const all = toolSearch({ tools, keep: ["tool_3"] });
@@ -48,7 +48,7 @@ describe("toolSearch()", () => {
     expect(last(all).foundBy).toBeUndefined();
   });
 
-  test("keeps the fields that the gate uses", () => {
+  test("toolSearch() keeps the fields that the gate uses", () => {
     const shown = toolSearch({ tools: many(30) });
     expect(shown[7]).toMatchObject({ risk: "critical", destructive: true, concurrency: "parallel" });
     expect(shown[8]).toMatchObject({ risk: "safe", destructive: false });
@@ -59,7 +59,7 @@ describe("toolSearch()", () => {
     expect(stub?.approvalScope?.({ url: "http://docs.test/" })).toBeNull();
   });
 
-  test("finds tools by name and by words, prefers rare words and always returns the same order", async () => {
+  test("toolSearch() finds tools by name and by words, prefers rare words and always returns the same order", async () => {
     const search = last(toolSearch({ tools: [...many(30), invoices], maxResults: 2 }));
     const found = async (args: JsonObject): Promise<unknown> => {
       const { output, isError } = await callTool(search, args);
@@ -81,7 +81,7 @@ describe("toolSearch()", () => {
     expect((await callTool(search, {})).isError).toBe(true);
   });
 
-  test("X3: answers invalid arguments with the schema, and executes valid ones at once", async () => {
+  test("X3: toolSearch() answers invalid arguments with the schema, and executes valid ones at once", async () => {
     const shown = toolSearch({ tools: many(30) });
     const stub = shown[5];
     if (stub === undefined) throw new Error("no stub");
@@ -92,7 +92,7 @@ describe("toolSearch()", () => {
     expect(textOf(await callTool(stub, { amount: "3" }))).toBe("did 5");
   });
 
-  test("refuses an unknown name in keep and a name that a tool already has", () => {
+  test("toolSearch() refuses an unknown name in keep and a name that a tool already has", () => {
     expect(() => toolSearch({ tools: many(2), keep: ["x"] })).toThrow("not one of the tools");
     expect(() => toolSearch({ tools: many(2), name: "tool_1" })).toThrow("already named tool_1");
   });

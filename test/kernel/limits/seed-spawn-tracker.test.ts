@@ -21,7 +21,7 @@ const root = formatTaskId(0);
 const hundred = Array.from({ length: 100 }, (_, index) => index + 2);
 
 describe("the headcount", () => {
-  test.each(promiseNames)("keeps %s", (promise) => {
+  test.each(promiseNames)("the headcount keeps %s", (promise) => {
     const { failed, counterexample } = fc.check(keeps(promise, headcountSeats), { numRuns: 2000 });
     expect({ failed, counterexample }).toEqual({ failed: false, counterexample: null });
   });

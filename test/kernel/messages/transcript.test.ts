@@ -59,7 +59,7 @@ function numbered(count: number): readonly ChatMessage[] {
 }
 
 describe("Transcript", () => {
-  test("returns its messages in order as iterator, array and JSON", () => {
+  test("Transcript returns its messages in order as iterator, array and JSON", () => {
     fc.assert(
       fc.property(messages, messages, (first, second) => {
         const transcript = Transcript.of(first).append(...second);
@@ -83,7 +83,7 @@ describe("Transcript", () => {
     );
   });
 
-  test("does not change when its source array or a returned array changes", () => {
+  test("Transcript does not change when its source array or a returned array changes", () => {
     const source = [userMessage("one")];
     const transcript = Transcript.of(source);
     source.push(userMessage("two"));
@@ -92,7 +92,7 @@ describe("Transcript", () => {
     expect([...transcript]).toEqual([userMessage("one")]);
   });
 
-  test("is frozen: an assignment throws a TypeError", () => {
+  test("Transcript is frozen: an assignment throws a TypeError", () => {
     const transcript = Transcript.of(numbered(2));
     expect(() => Object.assign(transcript, { length: 1 })).toThrow(TypeError);
     expect(() => Object.assign(transcript, { extra: 1 })).toThrow(TypeError);
@@ -104,7 +104,7 @@ describe("Transcript", () => {
 });
 
 describe("Transcript.append()", () => {
-  test("returns a new transcript and does not change the old one", () => {
+  test("Transcript.append() returns a new transcript and does not change the old one", () => {
     fc.assert(
       fc.property(messages, fc.array(messages, { maxLength: 6 }), (first, rest) => {
         const versions = [{ transcript: Transcript.of(first), held: first }];
@@ -117,12 +117,12 @@ describe("Transcript.append()", () => {
     );
   });
 
-  test("returns the same transcript when called without messages", () => {
+  test("Transcript.append() returns the same transcript when called without messages", () => {
     const transcript = Transcript.of(numbered(2));
     expect(transcript.append()).toBe(transcript);
   });
 
-  test("does not change Transcript.empty", () => {
+  test("Transcript.append() does not change Transcript.empty", () => {
     const [one, other] = [
       Transcript.empty.append(userMessage("a")),
       Transcript.empty.append(userMessage("b")),
@@ -131,7 +131,7 @@ describe("Transcript.append()", () => {
     expect([[...one], [...other]]).toEqual([[userMessage("a")], [userMessage("b")]]);
   });
 
-  test("lets messages that were appended to Transcript.empty be garbage-collected", async () => {
+  test("Transcript.append() lets messages that were appended to Transcript.empty be garbage-collected", async () => {
     vi.resetModules();
     const { Transcript: Fresh } = await import("../../../src/kernel/index.ts");
     const dropped = appendAndDrop(Fresh.empty);
@@ -146,7 +146,7 @@ describe("Transcript.append()", () => {
     }
   });
 
-  test("keeps the messages and digests of different branches independent of each other", () => {
+  test("Transcript.append() keeps the messages and digests of different branches independent of each other", () => {
     const order = fc.tuple(fc.nat(), messages, fc.boolean());
     fc.assert(
       fc.property(messages, fc.array(order, { maxLength: 20 }), (first, orders) => {

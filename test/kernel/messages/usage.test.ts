@@ -15,7 +15,7 @@ const usage: fc.Arbitrary<Usage> = fc.record({
 });
 
 describe("addUsage()", () => {
-  test("adds every field", () => {
+  test("addUsage() adds every field", () => {
     const one: Usage = {
       inputTokens: 100,
       outputTokens: 20,
@@ -34,7 +34,7 @@ describe("addUsage()", () => {
     });
   });
 
-  test("is commutative and associative, with noUsage as its neutral element", () => {
+  test("addUsage() is commutative and associative, with noUsage as its neutral element", () => {
     fc.assert(
       fc.property(usage, usage, usage, (one, two, three) => {
         expect(addUsage(one, noUsage)).toEqual(one);
@@ -44,7 +44,7 @@ describe("addUsage()", () => {
     );
   });
 
-  test("returns the cost null if any added cost is unknown", () => {
+  test("addUsage() returns the cost null if any added cost is unknown", () => {
     fc.assert(
       fc.property(fc.array(usage, { maxLength: 6 }), (calls) => {
         const sum = calls.reduce(addUsage, noUsage);
@@ -55,7 +55,7 @@ describe("addUsage()", () => {
     );
   });
 
-  test("does not change its arguments", () => {
+  test("addUsage() does not change its arguments", () => {
     const one = Object.freeze({ ...noUsage, inputTokens: 1 });
     expect(addUsage(one, one)).toMatchObject({ inputTokens: 2 });
     expect(one.inputTokens).toBe(1);

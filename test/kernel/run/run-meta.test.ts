@@ -45,7 +45,7 @@ function supervised() {
 }
 
 describe("RunMeta.standalone()", () => {
-  test("creates a run id, token, trace id and span id, and leaves the other fields null", () => {
+  test("RunMeta.standalone() creates a run id, token, trace id and span id, and leaves the other fields null", () => {
     const { meta } = setup();
     expect(meta).toMatchObject({
       runId: "run_id-1",
@@ -59,7 +59,7 @@ describe("RunMeta.standalone()", () => {
     expect(setup().meta.cancellation).not.toBe(meta.cancellation);
   });
 
-  test("keeps the given run id, token, deadline, trace id and tenant", () => {
+  test("RunMeta.standalone() keeps the given run id, token, deadline, trace id and tenant", () => {
     const cancellation = new CancellationToken();
     const { meta } = setup({
       runId: formatRunId("7"),
@@ -72,21 +72,21 @@ describe("RunMeta.standalone()", () => {
     expect(meta.cancellation).toBe(cancellation);
   });
 
-  test("takes the run id from the supervision", () => {
+  test("RunMeta.standalone() takes the run id from the supervision", () => {
     const { ids, supervision } = supervised();
     const { meta } = setup({ ids, supervision });
     expect(meta.runId).toBe(supervision.runId);
     expect(meta.supervision).toBe(supervision);
   });
 
-  test("prefers the supervision's run id over the given run id", () => {
+  test("RunMeta.standalone() prefers the supervision's run id over the given run id", () => {
     const { supervision } = supervised();
     const { meta } = setup({ supervision, runId: formatRunId("other") });
     expect(meta.runId).toBe(supervision.runId);
   });
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
-    "throws invalid_argument for the deadline %d",
+    "RunMeta.standalone() throws invalid_argument for the deadline %d",
     (deadline) => {
       const refusal = expect.objectContaining({
         code: "invalid_argument",
@@ -98,7 +98,7 @@ describe("RunMeta.standalone()", () => {
 });
 
 describe("RunMeta.child()", () => {
-  test("keeps run, trace and tenant, and creates a new span and a child token", () => {
+  test("RunMeta.child() keeps run, trace and tenant, and creates a new span and a child token", () => {
     const { meta } = setup({ tenantId: "acme" });
     const [one, other] = [meta.child(), meta.child()];
     for (const child of [one, other]) {
@@ -118,7 +118,7 @@ describe("RunMeta.child()", () => {
     expect(() => other.child().check()).toThrow("user stopped");
   });
 
-  test("keeps the parent's supervision unless another one is given", () => {
+  test("RunMeta.child() keeps the parent's supervision unless another one is given", () => {
     const { ids, supervision } = supervised();
     const { meta } = setup({ ids, supervision });
     const below = supervision.spawnChild({ parentId: supervision.rootId });
@@ -126,7 +126,7 @@ describe("RunMeta.child()", () => {
     expect(meta.child({ supervision: below }).supervision).toBe(below);
   });
 
-  test("uses the earlier one of its own and its ancestors' deadlines", () => {
+  test("RunMeta.child() uses the earlier one of its own and its ancestors' deadlines", () => {
     const deadline = fc.option(fc.integer({ min: 0, max: 1e13 }));
     fc.assert(
       fc.property(deadline, fc.array(deadline, { maxLength: 5 }), (first, rest) => {
@@ -140,7 +140,7 @@ describe("RunMeta.child()", () => {
     );
   });
 
-  test("throws invalid_argument for the deadline NaN", () => {
+  test("RunMeta.child() throws invalid_argument for the deadline NaN", () => {
     for (const deadline of [null, 5000]) {
       expect(() => setup({ deadline }).meta.child({ deadline: Number.NaN })).toThrow(
         expect.objectContaining({ code: "invalid_argument" }),
@@ -208,7 +208,7 @@ describe("C2: RunMeta.check()", () => {
 });
 
 describe("RunMeta", () => {
-  test.each(Object.keys(setup().meta))("is frozen: assigning %s throws a TypeError", (field) => {
+  test.each(Object.keys(setup().meta))("RunMeta is frozen: assigning %s throws a TypeError", (field) => {
     const { meta } = setup();
     for (const each of [meta, meta.child()]) {
       expect(() => Object.assign(each, { [field]: null })).toThrow(TypeError);

@@ -27,7 +27,7 @@ describe("a cancelled task that waits for a child", () => {
   } as const;
 
   it.each(Object.entries(children))(
-    "leaves a stop with the words of one %s (C1, B5)",
+    "a cancelled task that waits for a child leaves a stop with the words of one %s (C1, B5)",
     async (_what, [graceMs, code]) => {
       const child = agent("child", async (ctx) => {
         ctx.report({ output: "so far" });
@@ -56,7 +56,7 @@ describe("a cancelled task that waits for a child", () => {
     },
   );
 
-  it("ends without the output of a child whose code is abandoned, after that code has reported", async () => {
+  it("a cancelled task that waits for a child ends without the output of a child whose code is abandoned, after that code has reported", async () => {
     const child = agent("child", async (ctx) => {
       await ctx.step("wait", never).catch(never);
     });
@@ -78,7 +78,7 @@ describe("a cancelled task that waits for a child", () => {
     expect(heard).toEqual(["left"]);
   });
 
-  it("does not wait for a child that was not cancelled", async () => {
+  it("a cancelled task that waits for a child does not wait for a child that was not cancelled", async () => {
     const other = agent("other", (ctx) => ctx.waitForSignal("go"));
     const joiner = agent("joiner", async (ctx) => {
       await ctx.join(ctx.input as unknown as TaskHandle);
@@ -104,7 +104,7 @@ describe("a cancelled task that waits for a child", () => {
     expect((await run.result()).output).toBe("cancelled");
   });
 
-  it("does not wait past its deadline for a child that was not cancelled", async () => {
+  it("a cancelled task that waits for a child does not wait past its deadline for a child that was not cancelled", async () => {
     const clock = new FakeClock();
     let passed = 0;
     // The time passes without a timer.
@@ -129,7 +129,7 @@ describe("a cancelled task that waits for a child", () => {
     expect(await run.result()).toMatchObject({ status: "deadline_exceeded" });
   });
 
-  it("receives the output of a child that ended before", async () => {
+  it("a cancelled task that waits for a child receives the output of a child that ended before", async () => {
     const child = agent("child", async () => "done");
     const { runtime } = await setUp({ stopGraceMs: 100 });
     const heard: unknown[] = [];
@@ -150,7 +150,7 @@ describe("a cancelled task that waits for a child", () => {
     expect(heard).toEqual(["done"]);
   });
 
-  it("does not settle when another branch has won the race", async () => {
+  it("a cancelled task that waits for a child does not settle when another branch has won the race", async () => {
     const child = agent("child", (ctx) => ctx.step("wait", never));
     const { runtime, clock } = await setUp({ stopGraceMs: 100 });
     const seen: string[] = [];
@@ -174,7 +174,7 @@ describe("a cancelled task that waits for a child", () => {
     expect(seen).toEqual(["left"]);
   });
 
-  it("has no call in flight after it received the child's output", async () => {
+  it("a cancelled task that waits for a child has no call in flight after it received the child's output", async () => {
     const child = agent("child", (ctx) => ctx.waitForSignal("go"));
     const { runtime, clock } = await setUp({ stopGraceMs: 100 });
     const parent = agent(

@@ -12,7 +12,7 @@ function listener(drain: (ctx: RunContext) => Promise<JsonValue>) {
 }
 
 describe("input to a run in progress", () => {
-  it("J4: is drained in order of arrival, one or all at a time, each input by one drain", async () => {
+  it("J4: input to a run in progress is drained in order of arrival, one or all at a time, each input by one drain", async () => {
     const { runtime } = await setUp();
     const worker = listener(async (ctx) => [
       await ctx.steering(),
@@ -27,7 +27,7 @@ describe("input to a run in progress", () => {
     expect((await run.result()).output).toEqual([["a"], ["later", "last"], [{ b: 1 }, "c"], []]);
   });
 
-  it("is returned to one of two branches that drain at the same time", async () => {
+  it("input to a run in progress is returned to one of two branches that drain at the same time", async () => {
     const { runtime } = await setUp();
     const worker = listener(async (ctx) => {
       const drain = (branch: RunContext) => branch.steering({ mode: "all" });
@@ -40,7 +40,7 @@ describe("input to a run in progress", () => {
     expect((await run.result()).output).toEqual(["a"]);
   });
 
-  it("J4: is not returned before a model call that was in flight when the owner died, because the drain before it was empty", async () => {
+  it("J4: input to a run in progress is not returned before a model call that was in flight when the owner died, because the drain before it was empty", async () => {
     const { runtime, open, store, clock } = await setUp({ closeGraceMs: 0 });
     const asked: string[][] = [];
     const model = scriptedModel([{ text: "never comes", delayMs: 1_000_000 }, "fine", "done"], { clock });
@@ -70,7 +70,7 @@ describe("input to a run in progress", () => {
     await other.close();
   });
 
-  it("J4: is drained in the same way on replay; input that arrived after an empty drain is for the next one", async () => {
+  it("J4: input to a run in progress is drained in the same way on replay; input that arrived after an empty drain is for the next one", async () => {
     const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
     const lives: JsonValue[][] = [];
     const worker = agent("worker", async (ctx) => {
@@ -115,7 +115,7 @@ describe("input to a run in progress", () => {
     expect((await events(run.runId)).filter(({ type }) => type === "turn_start")).toHaveLength(1);
   });
 
-  it("does not end a wait; a waiting task receives it at its next drain", async () => {
+  it("input to a run in progress does not end a wait; a waiting task receives it at its next drain", async () => {
     const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
     let woken = false;
     const worker = agent("worker", async (ctx) => {
@@ -133,7 +133,7 @@ describe("input to a run in progress", () => {
     expect((await run.result()).output).toEqual(["hurry"]);
   });
 
-  it("J5: reaches a failed run when it is resumed", async () => {
+  it("J5: input to a run in progress reaches a failed run when it is resumed", async () => {
     const { runtime } = await setUp();
     let healthy = false;
     const worker = agent("worker", async (ctx) => {
@@ -148,7 +148,7 @@ describe("input to a run in progress", () => {
     expect((await run.result()).output).toEqual(["try the other door"]);
   });
 
-  it("is delivered only to the root", async () => {
+  it("input to a run in progress is delivered only to the root", async () => {
     const { runtime } = await setUp();
     const child = agent("child", async (ctx) => ctx.steering());
     const parent = agent(
@@ -167,7 +167,7 @@ describe("input to a run in progress", () => {
     expect((await run.result()).output).toEqual([[], ["a"]]);
   });
 
-  it("J8: is kept for a task that calls continueAsNew", async () => {
+  it("J8: input to a run in progress is kept for a task that calls continueAsNew", async () => {
     const { runtime } = await setUp();
     const worker = agent("worker", async (ctx) => {
       if (ctx.input !== null) return [ctx.input, ...(await ctx.steering({ mode: "all" }))];

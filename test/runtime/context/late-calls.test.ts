@@ -36,20 +36,23 @@ const late: Readonly<Record<string, (ctx: RunContext) => Promise<unknown>>> = {
 };
 
 describe("the context of a tool", () => {
-  test.for(Object.keys(late))("rejects %s with closed after the run has ended", async (name) => {
-    const ctx = await keptContext();
-    await expect(late[name]?.(ctx)).rejects.toMatchObject({
-      code: "closed",
-      message: expect.stringContaining(
-        "had ended; await all work before the agent or the tool returns",
-      ) as string,
-    });
-  });
+  test.for(Object.keys(late))(
+    "the context of a tool rejects %s with closed after the run has ended",
+    async (name) => {
+      const ctx = await keptContext();
+      await expect(late[name]?.(ctx)).rejects.toMatchObject({
+        code: "closed",
+        message: expect.stringContaining(
+          "had ended; await all work before the agent or the tool returns",
+        ) as string,
+      });
+    },
+  );
 });
 
 describe("ctx.llm", () => {
   test.for([{}, null, { transcript: null }, { transcript: [] }, { messages: [] }])(
-    "refuses the request %j without a transcript, and the next call has its place",
+    "ctx.llm refuses the request %j without a transcript, and the next call has its place",
     async (request) => {
       const model = scriptedModel(["Done."]);
       const caller = {

@@ -38,7 +38,7 @@ describe("a tool that suspends", () => {
       },
     });
 
-  it("J7: waits without a time limit while dropped from memory, and its own steps are not repeated", async () => {
+  it("J7: a tool that suspends waits without a time limit while dropped from memory, and its own steps are not repeated", async () => {
     const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
     const lives = { count: 0 };
     const clerk = agent(
@@ -234,39 +234,45 @@ describe("a programming error in an agent's code", () => {
     { thrown: () => new TypeError("plan is not iterable") },
     { thrown: () => new ReferenceError("plan is not defined") },
     { thrown: () => Fault.from(new TypeError("plan is undefined")) },
-  ])("ends the run at once without a restart; after a fix the run can be resumed", async ({ thrown }) => {
-    const { runtime, events } = await setUp();
-    const ran: string[] = [];
-    let isMended = false;
-    const run = await runtime.submit(
-      wrong(() => isMended, thrown, ran),
-      null,
-    );
-    const { status, error: failure } = await run.result();
-    expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "internal" });
-    expect(typesOf(await events(run.runId))).not.toContain("task_retry");
-    isMended = true;
-    await run.resume();
-    await until(async () => typesOf(await events(run.runId)).includes("run_resume"));
-    expect((await run.result()).output).toBe("done");
-    expect(ran).toEqual(["paid"]);
-  });
+  ])(
+    "a programming error in an agent's code ends the run at once without a restart; after a fix the run can be resumed",
+    async ({ thrown }) => {
+      const { runtime, events } = await setUp();
+      const ran: string[] = [];
+      let isMended = false;
+      const run = await runtime.submit(
+        wrong(() => isMended, thrown, ran),
+        null,
+      );
+      const { status, error: failure } = await run.result();
+      expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "internal" });
+      expect(typesOf(await events(run.runId))).not.toContain("task_retry");
+      isMended = true;
+      await run.resume();
+      await until(async () => typesOf(await events(run.runId)).includes("run_resume"));
+      expect((await run.result()).output).toBe("done");
+      expect(ran).toEqual(["paid"]);
+    },
+  );
 
   it.for([
     { thrown: () => new TypeError("fetch failed", { cause: new Error("ECONNREFUSED") }) },
     { thrown: () => thrownBy(() => JSON.parse("<html>502 Bad Gateway</html>")) },
     { thrown: () => thrownBy(() => JSON.parse("")) },
     { thrown: () => Fault.from(new RangeError("Array buffer allocation failed")) },
-  ])("leads to a restart if the error has another cause", async ({ thrown }) => {
-    const { runtime, clock, events } = await setUp({ runRetry: { maxRetries: 1 } });
-    let calls = 0;
-    const run = await runtime.submit(
-      wrong(() => ++calls > 1, thrown, []),
-      null,
-    );
-    await settle();
-    await clock.advance(5_000);
-    expect((await run.result()).output).toBe("done");
-    expect(typesOf(await events(run.runId))).toContain("task_retry");
-  });
+  ])(
+    "a programming error in an agent's code leads to a restart if the error has another cause",
+    async ({ thrown }) => {
+      const { runtime, clock, events } = await setUp({ runRetry: { maxRetries: 1 } });
+      let calls = 0;
+      const run = await runtime.submit(
+        wrong(() => ++calls > 1, thrown, []),
+        null,
+      );
+      await settle();
+      await clock.advance(5_000);
+      expect((await run.result()).output).toBe("done");
+      expect(typesOf(await events(run.runId))).toContain("task_retry");
+    },
+  );
 });

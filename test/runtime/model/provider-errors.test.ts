@@ -15,7 +15,7 @@ function caller(model: Model) {
 }
 
 describe("the error of a run whose model call failed", () => {
-  it("names the provider, the model and the HTTP status", async () => {
+  it("the error of a run whose model call failed names the provider, the model and the HTTP status", async () => {
     const { runtime, events } = await setUp();
     const model = scriptedModel([{ error: httpError(401, "Incorrect API key provided") }]);
     const run = await runtime.submit(caller(model), null);
@@ -31,7 +31,7 @@ describe("the error of a run whose model call failed", () => {
     expect(shown).toMatchObject({ data: { failure: { message } } });
   });
 
-  it("names no status if the provider was not reached", async () => {
+  it("the error of a run whose model call failed names no status if the provider was not reached", async () => {
     const { runtime } = await setUp({ retry: { enabled: false } });
     const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:9"), { code: "ECONNREFUSED" });
     const run = await runtime.submit(caller(scriptedModel([{ error: refused }])), null);
@@ -40,7 +40,7 @@ describe("the error of a run whose model call failed", () => {
     );
   });
 
-  it("names the model that was called, if it is a fallback of the agent's model", async () => {
+  it("the error of a run whose model call failed names the model that was called, if it is a fallback of the agent's model", async () => {
     const { runtime } = await setUp({ retry: { enabled: false } });
     const first = scriptedModel([{ error: httpError(401, "Incorrect API key provided") }], {
       modelId: "first",
@@ -50,7 +50,7 @@ describe("the error of a run whose model call failed", () => {
     expect((await run.result()).error?.message).toBe("scripted/second failed with HTTP 503: no capacity");
   });
 
-  it("names the model if the answer was withheld", async () => {
+  it("the error of a run whose model call failed names the model if the answer was withheld", async () => {
     const { runtime } = await setUp();
     const model = scriptedModel([{ text: "no", stopReason: "content_blocked" }]);
     const run = await runtime.submit(caller(model), null);
@@ -61,7 +61,7 @@ describe("the error of a run whose model call failed", () => {
     });
   });
 
-  it("appears in retry_start, with provider, model and HTTP status", async () => {
+  it("the error of a run whose model call failed appears in retry_start, with provider, model and HTTP status", async () => {
     const { runtime, clock, events } = await setUp({ retry: { baseDelayMs: 10 } });
     const model = scriptedModel([{ error: httpError(503, "no capacity") }, "hello"]);
     const run = await runtime.submit(caller(model), null);
@@ -77,20 +77,23 @@ describe("a deadline that passes after a failed attempt of a model", () => {
   it.each([
     { when: "while the run waits for the next attempt", delayMs: 60_000 },
     { when: "while the next attempt is in flight", delayMs: 10 },
-  ])("names the last error, $when", async ({ delayMs }) => {
-    const { runtime, clock } = await setUp({ retry: { baseDelayMs: delayMs } });
-    const script = [{ error: httpError(503, "no capacity") }, { text: "late", delayMs: 60_000 }];
-    const model = scriptedModel(script, { clock });
-    const run = await runtime.submit(caller(model), null, { budget: { deadlineMs: 1_000 } });
-    await settle();
-    await clock.advance(20);
-    await clock.advance(1_000);
-    await clock.advance(10_000);
-    const { status, interruptionReason } = await run.result();
-    expect({ status, interruptionReason }).toEqual({
-      status: "deadline_exceeded",
-      interruptionReason:
-        "deadline exceeded; the last error was: scripted/script failed with HTTP 503: no capacity",
-    });
-  });
+  ])(
+    "a deadline that passes after a failed attempt of a model names the last error, $when",
+    async ({ delayMs }) => {
+      const { runtime, clock } = await setUp({ retry: { baseDelayMs: delayMs } });
+      const script = [{ error: httpError(503, "no capacity") }, { text: "late", delayMs: 60_000 }];
+      const model = scriptedModel(script, { clock });
+      const run = await runtime.submit(caller(model), null, { budget: { deadlineMs: 1_000 } });
+      await settle();
+      await clock.advance(20);
+      await clock.advance(1_000);
+      await clock.advance(10_000);
+      const { status, interruptionReason } = await run.result();
+      expect({ status, interruptionReason }).toEqual({
+        status: "deadline_exceeded",
+        interruptionReason:
+          "deadline exceeded; the last error was: scripted/script failed with HTTP 503: no capacity",
+      });
+    },
+  );
 });

@@ -17,11 +17,14 @@ const values: readonly (readonly [string, JsonValue])[] = [
 ];
 
 describe("SizeLimit", () => {
-  test.each(values)("accepts %s of exactly the limit and refuses it one byte above", (_what, value) => {
-    const bytes = Buffer.byteLength(JSON.stringify(value));
-    expect(() => new SizeLimit(bytes).assert(value, "it")).not.toThrow();
-    expect(() => new SizeLimit(bytes - 1).assert(value, "it")).toThrow("it is too large: it has ");
-  });
+  test.each(values)(
+    "SizeLimit accepts %s of exactly the limit and refuses it one byte above",
+    (_what, value) => {
+      const bytes = Buffer.byteLength(JSON.stringify(value));
+      expect(() => new SizeLimit(bytes).assert(value, "it")).not.toThrow();
+      expect(() => new SizeLimit(bytes - 1).assert(value, "it")).toThrow("it is too large: it has ");
+    },
+  );
 
   const part = { type: "text", text: "x".repeat(3_000) } as const;
   const replies: readonly (readonly [string, readonly AssistantPart[]])[] = [
@@ -36,7 +39,7 @@ describe("SizeLimit", () => {
   ];
 
   test.each(replies)(
-    "accepts a reply of exactly the limit and refuses it one byte above: %s",
+    "SizeLimit accepts a reply of exactly the limit and refuses it one byte above: %s",
     (_what, content) => {
       const usage = {
         inputTokens: 1,
@@ -54,7 +57,7 @@ describe("SizeLimit", () => {
     },
   );
 
-  test("refuses a reply whose message has metadata of the provider above the limit", () => {
+  test("SizeLimit refuses a reply whose message has metadata of the provider above the limit", () => {
     const usage = {
       inputTokens: 1,
       outputTokens: 1,
@@ -68,7 +71,7 @@ describe("SizeLimit", () => {
     expect(() => new SizeLimit(2_000).assertReply(reply, "it")).toThrow("it is too large: it has ");
   });
 
-  test("names the value, its size and the option in the fault", () => {
+  test("SizeLimit names the value, its size and the option in the fault", () => {
     expect(() => new SizeLimit(10).assert("123456789", "the input of scout")).toThrow(
       expect.objectContaining({
         code: "too_large",
@@ -79,7 +82,7 @@ describe("SizeLimit", () => {
     );
   });
 
-  test("reads a list only as far as needed to refuse it", () => {
+  test("SizeLimit reads a list only as far as needed to refuse it", () => {
     let reads = 0;
     const item = new Proxy<Record<string, JsonValue>>({}, { ownKeys: () => (reads++, []) });
     expect(() =>
@@ -91,7 +94,7 @@ describe("SizeLimit", () => {
     expect(reads).toBeLessThan(200);
   });
 
-  test.each([0, -1, 1.5, Number.NaN, Infinity])("refuses maxValueBytes %s", (maxBytes) => {
+  test.each([0, -1, 1.5, Number.NaN, Infinity])("SizeLimit refuses maxValueBytes %s", (maxBytes) => {
     expect(() => new SizeLimit(maxBytes)).toThrow(
       `invalid maxValueBytes ${maxBytes}: expected an integer from 1`,
     );

@@ -169,7 +169,7 @@ describe("the price of a model call", () => {
     return agent("asking", async (ctx) => (await ctx.llm(request)).stopReason, { models: { main: model } });
   };
 
-  it("B4: comes by default from the bundled price list, which is loaded with the first call", async () => {
+  it("B4: the price of a model call comes by default from the bundled price list, which is loaded with the first call", async () => {
     const runtime = await openWithPrices();
     const run = await runtime.submit(pricedAgent("anthropic.messages", "claude-sonnet-4-20250514"), null, {
       budget: { maxCostUsd: 1 },
@@ -178,7 +178,7 @@ describe("the price of a model call", () => {
     await runtime.close();
   });
 
-  it("B4: is null for an unknown model, and under a cost cap the call is refused with advice on how to set a price", async () => {
+  it("B4: the price of a model call is null for an unknown model, and under a cost cap the call is refused with advice on how to set a price", async () => {
     const runtime = await openWithPrices();
     const capped = await runtime.submit(pricedAgent("acme", "m1"), null, { budget: { maxCostUsd: 1 } });
     const { error } = await capped.result();
@@ -214,7 +214,7 @@ describe("the price of a model call", () => {
     await runtime.close();
   });
 
-  it("B1: is bounded by an output limit that the request sends whenever the task has a cap", async () => {
+  it("B1: the price of a model call is bounded by an output limit that the request sends whenever the task has a cap", async () => {
     const { runtime } = await setUp({ prices });
     const model = scriptedModel([
       { text: "hi", usage },

@@ -66,7 +66,7 @@ describe("the session entries of the root task", () => {
     expect(await tasksIn(store, run.sessionId)).toEqual([]);
   });
 
-  test("R14: are also removed with retention RUN when the run failed or was cancelled, and the run can still be resumed", async () => {
+  test("R14: the session entries of the root task are also removed with retention RUN when the run failed or was cancelled, and the run can still be resumed", async () => {
     const { runtime, store } = await setUp({ runRetry: { maxRetries: 0 } });
     let isBroken = true;
     const clerk = talker("clerk", async (ctx) => {
@@ -89,7 +89,7 @@ describe("the session entries of the root task", () => {
     expect(await tasksIn(store, failed.sessionId)).toEqual([]);
   });
 
-  test("are never written with retention NONE", async () => {
+  test("the session entries of the root task are never written with retention NONE", async () => {
     const { runtime, store } = await setUp();
     const mayEnd = gate();
     const clerk = talker("clerk", async (ctx) =>
@@ -136,7 +136,7 @@ describe("the session entries of a child task", () => {
     expect(after).toEqual(kept);
   });
 
-  test("are never written with retention NONE", async () => {
+  test("the session entries of a child task are never written with retention NONE", async () => {
     const { during, after } = await runChild(HistoryRetention.NONE);
     expect(during).toEqual(["t0 pending", "t2 visible"]);
     expect(after).toEqual(kept);

@@ -29,7 +29,7 @@ async function nextIn(bench: Bench, runId: RunId): Promise<readonly Event<"run_s
 }
 
 describe("ctx.report({ next })", () => {
-  it("submits a run in the commit that ends the run, with its agent, user, tenant, session and channel", async () => {
+  it("ctx.report({ next }) submits a run in the commit that ends the run, with its agent, user, tenant, session and channel", async () => {
     const bench = await setUp();
     const options = { sessionId, userId: "ann", tenantId: "acme", channel: "mail", priority: Priority.HIGH };
     const run = await bench.runtime.submit(reporter(), "start", { ...options, metadata: { from: "test" } });
@@ -60,7 +60,7 @@ describe("ctx.report({ next })", () => {
     expect(last?.events?.at(-1)?.type).toBe("run_end");
   });
 
-  it("gives the new run its own kind, session, budget, retention, priority and metadata", async () => {
+  it("ctx.report({ next }) gives the new run its own kind, session, budget, retention, priority and metadata", async () => {
     const bench = await setUp();
     const other = formatSessionId("other");
     const next: NextRun[] = [
@@ -95,7 +95,7 @@ describe("ctx.report({ next })", () => {
     expect(records[1]?.sessionId).toBe(other);
   });
 
-  it("submits nothing if the run fails, and once if the resumed run completes", async () => {
+  it("ctx.report({ next }) submits nothing if the run fails, and once if the resumed run completes", async () => {
     const bench = await setUp();
     let fails = true;
     const failing = reporter([review], async (ctx) => {
@@ -117,7 +117,7 @@ describe("ctx.report({ next })", () => {
     expect((await bench.runtime.list({ sessionId })).runs).toHaveLength(2);
   });
 
-  it("submits the run also if the run is cancelled, and another one if the cancelled run is resumed", async () => {
+  it("ctx.report({ next }) submits the run also if the run is cancelled, and another one if the cancelled run is resumed", async () => {
     const bench = await setUp();
     const waiting = reporter([review], (ctx) => ctx.waitForSignal("go"));
     const run = await bench.runtime.submit(waiting, "start", { sessionId });
@@ -132,7 +132,7 @@ describe("ctx.report({ next })", () => {
     for (const id of ids) expect(await bench.store.journal.find(id)).toBeDefined();
   });
 
-  it("submits the run when the last detached child ends, also if another owner ends the run", async () => {
+  it("ctx.report({ next }) submits the run when the last detached child ends, also if another owner ends the run", async () => {
     const bench = await setUp();
     const parent = agent("parent", async (ctx) => {
       if (ctx.input === "child") await ctx.sleep(60_000);
@@ -157,7 +157,7 @@ describe("ctx.report({ next })", () => {
     expect((await next.result()).output).toBe("reviewed");
   });
 
-  it("refuses next runs of a child, unknown options, bad keys and values that are not JSON", async () => {
+  it("ctx.report({ next }) refuses next runs of a child, unknown options, bad keys and values that are not JSON", async () => {
     const bench = await setUp();
     const problems: string[] = [];
     const bad: unknown[] = [

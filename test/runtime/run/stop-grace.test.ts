@@ -218,7 +218,7 @@ describe("C1: a call that ignores the cancellation of its task", () => {
 });
 
 describe("agent code that ignores the cancellation of its task", () => {
-  it("is abandoned after stopGraceMs: the task ends with the reported output, and the code does not continue", async () => {
+  it("agent code that ignores the cancellation of its task is abandoned after stopGraceMs: the task ends with the reported output, and the code does not continue", async () => {
     const bench = await setUp();
     const late = gate();
     const trace: string[] = [];
@@ -259,7 +259,7 @@ describe("agent code that ignores the cancellation of its task", () => {
     await bench.runtime.close();
   });
 
-  it("gets stopGraceMs a second time after its call was abandoned, and not a third time", async () => {
+  it("agent code that ignores the cancellation of its task gets stopGraceMs a second time after its call was abandoned, and not a third time", async () => {
     const bench = await setUp();
     const worker = agent("worker", async (ctx) => {
       try {
@@ -276,7 +276,7 @@ describe("agent code that ignores the cancellation of its task", () => {
     await bench.runtime.close();
   });
 
-  it("ends although its reported abandoned() callback throws, and the error goes to onError", async () => {
+  it("agent code that ignores the cancellation of its task ends although its reported abandoned() callback throws, and the error goes to onError", async () => {
     const bench = await setUp();
     const worker = agent("worker", async (ctx) => {
       ctx.report({
@@ -293,7 +293,7 @@ describe("agent code that ignores the cancellation of its task", () => {
     await bench.runtime.close();
   });
 
-  it("ends with its own outcome when one of its resources does not close", async () => {
+  it("agent code that ignores the cancellation of its task ends with its own outcome when one of its resources does not close", async () => {
     const bench = await setUp();
     const worker = agent("worker", async (ctx) => {
       await ctx.resource(async () => null, never);
@@ -306,7 +306,7 @@ describe("agent code that ignores the cancellation of its task", () => {
     await bench.runtime.close();
   });
 
-  it("ends before it has started, when other tasks hold all slots", async () => {
+  it("agent code that ignores the cancellation of its task ends before it has started, when other tasks hold all slots", async () => {
     const bench = await setUp({ concurrency: 1 });
     const { runtime, clock, events } = bench;
     const hog = await runtime.submit(

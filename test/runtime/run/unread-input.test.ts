@@ -200,7 +200,7 @@ describe("S5: input that a run has not read when it ends", () => {
 });
 
 describe("a mailbox message to a run that has ended", () => {
-  it("is consumed without an effect, and the run is released again", async () => {
+  it("a mailbox message to a run that has ended is consumed without an effect, and the run is released again", async () => {
     const { runtime, store, errors, events } = await setUp();
     const quick = agent("quick", async () => "done");
     const run = await runtime.submit(quick, null);
@@ -219,7 +219,7 @@ describe("a mailbox message to a run that has ended", () => {
     expect(errors).toEqual([]);
   });
 
-  it("does not keep a completed run from being released if it arrives between the last commit and the release", async () => {
+  it("a mailbox message to a run that has ended does not keep a completed run from being released if it arrives between the last commit and the release", async () => {
     const { runtime, store } = await setUp();
     const quick = agent("quick", async () => "done");
     const endCommitted = gate();

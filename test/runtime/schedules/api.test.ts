@@ -19,7 +19,7 @@ async function refusal(runtime: Runtime, options: object): Promise<string> {
 }
 
 describe("schedules.create()", () => {
-  test("returns the schedule with its next fire", async () => {
+  test("schedules.create() returns the schedule with its next fire", async () => {
     const { runtime, clock } = await scheduleBench();
     const schedule = await runtime.schedules.create({
       ...base,
@@ -89,7 +89,7 @@ describe("schedules.create()", () => {
     expect((await runsOf(runtime, "rounds")).length).toBe(2);
   });
 
-  test("refuses a schedule that never fires", async () => {
+  test("schedules.create() refuses a schedule that never fires", async () => {
     const { runtime, clock } = await scheduleBench();
     expect(await refusal(runtime, { cron: "0 0 30 2 *" })).toBe(
       'invalid cron "0 0 30 2 *" of schedule rounds: it never fires; choose days that exist, such as "0 0 28 2 *"',
@@ -103,14 +103,14 @@ describe("schedules.create()", () => {
     expect(await runtime.schedules.list()).toEqual([]);
   });
 
-  test("refuses none or several of cron, everyMs and at", async () => {
+  test("schedules.create() refuses none or several of cron, everyMs and at", async () => {
     const { runtime } = await scheduleBench();
     expect(await refusal(runtime, {})).toContain("exactly one of cron, everyMs and at, not none");
     expect(await refusal(runtime, { cron: "* * * * *", everyMs: hour })).toContain("not cron and everyMs");
     expect(await refusal(runtime, { at: 9e15 - 1, startAt: 5 })).toContain("omit startAt");
   });
 
-  test("refuses unknown options and names the right one", async () => {
+  test("schedules.create() refuses unknown options and names the right one", async () => {
     const { runtime } = await scheduleBench();
     expect(await refusal(runtime, { everyMs: hour, timezone: "UTC" })).toBe(
       'unknown option "timezone" of schedules.create(): use "timeZone"',
@@ -124,7 +124,7 @@ describe("schedules.create()", () => {
     );
   });
 
-  test("refuses values that a fire could not use", async () => {
+  test("schedules.create() refuses values that a fire could not use", async () => {
     const { runtime } = await scheduleBench();
     const invalid: readonly [object, RegExp][] = [
       [{ name: "" }, /invalid name of a schedule ""/u],

@@ -7,7 +7,7 @@ import { hour, minute, porter, runsOf, scheduleBench } from "./bench.ts";
 const hourly = { name: "rounds", input: "go", everyMs: hour };
 
 describe("a schedule", () => {
-  test("starts a run at each fire, with its input, user, tenant, budget, session and metadata", async () => {
+  test("a schedule starts a run at each fire, with its input, user, tenant, budget, session and metadata", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires } = porter();
     const start = clock.now();
@@ -64,7 +64,7 @@ describe("a schedule", () => {
     expect(fires).toEqual([at]);
   });
 
-  test("fires no more after it was removed", async () => {
+  test("a schedule fires no more after it was removed", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires } = porter();
     await runtime.schedules.create({ ...hourly, agent: worker });
@@ -75,7 +75,7 @@ describe("a schedule", () => {
     expect(fires.length).toBe(1);
   });
 
-  test("fires no more while it is paused, and continues with the next fire after it is resumed", async () => {
+  test("a schedule fires no more while it is paused, and continues with the next fire after it is resumed", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires } = porter();
     const start = clock.now();
@@ -377,7 +377,7 @@ describe("the driver", () => {
     expect(fires).toEqual([start + hour, start + 2 * hour, start + 3 * hour]);
   });
 
-  test("wakes for an earlier schedule that is created while it waits for a later one", async () => {
+  test("the driver wakes for an earlier schedule that is created while it waits for a later one", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires } = porter();
     const start = clock.now();
@@ -388,7 +388,7 @@ describe("the driver", () => {
     expect(fires).toEqual([start + minute]);
   });
 
-  test("does not keep a fire from other processes when a process closes in the middle of it", async () => {
+  test("the driver does not keep a fire from other processes when a process closes in the middle of it", async () => {
     const { runtime, clock, open } = await scheduleBench();
     const { agent: worker, fires } = porter();
     const start = clock.now();

@@ -100,7 +100,7 @@ describe("calls in flight when a task is dropped", () => {
     expect((await run.result()).output).toBe(false);
   });
 
-  it("are recorded and not repeated when they settle within the grace period", async () => {
+  it("calls in flight when a task is dropped are recorded and not repeated when they settle within the grace period", async () => {
     const { runtime, store, open, clock } = await setUp({ closeGraceMs: 1_000 });
     const answer = gate();
     const done: string[] = [];
@@ -131,7 +131,7 @@ describe("calls in flight when a task is dropped", () => {
     expect(done).toEqual(["one", "two"]);
   });
 
-  it("are not signalled by a task that ended by itself", async () => {
+  it("calls in flight when a task is dropped are not signalled by a task that ended by itself", async () => {
     const { runtime } = await setUp();
     const signals: CancelSignal[] = [];
     const run = await runtime.submit(

@@ -51,7 +51,7 @@ async function exhaustDeliveries({ clock }: Pick<Bench, "clock">): Promise<void>
 }
 
 describe("an inbox message whose run fails", () => {
-  it("does not affect the asks beside it: each is answered and paid once", async () => {
+  it("an inbox message whose run fails does not affect the asks beside it: each is answered and paid once", async () => {
     const { runtime } = await setUp(noRetry);
     const calls: string[] = [];
     const clerk = clerkOf(calls);
@@ -75,7 +75,7 @@ describe("an inbox message whose run fails", () => {
     expect(calls.toSorted()).toEqual(["one", "poison", "three"]);
   });
 
-  it("becomes a dead letter, while the messages beside it are processed once and in order", async () => {
+  it("an inbox message whose run fails becomes a dead letter, while the messages beside it are processed once and in order", async () => {
     const bench = await setUp(noRetry);
     const { runtime } = bench;
     const calls: string[] = [];
@@ -87,7 +87,7 @@ describe("an inbox message whose run fails", () => {
     expect(await runtime.deadLetters()).toMatchObject([{ message: { body: "poison" }, deliveries: 3 }]);
   });
 
-  it("does not delay the messages of other senders", async () => {
+  it("an inbox message whose run fails does not delay the messages of other senders", async () => {
     const { runtime } = await setUp(noRetry);
     const calls: string[] = [];
     const clerk = clerkOf(calls);
@@ -99,7 +99,7 @@ describe("an inbox message whose run fails", () => {
     expect(calls).toEqual(["poison", "one"]);
   });
 
-  it("does not delay the messages of another run of the same sender", async () => {
+  it("an inbox message whose run fails does not delay the messages of another run of the same sender", async () => {
     const { runtime } = await setUp(noRetry);
     const calls: string[] = [];
     const clerk = clerkOf(calls);
@@ -269,21 +269,21 @@ describe("the facts of a run that an inbox message started", () => {
   };
   const shared = { tenantId: "acme", metadata: { channel: "web" } };
 
-  it("are those of the sender", async () => {
+  it("the facts of a run that an inbox message started are those of the sender", async () => {
     expect(await factsOfRuns("each", ["ada", "bob"])).toEqual([
       { userId: "ada", ...shared },
       { userId: "bob", ...shared },
     ]);
   });
 
-  it("are those that all senders of a batch share", async () => {
+  it("the facts of a run that an inbox message started are those that all senders of a batch share", async () => {
     expect(await factsOfRuns("together", ["ada", "ada"])).toEqual([{ userId: "ada", ...shared }]);
     expect(await factsOfRuns("together", ["ada", undefined])).toEqual([{ userId: null, ...shared }]);
   });
 });
 
 describe("a message that a run handed back", () => {
-  it("is delivered again after growing delays, and then becomes a dead letter", async () => {
+  it("a message that a run handed back is delivered again after growing delays, and then becomes a dead letter", async () => {
     const { runtime, store, clock } = await setUp(noRetry);
     const deliveredAt: number[] = [];
     const start = clock.now();
@@ -301,7 +301,7 @@ describe("a message that a run handed back", () => {
     expect(await runtime.deadLetters(broken.id)).toMatchObject([{ message: { id: "m" }, deliveries: 3 }]);
   });
 
-  it("is delivered as often again after redeliver()", async () => {
+  it("a message that a run handed back is delivered as often again after redeliver()", async () => {
     const bench = await setUp(noRetry);
     const { runtime, store } = bench;
     let isFixed = false;
@@ -332,7 +332,7 @@ describe("a message that a run handed back", () => {
     expect(await store.inbox.peek(broken.id)).toEqual([]);
   });
 
-  it("belongs again to its failed run when that is resumed, also as a dead letter", async () => {
+  it("a message that a run handed back belongs again to its failed run when that is resumed, also as a dead letter", async () => {
     const bench = await setUp(noRetry);
     const { runtime, store, events } = bench;
     let isFixed = false;
@@ -365,7 +365,7 @@ describe("a message that a run handed back", () => {
     expect(runs).toHaveLength(5);
   });
 
-  it("is not handed back by a fork of its run", async () => {
+  it("a message that a run handed back is not handed back by a fork of its run", async () => {
     const { runtime, store } = await setUp(noRetry);
     const runs: RunId[] = [];
     const worker = agent("worker", async (ctx) => {

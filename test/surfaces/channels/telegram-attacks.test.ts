@@ -29,7 +29,7 @@ function speaker(answer: string): HostedAgent {
 }
 
 describe("the Telegram channel", () => {
-  test("refuses updates without the secret token and stores none of them", async () => {
+  test("the Telegram channel refuses updates without the secret token and stores none of them", async () => {
     const secretToken = "a-secret-token-of-the-webhook";
     const { url, store } = await start({
       mode: "webhook",
@@ -53,7 +53,7 @@ describe("the Telegram channel", () => {
     expect((await send({ [header]: secretToken }, update)).status).toBe(200);
   });
 
-  test("registers its address with the secret token and one connection", async () => {
+  test("the Telegram channel registers its address with the secret token and one connection", async () => {
     const secretToken = "a-secret-token-of-the-webhook";
     const webhookUrl = "https://bot.example/channels/telegram";
     const { telegram } = await start({ mode: "webhook", secretToken, webhookUrl });
@@ -66,7 +66,7 @@ describe("the Telegram channel", () => {
     });
   });
 
-  test("ignores edited messages, bots, anonymous senders, stickers and commands of other bots, and sends no code to a group", async () => {
+  test("the Telegram channel ignores edited messages, bots, anonymous senders, stickers and commands of other bots, and sends no code to a group", async () => {
     const { telegram, lines } = await start();
     const group = { chat: { id: -5, type: "group" } };
     telegram.push({ edited_message: messageOf("1", "1", "1", "edited") });
@@ -92,33 +92,36 @@ describe("the Telegram channel", () => {
   test.for([
     [12, 12],
     [120, 99],
-  ] as const)("shows %i choices as %i buttons, and takes the last one", async ([count, shown]) => {
-    const choices = Array.from({ length: count }, (_, index) => `Colour ${index + 1}`);
-    const painter: HostedAgent = {
-      id: formatAgentId({ name: "painter" }),
-      run: async (ctx) => {
-        const input = { message: "Which colour?", choices };
-        const call = { kind: "select", toolName: "ask", callId: "c1", input, reason: "it paints" } as const;
-        const decision = await ctx.approval(call);
-        return decision.decision === "approved"
-          ? `Painted: ${JSON.stringify(decision.input)}`
-          : "Not painted";
-      },
-    };
-    const { telegram } = await start({}, { agents: [painter] });
-    telegram.say("1", "1", "1", "Paint it");
-    await telegram.until(() => telegram.sent.length === 1);
-    const [{ text, reply_markup: markup } = { text: "", reply_markup: null }] = telegram.sent;
-    const buttons = (
-      markup as { inline_keyboard: { text: string; callback_data: string }[][] }
-    ).inline_keyboard.flat();
-    expect(buttons.map((each) => each.text)).toEqual([...choices.slice(0, shown), "Decline"]);
-    expect(text.includes("21 more choices are on the page of the server.")).toBe(count > shown);
-    telegram.press("1", "1", buttons.at(-2)?.callback_data ?? "", "q1");
-    await telegram.until(() => telegram.sent.some((each) => each.text === `Painted: "Colour ${shown}"`));
-  });
+  ] as const)(
+    "the Telegram channel shows %i choices as %i buttons, and takes the last one",
+    async ([count, shown]) => {
+      const choices = Array.from({ length: count }, (_, index) => `Colour ${index + 1}`);
+      const painter: HostedAgent = {
+        id: formatAgentId({ name: "painter" }),
+        run: async (ctx) => {
+          const input = { message: "Which colour?", choices };
+          const call = { kind: "select", toolName: "ask", callId: "c1", input, reason: "it paints" } as const;
+          const decision = await ctx.approval(call);
+          return decision.decision === "approved"
+            ? `Painted: ${JSON.stringify(decision.input)}`
+            : "Not painted";
+        },
+      };
+      const { telegram } = await start({}, { agents: [painter] });
+      telegram.say("1", "1", "1", "Paint it");
+      await telegram.until(() => telegram.sent.length === 1);
+      const [{ text, reply_markup: markup } = { text: "", reply_markup: null }] = telegram.sent;
+      const buttons = (
+        markup as { inline_keyboard: { text: string; callback_data: string }[][] }
+      ).inline_keyboard.flat();
+      expect(buttons.map((each) => each.text)).toEqual([...choices.slice(0, shown), "Decline"]);
+      expect(text.includes("21 more choices are on the page of the server.")).toBe(count > shown);
+      telegram.press("1", "1", buttons.at(-2)?.callback_data ?? "", "q1");
+      await telegram.until(() => telegram.sent.some((each) => each.text === `Painted: "Colour ${shown}"`));
+    },
+  );
 
-  test("sends an answer as text with entities, so that no markup of a model is interpreted, and without previews", async () => {
+  test("the Telegram channel sends an answer as text with entities, so that no markup of a model is interpreted, and without previews", async () => {
     const answer =
       "**bold** <b>html</b> [ok](https://ok.example/a) [run](javascript:alert(1)) [bank.example](https://evil.example) `a*b*`\n# Title\n_it_ snake_case_name ```";
     const { telegram } = await start({}, { agents: [speaker(answer)] });
@@ -144,7 +147,7 @@ describe("the Telegram channel", () => {
     });
   });
 
-  test("sends a text again without entities if Telegram refuses them, and logs a message that a person does not accept", async () => {
+  test("the Telegram channel sends a text again without entities if Telegram refuses them, and logs a message that a person does not accept", async () => {
     const { telegram, said } = await start({}, { agents: [speaker("**bold**")] });
     telegram.disturb = ({ method, body }) =>
       method === "sendMessage" && Array.isArray(body["entities"]) && body["entities"].length > 0
@@ -159,7 +162,7 @@ describe("the Telegram channel", () => {
     await said("bot was blocked");
   });
 
-  test("gives photos and documents to the agent", async () => {
+  test("the Telegram channel gives photos and documents to the agent", async () => {
     const { telegram } = await start();
     telegram.files.set("photo-2", Buffer.from("pixels"));
     telegram.files.set("doc", Buffer.from("paper"));
@@ -190,7 +193,7 @@ describe("the Telegram channel", () => {
     ]);
   });
 
-  test("continues after the updates that it has stored, and asks without an offset after six days of silence", async () => {
+  test("the Telegram channel continues after the updates that it has stored, and asks without an offset after six days of silence", async () => {
     const telegram = await FakeTelegram.start();
     onTestFinished(() => telegram.close());
     const clock = new FakeClock();
@@ -246,7 +249,7 @@ describe("the Telegram channel", () => {
 });
 
 describe("telegramPieces()", () => {
-  test("cuts at paragraphs, lines, sentences and words, keeps all words, and tears no character", () => {
+  test("telegramPieces() cuts at paragraphs, lines, sentences and words, keeps all words, and tears no character", () => {
     const words = Array.from({ length: 3_000 }, (_, index) =>
       index % 50 === 0 ? `w${index}.\n\n` : `w${index} `,
     ).join("");
@@ -262,7 +265,7 @@ describe("telegramPieces()", () => {
     expect(marks.every((piece) => piece.length <= 4_096)).toBe(true);
   });
 
-  test("closes a code block that is cut, and opens it again with its language", () => {
+  test("telegramPieces() closes a code block that is cut, and opens it again with its language", () => {
     const code = Array.from({ length: 800 }, (_, index) => `line ${index};`).join("\n");
     const pieces = telegramPieces(`Before\n\`\`\`ts\n${code}\n\`\`\`\nAfter`);
     expect(pieces.length).toBeGreaterThan(1);

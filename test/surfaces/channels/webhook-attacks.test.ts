@@ -58,7 +58,7 @@ function heldAgent(): {
 const hello = { type: "message", senderId: "1", messageId: "1", text: "hello" };
 
 describe("the webhook channel", () => {
-  test("answers in the response, asks there, and gives the same answer to a message that is sent again", async () => {
+  test("the webhook channel answers in the response, asks there, and gives the same answer to a message that is sent again", async () => {
     const { at, runtime } = await start();
     const answered = { state: "answered", status: "completed", text: "echo: hello" };
     expect(await post(at, hello)).toMatchObject({ status: 200, json: answered });
@@ -83,14 +83,14 @@ describe("the webhook channel", () => {
     expect((await runtime.list()).runs).toHaveLength(2);
   });
 
-  test("does not show the answer of a message to another sender that repeats its id", async () => {
+  test("the webhook channel does not show the answer of a message to another sender that repeats its id", async () => {
     const { at } = await start();
     await post(at, { ...hello, conversationId: "room" });
     const other = await post(at, { ...hello, conversationId: "room", senderId: "2" });
     expect(other).toEqual({ status: 202, json: { state: "queued" } });
   });
 
-  test("tells the sender of a message that /stop has discarded so", async () => {
+  test("the webhook channel tells the sender of a message that /stop has discarded so", async () => {
     const { agent, started, release } = heldAgent();
     const { at, store } = await start({}, { agents: [agent] });
     onTestFinished(release);
@@ -191,7 +191,7 @@ describe("the webhook channel", () => {
         resolve: async () => [{ address: "127.0.0.1", family: 4 }],
       }),
     ],
-  ])("sends no answer to %s", async ([, options]) => {
+  ])("the webhook channel sends no answer to %s", async ([, options]) => {
     const program = await SignedProgram.start();
     onTestFinished(() => program.close());
     const { at, said, close } = await start(options(program.url));
@@ -201,7 +201,7 @@ describe("the webhook channel", () => {
     expect(program.received).toEqual([]);
   });
 
-  test("does not follow a redirect of the callback address to another one", async () => {
+  test("the webhook channel does not follow a redirect of the callback address to another one", async () => {
     const program = await SignedProgram.start();
     const redirecting = createServer((_request, response) => {
       response.writeHead(307, { location: program.url }).end();
@@ -218,12 +218,12 @@ describe("the webhook channel", () => {
     expect(program.received).toEqual([]);
   });
 
-  test("refuses a short secret and an invalid callback address", () => {
+  test("the webhook channel refuses a short secret and an invalid callback address", () => {
     expect(() => webhookChannel({ name: "shop", secret: "short" })).toThrow(/at least 32/u);
     expect(() => webhookChannel({ name: "shop", secret, callbackUrl: "ftp://x" })).toThrow(/http or https/u);
   });
 
-  test("is not affected by a flood of forged requests, which are limited", async () => {
+  test("the webhook channel is not affected by a flood of forged requests, which are limited", async () => {
     const { at } = await start({}, { limits: { requestsPerSecond: 1, requestBurst: 5 } });
     const forged = { "x-reeve-signature": sign("x".repeat(32), "{}", Date.now()) };
     const statuses: number[] = [];

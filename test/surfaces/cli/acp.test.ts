@@ -26,7 +26,7 @@ function callsIn(updates: readonly SessionUpdate[]): readonly ToolCallUpdate[] {
 }
 
 describe("reeve acp", () => {
-  test("answers a prompt with updates of text and tool calls, lists the session and replays it when it is loaded", async () => {
+  test("reeve acp answers a prompt with updates of text and tool calls, lists the session and replays it when it is loaded", async () => {
     const { folder, url, requests } = await setUp((request) =>
       request === 1 ? { tool: "read", input: { path: "notes.txt" } } : { text: `Answer ${request}.` },
     );
@@ -72,7 +72,7 @@ describe("reeve acp", () => {
     expect(await editor.leave()).toBe(0);
   });
 
-  test("asks the editor for permission with a diff, and does what its user decides", async () => {
+  test("reeve acp asks the editor for permission with a diff, and does what its user decides", async () => {
     const { folder, url, requests } = await setUp((request) =>
       request % 2 === 1
         ? { tool: "write", input: { path: "plan.txt", content: `Paint it ${request}.\n` } }
@@ -118,7 +118,7 @@ describe("reeve acp", () => {
     expect(await readFile(path, "utf8")).toBe("Paint it 7.\n");
   });
 
-  test("asks again if a later prompt of the session leads to the same call", async () => {
+  test("reeve acp asks again if a later prompt of the session leads to the same call", async () => {
     const input = { path: "plan.txt", content: "Paint it.\n" };
     const { folder, url } = await setUp((request) =>
       request % 2 === 1 ? { tool: "write", input } : { text: "Done." },
@@ -131,7 +131,7 @@ describe("reeve acp", () => {
     expect(editor.asked.length).toBe(2);
   });
 
-  test("cancels the run of a prompt, also while its user is asked", async () => {
+  test("reeve acp cancels the run of a prompt, also while its user is asked", async () => {
     const { folder, url, asked } = await setUp((request) =>
       request === 2 ? { tool: "write", input: { path: "x", content: "" } } : undefined,
     );
@@ -160,7 +160,7 @@ describe("reeve acp", () => {
     await editor.agent.notify("session/cancel", { sessionId });
   });
 
-  test("cancels a prompt whose request is cancelled before it is handled", async () => {
+  test("reeve acp cancels a prompt whose request is cancelled before it is handled", async () => {
     const { folder, url, requests } = await setUp((request) =>
       request === 1 ? { text: "Hello." } : undefined,
     );
@@ -187,7 +187,7 @@ describe("reeve acp", () => {
     expect(requests).toHaveLength(1);
   });
 
-  test("shows everything of a session whose process was killed, and /resume continues its run without a repeated call", async () => {
+  test("reeve acp shows everything of a session whose process was killed, and /resume continues its run without a repeated call", async () => {
     const { folder, url, requests, asked } = await setUp((request) => {
       if (request === 1) return { text: "Hello." };
       if (request === 2) return { tool: "read", input: { path: "notes.txt" } };
@@ -218,7 +218,7 @@ describe("reeve acp", () => {
     await expect(prompt(editor, sessionId, "/resume")).rejects.toThrow("nothing to resume");
   });
 
-  test("asks again what a killed process had asked, and continues with a message of the user", async () => {
+  test("reeve acp asks again what a killed process had asked, and continues with a message of the user", async () => {
     const { folder, url, requests } = await setUp(writes);
     const args = ["--tools", "all", "--sandbox", "off"];
     const questions = Promise.withResolvers<void>();
@@ -247,7 +247,7 @@ describe("reeve acp", () => {
     expect(textOf(editor.updates, "user_message_chunk")).toBe("Write a plan.");
   });
 
-  test("passes images, links and embedded files to the model", async () => {
+  test("reeve acp passes images, links and embedded files to the model", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "Seen." }));
     const editor = await openEditor({ cwd: folder, env: env(url) });
     const sessionId = await newSession(editor, folder);
@@ -274,7 +274,7 @@ describe("reeve acp", () => {
     await expect(prompt(editor, sessionId, " ")).rejects.toMatchObject({ code: -32_602 });
   });
 
-  test("sends messages that are longer than the buffer of the pipe", async () => {
+  test("reeve acp sends messages that are longer than the buffer of the pipe", async () => {
     const text = "A long story. ".repeat(200_000);
     const { folder, url } = await setUp(() => ({ text }));
     const editor = await openEditor({ cwd: folder, env: env(url) });
@@ -286,7 +286,7 @@ describe("reeve acp", () => {
     expect(await editor.leave()).toBe(0);
   });
 
-  test("refuses what does not exist or is not supported, with the code of the fault, and keeps serving", async () => {
+  test("reeve acp refuses what does not exist or is not supported, with the code of the fault, and keeps serving", async () => {
     const { folder, url } = await setUp((request) => (request === 1 ? { error: 401 } : { text: "Fine." }));
     const editor = await openEditor({ cwd: folder, env: env(url) });
     const { agent } = editor;
@@ -315,7 +315,7 @@ describe("reeve acp", () => {
     expect(editor.talk()).toContain("waiting for an editor");
   });
 
-  test("deletes a session of a folder that it has listed, and keeps an open session if loading it again fails", async () => {
+  test("reeve acp deletes a session of a folder that it has listed, and keeps an open session if loading it again fails", async () => {
     const { folder, url } = await setUp((request) => ({ text: `Answer ${request}.` }));
     const other = join(folder, "other");
     await mkdir(other);
@@ -335,7 +335,7 @@ describe("reeve acp", () => {
     expect((await list()).sessions).toEqual([]);
   });
 
-  test("reads the files of its folders again on SIGHUP, says what is wrong with them, and keeps serving", async () => {
+  test("reeve acp reads the files of its folders again on SIGHUP, says what is wrong with them, and keeps serving", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "Green." }));
     const editor = await openEditor({ cwd: folder, env: env(url) });
     const sessionId = await newSession(editor, folder);
@@ -350,7 +350,7 @@ describe("reeve acp", () => {
     expect(await editor.leave()).toBe(0);
   });
 
-  test("offers agents as modes, templates as commands and the editor's MCP servers, and keeps stdout clean", async () => {
+  test("reeve acp offers agents as modes, templates as commands and the editor's MCP servers, and keeps stdout clean", async () => {
     const { folder, url, requests } = await setUp((request) =>
       request === 1 ? { tool: "mcp__own__hello", input: {} } : { text: "Greeted." },
     );

@@ -31,7 +31,7 @@ describe("the approval prompt", () => {
     { answers: ["", "nope", "yy", "y"], decision: { decision: "approved" } },
     { answers: ["", null], decision: undefined },
     { answers: [undefined], decision: undefined },
-  ])("decides $decision after the answers $answers", async ({ answers, decision }) => {
+  ])("the approval prompt decides $decision after the answers $answers", async ({ answers, decision }) => {
     const { terminal, questions } = person(answers);
     expect(await askDecision(request, terminal)).toEqual(decision);
     expect(questions).toHaveLength(answers.length);
@@ -42,22 +42,25 @@ describe("the approval prompt", () => {
     { kind: "input", answers: ["Ann"], decision: { decision: "approved", input: "Ann" } },
     { kind: "input", answers: [null], decision: undefined },
     { kind: "confirm", answers: ["n"], decision: { decision: "denied", reason: "by the person" } },
-  ] as const)("answers a $kind of an extension with $decision after $answers", async (each) => {
-    const { terminal, questions } = person(each.answers);
-    const input = { message: "Which?", choices: ["a", "b"] };
-    const question = { ...request, kind: each.kind, input, reason: "Which?" };
-    expect(await askDecision(question, terminal)).toEqual(each.decision);
-    expect(questions).toHaveLength(each.answers.length);
-  });
+  ] as const)(
+    "the approval prompt answers a $kind of an extension with $decision after $answers",
+    async (each) => {
+      const { terminal, questions } = person(each.answers);
+      const input = { message: "Which?", choices: ["a", "b"] };
+      const question = { ...request, kind: each.kind, input, reason: "Which?" };
+      expect(await askDecision(question, terminal)).toEqual(each.decision);
+      expect(questions).toHaveLength(each.answers.length);
+    },
+  );
 
-  test("does not ask about a call of a client-side tool and says which program answers it", async () => {
+  test("the approval prompt does not ask about a call of a client-side tool and says which program answers it", async () => {
     const { terminal, questions, said } = person(["y"]);
     expect(await askDecision({ ...request, kind: "client_tool" }, terminal)).toBeUndefined();
     expect(questions).toEqual([]);
     expect(said).toEqual(['  erase waits for a program that sends run.toolResult("c", value)']);
   });
 
-  test("explains the answers after ? and asks again without the call", async () => {
+  test("the approval prompt explains the answers after ? and asks again without the call", async () => {
     const { terminal, questions, said } = person(["?", "n"]);
     await askDecision(request, terminal);
     expect(said.join("\n")).toMatch(/y {2}allows this call\n.*n {2}denies it/u);
@@ -72,7 +75,7 @@ describe("the spinner", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test("shows the activity with its elapsed time, and is removed by stop()", () => {
+  test("the spinner shows the activity with its elapsed time, and is removed by stop()", () => {
     const lines: string[] = [];
     const spinner = new Spinner({ status: (line) => void lines.push(line) });
     spinner.start("gpt-4o");
@@ -85,7 +88,7 @@ describe("the spinner", () => {
     expect(lines).toHaveLength(shown);
   });
 
-  test("starts no timer without a terminal", () => {
+  test("the spinner starts no timer without a terminal", () => {
     new Spinner({}).start("gpt-4o");
     expect(vi.getTimerCount()).toBe(0);
   });

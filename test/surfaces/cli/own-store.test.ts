@@ -96,7 +96,7 @@ describe("a store of the command line", () => {
     await drive(path);
   });
 
-  test("is refused after the home folder was deleted, until it is accepted", async () => {
+  test("a store of the command line is refused after the home folder was deleted, until it is accepted", async () => {
     const { path, home } = await place();
     await drive(path);
     rmSync(home, { recursive: true });
@@ -106,7 +106,7 @@ describe("a store of the command line", () => {
     await drive(path);
   });
 
-  test("is created with a warning if the home folder cannot be written", async () => {
+  test("a store of the command line is created with a warning if the home folder cannot be written", async () => {
     const { path, root } = await place();
     writeFileSync(join(root, "file"), "");
     vi.stubEnv("REEVE_HOME", join(root, "file/home"));
@@ -117,7 +117,7 @@ describe("a store of the command line", () => {
   });
 
   test.for(["project", "project/.reeve"])(
-    "is refused with advice if its folder %s is a file",
+    "a store of the command line is refused with advice if its folder %s is a file",
     async (name) => {
       const { root, path } = await place();
       const file = join(root, name);
@@ -130,7 +130,7 @@ describe("a store of the command line", () => {
     },
   );
 
-  test("belongs to the user if a command that created it was killed before", async () => {
+  test("a store of the command line belongs to the user if a command that created it was killed before", async () => {
     const { path, home } = await place();
     // The two traces of a killed command: an id without a store, and a store without its name.
     mkdirSync(join(home, "stores"), { recursive: true });
@@ -140,7 +140,7 @@ describe("a store of the command line", () => {
     expect(await whyForeign(`sqlite:${path}`)).toBeUndefined();
   });
 
-  test("is created once if several commands start at the same time", async () => {
+  test("a store of the command line is created once if several commands start at the same time", async () => {
     const { path, listed } = await place();
     await Promise.all([drive(path), drive(path), drive(path)]);
     await drive(path);
@@ -148,7 +148,7 @@ describe("a store of the command line", () => {
     expect(readdirSync(dirname(path))).toEqual(["reeve.db"]);
   });
 
-  test("is created in an empty file", async () => {
+  test("a store of the command line is created in an empty file", async () => {
     const { path } = await place();
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, "");

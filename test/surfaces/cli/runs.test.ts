@@ -44,7 +44,7 @@ test("reeve --version prints the version of the package", async () => {
 });
 
 describe("reeve ps", () => {
-  test("lists the runs that have not ended with what they wait for, and with --all ended ones, too", async () => {
+  test("reeve ps lists the runs that have not ended with what they wait for, and with --all ended ones, too", async () => {
     const { cli, waiting, runtime } = await desk();
     await waiting("run_waits");
     await new Agent({ name: "quick", model: scriptedModel(["Yes."]) }).invoke("?", {
@@ -63,7 +63,7 @@ describe("reeve ps", () => {
     expect((await cli("ps", "--all", "--limit", "1")).talk).toContain("Only the newest 1 are shown");
   });
 
-  test("refuses an unknown status and names the nearest one", async () => {
+  test("reeve ps refuses an unknown status and names the nearest one", async () => {
     const { cli } = await desk();
     const { code, talk } = await cli("ps", "--status", "wait");
     expect(code).toBe(2);
@@ -72,7 +72,7 @@ describe("reeve ps", () => {
 });
 
 describe("the id of a run", () => {
-  test("may be shortened to a prefix that no other run has", async () => {
+  test("the id of a run may be shortened to a prefix that no other run has", async () => {
     const { cli, waiting } = await desk();
     await waiting("run_alpha");
     await waiting("run_alps");
@@ -90,7 +90,7 @@ describe("the id of a run", () => {
     expect((await cli("audit", "verify", "run_alph")).out[0]).toMatch(/^run_alpha {2}ok/u);
   });
 
-  test("is whole if one run has it, although it is a prefix of another one", async () => {
+  test("the id of a run is whole if one run has it, although it is a prefix of another one", async () => {
     const { cli, waiting } = await desk();
     await waiting("run_a");
     await waiting("run_ab");
@@ -146,7 +146,7 @@ describe("reeve show, tree and cost", () => {
 });
 
 describe("reeve logs", () => {
-  test("prints what happened so far, and with -f also what happens until the run ends", async () => {
+  test("reeve logs prints what happened so far, and with -f also what happens until the run ends", async () => {
     const { cli, waiting } = await desk();
     const run = await waiting("run_waits");
     const before = await cli("logs", "run_waits");
@@ -162,7 +162,7 @@ describe("reeve logs", () => {
 });
 
 describe("reeve cancel", () => {
-  test("cancels a run that another process drives, and leaves an ended one as it is", async () => {
+  test("reeve cancel cancels a run that another process drives, and leaves an ended one as it is", async () => {
     const { cli, waiting } = await desk();
     const run = await waiting("run_waits");
     const { code, out } = await cli("cancel", "run_w", "--reason", "no longer needed");
@@ -174,7 +174,7 @@ describe("reeve cancel", () => {
 });
 
 describe("reeve approve", () => {
-  test("lists the open requests of all runs, the one that has waited longest first", async () => {
+  test("reeve approve lists the open requests of all runs, the one that has waited longest first", async () => {
     const { cli, waiting } = await desk();
     expect((await cli("approve")).talk).toContain("No run waits for an approval.");
     await waiting("run_one");
@@ -193,20 +193,23 @@ describe("reeve approve", () => {
   test.each([
     { flags: ["--yes"], decision: "approved", result: "erased sda" },
     { flags: ["--deny", "not today"], decision: "denied", result: "not today" },
-  ])("answers the requests of one run with $flags, in another process than the run's", async (example) => {
-    const { cli, waiting } = await desk();
-    const run = await waiting("run_one");
-    await waiting("run_two");
-    const { code, out } = await cli("approve", "run_one", ...example.flags);
-    expect(code).toBe(0);
-    expect(out).toEqual([expect.stringMatching(new RegExp(`^run_one .* ${example.decision}$`, "u"))]);
-    expect((await run.result()).status).toBe("completed");
-    const log = (await cli("logs", "run_one")).out.join("\n");
-    expect(log).toContain(example.result);
-    expect((await cli("ps")).out).toEqual([expect.stringContaining("run_two")]);
-  });
+  ])(
+    "reeve approve answers the requests of one run with $flags, in another process than the run's",
+    async (example) => {
+      const { cli, waiting } = await desk();
+      const run = await waiting("run_one");
+      await waiting("run_two");
+      const { code, out } = await cli("approve", "run_one", ...example.flags);
+      expect(code).toBe(0);
+      expect(out).toEqual([expect.stringMatching(new RegExp(`^run_one .* ${example.decision}$`, "u"))]);
+      expect((await run.result()).status).toBe("completed");
+      const log = (await cli("logs", "run_one")).out.join("\n");
+      expect(log).toContain(example.result);
+      expect((await cli("ps")).out).toEqual([expect.stringContaining("run_two")]);
+    },
+  );
 
-  test("leaves a request open if there is no terminal to ask at and no answer is given", async () => {
+  test("reeve approve leaves a request open if there is no terminal to ask at and no answer is given", async () => {
     const { cli, waiting } = await desk();
     await waiting("run_one");
     const { code, out, talk } = await cli("approve", "run_one");
@@ -218,7 +221,7 @@ describe("reeve approve", () => {
   test.each([
     { args: ["--yes"], says: "missing RUN" },
     { args: ["run_one", "--yes", "--deny"], says: "--yes and --deny cannot be combined" },
-  ])("refuses $args", async ({ args, says }) => {
+  ])("reeve approve refuses $args", async ({ args, says }) => {
     const { code, talk } = await (await desk()).cli("approve", ...args);
     expect(code).toBe(2);
     expect(talk).toContain(says);
@@ -231,7 +234,7 @@ async function approvalOf(run: RunHandle): Promise<string> {
 }
 
 describe("reeve fork", () => {
-  test("starts a run with the message and the model, which a process of the store drives", async () => {
+  test("reeve fork starts a run with the message and the model, which a process of the store drives", async () => {
     const { cli, runtime } = await desk();
     const model = scriptedModel(["Yes.", "No.", "Maybe."]);
     const agent = new Agent({ name: "quick", model });
@@ -244,7 +247,7 @@ describe("reeve fork", () => {
     expect(model.calls[1]?.messages).toHaveLength(2);
   });
 
-  test("refuses an event that does not exist and an unknown model, and stores nothing", async () => {
+  test("reeve fork refuses an event that does not exist and an unknown model, and stores nothing", async () => {
     const { cli, runtime } = await desk();
     await new Agent({ name: "quick", model: scriptedModel(["Yes."]) }).invoke("?", {
       runtime,

@@ -182,7 +182,7 @@ describe("reeve init, agents and trust", () => {
 });
 
 describe("agents in code", () => {
-  test("have the guardrails of files and the extensions of the workspace, beside their own", async () => {
+  test("agents in code have the guardrails of files and the extensions of the workspace, beside their own", async () => {
     const asks = ["look", "touch", "own"].map((name) => ({ tool: name, input: {} }));
     const {
       runProcess: run,
@@ -356,7 +356,7 @@ describe("a store that came with a repository", () => {
     return { ...parts, runId, store: join(project, ".reeve/reeve.db") };
   }
 
-  test("is read, but its runs are neither resumed nor continued nor served until reeve trust", async () => {
+  test("a store that came with a repository is read, but its runs are neither resumed nor continued nor served until reeve trust", async () => {
     const { run, runId, requests } = await cloned();
     for (const args of [
       ["run", "--resume", runId],
@@ -379,7 +379,7 @@ describe("a store that came with a repository", () => {
     expect(await run("run", "--resume", runId)).toMatchObject({ code: 0, out: ["sent"] });
   });
 
-  test("is accepted by its address with reeve trust --store, and refused again after --remove", async () => {
+  test("a store that came with a repository is accepted by its address with reeve trust --store, and refused again after --remove", async () => {
     const { run, runId } = await cloned();
     const store = ["--store", "sqlite:.reeve/reeve.db"];
     expect((await run("trust", ...store, "--yes")).talk).toContain("is accepted");
@@ -390,7 +390,7 @@ describe("a store that came with a repository", () => {
     expect((await run("trust", "--store", "sqlite:absent.db", "--yes")).code).toBe(3);
   });
 
-  test("is refused if it is a link to a store of another project of the user", async () => {
+  test("a store that came with a repository is refused if it is a link to a store of another project of the user", async () => {
     const { run, project, root, requests } = await place();
     expect((await run("run", "Hi", "--store", `sqlite:${join(root, "other/reeve.db")}`)).code).toBe(0);
     await mkdir(join(project, ".reeve"), { recursive: true });

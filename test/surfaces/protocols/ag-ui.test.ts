@@ -114,7 +114,7 @@ function texts(messages: readonly Message[]): readonly string[] {
 }
 
 describe("@ag-ui/client's HttpAgent", () => {
-  it("holds a conversation of several turns, whose history is that of the store", async () => {
+  it("@ag-ui/client's HttpAgent holds a conversation of several turns, whose history is that of the store", async () => {
     const client = clientOf("echo", "turns");
     const first = await say(client, "m1", "hi");
     expect(texts(first.newMessages)).toEqual(["reasoning: Hm.", "assistant: 1: hi"]);
@@ -125,7 +125,7 @@ describe("@ag-ui/client's HttpAgent", () => {
     expect(client.seen.at(-1)).toBe("RUN_FINISHED");
   });
 
-  it("executes a tool of the client, and sends its result in the next run", async () => {
+  it("@ag-ui/client's HttpAgent executes a tool of the client, and sends its result in the next run", async () => {
     const client = clientOf("guide", "client-tool");
     const tools = [{ name: "where", description: "Returns where the user is." }];
     await say(client, "m1", "Where am I?", { tools });
@@ -146,7 +146,7 @@ describe("@ag-ui/client's HttpAgent", () => {
     expect(refused.json).toMatchObject({ status: 400, detail: expect.stringContaining("clientSide: true") });
   });
 
-  it("is interrupted for an approval, and resumes with the answer of the person", async () => {
+  it("@ag-ui/client's HttpAgent is interrupted for an approval, and resumes with the answer of the person", async () => {
     const client = clientOf("clerk", "approval");
     await say(client, "m1", "Write to bob");
     const [interrupt] = client.pendingInterrupts;
@@ -158,7 +158,7 @@ describe("@ag-ui/client's HttpAgent", () => {
     expect(client.pendingInterrupts).toEqual([]);
   });
 
-  it("sees the sub-agents of a run, also across an interrupt of one of them", async () => {
+  it("@ag-ui/client's HttpAgent sees the sub-agents of a run, also across an interrupt of one of them", async () => {
     const client = clientOf("lead", "team");
     await say(client, "m1", "Let bob know");
     expect(client.seen).toContain("SUBAGENT_STARTED");
@@ -175,7 +175,7 @@ describe("@ag-ui/client's HttpAgent", () => {
 });
 
 describe("AG-UI", () => {
-  it("answers a known message from the store, once, and an edited one in a new branch", async () => {
+  it("AG-UI answers a known message from the store, once, and an edited one in a new branch", async () => {
     const client = clientOf("echo", "known");
     await say(client, "m1", "hi");
     const before = structuredClone(client.messages);
@@ -192,7 +192,7 @@ describe("AG-UI", () => {
     expect(path.filter(({ type }) => type === "message").length).toBe(2);
   });
 
-  it("sends several new messages together, and those that are known not again", async () => {
+  it("AG-UI sends several new messages together, and those that are known not again", async () => {
     const client = clientOf("echo", "several");
     await say(client, "m1", "one");
     client.addMessage({ id: "m2", role: "user", content: "two" });
@@ -203,7 +203,7 @@ describe("AG-UI", () => {
     expect(client.messages).toEqual(before);
   });
 
-  it("gives a message that became steering to the model once, and answers its repetition with what followed it", async () => {
+  it("AG-UI gives a message that became steering to the model once, and answers its repetition with what followed it", async () => {
     const client = clientOf("porter", "steered");
     await say(client, "m1", "one");
     for (const [id, content] of [
@@ -232,7 +232,7 @@ describe("AG-UI", () => {
     expect(texts(newMessages)).not.toContain("assistant: I ask first.");
   });
 
-  it("skips a call whose interrupt is cancelled, and passes a denial to the model", async () => {
+  it("AG-UI skips a call whose interrupt is cancelled, and passes a denial to the model", async () => {
     for (const [thread, answer, said] of [
       ["cancelled", { status: "cancelled" }, /skip/iu],
       ["denied", { status: "resolved", payload: { approved: false, reason: "not now" } }, /not now/u],
@@ -246,7 +246,7 @@ describe("AG-UI", () => {
     }
   });
 
-  it("reports a failed run as RUN_ERROR, and a cancelled one as its outcome", async () => {
+  it("AG-UI reports a failed run as RUN_ERROR, and a cancelled one as its outcome", async () => {
     const client = clientOf("broken", "broken");
     let code: string | undefined;
     client.subscribe({ onRunErrorEvent: ({ event }) => void (code = event.code) });

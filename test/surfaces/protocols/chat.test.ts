@@ -137,7 +137,7 @@ async function approve(chat: TestChat, type: string, approved: boolean): Promise
 const automatically = { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses };
 
 describe("a chat of the AI SDK", () => {
-  it("receives text, run and usage of an answer, and the next question sees the history of the store", async () => {
+  it("a chat of the AI SDK receives text, run and usage of an answer, and the next question sees the history of the store", async () => {
     const chat = chatWith("echo");
     await chat.sendMessage({ text: "hi" });
     expect([chat.status, chat.error]).toEqual(["ready", undefined]);
@@ -156,7 +156,7 @@ describe("a chat of the AI SDK", () => {
     expect(await conversation(chat)).toEqual(chat.messages.map((message) => textsOf(message).join()));
   });
 
-  it("is read by readUIMessageStream, and sends images and files", async () => {
+  it("a chat of the AI SDK is read by readUIMessageStream, and sends images and files", async () => {
     const message: UIMessage = {
       id: "m1",
       role: "user",
@@ -178,7 +178,7 @@ describe("a chat of the AI SDK", () => {
     expect(textsOf(last).join()).toMatch(/look \(text,image,file\)$/u);
   });
 
-  it("replaces the text of a broken attempt by that of the next one", async () => {
+  it("a chat of the AI SDK replaces the text of a broken attempt by that of the next one", async () => {
     const chat = chatWith("echo");
     isBroken = false;
     await chat.sendMessage({ text: "cut" });
@@ -187,7 +187,7 @@ describe("a chat of the AI SDK", () => {
     expect(textsOf(chat.lastMessage).join()).toMatch(/^\d+: cut \(text\)$/u);
   });
 
-  it("shows an approval as a tool part, and continues the same message with the answer", async () => {
+  it("a chat of the AI SDK shows an approval as a tool part, and continues the same message with the answer", async () => {
     const chat = chatWith("clerk", automatically);
     await chat.sendMessage({ text: "Write to bob" });
     expect(part(chat, "tool-send")).toMatchObject({ state: "approval-requested", input: { to: "bob" } });
@@ -206,7 +206,7 @@ describe("a chat of the AI SDK", () => {
     expect(textsOf(chat.lastMessage)).toEqual(["I ask first.", "Done."]);
   });
 
-  it("passes a denial with its reason to the model", async () => {
+  it("a chat of the AI SDK passes a denial with its reason to the model", async () => {
     const chat = chatWith("clerk", automatically);
     await chat.sendMessage({ text: "Write to bob" });
     await approve(chat, "tool-send", false);
@@ -214,7 +214,7 @@ describe("a chat of the AI SDK", () => {
     expect(JSON.stringify(await view.sessions.path(chat.id))).toContain("not now");
   });
 
-  it("asks for a sub-agent by a dynamic tool part", async () => {
+  it("a chat of the AI SDK asks for a sub-agent by a dynamic tool part", async () => {
     const chat = chatWith("lead", automatically);
     await chat.sendMessage({ text: "Let bob know" });
     expect(part(chat, "dynamic-tool")).toMatchObject({
@@ -226,7 +226,7 @@ describe("a chat of the AI SDK", () => {
     expect(textsOf(chat.lastMessage)).toEqual(["The clerk has done it."]);
   });
 
-  it("executes a client-side tool and sends its output", async () => {
+  it("a chat of the AI SDK executes a client-side tool and sends its output", async () => {
     const chat: TestChat = chatWith("worker", {
       sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
       onToolCall: ({ toolCall }: { readonly toolCall: { readonly toolCallId: string } }) =>
@@ -241,7 +241,7 @@ describe("a chat of the AI SDK", () => {
     expect(textsOf(chat.lastMessage).join()).toContain('{"town":"Blois"}');
   });
 
-  it("answers a message again in a new branch on regenerate, and after an edit", async () => {
+  it("a chat of the AI SDK answers a message again in a new branch on regenerate, and after an edit", async () => {
     const chat = chatWith("echo");
     await chat.sendMessage({ text: "one" });
     await chat.sendMessage({ text: "two" });
@@ -261,7 +261,7 @@ describe("a chat of the AI SDK", () => {
     expect(nodes.filter(({ entry }) => entry.type === "message").length).toBe(12);
   });
 
-  it("stops reading without stopping the run, and resumes the answer from its beginning", async () => {
+  it("a chat of the AI SDK stops reading without stopping the run, and resumes the answer from its beginning", async () => {
     dug = Promise.withResolvers();
     const chat = chatWith("worker");
     const sending = chat.sendMessage({ text: "dig" });
@@ -280,7 +280,7 @@ describe("a chat of the AI SDK", () => {
     expect([chat.status, chat.error, chat.messages.length]).toEqual(["ready", undefined, 2]);
   });
 
-  it("sends a message during an answer as steering of the run", async () => {
+  it("a chat of the AI SDK sends a message during an answer as steering of the run", async () => {
     dug = Promise.withResolvers();
     const chat = chatWith("worker");
     const first = chat.sendMessage({ text: "dig" });
@@ -304,7 +304,7 @@ describe("a chat of the AI SDK", () => {
     expect(chat.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
   });
 
-  it("gives a message that became steering to the model once, answers its repetition, and refuses to answer it again alone", async () => {
+  it("a chat of the AI SDK gives a message that became steering to the model once, answers its repetition, and refuses to answer it again alone", async () => {
     const sessionId = "steered";
     const [one, two, three] = ["one", "two", "three"].map((text) => ({
       id: `id-${text}`,
@@ -346,7 +346,7 @@ describe("a chat of the AI SDK", () => {
     expect(await conversation({ id: sessionId } as TestChat)).toEqual(said);
   });
 
-  it("shows the error of a failed run, and sends its message again on regenerate", async () => {
+  it("a chat of the AI SDK shows the error of a failed run, and sends its message again on regenerate", async () => {
     const chat = chatWith("echo");
     await chat.sendMessage({ text: "fail" });
     expect(chat.status).toBe("error");
@@ -358,7 +358,7 @@ describe("a chat of the AI SDK", () => {
     expect(await conversation(chat)).toEqual(["better", textsOf(chat.lastMessage).join()]);
   });
 
-  it("ends with the status of a run that is cancelled", async () => {
+  it("a chat of the AI SDK ends with the status of a run that is cancelled", async () => {
     dug = Promise.withResolvers();
     const chat = chatWith("worker");
     const sending = chat.sendMessage({ text: "dig" });
@@ -369,7 +369,7 @@ describe("a chat of the AI SDK", () => {
     expect(chat.lastMessage?.metadata).toMatchObject({ status: "cancelled" });
   });
 
-  it("starts one run for a message that is sent several times at once and later", async () => {
+  it("a chat of the AI SDK starts one run for a message that is sent several times at once and later", async () => {
     const message: UIMessage = { id: "once", role: "user", parts: [{ type: "text", text: "hi" }] };
     const options = { chatId: "dup", trigger: "submit-message", messageId: undefined } as const;
     const sendOnce = async (): Promise<string> => {
@@ -387,7 +387,7 @@ describe("a chat of the AI SDK", () => {
     expect((await view.list({ sessionId: "dup" })).runs.length).toBe(1);
   });
 
-  it("answers an approval that is sent twice once, and both requests receive the result", async () => {
+  it("a chat of the AI SDK answers an approval that is sent twice once, and both requests receive the result", async () => {
     const chat = chatWith("clerk");
     await chat.sendMessage({ text: "Write to bob" });
     const id = approvalOf(chat, "tool-send");
@@ -403,7 +403,7 @@ describe("a chat of the AI SDK", () => {
     }
   });
 
-  it("breaks the connection when the server closes, so that the client does not take the answer for complete", async () => {
+  it("a chat of the AI SDK breaks the connection when the server closes, so that the client does not take the answer for complete", async () => {
     dug = Promise.withResolvers();
     const closing = await startServer([worker]);
     const transport = transportTo({ url: closing.url, token: closing.admin });

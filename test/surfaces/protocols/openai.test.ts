@@ -12,13 +12,13 @@ afterAll(() => world.server.close());
 beforeEach(() => world.begin());
 
 describe("the openai package", () => {
-  it("lists the agents as models, and finds one", async () => {
+  it("the openai package lists the agents as models, and finds one", async () => {
     const { data } = await world.client.models.list();
     expect(data.map(({ id }) => id)).toEqual(["echo", "clerk", "boss", "structured", "slow", "failing"]);
     expect(await world.client.models.retrieve("echo")).toMatchObject({ id: "echo", object: "model" });
   });
 
-  it("receives an answer with the run, the finish reason and the usage of all tasks of the run", async () => {
+  it("the openai package receives an answer with the run, the finish reason and the usage of all tasks of the run", async () => {
     const { data, response } = await world.client.chat.completions
       .create({ model: "boss", messages: [user("Go")] })
       .withResponse();
@@ -40,7 +40,7 @@ describe("the openai package", () => {
     expect((await (await world.view.find(runId))?.result())?.usage.inputTokens).toBe(21);
   });
 
-  it("streams the same text, and the usage at the end if stream_options asks for it", async () => {
+  it("the openai package streams the same text, and the usage at the end if stream_options asks for it", async () => {
     const { chunks, text } = await world.streamed({
       model: "boss",
       messages: [user("Go")],
@@ -56,7 +56,7 @@ describe("the openai package", () => {
     expect(without.chunks.every((chunk) => chunk.usage === undefined)).toBe(true);
   });
 
-  it("learns the names of the agents if the model is unknown", async () => {
+  it("the openai package learns the names of the agents if the model is unknown", async () => {
     const error = await thrownBy(
       world.client.chat.completions.create({ model: "gpt-5", messages: [user("hi")] }),
     );
@@ -66,7 +66,7 @@ describe("the openai package", () => {
     expect(world.posts).toBe(1);
   });
 
-  it("receives errors of access in its own format", async () => {
+  it("the openai package receives errors of access in its own format", async () => {
     const wrong = world.clientWith("reeve_no");
     const error = await thrownBy(wrong.models.list());
     expect(error).toBeInstanceOf(AuthenticationError);
@@ -80,7 +80,7 @@ describe("the openai package", () => {
 });
 
 describe("messages without a session", () => {
-  it("are the history, system and developer texts follow the agent's instructions, and the session keeps nothing", async () => {
+  it("messages without a session are the history, system and developer texts follow the agent's instructions, and the session keeps nothing", async () => {
     const before = echoModel.calls.length;
     const { data, response } = await world.client.chat.completions
       .create({
@@ -105,7 +105,7 @@ describe("messages without a session", () => {
     expect(await world.view.sessions.get(run?.sessionId ?? "")).toBeUndefined();
   });
 
-  it("may contain images, audio and files", async () => {
+  it("messages without a session may contain images, audio and files", async () => {
     const before = echoModel.calls.length;
     await world.client.chat.completions.create({
       model: "echo",
@@ -168,12 +168,18 @@ describe("messages without a session", () => {
     ["a name", [{ role: "user", content: "a", name: "bob" }], "messages[0].name"],
     ["no message", [], "messages"],
     ["an unknown role", [{ role: "root", content: "a" }], "messages[0].role"],
-  ])("are refused with 400 before a run exists if they contain %s", async (_name, messages, param) => {
-    const runs = (await world.runsOf("echo")).length;
-    const body = { model: "echo", messages: messages as ChatCompletionMessageParam[] };
-    expect(await thrownBy(world.client.chat.completions.create(body))).toMatchObject({ status: 400, param });
-    expect((await world.runsOf("echo")).length).toBe(runs);
-  });
+  ])(
+    "messages without a session are refused with 400 before a run exists if they contain %s",
+    async (_name, messages, param) => {
+      const runs = (await world.runsOf("echo")).length;
+      const body = { model: "echo", messages: messages as ChatCompletionMessageParam[] };
+      expect(await thrownBy(world.client.chat.completions.create(body))).toMatchObject({
+        status: 400,
+        param,
+      });
+      expect((await world.runsOf("echo")).length).toBe(runs);
+    },
+  );
 });
 
 describe("messages with a session", () => {
@@ -196,7 +202,7 @@ describe("messages with a session", () => {
     ]);
   });
 
-  it("are refused with 400, which the client does not repeat, while the session is busy", async () => {
+  it("messages with a session are refused with 400, which the client does not repeat, while the session is busy", async () => {
     const session = world.newSession();
     const first = world.client.chat.completions.create({ model: "slow", messages: [user("Go")] }, session);
     const answered = first.then(({ choices }) => choices[0]?.message.content);
@@ -216,7 +222,7 @@ describe("messages with a session", () => {
     ).toHaveLength(1);
   });
 
-  it("do not reach the session of another tenant", async () => {
+  it("messages with a session do not reach the session of another tenant", async () => {
     const session = world.newSession();
     await world.client.chat.completions.create({ model: "echo", messages: [user("Secret")] }, session);
     const other = world.clientWith(await world.server.tokenOf("evil", "run", "eve"));
@@ -229,7 +235,7 @@ describe("messages with a session", () => {
 
 describe("a run that waits for a person", () => {
   it.each([false, true])(
-    "ends the answer with a sentence that names run and approval (stream: %s)",
+    "a run that waits for a person ends the answer with a sentence that names run and approval (stream: %s)",
     async (stream) => {
       const session = world.newSession();
       const { data, response } = await world.client.chat.completions

@@ -156,7 +156,7 @@ describe("the routes of dead letters", () => {
 });
 
 describe("requests without a valid token", () => {
-  it("are limited for each address, and leave valid tokens of the same address alone", async () => {
+  it("requests without a valid token are limited for each address, and leave valid tokens of the same address alone", async () => {
     const store = memoryStore({ hash: sha256 });
     await using runtime = await openRuntime({ store });
     const tokens = storedTokens(store.records);
@@ -182,7 +182,7 @@ describe("requests without a valid token", () => {
     expect(await get("2001:db8:0:1::2", "guess")).toBe(401);
   });
 
-  it("have one key per IPv4 address and per IPv6 network", () => {
+  it("requests without a valid token have one key per IPv4 address and per IPv6 network", () => {
     const keyOf = (remoteAddress?: string): string => addressKey({ incoming: { socket: { remoteAddress } } });
     expect(keyOf("::ffff:10.0.0.1")).toBe("10.0.0.1");
     expect(keyOf("::1")).toBe("0:0:0:0");

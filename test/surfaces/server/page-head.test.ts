@@ -35,7 +35,7 @@ describe("the page of a run", () => {
   const text = async (path: string, token?: string | null): Promise<string> =>
     (await server.call("GET", path, token === undefined ? {} : { token })).text;
 
-  it("contains its title, id and status, and its summary as JSON, for a caller who may read it", async () => {
+  it("the page of a run contains its title, id and status, and its summary as JSON, for a caller who may read it", async () => {
     const page = await text(`/runs/${run.runId}/chart`, await server.tokenOf("acme", "read"));
     expect(page).toContain(`<code>${run.runId}</code>`);
     expect(page).toMatch(/<h1 class="cut">Port &lt;\/script&gt;&lt;script&gt;alert\(&quot;1&quot;\)/u);
@@ -46,13 +46,13 @@ describe("the page of a run", () => {
     expect(title).toContain("</script>");
   });
 
-  it("contains no script that a title adds", async () => {
+  it("the page of a run contains no script that a title adds", async () => {
     const page = await text(`/runs/${run.runId}`);
     expect(page.match(/<script/gu)).toHaveLength(2);
     expect(page.match(/<\/script/gu)).toHaveLength(2);
   });
 
-  it("loads the script of the page after the first paint", async () => {
+  it("the page of a run loads the script of the page after the first paint", async () => {
     const page = await text(`/runs/${run.runId}`);
     expect(page).toContain(
       `<script type="module" src="/after-paint.js" data-page="/assets/index-1.js"></script>`,
@@ -60,7 +60,7 @@ describe("the page of a run", () => {
     expect(page).not.toContain(script);
   });
 
-  it("loads the script of the page at once if the page was built without after-paint.js", async () => {
+  it("the page of a run loads the script of the page at once if the page was built without after-paint.js", async () => {
     const other = mkdtempSync(join(tmpdir(), "reeve-page-head-"));
     writeFileSync(join(other, "index.html"), html);
     const page = new PageFiles(other).find(`/runs/${run.runId}`, await run.summary());
@@ -68,7 +68,7 @@ describe("the page of a run", () => {
     expect(await page?.text()).toContain(script);
   });
 
-  it("is not stored by caches, and allows no inline style but the one of the page", async () => {
+  it("the page of a run is not stored by caches, and allows no inline style but the one of the page", async () => {
     const { headers } = await server.call("GET", `/runs/${run.runId}`);
     expect(headers.get("cache-control")).toBe("no-store");
     const hash = createHash("sha256").update(style).digest("base64");
@@ -77,12 +77,12 @@ describe("the page of a run", () => {
     );
   });
 
-  it("is the page without a run for callers without a token, with a wrong one, and of another tenant", async () => {
+  it("the page of a run is the page without a run for callers without a token, with a wrong one, and of another tenant", async () => {
     const other = await server.tokenOf("other", "admin");
     for (const token of [null, "wrong", other]) expect(await text(`/runs/${run.runId}`, token)).toBe(html);
   });
 
-  it("is the page without a run for a run that does not exist, and for other views", async () => {
+  it("the page of a run is the page without a run for a run that does not exist, and for other views", async () => {
     for (const path of ["/runs/run_00000000", "/runs", "/", "/inbox", `/sessions/${run.runId}`])
       expect(await text(path)).toBe(html);
   });

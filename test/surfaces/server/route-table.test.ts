@@ -58,7 +58,7 @@ async function problemOfStream(path: string, { status, headers }: Example): Prom
 }
 
 describe("the OpenAPI document", () => {
-  it("is valid OpenAPI 3.1 and contains every route of the table", async () => {
+  it("the OpenAPI document is valid OpenAPI 3.1 and contains every route of the table", async () => {
     const { json } = await server.call("GET", "/openapi.json", { token: null });
     const { valid, errors } = await new OpenApiValidator().validate(structuredClone(json));
     expect(errors ?? []).toEqual([]);
@@ -72,7 +72,7 @@ describe("the OpenAPI document", () => {
     expect(documented.toSorted()).toEqual(server.server.routes.map(({ id }) => id).toSorted());
   });
 
-  it("contains the routes that the caller of createServer adds, and the server checks and answers them", async () => {
+  it("the OpenAPI document contains the routes that the caller of createServer adds, and the server checks and answers them", async () => {
     const echo: Route = route({
       id: "test.echo",
       method: "POST",
@@ -99,11 +99,11 @@ describe("the OpenAPI document", () => {
 });
 
 describe("every route of the table", () => {
-  it("has an example", () => {
+  it("every route of the table has an example", () => {
     expect(server.server.routes.map(({ id }) => id).toSorted()).toEqual(Object.keys(calls).toSorted());
   });
 
-  it("answers its example with a documented status and a body that matches the schema of the document", async () => {
+  it("every route of the table answers its example with a documented status and a body that matches the schema of the document", async () => {
     const ajv = documentValidator((await server.call("GET", "/openapi.json")).json);
     const byId = new Map(server.server.routes.map((each) => [each.id, each]));
     const problems: string[] = [];
@@ -116,7 +116,7 @@ describe("every route of the table", () => {
     expect(server.errors).toEqual([]);
   });
 
-  it("refuses unknown fields of query and body, and names the nearest one", async () => {
+  it("every route of the table refuses unknown fields of query and body, and names the nearest one", async () => {
     const query = await server.call("GET", "/api/runs?statu=failed");
     expect(query.json).toMatchObject({
       status: 400,

@@ -64,7 +64,7 @@ describe("GET /events?taskId=", () => {
     expect(page.isLast).toBe(true);
   });
 
-  it("returns all events of the task, each once, if the caller reads page by page from `next`", async () => {
+  it("GET /events?taskId= returns all events of the task, each once, if the caller reads page by page from `next`", async () => {
     const found: Event[] = [];
     for (let [from, isLast] = [0, false]; !isLast;) {
       const page = await read<EventPage>(`/events?taskId=t1&limit=2&from=${from}`);
@@ -75,17 +75,17 @@ describe("GET /events?taskId=", () => {
     expect(found).toEqual(log.filter(({ taskId }) => taskId === "t1"));
   });
 
-  it("returns the events that fit both filters if the caller also names types", async () => {
+  it("GET /events?taskId= returns the events that fit both filters if the caller also names types", async () => {
     const page = await read<EventPage>("/events?taskId=t0&types=step_end&types=task_end&limit=5000");
     expect(page.events.map(({ type }) => type)).toEqual(["step_end", "step_end", "task_end"]);
     expect(page.events.every(({ taskId }) => taskId === "t0")).toBe(true);
   });
 
-  it("returns an empty last page for a task that the run does not have", async () => {
+  it("GET /events?taskId= returns an empty last page for a task that the run does not have", async () => {
     expect(await read<EventPage>("/events?taskId=t99&from=3")).toEqual({ events: [], next: 3, isLast: true });
   });
 
-  it("refuses a malformed id with 400", async () => {
+  it("GET /events?taskId= refuses a malformed id with 400", async () => {
     const { json } = await server.call("GET", `${path}/events?taskId=lead`);
     expect(json).toMatchObject({ status: 400, code: "invalid_argument" });
   });
@@ -95,7 +95,7 @@ describe("GET /tasks?at=", () => {
   const seqOf = (type: Event["type"], taskId: string): number =>
     log.find((event) => event.type === type && event.taskId === taskId)?.seq ?? NaN;
 
-  it("returns the run as it was after that event", async () => {
+  it("GET /tasks?at= returns the run as it was after that event", async () => {
     const before = await read<View>(`/tasks?at=${seqOf("spawn_start", "t0") - 1}`);
     expect(before.tasks.map(({ agentId }) => agentId)).toEqual(["lead"]);
     const end = seqOf("task_end", "t1");
@@ -106,7 +106,7 @@ describe("GET /tasks?at=", () => {
     expect(ended.tasks.find(({ taskId }) => taskId === "t1")).toMatchObject({ status: "completed" });
   });
 
-  it("returns the newest view without `at`, at the last event, and after it", async () => {
+  it("GET /tasks?at= returns the newest view without `at`, at the last event, and after it", async () => {
     const latest = await read<View>("/tasks");
     expect(latest).toMatchObject({ seq: log.length - 1, status: "completed" });
     expect(await read<View>(`/tasks?at=${log.length - 1}`)).toEqual(latest);
@@ -134,13 +134,13 @@ describe("GET /steps", () => {
   const namesOf = async (query: string): Promise<readonly string[]> =>
     (await read<Steps>(`/steps${query}`)).steps.map(({ name }) => name);
 
-  it("returns the steps of the named tasks, in the order in which they started", async () => {
+  it("GET /steps returns the steps of the named tasks, in the order in which they started", async () => {
     expect(await namesOf("?taskId=t0")).toEqual(["plan", "write"]);
     expect(await namesOf("?taskId=t1&taskId=t0")).toEqual(["plan", "look", "write"]);
     expect(await namesOf("?taskId=t99")).toEqual([]);
   });
 
-  it("returns the steps that were in progress after an event, and of these only those of the named tasks", async () => {
+  it("GET /steps returns the steps that were in progress after an event, and of these only those of the named tasks", async () => {
     const waits = await server.runtime.submit(asker, "Ask.");
     await waits.result();
     const asked = `/api/runs/${waits.runId}/steps`;
@@ -156,14 +156,14 @@ describe("GET /steps", () => {
     expect(await stepsAt(`?at=${call.endSeq}`)).toEqual([]);
   });
 
-  it("refuses a request that names neither a task nor an event with 400", async () => {
+  it("GET /steps refuses a request that names neither a task nor an event with 400", async () => {
     const { json } = await server.call("GET", `${path}/steps`);
     expect(json).toMatchObject({ status: 400, code: "invalid_argument" });
   });
 });
 
 describe("GET /past", () => {
-  it("returns the steps and how events, money and seats developed, up to the newest event", async () => {
+  it("GET /past returns the steps and how events, money and seats developed, up to the newest event", async () => {
     const { trace, steps } = await read<StoredPast>("/past");
     expect(steps).toMatchObject({ seq: log.length - 1, first: 0 });
     expect(steps.steps.map(({ name }) => name)).toEqual(["plan", "write", "look"]);

@@ -44,7 +44,7 @@ describe("a server", () => {
     expect((await run.result()).status).toBe("completed");
   });
 
-  it("shows runs of agents that no process hosts as pending, waiting for a worker", async () => {
+  it("a server shows runs of agents that no process hosts as pending, waiting for a worker", async () => {
     const store = memoryStore({ hash: sha256 });
     const elsewhere = await openRuntime({ store, engine: idleEngine });
     const run = await elsewhere.submit(waiter, null);
@@ -57,7 +57,7 @@ describe("a server", () => {
     expect(refused.json).toMatchObject({ status: 404, code: "not_found" });
   });
 
-  it("sends the input of a failed run again, and names the run that took an input as steering", async () => {
+  it("a server sends the input of a failed run again, and names the run that took an input as steering", async () => {
     const failing = new Error("down");
     const clerk = new Agent({
       name: "clerk",
@@ -88,7 +88,7 @@ describe("a server", () => {
     expect(steered.status).toBe(200);
   });
 
-  it("forks a run with another message and model, and refuses invalid ones before anything is stored", async () => {
+  it("a server forks a run with another message and model, and refuses invalid ones before anything is stored", async () => {
     const model = scriptedModel(["One.", "Two."]);
     const clerk = new Agent({ name: "clerk", model });
     const server = await serve([clerk]);
@@ -114,7 +114,7 @@ describe("a server", () => {
     expect((await server.runtime.list()).runs).toHaveLength(2);
   });
 
-  it("records the channel of a run that POST /api/runs names, and web by default", async () => {
+  it("a server records the channel of a run that POST /api/runs names, and web by default", async () => {
     const server = await serve([new Agent({ name: "clerk", model: scriptedModel(["One.", "Two."]) })]);
     const channelOf = async (body: object) => {
       const { json } = await server.call("POST", "/api/runs", {
@@ -129,7 +129,7 @@ describe("a server", () => {
     expect(await channelOf({ channel: "slack:C1" })).toBe("slack:C1");
   });
 
-  it("refuses HEAD of a stream and other methods with 405, and names the allowed ones", async () => {
+  it("a server refuses HEAD of a stream and other methods with 405, and names the allowed ones", async () => {
     const server = await serve([waiter]);
     const run = await server.runtime.submit(waiter, null);
     const head = await server.call("HEAD", `/api/runs/${run.runId}/stream`);
@@ -138,7 +138,7 @@ describe("a server", () => {
     expect([put.status, put.headers.get("allow")]).toEqual([405, "GET, POST"]);
   });
 
-  it("works as a fetch handler without a listener", async () => {
+  it("a server works as a fetch handler without a listener", async () => {
     const store = memoryStore({ hash: sha256 });
     await using runtime = await openRuntime({ store });
     const tokens = storedTokens(store.records);

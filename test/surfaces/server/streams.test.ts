@@ -35,7 +35,7 @@ function path(run: { readonly runId: string }, query = ""): string {
 }
 
 describe("the stream of a run", () => {
-  it("sends every event once in order with its seq as id, follows the run, and ends with its status", async () => {
+  it("the stream of a run sends every event once in order with its seq as id, follows the run, and ends with its status", async () => {
     const server = await serve([counter]);
     const run = await server.runtime.submit(counter, null);
     const stream = await openSse(server.url + path(run), { token: server.admin });
@@ -55,7 +55,7 @@ describe("the stream of a run", () => {
     expect(all).toHaveLength((await server.store.events.lastSeq(run.runId)) + 1);
   });
 
-  it("resumes after Last-Event-ID, or at from, and answers 204 when an ended run has nothing new", async () => {
+  it("the stream of a run resumes after Last-Event-ID, or at from, and answers 204 when an ended run has nothing new", async () => {
     const server = await serve([counter]);
     const run = await server.runtime.submit(counter, null);
     await run.signal("go");
@@ -77,7 +77,7 @@ describe("the stream of a run", () => {
     expect(wrong.json).toMatchObject({ status: 400, code: "invalid_argument" });
   });
 
-  it("sends text deltas without an id, those so far to a reader that joins late, and none with deltas=false", async () => {
+  it("the stream of a run sends text deltas without an id, those so far to a reader that joins late, and none with deltas=false", async () => {
     const held = gate();
     const model = scriptedModel([{ text: "Hello there", deltas: ["Hello", " there"] }]);
     const slow: typeof model = Object.assign(Object.create(model) as typeof model, {
@@ -125,7 +125,7 @@ describe("the stream of a run", () => {
     expect(await texts(first)).toEqual([[undefined, " there", 5]]);
   });
 
-  it("sends many stored events in few chunks", async () => {
+  it("the stream of a run sends many stored events in few chunks", async () => {
     const busy = agent("busy", async (ctx) => {
       for (let at = 0; at < 500; at++) await ctx.step("s", async () => at);
     });
@@ -157,7 +157,7 @@ describe("the stream of a run", () => {
     expect((await run.result()).status).toBe("completed");
   });
 
-  it("sends heartbeats while nothing happens", async () => {
+  it("the stream of a run sends heartbeats while nothing happens", async () => {
     const server = await serve([counter], { limits: { heartbeatMs: 5 } });
     const run = await server.runtime.submit(counter, null);
     const stream = await openSse(server.url + path(run), { token: server.admin });
@@ -167,7 +167,7 @@ describe("the stream of a run", () => {
     stream.leave();
   });
 
-  it("ends the streams of a token that was revoked", async () => {
+  it("the stream of a run ends the streams of a token that was revoked", async () => {
     const server = await serve([counter], { limits: { heartbeatMs: 5 } });
     const run = await server.runtime.submit(counter, null, { tenantId: "acme" });
     const token = await server.tokenOf("acme", "read");
@@ -179,7 +179,7 @@ describe("the stream of a run", () => {
     expect((await server.call("GET", path(run), { token })).status).toBe(401);
   });
 
-  it("refuses a stream above the limit of a token with 429, and accepts one again when another has left", async () => {
+  it("the stream of a run refuses a stream above the limit of a token with 429, and accepts one again when another has left", async () => {
     const server = await serve([counter], { limits: { maxStreamsPerToken: 2 } });
     const run = await server.runtime.submit(counter, null);
     const options = { token: server.admin };
@@ -200,7 +200,7 @@ describe("the stream of a run", () => {
 });
 
 describe("the stream of a session", () => {
-  it("sends the runs in order with RUN:SEQ as id, follows a new run, and resumes in the middle", async () => {
+  it("the stream of a session sends the runs in order with RUN:SEQ as id, follows a new run, and resumes in the middle", async () => {
     const clerk = new Agent({ name: "clerk", model: scriptedModel(["one", "two", "three"]) });
     const server = await serve([clerk]);
     const submit = async (input: string): Promise<string> => {
@@ -236,7 +236,7 @@ describe("the stream of a session", () => {
     resumed.leave();
   });
 
-  it("sends each event once to a reader that reconnects, although older runs were resumed", async () => {
+  it("the stream of a session sends each event once to a reader that reconnects, although older runs were resumed", async () => {
     let isBroken = true;
     const fragile = agent("fragile", async (ctx) => {
       await ctx.step("begin", async () => 1);
@@ -295,7 +295,7 @@ describe("the stream of a session", () => {
 });
 
 describe("the stream of all runs", () => {
-  it("sends each changed run as it is in the list, and nothing that happened before", async () => {
+  it("the stream of all runs sends each changed run as it is in the list, and nothing that happened before", async () => {
     const server = await serve([counter]);
     const before = await server.runtime.submit(counter, null);
     await until(async () => (await before.summary()).status === "waiting");
@@ -317,7 +317,7 @@ describe("the stream of all runs", () => {
     stream.leave();
   });
 
-  it("contains only the runs of the token's tenant and user", async () => {
+  it("the stream of all runs contains only the runs of the token's tenant and user", async () => {
     const server = await serve([counter]);
     const stream = await openSse(`${server.url}/api/stream`, {
       token: await server.tokenOf("acme", "read", "ann"),

@@ -88,7 +88,7 @@ describe("the parts of an answer", () => {
 });
 
 describe("stream.toResponse()", () => {
-  it("answers with a UI message stream that ends with the usage", async () => {
+  it("stream.toResponse() answers with a UI message stream that ends with the usage", async () => {
     const guide = new Agent({ name: "guide", model: scriptedModel([{ deltas: ["Take ", "the pass."] }]) });
     const stream = guide.stream("Which way?");
     const response = stream.toResponse({ headers: { "x-own": "1" } });
@@ -113,7 +113,7 @@ describe("stream.toResponse()", () => {
     });
   });
 
-  it("leaves the run alone when the client leaves, and cancels it with cancelOnBreak", async () => {
+  it("stream.toResponse() leaves the run alone when the client leaves, and cancels it with cancelOnBreak", async () => {
     for (const [cancelOnBreak, status] of [
       [false, "completed"],
       [true, "cancelled"],
@@ -138,7 +138,7 @@ describe("stream.toResponse()", () => {
     }
   });
 
-  it("sends the error of a run that cannot start or fails, without the text of unexpected errors", async () => {
+  it("stream.toResponse() sends the error of a run that cannot start or fails, without the text of unexpected errors", async () => {
     await using runtime = await openRuntime({ retry: { enabled: false }, unknownPrice: "ignore" });
     const failing = new Agent({
       name: "failing",

@@ -10,7 +10,7 @@ function parsed(pieces: readonly string[], opensWith?: string): JsonValue | unde
 }
 
 describe("PartialJson", () => {
-  test("equals JSON.parse at the end, whatever the pieces", () => {
+  test("PartialJson equals JSON.parse at the end, whatever the pieces", () => {
     const values = fc.oneof(
       fc.array(fc.jsonValue()),
       fc.dictionary(fc.string(), fc.jsonValue(), { noNullPrototype: true }),
@@ -42,7 +42,7 @@ describe("PartialJson", () => {
     ['{"a":12', "{", {}],
     ['{"__proto__":{"x":1}}', "{", JSON.parse('{"__proto__":{"x":1}}')],
     ["no value", "{[", undefined],
-  ])("reads %j", (text, opensWith, value) => {
+  ])("PartialJson reads %j", (text, opensWith, value) => {
     expect(parsed([text], opensWith)).toEqual(value);
   });
 });

@@ -28,12 +28,12 @@ async function read(stream: AgentStream<{ readonly output: unknown }>) {
 }
 
 describe("stream.text()", () => {
-  test("yields the text of the answer piece by piece as the model writes it", async () => {
+  test("stream.text() yields the text of the answer piece by piece as the model writes it", async () => {
     const agent = speaker("guide", [{ deltas: ["Take ", "the ", "pass."] }]);
     expect(await all(agent.stream("Which way?").text())).toEqual(["Take ", "the ", "pass."]);
   });
 
-  test("leaves out reasoning and tool input, and separates the texts of two turns with an empty line", async () => {
+  test("stream.text() leaves out reasoning and tool input, and separates the texts of two turns with an empty line", async () => {
     const { agent } = scout([
       { ...looks, text: "I will look." },
       { reasoning: "Hm.", text: "It rains." },
@@ -44,7 +44,7 @@ describe("stream.text()", () => {
     });
   });
 
-  test("yields only the orchestrator's words while its sub-agents stream", async () => {
+  test("stream.text() yields only the orchestrator's words while its sub-agents stream", async () => {
     const lead = new OrchestratorAgent({
       name: "lead",
       model: scriptedModel([
@@ -58,7 +58,7 @@ describe("stream.text()", () => {
     expect(await read(lead.stream("Ask them."))).toEqual({ text: "Both agree.", output: "Both agree." });
   });
 
-  test("yields the specialist's words and not the routing of a router", async () => {
+  test("stream.text() yields the specialist's words and not the routing of a router", async () => {
     const routes = {
       billing: speaker("clerk", [{ deltas: ["It was ", "7."] }]),
       travel: speaker("guide", []),
@@ -71,7 +71,7 @@ describe("stream.text()", () => {
     expect(await all(desk.stream("What did I pay?").text())).toEqual(["It was ", "7."]);
   });
 
-  test("yields the words of the specialist of a nested router", async () => {
+  test("stream.text() yields the words of the specialist of a nested router", async () => {
     const inner = new Agent({
       name: "inner",
       description: "Routes again.",
@@ -86,7 +86,7 @@ describe("stream.text()", () => {
     expect(await read(outer.stream("?"))).toEqual({ text: "deep", output: "deep" });
   });
 
-  test("yields the words of the peer to which a swarm handed the conversation over", async () => {
+  test("stream.text() yields the words of the peer to which a swarm handed the conversation over", async () => {
     const handoff = { toolCalls: [{ name: "handoff", input: { target: "expert", message: "Help." } }] };
     const team = new Agent({
       name: "team",
@@ -97,7 +97,7 @@ describe("stream.text()", () => {
     expect(await all(team.stream("?").text())).toEqual(["4", "2"]);
   });
 
-  test("yields only the last step's words of a Sequential", async () => {
+  test("stream.text() yields only the last step's words of a Sequential", async () => {
     const flow = new Sequential({
       name: "flow",
       steps: [speaker("draft", ["rough"]), speaker("edit", ["fine"])],
@@ -105,7 +105,7 @@ describe("stream.text()", () => {
     expect(await read(flow.stream("Write."))).toEqual({ text: "fine", output: "fine" });
   });
 
-  test("yields at its end an answer that no agent of the conversation streamed", async () => {
+  test("stream.text() yields at its end an answer that no agent of the conversation streamed", async () => {
     const debaters = { pro: speaker("pro", ["yes", "yes"]), con: speaker("con", ["no", "no"]) };
     const judge = new Agent({
       name: "judge",
@@ -116,14 +116,14 @@ describe("stream.text()", () => {
     expect(text).toBe(output);
   });
 
-  test("restarts the message on message_reset, after an empty line", async () => {
+  test("stream.text() restarts the message on message_reset, after an empty line", async () => {
     const script = [{ deltas: ["Take the r"], cut: true }, { deltas: ["Take the ", "pass."] }];
     await using runtime = disposable(await openRuntime({ retry: { baseDelayMs: 0 } }));
     const text = await all(speaker("guide", script).stream("Which way?", { runtime: runtime.it }).text());
     expect(text.join("")).toBe("Take the r\n\nTake the pass.");
   });
 
-  test("passes the text that stays valid to onReset on message_reset", async () => {
+  test("stream.text() passes the text that stays valid to onReset on message_reset", async () => {
     await using runtime = disposable(await openRuntime({ retry: { baseDelayMs: 0 } }));
     const { agent } = scout([
       { ...looks, text: "I look." },
@@ -139,13 +139,13 @@ describe("stream.text()", () => {
     expect(shown).toBe("I look.\n\nIt rains.");
   });
 
-  test("yields the whole answer to a reader that comes after the run has ended", async () => {
+  test("stream.text() yields the whole answer to a reader that comes after the run has ended", async () => {
     const stream = speaker("guide", [{ deltas: ["Take ", "the pass."] }]).stream("Which way?");
     await stream.result();
     expect(await all(stream.text())).toEqual(["Take the pass."]);
   });
 
-  test("refuses an unknown option and names the nearest one", async () => {
+  test("stream.text() refuses an unknown option and names the nearest one", async () => {
     const options = { onRestart: () => undefined } as object;
     await expect(all(speaker("guide", []).stream("?").text(options))).rejects.toThrow(/onRestart.*onReset/su);
   });
@@ -154,7 +154,7 @@ describe("stream.text()", () => {
 describe("stream.partialObject()", () => {
   const trip = z.object({ town: z.string(), days: z.number(), stops: z.array(z.string()) });
 
-  test("yields the value as it grows, and its last value equals the output", async () => {
+  test("stream.partialObject() yields the value as it grows, and its last value equals the output", async () => {
     const deltas = ['{"town":"To', 'urs","da', 'ys":1', '2,"stops":["A', 'mboise"', "]}"];
     const stream = speaker("planner", [{ deltas }]).stream("Plan.", { output: trip });
     const values = await all(stream.partialObject());
@@ -168,7 +168,7 @@ describe("stream.partialObject()", () => {
     expect((await stream.result()).output).toEqual(values.at(-1));
   });
 
-  test("starts again after message_reset", async () => {
+  test("stream.partialObject() starts again after message_reset", async () => {
     await using runtime = disposable(await openRuntime({ retry: { baseDelayMs: 0 } }));
     const script = [{ deltas: ['{"town":"Par'], cut: true }, '{"town":"Tours","days":1,"stops":[]}'];
     const stream = speaker("planner", script).stream("Plan.", { output: trip, runtime: runtime.it });
@@ -178,7 +178,7 @@ describe("stream.partialObject()", () => {
     ]);
   });
 
-  test("fails for a stream without a schema and names the option", async () => {
+  test("stream.partialObject() fails for a stream without a schema and names the option", async () => {
     const stream = speaker("guide", []).stream("?") as unknown as AgentStream<unknown, object>;
     await expect(all(stream.partialObject())).rejects.toThrow("pass the option `output` to stream()");
   });

@@ -22,7 +22,7 @@ function answering(answer: (messages: number) => ExtensionResult<"session_before
 }
 
 describe("an extension that handles session_before_compact", () => {
-  it("cancels the compaction, without a model call", async () => {
+  it("an extension that handles session_before_compact cancels the compaction, without a model call", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = chatModel();
     const agent = chat(model, { extensions: [answering(() => ({ cancel: true }))] });
@@ -37,7 +37,7 @@ describe("an extension that handles session_before_compact", () => {
     expect(types).toEqual(["compaction_skipped", "settled"]);
   });
 
-  it("provides the summary and the first entry that is kept", async () => {
+  it("an extension that handles session_before_compact provides the summary and the first entry that is kept", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = chatModel();
     let kept = "";
@@ -51,7 +51,7 @@ describe("an extension that handles session_before_compact", () => {
     expect(model.calls.some(isSummary)).toBe(false);
   });
 
-  it("writes no entry and records an error of the extension if it keeps an entry that does not exist", async () => {
+  it("an extension that handles session_before_compact writes no entry and records an error of the extension if it keeps an entry that does not exist", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const extension = answering(() => ({ summary: "As I say.", firstKeptEntryId: "nowhere" }));
     const agent = chat(chatModel(), { extensions: [extension] });
@@ -71,7 +71,7 @@ describe("an extension that handles session_before_compact", () => {
     expect(await hasCompaction(runtime)).toBe(false);
   });
 
-  it("makes the summary itself if the handler throws", async () => {
+  it("an extension that handles session_before_compact makes the summary itself if the handler throws", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const extension = answering(() => {
       throw new Error("broken");

@@ -93,29 +93,35 @@ const endOfTeams: Readonly<Record<string, string | undefined>> = {
 };
 
 describe("a request that exceeds the context window", () => {
-  it.each(cases)("is compacted once and sent again in the architecture %s", async (_name, each) => {
-    const { result, services, events } = await runOn(each);
-    expect({ status: result.status, output: result.output, error: result.error }).toEqual({
-      status: "completed",
-      output: each.output,
-      error: null,
-    });
-    // Every refused call is followed by exactly one compaction with one summary.
-    const compactions = events.filter(({ type }) => type === "session_compact");
-    expect(services.overflows).toBeGreaterThan(0);
-    expect([compactions.length, services.summaries]).toEqual([services.overflows, services.overflows]);
-  });
+  it.each(cases)(
+    "a request that exceeds the context window is compacted once and sent again in the architecture %s",
+    async (_name, each) => {
+      const { result, services, events } = await runOn(each);
+      expect({ status: result.status, output: result.output, error: result.error }).toEqual({
+        status: "completed",
+        output: each.output,
+        error: null,
+      });
+      // Every refused call is followed by exactly one compaction with one summary.
+      const compactions = events.filter(({ type }) => type === "session_compact");
+      expect(services.overflows).toBeGreaterThan(0);
+      expect([compactions.length, services.summaries]).toEqual([services.overflows, services.overflows]);
+    },
+  );
 
-  it.each(cases)("ends the run with model_context_overflow if nothing can be cut: %s", async (name, each) => {
-    const { result, services, events } = await runOn(each, `${each.input} ${long}`);
-    const failures = events.flatMap((event) =>
-      event.type === "agent_error" ? [event.data.failure.code] : [],
-    );
-    expect(failures[0]).toBe("model_context_overflow");
-    expect(result.error?.code).toBe(name in endOfTeams ? endOfTeams[name] : "model_context_overflow");
-    expect(result.status).not.toBe("completed");
-    expect(services.summaries).toBe(0);
-  });
+  it.each(cases)(
+    "a request that exceeds the context window ends the run with model_context_overflow if nothing can be cut: %s",
+    async (name, each) => {
+      const { result, services, events } = await runOn(each, `${each.input} ${long}`);
+      const failures = events.flatMap((event) =>
+        event.type === "agent_error" ? [event.data.failure.code] : [],
+      );
+      expect(failures[0]).toBe("model_context_overflow");
+      expect(result.error?.code).toBe(name in endOfTeams ? endOfTeams[name] : "model_context_overflow");
+      expect(result.status).not.toBe("completed");
+      expect(services.summaries).toBe(0);
+    },
+  );
 });
 
 const look = tool({
@@ -143,7 +149,7 @@ const conversation = [
 ] as const;
 
 describe("the ReAct loop after an overflow", () => {
-  it("records the failed call, the compaction and the new call, keeps the shorter window, and compacts the session", async () => {
+  it("the ReAct loop after an overflow records the failed call, the compaction and the new call, keeps the shorter window, and compacts the session", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = smallModel((request) => textIn(request).includes(long));
     const agent = new Agent({ name: "small", model, tools: [look] });
@@ -162,7 +168,7 @@ describe("the ReAct loop after an overflow", () => {
     expect(types).not.toContain("settled");
   });
 
-  it("ends with model_context_overflow if the shorter request exceeds the window, too", async () => {
+  it("the ReAct loop after an overflow ends with model_context_overflow if the shorter request exceeds the window, too", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = smallModel(() => true);
     const agent = new Agent({ name: "tiny", model });
@@ -171,7 +177,7 @@ describe("the ReAct loop after an overflow", () => {
     expect(model.calls.map(isSummary)).toEqual([false, true, false]);
   });
 
-  it("uses the strategy of the agent, and pays for no summary", async () => {
+  it("the ReAct loop after an overflow uses the strategy of the agent, and pays for no summary", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = smallModel((request) => textIn(request).includes(long));
     const strategy = () => ({ ...slidingWindow({ maxMessages: 2 }), isDue: () => false });
@@ -180,7 +186,7 @@ describe("the ReAct loop after an overflow", () => {
     expect(model.calls.slice(0, 3).some(isSummary)).toBe(false);
   });
 
-  it("fails with model_context_overflow if compaction is off", async () => {
+  it("the ReAct loop after an overflow fails with model_context_overflow if compaction is off", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = smallModel((request) => textIn(request).includes(long));
     const agent = new Agent({ name: "off", model, tools: [look], compaction: false });
@@ -200,7 +206,7 @@ describe("a session that has outgrown the context window", () => {
     return scriptedModel(Array.from({ length: 80 }, () => answer));
   }
 
-  it("is summarised without the middle of the conversation, so that later invocations fit again", async () => {
+  it("a session that has outgrown the context window is summarised without the middle of the conversation, so that later invocations fit again", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const size = { tokens: 100_000 };
     const model = resizable(size);
@@ -221,7 +227,7 @@ describe("a session that has outgrown the context window", () => {
     expect(model.calls.slice(calls).filter((request) => !isSummary(request))).toHaveLength(1);
   });
 
-  it("is not summarised if no part of the conversation fits", async () => {
+  it("a session that has outgrown the context window is not summarised if no part of the conversation fits", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const size = { tokens: 100_000 };
     const model = resizable(size);

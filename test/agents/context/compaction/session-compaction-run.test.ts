@@ -58,7 +58,7 @@ describe("session compaction", () => {
     expect(last && textIn(last)).not.toContain("one");
   });
 
-  it("accepts input during the compaction and starts it afterwards, with the summary and without steering", async () => {
+  it("session compaction accepts input during the compaction and starts it afterwards, with the summary and without steering", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = chatModel();
     const held = hold(model, isSummary);
@@ -90,7 +90,7 @@ describe("session compaction", () => {
     expect(typesIn(messages, ["user_message"])).toHaveLength(1);
   });
 
-  it("writes no entry for a failed, an empty or a cut summary, and tries again after the next invocation", async () => {
+  it("session compaction writes no entry for a failed, an empty or a cut summary, and tries again after the next invocation", async () => {
     const failures = [
       () => {
         throw Object.assign(new Error("bad key"), { status: 401 });
@@ -122,7 +122,7 @@ describe("session compaction", () => {
     }
   });
 
-  it("ends without an entry when the budget of the compaction is exhausted", async () => {
+  it("session compaction ends without an entry when the budget of the compaction is exhausted", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = chatModel();
     const compaction = { reserveTokens: 1_000, keepRecentTokens: 600, budget: { maxTurns: 1 } };
@@ -137,7 +137,7 @@ describe("session compaction", () => {
     expect(await hasCompaction(runtime)).toBe(false);
   });
 
-  it("gives the run three turns by default, whatever the budget of the agent is", async () => {
+  it("session compaction gives the run three turns by default, whatever the budget of the agent is", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const { compaction } = await fill(chat(chatModel(), { budget: { maxTurns: 1 } }), { runtime, sessionId });
     expect((await compaction.result()).status).toBe("completed");
@@ -147,7 +147,7 @@ describe("session compaction", () => {
     });
   });
 
-  it("follows an invocation whose tool requested it, with the instructions of the tool and of the caller", async () => {
+  it("session compaction follows an invocation whose tool requested it, with the instructions of the tool and of the caller", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = scriptedModel([
       `one ${long}`,
@@ -176,7 +176,7 @@ describe("session compaction", () => {
     expect(summary && textIn(summary)).toContain("Keep the numbers.\n\nKeep the names.");
   });
 
-  it("is never automatic with an unknown window, and one event of the session says so", async () => {
+  it("session compaction is never automatic with an unknown window, and one event of the session says so", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = scriptedModel(Array.from({ length: 9 }, () => `answer ${long}`));
     const agent = chat(model);
@@ -189,7 +189,7 @@ describe("session compaction", () => {
     expect((await runtime.list({ kind: "compaction" })).runs).toEqual([]);
   });
 
-  it("is off with compaction: false, also if code requests it", async () => {
+  it("session compaction is off with compaction: false, also if code requests it", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const agent = chat(chatModel(), { compaction: false });
     const options = { runtime, sessionId };
@@ -199,7 +199,7 @@ describe("session compaction", () => {
     await expect(runtime.sessions.compact(sessionId)).rejects.toMatchObject({ code: "unsupported" });
   });
 
-  it("refuses a reserve, a part to keep, a budget and a form that make no sense", () => {
+  it("session compaction refuses a reserve, a part to keep, a budget and a form that make no sense", () => {
     const bad: unknown[] = [
       { reserveTokens: Number.NaN },
       { reserveTokens: -1 },
@@ -216,7 +216,7 @@ describe("session compaction", () => {
     for (const compaction of bad) expect(() => chat(chatModel(), { compaction })).toThrow(/invalid|unknown/);
   });
 
-  it("keeps less than a small window, so that the session fits afterwards", async () => {
+  it("session compaction keeps less than a small window, so that the session fits afterwards", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const agent = chat(chatModel(), { compaction: {} });
     const { compaction } = await fill(agent, { runtime, sessionId });
@@ -225,7 +225,7 @@ describe("session compaction", () => {
     expect(tokens).toBeLessThan(1_000);
   });
 
-  it("follows an invocation that a limit or a cancel has stopped", async () => {
+  it("session compaction follows an invocation that a limit or a cancel has stopped", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const options = { runtime, sessionId };
     const agent = chat(chatModel());
@@ -238,7 +238,7 @@ describe("session compaction", () => {
     expect(path.at(-1)?.type).toBe("compaction");
   });
 
-  it("does not follow an invocation whose history is not kept", async () => {
+  it("session compaction does not follow an invocation whose history is not kept", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const agent = chat(chatModel());
     for (const retention of ["none", "run"] as const) {
@@ -251,7 +251,7 @@ describe("session compaction", () => {
     }
   });
 
-  it("is left to a later invocation while another agent works in the session", async () => {
+  it("session compaction is left to a later invocation while another agent works in the session", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const options = { runtime, sessionId };
     const agent = chat(chatModel());
@@ -272,7 +272,7 @@ describe("session compaction", () => {
     expect((await compaction.result()).status).toBe("completed");
   });
 
-  it("frees the runs that wait for it when it is cancelled, and cannot be resumed", async () => {
+  it("session compaction frees the runs that wait for it when it is cancelled, and cannot be resumed", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = chatModel();
     const held = hold(model, isSummary);
@@ -294,7 +294,7 @@ describe("session compaction", () => {
 });
 
 describe("an ended compaction", () => {
-  it("leaves the input that it received to a run of its own if it is cancelled", async () => {
+  it("an ended compaction leaves the input that it received to a run of its own if it is cancelled", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = chatModel();
     const held = hold(model, isSummary);
@@ -313,7 +313,7 @@ describe("an ended compaction", () => {
     );
   });
 
-  it("has no input that can be sent again if it failed", async () => {
+  it("an ended compaction has no input that can be sent again if it failed", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const { compaction } = await fill(chat(chatModel(() => "")), { runtime, sessionId });
     expect((await compaction.result()).status).toBe("failed");
@@ -325,7 +325,7 @@ describe("an ended compaction", () => {
 });
 
 describe("settled", () => {
-  it("is absent while input waits, and in the log of the run that reads the last input", async () => {
+  it("settled is absent while input waits, and in the log of the run that reads the last input", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = scriptedModel(["one", "two"]);
     const held = hold(model, () => true);

@@ -40,7 +40,7 @@ describe("an extension that does not keep to its contract", () => {
   };
 
   test.each(Object.entries(changes))(
-    "changes nothing by assigning to its event %s, and the run completes",
+    "an extension that does not keep to its contract changes nothing by assigning to its event %s, and the run completes",
     async (type, setup) => {
       const good = await run(() => undefined);
       expect(await run(setup)).toEqual({ ...good, errors: [type] });
@@ -55,7 +55,7 @@ describe("an extension that does not keep to its contract", () => {
   };
 
   test.each(Object.entries(answers))(
-    "changes nothing by answering %s with an incomplete part, and the run completes",
+    "an extension that does not keep to its contract changes nothing by answering %s with an incomplete part, and the run completes",
     async (type, setup) => {
       const good = await run(() => undefined);
       expect(await run(setup)).toEqual({ ...good, errors: [type] });
@@ -72,7 +72,7 @@ describe("an extension that does not keep to its contract", () => {
     ["returns no text", () => 7 as never],
     ["rejects", () => Promise.reject(new Error("no prompt"))],
   ])(
-    "adds nothing to the system prompt if a registered part %s, and the run completes",
+    "an extension that does not keep to its contract adds nothing to the system prompt if a registered part %s, and the run completes",
     async (_how, text) => {
       const good = await run(() => undefined);
       const bad = await run((api) => api.registerPrompt({ name: "part", text }));
@@ -80,7 +80,7 @@ describe("an extension that does not keep to its contract", () => {
     },
   );
 
-  test("does not hold up the run for more than its time limit with a registered part of the prompt", async () => {
+  test("an extension that does not keep to its contract does not hold up the run for more than its time limit with a registered part of the prompt", async () => {
     const clock = new FakeClock();
     let isBuilding = (): void => undefined;
     const building = new Promise<void>((resolve) => (isBuilding = resolve));
@@ -98,13 +98,13 @@ describe("an extension that does not keep to its contract", () => {
     expect(runtime.extensionErrors()).toMatchObject([{ extension: "slow", event: "prompt part" }]);
   });
 
-  test("does not end the process by an asynchronous onTurnStart of a guardrail that rejects", async () => {
+  test("an extension that does not keep to its contract does not end the process by an asynchronous onTurnStart of a guardrail that rejects", async () => {
     const late: unknown = () => Promise.reject(new Error("late"));
     const guardrail = { name: "late", onTurnStart: late } as Guardrail;
     expect(await run((api) => api.registerGuardrail(guardrail))).toMatchObject({ status: "completed" });
   });
 
-  test("cannot change an answer after it was returned", async () => {
+  test("an extension that does not keep to its contract cannot change an answer after it was returned", async () => {
     const output: JsonObject & { type: "text"; text: string } = { type: "text", text: "sun" };
     const { sent, status } = await run((api) => {
       api.on("tool_result", () => ({ output }));
@@ -114,7 +114,7 @@ describe("an extension that does not keep to its contract", () => {
     expect(sent?.at(-1)).toMatchObject({ content: [{ output: { type: "text", text: "sun" } }] });
   });
 
-  test("does not cancel the run by an error of other work that was cancelled", async () => {
+  test("an extension that does not keep to its contract does not cancel the run by an error of other work that was cancelled", async () => {
     const cancelled = await run((api) =>
       api.on("before_agent_start", () => {
         throw new CancellationError("the other work was cancelled");
@@ -127,7 +127,7 @@ describe("an extension that does not keep to its contract", () => {
     });
   });
 
-  test("has the errors of its memory and its ephemeral source in the list of errors, and the run completes", async () => {
+  test("an extension that does not keep to its contract has the errors of its memory and its ephemeral source in the list of errors, and the run completes", async () => {
     const fails = (): never => {
       throw new Error("broken");
     };
@@ -141,7 +141,7 @@ describe("an extension that does not keep to its contract", () => {
     expect(errors).toEqual(["memory", "ephemeral weather", "ephemeral weather"]);
   });
 
-  test("has no errors of the memory and the sources of its agent in the list", async () => {
+  test("an extension that does not keep to its contract has no errors of the memory and the sources of its agent in the list", async () => {
     const memory = {
       blocks: () => Promise.reject(new Error("broken")),
       recall: async () => ({ episodes: [], facts: [] }),

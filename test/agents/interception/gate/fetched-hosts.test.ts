@@ -125,7 +125,7 @@ describe("fetch where no person can answer", () => {
   const said = (host: string): string =>
     `[denied: fetch reaches ${host}:${port}, but no one can be asked; set the option onAsk of permissions to "wait" or a handler]`;
 
-  test("reaches only the hosts in allow", async () => {
+  test("fetch where no person can answer reaches only the hosts in allow", async () => {
     const urls = [at("docs.test"), at("a.docs.test"), at("docs.test.evil.test"), at("evil-docs.test")];
     const allow = [`docs.test:${port}`, `*.docs.test:${port}`];
     const { results } = await fetching(urls, nobody, { allow });
@@ -137,7 +137,7 @@ describe("fetch where no person can answer", () => {
     ]);
   });
 
-  test("reaches every host with allow: *, with an allow rule, and in the mode bypass", async () => {
+  test("fetch where no person can answer reaches every host with allow: *, with an allow rule, and in the mode bypass", async () => {
     const ok = [`page of one.test:${port}`];
     expect((await fetching([at("one.test")], nobody, { allow: ["*"] })).results).toEqual(ok);
     expect((await fetching([at("one.test")], { ...nobody, allow: ["fetch"] })).results).toEqual(ok);
