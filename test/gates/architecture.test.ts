@@ -30,6 +30,14 @@ test("docs/architecture.md has a row for every layer of src and every folder of 
   expect(folders.filter((folder) => !architecture.includes(`| \`${folder}/\``))).toEqual([]);
 });
 
+test("the path of a prompt in docs/architecture.md has at most 45 files, each once", () => {
+  const rows = sectionOf(architecture, "The path of a prompt").matchAll(/^\| \d+ \| (?:-> )?`([^`]+)` \|/gmu);
+  const files = [...rows].map(([, file]) => file);
+  expect(files.length).toBeGreaterThan(30);
+  expect(files.length).toBeLessThanOrEqual(45);
+  expect(new Set(files).size).toBe(files.length);
+});
+
 test("every file of the index of promises contains a promise of its letter", async () => {
   expect(index.size).toBeGreaterThan(20);
   const wrong: string[] = [];
@@ -82,11 +90,15 @@ function exists(path: string): boolean {
     : existsSync(join(repository, path));
 }
 
+function sectionOf(markdown: string, heading: string): string {
+  return markdown.split(/^## /mu).find((part) => part.startsWith(`${heading}\n`)) ?? "";
+}
+
 /** The files of each letter, as the table of the section "Promises" lists them. A letter may have several rows. */
 function indexOf(markdown: string): ReadonlyMap<string, readonly string[]> {
-  const section = markdown.split(/^## /mu).find((part) => part.startsWith("Promises\n")) ?? "";
   const files = new Map<string, readonly string[]>();
-  for (const [, letter = "", cell = ""] of section.matchAll(/^\| ([A-Z]{1,2}) \|.*\|([^|]+)\|$/gmu))
+  const rows = sectionOf(markdown, "Promises").matchAll(/^\| ([A-Z]{1,2}) \|.*\|([^|]+)\|$/gmu);
+  for (const [, letter = "", cell = ""] of rows)
     files.set(letter, [...(files.get(letter) ?? []), ...pathsIn(cell)]);
   return files;
 }
