@@ -6,19 +6,19 @@ import { fileURLToPath } from "node:url";
 import { bundle } from "./bundle.ts";
 import { installTree, licenceList, limits, sbomOf, sizeOf, treeProblems } from "./installed-tree.ts";
 
-/** Writes the SBOM and the licence list of an installed tree to a folder. Returns the limits that the tree exceeds. */
-export async function writeRelease(tree: string, output: string): Promise<readonly string[]> {
+/** Writes the SBOM and the licence list of an installed tree to a folder. Returns its figures and the limits that it exceeds. */
+export async function writeRelease(
+  tree: string,
+  output: string,
+): Promise<{ readonly figures: string; readonly problems: readonly string[] }> {
   const sbom = await sbomOf(tree);
   const bytes = await sizeOf(tree);
   const licences = licenceList(sbom);
   await mkdir(output, { recursive: true });
   await writeFile(join(output, "sbom.cdx.json"), `${JSON.stringify(sbom, null, 2)}\n`);
   await writeFile(join(output, "licences.txt"), `${licences.join("\n")}\n`);
-  process.stdout.write(`${licences.join("\n")}\n`);
-  process.stdout.write(
-    `${sbom.components.length} of ${limits.packages} packages, ${bytes} of ${limits.bytes} bytes; see ${output}\n`,
-  );
-  return treeProblems(sbom, bytes);
+  const size = `${sbom.components.length} of ${limits.packages} packages, ${bytes} of ${limits.bytes} bytes`;
+  return { figures: [...licences, `${size}; see ${output}`].join("\n"), problems: treeProblems(sbom, bytes) };
 }
 
 if (import.meta.main) {
@@ -30,7 +30,8 @@ if (import.meta.main) {
   try {
     await installTree(repository, tree);
     await bundle(tree);
-    const problems = await writeRelease(tree, output);
+    const { figures, problems } = await writeRelease(tree, output);
+    process.stdout.write(`${figures}\n`);
     for (const problem of problems) process.stderr.write(`${problem}\n`);
     if (problems.length > 0) process.exitCode = 1;
   } finally {
