@@ -371,7 +371,7 @@ describe("reeve acp", () => {
     await writeFile(
       join(folder, "server.mjs"),
       `import { mcpServer } from ${JSON.stringify(join(dist, "entries/mcp.js"))};
-       import { tool } from ${JSON.stringify(join(dist, "index.js"))};
+       import { tool } from ${JSON.stringify(join(dist, "entries/index.js"))};
        const inputSchema = { type: "object", properties: {} };
        const hello = tool({ name: "hello", description: "Greets", inputSchema, execute: () => "hello" });
        const server = await mcpServer({ name: "own", tools: [hello] });
