@@ -1,5 +1,5 @@
 export type { InstructionsFunction } from "./definition/agent-definition.ts";
-export { checkKindOptions } from "./definition/agent-check.ts";
+export { kindTable } from "./definition/agent-check.ts";
 export type {
   ContinueOptions,
   InvokeOptions,

@@ -1,7 +1,7 @@
 import { Agent, type AgentOptions } from "./agent.ts";
 import { react, type ReActOptions } from "../agents/architectures/index.ts";
 import {
-  checkKindOptions,
+  kindTable,
   informationAgent,
   orchestration,
   startInput,
@@ -10,15 +10,19 @@ import {
   type InvokeOptions,
   type SubAgent,
 } from "../agents/index.ts";
-import type { RunResult } from "../kernel/index.ts";
+import { is, type OptionKinds, type RunResult } from "../kernel/index.ts";
 
 export interface ReActAgentOptions<Context = unknown>
   extends Omit<AgentOptions<Context>, "architecture">, ReActOptions {}
 
+const reactTable = kindTable(["architecture"], {
+  initialToolChoice: is.any,
+} satisfies OptionKinds<ReActOptions>);
+
 /** An agent that alternates model calls and tool calls until the model answers. `Agent` does the same by default. */
 export class ReActAgent<Context = unknown> extends Agent<Context> {
   constructor(options: ReActAgentOptions<Context>) {
-    checkKindOptions("ReActAgent", options, ["architecture"], ["initialToolChoice"]);
+    reactTable.read("ReActAgent", options);
     const { initialToolChoice, ...rest } = options;
     super({ ...rest, architecture: react(initialToolChoice === undefined ? {} : { initialToolChoice }) });
   }
@@ -29,10 +33,12 @@ export interface OrchestratorOptions<Context = unknown> extends AgentOptions<Con
   readonly subAgents: readonly SubAgent[];
 }
 
+const orchestratorTable = kindTable([]);
+
 /** An agent that hands tasks to others. */
 export class OrchestratorAgent<Context = unknown> extends Agent<Context> {
   constructor(options: OrchestratorOptions<Context>) {
-    checkKindOptions("OrchestratorAgent", options, []);
+    orchestratorTable.read("OrchestratorAgent", options);
     super(orchestration(options));
   }
 }
@@ -40,11 +46,16 @@ export class OrchestratorAgent<Context = unknown> extends Agent<Context> {
 export interface InformationAgentOptions
   extends Omit<AgentOptions, "architecture" | "inbox">, InformationOptions {}
 
+const informationTable = kindTable(["architecture", "inbox"], {
+  sources: is.any,
+  topic: is.any,
+  aggregate: is.any,
+} satisfies OptionKinds<InformationOptions>);
+
 /** An agent that follows topics, combines what arrives and publishes the result. */
 export class InformationAgent extends Agent {
   constructor(options: InformationAgentOptions) {
-    const own = ["sources", "topic", "aggregate"];
-    checkKindOptions("InformationAgent", options, ["architecture", "inbox"], own);
+    informationTable.read("InformationAgent", options);
     super(informationAgent(options));
   }
 
@@ -67,10 +78,12 @@ const notOfProxies = [
 
 export type UserProxyOptions = Omit<AgentOptions, (typeof notOfProxies)[number]>;
 
+const proxyTable = kindTable(notOfProxies);
+
 /** An agent whose answers a person gives with `run.approve`. */
 export class UserProxyAgent extends Agent {
   constructor(options: UserProxyOptions) {
-    checkKindOptions("UserProxyAgent", options, notOfProxies);
+    proxyTable.read("UserProxyAgent", options);
     super({ ...options, architecture: userProxy() });
   }
 }

@@ -7,7 +7,7 @@ import {
   uiMessageFrames,
   uiMessageHeaders,
 } from "../agents/index.ts";
-import { checkOptions, Fault, optionNames, type JsonValue, type RunResult } from "../kernel/index.ts";
+import { Fault, type JsonValue, type RunResult, is, optionTable, type OptionKinds } from "../kernel/index.ts";
 
 /** Options of `AgentStream.toResponse`. */
 export interface StreamResponseOptions {
@@ -15,7 +15,7 @@ export interface StreamResponseOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const responseOptionNames = optionNames<StreamResponseOptions>({ headers: true });
+const responseOptionTable = optionTable({ headers: is.any } satisfies OptionKinds<StreamResponseOptions>);
 
 /**
  * The events and text deltas of a run, from the first one on. The run starts when the stream is first read or its
@@ -40,7 +40,7 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> extends R
    * ```
    */
   toResponse(options: StreamResponseOptions = {}): Response {
-    checkOptions("toResponse()", options, responseOptionNames);
+    responseOptionTable.read("toResponse()", options);
     return uiMessageResponse(this, options.headers);
   }
 }

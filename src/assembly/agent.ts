@@ -16,7 +16,7 @@ import {
 import { answering, checkOnApproval, resultOf } from "../agents/calling/on-approval.ts";
 import { runRequest } from "../agents/calling/run-request.ts";
 import {
-  checkRunUntilOptions,
+  readLoopOptions,
   runUntil,
   type JudgedLoopOptions,
   type RunUntilOptions,
@@ -347,7 +347,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     input: AgentInput,
     options: RunUntilOptions<Context> | JudgedLoopOptions<Context>,
   ): Promise<RunResult> {
-    checkRunUntilOptions(options);
+    const loop = readLoopOptions(options);
     // An agent without a model for the judge is refused before an iteration is paid.
     if (options.judge !== undefined) this.#judgeAgent();
     const { clock } = options.runtime ?? (await defaultRuntime());
@@ -356,7 +356,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
       invoke: (next: AgentInput, each: InvokeOptions) => (this as Agent).invoke(next, each),
       judge: (prompt: string, each: InvokeOptions) => this.#judgeAgent().invoke(prompt, each),
     };
-    return runUntil({ ...calls, clock, deadlineMs }, input, options);
+    return runUntil({ ...calls, clock, deadlineMs }, input, loop);
   }
 
   #judgeAgent(): Agent {

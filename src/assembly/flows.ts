@@ -1,6 +1,6 @@
 import { Agent, type AgentOptions } from "./agent.ts";
 import {
-  checkKindOptions,
+  kindTable,
   ConditionalFlow,
   ParallelFlow,
   SequentialFlow,
@@ -9,7 +9,7 @@ import {
   type ParallelFlowOptions,
   type WorkflowFlowOptions,
 } from "../agents/index.ts";
-import type { ForeignNames, HostedAgent } from "../kernel/index.ts";
+import { is, type HostedAgent, type OptionKinds } from "../kernel/index.ts";
 
 /**
  * Options of a flow. A flow is an agent whose work other agents do: it has a name, a budget, seats, guardrails and
@@ -30,31 +30,14 @@ const notOfFlows = [
   "tools",
 ] as const;
 
-/** The names of other libraries for the option that lists the agents of a flow. */
-function membersNamed(option: string): ForeignNames {
-  const fix = `use \`${option}\``;
-  return { agents: fix, workers: fix, nodes: fix, steps: fix, branches: fix };
-}
-
-const ofConditional: ForeignNames = {
-  condition: "use `predicate`",
-  if: "use `predicate`",
-  when: "use `predicate`",
-  else: "use `ifFalse`",
-};
-
-const ofWorkflow: ForeignNames = {
-  ...membersNamed("nodes"),
-  conditionalEdges: "use `routers`",
-  entryPoint: "use an edge from START: [START, node]",
-  recursionLimit: "use `maxSteps`",
-  state: "remove it; a node receives the value of the node before it",
-};
-
 export interface SequentialOptions extends FlowOptions {
   /** The agents, at least one. An agent may occur several times. */
   readonly steps: readonly HostedAgent[];
 }
+
+const sequentialTable = kindTable(notOfFlows, { steps: is.any } satisfies OptionKinds<
+  Omit<SequentialOptions, keyof FlowOptions>
+>);
 
 /**
  * Runs agents one after another. Each receives the input and all earlier answers; the last answer is the answer.
@@ -62,7 +45,7 @@ export interface SequentialOptions extends FlowOptions {
  */
 export class Sequential extends Agent {
   constructor(options: SequentialOptions) {
-    checkKindOptions("Sequential", options, notOfFlows, ["steps"], membersNamed("steps"));
+    sequentialTable.read("Sequential", options);
     const { steps, ...rest } = options;
     super({ ...rest, architecture: new SequentialFlow(steps) });
   }
@@ -70,10 +53,14 @@ export class Sequential extends Agent {
 
 export interface ParallelOptions extends FlowOptions, ParallelFlowOptions {}
 
+const parallelTable = kindTable(notOfFlows, { branches: is.any, merge: is.any } satisfies OptionKinds<
+  Omit<ParallelOptions, keyof FlowOptions>
+>);
+
 /** Runs several agents on the same input in parallel and merges their answers. */
 export class Parallel extends Agent {
   constructor(options: ParallelOptions) {
-    checkKindOptions("Parallel", options, notOfFlows, ["branches", "merge"], membersNamed("branches"));
+    parallelTable.read("Parallel", options);
     const { branches, merge, ...rest } = options;
     super({ ...rest, architecture: new ParallelFlow({ branches, ...(merge && { merge }) }) });
   }
@@ -81,10 +68,16 @@ export class Parallel extends Agent {
 
 export interface ConditionalOptions extends FlowOptions, ConditionalFlowOptions {}
 
+const conditionalTable = kindTable(notOfFlows, {
+  predicate: is.any,
+  ifTrue: is.any,
+  ifFalse: is.any,
+} satisfies OptionKinds<Omit<ConditionalOptions, keyof FlowOptions>>);
+
 /** Runs one of two agents, chosen by a function of the input. */
 export class Conditional extends Agent {
   constructor(options: ConditionalOptions) {
-    checkKindOptions("Conditional", options, notOfFlows, ["predicate", "ifTrue", "ifFalse"], ofConditional);
+    conditionalTable.read("Conditional", options);
     const { predicate, ifTrue, ifFalse, ...rest } = options;
     super({ ...rest, architecture: new ConditionalFlow({ predicate, ifTrue, ifFalse }) });
   }
@@ -93,13 +86,21 @@ export class Conditional extends Agent {
 export interface WorkflowOptions<Name extends string = string>
   extends FlowOptions, WorkflowFlowOptions<Name> {}
 
+const workflowTable = kindTable(notOfFlows, {
+  nodes: is.any,
+  edges: is.any,
+  routers: is.any,
+  maxSteps: is.any,
+  maxVisits: is.any,
+  maxConcurrency: is.any,
+} satisfies OptionKinds<Omit<WorkflowOptions, keyof FlowOptions>>);
+
 /** Runs agents and functions as nodes of a graph with edges, routers, joins and cycles. */
 export class Workflow<Name extends string = string> extends Agent {
   readonly #flow: WorkflowFlow;
 
   constructor(options: WorkflowOptions<Name>) {
-    const own = ["nodes", "edges", "routers", "maxSteps", "maxVisits", "maxConcurrency"];
-    checkKindOptions("Workflow", options, notOfFlows, own, ofWorkflow);
+    workflowTable.read("Workflow", options);
     const { nodes, edges, routers, maxSteps, maxVisits, maxConcurrency, ...rest } = options;
     const flow = new WorkflowFlow({
       nodes,

@@ -5,13 +5,14 @@ import {
   postgresMigrations,
 } from "../capabilities/memory/index.ts";
 import {
-  checkOptions,
   describeValue,
   Fault,
-  optionNames,
   type Clock,
   type IdSource,
   type Memory,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../kernel/index.ts";
 import { Database } from "../runtime/stores/sqlite/db/database.ts";
 import { migrate } from "../runtime/stores/sqlite/db/migrate.ts";
@@ -31,7 +32,12 @@ export interface OpenMemoryOptions {
   readonly ids?: IdSource;
 }
 
-const knownOptions = optionNames<OpenMemoryOptions>({ path: true, url: true, clock: true, ids: true });
+const knownOptions = optionTable({
+  path: is.text(),
+  url: is.text(),
+  clock: is.any,
+  ids: is.any,
+} satisfies OptionKinds<OpenMemoryOptions>);
 
 /**
  * Opens a memory that agents share across sessions, in one SQLite file or in a PostgreSQL database.
@@ -47,8 +53,7 @@ const knownOptions = optionNames<OpenMemoryOptions>({ path: true, url: true, clo
  * ```
  */
 export async function openMemory(options: OpenMemoryOptions): Promise<Memory & AsyncDisposable> {
-  checkOptions("openMemory()", options, knownOptions);
-  const { path, url, clock = systemClock, ids = uuidSource } = options;
+  const { path, url, clock = systemClock, ids = uuidSource } = knownOptions.read("openMemory()", options);
   if (url !== undefined) {
     if (path !== undefined)
       throw new Fault("invalid_argument", "invalid options of openMemory(): set path or url, not both");

@@ -2,12 +2,13 @@ import type { Layer } from "../agents/interception/middleware/layer.ts";
 import { schemaValidator } from "../agents/interception/middleware/schema-validator.ts";
 import { SchemaReader } from "../capabilities/index.ts";
 import {
-  checkOptions,
   Fault,
-  optionNames,
   type Infer,
   type JsonValue,
   type Schema,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../kernel/index.ts";
 import { standardSchema } from "./standard-schema.ts";
 
@@ -29,12 +30,12 @@ export interface StructuredOutput<Value> extends Layer {
   parse(answer: JsonValue): Promise<Value>;
 }
 
-const knownOptions = optionNames<StructuredOutputOptions<Schema>>({
-  schema: true,
-  name: true,
-  description: true,
-  maxRepairs: true,
-});
+const knownOptions = optionTable({
+  schema: is.any,
+  name: is.text({ default: "answer" }),
+  description: is.text(),
+  maxRepairs: is.number({ from: 0, default: 2 }),
+} satisfies OptionKinds<StructuredOutputOptions<Schema>>);
 
 /**
  * Middleware that makes an agent's answer match a schema: with the provider's own support where it exists, and by
@@ -44,8 +45,7 @@ const knownOptions = optionNames<StructuredOutputOptions<Schema>>({
 export function structuredOutput<const Source extends Schema>(
   options: StructuredOutputOptions<Source>,
 ): StructuredOutput<Infer<Source>> {
-  checkOptions("structuredOutput()", options, knownOptions);
-  const { schema, name = "answer", description, maxRepairs = 2 } = options;
+  const { schema, name, description, maxRepairs } = knownOptions.read("structuredOutput()", options);
   const schemaName = `the schema of the output ${name}`;
   const refuse = (problems: readonly string[]): Fault =>
     new Fault(

@@ -76,9 +76,9 @@ export type { JsonObject, JsonValue } from "./base/json-value.ts";
 export type { Guest, Lifetime } from "./base/lifetime.ts";
 export { andThen, attempt, type MaybePromise } from "./base/maybe-promise.ts";
 export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./base/money.ts";
-export { nearestName, readProperty } from "./base/option-check.ts";
 export * from "./base/utc-day.ts";
-export * from "./base/option-check.ts";
+export * from "./base/read-property.ts";
+export * from "./base/option-table.ts";
 export {
   formatIssue,
   type Infer,
@@ -105,6 +105,7 @@ export { reviveFault, stopsTask } from "./errors/revive-fault.ts";
 // Messages, models, prices and usage.
 export { findUnpaired, type ToolCall, type ToolResult } from "./messages/tool-call.ts";
 export {
+  callSettingKinds,
   callSettings,
   type CallSettings,
   mergeModelTimeouts,
@@ -415,12 +416,7 @@ export * from "./agent/permissions.ts";
 export type * from "./agent/llm-request.ts";
 export type * from "./agent/run-context.ts";
 export type * from "./agent/task-report.ts";
-export {
-  checkChildRequest,
-  checkSpawnOptions,
-  spawnChildNames,
-  spawnOptionNames,
-} from "./agent/spawn-check.ts";
+export { checkChildRequest, spawnChildTable, spawnKinds, spawnTable } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/permissions.ts";
 export type {
   EventOptions,

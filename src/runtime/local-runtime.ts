@@ -1,8 +1,6 @@
 import {
-  checkOptions,
   describeValue,
   Fault,
-  optionNames,
   type AgentId,
   type AgentResolver,
   type CollectOptions,
@@ -17,6 +15,9 @@ import {
   type Store,
   type StoreChange,
   type SubmitOptions,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../kernel/index.ts";
 import { runEnded } from "./client/run-store.ts";
 import { submitRun } from "./client/submit-run.ts";
@@ -34,7 +35,7 @@ import { systemClock, uuidSource } from "./process/system-sources.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
 import { workerContext, type WorkerOptions } from "./local-worker-context.ts";
 import { RuntimeView, type RuntimeWorker } from "./runtime-view.ts";
-import { checkRuntimeOptions, requireNumber, type RuntimeOptions } from "./runtime-options.ts";
+import { runtimeTable, type RuntimeOptions } from "./runtime-options.ts";
 import { AgentRegistry, agentTree } from "./worker/agent-registry.ts";
 import { isResolver } from "./worker/agent-resolvers.ts";
 import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
@@ -48,11 +49,11 @@ import { UnhostedRuns } from "./worker/unhosted-runs.ts";
  * public `openRuntime`, knows no prices unless `options.prices` is given.
  */
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
-  checkRuntimeOptions(options);
-  const { clock = systemClock, hash = sha256 } = options;
+  const checked = runtimeTable.read("openRuntime()", options);
+  const { clock = systemClock, hash = sha256 } = checked;
   const store = await storeOf(options, hash, clock);
   try {
-    const worker = new LocalWorker(store, { ...options, clock, hash });
+    const worker = new LocalWorker(store, { ...checked, clock, hash });
     await worker.start();
     return new RuntimeView(worker);
   } catch (error) {
@@ -62,7 +63,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   }
 }
 
-const registerOptionNames = optionNames<RegisterOptions>({ context: true });
+const registerOptionTable = optionTable({ context: is.any } satisfies OptionKinds<RegisterOptions>);
 
 /** Options that say how long something is kept. */
 type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
@@ -98,19 +99,15 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   #closing: Promise<void> | undefined;
 
   constructor(store: Store, options: WorkerOptions) {
-    const { clock } = options;
-    const concurrency = requireNumber("concurrency", options.concurrency ?? 64, 1);
+    const { clock, concurrency, sameName, versionPolicy } = options;
     this.#onError = options.onError ?? warn;
-    this.#closeGraceMs = requireNumber("closeGraceMs", options.closeGraceMs ?? 10_000, 0);
+    this.#closeGraceMs = options.closeGraceMs;
     this.#closeOn = options.closeOn ?? [];
-    const { sameName = "refuse", versionPolicy = "resume" } = options;
     this.agents = new AgentRegistry({ sameName, versionPolicy, clock });
     const onError = (error: unknown): void => this.#report(error);
     const sweep = (option: RetentionOption, collect: (before: number) => Promise<unknown>) => {
       const keepMs = options[option];
-      return keepMs === undefined
-        ? undefined
-        : new RetentionSweep({ option, keepMs, collect, clock, onError });
+      return keepMs === undefined ? undefined : new RetentionSweep({ keepMs, collect, clock, onError });
     };
     this.#endedRuns = sweep("keepEndedRunsMs", (endedBefore) => this.collect({ endedBefore }));
     this.#sweeps = [
@@ -163,7 +160,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       // A run that works needs at least one slot. Other runs stay in the store, where workers with free slots find them.
       concurrency,
       agents: () => this.agents.versions,
-      pollMs: requireNumber("pollMs", options.pollMs ?? 500, 1),
+      pollMs: options.pollMs,
       onError,
     });
   }
@@ -189,7 +186,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   }
 
   register(agent: HostedAgent | AgentResolver, options: RegisterOptions = {}): void {
-    checkOptions("register()", options, registerOptionNames);
+    registerOptionTable.read("register()", options);
     // Before the agent: a worker may drive its runs synchronously.
     if (options.context !== undefined) this.#registerContext(agent, options.context);
     if (!(isResolver(agent) ? this.agents.registerResolver(agent) : this.agents.register(agent))) return;

@@ -15,10 +15,10 @@ import { SizeLimit } from "./process/size-limit.ts";
 import { systemRandom, uuidSource } from "./process/system-sources.ts";
 import { TaskSlots } from "./process/task-slots.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
-import { requireNumber, requireShare, type RuntimeOptions } from "./runtime-options.ts";
+import type { CheckedRuntimeOptions } from "./runtime-options.ts";
 
 /** The options of a worker: those of its runtime, with a clock and a hash. */
-export interface WorkerOptions extends RuntimeOptions {
+export interface WorkerOptions extends CheckedRuntimeOptions {
   readonly clock: Clock;
   readonly hash: Hash;
 }
@@ -43,10 +43,10 @@ export function workerContext(store: Store, options: WorkerOptions, parts: Worke
     random: options.random ?? systemRandom,
     prices: options.prices ?? { find: () => null },
     ...(options.resolveModel !== undefined && { resolveModel: options.resolveModel }),
-    unknownPrice: options.unknownPrice ?? "refuse",
+    unknownPrice: options.unknownPrice,
     caps: capLimits(options.caps),
-    ...(options.warnAt === undefined ? {} : { warnAt: requireShare(options.warnAt) }),
-    versionPolicy: options.versionPolicy ?? "resume",
+    ...(options.warnAt === undefined ? {} : { warnAt: options.warnAt }),
+    versionPolicy: options.versionPolicy,
     modelTimeouts: modelTimeouts("openRuntime()", options.modelTimeouts),
     retry: retrySettings(options.retry),
     runRetry: runRetry(options.runRetry),
@@ -55,8 +55,8 @@ export function workerContext(store: Store, options: WorkerOptions, parts: Worke
     idleFlusher: new IdleFlusher(),
     contentHashes: new ContentHashes(hash),
     sizes: new SizeLimit(options.maxValueBytes),
-    stopGraceMs: requireNumber("stopGraceMs", options.stopGraceMs ?? 5_000, 0),
-    suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
+    stopGraceMs: options.stopGraceMs,
+    suspendAfterMs: options.suspendAfterMs,
     onError: parts.onError,
     agents,
     contexts,

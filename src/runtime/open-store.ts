@@ -1,12 +1,13 @@
 import { statSync } from "node:fs";
 import {
-  checkOptions,
   Fault,
-  optionNames,
   type Clock,
   type Hash,
   type InboxSettings,
   type Store,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../kernel/index.ts";
 import { sha256 } from "./process/sha256.ts";
 import { memoryStore } from "./stores/memory/store.ts";
@@ -37,18 +38,23 @@ export interface OpenStoreOptions {
   readonly create?: boolean;
 }
 
-const knownOptions = optionNames<OpenStoreOptions>({
-  hash: true,
-  clock: true,
-  auditKey: true,
-  inbox: true,
-  create: true,
-});
+const knownOptions = optionTable({
+  hash: is.any,
+  clock: is.any,
+  auditKey: is.text(),
+  inbox: is.any,
+  create: is.boolean({ default: true }),
+} satisfies OptionKinds<OpenStoreOptions>);
 
 /** Opens the store with this address. A driver is loaded on the first call that needs it, not with the package. */
 export async function openStore(address: string, options: OpenStoreOptions = {}): Promise<Store> {
-  checkOptions("openStore()", options, knownOptions);
-  const { hash = sha256, clock = systemClock, auditKey, inbox = {}, create = true } = options;
+  const {
+    hash = sha256,
+    clock = systemClock,
+    auditKey,
+    inbox = {},
+    create,
+  } = knownOptions.read("openStore()", options);
   const [scheme, path] = [address.slice(0, address.indexOf(":")), address.slice(address.indexOf(":") + 1)];
   if (address === "memory:") {
     if (auditKey === undefined) return memoryStore({ hash, inbox });

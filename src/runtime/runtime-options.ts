@@ -1,13 +1,8 @@
 import type { CronLoader } from "./process/schedule-record.ts";
 import { constants } from "node:os";
 import {
-  capLimits,
-  checkChoice,
   checkOptionalMethods,
-  checkOptions,
-  describeValue,
-  Fault,
-  optionNames,
+  type Fault,
   type Clock,
   type EngineFactory,
   type ExtensionSurface,
@@ -22,6 +17,11 @@ import {
   type SpendingCaps,
   type Store,
   type UnknownPrice,
+  invalidOption,
+  is,
+  optionTable,
+  type Filled,
+  type OptionKinds,
 } from "../kernel/index.ts";
 import type { StoreAddress } from "./open-store.ts";
 import type { RunRetry } from "./process/run-retry.ts";
@@ -184,98 +184,65 @@ export interface RuntimeOptions {
   readonly onError?: (error: Fault) => void;
 }
 
-const knownOptions = optionNames<RuntimeOptions>({
-  store: true,
-  engine: true,
-  auditKey: true,
-  inbox: true,
-  clock: true,
-  ids: true,
-  hash: true,
-  random: true,
-  prices: true,
-  resolveModel: true,
-  surface: true,
-  unknownPrice: true,
-  caps: true,
-  warnAt: true,
-  versionPolicy: true,
-  modelTimeouts: true,
-  retry: true,
-  runRetry: true,
-  concurrency: true,
-  maxValueBytes: true,
-  suspendAfterMs: true,
-  pollMs: true,
-  keepAlive: true,
-  sameName: true,
-  stopGraceMs: true,
-  closeGraceMs: true,
-  closeOn: true,
-  workerId: true,
-  keepEndedRunsMs: true,
-  keepUnnamedSessionsMs: true,
-  cron: true,
-  onError: true,
-});
-
-const choices: Readonly<Partial<Record<keyof RuntimeOptions, readonly string[]>>> = {
-  unknownPrice: ["refuse", "ignore"] satisfies UnknownPrice[],
-  versionPolicy: ["resume", "pin", "refuse"] satisfies VersionPolicy[],
-  sameName: ["refuse", "replace"],
-};
-
-/** Refuses unknown options and values outside a closed list, before the store is opened. */
-const surfaceMethods = ["notify", "showSession", "shutdown", "reload"] satisfies (keyof ExtensionSurface)[];
-
-export function checkRuntimeOptions(options: RuntimeOptions): void {
-  checkOptions("openRuntime()", options, knownOptions);
-  for (const [name, values] of Object.entries(choices))
-    checkChoice("openRuntime()", name, options[name as keyof RuntimeOptions], values);
-  capLimits(options.caps);
-  checkOptionalMethods("surface of openRuntime()", options.surface ?? {}, surfaceMethods);
-  checkSignals(options.closeOn);
-  const { engine } = options;
-  if (engine !== undefined && typeof engine !== "function")
-    throw new Fault(
-      "invalid_argument",
-      `invalid engine ${describeValue(engine)} of openRuntime(): expected a function that creates an engine`,
-    );
-}
-
 /** Signals that a process cannot handle. */
 const unhandledSignals: readonly string[] = ["SIGKILL", "SIGSTOP"];
 
-/** Refuses a signal on which the process could not close the runtime. */
-function checkSignals(closeOn: unknown): void {
-  if (closeOn === undefined) return;
-  if (Array.isArray(closeOn) && closeOn.every(canHandle)) return;
-  const wrong: unknown = Array.isArray(closeOn) ? closeOn.find((name) => !canHandle(name)) : closeOn;
-  throw new Fault(
-    "invalid_argument",
-    `invalid closeOn ${describeValue(wrong)} of openRuntime(): expected a list of signals that a process can handle, such as ["SIGTERM", "SIGINT"]`,
-  );
-}
+const surfaceMethods = ["notify", "showSession", "shutdown", "reload"] satisfies (keyof ExtensionSurface)[];
 
-function canHandle(signal: unknown): boolean {
-  return (
+const runtimeKinds = {
+  store: is.any,
+  engine: is.callback({ hint: "the function creates the engine, as restate() does" }),
+  auditKey: is.any,
+  inbox: is.any,
+  clock: is.any,
+  ids: is.any,
+  hash: is.any,
+  random: is.any,
+  prices: is.any,
+  resolveModel: is.callback(),
+  surface: is.checkedBy((surface, option, owner) =>
+    checkOptionalMethods(`${option} of ${owner}`, surface, surfaceMethods),
+  ),
+  unknownPrice: is.choice(["refuse", "ignore"], { default: "refuse" }),
+  caps: is.any,
+  warnAt: is.number({ above: 0, to: 1 }),
+  versionPolicy: is.choice(["resume", "pin", "refuse"], { default: "resume" }),
+  modelTimeouts: is.any,
+  retry: is.any,
+  runRetry: is.any,
+  concurrency: is.number({ from: 1, default: 64 }),
+  maxValueBytes: is.integer({ from: 1 }),
+  suspendAfterMs: is.number({ from: 0, default: 5_000 }),
+  pollMs: is.number({ from: 1, default: 500 }),
+  keepAlive: is.boolean(),
+  sameName: is.choice(["refuse", "replace"], { default: "refuse" }),
+  stopGraceMs: is.number({ from: 0, default: 5_000 }),
+  closeGraceMs: is.number({ from: 0, default: 10_000 }),
+  closeOn: is.list({ of: is.checkedBy(checkSignal), hint: 'use signals, as in ["SIGTERM", "SIGINT"]' }),
+  workerId: is.text(),
+  keepEndedRunsMs: is.number({ from: 0, finite: true }),
+  keepUnnamedSessionsMs: is.number({ from: 0, finite: true }),
+  cron: is.callback(),
+  onError: is.callback(),
+} satisfies OptionKinds<RuntimeOptions>;
+
+export const runtimeTable = optionTable(runtimeKinds);
+
+/** Checked options with their defaults. */
+export type CheckedRuntimeOptions = Filled<RuntimeOptions, typeof runtimeKinds>;
+
+/** Refuses a signal on which the process could not close the runtime. */
+function checkSignal(signal: unknown, option: string, owner: string): void {
+  if (
     typeof signal === "string" &&
     Object.hasOwn(constants.signals, signal) &&
     !unhandledSignals.includes(signal)
-  );
-}
-
-/** Returns `value`, or throws `invalid_argument` if it is below `min` or not a number. */
-export function requireNumber(name: keyof RuntimeOptions, value: number, min: number): number {
-  if (value >= min) return value;
-  throw new Fault("invalid_argument", `${name} is ${value}: it must be a number of at least ${min}`);
-}
-
-/** Returns `warnAt`, or throws `invalid_argument` if it is not a share of a cap. */
-export function requireShare(warnAt: number): number {
-  if (warnAt > 0 && warnAt <= 1) return warnAt;
-  throw new Fault(
-    "invalid_argument",
-    `warnAt is ${warnAt}: it must be a share of a cap, above 0 and at most 1`,
+  )
+    return;
+  throw invalidOption(
+    owner,
+    option,
+    signal,
+    'signals that a process can handle, as in ["SIGTERM", "SIGINT"]',
   );
 }

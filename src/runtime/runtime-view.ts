@@ -1,21 +1,18 @@
 import {
   agentIdOf,
-  approvalQueryNames,
+  approvalQueryTable,
   checkChildRequest,
-  checkChoice,
-  checkOptions,
   describeValue,
   Fault,
   formatRunId,
   HistoryRetention,
   nameProblem,
-  optionNames,
   parseAgentId,
   parseRunId,
   parseSessionId,
-  runQueryNames,
-  spawnChildNames,
-  submitOptionNames,
+  runQueryTable,
+  spawnChildTable,
+  submitKinds,
   type AgentResolver,
   type ApprovalPage,
   type ApprovalQuery,
@@ -43,6 +40,9 @@ import {
   type TenantScope,
   type UsageQuery,
   type UsageRow,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../kernel/index.ts";
 import type { ExtensionErrors } from "./extension-port.ts";
 import { lastClosedInvocation } from "./client/closed-invocation.ts";
@@ -82,8 +82,11 @@ export interface RuntimeWorker {
   close(): Promise<void>;
 }
 
-const collectOptionNames = optionNames<Parameters<Runtime["collect"]>[0]>({ endedBefore: true });
-const scopeNames = optionNames<TenantScope>({ tenantId: true, userId: true });
+const submitTable = optionTable(submitKinds);
+const collectOptionTable = optionTable({ endedBefore: is.any } satisfies OptionKinds<
+  Parameters<Runtime["collect"]>[0]
+>);
+const scopeTable = optionTable({ tenantId: is.text(), userId: is.text() } satisfies OptionKinds<TenantScope>);
 
 export interface ViewOptions {
   /** Whether a caller of the process uses the view. Extensions of a hosted agent are no callers. Default: `true`. */
@@ -135,8 +138,7 @@ export class RuntimeView implements Runtime {
   }
 
   forTenant(scope: TenantScope): Runtime {
-    checkOptions("forTenant()", scope, scopeNames);
-    const { tenantId, userId } = scope;
+    const { tenantId, userId } = scopeTable.read("forTenant()", scope);
     requireId("tenantId", tenantId);
     if (userId !== undefined) requireId("userId", userId);
     // A view without a user must not have the property, because the properties of the scope replace those of options.
@@ -150,8 +152,7 @@ export class RuntimeView implements Runtime {
 
   async submit(agent: HostedAgent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
     this.#worker.lifetime.check();
-    checkOptions("submit()", options, submitOptionNames);
-    checkChoice("submit()", "whenBusy", options.whenBusy, ["refuse", "steer"]);
+    submitTable.read("submit()", options);
     const own = this.#own("submit()", asCaller(options, this.#scope));
     if (this.#worker.agents.replacesSameName || own.context !== undefined)
       return this.#submitted(await this.#submitBound(agent, input, own), own);
@@ -168,7 +169,7 @@ export class RuntimeView implements Runtime {
   async spawnChild(agent: HostedAgent, options: SpawnChildOptions): Promise<RunHandle> {
     this.#worker.lifetime.check();
     const names = new Set((agent.tools ?? []).map(({ name }) => name));
-    checkChildRequest("spawnChild()", options, names, spawnChildNames);
+    checkChildRequest("spawnChild()", options, names, spawnChildTable);
     const { sessionId, prompt, tools = null, context, ...rest } = options;
     const { journal } = this.#worker.context.store;
     const { sessions } = this;
@@ -248,7 +249,7 @@ export class RuntimeView implements Runtime {
 
   async list(query: RunQuery = {}): Promise<RunPage> {
     this.#worker.lifetime.check();
-    checkOptions("list()", query, runQueryNames);
+    runQueryTable.read("list()", query);
     const { sessionId, agentId } = query;
     if (sessionId !== undefined) parseSessionId(sessionId);
     if (agentId !== undefined) parseAgentId(agentId);
@@ -257,7 +258,7 @@ export class RuntimeView implements Runtime {
 
   async approvals(query: ApprovalQuery = {}): Promise<ApprovalPage> {
     this.#worker.lifetime.check();
-    checkOptions("approvals()", query, approvalQueryNames);
+    approvalQueryTable.read("approvals()", query);
     const { runId, agentId } = query;
     if (runId !== undefined) parseRunId(runId);
     if (agentId !== undefined) parseAgentId(agentId);
@@ -271,7 +272,7 @@ export class RuntimeView implements Runtime {
 
   async collect(options: { readonly endedBefore: number }): Promise<number> {
     this.#worker.lifetime.check();
-    checkOptions("collect()", options, collectOptionNames);
+    collectOptionTable.read("collect()", options);
     const scope = this.#scope;
     return this.#worker.collect(scope === undefined ? options : { ...options, scope });
   }

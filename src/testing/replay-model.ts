@@ -1,15 +1,16 @@
 import { readFileSync } from "node:fs";
 import {
   canonicalJson,
-  checkOptions,
   Fault,
   messageText,
-  optionNames,
   type JsonValue,
   type Model,
   type ModelRequest,
   type ModelResponse,
   type ModelStreamPart,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../kernel/index.ts";
 import { reviveError, type RecordedCall, type RecordedModel } from "./model-recording.ts";
 
@@ -22,7 +23,7 @@ export interface ReplayOptions {
   readonly compare?: (request: ModelRequest) => unknown;
 }
 
-const knownOptions = optionNames<ReplayOptions>({ compare: true });
+const knownOptions = optionTable({ compare: is.callback() } satisfies OptionKinds<ReplayOptions>);
 
 /**
  * Returns a model that answers from a file written by `recordModel`, without a network. Each recorded call answers one
@@ -31,8 +32,7 @@ const knownOptions = optionNames<ReplayOptions>({ compare: true });
  * recorded request.
  */
 export function replayModel(file: string, options: ReplayOptions = {}): Model {
-  checkOptions("replayModel()", options, knownOptions);
-  const { compare = (request) => request } = options;
+  const { compare = (request: ModelRequest) => request } = knownOptions.read("replayModel()", options);
   const { head, calls } = readRecording(file);
   const left = calls.map((call) => ({ call, asked: canonicalJson(compare(call.request)) }));
   const take = (request: ModelRequest): RecordedCall => {

@@ -1,7 +1,5 @@
 import {
-  checkOptions,
   Fault,
-  optionNames,
   type AssistantPart,
   type Clock,
   type JsonValue,
@@ -12,6 +10,9 @@ import {
   type ModelStreamPart,
   type ReportedUsage,
   type StopReason,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../kernel/index.ts";
 
 /** One answer of a scripted model. A plain string is short for `{ text }`. */
@@ -47,12 +48,12 @@ export interface ScriptedModelOptions {
   readonly countTokens?: (request: ModelRequest) => number | Promise<number>;
 }
 
-const knownOptions = optionNames<ScriptedModelOptions>({
-  clock: true,
-  provider: true,
-  modelId: true,
-  countTokens: true,
-});
+const knownOptions = optionTable({
+  clock: is.any,
+  provider: is.text(),
+  modelId: is.text(),
+  countTokens: is.callback(),
+} satisfies OptionKinds<ScriptedModelOptions>);
 
 /** A model that answers from a script, in order, and records the requests it receives. */
 export class ScriptedModel implements Model {
@@ -66,7 +67,7 @@ export class ScriptedModel implements Model {
   readonly #clock: Clock | undefined;
 
   constructor(script: readonly ScriptStep[], options: ScriptedModelOptions = {}) {
-    checkOptions("scriptedModel()", options, knownOptions);
+    knownOptions.read("scriptedModel()", options);
     this.#script = script;
     this.#clock = options.clock;
     this.provider = options.provider ?? "scripted";

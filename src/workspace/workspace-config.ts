@@ -1,4 +1,11 @@
-import { checkOptions, Fault, optionNames, type Guardrail, type HostedAgent } from "../kernel/index.ts";
+import {
+  Fault,
+  type Guardrail,
+  type HostedAgent,
+  is,
+  optionTable,
+  type OptionKinds,
+} from "../kernel/index.ts";
 import type { RuntimeOptions } from "../runtime/index.ts";
 import {
   loadModule,
@@ -45,11 +52,15 @@ export interface CodedChannel extends Pick<ChannelSettings, "agent" | "allow" | 
  * ```
  */
 export function defineConfig(config: WorkspaceConfig): WorkspaceConfig {
-  checkOptions("defineConfig()", config, configNames);
+  configTable.read("defineConfig()", config);
   return config;
 }
 
-const configNames = optionNames<WorkspaceConfig>({ agents: true, runtime: true, server: true });
+const configTable = optionTable({
+  agents: is.list(),
+  runtime: is.any,
+  server: is.any,
+} satisfies OptionKinds<WorkspaceConfig>);
 
 /** Loads the configuration of a project. Without a file it is empty. */
 export async function readConfig(

@@ -1,4 +1,4 @@
-import { checkOptions, optionNames, type Model } from "../kernel/index.ts";
+import { type Model, is, optionTable, type OptionKinds } from "../kernel/index.ts";
 import type { ServerConfigs } from "../capabilities/mcp/index.ts";
 import type { Settings } from "./files/index.ts";
 
@@ -33,22 +33,22 @@ export interface WorkspaceOptions {
   readonly now?: () => number;
 }
 
-const knownOptions = optionNames<WorkspaceOptions>({
-  cwd: true,
-  home: true,
-  profile: true,
-  ephemeral: true,
-  env: true,
-  settings: true,
-  trust: true,
-  root: true,
-  resolveModel: true,
-  importTimeoutMs: true,
-  mcpServers: true,
-  now: true,
-});
+const knownOptions = optionTable({
+  cwd: is.text(),
+  home: is.text(),
+  profile: is.text(),
+  ephemeral: is.boolean(),
+  env: is.any,
+  settings: is.any,
+  trust: is.choice(["stored", "always", "never"]),
+  root: is.text(),
+  resolveModel: is.callback(),
+  importTimeoutMs: is.number({ from: 0 }),
+  mcpServers: is.any,
+  now: is.callback(),
+} satisfies OptionKinds<WorkspaceOptions>);
 
 /** Refuses options that `openWorkspace` does not have. */
 export function checkWorkspaceOptions(options: WorkspaceOptions): void {
-  checkOptions("openWorkspace()", options, knownOptions);
+  knownOptions.read("openWorkspace()", options);
 }

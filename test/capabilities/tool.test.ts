@@ -219,7 +219,7 @@ describe("a tool body that is an async generator", () => {
 });
 
 test.each([
-  [{ input: { type: "object" } }, 'unknown option "input" of tool dig: use `inputSchema`'],
+  [{ input: { type: "object" } }, 'unknown option "input" of tool dig: use "inputSchema"'],
   [{}, "tool dig has no inputSchema"],
 ])("tool() refuses the options %j and names inputSchema", (options, message) => {
   expect(() => tool({ name: "dig", description: "x", execute: () => "", ...options } as never)).toThrow(

@@ -1,7 +1,5 @@
 import {
-  checkOptions,
   jsonText,
-  optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
@@ -9,8 +7,10 @@ import {
   type HostedAgent,
   type JsonValue,
   type WorkerBrief,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
-import { requireCount, requireScore } from "../base/option-checks.ts";
 import {
   requireAnswer,
   adoptWorkerResult,
@@ -61,13 +61,13 @@ interface Critique {
 const criticInstructions =
   'You judge an answer to a task; you do not answer the task yourself. Reply with JSON and nothing else: {"score": <0 to 1, how good the answer is>, "issues": ["<what to change>"], "summary": "<one sentence>"}.';
 
-const knownOptions = optionNames<ActorCriticOptions>({
-  actor: true,
-  critic: true,
-  maxRounds: true,
-  approvalThreshold: true,
-  remember: true,
-});
+const knownOptions = optionTable({
+  actor: is.any,
+  critic: is.any,
+  maxRounds: is.integer({ from: 1, default: 3 }),
+  approvalThreshold: is.number({ from: 0, to: 1, default: 0.9 }),
+  remember: is.boolean({ default: false }),
+} satisfies OptionKinds<ActorCriticOptions>);
 
 /**
  * One agent answers and another judges the answer, round by round, until the critic approves. After the last round the
@@ -82,11 +82,13 @@ export class ActorCritic implements Architecture {
   readonly #remember: boolean;
 
   constructor(options: ActorCriticOptions) {
-    checkOptions("actorCritic()", options, knownOptions);
-    const { actor, critic, maxRounds = 3, approvalThreshold = 0.9, remember = false } = options;
+    const { actor, critic, maxRounds, approvalThreshold, remember } = knownOptions.read(
+      "actorCritic()",
+      options,
+    );
     this.#team = new TeamMembers("actorCritic", "the team", { actor, critic });
-    this.#maxRounds = requireCount("actorCritic", "maxRounds", maxRounds);
-    this.#threshold = requireScore("actorCritic", "approvalThreshold", approvalThreshold);
+    this.#maxRounds = maxRounds;
+    this.#threshold = approvalThreshold;
     this.#remember = remember;
   }
 

@@ -1,14 +1,14 @@
 import {
-  checkOptions,
   jsonText,
-  optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
   type EmittableEvent,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { askAdvisor, teamWorkers, type Advisor } from "./advisor.ts";
-import { requireCount } from "../base/option-checks.ts";
 import {
   runWorker,
   stopIfBudgetSpent,
@@ -18,13 +18,7 @@ import {
 import { findObjectWith } from "./json-parsing.ts";
 import { loadPromptContext, markdownSections, type PromptContext } from "../context/prompt-context.ts";
 import { architectureEvent } from "../context/role-call.ts";
-import {
-  membersNamed,
-  spawnOptionsOf,
-  TeamMembers,
-  workerBrief,
-  type Members,
-} from "../team/team-members.ts";
+import { spawnOptionsOf, TeamMembers, workerBrief, type Members } from "../team/team-members.ts";
 import { isBlank, setAnswer } from "../base/answer-text.ts";
 import { endOnWorkerInterruption } from "../team/worker-interruption.ts";
 
@@ -61,12 +55,12 @@ interface Choice {
 const contributorInstructions =
   'You and other agents work on a question by writing on a board that all of you see. Add what you know that is not on the board yet. Reply with JSON and nothing else: {"kind": "note", or "answer" if it answers the question, "content": "<your entry>", "private": "<a note that only you see when it is your turn again, or empty>"}. A reply that is not JSON counts as a note.';
 
-const knownOptions = optionNames<BlackboardOptions>({
-  agents: true,
-  coordinator: true,
-  decider: true,
-  maxRounds: true,
-});
+const knownOptions = optionTable({
+  agents: is.any,
+  coordinator: is.any,
+  decider: is.any,
+  maxRounds: is.integer({ from: 1, default: 10 }),
+} satisfies OptionKinds<BlackboardOptions>);
 
 /**
  * Agents write on a shared board, one at a time, until the question is answered. Each agent is spawned for one entry
@@ -84,13 +78,12 @@ export class Blackboard implements Architecture {
   readonly #maxRounds: number;
 
   constructor(options: BlackboardOptions) {
-    checkOptions("blackboard()", options, knownOptions, membersNamed("agents"));
-    const { agents, coordinator, decider, maxRounds = 10 } = options;
+    const { agents, coordinator, decider, maxRounds } = knownOptions.read("blackboard()", options);
     this.#agents = new TeamMembers("blackboard", "agents", agents);
     this.#workers = teamWorkers("blackboard", this.#agents, { coordinator, decider });
     this.#coordinator = coordinator;
     this.#decider = decider;
-    this.#maxRounds = requireCount("blackboard", "maxRounds", maxRounds);
+    this.#maxRounds = maxRounds;
     this.requiresModel = coordinator === "self" || decider === "self";
   }
 

@@ -1,13 +1,13 @@
 import {
-  checkOptions,
-  optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
   type EmittableEvent,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { askAdvisor, teamWorkers, type Advisor } from "./advisor.ts";
-import { requireCount, requireScore } from "../base/option-checks.ts";
 import {
   adoptWorkerResult,
   runWorkers,
@@ -18,14 +18,7 @@ import {
 } from "../team/run-worker.ts";
 import { loadPromptContext, markdownSections, type PromptContext } from "../context/prompt-context.ts";
 import { architectureEvent } from "../context/role-call.ts";
-import {
-  membersNamed,
-  answerBrief,
-  spawnOptionsOf,
-  TeamMembers,
-  workerBrief,
-  type Members,
-} from "../team/team-members.ts";
+import { answerBrief, spawnOptionsOf, TeamMembers, workerBrief, type Members } from "../team/team-members.ts";
 import { isBlank, setAnswer } from "../base/answer-text.ts";
 import { endOnWorkerInterruption } from "../team/worker-interruption.ts";
 
@@ -52,13 +45,13 @@ interface Position {
   readonly answer: string;
 }
 
-const knownOptions = optionNames<DebateOptions>({
-  debaters: true,
-  rounds: true,
-  detectConvergence: true,
-  convergenceThreshold: true,
-  judge: true,
-});
+const knownOptions = optionTable({
+  debaters: is.any,
+  rounds: is.integer({ from: 1, default: 2 }),
+  detectConvergence: is.boolean({ default: true }),
+  convergenceThreshold: is.number({ from: 0, to: 1, default: 0.85 }),
+  judge: is.any,
+} satisfies OptionKinds<DebateOptions>);
 
 /**
  * Several agents answer independently and then again after reading the other answers; a judge or a vote decides on one
@@ -77,12 +70,14 @@ export class Debate implements Architecture {
   readonly #judge: Advisor | undefined;
 
   constructor(options: DebateOptions) {
-    checkOptions("debate()", options, knownOptions, membersNamed("debaters"));
-    const { debaters, rounds = 2, detectConvergence = true, convergenceThreshold = 0.85, judge } = options;
+    const { debaters, rounds, detectConvergence, convergenceThreshold, judge } = knownOptions.read(
+      "debate()",
+      options,
+    );
     this.#debaters = new TeamMembers("debate", "debaters", debaters, 2);
     this.#workers = teamWorkers("debate", this.#debaters, { judge });
-    this.#rounds = requireCount("debate", "rounds", rounds);
-    const threshold = requireScore("debate", "convergenceThreshold", convergenceThreshold);
+    this.#rounds = rounds;
+    const threshold = convergenceThreshold;
     this.#convergenceThreshold = detectConvergence ? threshold : undefined;
     this.#judge = judge;
     this.requiresModel = judge === "self";

@@ -1,20 +1,18 @@
 import {
-  checkOptions,
-  checkSpawnOptions,
   Fault,
-  optionNames,
-  spawnOptionNames,
+  spawnKinds,
   type AgentSession,
   type Architecture,
   type Dependencies,
   type EmittableEvent,
   type HostedAgent,
   type JsonObject,
-  type OptionNames,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { checkSubAgent } from "../base/part-check.ts";
 import { withoutFormat } from "../base/answer-format.ts";
-import { requireCount } from "../base/option-checks.ts";
 import { readTools, writeTools, type DeepAgentLimits } from "./deep-agent-tools.ts";
 import { adoptOutcome } from "./inner-run.ts";
 import { react } from "./react.ts";
@@ -33,13 +31,13 @@ export interface DeepAgentOptions extends Partial<DeepAgentLimits> {
   readonly general?: boolean;
 }
 
-const knownOptions = optionNames<DeepAgentOptions>({
-  subAgents: true,
-  general: true,
-  maxTodos: true,
-  maxFiles: true,
-  maxFileCharacters: true,
-});
+const knownOptions = optionTable({
+  subAgents: is.any,
+  general: is.boolean({ default: true }),
+  maxTodos: is.integer({ from: 1, default: 50 }),
+  maxFiles: is.integer({ from: 1, default: 100 }),
+  maxFileCharacters: is.integer({ from: 1, default: 100_000 }),
+} satisfies OptionKinds<DeepAgentOptions>);
 
 /**
  * A ReAct loop for long work that keeps a written plan, has virtual files for notes, and delegates tasks. The plan and
@@ -58,8 +56,13 @@ export class DeepAgent implements Architecture {
   readonly #limits: DeepAgentLimits;
 
   constructor(options: DeepAgentOptions = {}) {
-    checkOptions("deepAgent()", options, knownOptions);
-    const { subAgents = {}, general = true } = options;
+    const {
+      subAgents = {},
+      general,
+      maxTodos,
+      maxFiles,
+      maxFileCharacters,
+    } = knownOptions.read("deepAgent()", options);
     const where = "deepAgent";
     const entries = Object.entries(subAgents).map(([name, subAgent]): [string, SubAgent] => [
       name,
@@ -72,11 +75,7 @@ export class DeepAgent implements Architecture {
       );
     this.#subAgents = Object.fromEntries(entries);
     this.#general = general;
-    this.#limits = {
-      maxTodos: requireCount(where, "maxTodos", options.maxTodos ?? 50),
-      maxFiles: requireCount(where, "maxFiles", options.maxFiles ?? 100),
-      maxFileCharacters: requireCount(where, "maxFileCharacters", options.maxFileCharacters ?? 100_000),
-    };
+    this.#limits = { maxTodos, maxFiles, maxFileCharacters };
   }
 
   // oxlint-disable-next-line require-yield -- `Architecture.run` must return an async iterable
@@ -155,14 +154,16 @@ export function deepAgent(options?: DeepAgentOptions): DeepAgent {
   return new DeepAgent(options);
 }
 
-/** The names of the settings of a sub-agent. */
-const subAgentNames: OptionNames = new Set([...spawnOptionNames, "agent", "description"]);
+const subAgentTable = optionTable({
+  ...spawnKinds,
+  agent: is.any,
+  description: is.text(),
+} satisfies OptionKinds<SubAgent>);
 
 function toSubAgent(place: string, subAgent: HostedAgent | SubAgent): SubAgent {
   checkSubAgent(place, subAgent);
   if (!("agent" in subAgent)) return { agent: subAgent };
-  checkSpawnOptions(place, subAgent, subAgentNames);
-  return subAgent;
+  return subAgentTable.read(place, subAgent);
 }
 
 function instructionsOf({ instructions }: AgentSession): string {

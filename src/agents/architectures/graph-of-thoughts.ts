@@ -1,13 +1,12 @@
 import {
-  checkOptions,
-  describeValue,
-  Fault,
-  optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
   type EmittableEvent,
   type JsonObject,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { askForScore } from "./json-parsing.ts";
 import { parseTextList } from "./list-parsing.ts";
@@ -56,11 +55,11 @@ export interface GraphOfThoughtsOptions {
   readonly parallel?: boolean;
 }
 
-const knownOptions = optionNames<GraphOfThoughtsOptions>({
-  operations: true,
-  scorer: true,
-  parallel: true,
-});
+const knownOptions = optionTable({
+  operations: is.list(),
+  scorer: is.callback({ hint: "to use a model, set models.evaluator of the agent" }),
+  parallel: is.boolean({ default: true }),
+} satisfies OptionKinds<GraphOfThoughtsOptions>);
 
 /**
  * Works on thoughts with a graph of operations: splits the task or a thought, drafts several thoughts, scores them, keeps
@@ -75,13 +74,11 @@ export class GraphOfThoughts implements Architecture {
   readonly #parallel: boolean;
 
   constructor(options: GraphOfThoughtsOptions = {}) {
-    checkOptions("graphOfThoughts()", options, knownOptions);
-    const { operations = usualOperations, scorer, parallel = true } = options;
-    if (scorer !== undefined && typeof scorer !== "function")
-      throw new Fault(
-        "invalid_argument",
-        `scorer of graphOfThoughts is ${describeValue(scorer)}: it must be a function; to use a model, set models.evaluator of the agent`,
-      );
+    const {
+      operations = usualOperations,
+      scorer,
+      parallel,
+    } = knownOptions.read("graphOfThoughts()", options);
     this.#scorer = scorer;
     this.#operations = resolveOperations(operations);
     this.#parallel = parallel;

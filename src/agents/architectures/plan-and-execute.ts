@@ -1,16 +1,16 @@
 import {
-  checkOptions,
   jsonText,
-  optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
   type EmittableEvent,
   type JsonObject,
   type Tool,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { checkArchitecture } from "../base/part-check.ts";
-import { requireCount } from "../base/option-checks.ts";
 import { runInner } from "./inner-run.ts";
 import { parseTextList } from "./list-parsing.ts";
 import {
@@ -68,13 +68,13 @@ interface Plan {
   readonly userAdditions: string[];
 }
 
-const knownOptions = optionNames<PlanAndExecuteOptions>({
-  maxSteps: true,
-  base: true,
-  maxTurnsPerStep: true,
-  maxReplans: true,
-  maxPlanAttempts: true,
-});
+const knownOptions = optionTable({
+  maxSteps: is.integer({ from: 1, default: 8 }),
+  base: is.any,
+  maxTurnsPerStep: is.integer({ from: 1 }),
+  maxReplans: is.integer({ from: 0, default: 3 }),
+  maxPlanAttempts: is.integer({ from: 1, default: 3 }),
+} satisfies OptionKinds<PlanAndExecuteOptions>);
 
 /**
  * Makes a plan, executes its steps one after another and writes the answer. Each step runs in a session of its own that
@@ -92,13 +92,17 @@ export class PlanAndExecute implements Architecture {
   readonly #maxPlanAttempts: number;
 
   constructor(options: PlanAndExecuteOptions = {}) {
-    checkOptions("planAndExecute()", options, knownOptions);
-    const { maxSteps = 8, base = react(), maxTurnsPerStep, maxReplans = 3, maxPlanAttempts = 3 } = options;
+    const {
+      maxSteps,
+      base = react(),
+      maxTurnsPerStep,
+      maxReplans,
+      maxPlanAttempts,
+    } = knownOptions.read("planAndExecute()", options);
     this.base = checkArchitecture(base, "base of planAndExecute()");
-    this.#maxReplans = requireCount("planAndExecute", "maxReplans", maxReplans, 0);
-    this.#maxPlanAttempts = requireCount("planAndExecute", "maxPlanAttempts", maxPlanAttempts);
-    this.#maxSteps = requireCount("planAndExecute", "maxSteps", maxSteps);
-    if (maxTurnsPerStep !== undefined) requireCount("planAndExecute", "maxTurnsPerStep", maxTurnsPerStep);
+    this.#maxReplans = maxReplans;
+    this.#maxPlanAttempts = maxPlanAttempts;
+    this.#maxSteps = maxSteps;
     this.#maxTurns = maxTurnsPerStep;
   }
 

@@ -1,9 +1,7 @@
 import {
   addUsage,
-  checkOptions,
   eventDraft,
   messageText,
-  optionNames,
   toolCallsOf,
   toolMessage,
   toolResultPart,
@@ -21,6 +19,9 @@ import {
   type ToolChoice,
   type ToolResult,
   type Transcript,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { openings, readMessage } from "../base/agent-input.ts";
 import { instructionsFor } from "../base/answer-format.ts";
@@ -39,7 +40,7 @@ export interface ReActOptions {
   readonly initialToolChoice?: ToolChoice;
 }
 
-const knownOptions = optionNames<ReActOptions>({ initialToolChoice: true });
+const knownOptions = optionTable({ initialToolChoice: is.any } satisfies OptionKinds<ReActOptions>);
 
 /**
  * Calls the model and executes its tool calls, turn by turn, until a reply contains no tool call and no user input
@@ -56,7 +57,7 @@ export class ReAct implements Architecture {
   readonly #options: ReActOptions;
 
   constructor(options: ReActOptions = {}) {
-    checkOptions("react()", options, knownOptions);
+    knownOptions.read("react()", options);
     this.#options = options;
   }
 

@@ -1,8 +1,5 @@
 import {
-  checkOptions,
-  describeValue,
   Fault,
-  optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
@@ -10,9 +7,11 @@ import {
   type JsonObject,
   type Memory,
   type MemoryScope,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { checkArchitecture } from "../base/part-check.ts";
-import { requireCount, requireScore } from "../base/option-checks.ts";
 import { runInner } from "./inner-run.ts";
 import {
   evaluateAttempt,
@@ -42,14 +41,14 @@ export interface ReflexionOptions {
   readonly reflector?: AttemptReflector;
 }
 
-const knownOptions = optionNames<ReflexionOptions>({
-  maxAttempts: true,
-  threshold: true,
-  maxLessons: true,
-  maxTurnsPerAttempt: true,
-  evaluator: true,
-  reflector: true,
-});
+const knownOptions = optionTable({
+  maxAttempts: is.integer({ from: 1, default: 3 }),
+  threshold: is.number({ from: 0, to: 1, default: 0.8 }),
+  maxLessons: is.integer({ from: 1, default: 5 }),
+  maxTurnsPerAttempt: is.integer({ from: 1 }),
+  evaluator: is.callback({ hint: "to use a model, set models.evaluator of the agent" }),
+  reflector: is.callback({ hint: "to use a model, set models.reflector of the agent" }),
+} satisfies OptionKinds<ReflexionOptions>);
 
 /**
  * Makes an attempt, has it scored, derives a lesson if the score is too low, and tries again from the start with the
@@ -70,16 +69,17 @@ export class Reflexion implements Architecture {
   readonly #reflector: AttemptReflector | undefined;
 
   constructor(base: Architecture = react(), options: ReflexionOptions = {}) {
-    checkOptions("reflexion()", options, knownOptions);
-    const { maxAttempts = 3, threshold = 0.8, maxLessons = 5, maxTurnsPerAttempt } = options;
+    const { maxAttempts, threshold, maxLessons, maxTurnsPerAttempt } = knownOptions.read(
+      "reflexion()",
+      options,
+    );
     this.base = checkArchitecture(base, "base of reflexion()");
-    this.#maxAttempts = requireCount("reflexion", "maxAttempts", maxAttempts);
-    this.#threshold = requireScore("reflexion", "threshold", threshold);
-    this.#maxLessons = requireCount("reflexion", "maxLessons", maxLessons);
-    if (maxTurnsPerAttempt !== undefined) requireCount("reflexion", "maxTurnsPerAttempt", maxTurnsPerAttempt);
+    this.#maxAttempts = maxAttempts;
+    this.#threshold = threshold;
+    this.#maxLessons = maxLessons;
     this.#maxTurns = maxTurnsPerAttempt;
-    this.#evaluator = requireFunction("evaluator", options.evaluator);
-    this.#reflector = requireFunction("reflector", options.reflector);
+    this.#evaluator = options.evaluator;
+    this.#reflector = options.reflector;
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
@@ -205,14 +205,6 @@ export function reflexion(base?: Architecture, options?: ReflexionOptions): Refl
  */
 function bestSoFar(best: Attempt | undefined, current: Attempt): Attempt {
   return best === undefined || isBlank(best.inner.output) ? current : best;
-}
-
-function requireFunction<Option>(name: string, option: Option): Option {
-  if (option === undefined || typeof option === "function") return option;
-  throw new Fault(
-    "invalid_argument",
-    `${name} of reflexion is ${describeValue(option)}: it must be a function; to use a model, set models.${name} of the agent`,
-  );
 }
 
 function withLessons(instructions: string, lessons: readonly string[]): string {

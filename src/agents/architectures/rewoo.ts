@@ -1,7 +1,5 @@
 import {
   canonicalJson,
-  checkOptions,
-  optionNames,
   textOf,
   type AgentSession,
   type Architecture,
@@ -10,8 +8,10 @@ import {
   type JsonObject,
   type ToolOutput,
   type ToolResult,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
-import { requireCount } from "../base/option-checks.ts";
 import {
   askAnsweringRole,
   askSupportingRole,
@@ -47,7 +47,10 @@ interface Evidence {
   readonly isError: boolean;
 }
 
-const knownOptions = optionNames<ReWooOptions>({ maxSteps: true, parallelLevels: true });
+const knownOptions = optionTable({
+  maxSteps: is.integer({ from: 1, default: 8 }),
+  parallelLevels: is.boolean({ default: true }),
+} satisfies OptionKinds<ReWooOptions>);
 
 /**
  * Plans every tool call before the first one is made, makes independent calls in parallel, and answers from their
@@ -61,9 +64,8 @@ export class ReWoo implements Architecture {
   readonly #parallel: boolean;
 
   constructor(options: ReWooOptions = {}) {
-    checkOptions("rewoo()", options, knownOptions);
-    const { maxSteps = 8, parallelLevels = true } = options;
-    this.#maxSteps = requireCount("rewoo", "maxSteps", maxSteps);
+    const { maxSteps, parallelLevels } = knownOptions.read("rewoo()", options);
+    this.#maxSteps = maxSteps;
     this.#parallel = parallelLevels;
   }
 

@@ -1,26 +1,19 @@
 import {
-  checkOptions,
-  describeValue,
   Fault,
-  optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
   type EmittableEvent,
   type WorkerInput,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
-import { requireScore } from "../base/option-checks.ts";
 import { adoptWorkerResult, runWorker, keepPartialText } from "../team/run-worker.ts";
 import { askSupportingRole, loadPromptContext, type PromptContext } from "../context/prompt-context.ts";
 import { architectureEvent } from "../context/role-call.ts";
 import { parseRouteChoice, type RouteChoice } from "./route-choice.ts";
-import {
-  membersNamed,
-  answerBrief,
-  spawnOptionsOf,
-  TeamMembers,
-  type Members,
-} from "../team/team-members.ts";
+import { answerBrief, spawnOptionsOf, TeamMembers, type Members } from "../team/team-members.ts";
 import { endOnWorkerInterruption } from "../team/worker-interruption.ts";
 
 /** Options of `router`. */
@@ -41,12 +34,12 @@ export interface RouterOptions {
   readonly conversationScope?: "per_route" | "shared";
 }
 
-const knownOptions = optionNames<RouterOptions>({
-  routes: true,
-  requireConfidence: true,
-  fallbackRoute: true,
-  conversationScope: true,
-});
+const knownOptions = optionTable({
+  routes: is.any,
+  requireConfidence: is.number({ from: 0, to: 1, default: 0 }),
+  fallbackRoute: is.text(),
+  conversationScope: is.choice(["per_route", "shared"], { default: "per_route" }),
+} satisfies OptionKinds<RouterOptions>);
 
 /**
  * Chooses one specialist with one model call; the specialist's answer is the answer, without another model call.
@@ -61,19 +54,16 @@ export class Router implements Architecture {
   readonly #isShared: boolean;
 
   constructor(options: RouterOptions) {
-    checkOptions("router()", options, knownOptions, membersNamed("routes"));
-    const { routes, requireConfidence = 0, fallbackRoute, conversationScope = "per_route" } = options;
+    const { routes, requireConfidence, fallbackRoute, conversationScope } = knownOptions.read(
+      "router()",
+      options,
+    );
     this.#routes = new TeamMembers("router", "routes", routes);
-    this.#requireConfidence = requireScore("router", "requireConfidence", requireConfidence);
+    this.#requireConfidence = requireConfidence;
     if (fallbackRoute !== undefined && this.#routes.find(fallbackRoute) === undefined)
       throw new Fault(
         "invalid_argument",
         `fallbackRoute of router is ${fallbackRoute}, which is not a route; routes: ${this.#routes.names.join(", ")}`,
-      );
-    if (conversationScope !== "per_route" && conversationScope !== "shared")
-      throw new Fault(
-        "invalid_argument",
-        `conversationScope of router is ${describeValue(conversationScope)}: it must be per_route or shared`,
       );
     this.#fallback = fallbackRoute;
     this.#isShared = conversationScope === "shared";

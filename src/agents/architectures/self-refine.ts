@@ -1,15 +1,14 @@
 import {
-  checkOptions,
-  Fault,
-  optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
   type EmittableEvent,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { checkArchitecture } from "../base/part-check.ts";
 import { withAnswer } from "../interception/guardrails/guarded-run.ts";
-import { requireCount } from "../base/option-checks.ts";
 import {
   askAnsweringRole,
   askSupportingRole,
@@ -29,7 +28,14 @@ export interface SelfRefineOptions {
   readonly stopPhrase?: string;
 }
 
-const knownOptions = optionNames<SelfRefineOptions>({ maxRounds: true, stopPhrase: true });
+const knownOptions = optionTable({
+  maxRounds: is.integer({ from: 1, default: 3 }),
+  stopPhrase: is.text({
+    empty: false,
+    default: "no issues",
+    hint: "every critique would contain an empty phrase",
+  }),
+} satisfies OptionKinds<SelfRefineOptions>);
 
 /** A version of the answer and what the critic said about it. */
 interface RoundOfFeedback {
@@ -50,16 +56,10 @@ export class SelfRefine implements Architecture {
   readonly #stopPhrase: string;
 
   constructor(base: Architecture = react(), options: SelfRefineOptions = {}) {
-    checkOptions("selfRefine()", options, knownOptions);
-    const { maxRounds = 3, stopPhrase = "no issues" } = options;
+    const { maxRounds, stopPhrase } = knownOptions.read("selfRefine()", options);
     this.base = checkArchitecture(base, "base of selfRefine()");
-    this.#maxRounds = requireCount("selfRefine", "maxRounds", maxRounds);
+    this.#maxRounds = maxRounds;
     this.#stopPhrase = stopPhrase.trim();
-    if (this.#stopPhrase === "")
-      throw new Fault(
-        "invalid_argument",
-        "stopPhrase of selfRefine is empty, so every critique would end the rounds: give a phrase",
-      );
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {

@@ -1,9 +1,7 @@
 import {
   assistantMessage,
-  checkOptions,
   Fault,
   HistoryRetention,
-  optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
@@ -12,15 +10,16 @@ import {
   type JsonObject,
   type Tool,
   type ToolResult,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { joinAnswers, outputText, type HandedAnswer } from "../team/handed-answers.ts";
 import { ownTool, refusal, said } from "../base/own-tool.ts";
-import { requireCount } from "../base/option-checks.ts";
 import { runWorker, stopIfBudgetSpent, describeWorkerFailure, type WorkerJob } from "../team/run-worker.ts";
 import { react } from "./react.ts";
 import { architectureEvent } from "../context/role-call.ts";
 import {
-  membersNamed,
   spawnOptionsOf,
   isMemberName,
   memberNameRule,
@@ -49,13 +48,13 @@ export interface SupervisorOptions {
 /** Name of `spawnable` among the declared workers. No member can have this name. */
 const spawnableRole = "(spawned)";
 
-const knownOptions = optionNames<SupervisorOptions>({
-  workers: true,
-  base: true,
-  spawnable: true,
-  maxSpawned: true,
-  remember: true,
-});
+const knownOptions = optionTable({
+  workers: is.any,
+  base: is.any,
+  spawnable: is.any,
+  maxSpawned: is.integer({ from: 1, default: 5 }),
+  remember: is.boolean({ default: false }),
+} satisfies OptionKinds<SupervisorOptions>);
 
 /**
  * Adds workers to any architecture: the model delegates tasks with `delegate`, and several tasks of one turn run in
@@ -76,8 +75,13 @@ export class Supervisor implements Architecture {
   readonly #states = new WeakMap<AgentSession, DelegationState>();
 
   constructor(options: SupervisorOptions) {
-    checkOptions("supervisor()", options, knownOptions, membersNamed("workers"));
-    const { workers, base = react(), spawnable, maxSpawned = 5, remember = false } = options;
+    const {
+      workers,
+      base = react(),
+      spawnable,
+      maxSpawned,
+      remember,
+    } = knownOptions.read("supervisor()", options);
     this.base = base;
     this.requiresModel = this.base.requiresModel ?? true;
     this.#workers = new TeamMembers("supervisor", "workers", workers);
@@ -96,7 +100,7 @@ export class Supervisor implements Architecture {
         );
     }
     this.#spawnable = spawnable;
-    this.#maxSpawned = requireCount("supervisor", "maxSpawned", maxSpawned);
+    this.#maxSpawned = maxSpawned;
     this.#remember = remember;
   }
 

@@ -1,9 +1,7 @@
 import {
   assistantMessage,
-  checkOptions,
   describeValue,
   Fault,
-  optionNames,
   textOf,
   type AgentSession,
   type Architecture,
@@ -14,15 +12,17 @@ import {
   type JsonSchema,
   type JsonValue,
   type WorkerBrief,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { opening, readInput } from "../base/agent-input.ts";
 import { withFormat } from "../base/answer-format.ts";
-import { requireCount } from "../base/option-checks.ts";
 import { HandoffArchitecture, readHandoff, type Handoff } from "./handoff.ts";
 import { adoptWorkerResult, runWorker, keepPartialText } from "../team/run-worker.ts";
 import { loadPromptContext, type PromptContext } from "../context/prompt-context.ts";
 import { architectureEvent } from "../context/role-call.ts";
-import { membersNamed, spawnOptionsOf, TeamMembers, workerBrief, type Member } from "../team/team-members.ts";
+import { memberKinds, spawnOptionsOf, TeamMembers, workerBrief, type Member } from "../team/team-members.ts";
 import { endOnWorkerInterruption } from "../team/worker-interruption.ts";
 
 /** A handoff between two peers, as `inputFilter` sees it. */
@@ -92,15 +92,21 @@ export interface SwarmOptions {
   readonly name?: string;
 }
 
-const knownOptions = optionNames<SwarmOptions>({
-  peers: true,
-  entry: true,
-  continueWithLastActive: true,
-  maxHandoffs: true,
-  detectCycles: true,
-  passFullHistory: true,
-  name: true,
-});
+const peerTable = optionTable({
+  ...memberKinds,
+  input: is.any,
+  inputFilter: is.any,
+} satisfies OptionKinds<SwarmPeer>);
+
+const knownOptions = optionTable({
+  peers: is.any,
+  entry: is.text(),
+  continueWithLastActive: is.boolean({ default: true }),
+  maxHandoffs: is.integer({ from: 1, default: 8 }),
+  detectCycles: is.boolean({ default: true }),
+  passFullHistory: is.boolean({ default: true }),
+  name: is.text(),
+} satisfies OptionKinds<SwarmOptions>);
 
 /**
  * Peers without a supervisor: one peer at a time has the conversation and either answers or hands it over. Each peer is
@@ -119,17 +125,16 @@ export class Swarm implements Architecture {
   readonly #passFullHistory: boolean;
 
   constructor(options: SwarmOptions) {
-    checkOptions("swarm()", options, knownOptions, membersNamed("peers"));
-    const { entry, maxHandoffs = 8, detectCycles = true, passFullHistory = true } = options;
-    this.#continueWithLastActive = options.continueWithLastActive ?? true;
+    const { entry, maxHandoffs, continueWithLastActive, detectCycles, passFullHistory } = knownOptions.read(
+      "swarm()",
+      options,
+    );
+    this.#continueWithLastActive = continueWithLastActive;
     const peerEntries = Object.entries(options.peers).map(([name, peer]): [string, SwarmPeer] => [
       name,
       "agent" in peer ? peer : { agent: peer },
     ]);
-    const plain = new TeamMembers("swarm", "peers", Object.fromEntries(peerEntries), 2, [
-      "input",
-      "inputFilter",
-    ]);
+    const plain = new TeamMembers("swarm", "peers", Object.fromEntries(peerEntries), 2, peerTable);
     for (const [name, { input, inputFilter }] of peerEntries) {
       if (input !== undefined && !isRecord(input))
         throw new Fault(
@@ -169,7 +174,7 @@ export class Swarm implements Architecture {
         "invalid_argument",
         `entry of swarm is ${this.#entry}, which is not a peer; peers: ${plain.names.join(", ")}`,
       );
-    this.#maxHandoffs = requireCount("swarm", "maxHandoffs", maxHandoffs);
+    this.#maxHandoffs = maxHandoffs;
     this.#detectCycles = detectCycles;
   }
 

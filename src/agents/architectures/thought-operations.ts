@@ -1,5 +1,11 @@
-import { describeValue, Fault, type JsonObject } from "../../kernel/index.ts";
-import { requireCount, requireScore } from "../base/option-checks.ts";
+import {
+  describeValue,
+  Fault,
+  is,
+  optionTable,
+  type JsonObject,
+  type OptionKinds,
+} from "../../kernel/index.ts";
 
 /** A thought that a scoring function judges. */
 export interface ScoredThought {
@@ -164,39 +170,63 @@ type WithoutLinks<Operation> = Operation extends unknown
   ? Omit<Operation, "name" | "from" | "instructions">
   : never;
 
+type Given<Kind extends ResolvedOperation["do"]> = Extract<ThoughtOperation, { readonly do: Kind }>;
+
+const sharedKinds = {
+  do: is.any,
+  name: is.text(),
+  from: is.list({ of: is.text() }),
+  instructions: is.text(),
+};
+
+const tables = {
+  generate: optionTable({
+    ...sharedKinds,
+    count: is.integer({ from: 1, default: 3 }),
+  } satisfies OptionKinds<Given<"generate">>),
+  split: optionTable({
+    ...sharedKinds,
+    count: is.integer({ from: 2, default: 4 }),
+    by: is.callback(),
+  } satisfies OptionKinds<Given<"split">>),
+  keep_best: optionTable({
+    ...sharedKinds,
+    count: is.integer({ from: 1, default: 1 }),
+    per: is.choice(["all", "parents"], { default: "all" }),
+  } satisfies OptionKinds<Given<"keep_best">>),
+  aggregate: optionTable({
+    ...sharedKinds,
+    groupSize: is.integer({ from: 2 }),
+    count: is.integer({ from: 1, default: 1 }),
+  } satisfies OptionKinds<Given<"aggregate">>),
+  refine: optionTable({
+    ...sharedKinds,
+    maxRounds: is.integer({ from: 1, default: 1 }),
+    threshold: is.number({ from: 0, to: 1, default: 0.9 }),
+  } satisfies OptionKinds<Given<"refine">>),
+};
+
 function resolveLimits(name: string, operation: ThoughtOperation): WithoutLinks<ResolvedOperation> {
   const at = `operation ${name} of ${where}`;
   switch (operation.do) {
     case "generate":
-      return { do: "generate", count: requireCount(at, "count", operation.count ?? 3) };
+      return { do: "generate", count: tables.generate.read(at, operation).count };
     case "split": {
-      const { count = 4, by } = operation;
-      if (by !== undefined && typeof by !== "function")
-        throw invalidOperations(`by of operation ${name} is ${describeValue(by)}: it must be a function`);
-      return { do: "split", count: requireCount(at, "count", count, 2), ...(by && { by }) };
+      const { count, by } = tables.split.read(at, operation);
+      return { do: "split", count, ...(by && { by }) };
     }
     case "keep_best": {
-      const { count = 1, per = "all" } = operation;
-      if (per !== "all" && per !== "parents")
-        throw invalidOperations(
-          `per of operation ${name} is ${describeValue(per)}: it must be "all" or "parents"`,
-        );
-      return { do: "keep_best", count: requireCount(at, "count", count), per };
+      const { count, per } = tables.keep_best.read(at, operation);
+      return { do: "keep_best", count, per };
     }
     case "aggregate": {
-      const { groupSize, count = 1 } = operation;
-      return {
-        do: "aggregate",
-        groupSize: groupSize === undefined ? null : requireCount(at, "groupSize", groupSize, 2),
-        count: requireCount(at, "count", count),
-      };
+      const { groupSize = null, count } = tables.aggregate.read(at, operation);
+      return { do: "aggregate", groupSize, count };
     }
-    case "refine":
-      return {
-        do: "refine",
-        maxRounds: requireCount(at, "maxRounds", operation.maxRounds ?? 1),
-        threshold: requireScore(at, "threshold", operation.threshold ?? 0.9),
-      };
+    case "refine": {
+      const { maxRounds, threshold } = tables.refine.read(at, operation);
+      return { do: "refine", maxRounds, threshold };
+    }
     case "score":
       return { do: "score" };
     default: {

@@ -1,13 +1,13 @@
 import {
-  checkOptions,
-  optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
   type EmittableEvent,
   type JsonObject,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
-import { requireCount, requireScore } from "../base/option-checks.ts";
 import { askForScore } from "./json-parsing.ts";
 import { parseTextList } from "./list-parsing.ts";
 import {
@@ -55,15 +55,15 @@ interface Thought {
   readonly score: number;
 }
 
-const knownOptions = optionNames<TreeOfThoughtsOptions>({
-  branches: true,
-  depth: true,
-  beam: true,
-  solvedScore: true,
-  minScore: true,
-  parallel: true,
-  synthesizeFinal: true,
-});
+const knownOptions = optionTable({
+  branches: is.integer({ from: 1, default: 3 }),
+  depth: is.integer({ from: 1, default: 3 }),
+  beam: is.integer({ from: 1, default: 2 }),
+  solvedScore: is.number({ from: 0, to: 1, default: 1 }),
+  minScore: is.number({ from: 0, to: 1, default: 0 }),
+  parallel: is.boolean({ default: true }),
+  synthesizeFinal: is.boolean({ default: true }),
+} satisfies OptionKinds<TreeOfThoughtsOptions>);
 
 /**
  * Searches for a chain of thoughts level by level: proposes several next thoughts, scores them, and follows the best.
@@ -76,17 +76,7 @@ export class TreeOfThoughts implements Architecture {
   readonly #options: Required<TreeOfThoughtsOptions>;
 
   constructor(options: TreeOfThoughtsOptions = {}) {
-    checkOptions("treeOfThoughts()", options, knownOptions);
-    const where = "treeOfThoughts";
-    this.#options = {
-      branches: requireCount(where, "branches", options.branches ?? 3),
-      depth: requireCount(where, "depth", options.depth ?? 3),
-      beam: requireCount(where, "beam", options.beam ?? 2),
-      solvedScore: requireScore(where, "solvedScore", options.solvedScore ?? 1),
-      minScore: requireScore(where, "minScore", options.minScore ?? 0),
-      parallel: options.parallel ?? true,
-      synthesizeFinal: options.synthesizeFinal ?? true,
-    };
+    this.#options = knownOptions.read("treeOfThoughts()", options);
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {

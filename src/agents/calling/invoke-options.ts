@@ -1,21 +1,19 @@
 import {
   callSettings,
-  checkMethods,
-  checkOptions,
-  describeValue,
   executionBudget,
   Fault,
-  optionNames,
-  submitOptionNames,
+  is,
+  optionTable,
+  submitKinds,
+  type OptionKinds,
   type CancelSignal,
-  type OptionNames,
   type Runtime,
   type Schema,
   type SpawnChildOptions,
   type SubmitOptions,
 } from "../../kernel/index.ts";
 import { checkOnApproval, type OnApproval, type OnApprovalHandler } from "./on-approval.ts";
-import { foreignInvokeOptions } from "../definition/foreign-options.ts";
+import { agentKinds } from "../definition/agent-check.ts";
 
 /**
  * Options of `invoke`. `Source` is a Standard Schema that can convert itself to JSON Schema (such as one of zod), or a
@@ -87,36 +85,43 @@ export interface SubmitRunOptions<Source extends Schema = never, Context = unkno
 /** Options of `spawnChild`. */
 export type ChildOfSession<Context = unknown> = SpawnChildOptions<Context> & RuntimeChoice;
 
-/** The names of the options of `invoke`. */
-export const invokeOptionNames: OptionNames = new Set([
-  ...submitOptionNames,
-  ...optionNames<Omit<InvokeOptions, keyof SubmitOptions>>({
-    timeoutMs: true,
-    onApproval: true,
-    runtime: true,
-    output: true,
-    compactionInstructions: true,
-    signal: true,
-  }),
-]);
+const runtimeKind = is.withMethods(
+  ["submit", "find"],
+  'use runtime: await openRuntime({ store: "sqlite:PATH" })',
+);
+
+/** The kinds of the options of `invoke`. */
+export const invokeKinds = {
+  ...submitKinds,
+  // Callers without types may pass `budget: null` for no budget.
+  budget: is.checkedBy((budget: Parameters<typeof executionBudget>[0] | null) =>
+    executionBudget(budget ?? {}),
+  ),
+  settings: is.checkedBy((settings, _option, owner) => callSettings(owner, settings)),
+  timeoutMs: is.any,
+  onApproval: is.any,
+  runtime: runtimeKind,
+  output: is.any,
+  compactionInstructions: is.text({ empty: false, hint: "omit the option" }),
+  signal: is.withMethods(["addEventListener", "removeEventListener"], "use the signal of an AbortController"),
+} satisfies OptionKinds<InvokeOptions>;
+
+const invokeTable = optionTable(invokeKinds, ofAgent);
+
+/** Says where an option of the agent belongs. */
+export function ofAgent(name: string): string | undefined {
+  return Object.hasOwn(agentKinds, name)
+    ? `use \`${name}\` of the agent, or agent.with({ ${name} }).invoke(input)`
+    : undefined;
+}
 
 /** Options of `resume` and `signal`. */
 export type RuntimeChoice = Pick<InvokeOptions, "runtime">;
 
-const runtimeChoiceNames = optionNames<RuntimeChoice>({ runtime: true });
+const runtimeChoiceTable = optionTable({ runtime: runtimeKind } satisfies OptionKinds<RuntimeChoice>);
 
 export function checkRuntimeChoice(owner: string, options: RuntimeChoice): void {
-  checkOptions(owner, options, runtimeChoiceNames, { store: foreignInvokeOptions["store"] ?? "" });
-  checkRuntime(owner, options.runtime);
-}
-
-function checkRuntime(owner: string, runtime: unknown): void {
-  checkMethods(
-    `runtime of ${owner}`,
-    runtime,
-    ["submit", "find"],
-    'use runtime: await openRuntime({ store: "sqlite:PATH" })',
-  );
+  runtimeChoiceTable.read(owner, options);
 }
 
 /** Refuses unknown options and invalid values before a run is created. */
@@ -124,24 +129,7 @@ export function checkInvokeOptions(
   agent: string,
   options: InvokeOptions<Schema> | ReturnOnApproval<Schema>,
 ): void {
-  const owner = `a run of agent ${agent}`;
-  checkOptions(owner, options, invokeOptionNames, foreignInvokeOptions);
-  checkMethods(
-    `signal of ${owner}`,
-    options.signal,
-    ["addEventListener", "removeEventListener"],
-    "use the signal of an AbortController",
-  );
-  checkRuntime(owner, options.runtime);
-  if (options.settings !== undefined) callSettings(owner, options.settings);
-  const { compactionInstructions: wishes } = options;
-  if (wishes !== undefined && (typeof wishes !== "string" || wishes.trim() === ""))
-    throw new Fault(
-      "invalid_argument",
-      `invalid compactionInstructions ${describeValue(wishes)} of ${owner}: expected a text that is not empty; omit the option`,
-    );
-  // Callers without types may pass `budget: null` for no budget.
-  if (options.budget !== undefined && options.budget !== null) executionBudget(options.budget);
+  invokeTable.read(`a run of agent ${agent}`, options);
 }
 
 /** Like `checkInvokeOptions`, for `submit`. */

@@ -1,22 +1,23 @@
 import {
-  checkOptions,
   describeValue,
   executionBudget,
   Fault,
+  is,
+  optionTable,
+  type Filled,
+  type OptionKinds,
   longestRunId,
-  optionNames,
   parseRunId,
   tightenBudget,
   type Clock,
   type ExecutionBudget,
-  type OptionNames,
   type RunId,
   type RunResult,
   changedResult,
   HistoryRetention,
 } from "../../kernel/index.ts";
 import type { AgentInput } from "../base/agent-input.ts";
-import { invokeOptionNames, type InvokeOptions } from "./invoke-options.ts";
+import { invokeKinds, ofAgent, type InvokeOptions } from "./invoke-options.ts";
 import { askJudge, requireGoal, type AskJudge } from "./goal-judge.ts";
 import { CombinedSpending, type SpentDimension } from "./combined-spending.ts";
 
@@ -68,33 +69,30 @@ export interface JudgedLoopOptions<Context = unknown> extends LoopOptions<Contex
   readonly until?: never;
 }
 
-const names: OptionNames = new Set([
-  ...invokeOptionNames,
-  ...optionNames<Omit<RunUntilOptions, Exclude<keyof InvokeOptions, "runId">>>({
-    until: true,
-    judge: true,
-    maxIterations: true,
-    maxUnchanged: true,
-    maxCostUsd: true,
-    runId: true,
-  }),
-]);
+const { output: _output, ...kindsOfRuns } = invokeKinds;
 
-/** Refuses unknown options before an iteration is paid. */
-export function checkRunUntilOptions(options: RunUntilOptions | JudgedLoopOptions): void {
-  checkOptions("runUntil()", options, names);
-  const { until, judge } = options as { readonly until?: unknown; readonly judge?: unknown };
-  if ((until === undefined) === (judge === undefined))
+const loopKinds = {
+  ...kindsOfRuns,
+  until: is.callback({ hint: "use judge for a goal in words" }),
+  judge: is.checkedBy(requireGoal),
+  maxIterations: is.integer({ from: 1, default: 20 }),
+  maxUnchanged: is.integer({ from: 1, default: 3 }),
+  maxCostUsd: is.any,
+} satisfies OptionKinds<Omit<RunUntilOptions | JudgedLoopOptions, "output">>;
+
+const loopTable = optionTable(loopKinds, ofAgent);
+
+type CheckedLoop = Filled<RunUntilOptions | JudgedLoopOptions, typeof loopKinds>;
+
+/** Returns the options with their defaults. Refuses unknown options before an iteration is paid. */
+export function readLoopOptions(options: RunUntilOptions | JudgedLoopOptions): CheckedLoop {
+  const checked = loopTable.read("runUntil()", options);
+  if ((checked.until === undefined) === (checked.judge === undefined))
     throw new Fault(
       "invalid_argument",
-      `invalid options of runUntil(): expected either until or judge${until === undefined ? "" : ", not both"}`,
+      `invalid options of runUntil(): expected either until or judge${checked.until === undefined ? "" : ", not both"}`,
     );
-  if (judge !== undefined) requireGoal(judge);
-  else if (typeof until !== "function")
-    throw new Fault(
-      "invalid_argument",
-      `invalid until ${describeValue(until)} of runUntil(): expected a function; use judge for a goal in words`,
-    );
+  return checked;
 }
 
 /** The agent that the loop invokes. */
@@ -116,12 +114,10 @@ export interface InvokableAgent {
 export async function runUntil(
   { invoke, judge: runJudge, clock, deadlineMs: eachMs }: InvokableAgent,
   input: AgentInput,
-  options: RunUntilOptions | JudgedLoopOptions,
+  options: CheckedLoop,
 ): Promise<RunResult> {
-  const { until, judge: goal, maxIterations = 20, maxUnchanged = 3, maxCostUsd, runId, timeoutMs } = options;
+  const { until, judge: goal, maxIterations, maxUnchanged, maxCostUsd, runId, timeoutMs } = options;
   const rest = invokeOptionsIn(options);
-  requireCount("maxIterations", maxIterations);
-  requireCount("maxUnchanged", maxUnchanged);
   if (runId !== undefined) requireRoom(runId, maxIterations, goal !== undefined);
   const { deadlineMs, ...caps } = wholeBudget(rest.budget, { maxCostUsd, deadlineMs: timeoutMs });
   const endsAt = deadlineMs === null ? null : clock.now() + deadlineMs;
@@ -273,11 +269,6 @@ function wordsOf(verdict: unknown): string {
     "invalid_argument",
     `invalid result ${describeValue(verdict)} of until: expected true to accept the answer, false to continue, or the text to send next`,
   );
-}
-
-function requireCount(name: "maxIterations" | "maxUnchanged", value: number): void {
-  if (Number.isSafeInteger(value) && value >= 1) return;
-  throw new Fault("invalid_argument", `invalid ${name} ${value}: expected an integer from 1`);
 }
 
 /** Refuses a run id that is too long for the iteration numbers, before any call is paid. */

@@ -1,163 +1,118 @@
 import {
-  checkChoice,
-  checkList,
   checkMethods,
-  checkOptions,
-  describeValue,
   executionBudget,
-  Fault,
+  invalidOption,
+  is,
   modelTimeouts,
-  optionNames,
+  optionTable,
   retrySettings,
   spawnBudget,
-  type ForeignNames,
+  submitKinds,
+  type Extension,
+  type OptionKind,
+  type OptionKinds,
+  type OptionTable,
 } from "../../kernel/index.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
-import { foreignAgentOptions } from "./foreign-options.ts";
 import { checkExtensions, checkGuardrail, checkToolList } from "../base/part-check.ts";
 
-/** The names of the options of an agent. */
-const agentOptionNames = optionNames<AgentDefinition>({
-  name: true,
-  key: true,
-  description: true,
-  model: true,
-  models: true,
-  modelTimeouts: true,
-  retry: true,
-  instructions: true,
-  tools: true,
-  architecture: true,
-  maxTurns: true,
-  maxToolCallsPerTurn: true,
-  maxParallelToolCalls: true,
-  budget: true,
-  spawnBudget: true,
-  subAgents: true,
-  ephemeral: true,
-  hooks: true,
-  guardrails: true,
-  permissions: true,
-  extensions: true,
-  toolHooks: true,
-  compaction: true,
-  middleware: true,
-  stopHooks: true,
-  reviewers: true,
-  memory: true,
-  history: true,
-  telemetry: true,
-  steering: true,
-  followUps: true,
-  inbox: true,
-  version: true,
-  prepareStep: true,
-  stopWhen: true,
-  repairToolCall: true,
-});
-
-/**
- * Refuses options that a kind of agent does not have, such as `tools` of a flow. `removed` are the options of `Agent`
- * that the kind lacks, `added` its own, and `foreign` the names of other libraries for its own options.
- */
-export function checkKindOptions(
-  kind: string,
-  options: object,
-  removed: readonly (keyof AgentDefinition)[],
-  added: readonly string[] = [],
-  foreign: ForeignNames = {},
-): void {
-  const names = new Set([...agentOptionNames, ...added]);
-  for (const name of removed) names.delete(name);
-  checkOptions(kind, options, names, { ...foreignAgentOptions, ...foreign });
+/** A list of parts that `check` accepts. `example` is an entry for the error. */
+function partsLike(
+  option: string,
+  example: string,
+  check?: (each: never, owner: string) => void,
+): OptionKind<never> {
+  const hint = `use ${option}: [${example}]`;
+  if (check === undefined) return is.list({ hint });
+  return is.list({ hint, of: is.checkedBy((each, _option, owner) => check(each, owner)) });
 }
 
-/** The methods that each part of an agent must have, and how to create such a part. */
-const parts: readonly (readonly [
-  Exclude<keyof AgentDefinition, "model" | "models">,
-  readonly string[],
-  string?,
-])[] = [
-  ["hooks", ["observe", "settled"], "use new HookManager(); hooks of the tool gate are the option toolHooks"],
-  ["toolHooks", ["preTool", "postTool"], "use toolHooks(); a HookManager is the option hooks"],
-  ["permissions", ["check"], "use permissions({ ... })"],
-  ["memory", ["blocks", "recall", "remember"], "use openMemory({ path })"],
-  ["history", ["read", "append"]],
-  ["telemetry", ["startSpan", "count", "measure"]],
-];
+/** A function, or a list of functions. */
+function functions(hint?: string): OptionKind<never> {
+  return is.checkedBy((value: unknown, option, owner) => {
+    for (const each of [value ?? []].flat())
+      if (typeof each !== "function") throw invalidOption(owner, option, each, "a function", hint);
+  });
+}
 
-/** The options that are lists, each with an entry for the error. */
-const lists: readonly (readonly [Exclude<keyof AgentDefinition, "model" | "models">, string])[] = [
-  ["subAgents", "agent"],
-  ["guardrails", "guardrail"],
-  ["extensions", "extension"],
-  ["stopHooks", "{ name, shouldContinue }"],
-  ["reviewers", "reviewer({ ... })"],
-  ["ephemeral", "source"],
-];
+const extensionList = partsLike("extensions", "extension");
 
-const drainModes: readonly string[] = ["one", "all"];
-const inboxModes: readonly string[] = ["each", "together"];
+/** The options of an agent. An invalid one is refused before a run costs anything. */
+export const agentKinds = {
+  name: is.any,
+  key: is.any,
+  description: is.any,
+  model: is.any,
+  models: is.any,
+  modelTimeouts: is.checkedBy((changes, _option, owner) => modelTimeouts(owner, changes)),
+  retry: is.checkedBy((changes, _option, owner) => retrySettings(changes, owner)),
+  instructions: is.any,
+  tools: is.checkedBy((tools, _option, owner) => checkToolList(owner, tools)),
+  architecture: is.any,
+  maxTurns: is.integer({ from: 1 }),
+  maxToolCallsPerTurn: is.integer({ from: 1 }),
+  maxParallelToolCalls: is.integer({ from: 1 }),
+  // B2. Callers without types may pass `budget: null` for no budget.
+  budget: is.checkedBy((budget: Parameters<typeof executionBudget>[0] | null) =>
+    executionBudget(budget ?? {}),
+  ),
+  spawnBudget: is.checkedBy(spawnBudget),
+  subAgents: partsLike("subAgents", "agent"),
+  ephemeral: partsLike("ephemeral", "source", (each, owner) =>
+    checkMethods(`ephemeral source of ${owner}`, each, ["messages"]),
+  ),
+  hooks: is.withMethods(
+    ["observe", "settled"],
+    "use new HookManager(); hooks of the tool gate are the option toolHooks",
+  ),
+  guardrails: partsLike("guardrails", "guardrail", checkGuardrail),
+  permissions: is.withMethods(["check"], "use permissions({ ... })"),
+  extensions: is.checkedBy((extensions: readonly Extension[] | null, option, owner) => {
+    extensionList.check?.(extensions, option, owner);
+    checkExtensions(extensions ?? [], owner);
+  }),
+  toolHooks: is.withMethods(["preTool", "postTool"], "use toolHooks(); a HookManager is the option hooks"),
+  compaction: is.any,
+  middleware: is.any,
+  stopHooks: partsLike("stopHooks", "{ name, shouldContinue }", (each, owner) =>
+    checkMethods(`stop hook of ${owner}`, each, ["shouldContinue"]),
+  ),
+  reviewers: partsLike("reviewers", "reviewer({ ... })"),
+  memory: is.withMethods(["blocks", "recall", "remember"], "use openMemory({ path })"),
+  history: is.withMethods(["read", "append"]),
+  telemetry: is.withMethods(["startSpan", "count", "measure"]),
+  steering: is.choice(["one", "all"]),
+  followUps: is.choice(["one", "all"]),
+  inbox: is.choice(["each", "together"]),
+  version: is.any,
+  prepareStep: functions(),
+  stopWhen: functions("use a function such as hasToolCall(name)"),
+  repairToolCall: functions(),
+} satisfies OptionKinds<AgentDefinition>;
 
-/** Refuses options that an agent does not know and parts that it could not use, before a run costs anything. */
+/** Says how to pass an option of a call. */
+function ofCall(name: string): string | undefined {
+  return Object.hasOwn(submitKinds, name)
+    ? `pass it to invoke(): agent.invoke(input, { ${name} })`
+    : undefined;
+}
+
+const agentTable = optionTable(agentKinds, ofCall);
+
+/** Refuses options that an agent does not know and values that it could not use, before a run costs anything. */
 export function checkAgentOptions(options: Omit<AgentDefinition, "model" | "models">): void {
   const { name } = (options ?? {}) as Partial<AgentDefinition>;
-  const agent = typeof name === "string" ? `agent ${name}` : "Agent";
-  checkOptions(agent, options, agentOptionNames, foreignAgentOptions);
-  checkToolList(agent, options.tools);
-  checkChoice(agent, "inbox", options.inbox, inboxModes);
-  checkChoice(agent, "steering", options.steering, drainModes);
-  checkChoice(agent, "followUps", options.followUps, drainModes);
-  checkFunctions(agent, options);
-  for (const [part, methods, fix] of parts) checkMethods(`${part} of ${agent}`, options[part], methods, fix);
-  for (const [option, entry] of lists)
-    checkList(`${option} of ${agent}`, options[option], `use ${option}: [${entry}]`);
-  for (const each of options.stopHooks ?? []) checkMethods(`stop hook of ${agent}`, each, ["shouldContinue"]);
-  for (const each of options.ephemeral ?? [])
-    checkMethods(`ephemeral source of ${agent}`, each, ["messages"]);
-  checkExtensions(options.extensions ?? [], agent);
-  for (const each of options.guardrails ?? []) checkGuardrail(each, agent);
-  checkLimits(agent, options);
+  agentTable.read(typeof name === "string" ? `agent ${name}` : "Agent", options);
 }
 
-/** The options that are integers from 1. */
-const counts = ["maxTurns", "maxToolCallsPerTurn", "maxParallelToolCalls"] as const;
-
-/** B2: refuses invalid limits, budgets, timeouts and retries of an agent, before a run costs anything. */
-function checkLimits(agent: string, options: Omit<AgentDefinition, "model" | "models">): void {
-  for (const option of counts) {
-    const { [option]: value = 1 } = options;
-    if (!Number.isSafeInteger(value) || value < 1)
-      throw new Fault(
-        "invalid_argument",
-        `invalid ${option} ${value} of ${agent}: expected an integer from 1`,
-      );
-  }
-  // Callers without types may pass `budget: null` for no budget.
-  executionBudget(options.budget ?? {});
-  if (options.spawnBudget !== undefined) spawnBudget(options.spawnBudget);
-  if (options.modelTimeouts !== undefined) modelTimeouts(agent, options.modelTimeouts);
-  if (options.retry !== undefined) retrySettings(options.retry, agent);
-}
-
-function checkFunctions(
-  agent: string,
-  {
-    prepareStep,
-    stopWhen,
-    repairToolCall,
-  }: Pick<AgentDefinition, "prepareStep" | "stopWhen" | "repairToolCall">,
-): void {
-  const options = {
-    prepareStep: [prepareStep ?? []].flat(),
-    stopWhen: [stopWhen ?? []].flat(),
-    repairToolCall: [repairToolCall ?? []].flat(),
-  };
-  for (const [option, values] of Object.entries<readonly unknown[]>(options))
-    for (const value of values)
-      if (typeof value !== "function")
-        throw new Fault(
-          "invalid_argument",
-          `invalid ${option} ${describeValue(value)} of ${agent}: expected a function${option === "stopWhen" ? ", such as hasToolCall(name)" : ""}`,
-        );
+/**
+ * The names of the options of a kind of agent: those of `Agent` without `removed`, such as `tools` of a flow, and its own,
+ * `added`. `Agent` checks the values.
+ */
+export function kindTable(
+  removed: readonly (keyof AgentDefinition)[],
+  added: Readonly<Record<string, OptionKind>> = {},
+): OptionTable {
+  const names = Object.keys(agentKinds).filter((name) => !(removed as readonly string[]).includes(name));
+  return optionTable({ ...Object.fromEntries(names.map((name) => [name, is.any])), ...added }, ofCall);
 }

@@ -1,11 +1,11 @@
 import {
-  checkOptions,
-  executionBudget,
+  spawnKinds,
   Fault,
-  optionNames,
-  parsePriority,
   type HostedAgent,
   type Tool,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { handoffTool, toolNameOf, type SubAgentConfig } from "./sub-agents.ts";
 
@@ -23,14 +23,14 @@ export interface AgentToolOptions extends Pick<
   readonly needsApproval?: boolean;
 }
 
-const knownOptions = optionNames<AgentToolOptions>({
-  name: true,
-  description: true,
-  priority: true,
-  askTimeoutMs: true,
-  budget: true,
-  needsApproval: true,
-});
+const knownOptions = optionTable({
+  name: is.text(),
+  description: is.text(),
+  priority: spawnKinds.priority,
+  askTimeoutMs: is.number({ or: [null, "no limit"] }),
+  budget: spawnKinds.budget,
+  needsApproval: is.boolean({ default: false }),
+} satisfies OptionKinds<AgentToolOptions>);
 
 /** Tool names that every provider accepts. */
 const validName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/u;
@@ -40,14 +40,15 @@ export function agentTool(
   agent: HostedAgent & { readonly description?: string },
   options: AgentToolOptions,
 ): Tool {
-  checkOptions(`asTool() of agent ${agent.id}`, options, knownOptions);
-  const { name = toolNameOf(agent), needsApproval = false, ...config } = options;
+  const {
+    name = toolNameOf(agent),
+    needsApproval,
+    ...config
+  } = knownOptions.read(`asTool() of agent ${agent.id}`, options);
   if (!validName.test(name))
     throw new Fault(
       "invalid_argument",
       `invalid name ${JSON.stringify(name)} of asTool() of agent ${agent.id}: expected 1 to 64 letters, digits, _ or -, starting with a letter or _`,
     );
-  if (config.priority !== undefined) parsePriority(config.priority);
-  if (config.budget !== undefined) executionBudget(config.budget);
   return { ...handoffTool(name, name, { ...config, agent }), needsApproval: () => needsApproval };
 }

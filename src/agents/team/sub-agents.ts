@@ -1,9 +1,8 @@
 import {
   checkList,
-  checkSpawnOptions,
+  spawnKinds,
   eventDraft,
   Fault,
-  optionNames,
   type HostedAgent,
   type ExecutionBudget,
   type JsonObject,
@@ -12,6 +11,9 @@ import {
   type Tool,
   type ToolContext,
   type ToolResult,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { toWorkerResult, stopIfBudgetSpent, describeWorkerFailure } from "./run-worker.ts";
 import { markHandoff } from "./handed-answers.ts";
@@ -76,24 +78,24 @@ export function agentsOf(subAgents: readonly SubAgent[]): readonly HostedAgent[]
   return subAgents.map((each) => (isConfig(each) ? each.agent : each));
 }
 
-const knownOptions = optionNames<SubAgentConfig>({
-  agent: true,
-  priority: true,
-  askTimeoutMs: true,
-  key: true,
-  description: true,
-  budget: true,
-  onFull: true,
-  onPause: true,
-  tools: true,
-});
+const knownOptions = optionTable({
+  agent: is.any,
+  priority: spawnKinds.priority,
+  askTimeoutMs: is.number({ or: [null, "no limit"] }),
+  key: is.text(),
+  description: is.text(),
+  budget: spawnKinds.budget,
+  onFull: spawnKinds.onFull,
+  onPause: spawnKinds.onPause,
+  tools: is.list({ of: is.text() }),
+} satisfies OptionKinds<SubAgentConfig>);
 
 /** Refuses an invalid entry here, before a hand-off would fail in a run. */
 function checkEntry(entry: SubAgent): void {
   checkSubAgent("entry of subAgents", entry);
   if (!isConfig(entry)) return;
   checkSubAgent("agent of an entry of subAgents", entry.agent);
-  checkSpawnOptions(`sub-agent ${entry.agent.id}`, entry, knownOptions);
+  knownOptions.read(`sub-agent ${entry.agent.id}`, entry);
 }
 
 /** The agent's tools with a hand-off tool for each sub-agent that is given as a `SubAgentConfig`. */

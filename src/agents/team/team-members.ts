@@ -1,12 +1,13 @@
 import {
-  checkSpawnOptions,
   Fault,
   HistoryRetention,
   requireNamed,
-  spawnOptionNames,
-  type ForeignNames,
+  spawnKinds,
   type HostedAgent,
-  type OptionNames,
+  is,
+  optionTable,
+  type OptionKinds,
+  type OptionTable,
   type SpawnOptions,
   type WorkerBrief,
 } from "../../kernel/index.ts";
@@ -26,12 +27,6 @@ export interface Member extends Omit<SpawnOptions, "role" | "handsOver"> {
 /** The members of a team, by their names in the team. */
 export type Members = Readonly<Record<string, HostedAgent | Member>>;
 
-/** The names that other libraries and other teams use for the option that holds the members of a team. */
-export function membersNamed(option: string): ForeignNames {
-  const names = ["agents", "members", "participants", "subAgents", "workers", "routes", "debaters", "peers"];
-  return Object.fromEntries(names.map((name) => [name, `use \`${option}\``]));
-}
-
 /** Describes valid names of members. Such a name can be part of a tool name and of a session id. */
 export const memberNameRule = "1 to 48 letters, digits, _ and -";
 
@@ -40,7 +35,7 @@ export function isMemberName(name: string): boolean {
   return /^[A-Za-z0-9_-]{1,48}$/u.test(name);
 }
 
-/** The checked members of a team. `more` are the names of settings that the members of this team have in addition. */
+/** The checked members of a team. `table` has the settings of a member. */
 export class TeamMembers {
   /** Names of the members, in the order of the options. */
   readonly names: readonly string[];
@@ -48,7 +43,13 @@ export class TeamMembers {
   readonly agents: Readonly<Record<string, HostedAgent>>;
   readonly #members: ReadonlyMap<string, Member>;
 
-  constructor(where: string, option: string, members: Members, minimum = 1, more: readonly string[] = []) {
+  constructor(
+    where: string,
+    option: string,
+    members: Members,
+    minimum = 1,
+    table: OptionTable = memberTable,
+  ) {
     requireNamed(`${option} of ${where}`, members, "agents", `{ ${option}: { writer: agent } }`);
     this.names = Object.keys(members);
     if (this.names.length < minimum)
@@ -65,7 +66,7 @@ export class TeamMembers {
     }
     const list = Object.entries(members).map(([name, each]): [string, Member] => [
       name,
-      toMember(`member ${name} of ${where}`, each, more),
+      toMember(`member ${name} of ${where}`, each, table),
     ]);
     refuseDuplicateNames(
       where,
@@ -100,16 +101,21 @@ export class TeamMembers {
   }
 }
 
-/** The names of the settings of a member. */
-const memberNames: OptionNames = new Set(
-  [...spawnOptionNames, "agent", "description"].filter((name) => name !== "role" && name !== "handsOver"),
-);
+const { role: _role, handsOver: _handsOver, ...kindsOfMember } = spawnKinds;
 
-function toMember(place: string, member: HostedAgent | Member, more: readonly string[]): Member {
+/** The kinds of the settings of a member. */
+export const memberKinds = {
+  ...kindsOfMember,
+  agent: is.any,
+  description: is.text(),
+} satisfies OptionKinds<Member>;
+
+const memberTable = optionTable(memberKinds);
+
+function toMember(place: string, member: HostedAgent | Member, table: OptionTable): Member {
   checkSubAgent(place, member);
   if (!("agent" in member)) return { agent: member };
-  checkSpawnOptions(place, member, more.length === 0 ? memberNames : new Set([...memberNames, ...more]));
-  return member;
+  return table.read(place, member);
 }
 
 /**

@@ -5,8 +5,9 @@ import {
   Fault,
   type ImagePart,
   type TextPart,
-  checkOptions,
-  optionNames,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import type { AddressCheckOptions } from "../web/address-check.ts";
 import type { FilterProxy } from "./filter-proxy.ts";
@@ -106,24 +107,24 @@ interface Started {
 const maxChars = 20_000;
 const images = "image/png";
 
-const stateNames = optionNames<Pick<BrowserOptions, "useScreenshot" | "useAccessibility">>({
-  useScreenshot: true,
-  useAccessibility: true,
-});
-const openNames = optionNames<{ readonly newTab?: boolean }>({ newTab: true });
+const stateTable = optionTable({
+  useScreenshot: is.boolean(),
+  useAccessibility: is.boolean(),
+} satisfies OptionKinds<Pick<BrowserOptions, "useScreenshot" | "useAccessibility">>);
+const openTable = optionTable({ newTab: is.any } satisfies OptionKinds<{ readonly newTab?: boolean }>);
 
-const knownOptions = optionNames<BrowserOptions>({
-  useScreenshot: true,
-  useAccessibility: true,
-  viewport: true,
-  allow: true,
-  timeoutMs: true,
-  executablePath: true,
-  headless: true,
-  args: true,
-  allowPrivate: true,
-  resolve: true,
-});
+const knownOptions = optionTable({
+  useScreenshot: is.boolean(),
+  useAccessibility: is.boolean(),
+  viewport: is.any,
+  allow: is.callback(),
+  timeoutMs: is.number({ from: 0 }),
+  executablePath: is.text(),
+  headless: is.boolean(),
+  args: is.list({ of: is.text() }),
+  allowPrivate: is.any,
+  resolve: is.any,
+} satisfies OptionKinds<BrowserOptions>);
 
 /**
  * A browser for one agent. It starts at its first use, and its creator must close it. Its state is not durable: after a
@@ -142,7 +143,7 @@ export class BrowserSession implements EphemeralSource {
   #refusal: Fault | undefined;
 
   constructor(options: BrowserOptions = {}) {
-    checkOptions("BrowserSession", options, knownOptions);
+    knownOptions.read("BrowserSession", options);
     this.#options = options;
   }
 
@@ -158,7 +159,7 @@ export class BrowserSession implements EphemeralSource {
   async getState(
     also: Pick<BrowserOptions, "useScreenshot" | "useAccessibility"> = {},
   ): Promise<BrowserState> {
-    checkOptions("getState()", also, stateNames);
+    stateTable.read("getState()", also);
     const { useScreenshot = false, useAccessibility = false } = { ...this.#options, ...also };
     const page = this.#tabs.get(this.#active);
     const tabs = await Promise.all(
@@ -188,8 +189,7 @@ export class BrowserSession implements EphemeralSource {
    * it redirects, or if its host has a private address.
    */
   async open(address: string, options: { readonly newTab?: boolean } = {}): Promise<void> {
-    checkOptions("open()", options, openNames);
-    const { newTab = false } = options;
+    const { newTab = false } = openTable.read("open()", options);
     const url = this.#permitted(address);
     await this.#requirePublic(url);
     const page = !newTab && this.isOpen ? this.page() : await this.#newPage();

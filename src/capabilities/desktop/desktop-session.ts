@@ -1,11 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import {
-  checkOptions,
   Fault,
-  optionNames,
   type CancelSignal,
   type ChatMessage,
   type EphemeralSource,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { AccessibleTree } from "./accessibility/accessible-tree.ts";
 import { describeWindows, stateParts, type DesktopState, type Point } from "./desktop-state.ts";
@@ -52,13 +53,19 @@ export interface ClickOptions {
   readonly holding?: string;
 }
 
-const stateNames = optionNames<Pick<DesktopOptions, "useScreenshot" | "useAccessibility">>({
-  useScreenshot: true,
-  useAccessibility: true,
-});
-const clickNames = optionNames<ClickOptions>({ button: true, count: true, holding: true });
-const dragNames = optionNames<Pick<ClickOptions, "button">>({ button: true });
-const typeNames = optionNames<{ readonly signal?: CancelSignal }>({ signal: true });
+const stateTable = optionTable({
+  useScreenshot: is.boolean(),
+  useAccessibility: is.boolean(),
+} satisfies OptionKinds<Pick<DesktopOptions, "useScreenshot" | "useAccessibility">>);
+const clickTable = optionTable({
+  button: is.choice(["left", "middle", "right"], { default: "left" }),
+  count: is.number({ default: 1 }),
+  holding: is.text(),
+} satisfies OptionKinds<ClickOptions>);
+const dragTable = optionTable({
+  button: is.choice(["left", "middle", "right"], { default: "left" }),
+} satisfies OptionKinds<Pick<ClickOptions, "button">>);
+const typeTable = optionTable({ signal: is.any } satisfies OptionKinds<{ readonly signal?: CancelSignal }>);
 
 interface Open {
   readonly x11: X11Connection;
@@ -76,14 +83,14 @@ const maxListedWindows = 20;
 /** Depth to which subwindows are listed for programs without accessibility support. */
 const subwindowDepth = 4;
 
-const knownOptions = optionNames<DesktopOptions>({
-  display: true,
-  useScreenshot: true,
-  useAccessibility: true,
-  accessibilityBus: true,
-  settleMs: true,
-  answerMs: true,
-});
+const knownOptions = optionTable({
+  display: is.text(),
+  useScreenshot: is.boolean(),
+  useAccessibility: is.boolean(),
+  accessibilityBus: is.text(),
+  settleMs: is.number({ from: 0 }),
+  answerMs: is.number({ from: 0 }),
+} satisfies OptionKinds<DesktopOptions>);
 
 /**
  * One X11 display for one agent. The connection opens at the first use. The programs on the display belong to its
@@ -97,7 +104,7 @@ export class DesktopSession implements EphemeralSource {
   #accessible: AccessibleTree | undefined;
 
   constructor(options: DesktopOptions = {}) {
-    checkOptions("DesktopSession", options, knownOptions);
+    knownOptions.read("DesktopSession", options);
     this.#options = options;
   }
 
@@ -108,7 +115,7 @@ export class DesktopSession implements EphemeralSource {
   async getState(
     also: Pick<DesktopOptions, "useScreenshot" | "useAccessibility"> = {},
   ): Promise<DesktopState> {
-    checkOptions("getState()", also, stateNames);
+    stateTable.read("getState()", also);
     const { useScreenshot = false, useAccessibility = false } = { ...this.#options, ...also };
     const { x11, windows: all } = await this.#open();
     const { width, height } = x11.screen;
@@ -183,8 +190,7 @@ export class DesktopSession implements EphemeralSource {
 
   /** Clicks at a position. */
   async click(at: Point, options: ClickOptions = {}): Promise<void> {
-    checkOptions("click()", options, clickNames);
-    const { button = "left", count = 1, holding } = options;
+    const { button, count, holding } = clickTable.read("click()", options);
     const { input } = await this.#open();
     const held = holding === undefined ? [] : parseChord(holding);
     await this.#moveTo(at);
@@ -202,8 +208,7 @@ export class DesktopSession implements EphemeralSource {
 
   /** Drags from one position to another. */
   async drag(from: Point, to: Point, options: Pick<ClickOptions, "button"> = {}): Promise<void> {
-    checkOptions("drag()", options, dragNames);
-    const { button = "left" } = options;
+    const { button } = dragTable.read("drag()", options);
     const { input } = await this.#open();
     await this.#onScreen(to);
     await this.#moveTo(from);
@@ -236,8 +241,7 @@ export class DesktopSession implements EphemeralSource {
    * two characters.
    */
   async type(text: string, options: { readonly signal?: CancelSignal } = {}): Promise<void> {
-    checkOptions("type()", options, typeNames);
-    const { signal } = options;
+    const { signal } = typeTable.read("type()", options);
     const { input, windows } = await this.#open();
     const symbols = Array.from(text.replaceAll("\r\n", "\n"), symbolOf);
     await input.type(symbols, (await windows.pointer()).modifiers, signal);

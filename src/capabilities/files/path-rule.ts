@@ -1,6 +1,6 @@
 import { readlinkSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, parse, relative, resolve, sep } from "node:path";
-import { checkOptions, Fault, optionNames, type PermissionRule } from "../../kernel/index.ts";
+import { Fault, type PermissionRule, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { codeOf } from "./error-code.ts";
 
 /** Options of `pathRule()`. */
@@ -22,14 +22,14 @@ export interface PathRuleOptions {
   readonly reason?: string;
 }
 
-const knownOptions = optionNames<PathRuleOptions>({
-  tool: true,
-  paths: true,
-  root: true,
-  argument: true,
-  recursive: true,
-  reason: true,
-});
+const knownOptions = optionTable({
+  tool: is.text(),
+  paths: is.list({ of: is.text(), required: true }),
+  root: is.text(),
+  argument: is.text({ default: "path" }),
+  recursive: is.list({ of: is.text() }),
+  reason: is.text(),
+} satisfies OptionKinds<PathRuleOptions>);
 
 /**
  * Creates a permission rule for files and folders. It compares absolute paths without `.` and `..`, both as written and
@@ -49,10 +49,15 @@ const knownOptions = optionNames<PathRuleOptions>({
  * ```
  */
 export function pathRule(options: PathRuleOptions): Exclude<PermissionRule, string> {
-  checkOptions("pathRule()", options, knownOptions);
-  const { tool, paths, argument = "path", recursive = ["grep", "find"], reason } = options;
+  const {
+    tool,
+    paths,
+    argument,
+    recursive = ["grep", "find"],
+    reason,
+  } = knownOptions.read("pathRule()", options);
   const root = resolve(options.root ?? ".");
-  if (!Array.isArray(paths) || paths.length === 0 || !paths.every((path) => typeof path === "string"))
+  if (paths.length === 0)
     throw new Fault("invalid_argument", `invalid paths of the rule for ${tool}: expected a list of paths`);
   return {
     tool,

@@ -14,7 +14,7 @@ import {
   localhostAllowedOrigins,
   originValidationResponse,
 } from "@modelcontextprotocol/server";
-import { Fault, optionNames, type Clock } from "../../kernel/index.ts";
+import { Fault, type Clock, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { HttpSessions, type Session } from "./http-sessions.ts";
 
 interface StoredMessage {
@@ -132,17 +132,16 @@ export interface HttpOptions {
   readonly retryMs?: number;
 }
 
-/** The names of the options of the HTTP endpoint. */
-export const httpOptionNames = optionNames<HttpOptions>({
-  allowedHosts: true,
-  allowedOrigins: true,
-  authenticate: true,
-  sessionIdleMs: true,
-  maxSessions: true,
-  maxSessionsPerCaller: true,
-  remoteAddress: true,
-  retryMs: true,
-});
+const httpOptionTable = optionTable({
+  allowedHosts: is.list({ of: is.text() }),
+  allowedOrigins: is.list({ of: is.text() }),
+  authenticate: is.callback(),
+  sessionIdleMs: is.number({ from: 1, finite: true, default: 1_800_000 }),
+  maxSessions: is.number({ from: 1, finite: true, default: 1_000 }),
+  maxSessionsPerCaller: is.number({ from: 1, finite: true, default: 100 }),
+  remoteAddress: is.callback(),
+  retryMs: is.number({ from: 0 }),
+} satisfies OptionKinds<HttpOptions>);
 
 interface EndpointOptions extends HttpOptions {
   readonly clock: Clock;
@@ -184,12 +183,16 @@ export class HttpEndpoint {
       legacy: "reject",
       onerror: (error) => this.#warn(error),
     });
-    const { clock, sessionIdleMs = 1_800_000, maxSessions = 1_000, maxSessionsPerCaller = 100 } = options;
+    const { clock, onWarning: _onWarning, userOf: _userOf, ...http } = options;
+    const { sessionIdleMs, maxSessions, maxSessionsPerCaller } = httpOptionTable.read(
+      "http of mcpServer()",
+      http,
+    );
     this.#sessions = new HttpSessions({
       clock,
-      idleMs: atLeast(1, "sessionIdleMs", sessionIdleMs),
-      max: atLeast(1, "maxSessions", maxSessions),
-      maxPerCaller: atLeast(1, "maxSessionsPerCaller", maxSessionsPerCaller),
+      idleMs: sessionIdleMs,
+      max: maxSessions,
+      maxPerCaller: maxSessionsPerCaller,
       onError: (error) => this.#warn(error),
     });
   }
@@ -291,9 +294,4 @@ function problem(status: number, message: string, headers: Readonly<Record<strin
 /** Returns the response to a method that the protocol does not use. */
 export function notAllowed(): Response {
   return problem(405, "Method not allowed", { allow: methods.join(", ") });
-}
-
-function atLeast(least: number, name: string, value: number): number {
-  if (Number.isFinite(value) && value >= least) return value;
-  throw new Fault("invalid_argument", `invalid http.${name} ${value}: expected a number from ${least}`);
 }

@@ -10,10 +10,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import {
-  checkChoice,
-  checkOptions,
   Fault,
-  optionNames,
   type CallPath,
   type Clock,
   type HostedAgent,
@@ -21,8 +18,11 @@ import {
   type JsonSchema,
   type Runtime,
   type Tool,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
-import { HttpEndpoint, httpOptionNames, type HttpOptions, type RequestSource } from "./http-endpoint.ts";
+import { HttpEndpoint, type HttpOptions, type RequestSource } from "./http-endpoint.ts";
 import { answerNode } from "./node-http.ts";
 import { callerKey, serveCall, type CallState, type ServingOptions } from "./served-call.ts";
 import {
@@ -105,28 +105,28 @@ interface StdioStreams {
   readonly output?: Writable;
 }
 
-const streamNames = optionNames<StdioStreams>({ input: true, output: true });
+const streamTable = optionTable({ input: is.any, output: is.any } satisfies OptionKinds<StdioStreams>);
 
-const knownOptions = optionNames<McpServerOptions>({
-  name: true,
-  version: true,
-  instructions: true,
-  tools: true,
-  toolAgent: true,
-  agents: true,
-  runtime: true,
-  clock: true,
-  callPath: true,
-  withoutPerson: true,
-  callTimeoutMs: true,
-  userOf: true,
-  callerOf: true,
-  stateKey: true,
-  http: true,
-  extend: true,
-  onWarning: true,
-  release: true,
-});
+const knownOptions = optionTable({
+  name: is.text(),
+  version: is.text(),
+  instructions: is.text(),
+  tools: is.list(),
+  toolAgent: is.any,
+  agents: is.list(),
+  runtime: is.any,
+  clock: is.any,
+  callPath: is.any,
+  withoutPerson: is.choice(["deny", "wait"], { default: "deny" }),
+  callTimeoutMs: is.number({ above: 0, finite: true, or: [null, "no limit"], default: 3_600_000 }),
+  userOf: is.callback(),
+  callerOf: is.callback(),
+  stateKey: is.text(),
+  http: is.any,
+  extend: is.callback(),
+  onWarning: is.callback(),
+  release: is.callback(),
+} satisfies OptionKinds<McpServerOptions>);
 
 /** Serves tools and agents to other MCP hosts, over standard input and output or HTTP. */
 export class McpExport {
@@ -137,16 +137,15 @@ export class McpExport {
   readonly #open = new Set<StdioServing>();
 
   constructor(options: McpServerOptions) {
-    checkOptions("mcpServer()", options, knownOptions);
-    checkOptions("http of mcpServer()", options.http ?? {}, httpOptionNames);
-    checkChoice("mcpServer()", "withoutPerson", options.withoutPerson, ["deny", "wait"]);
-    const { name, runtime, tools = [], agents = [], callPath, withoutPerson = "deny" } = options;
-    const { callTimeoutMs = 3_600_000 } = options;
-    if (callTimeoutMs !== null && !(Number.isFinite(callTimeoutMs) && callTimeoutMs > 0))
-      throw new Fault(
-        "invalid_argument",
-        `invalid callTimeoutMs ${callTimeoutMs} of MCP server ${name}: expected a number above 0, or null`,
-      );
+    const {
+      name,
+      runtime,
+      tools = [],
+      agents = [],
+      callPath,
+      withoutPerson,
+      callTimeoutMs,
+    } = knownOptions.read("mcpServer()", options);
     this.#options = options;
     const executor = options.toolAgent ?? toolAgent(name, tools, callPath);
     this.#offers = [...toolOffers(tools, executor), ...agents.map(agentOffer)];
@@ -170,8 +169,7 @@ export class McpExport {
 
   /** Serves over standard input and output of this process. Nothing else may write to standard output. */
   serveStdio(streams: StdioStreams = {}): StdioServing {
-    checkOptions("serveStdio()", streams, streamNames);
-    const { input, output } = streams;
+    const { input, output } = streamTable.read("serveStdio()", streams);
     const from = input ?? process.stdin;
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     const transport = new StdioServerTransport(from, output ?? process.stdout);

@@ -7,15 +7,16 @@ import type {
 } from "@modelcontextprotocol/client";
 import {
   assistantMessage,
-  checkOptions,
   Fault,
-  optionNames,
   userMessage,
   type ChatMessage,
   type Clock,
   type JsonObject,
   type Tool,
   type UserPart,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { Connection, type Backoff, type OnQuestion } from "./connection.ts";
 import { remoteParts, resourcePart } from "./remote-result.ts";
@@ -112,17 +113,17 @@ interface Offer {
   readonly listed: readonly ListedTool[];
 }
 
-const readNames = optionNames<{ readonly signal?: AbortSignal }>({ signal: true });
+const readTable = optionTable({ signal: is.any } satisfies OptionKinds<{ readonly signal?: AbortSignal }>);
 
-const knownOptions = optionNames<McpServersOptions>({
-  clock: true,
-  env: true,
-  backoff: true,
-  name: true,
-  version: true,
-  onQuestion: true,
-  onWarning: true,
-});
+const knownOptions = optionTable({
+  clock: is.any,
+  env: is.any,
+  backoff: is.any,
+  name: is.text(),
+  version: is.text(),
+  onQuestion: is.any,
+  onWarning: is.callback(),
+} satisfies OptionKinds<McpServersOptions>);
 
 /**
  * The MCP servers of a configuration. A server is started when something of it is first used. It runs until `close()`, independent of the
@@ -156,7 +157,7 @@ export class McpServers {
   #listed = false;
 
   constructor(configs: ServerConfigs | { readonly mcpServers: ServerConfigs }, options: McpServersOptions) {
-    checkOptions("mcpServers()", options, knownOptions);
+    knownOptions.read("mcpServers()", options);
     this.#options = options;
     const servers = isWrapped(configs) ? configs.mcpServers : configs;
     const { clock, env, backoff = {}, name: client = "reeve", version = "0.0.0", onQuestion } = options;
@@ -240,8 +241,7 @@ export class McpServers {
     uri: string,
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<readonly UserPart[]> {
-    checkOptions("readResource()", options, readNames);
-    const { signal } = options;
+    const { signal } = readTable.read("readResource()", options);
     const { contents } = await this.#find(server).call(
       `resource ${uri}`,
       (client, limits) => client.readResource({ uri }, limits),

@@ -1,8 +1,6 @@
 import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/server";
 import {
-  checkOptions,
   formatAgentId,
-  optionNames,
   type HostedAgent,
   type CallPath,
   type JsonObject,
@@ -14,6 +12,9 @@ import {
   type SubmitOptions,
   type Tool,
   type ToolResult,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { servedResult } from "./served-result.ts";
 
@@ -45,12 +46,12 @@ export interface OfferedAgent {
   readonly inputSchema?: JsonSchema;
 }
 
-const offeredNames = optionNames<OfferedAgent>({
-  agent: true,
-  name: true,
-  description: true,
-  inputSchema: true,
-});
+const offeredTable = optionTable({
+  agent: is.any,
+  name: is.text(),
+  description: is.text(),
+  inputSchema: is.any,
+} satisfies OptionKinds<OfferedAgent>);
 
 /** On whose behalf a host calls, and what the caller may see. */
 export interface HostCaller {
@@ -117,8 +118,7 @@ const textInput: JsonSchema = {
 
 /** Returns the offer of an agent. */
 export function agentOffer(offered: OfferedAgent): Offer {
-  checkOptions("an agent of mcpServer()", offered, offeredNames);
-  const { agent, name, description, inputSchema } = offered;
+  const { agent, name, description, inputSchema } = offeredTable.read("an agent of mcpServer()", offered);
   return {
     name: name ?? (typeof agent === "string" ? agent : agent.id).replaceAll(/[^A-Za-z0-9_-]/g, "_"),
     description,

@@ -1,10 +1,10 @@
 import type { AuthProvider, FetchLike, OAuthClientProvider } from "@modelcontextprotocol/client";
 import {
-  checkChoice,
-  checkOptions,
   describeValue,
   Fault,
-  optionNames,
+  is,
+  optionTable,
+  type OptionKinds,
   requireNamed,
   type ToolRisk,
 } from "../../kernel/index.ts";
@@ -103,36 +103,37 @@ export type ServerConfig = StdioServerConfig | HttpServerConfig;
 /** Configurations by server name. */
 export type ServerConfigs = Readonly<Record<string, ServerConfig>>;
 
-const commonNames = {
-  disabled: true,
-  optional: true,
-  tools: true,
-  risk: true,
-  trustAnnotations: true,
-  timeoutMs: true,
-  totalTimeoutMs: true,
-  startTimeoutMs: true,
-  maxMessageBytes: true,
-  protocol: true,
+const limit = is.number({ above: 0, finite: true });
+const commonKinds = {
+  disabled: is.boolean(),
+  optional: is.boolean(),
+  tools: is.any,
+  risk: is.any,
+  trustAnnotations: is.any,
+  timeoutMs: limit,
+  totalTimeoutMs: limit,
+  startTimeoutMs: limit,
+  maxMessageBytes: limit,
+  protocol: is.choice(["initialize", "auto", "2026-07-28"]),
 } as const;
 
-const stdioNames = optionNames<StdioServerConfig>({
-  ...commonNames,
-  type: true,
-  command: true,
-  args: true,
-  env: true,
-  cwd: true,
-});
+const stdioTable = optionTable({
+  ...commonKinds,
+  type: is.any,
+  command: is.any,
+  args: is.any,
+  env: is.any,
+  cwd: is.any,
+} satisfies OptionKinds<StdioServerConfig>);
 
-const httpNames = optionNames<HttpServerConfig>({
-  ...commonNames,
-  type: true,
-  url: true,
-  headers: true,
-  auth: true,
-  fetch: true,
-});
+const httpTable = optionTable({
+  ...commonKinds,
+  type: is.any,
+  url: is.any,
+  headers: is.any,
+  auth: is.any,
+  fetch: is.any,
+} satisfies OptionKinds<HttpServerConfig>);
 
 /**
  * Keys of other hosts that Reeve ignores, so that one file serves several hosts. They describe a server, or approve calls in advance,
@@ -194,13 +195,7 @@ function readServer(name: string, written: ServerConfig, variables: Variables): 
   const text = new VariableText(name, variables);
   const expanded = isStdio(config) ? readStdio(name, config, text) : readHttp(name, config, text);
   text.assertComplete();
-  checkOptions(`MCP server ${name}`, config, isStdio(config) ? stdioNames : httpNames);
-  checkChoice(`MCP server ${name}`, "protocol", config.protocol, ["initialize", "auto", "2026-07-28"]);
-  for (const key of ["timeoutMs", "totalTimeoutMs", "startTimeoutMs", "maxMessageBytes"] as const) {
-    const value = config[key];
-    if (value !== undefined && !(Number.isFinite(value) && value > 0))
-      throw refused(name, `${key} is ${value}; use a number above 0`);
-  }
+  (isStdio(config) ? stdioTable : httpTable).read(`MCP server ${name}`, config);
   if (!isStdio(expanded)) requireAddress(name, expanded.url);
   return expanded;
 }

@@ -1,14 +1,15 @@
 import {
   assertJson,
-  checkOptions,
   Fault,
-  optionNames,
   type Episode,
   type Fact,
   type JsonObject,
   type MemoryScope,
   type MemoryWrite,
   type RecallQuery,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 
 /** A stored episode. */
@@ -19,19 +20,19 @@ export interface EpisodeRow {
   readonly metadata: string | null;
 }
 
-const queryNames = optionNames<RecallQuery>({ text: true, limit: true, asOf: true });
-const forgetNames = optionNames<{ readonly ids: readonly string[] }>({ ids: true });
-const defaultLimit = 10;
+const queryTable = optionTable({
+  text: is.text(),
+  limit: is.integer({ from: 1, default: 10 }),
+  asOf: is.number({}),
+} satisfies OptionKinds<RecallQuery>);
+const forgetTable = optionTable({ ids: is.any } satisfies OptionKinds<{ readonly ids: readonly string[] }>);
 
 /** Returns the limit and the time of a query. Throws `invalid_argument`. */
 export function recallRange(
   query: RecallQuery,
   now: number,
 ): { readonly limit: number; readonly asOf: number } {
-  checkOptions("recall()", query, queryNames);
-  const { limit = defaultLimit, asOf = now } = query;
-  if (!Number.isSafeInteger(limit) || limit < 1)
-    throw new Fault("invalid_argument", `invalid limit ${limit}: use an integer of at least 1`);
+  const { limit, asOf = now } = queryTable.read("recall()", query);
   return { limit, asOf };
 }
 
@@ -47,7 +48,7 @@ export function checkWrite(write: MemoryWrite): void {
 
 /** Throws `invalid_argument` if the query of `forget()` has unknown options. */
 export function checkForget(query: { readonly ids: readonly string[] } | undefined): void {
-  if (query !== undefined) checkOptions("forget()", query, forgetNames);
+  if (query !== undefined) forgetTable.read("forget()", query);
 }
 
 /** Y1: returns a key that is unique for each scope, whatever characters its ids contain. */

@@ -1,10 +1,11 @@
 import {
-  checkOptions,
   Fault,
   mayBeAnsweredElsewhere,
-  optionNames,
   type ClassifiedError,
   type Model,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { ChosenModel } from "./chosen-model.ts";
 import { toModel, type ModelLike } from "./to-model.ts";
@@ -18,7 +19,7 @@ export interface FallbackOptions {
   readonly when?: (error: ClassifiedError) => boolean;
 }
 
-const knownOptions = optionNames<FallbackOptions>({ when: true });
+const knownOptions = optionTable({ when: is.callback() } satisfies OptionKinds<FallbackOptions>);
 
 /**
  * Creates a model that calls the first of several models, and the next one if it fails. A request is not passed on after a part of an
@@ -36,7 +37,7 @@ const knownOptions = optionNames<FallbackOptions>({ when: true });
  * ```
  */
 export function fallback(models: readonly ModelLike[], options: FallbackOptions = {}): Model {
-  checkOptions("fallback()", options, knownOptions);
+  knownOptions.read("fallback()", options);
   const candidates = models.map(toModel);
   const [first, ...others] = candidates;
   if (first === undefined) throw new Fault("invalid_argument", "fallback() got no models: pass at least one");

@@ -1,8 +1,6 @@
 import {
-  callSettings,
-  checkOptions,
+  callSettingKinds,
   Fault,
-  optionNames,
   type CallSettings,
   type Model,
   type ModelCallOptions,
@@ -11,6 +9,9 @@ import {
   type ModelResponse,
   type ModelStreamPart,
   type ProviderOptions,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { markPrefix } from "./prompt-cache.ts";
 import { toModel, type ModelLike } from "./to-model.ts";
@@ -33,21 +34,14 @@ export interface ModelSettings extends CallSettings, Pick<ModelRequest, "stopSeq
   readonly countTokens?: NonNullable<Model["countTokens"]>;
 }
 
-const knownOptions = optionNames<ModelSettings>({
-  maxOutputTokens: true,
-  contextWindow: true,
-  promptCache: true,
-  countTokens: true,
-  temperature: true,
-  topP: true,
-  topK: true,
-  seed: true,
-  presencePenalty: true,
-  frequencyPenalty: true,
-  stopSequences: true,
-  toolChoice: true,
-  providerOptions: true,
-});
+const knownOptions = optionTable({
+  ...callSettingKinds,
+  contextWindow: is.integer({ from: 1 }),
+  promptCache: is.boolean(),
+  countTokens: is.callback(),
+  stopSequences: is.list({ of: is.text() }),
+  providerOptions: is.any,
+} satisfies OptionKinds<ModelSettings>);
 
 /**
  * Returns a model that sends settings with every request. A setting of the request itself wins.
@@ -61,16 +55,7 @@ const knownOptions = optionNames<ModelSettings>({
  * ```
  */
 export function withSettings(model: ModelLike, settings: ModelSettings): Model {
-  checkOptions("withSettings()", settings, knownOptions);
-  for (const key of ["maxOutputTokens", "contextWindow"] as const) {
-    const limit = settings[key];
-    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))
-      throw new Fault(
-        "invalid_argument",
-        `invalid ${key} of withSettings(): ${limit}; use an integer above 0`,
-      );
-  }
-  checkCallSettings(settings);
+  knownOptions.read("withSettings()", settings);
   const whole = toModel(model);
   if (settings.countTokens !== undefined && whole.choice !== undefined)
     throw new Fault(
@@ -78,18 +63,6 @@ export function withSettings(model: ModelLike, settings: ModelSettings): Model {
       "invalid countTokens of withSettings(): the model chooses among several models, which count differently; use withSettings() on each of them",
     );
   return new ModelWithSettings(whole, settings);
-}
-
-/** Refuses the settings that a call could not have either, such as a temperature that is not a number. */
-function checkCallSettings({
-  contextWindow: _contextWindow,
-  promptCache: _promptCache,
-  countTokens: _countTokens,
-  stopSequences: _stopSequences,
-  providerOptions: _providerOptions,
-  ...settings
-}: ModelSettings): void {
-  callSettings("withSettings()", settings);
 }
 
 class ModelWithSettings implements Model {

@@ -2,14 +2,15 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
-  checkOptions,
   Fault,
-  optionNames,
   type Model,
   type ModelCallOptions,
   type ModelRequest,
   type ModelResponse,
   type ModelStreamPart,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { AiSdkAdapter } from "./ai-sdk-adapter.ts";
 import { structuredProviders, type AiSdkModel } from "./ai-sdk-model.ts";
@@ -33,20 +34,20 @@ export interface NamedModelOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
-const knownOptions = optionNames<NamedModelOptions>({
-  baseUrl: true,
-  apiKey: true,
-  headers: true,
-  settings: true,
-  env: true,
-});
+const knownOptions = optionTable({
+  baseUrl: is.text(),
+  apiKey: is.text(),
+  headers: is.any,
+  settings: is.any,
+  env: is.any,
+} satisfies OptionKinds<NamedModelOptions>);
 
 /**
  * Returns a model by its name, `provider/model`, which may come from a variable. The provider's package is loaded at the first call; if it or the API key is missing,
  * that call fails with a fault that says what to install or to set.
  */
 export function namedModel(name: string, options: NamedModelOptions = {}): Model {
-  checkOptions("namedModel()", options, knownOptions);
+  knownOptions.read("namedModel()", options);
   const slash = name.indexOf("/");
   const [provider, modelId] = [name.slice(0, slash), name.slice(slash + 1)];
   if (slash < 1 || modelId === "") {

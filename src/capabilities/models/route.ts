@@ -1,4 +1,11 @@
-import { checkOptions, Fault, optionNames, type Model, type ModelRequest } from "../../kernel/index.ts";
+import {
+  Fault,
+  type Model,
+  type ModelRequest,
+  is,
+  optionTable,
+  type OptionKinds,
+} from "../../kernel/index.ts";
 import { ChosenModel } from "./chosen-model.ts";
 import { toModel, type ModelLike } from "./to-model.ts";
 
@@ -10,7 +17,9 @@ export interface RouteOptions<Name extends string> {
   readonly choose: (request: ModelRequest, task: { readonly role: string }) => NoInfer<Name>;
 }
 
-const knownOptions = optionNames<RouteOptions<string>>({ models: true, choose: true });
+const knownOptions = optionTable({ models: is.any, choose: is.callback() } satisfies OptionKinds<
+  RouteOptions<string>
+>);
 
 /**
  * Creates a model that sends each request to one of several models, for example to a cheap one for simple roles.
@@ -27,8 +36,7 @@ const knownOptions = optionNames<RouteOptions<string>>({ models: true, choose: t
  * ```
  */
 export function route<const Name extends string>(options: RouteOptions<Name>): Model {
-  checkOptions("route()", options, knownOptions);
-  const { models, choose } = options;
+  const { models, choose } = knownOptions.read("route()", options);
   const known = new Map(Object.entries<ModelLike>(models).map(([name, model]) => [name, toModel(model)]));
   const [first, ...others] = known.values();
   if (first === undefined) throw new Fault("invalid_argument", "route() got no models: pass at least one");

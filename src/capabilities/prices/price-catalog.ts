@@ -1,9 +1,10 @@
 import {
-  checkOptions,
-  optionNames,
   type ModelPrice,
   type PriceQuery,
   type PriceTable,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import type { BundledPrices } from "./bundled-prices.ts";
 import { PriceOverrides, type PriceOverride } from "./price-override.ts";
@@ -16,7 +17,10 @@ export interface PriceCatalogOptions {
   readonly bundled?: boolean;
 }
 
-const knownOptions = optionNames<PriceCatalogOptions>({ overrides: true, bundled: true });
+const knownOptions = optionTable({
+  overrides: is.list(),
+  bundled: is.boolean(),
+} satisfies OptionKinds<PriceCatalogOptions>);
 
 /**
  * Returns a price table of your own prices and the public list of `@pydantic/genai-prices`. It works offline: the list is part of this
@@ -33,7 +37,7 @@ const knownOptions = optionNames<PriceCatalogOptions>({ overrides: true, bundled
  * ```
  */
 export function priceCatalog(options: PriceCatalogOptions = {}): PriceTable {
-  checkOptions("priceCatalog()", options, knownOptions);
+  knownOptions.read("priceCatalog()", options);
   return new PriceCatalog(options);
 }
 

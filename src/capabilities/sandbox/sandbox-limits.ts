@@ -1,6 +1,6 @@
 import { codeOf } from "../files/error-code.ts";
 import { readFileSync, readdirSync } from "node:fs";
-import { Fault, checkOptions, optionNames } from "../../kernel/index.ts";
+import { Fault, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import type { SandboxLimits } from "./sandbox-policy.ts";
 
 /** Linux's O_CLOEXEC, as /proc shows it. */
@@ -39,35 +39,18 @@ function isInherited(descriptor: string): boolean {
 
 const mebibyte = 1024 * 1024;
 
-const defaults: Required<SandboxLimits> = {
-  processes: 1_024,
-  memoryBytes: 4_096 * mebibyte,
-  fileBytes: 2_048 * mebibyte,
-  openFiles: 4_096,
-  cpuSeconds: 600,
-  tmpBytes: 1_024 * mebibyte,
-};
-
-const knownLimits = optionNames<SandboxLimits>({
-  processes: true,
-  memoryBytes: true,
-  fileBytes: true,
-  openFiles: true,
-  cpuSeconds: true,
-  tmpBytes: true,
-});
+const knownLimits = optionTable({
+  processes: is.integer({ from: 1, default: 1_024 }),
+  memoryBytes: is.integer({ from: 1, default: 4_096 * mebibyte }),
+  fileBytes: is.integer({ from: 1, default: 2_048 * mebibyte }),
+  openFiles: is.integer({ from: 1, default: 4_096 }),
+  cpuSeconds: is.integer({ from: 1, default: 600 }),
+  tmpBytes: is.integer({ from: 1, default: 1_024 * mebibyte }),
+} satisfies OptionKinds<SandboxLimits>);
 
 /** Returns the limits with defaults. Throws `invalid_argument` for an unknown name or a value that is not a positive integer. */
 export function sandboxLimits(limits: SandboxLimits = {}): Required<SandboxLimits> {
-  checkOptions("the sandbox's limits", limits, knownLimits);
-  for (const [name, value] of Object.entries(limits)) {
-    if (!Number.isSafeInteger(value) || (value as number) < 1)
-      throw new Fault(
-        "invalid_argument",
-        `invalid sandbox limit ${name} ${JSON.stringify(value)}: expected an integer of at least 1`,
-      );
-  }
-  return { ...defaults, ...limits };
+  return knownLimits.read("the sandbox's limits", limits);
 }
 
 /**

@@ -1,7 +1,7 @@
-import { checkOptions, Fault, optionNames } from "../../kernel/index.ts";
+import { Fault, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { bubbleCommand, findBubble, type Descriptor, type FoundBubble } from "./bubblewrap.ts";
 import { limitedCommand, sandboxLimits } from "./sandbox-limits.ts";
-import type { SandboxLimits, SandboxMode, SandboxPolicy, SandboxReport } from "./sandbox-policy.ts";
+import type { SandboxLimits, SandboxPolicy, SandboxReport } from "./sandbox-policy.ts";
 import { SandboxProcesses } from "./sandbox-processes.ts";
 import { sandboxUser } from "./system-files.ts";
 import { WorkspaceGuard } from "./workspace-guard.ts";
@@ -49,16 +49,14 @@ export interface Launch {
   readonly end: () => Promise<SandboxReport>;
 }
 
-const modes: readonly unknown[] = ["off", "warn", "enforce"] satisfies SandboxMode[];
-
-const knownOptions = optionNames<SandboxPolicy>({
-  mode: true,
-  network: true,
-  readable: true,
-  writable: true,
-  limits: true,
-  program: true,
-});
+const knownOptions = optionTable({
+  mode: is.choice(["off", "warn", "enforce"], { required: true }),
+  network: is.boolean(),
+  readable: is.list({ of: is.text() }),
+  writable: is.list({ of: is.text() }),
+  limits: is.any,
+  program: is.text(),
+} satisfies OptionKinds<SandboxPolicy>);
 
 /** Starts commands in a sandbox according to a policy. A sandbox that was available once is not checked again. */
 export class Sandbox {
@@ -67,13 +65,7 @@ export class Sandbox {
   #found: Promise<FoundBubble> | undefined;
 
   constructor(policy: SandboxPolicy) {
-    checkOptions("the sandbox", policy, knownOptions);
-    if (!modes.includes(policy.mode)) {
-      throw new Fault(
-        "invalid_argument",
-        `invalid mode of the sandbox: ${JSON.stringify(policy.mode)}; use one of ${modes.join(", ")}`,
-      );
-    }
+    knownOptions.read("the sandbox", policy);
     this.policy = policy;
     this.#limits = sandboxLimits(policy.limits);
   }

@@ -1,15 +1,15 @@
 import type * as OpenTelemetryApi from "@opentelemetry/api";
 import {
-  checkChoice,
-  checkOptions,
   Fault,
-  optionNames,
   withoutSecrets,
   type Attributes,
   type Metric,
   type Span,
   type SpanOptions,
   type Telemetry,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 
 /** Options of `openTelemetry()`. */
@@ -27,16 +27,18 @@ export interface OpenTelemetryOptions {
 
 type Api = typeof OpenTelemetryApi;
 
-const knownOptions = optionNames<OpenTelemetryOptions>({ name: true, version: true, ifMissing: true });
+const knownOptions = optionTable({
+  name: is.text({ default: "reeve" }),
+  version: is.text(),
+  ifMissing: is.choice(["throw", "ignore"], { default: "throw" }),
+} satisfies OptionKinds<OpenTelemetryOptions>);
 
 /**
  * Returns telemetry over the OpenTelemetry API, which is loaded by this call. Spans and metrics go to the SDK that the
  * program has registered; without one they are dropped.
  */
 export async function openTelemetry(options: OpenTelemetryOptions = {}): Promise<Telemetry> {
-  checkOptions("openTelemetry()", options, knownOptions);
-  const { name = "reeve", version, ifMissing = "throw" } = options;
-  checkChoice("openTelemetry()", "ifMissing", ifMissing, ["throw", "ignore"]);
+  const { name, version, ifMissing } = knownOptions.read("openTelemetry()", options);
   let api: Api;
   try {
     api = await import("@opentelemetry/api");

@@ -1,4 +1,4 @@
-import { checkOptions, optionNames, type Tool } from "../../kernel/index.ts";
+import { type Tool, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { errorResult, toolResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
@@ -23,7 +23,7 @@ const input = {
   additionalProperties: false,
 } as const;
 
-const knownOptions = optionNames<AskHumanToolOptions>({ about: true });
+const knownOptions = optionTable({ about: is.text() } satisfies OptionKinds<AskHumanToolOptions>);
 
 /**
  * Creates the tool `ask_human`, which asks a person and waits durably for the answer. The wait survives restarts, holds
@@ -31,8 +31,7 @@ const knownOptions = optionNames<AskHumanToolOptions>({ about: true });
  * `run.approve(approvalId, { decision: "approved", input: answer })` answers it.
  */
 export function askHumanTool(options: AskHumanToolOptions = {}): Tool {
-  checkOptions("askHumanTool()", options, knownOptions);
-  const { about } = options;
+  const { about } = knownOptions.read("askHumanTool()", options);
   return tool({
     name,
     description: ["Ask a person a question and wait for the answer, however long it takes.", about]

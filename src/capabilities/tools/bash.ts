@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { checkOptions, Fault, optionNames, type JsonObject, type Tool } from "../../kernel/index.ts";
+import { Fault, type JsonObject, type Tool, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { FileRoot } from "../files/file-root.ts";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import type { SandboxMode, SandboxPolicy, SandboxReport } from "../sandbox/sandbox-policy.ts";
@@ -52,16 +52,16 @@ const shownModes: Readonly<Record<SandboxMode, string>> = {
 /** Variables that every command sees. Keys, tokens and service addresses are passed only if `inheritEnv` names them. */
 const harmless = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"];
 
-const knownOptions = optionNames<BashToolOptions>({
-  root: true,
-  folders: true,
-  sandbox: true,
-  timeoutMs: true,
-  maxOutputBytes: true,
-  graceMs: true,
-  inheritEnv: true,
-  env: true,
-});
+const knownOptions = optionTable({
+  root: is.text(),
+  folders: is.list({ of: is.text() }),
+  sandbox: is.any,
+  timeoutMs: is.number({ from: 0, default: 120_000 }),
+  maxOutputBytes: is.number({ from: 0, default: 32_768 }),
+  graceMs: is.number({ from: 0, default: 2_000 }),
+  inheritEnv: is.list({ of: is.text() }),
+  env: is.any,
+} satisfies OptionKinds<BashToolOptions>);
 
 /**
  * Creates the tool `bash`, which runs shell commands. Each command runs in its own process group, which ends with the call.
@@ -79,8 +79,7 @@ const knownOptions = optionNames<BashToolOptions>({
  * ```
  */
 export function bashTool(options: BashToolOptions): Tool {
-  checkOptions("bashTool()", options, knownOptions);
-  const { timeoutMs = 120_000, maxOutputBytes = 32_768, graceMs = 2_000 } = options;
+  const { timeoutMs, maxOutputBytes, graceMs } = knownOptions.read("bashTool()", options);
   const { sandbox: wanted = "enforce", inheritEnv = [], env: extraEnv = {} } = options;
   const { folders = [] } = options;
   const root = new FileRoot(options.root, { folders });

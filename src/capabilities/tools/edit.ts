@@ -1,4 +1,4 @@
-import { checkOptions, Fault, optionNames, type Tool } from "../../kernel/index.ts";
+import { Fault, type Tool, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { codeOf } from "../files/error-code.ts";
 import { fileFault, FileRoot, furtherFolders, openRegular, type Place } from "../files/file-root.ts";
 import { readBytes } from "../files/file-lines.ts";
@@ -38,7 +38,11 @@ const input = {
 /** Maximum length of the diff that is stored with the call, in characters. */
 const maxDiff = 65_536;
 
-const knownOptions = optionNames<EditToolOptions>({ root: true, folders: true, maxBytes: true });
+const knownOptions = optionTable({
+  root: is.text(),
+  folders: is.list({ of: is.text() }),
+  maxBytes: is.number({ from: 0 }),
+} satisfies OptionKinds<EditToolOptions>);
 
 /**
  * Creates the tool `edit`, which replaces an exact text in a file atomically and stores a unified diff in the metadata. J6: if the call is
@@ -52,8 +56,7 @@ const knownOptions = optionNames<EditToolOptions>({ root: true, folders: true, m
  * ```
  */
 export function editTool(options: EditToolOptions): Tool {
-  checkOptions("editTool()", options, knownOptions);
-  const { root: path, folders = [], maxBytes = 4 * 1024 * 1024 } = options;
+  const { root: path, folders = [], maxBytes = 4 * 1024 * 1024 } = knownOptions.read("editTool()", options);
   const root = new FileRoot(path, { folders });
   return tool({
     name: "edit",

@@ -1,4 +1,4 @@
-import { checkOptions, Fault, optionNames, type JsonValue, type Tool } from "../../kernel/index.ts";
+import { Fault, type JsonValue, type Tool, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import type { AddressCheckOptions } from "../web/address-check.ts";
 import { canonicalHost, hostList, webUrl } from "../web/host-name.ts";
 import { pageText } from "../web/page-text.ts";
@@ -39,16 +39,16 @@ const input = {
 
 const shownImages = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
-const knownOptions = optionNames<FetchToolOptions>({
-  allow: true,
-  maxBytes: true,
-  maxText: true,
-  timeoutMs: true,
-  maxRedirects: true,
-  headers: true,
-  allowPrivate: true,
-  resolve: true,
-});
+const knownOptions = optionTable({
+  allow: is.list({ of: is.text() }),
+  maxBytes: is.number({ from: 0 }),
+  maxText: is.number({ from: 0, default: 50_000 }),
+  timeoutMs: is.number({ from: 0, default: 30_000 }),
+  maxRedirects: is.number({ from: 0, default: 5 }),
+  headers: is.any,
+  allowPrivate: is.any,
+  resolve: is.any,
+} satisfies OptionKinds<FetchToolOptions>);
 
 /**
  * Creates the tool `fetch`, which gets a page of the public internet. A person approves each host once, unless it is in `allow` or the
@@ -64,8 +64,12 @@ const knownOptions = optionNames<FetchToolOptions>({
  * ```
  */
 export function fetchTool(options: FetchToolOptions = {}): Tool {
-  checkOptions("fetchTool()", options, knownOptions);
-  const { maxBytes = 5 * 1024 * 1024, maxText = 50_000, timeoutMs = 30_000, maxRedirects = 5 } = options;
+  const {
+    maxBytes = 5 * 1024 * 1024,
+    maxText,
+    timeoutMs,
+    maxRedirects,
+  } = knownOptions.read("fetchTool()", options);
   const headers = { "user-agent": "reeve", accept: "text/html, text/*;q=0.9, */*;q=0.5", ...options.headers };
   const isAllowed = hostList(options.allow ?? []);
   const page = tool({

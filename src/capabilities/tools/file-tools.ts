@@ -1,4 +1,4 @@
-import { checkOptions, optionNames, type Tool } from "../../kernel/index.ts";
+import { type Tool, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { editTool } from "./edit.ts";
 import { findTool } from "./find.ts";
 import { grepTool } from "./grep.ts";
@@ -16,7 +16,11 @@ export interface FileToolsOptions {
   readonly readOnly?: boolean;
 }
 
-const knownOptions = optionNames<FileToolsOptions>({ root: true, folders: true, readOnly: true });
+const knownOptions = optionTable({
+  root: is.text(),
+  folders: is.list({ of: is.text() }),
+  readOnly: is.boolean({ default: false }),
+} satisfies OptionKinds<FileToolsOptions>);
 
 /**
  * Creates the file tools in a fixed order: `read`, `ls`, `find`, `grep`, `write`, `edit`.
@@ -34,8 +38,7 @@ const knownOptions = optionNames<FileToolsOptions>({ root: true, folders: true, 
  * ```
  */
 export function fileTools(options: FileToolsOptions): readonly Tool[] {
-  checkOptions("fileTools()", options, knownOptions);
-  const { root, folders = [], readOnly = false } = options;
+  const { root, folders = [], readOnly } = knownOptions.read("fileTools()", options);
   const where = { root, folders };
   const readers = [readTool(where), lsTool(where), findTool(where), grepTool(where)];
   return readOnly ? readers : [...readers, writeTool(where), editTool(where)];

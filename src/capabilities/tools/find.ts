@@ -1,4 +1,4 @@
-import { checkOptions, Fault, optionNames, type Tool } from "../../kernel/index.ts";
+import { Fault, type Tool, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { FileRoot, furtherFolders } from "../files/file-root.ts";
 import { matchingFiles } from "../files/matching-files.ts";
 import { textResult } from "./tool-result.ts";
@@ -33,12 +33,12 @@ const input = {
   additionalProperties: false,
 } as const;
 
-const knownOptions = optionNames<FindToolOptions>({
-  root: true,
-  folders: true,
-  maxResults: true,
-  timeoutMs: true,
-});
+const knownOptions = optionTable({
+  root: is.text(),
+  folders: is.list({ of: is.text() }),
+  maxResults: is.number({ from: 0, default: 500 }),
+  timeoutMs: is.number({ from: 0, default: 20_000 }),
+} satisfies OptionKinds<FindToolOptions>);
 
 /**
  * Creates the tool `find`, which finds files by a glob.
@@ -51,8 +51,7 @@ const knownOptions = optionNames<FindToolOptions>({
  * ```
  */
 export function findTool(options: FindToolOptions): Tool {
-  checkOptions("findTool()", options, knownOptions);
-  const { root: path, folders = [], maxResults = 500, timeoutMs = 20_000 } = options;
+  const { root: path, folders = [], maxResults, timeoutMs } = knownOptions.read("findTool()", options);
   const root = new FileRoot(path, { folders });
   return tool({
     name: "find",

@@ -1,4 +1,11 @@
-import { checkOptions, Fault, optionNames, type CancelSignal, type Tool } from "../../kernel/index.ts";
+import {
+  Fault,
+  type CancelSignal,
+  type Tool,
+  is,
+  optionTable,
+  type OptionKinds,
+} from "../../kernel/index.ts";
 import { looksBinary } from "../files/file-kind.ts";
 import { readBytes } from "../files/file-lines.ts";
 import { FileRoot, furtherFolders } from "../files/file-root.ts";
@@ -51,14 +58,14 @@ const input = {
 /** Maximum length of a line in a result, in characters. */
 const maxLine = 400;
 
-const knownOptions = optionNames<GrepToolOptions>({
-  root: true,
-  folders: true,
-  maxMatches: true,
-  maxFileBytes: true,
-  maxFiles: true,
-  timeoutMs: true,
-});
+const knownOptions = optionTable({
+  root: is.text(),
+  folders: is.list({ of: is.text() }),
+  maxMatches: is.number({ from: 0, default: 200 }),
+  maxFileBytes: is.number({ from: 0 }),
+  maxFiles: is.number({ from: 0, default: 20_000 }),
+  timeoutMs: is.number({ from: 0, default: 20_000 }),
+} satisfies OptionKinds<GrepToolOptions>);
 
 /**
  * Creates the tool `grep`, which searches files for lines. The expression is compiled and executed in a thread, so one that takes too long
@@ -72,8 +79,12 @@ const knownOptions = optionNames<GrepToolOptions>({
  * ```
  */
 export function grepTool(options: GrepToolOptions): Tool {
-  checkOptions("grepTool()", options, knownOptions);
-  const { maxMatches = 200, maxFileBytes = 4 * 1024 * 1024, maxFiles = 20_000, timeoutMs = 20_000 } = options;
+  const {
+    maxMatches,
+    maxFileBytes = 4 * 1024 * 1024,
+    maxFiles,
+    timeoutMs,
+  } = knownOptions.read("grepTool()", options);
   const { folders = [] } = options;
   const root = new FileRoot(options.root, { folders });
 

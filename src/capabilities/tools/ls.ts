@@ -1,6 +1,6 @@
 import type { Dirent } from "node:fs";
 import { lstat, readdir, readlink } from "node:fs/promises";
-import { checkOptions, optionNames, type Tool } from "../../kernel/index.ts";
+import { type Tool, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { codeOf } from "../files/error-code.ts";
 import { fileFault, FileRoot, furtherFolders } from "../files/file-root.ts";
 import type { OpenFolder } from "../files/open-folder.ts";
@@ -25,7 +25,11 @@ const input = {
   additionalProperties: false,
 } as const;
 
-const knownOptions = optionNames<LsToolOptions>({ root: true, folders: true, maxEntries: true });
+const knownOptions = optionTable({
+  root: is.text(),
+  folders: is.list({ of: is.text() }),
+  maxEntries: is.number({ from: 0, default: 1_000 }),
+} satisfies OptionKinds<LsToolOptions>);
 
 /**
  * Creates the tool `ls`, which lists one folder. Links are shown and not followed.
@@ -38,8 +42,7 @@ const knownOptions = optionNames<LsToolOptions>({ root: true, folders: true, max
  * ```
  */
 export function lsTool(options: LsToolOptions): Tool {
-  checkOptions("lsTool()", options, knownOptions);
-  const { root: path, folders = [], maxEntries = 1_000 } = options;
+  const { root: path, folders = [], maxEntries } = knownOptions.read("lsTool()", options);
   const root = new FileRoot(path, { folders });
   return tool({
     name: "ls",

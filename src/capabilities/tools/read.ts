@@ -1,5 +1,5 @@
 import type { FileHandle } from "node:fs/promises";
-import { checkOptions, optionNames, type Tool, type ToolResult } from "../../kernel/index.ts";
+import { type Tool, type ToolResult, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { FileRoot, furtherFolders } from "../files/file-root.ts";
 import { imageType, looksBinary } from "../files/file-kind.ts";
 import { readBytes, readLines } from "../files/file-lines.ts";
@@ -34,13 +34,13 @@ const input = {
 /** Number of bytes from which the kind of a file is detected. */
 const sniffed = 8_192;
 
-const knownOptions = optionNames<ReadToolOptions>({
-  root: true,
-  folders: true,
-  maxBytes: true,
-  maxLines: true,
-  maxImageBytes: true,
-});
+const knownOptions = optionTable({
+  root: is.text(),
+  folders: is.list({ of: is.text() }),
+  maxBytes: is.number({ from: 0 }),
+  maxLines: is.number({ from: 0, default: 2_000 }),
+  maxImageBytes: is.number({ from: 0 }),
+} satisfies OptionKinds<ReadToolOptions>);
 
 /**
  * Creates the tool `read`, which reads a text file in pieces, or an image. Memory and time depend on the piece, not on the size of the file.
@@ -53,8 +53,11 @@ const knownOptions = optionNames<ReadToolOptions>({
  * ```
  */
 export function readTool(options: ReadToolOptions): Tool {
-  checkOptions("readTool()", options, knownOptions);
-  const { maxBytes = 256 * 1024, maxLines = 2_000, maxImageBytes = 5 * 1024 * 1024 } = options;
+  const {
+    maxBytes = 256 * 1024,
+    maxLines,
+    maxImageBytes = 5 * 1024 * 1024,
+  } = knownOptions.read("readTool()", options);
   const { folders = [] } = options;
   const root = new FileRoot(options.root, { folders });
 

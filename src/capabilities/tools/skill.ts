@@ -1,11 +1,12 @@
 import {
-  checkOptions,
   checkSkill,
   Fault,
-  optionNames,
   type JsonObject,
   type Skill,
   type Tool,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { errorResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
@@ -27,15 +28,18 @@ const input = {
   additionalProperties: false,
 } as const;
 
-const knownOptions = optionNames<SkillToolOptions>({ skills: true, maxChars: true, name: true });
+const knownOptions = optionTable({
+  skills: is.list(),
+  maxChars: is.number({ from: 0, default: 100_000 }),
+  name: is.text({ default: "skill" }),
+} satisfies OptionKinds<SkillToolOptions>);
 
 /**
  * Creates the tool `skill`. Its description lists the skills and stays the same during a run; the body of a skill is
  * returned as a tool result when the model loads it.
  */
 export function skillTool(options: SkillToolOptions): Tool {
-  checkOptions("skillTool()", options, knownOptions);
-  const { skills, maxChars = 100_000, name = "skill" } = options;
+  const { skills, maxChars, name } = knownOptions.read("skillTool()", options);
   const known = new Map<string, Skill>();
   for (const skill of skills.map(checkSkill)) {
     if (known.has(skill.name))

@@ -1,19 +1,18 @@
 import {
-  checkOptions,
-  checkSpawnOptions,
   describeRefusal,
   Fault,
-  optionNames,
   parseAgentId,
-  spawnOptionNames,
+  spawnKinds,
   type AgentId,
   type JsonObject,
-  type OptionNames,
   type SpawnOptions,
   type SpawnOutcome,
   type TaskOutcome,
   type Tool,
   type ToolResult,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { errorResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
@@ -32,25 +31,25 @@ export interface SpawnAgentToolOptions {
   readonly agents: Readonly<Record<string, SpawnableAgent>>;
 }
 
-const knownOptions = optionNames<SpawnAgentToolOptions>({ agents: true });
+const knownOptions = optionTable({ agents: is.any } satisfies OptionKinds<SpawnAgentToolOptions>);
 
-/** The names of the settings of one agent. */
-const agentNames: OptionNames = new Set([...spawnOptionNames, "agentId", "description"]);
+const agentTable = optionTable({
+  ...spawnKinds,
+  agentId: is.checkedBy(parseAgentId),
+  description: is.text(),
+} satisfies OptionKinds<SpawnableAgent>);
 
 /**
  * Creates the tool `spawn_agent`, which spawns an agent for a task and waits for its result. H4: if no seat is free,
  * the result says so and the model can react. Several calls of one turn run concurrently.
  */
 export function spawnAgentTool(options: SpawnAgentToolOptions): Tool {
-  checkOptions("spawnAgentTool()", options, knownOptions);
-  const { agents } = options;
+  const { agents } = knownOptions.read("spawnAgentTool()", options);
   const names = Object.keys(agents);
   if (names.length === 0)
     throw new Fault("invalid_argument", "agents of spawnAgentTool is empty: add at least one agent");
-  for (const [name, agent] of Object.entries(agents)) {
-    checkSpawnOptions(`agent ${name} of spawnAgentTool()`, agent, agentNames);
-    parseAgentId(agent.agentId);
-  }
+  for (const [name, agent] of Object.entries(agents))
+    agentTable.read(`agent ${name} of spawnAgentTool()`, agent);
   const list = names.map((name) => `- ${name}: ${agents[name]?.description}`);
   return tool({
     name: "spawn_agent",

@@ -1,4 +1,4 @@
-import { checkOptions, optionNames, type Tool } from "../../kernel/index.ts";
+import { type Tool, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { errorResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
@@ -31,15 +31,16 @@ const input = {
 
 const marks = { open: "[ ]", doing: "[>]", done: "[x]", dropped: "[-]" } as const;
 
-const knownOptions = optionNames<TodoToolOptions>({ maxItems: true });
+const knownOptions = optionTable({
+  maxItems: is.number({ from: 0, default: 50 }),
+} satisfies OptionKinds<TodoToolOptions>);
 
 /**
  * Creates the tool `todo`, with which the model keeps a plan. The plan is stored in the conversation and the event log,
  * so it survives a restart.
  */
 export function todoTool(options: TodoToolOptions = {}): Tool {
-  checkOptions("todoTool()", options, knownOptions);
-  const { maxItems = 50 } = options;
+  const { maxItems } = knownOptions.read("todoTool()", options);
   return tool({
     name: "todo",
     description:

@@ -1,6 +1,4 @@
 import {
-  checkOptions,
-  optionNames,
   assertJson,
   isJson,
   type FilePart,
@@ -11,6 +9,9 @@ import {
   type TextPart,
   type ToolOutput,
   type ToolResult,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 
 /**
@@ -30,12 +31,10 @@ export interface MediaOptions {
   readonly metadata?: JsonObject;
 }
 
-const imageNames = optionNames<MediaOptions>({ text: true, metadata: true });
-const fileNames = optionNames<MediaOptions & { readonly filename?: string }>({
-  text: true,
-  metadata: true,
-  filename: true,
-});
+const imageTable = optionTable({ text: is.text(), metadata: is.any } satisfies OptionKinds<MediaOptions>);
+const fileTable = optionTable({ text: is.text(), metadata: is.any, filename: is.any } satisfies OptionKinds<
+  MediaOptions & { readonly filename?: string }
+>);
 
 /** Returns a successful result with a text for the model. `metadata` is stored and not shown to the model. */
 export function textResult(text: string, metadata?: JsonObject): ToolResult {
@@ -49,7 +48,7 @@ export function errorResult(text: string, metadata?: JsonObject): ToolResult {
 
 /** Returns a successful result with an image. */
 export function imageResult(data: MediaData, mediaType: string, options: MediaOptions = {}): ToolResult {
-  checkOptions("imageResult()", options, imageNames);
+  imageTable.read("imageResult()", options);
   return mediaResult({ type: "image", mediaType, source: sourceOf(data) }, options);
 }
 
@@ -59,8 +58,7 @@ export function fileResult(
   mediaType: string,
   given: MediaOptions & { readonly filename?: string } = {},
 ): ToolResult {
-  checkOptions("fileResult()", given, fileNames);
-  const { filename, ...options } = given;
+  const { filename, ...options } = fileTable.read("fileResult()", given);
   const named = filename === undefined ? {} : { filename };
   return mediaResult({ type: "file", mediaType, source: sourceOf(data), ...named }, options);
 }

@@ -1,4 +1,4 @@
-import { checkOptions, Fault, optionNames, type JsonValue, type Tool } from "../../kernel/index.ts";
+import { Fault, type JsonValue, type Tool, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { rankTools } from "./tool-rank.ts";
 import { errorResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
@@ -29,13 +29,13 @@ const input = {
   additionalProperties: false,
 } as const;
 
-const knownOptions = optionNames<ToolSearchOptions>({
-  tools: true,
-  keep: true,
-  from: true,
-  maxResults: true,
-  name: true,
-});
+const knownOptions = optionTable({
+  tools: is.list(),
+  keep: is.list({ of: is.text() }),
+  from: is.number({ default: 20 }),
+  maxResults: is.number({ from: 0, default: 5 }),
+  name: is.text({ default: "search_tools" }),
+} satisfies OptionKinds<ToolSearchOptions>);
 
 /**
  * Makes a long list of tools cheap to send. A request to the model contains the tools of `keep`, the search tool and the
@@ -60,8 +60,7 @@ const knownOptions = optionNames<ToolSearchOptions>({
  * ```
  */
 export function toolSearch(options: ToolSearchOptions): readonly Tool[] {
-  checkOptions("toolSearch()", options, knownOptions);
-  const { tools, keep = [], from = 20, maxResults = 5, name = "search_tools" } = options;
+  const { tools, keep = [], from, maxResults, name } = knownOptions.read("toolSearch()", options);
   const known = new Map(tools.map((each) => [each.name, each]));
   for (const kept of keep)
     if (!known.has(kept))

@@ -1,7 +1,6 @@
 import { errorResult, toolOutput } from "./tool-result.ts";
 import {
   Fault,
-  type ForeignNames,
   type Infer,
   type JsonSchema,
   type JsonValue,
@@ -11,11 +10,11 @@ import {
   type ToolContext,
   type ToolResult,
   type ToolRisk,
-  checkChoice,
-  checkOptions,
   describeValue,
   nearestJson,
-  optionNames,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { coerceInput } from "./coercion.ts";
 import { SchemaReader, toolSchema } from "./schema-reader.ts";
@@ -112,41 +111,24 @@ export interface ClientToolOptions<Input extends Schema> extends CommonToolOptio
   readonly suspends?: never;
 }
 
-const knownOptions = optionNames<ToolOptions<Schema> | ClientToolOptions<Schema>>({
-  name: true,
-  description: true,
-  inputSchema: true,
-  risk: true,
-  destructive: true,
-  edits: true,
-  concurrency: true,
-  inChildren: true,
-  timeoutMs: true,
-  suspends: true,
-  needsApproval: true,
-  approvalScope: true,
-  execute: true,
-  clientSide: true,
-  returnDirect: true,
-});
-
-/** Options of tools in other libraries, each with what to use instead. */
-const foreignOptions: ForeignNames = {
-  parameters: "use `inputSchema`",
-  args: "use `inputSchema`",
-  schema: "use `inputSchema`",
-  input: "use `inputSchema`",
-  id: "use `name`",
-  outputSchema: "return the value from `execute`; its type needs no schema",
-  toModelOutput: 'return { output: { type: "text", text } } from `execute`',
-  strict: "remove it; arguments are always validated against `inputSchema`",
-  requireApproval: "use `needsApproval`",
-  requiresApproval: "use `needsApproval`",
-  func: "use `execute`",
-  handler: "use `execute`",
-  run: "use `execute`",
-  callback: "use `execute`",
-};
+const knownOptions = optionTable({
+  name: is.any,
+  description: is.text({ required: true, hint: "it tells the model when to call the tool" }),
+  inputSchema: is.any,
+  // A misspelt risk must not count as harmless.
+  risk: is.choice(["safe", "high", "critical"], { default: "safe" }),
+  destructive: is.boolean(),
+  edits: is.boolean({ default: false }),
+  concurrency: is.choice(["parallel", "sequential"], { default: "parallel" }),
+  inChildren: is.choice(["never", "listed"]),
+  timeoutMs: is.number({ above: 0, finite: true, or: [null, "no limit"], default: 120_000 }),
+  suspends: is.boolean(),
+  needsApproval: is.any,
+  approvalScope: is.callback(),
+  execute: is.any,
+  clientSide: is.boolean({ default: false }),
+  returnDirect: is.boolean(),
+} satisfies OptionKinds<ToolOptions<Schema> | ClientToolOptions<Schema>>);
 
 /** Tool names that every provider accepts. */
 const validName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
@@ -177,39 +159,30 @@ const validName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 export function tool<const Input extends Schema, Context = unknown>(
   options: ToolOptions<Input, Context> | ClientToolOptions<Input>,
 ): Tool<Infer<Input>, Context> {
-  const { name, description, risk = "safe", clientSide = false, needsApproval = false } = options;
-  const { suspends = clientSide } = options;
+  const { name } = options;
   if (typeof name !== "string" || !validName.test(name)) {
     throw new Fault(
       "invalid_argument",
       `invalid tool name ${JSON.stringify(name)}: expected 1 to 64 letters, digits, _ or -, starting with a letter or _`,
     );
   }
-  checkOptions(`tool ${name}`, options, knownOptions, foreignOptions);
+  const {
+    description,
+    risk,
+    edits,
+    concurrency,
+    timeoutMs,
+    clientSide,
+    needsApproval = false,
+    suspends = clientSide,
+  } = knownOptions.read(`tool ${name}`, options);
   if (options.inputSchema === undefined) {
     throw new Fault(
       "invalid_argument",
       `tool ${name} has no inputSchema; use a Standard Schema such as z.object({ ... }), or a JSON Schema`,
     );
   }
-  if (typeof description !== "string") {
-    throw new Fault(
-      "invalid_argument",
-      `invalid description ${describeValue(description)} of tool ${name}: expected a text that tells the model when to call the tool`,
-    );
-  }
   const body = bodyOf(options);
-  const { timeoutMs = 120_000, edits = false, concurrency = "parallel" } = options;
-  // A misspelt risk must not count as harmless.
-  checkChoice(`tool ${name}`, "risk", risk, risks);
-  checkChoice(`tool ${name}`, "concurrency", concurrency, concurrencies);
-  checkChoice(`tool ${name}`, "inChildren", options.inChildren, ["never", "listed"]);
-  if (timeoutMs !== null && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
-    throw new Fault(
-      "invalid_argument",
-      `invalid timeoutMs of tool ${name}: ${timeoutMs}; use a number above 0, or null for no limit`,
-    );
-  }
   const reader = new SchemaReader<Infer<Input>>(toolSchema(name), options.inputSchema, coerceInput);
   const { jsonSchema } = reader;
   requireObjectSchema(name, jsonSchema);
@@ -308,6 +281,3 @@ function executed<Input>(this: CreatedTool<Input>, input: Input, context: ToolCo
 function asAnswer(result: ToolResult): ToolResult {
   return result.isError ? result : { ...result, terminate: "answer" };
 }
-
-const risks: readonly string[] = ["safe", "high", "critical"] satisfies ToolRisk[];
-const concurrencies: readonly string[] = ["parallel", "sequential"] satisfies ToolConcurrency[];

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { checkOptions, optionNames, type Tool } from "../../kernel/index.ts";
+import { type Tool, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { fileFault, FileRoot, furtherFolders } from "../files/file-root.ts";
 import { fileState, replaceFile } from "../files/replace-file.ts";
 import { errorResult, textResult } from "./tool-result.ts";
@@ -28,7 +28,11 @@ const input = {
   additionalProperties: false,
 } as const;
 
-const knownOptions = optionNames<WriteToolOptions>({ root: true, folders: true, maxBytes: true });
+const knownOptions = optionTable({
+  root: is.text(),
+  folders: is.list({ of: is.text() }),
+  maxBytes: is.number({ from: 0 }),
+} satisfies OptionKinds<WriteToolOptions>);
 
 /**
  * Creates the tool `write`, which writes a whole file atomically.
@@ -41,8 +45,7 @@ const knownOptions = optionNames<WriteToolOptions>({ root: true, folders: true, 
  * ```
  */
 export function writeTool(options: WriteToolOptions): Tool {
-  checkOptions("writeTool()", options, knownOptions);
-  const { root: path, folders = [], maxBytes = 1024 * 1024 } = options;
+  const { root: path, folders = [], maxBytes = 1024 * 1024 } = knownOptions.read("writeTool()", options);
   const root = new FileRoot(path, { folders });
   return tool({
     name: "write",

@@ -8,7 +8,7 @@ import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { HistoryRetention } from "../limits/history-retention.ts";
 import type { Delivery } from "../stores/inbox.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
-import { optionNames } from "../base/option-check.ts";
+import { is, type OptionKinds } from "../base/option-table.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { SpawnChildOptions } from "../run/spawn-options.ts";
 import type { RunHandle } from "./run-handle.ts";
@@ -103,27 +103,27 @@ export interface SubmitOptions<Context = unknown> {
   readonly runId?: string;
 }
 
-/** The names of the options of `Runtime.submit`. */
-export const submitOptionNames = optionNames<SubmitOptions>({
-  sessionId: true,
-  userId: true,
-  tenantId: true,
-  channel: true,
-  metadata: true,
-  startAt: true,
-  budget: true,
-  timeoutWhileWaiting: true,
-  spawnBudget: true,
-  settings: true,
-  addedInstructions: true,
-  context: true,
-  priority: true,
-  retention: true,
-  streaming: true,
-  whenBusy: true,
-  heartbeat: true,
-  runId: true,
-});
+/** The kinds of the options of `Runtime.submit`. */
+export const submitKinds = {
+  sessionId: is.any,
+  userId: is.any,
+  tenantId: is.any,
+  channel: is.any,
+  metadata: is.any,
+  startAt: is.any,
+  budget: is.any,
+  timeoutWhileWaiting: is.any,
+  spawnBudget: is.any,
+  settings: is.any,
+  addedInstructions: is.any,
+  context: is.any,
+  priority: is.any,
+  retention: is.any,
+  streaming: is.boolean(),
+  whenBusy: is.choice(["refuse", "steer"]),
+  heartbeat: is.boolean(),
+  runId: is.any,
+} satisfies OptionKinds<SubmitOptions>;
 
 /** Options of `Runtime.register`. */
 export interface RegisterOptions<Context = unknown> {

@@ -1,11 +1,11 @@
 import {
-  checkChoice,
-  checkList,
-  checkOptions,
+  invalidOption,
+  is,
   nearestName,
-  optionNames,
-  type OptionNames,
-} from "../base/option-check.ts";
+  optionTable,
+  type OptionKinds,
+  type OptionTable,
+} from "../base/option-table.ts";
 import { executionBudget } from "../limits/execution-budget.ts";
 import { parseHistoryRetention } from "../limits/history-retention.ts";
 import { parsePriority } from "../limits/priority.ts";
@@ -13,82 +13,59 @@ import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 import type { ChildRequest, SpawnChildOptions, SpawnOptions } from "../run/spawn-options.ts";
 
-/** The names of the options of `ctx.spawn`. */
-export const spawnOptionNames = optionNames<SpawnOptions>({
-  priority: true,
-  onFull: true,
-  budget: true,
-  retention: true,
-  role: true,
-  handsOver: true,
-  onParentEnd: true,
-  onPause: true,
-  tools: true,
-});
+/** The kinds of the options of `ctx.spawn`. */
+export const spawnKinds = {
+  priority: is.checkedBy(parsePriority),
+  onFull: is.choice(["refuse", "wait"]),
+  budget: is.checkedBy(executionBudget),
+  retention: is.checkedBy(parseHistoryRetention),
+  role: is.any,
+  handsOver: is.any,
+  onParentEnd: is.choice(["cancel", "wait", "detach"]),
+  onPause: is.choice(["suspend", "return-partial"]),
+  tools: is.any,
+} satisfies OptionKinds<SpawnOptions>;
 
-/** Throws `invalid_argument` for spawn options that are unknown or invalid. `owner` has the options `names`. */
-export function checkSpawnOptions(
-  owner: string,
-  options: SpawnOptions,
-  names: OptionNames = spawnOptionNames,
-): void {
-  checkOptions(owner, options, names);
-  checkChoice(owner, "onFull", options.onFull, ["refuse", "wait"]);
-  checkChoice(owner, "onParentEnd", options.onParentEnd, ["cancel", "wait", "detach"]);
-  checkChoice(owner, "onPause", options.onPause, ["suspend", "return-partial"]);
-  if (options.priority !== undefined) parsePriority(options.priority);
-  if (options.retention !== undefined) parseHistoryRetention(options.retention);
-  if (options.budget !== undefined) executionBudget(options.budget);
-}
+export const spawnTable = optionTable(spawnKinds);
 
-/** The names of the options of `ctx.child`. */
-const childRequestNames = optionNames<ChildRequest>({
-  prompt: true,
-  tools: true,
-  priority: true,
-  onFull: true,
-  budget: true,
-  onParentEnd: true,
-});
+const childRequestTable = optionTable({
+  prompt: is.any,
+  tools: is.list({ hint: 'use names, as in ["read"]' }),
+  priority: spawnKinds.priority,
+  onFull: spawnKinds.onFull,
+  budget: spawnKinds.budget,
+  onParentEnd: spawnKinds.onParentEnd,
+} satisfies OptionKinds<ChildRequest>);
 
-/** The names of the options of `Runtime.spawnChild`. */
-export const spawnChildNames = optionNames<SpawnChildOptions>({
-  sessionId: true,
-  prompt: true,
-  tools: true,
-  priority: true,
-  budget: true,
-  metadata: true,
-  context: true,
-  streaming: true,
-  runId: true,
-});
+export const spawnChildTable = optionTable({
+  sessionId: is.any,
+  prompt: is.any,
+  tools: childRequestTable.kinds.tools,
+  priority: spawnKinds.priority,
+  budget: spawnKinds.budget,
+  metadata: is.any,
+  context: is.any,
+  streaming: is.boolean(),
+  runId: is.any,
+} satisfies OptionKinds<SpawnChildOptions>);
 
-/** Throws `invalid_argument` for a child that is invalid. `owner` has the options `names`; `tools` are the valid names. */
+/** Throws `invalid_argument` for a child that is invalid. `owner` has the options of `table`; `tools` are the valid names. */
 export function checkChildRequest(
   owner: string,
   request: ChildRequest,
   tools: Iterable<string>,
-  names: OptionNames = childRequestNames,
+  table: OptionTable = childRequestTable,
 ): void {
-  checkOptions(owner, request, names);
-  const { prompt, tools: wanted, ...options } = request;
-  checkChoice(owner, "onFull", options.onFull, ["refuse", "wait"]);
-  checkChoice(owner, "onParentEnd", options.onParentEnd, ["cancel", "wait", "detach"]);
-  if (options.priority !== undefined) parsePriority(options.priority);
-  if (options.budget !== undefined) executionBudget(options.budget);
+  table.read(owner, request);
+  const { prompt, tools: wanted } = request;
   const isContent = typeof prompt === "string" || Array.isArray(prompt);
   if (!isContent || prompt.length === 0)
-    throw new Fault(
-      "invalid_argument",
-      `invalid prompt ${describeValue(prompt)} of ${owner}: expected a text that is not empty, or content parts`,
-    );
+    throw invalidOption(owner, "prompt", prompt, "a text that is not empty, or content parts");
   checkToolNames(owner, wanted, tools);
 }
 
 function checkToolNames(owner: string, wanted: readonly string[] | undefined, tools: Iterable<string>): void {
   if (wanted === undefined) return;
-  checkList(`tools of ${owner}`, wanted, 'use names, as in ["read"]');
   const known = new Set(tools);
   for (const name of wanted) {
     if (known.has(name)) continue;

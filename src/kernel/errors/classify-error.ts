@@ -1,5 +1,5 @@
 import { type ErrorKind, errorKinds, Fault, modelErrorKind } from "../base/fault.ts";
-import { isObject, readProperty } from "../base/option-check.ts";
+import { isObject, readProperty } from "../base/read-property.ts";
 import { type ErrorFacts, readErrorFacts } from "./error-facts.ts";
 import { readRetryAfter } from "./retry.ts";
 

@@ -6,7 +6,7 @@ import {
   readEmbeddedJson,
   readLast,
   readProperty,
-} from "../base/option-check.ts";
+} from "../base/read-property.ts";
 import { withoutSecrets } from "../base/text.ts";
 
 /** The property names under which errors of providers, their SDKs, the AI SDK and the platform keep their facts. */

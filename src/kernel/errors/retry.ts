@@ -1,7 +1,8 @@
 import { describeValue } from "../base/describe-value.ts";
 import { type ErrorKind, Fault } from "../base/fault.ts";
 import type { AgentId } from "../base/identity.ts";
-import { checkOptions, type ForeignNames, optionNames, readHeader } from "../base/option-check.ts";
+import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
+import { readHeader } from "../base/read-property.ts";
 import type { Random } from "../base/sources.ts";
 import type { ErrorFacts } from "./error-facts.ts";
 
@@ -46,46 +47,26 @@ export interface RetrySettings {
   readonly maxDelayMs: number;
 }
 
-const defaultRetrySettings: RetrySettings = Object.freeze({
-  enabled: true,
-  maxRetries: 3,
-  baseDelayMs: 2_000,
-  jitter: 0,
-  maxDelayMs: 120_000,
-});
+/** The kinds of the numbers of a schedule of retries. A wrong number would cause endless retries. */
+export const retryKinds = {
+  maxRetries: is.integer({ from: 0, or: [Infinity, "no end"], default: 3 }),
+  baseDelayMs: is.number({ from: 0, default: 2_000 }),
+  jitter: is.number({ from: 0, finite: true, default: 0 }),
+  maxDelayMs: is.number({ from: 0, default: 120_000 }),
+} as const;
 
-const knownOptions = optionNames<RetrySettings>({
-  enabled: true,
-  maxRetries: true,
-  baseDelayMs: true,
-  jitter: true,
-  maxDelayMs: true,
-});
-
-/** Names of other libraries, each with the name to use instead. */
-const foreign: ForeignNames = {
-  retries: 'use "maxRetries"',
-  attempts: 'use "maxRetries", which does not count the first attempt',
-  maxAttempts: 'use "maxRetries", which does not count the first attempt',
-};
+const retryTable = optionTable({
+  enabled: is.boolean({ default: true }),
+  ...retryKinds,
+} satisfies OptionKinds<RetrySettings>);
 
 /** What an owner of retry settings may set: some of them, or `false` for no retries. */
 export type RetryChanges = Partial<RetrySettings> | false;
 
-/**
- * Returns the default settings changed by `changes`, validated: an invalid number would cause endless retries. `owner`
- * names the options in the error.
- */
+/** Returns the default settings changed by `changes`, validated. `owner` names the options in the error. */
 export function retrySettings(changes: RetryChanges = {}, owner = "openRuntime()"): RetrySettings {
-  if (changes !== false) checkOptions(`retry of ${owner}`, changes, knownOptions, foreign);
-  const settings = mergeRetrySettings(defaultRetrySettings, changes);
-  requireRetryNumbers("retry", settings, owner);
-  if (typeof settings.enabled !== "boolean")
-    throw new Fault(
-      "invalid_argument",
-      `invalid retry.enabled ${describeValue(settings.enabled)} of ${owner}: expected true or false`,
-    );
-  return settings;
+  const isOff = changes === false;
+  return retryTable.read(`retry of ${owner}`, isOff ? { enabled: false } : changes);
 }
 
 /** Returns `base` with the settings that `changes` contains. `false` switches retries off. */
@@ -94,31 +75,6 @@ export function mergeRetrySettings(base: RetrySettings, changes: RetryChanges): 
   const { enabled = base.enabled, maxRetries = base.maxRetries, baseDelayMs = base.baseDelayMs } = changes;
   const { jitter = base.jitter, maxDelayMs = base.maxDelayMs } = changes;
   return { enabled, maxRetries, baseDelayMs, jitter, maxDelayMs };
-}
-
-/** Validates the numbers of retry settings. `option` and `owner` name them in the error. */
-export function requireRetryNumbers(
-  option: string,
-  numbers: Pick<RetrySettings, "maxRetries" | "baseDelayMs" | "maxDelayMs"> & Partial<RetrySettings>,
-  owner = "openRuntime()",
-): void {
-  const { maxRetries, baseDelayMs, maxDelayMs, jitter = 0 } = numbers;
-  const require = (name: string, value: number, isRight: boolean, rule: string): void => {
-    if (!isRight)
-      throw new Fault(
-        "invalid_argument",
-        `invalid ${option}.${name} ${describeValue(value)} of ${owner}: expected ${rule}`,
-      );
-  };
-  const isCount = maxRetries === Number.POSITIVE_INFINITY || Number.isSafeInteger(maxRetries);
-  require("maxRetries", maxRetries, isCount && maxRetries >= 0, "an integer from 0");
-  require("baseDelayMs", baseDelayMs, isFrom0(baseDelayMs), "milliseconds from 0");
-  require("maxDelayMs", maxDelayMs, isFrom0(maxDelayMs), "milliseconds from 0");
-  require("jitter", jitter, isFrom0(jitter) && Number.isFinite(jitter), "a share from 0");
-}
-
-function isFrom0(value: unknown): boolean {
-  return typeof value === "number" && value >= 0;
 }
 
 /**

@@ -1,7 +1,5 @@
-import { describeValue } from "../base/describe-value.ts";
-import { Fault } from "../base/fault.ts";
 import { toNanoUsdLimit } from "../base/money.ts";
-import { checkOptions, optionNames } from "../base/option-check.ts";
+import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { Exhaustion } from "./ledger.ts";
 
@@ -31,27 +29,16 @@ export interface SpawnBudget {
 
 export const defaultSpawnBudget: SpawnBudget = Object.freeze({ maxAgents: 50, allowPreempt: true });
 
-const knownOptions = optionNames<SpawnBudget>({ maxAgents: true, allowPreempt: true });
+const knownOptions = optionTable({
+  maxAgents: is.integer({ from: 1, default: 50, hint: "the root counts as one" }),
+  allowPreempt: is.boolean({ default: true }),
+} satisfies OptionKinds<SpawnBudget>);
 
 /** Completes a spawn budget with the defaults. Throws `invalid_argument` if it is invalid. */
 export function spawnBudget(options: Partial<SpawnBudget> = {}): SpawnBudget {
   // The default object is valid and frozen, so it needs no check.
   if (options === defaultSpawnBudget) return defaultSpawnBudget;
-  checkOptions("spawnBudget", options, knownOptions);
-  const { maxAgents = defaultSpawnBudget.maxAgents, allowPreempt = defaultSpawnBudget.allowPreempt } =
-    options;
-  if (!Number.isSafeInteger(maxAgents) || maxAgents < 1) {
-    throw new Fault(
-      "invalid_argument",
-      `invalid maxAgents ${describeValue(maxAgents)}: expected an integer from 1, because the root counts as one`,
-    );
-  }
-  if (typeof allowPreempt !== "boolean") {
-    throw new Fault(
-      "invalid_argument",
-      `invalid allowPreempt ${describeValue(allowPreempt)}: expected true or false`,
-    );
-  }
+  const { maxAgents, allowPreempt } = knownOptions.read("spawnBudget", options);
   return Object.freeze({ maxAgents, allowPreempt });
 }
 
@@ -74,32 +61,27 @@ export type CapName = keyof SpendingCaps;
 /** The caps in nano-dollars. */
 export type CapLimits = Readonly<Record<CapName, number | null>>;
 
-const knownCaps = optionNames<SpendingCaps>({
-  perDayUsd: true,
-  perTenantPerDayUsd: true,
-  perUserPerDayUsd: true,
-});
+/** One US dollar too many for `toNanoUsdLimit`. */
+const tooManyUsd = 9_000_000;
+
+const cap = is.number({ from: 0, below: tooManyUsd, or: [null, "no cap"], default: null });
+const knownCaps = optionTable({
+  perDayUsd: cap,
+  perTenantPerDayUsd: cap,
+  perUserPerDayUsd: cap,
+} satisfies OptionKinds<SpendingCaps>);
 
 /** Checks the caps. Returns `undefined` if there is none. Throws `invalid_argument`. */
 export function capLimits(caps: SpendingCaps = {}): CapLimits | undefined {
-  checkOptions("caps", caps, knownCaps);
+  const { perDayUsd, perTenantPerDayUsd, perUserPerDayUsd } = knownCaps.read("caps", caps);
   const limits = {
-    perDayUsd: limitOf("perDayUsd", caps),
-    perTenantPerDayUsd: limitOf("perTenantPerDayUsd", caps),
-    perUserPerDayUsd: limitOf("perUserPerDayUsd", caps),
+    perDayUsd: limitOf(perDayUsd),
+    perTenantPerDayUsd: limitOf(perTenantPerDayUsd),
+    perUserPerDayUsd: limitOf(perUserPerDayUsd),
   };
   return Object.values(limits).every((limit) => limit === null) ? undefined : limits;
 }
 
-/** One US dollar too many for `toNanoUsdLimit`. */
-const tooManyUsd = 9_000_000;
-
-function limitOf(name: CapName, caps: SpendingCaps): number | null {
-  const usd: unknown = caps[name] ?? null;
-  if (usd === null) return null;
-  if (typeof usd === "number" && usd >= 0 && usd < tooManyUsd) return toNanoUsdLimit(usd);
-  throw new Fault(
-    "invalid_argument",
-    `invalid ${name} ${describeValue(usd)} of caps: expected a number of US dollars from 0 and below 9 million, or null for no cap`,
-  );
+function limitOf(usd: number | null): number | null {
+  return usd === null ? null : toNanoUsdLimit(usd);
 }

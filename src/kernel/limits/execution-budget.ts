@@ -1,6 +1,4 @@
-import { describeValue } from "../base/describe-value.ts";
-import { Fault } from "../base/fault.ts";
-import { checkOptions, optionNames } from "../base/option-check.ts";
+import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 
 /**
  * Limits on what one task and its descendants may spend (B6). Frozen. B2: `null` means unlimited and zero means zero;
@@ -30,25 +28,18 @@ export const unlimitedBudget: ExecutionBudget = Object.freeze({
   deadlineMs: null,
 });
 
-const dimensions = optionNames<ExecutionBudget>({
-  maxTokens: true,
-  maxCostUsd: true,
-  maxTurns: true,
-  deadlineMs: true,
-});
-const whole: ReadonlySet<string> = new Set(["maxTokens", "maxTurns"]);
+const dimensions = optionTable({
+  maxTokens: is.integer({ from: 0, or: [null, "no limit"], default: null }),
+  maxCostUsd: is.number({ from: 0, finite: true, or: [null, "no limit"], default: null }),
+  maxTurns: is.integer({ from: 0, or: [null, "no limit"], default: null }),
+  deadlineMs: is.number({ from: 0, finite: true, or: [null, "no limit"], default: null }),
+} satisfies OptionKinds<ExecutionBudget>);
 
 export function executionBudget(options: Partial<ExecutionBudget> = {}): ExecutionBudget {
   // The default object is valid and frozen, so it needs no check.
   if (options === unlimitedBudget) return unlimitedBudget;
-  checkOptions("budget", options, dimensions);
-  const { maxTokens = null, maxCostUsd = null, maxTurns = null, deadlineMs = null } = options;
-  return budgetOf(
-    checked("maxTokens", maxTokens),
-    checked("maxCostUsd", maxCostUsd),
-    checked("maxTurns", maxTurns),
-    checked("deadlineMs", deadlineMs),
-  );
+  const { maxTokens, maxCostUsd, maxTurns, deadlineMs } = dimensions.read("budget", options);
+  return budgetOf(positive(maxTokens), positive(maxCostUsd), positive(maxTurns), positive(deadlineMs));
 }
 
 /** B6: the budget of a child: in each dimension the smaller of the parent's limit and the child's own. */
@@ -74,17 +65,9 @@ function budgetOf(
   return Object.freeze({ maxTokens, maxCostUsd, maxTurns, deadlineMs });
 }
 
-function checked(dimension: keyof ExecutionBudget, limit: unknown): number | null {
-  if (limit === null) return null;
-  const fits = typeof limit === "number" && Number.isFinite(limit) && limit >= 0;
-  if (!fits || (whole.has(dimension) && !Number.isSafeInteger(limit))) {
-    const kind = whole.has(dimension) ? "an integer" : "a finite number";
-    throw new Fault(
-      "invalid_argument",
-      `invalid ${dimension} ${describeValue(limit)}: expected ${kind} from 0, or null for no limit`,
-    );
-  }
-  return limit + 0;
+/** Returns 0 for -0. */
+function positive(limit: number | null): number | null {
+  return limit === null ? null : limit + 0;
 }
 
 function smaller(one: number | null, other: number | null): number | null {

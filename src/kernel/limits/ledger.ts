@@ -1,8 +1,6 @@
-import { describeValue } from "../base/describe-value.ts";
-import { Fault } from "../base/fault.ts";
 import { type AgentId, agentNameOf, type TaskId } from "../base/identity.ts";
 import { toNanoUsdLimit } from "../base/money.ts";
-import { checkOptions, optionNames } from "../base/option-check.ts";
+import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { BudgetDimension, ExhaustedCap, RefusedReservation } from "../errors/budget-exhausted-error.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { Priority } from "./priority.ts";
@@ -242,22 +240,18 @@ export function openLedger(unknownPrice: UnknownPrice = "refuse"): Ledger {
   };
 }
 
-const dimensions = optionNames<TopUp>({ maxTokens: true, maxCostUsd: true, maxTurns: true });
+const dimensions = optionTable({
+  maxTokens: is.integer({ from: 0, default: 0 }),
+  maxCostUsd: is.number({ from: 0, default: 0 }),
+  maxTurns: is.integer({ from: 0, default: 0 }),
+} satisfies OptionKinds<TopUp>);
 
 /**
  * Converts a top-up to the ledger's units. It throws for an invalid top-up, so that the caller is refused before
  * anything is stored.
  */
 export function spendOfTopUp(add: Partial<TopUp>): Spend {
-  checkOptions("topUp()", add, dimensions);
-  const { maxTokens = 0, maxCostUsd = 0, maxTurns = 0 } = add;
-  for (const [name, count] of Object.entries({ maxTokens, maxTurns })) {
-    if (Number.isSafeInteger(count) && count >= 0) continue;
-    throw new Fault(
-      "invalid_argument",
-      `invalid ${name} ${describeValue(count)}: expected an integer from 0`,
-    );
-  }
+  const { maxTokens, maxCostUsd, maxTurns } = dimensions.read("topUp()", add);
   return { tokens: maxTokens, nanoUsd: toNanoUsdLimit(maxCostUsd), turns: maxTurns };
 }
 

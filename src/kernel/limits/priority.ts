@@ -1,6 +1,6 @@
 import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
-import { nearestName } from "../base/option-check.ts";
+import { nearestName } from "../base/option-table.ts";
 
 /**
  * The priority of a task. The value is its weight: where tasks compete, a CRITICAL task is served four times as often

@@ -15,7 +15,7 @@ import {
   type TopicId,
 } from "../base/identity.ts";
 import type { IdSource } from "../base/sources.ts";
-import { checkOptions, optionNames } from "../base/option-check.ts";
+import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import { Priority, parsePriority } from "./priority.ts";
 import { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./budget.ts";
 
@@ -56,21 +56,21 @@ export interface ChildOptions {
   readonly priority?: Priority;
 }
 
-const rootNames = optionNames<RootOptions>({
-  ids: true,
-  runId: true,
-  sessionId: true,
-  spawnBudget: true,
-  executionBudget: true,
-  retention: true,
-  priority: true,
-});
-const childNames = optionNames<ChildOptions>({
-  parentId: true,
-  executionBudget: true,
-  retention: true,
-  priority: true,
-});
+const rootTable = optionTable({
+  ids: is.any,
+  runId: is.text(),
+  sessionId: is.text(),
+  spawnBudget: is.any,
+  executionBudget: is.any,
+  retention: is.any,
+  priority: is.any,
+} satisfies OptionKinds<RootOptions>);
+const childTable = optionTable({
+  parentId: is.any,
+  executionBudget: is.any,
+  retention: is.any,
+  priority: is.any,
+} satisfies OptionKinds<ChildOptions>);
 
 type Fields = Omit<Supervision, "isRoot" | "progressTopic" | "spawnChild" | "toJSON">;
 
@@ -103,8 +103,12 @@ export class Supervision {
 
   /** Creates the root of a new tree. */
   static root(agentId: AgentId, options: RootOptions): Supervision {
-    checkOptions("Supervision.root()", options, rootNames);
-    const { ids, runId: given, retention = HistoryRetention.PERMANENT, priority = Priority.NORMAL } = options;
+    const {
+      ids,
+      runId: given,
+      retention = HistoryRetention.PERMANENT,
+      priority = Priority.NORMAL,
+    } = rootTable.read("Supervision.root()", options);
     const runId = given === undefined ? formatRunId(ids.next()) : parseRunId(given);
     return new Supervision({
       runId,
@@ -124,8 +128,11 @@ export class Supervision {
   }
 
   spawnChild(options: ChildOptions): Supervision {
-    checkOptions("spawnChild()", options, childNames);
-    const { parentId, retention = HistoryRetention.RUN, priority = Priority.NORMAL } = options;
+    const {
+      parentId,
+      retention = HistoryRetention.RUN,
+      priority = Priority.NORMAL,
+    } = childTable.read("spawnChild()", options);
     return new Supervision({
       runId: this.runId,
       sessionId: this.sessionId,

@@ -1,6 +1,5 @@
-import { describeValue } from "../base/describe-value.ts";
-import { Fault } from "../base/fault.ts";
-import { checkOptions, optionNames, readProperty } from "../base/option-check.ts";
+import { invalidOption, is, optionTable, type OptionKinds } from "../base/option-table.ts";
+import { readProperty } from "../base/read-property.ts";
 import type { ModelRequest, ToolChoice } from "./model.ts";
 
 /**
@@ -19,16 +18,19 @@ export interface CallSettings extends Pick<
   | "toolChoice"
 > {}
 
-const names = optionNames<CallSettings>({
-  temperature: true,
-  topP: true,
-  topK: true,
-  seed: true,
-  presencePenalty: true,
-  frequencyPenalty: true,
-  maxOutputTokens: true,
-  toolChoice: true,
-});
+/** The kinds of the settings of a model call. */
+export const callSettingKinds = {
+  temperature: is.number({ from: 0, finite: true }),
+  topP: is.number({ from: 0, to: 1 }),
+  topK: is.integer({ from: 1 }),
+  seed: is.integer({}),
+  presencePenalty: is.number({ finite: true }),
+  frequencyPenalty: is.number({ finite: true }),
+  maxOutputTokens: is.integer({ from: 1 }),
+  toolChoice: is.checkedBy(readToolChoice),
+} satisfies OptionKinds<CallSettings>;
+
+const callSettingTable = optionTable(callSettingKinds);
 
 /** The settings that control how the model samples. */
 export const samplingNames = [
@@ -40,55 +42,27 @@ export const samplingNames = [
   "frequencyPenalty",
 ] as const satisfies readonly (keyof CallSettings)[];
 
-type NumericSetting = Exclude<keyof CallSettings, "toolChoice">;
-
-/** What each numeric setting accepts, in words and as a test. */
-const numbers: Readonly<Record<NumericSetting, readonly [string, (value: number) => boolean]>> = {
-  temperature: ["a number from 0", (value: number) => value >= 0],
-  topP: ["a number from 0 to 1", (value: number) => value >= 0 && value <= 1],
-  topK: ["an integer from 1", (value: number) => Number.isSafeInteger(value) && value >= 1],
-  seed: ["an integer", Number.isSafeInteger],
-  presencePenalty: ["a number", Number.isFinite],
-  frequencyPenalty: ["a number", Number.isFinite],
-  maxOutputTokens: ["an integer from 1", (value: number) => Number.isSafeInteger(value) && value >= 1],
-};
-
 /**
  * Returns a copy of settings without absent values. Throws `invalid_argument` for an unknown setting and for an invalid
  * value, before a call is paid. `owner` is the function or run that the settings are for.
  */
 export function callSettings(owner: string, settings: CallSettings): CallSettings {
-  checkOptions(`settings of ${owner}`, settings, names);
+  callSettingTable.read(`settings of ${owner}`, settings);
+  const { toolChoice, ...numbers } = settings;
   const copy: Record<string, unknown> = {};
-  for (const name of names) {
-    const value = readProperty(settings, name);
-    if (value === undefined) continue;
-    copy[name] =
-      name === "toolChoice"
-        ? readToolChoice("settings.toolChoice", owner, value)
-        : numeric(owner, name as NumericSetting, value);
-  }
+  for (const [name, value] of Object.entries(numbers)) if (value !== undefined) copy[name] = value;
+  if (toolChoice !== undefined)
+    copy["toolChoice"] =
+      typeof toolChoice === "string" ? toolChoice : Object.freeze({ toolName: toolChoice.toolName });
   return Object.freeze(copy);
 }
 
-function numeric(owner: string, name: NumericSetting, value: unknown): number {
-  const [expected, isValid] = numbers[name];
-  if (typeof value === "number" && Number.isFinite(value) && isValid(value)) return value;
-  throw new Fault(
-    "invalid_argument",
-    `invalid settings.${name} ${describeValue(value)} of ${owner}: expected ${expected}`,
-  );
-}
-
-/** Returns a tool choice. Throws `invalid_argument` for another value. `place` and `owner` name it in the error. */
-export function readToolChoice(place: string, owner: string, value: unknown): ToolChoice {
+/** Returns a tool choice. Throws `invalid_argument` for another value. `option` and `owner` name it in the error. */
+export function readToolChoice(value: unknown, option: string, owner: string): ToolChoice {
   if (value === "auto" || value === "none" || value === "required") return value;
   const toolName = readProperty(value, "toolName");
   if (typeof toolName === "string") return Object.freeze({ toolName });
-  throw new Fault(
-    "invalid_argument",
-    `invalid ${place} ${describeValue(value)} of ${owner}: expected "auto", "none", "required" or { toolName }`,
-  );
+  throw invalidOption(owner, option, value, '"auto", "none", "required" or { toolName }');
 }
 
 /**
@@ -104,26 +78,15 @@ export interface ModelTimeouts {
   readonly totalMs: number | null;
 }
 
-const defaultModelTimeouts: ModelTimeouts = Object.freeze({
-  firstChunkMs: 300_000,
-  chunkMs: 120_000,
-  totalMs: 1_800_000,
-});
-
-const knownOptions = optionNames<ModelTimeouts>({ firstChunkMs: true, chunkMs: true, totalMs: true });
+const timeoutTable = optionTable({
+  firstChunkMs: is.number({ above: 0, finite: true, or: [null, "no limit"], default: 300_000 }),
+  chunkMs: is.number({ above: 0, finite: true, or: [null, "no limit"], default: 120_000 }),
+  totalMs: is.number({ above: 0, finite: true, or: [null, "no limit"], default: 1_800_000 }),
+} satisfies OptionKinds<ModelTimeouts>);
 
 /** Returns the default timeouts changed by `changes`, validated. `owner` names the options in the error. */
 export function modelTimeouts(owner: string, changes: Partial<ModelTimeouts> = {}): ModelTimeouts {
-  checkOptions(`modelTimeouts of ${owner}`, changes, knownOptions);
-  for (const [name, value] of Object.entries(changes) as [string, unknown][]) {
-    const isLimit = value === null || (typeof value === "number" && Number.isFinite(value) && value > 0);
-    if (value !== undefined && !isLimit)
-      throw new Fault(
-        "invalid_argument",
-        `invalid modelTimeouts.${name} ${describeValue(value)} of ${owner}: expected milliseconds above 0, or null for no limit`,
-      );
-  }
-  return mergeModelTimeouts(defaultModelTimeouts, changes);
+  return timeoutTable.read(`modelTimeouts of ${owner}`, changes);
 }
 
 /** Returns `base` with the timeouts that `changes` contains. */

@@ -1,6 +1,6 @@
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
-import { optionNames } from "../base/option-check.ts";
+import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 
 /**
  * What a person is asked. `tool_call`: whether a tool call may run. `question`: what code asks with `ctx.approval`.
@@ -83,14 +83,14 @@ export function isApprovalDecision(value: unknown): value is ApprovalDecision {
   return value.decision === "approved" || value.decision === "denied" || value.decision === "skipped";
 }
 
-/** The names of the fields of a decision. A misspelt `input` would run the call with the arguments that a person changed. */
-export const approvalDecisionNames = optionNames<ApprovalDecision>({
-  decision: true,
-  input: true,
-  remember: true,
-  reason: true,
-  by: true,
-});
+/** The fields of a decision. A misspelt `input` would run the call with the arguments that a person changed. */
+export const approvalDecisionTable = optionTable({
+  decision: is.any,
+  input: is.any,
+  remember: is.any,
+  reason: is.any,
+  by: is.any,
+} satisfies OptionKinds<ApprovalDecision>);
 
 /** The question of `ctx.approval`: code inside a run, such as a tool's body, asks a person. */
 export interface PersonQuestion extends Pick<ApprovalRequest, "toolName" | "callId" | "input" | "reason"> {
@@ -128,15 +128,14 @@ export interface ApprovalQuery {
   readonly after?: string;
 }
 
-/** The names of the fields of an `ApprovalQuery`. */
-export const approvalQueryNames = optionNames<ApprovalQuery>({
-  runId: true,
-  agentId: true,
-  tenantId: true,
-  userId: true,
-  limit: true,
-  after: true,
-});
+export const approvalQueryTable = optionTable({
+  runId: is.any,
+  agentId: is.any,
+  tenantId: is.any,
+  userId: is.any,
+  limit: is.any,
+  after: is.any,
+} satisfies OptionKinds<ApprovalQuery>);
 
 /** One page of open questions. */
 export interface ApprovalPage {

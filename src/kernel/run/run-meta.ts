@@ -1,7 +1,7 @@
 import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 import { formatRunId, type RunId } from "../base/identity.ts";
-import { checkOptions, optionNames } from "../base/option-check.ts";
+import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { Clock, IdSource } from "../base/sources.ts";
 import { CancellationError, CancellationToken } from "../errors/cancellation-token.ts";
 import type { Supervision } from "../limits/supervision.ts";
@@ -35,17 +35,20 @@ export interface ChildMetaOptions {
   readonly deadline?: number | null;
 }
 
-const standaloneNames = optionNames<StandaloneOptions>({
-  clock: true,
-  ids: true,
-  runId: true,
-  cancellation: true,
-  supervision: true,
-  deadline: true,
-  traceId: true,
-  tenantId: true,
-});
-const childNames = optionNames<ChildMetaOptions>({ supervision: true, deadline: true });
+const standaloneTable = optionTable({
+  clock: is.any,
+  ids: is.any,
+  runId: is.any,
+  cancellation: is.any,
+  supervision: is.any,
+  deadline: is.any,
+  traceId: is.text(),
+  tenantId: is.any,
+} satisfies OptionKinds<StandaloneOptions>);
+const childTable = optionTable({
+  supervision: is.any,
+  deadline: is.any,
+} satisfies OptionKinds<ChildMetaOptions>);
 
 interface Fields {
   readonly clock: Clock;
@@ -102,8 +105,13 @@ export class RunMeta {
 
   /** Creates metadata without a parent. With a `supervision`, the run id is the supervision's. */
   static standalone(options: StandaloneOptions): RunMeta {
-    checkOptions("RunMeta.standalone()", options, standaloneNames);
-    const { clock, ids, supervision = null, deadline = null, tenantId = null } = options;
+    const {
+      clock,
+      ids,
+      supervision = null,
+      deadline = null,
+      tenantId = null,
+    } = standaloneTable.read("RunMeta.standalone()", options);
     return new RunMeta({
       clock,
       ids,
@@ -126,8 +134,7 @@ export class RunMeta {
    * cancelled together with this one.
    */
   child(options: ChildMetaOptions = {}): RunMeta {
-    checkOptions("child()", options, childNames);
-    const { supervision, deadline = null } = options;
+    const { supervision, deadline = null } = childTable.read("child()", options);
     return new RunMeta({
       clock: this.#clock,
       ids: this.#ids,

@@ -1,4 +1,4 @@
-import { optionNames } from "../base/option-check.ts";
+import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { RunKind, RunRecord, RunSpend, WaitCause } from "./run-record.ts";
 import { runStatuses } from "./run-result.ts";
 
@@ -59,20 +59,19 @@ export interface RunQuery {
   readonly after?: string;
 }
 
-/** The names of the fields of a `RunQuery`. */
-export const runQueryNames = optionNames<RunQuery>({
-  sessionId: true,
-  agentId: true,
-  tenantId: true,
-  userId: true,
-  kind: true,
-  createdAfter: true,
-  createdBefore: true,
-  metadata: true,
-  status: true,
-  limit: true,
-  after: true,
-});
+export const runQueryTable = optionTable({
+  sessionId: is.any,
+  agentId: is.any,
+  tenantId: is.any,
+  userId: is.any,
+  kind: is.any,
+  createdAfter: is.any,
+  createdBefore: is.any,
+  metadata: is.any,
+  status: is.any,
+  limit: is.any,
+  after: is.any,
+} satisfies OptionKinds<RunQuery>);
 
 /** One page of a list of runs. */
 export interface RunPage {

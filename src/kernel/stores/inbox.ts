@@ -1,7 +1,5 @@
-import { describeValue } from "../base/describe-value.ts";
-import { Fault } from "../base/fault.ts";
 import type { AgentId, RunId } from "../base/identity.ts";
-import { checkOptions, optionNames } from "../base/option-check.ts";
+import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { Message } from "../messages/message.ts";
 import type { TenantScope } from "../run/run-meta.ts";
 
@@ -15,27 +13,18 @@ export interface InboxSettings {
   readonly maxDelayMs: number;
 }
 
-const defaultInboxSettings: InboxSettings = Object.freeze({
-  maxDeliveries: 5,
-  baseDelayMs: 1_000,
-  maxDelayMs: 300_000,
-});
-
-const knownOptions = optionNames<InboxSettings>({ maxDeliveries: true, baseDelayMs: true, maxDelayMs: true });
+const knownOptions = optionTable({
+  maxDeliveries: is.integer({ from: 1, or: [Infinity, "no end"], default: 5 }),
+  baseDelayMs: is.number({ from: 0, finite: true, default: 1_000 }),
+  maxDelayMs: is.number({ from: 0, finite: true, default: 300_000 }),
+} satisfies OptionKinds<InboxSettings>);
 
 /**
  * Merges the settings with the defaults. Throws `invalid_argument` for an invalid number: NaN would retry a message
  * forever, or never.
  */
 export function inboxSettings(given: Partial<InboxSettings> = {}): InboxSettings {
-  checkOptions("the inbox of a store", given, knownOptions);
-  const settings = { ...defaultInboxSettings, ...given };
-  const { maxDeliveries, baseDelayMs, maxDelayMs } = settings;
-  const isCount = maxDeliveries === Number.POSITIVE_INFINITY || Number.isSafeInteger(maxDeliveries);
-  require("maxDeliveries", maxDeliveries, isCount && maxDeliveries >= 1, "an integer from 1, or Infinity");
-  for (const [name, value] of Object.entries({ baseDelayMs, maxDelayMs }))
-    require(name, value, Number.isFinite(value) && value >= 0, "milliseconds from 0");
-  return settings;
+  return knownOptions.read("the inbox of a store", given);
 }
 
 /** I6: the delay before a message that was handed back this often is delivered again. */
@@ -45,11 +34,6 @@ export function redeliveryDelayMs(
 ): number {
   // 0 * Infinity would be NaN.
   return baseDelayMs === 0 ? 0 : Math.min(maxDelayMs, baseDelayMs * 4 ** (deliveries - 1));
-}
-
-function require(name: string, value: unknown, isRight: boolean, rule: string): void {
-  if (!isRight)
-    throw new Fault("invalid_argument", `inbox.${name} is ${describeValue(value)}: it must be ${rule}`);
 }
 
 /** A message in an inbox. */

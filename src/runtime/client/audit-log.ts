@@ -1,6 +1,4 @@
 import {
-  checkOptions,
-  optionNames,
   parseRunId,
   type AuditEntry,
   type AuditLog,
@@ -11,6 +9,9 @@ import {
   type JsonValue,
   type LogVerdict,
   type Store,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { anonymousUser } from "../process/worker-context.ts";
 
@@ -34,14 +35,17 @@ const actorOf: { readonly [Type in EventType]?: (event: Event<Type>) => string |
   approval_decision: ({ data }) => data.decision.by ?? "approval handler",
 };
 
-const readOptionNames = optionNames<AuditReadOptions>({ fromSeq: true, full: true, outsideOnly: true });
+const readOptionTable = optionTable({
+  fromSeq: is.number({ default: 0 }),
+  full: is.boolean({ default: false }),
+  outsideOnly: is.boolean({ default: false }),
+} satisfies OptionKinds<AuditReadOptions>);
 
 /** Returns the audit log of the runs in a store: who did what, and whether the log is intact. */
 export function auditLog({ events }: Pick<Store, "events">): AuditLog {
   return {
     async *read(runId: string, options: AuditReadOptions = {}) {
-      checkOptions("read() of an audit log", options, readOptionNames);
-      const { fromSeq = 0, full = false, outsideOnly = false } = options;
+      const { fromSeq, full, outsideOnly } = readOptionTable.read("read() of an audit log", options);
       for await (const event of events.read(parseRunId(runId), fromSeq)) {
         const entry = auditEntry(event, full);
         if (entry.fromOutside || !outsideOnly) yield entry;

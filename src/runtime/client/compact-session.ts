@@ -1,17 +1,18 @@
 import {
-  checkOptions,
   describeValue,
   Fault,
-  optionNames,
   type CompactSessionOptions,
   type HostedAgent,
   type SessionCompaction,
   type SessionSummary,
   type SubmitOptions,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 
-const optionsOfRun = optionNames<CompactSessionOptions>({ instructions: true });
+const optionsOfRun = optionTable({ instructions: is.text() } satisfies OptionKinds<CompactSessionOptions>);
 
 /** Whether the caller passes a summary, so that no run has to write one. */
 export function hasSummary(options: SessionCompaction | CompactSessionOptions): options is SessionCompaction {
@@ -21,8 +22,7 @@ export function hasSummary(options: SessionCompaction | CompactSessionOptions): 
 
 /** Checks the options of a run that compacts a session, and returns its instructions. */
 export function checkCompaction(options: CompactSessionOptions): { readonly instructions?: string } {
-  checkOptions("sessions.compact()", options, optionsOfRun);
-  const { instructions } = options;
+  const { instructions } = optionsOfRun.read("sessions.compact()", options);
   if (instructions === undefined) return {};
   if (typeof instructions === "string" && instructions.trim() !== "") return { instructions };
   throw new Fault(

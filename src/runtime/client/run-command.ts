@@ -1,6 +1,5 @@
 import {
-  approvalDecisionNames,
-  checkOptions,
+  approvalDecisionTable,
   describeValue,
   Fault,
   isApprovalDecision,
@@ -56,7 +55,7 @@ export function checkDecision(approvalId: string, decision: ApprovalDecision): v
       `the decision on ${approvalId} is ${describeDecision(decision)}: it must be { decision: "approved" | "denied" | "skipped" }`,
     );
   }
-  checkOptions(`the decision on ${approvalId}`, decision, approvalDecisionNames);
+  approvalDecisionTable.read(`the decision on ${approvalId}`, decision);
 }
 
 /** Describes a value that is no decision, for an error. */

@@ -31,13 +31,14 @@ import {
   type UnknownPrice,
   andThen,
   assertJson,
-  checkOptions,
   describeValue,
   jsonText,
-  optionNames,
   parseTaskId,
   rootTaskId as root,
   spendOfTopUp,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import type { RunStore } from "./run-store.ts";
 import { findClientCall } from "./client-call.ts";
@@ -153,15 +154,20 @@ interface UnhostedWatch {
   watch(run: RunRecord): (() => void) | undefined;
 }
 
-const eventOptionNames = optionNames<EventOptions>({
-  fromSeq: true,
-  types: true,
-  signal: true,
-  life: true,
-  follow: true,
-});
-const forkOptionNames = optionNames<ForkOptions>({ at: true, input: true, model: true, runId: true });
-const toolResultNames = optionNames<ToolResultOptions>({ isError: true });
+const eventOptionTable = optionTable({
+  fromSeq: is.integer({ from: 0, default: 0, hint: "it is the seq of the first event to read" }),
+  types: is.list(),
+  signal: is.any,
+  life: is.any,
+  follow: is.boolean({ default: true }),
+} satisfies OptionKinds<EventOptions>);
+const forkOptionTable = optionTable({
+  at: is.number({}),
+  input: is.any,
+  model: is.text(),
+  runId: is.text(),
+} satisfies OptionKinds<ForkOptions>);
+const toolResultTable = optionTable({ isError: is.boolean() } satisfies OptionKinds<ToolResultOptions>);
 const defaultSizes = new SizeLimit();
 const endTypes = ["task_end", "run_end"] as const;
 /**
@@ -213,14 +219,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   events(options: EventOptions = {}): AsyncIterable<Event | Delta> {
     const { life, store } = this.#options;
     life?.check();
-    checkOptions("events()", options, eventOptionNames);
-    const { fromSeq = 0, follow = true } = options;
-    if (!Number.isSafeInteger(fromSeq) || fromSeq < 0) {
-      throw new Fault(
-        "invalid_argument",
-        `fromSeq is ${describeValue(fromSeq)}: it must be the seq of the first event to read, an integer from 0`,
-      );
-    }
+    const { fromSeq, follow } = eventOptionTable.read("events()", options);
     if (!follow) return storedEvents(store.events.read(this.runId, fromSeq), options);
     return yieldingSlot(this.#watched(this.#tail(options)));
   }
@@ -383,7 +382,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   }
 
   async toolResult(callId: string, value: JsonValue, options: ToolResultOptions = {}): Promise<void> {
-    checkOptions("toolResult()", options, toolResultNames);
+    toolResultTable.read("toolResult()", options);
     assertJson(value, `the result of call ${callId}`);
     await this.#live().refuseIfOver(`result of call ${callId}`);
     const { store, sizes = defaultSizes } = this.#options;
@@ -397,8 +396,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   }
 
   async fork(options: ForkOptions): Promise<RunHandle<Result>> {
-    checkOptions("fork()", options, forkOptionNames);
-    const { at, runId, input, model } = options;
+    const { at, runId, input, model } = forkOptionTable.read("fork()", options);
     const { store, clock, ids, record, by = anonymousUser, life, sizes = defaultSizes } = this.#options;
     life?.check();
     if (input !== undefined) {

@@ -3,15 +3,12 @@ import {
   assertJson,
   callSettings,
   canonicalJson,
-  checkChoice,
-  checkOptions,
   describeValue,
   executionBudget,
   Fault,
   formatAgentId,
   missedPolicies,
   nameProblem,
-  optionNames,
   overlapPolicies,
   parseHistoryRetention,
   parsePriority,
@@ -25,46 +22,43 @@ import {
   type JsonValue,
   type ScheduleOptions,
   type ScheduleTimes,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import type { CronLoader, StoredSchedule } from "../process/schedule-record.ts";
 
 const owner = "schedules.create()";
 
-const names = optionNames<ScheduleOptions>({
-  name: true,
-  agent: true,
-  input: true,
-  cron: true,
-  timeZone: true,
-  everyMs: true,
-  startAt: true,
-  at: true,
-  overlap: true,
-  missed: true,
-  replace: true,
-  sessionId: true,
-  userId: true,
-  tenantId: true,
-  channel: true,
-  metadata: true,
-  budget: true,
-  timeoutWhileWaiting: true,
-  spawnBudget: true,
-  settings: true,
-  priority: true,
-  retention: true,
-  heartbeat: true,
-});
-
-const foreignNames = {
-  session: "use `sessionId`, or omit it for a new session at each fire",
-  interval: "use `everyMs`",
-  every: "use `everyMs`",
-  schedule: "use `cron`, `everyMs` or `at`",
-  date: "use `at`",
-  context: "a schedule is stored, so register the agent with a `context` function",
-  runId: "the id of a run follows from schedule and fire time",
-};
+const scheduleTable = optionTable(
+  {
+    name: is.any,
+    agent: is.any,
+    input: is.any,
+    cron: is.any,
+    timeZone: is.any,
+    everyMs: is.any,
+    startAt: is.any,
+    at: is.any,
+    overlap: is.choice(overlapPolicies),
+    missed: is.choice(missedPolicies),
+    replace: is.boolean(),
+    sessionId: is.any,
+    userId: is.any,
+    tenantId: is.any,
+    channel: is.any,
+    metadata: is.any,
+    budget: is.any,
+    timeoutWhileWaiting: is.boolean(),
+    spawnBudget: is.any,
+    settings: is.any,
+    priority: is.any,
+    retention: is.any,
+    heartbeat: is.boolean(),
+  } satisfies OptionKinds<ScheduleOptions>,
+  (name) =>
+    name === "context" ? "a schedule is stored, so register the agent with a `context` function" : undefined,
+);
 
 /** Minimum interval between two fires, in milliseconds. */
 const minIntervalMs = 1_000;
@@ -76,12 +70,7 @@ const maxTime = 8_640_000_000_000_000;
 export type ScheduleDraft = Omit<StoredSchedule, "id" | "digest" | "scope" | "state" | "createdAt" | "times">;
 
 export function checkScheduleOptions(options: ScheduleOptions): void {
-  checkOptions(owner, options, names, foreignNames);
-  checkChoice(owner, "overlap", options.overlap, overlapPolicies);
-  checkChoice(owner, "missed", options.missed, missedPolicies);
-  for (const name of ["heartbeat", "replace", "timeoutWhileWaiting"] as const)
-    if (options[name] !== undefined && typeof options[name] !== "boolean")
-      throw refused(name, options[name], "true or false");
+  scheduleTable.read(owner, options);
 }
 
 /** Everything of a schedule but its times. */

@@ -2,7 +2,6 @@ import {
   agentIdOf,
   describeValue,
   Fault,
-  optionNames,
   type ForkSessionOptions,
   type MoveOptions,
   type SearchOptions,
@@ -13,28 +12,54 @@ import {
   type SessionPathOptions,
   type SessionQuery,
   type TenantScope,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 
 /** Maximum length of a name or a label. */
 const longestName = 200;
 
-const filterNames = { agentId: true, tenantId: true, userId: true, limit: true, after: true } as const;
-export const listNames = optionNames<SessionListOptions>({ ...filterNames, text: true });
-export const searchNames = optionNames<SearchOptions>({ ...filterNames, sessionId: true });
-export const pathNames = optionNames<SessionPathOptions>({ leafId: true, from: true });
-export const entriesNames = optionNames<SessionEntriesOptions>({ limit: true, after: true });
-export const moveNames = optionNames<MoveOptions>({ summary: true });
-export const forkNames = optionNames<ForkSessionOptions>({ entryId: true, sessionId: true, name: true });
-export const compactionNames = optionNames<SessionCompaction>({
-  summary: true,
-  firstKeptEntryId: true,
-  tokensBefore: true,
-});
-export const customNames = optionNames<{ customType: unknown; data?: unknown; message?: unknown }>({
-  customType: true,
-  data: true,
-  message: true,
-});
+const filledText = is.text({ empty: false });
+const filterKinds = {
+  agentId: is.any,
+  tenantId: is.any,
+  userId: is.any,
+  limit: is.integer({ from: 1 }),
+  after: is.any,
+} satisfies OptionKinds<SessionFilter>;
+export const listTable = optionTable({
+  ...filterKinds,
+  text: filledText,
+} satisfies OptionKinds<SessionListOptions>);
+export const searchTable = optionTable({
+  ...filterKinds,
+  sessionId: is.any,
+} satisfies OptionKinds<SearchOptions>);
+export const pathTable = optionTable({
+  leafId: filledText,
+  from: is.any,
+} satisfies OptionKinds<SessionPathOptions>);
+export const entriesTable = optionTable({
+  limit: filterKinds.limit,
+  after: filledText,
+} satisfies OptionKinds<SessionEntriesOptions>);
+export const moveTable = optionTable({ summary: is.any } satisfies OptionKinds<MoveOptions>);
+export const forkTable = optionTable({
+  entryId: filledText,
+  sessionId: is.any,
+  name: is.any,
+} satisfies OptionKinds<ForkSessionOptions>);
+export const compactionTable = optionTable({
+  summary: is.any,
+  firstKeptEntryId: is.text({ empty: false, required: true }),
+  tokensBefore: is.any,
+} satisfies OptionKinds<SessionCompaction>);
+export const customTable = optionTable({
+  customType: is.any,
+  data: is.any,
+  message: is.any,
+} satisfies OptionKinds<{ customType: unknown; data?: unknown; message?: unknown }>);
 
 /**
  * Returns the query of the store for a filter. S6: throws `invalid_argument` if the filter names a tenant or user
@@ -73,9 +98,4 @@ export function checkName(name: string, value: unknown): void {
       "invalid_argument",
       `invalid ${name}: it has ${value.length} characters; use at most ${longestName}`,
     );
-}
-
-export function checkLimit(limit: number): void {
-  if (Number.isSafeInteger(limit) && limit >= 1) return;
-  throw new Fault("invalid_argument", `invalid limit ${limit}: expected an integer of at least 1`);
 }

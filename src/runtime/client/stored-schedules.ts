@@ -1,9 +1,7 @@
 import {
   agentIdOf,
-  checkOptions,
   Fault,
   newScheduleState,
-  optionNames,
   pausedState,
   resumedState,
   type Clock,
@@ -20,6 +18,9 @@ import {
   type ScheduleTimes,
   type StoredRecord,
   type TenantScope,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import {
   fireRunId,
@@ -62,8 +63,12 @@ export interface StoredSchedulesOptions {
 /** Names `list` for `own`. Unlike the other methods it selects, and names no schedule. */
 export const listOwner = "schedules.list()";
 
-const ownerNames = optionNames<ScheduleOwner>({ tenantId: true, userId: true });
-const queryNames = optionNames<ScheduleQuery>({ tenantId: true, userId: true, agentId: true });
+const ownerTable = optionTable({ tenantId: is.any, userId: is.any } satisfies OptionKinds<ScheduleOwner>);
+const queryTable = optionTable({
+  tenantId: is.any,
+  userId: is.any,
+  agentId: is.text(),
+} satisfies OptionKinds<ScheduleQuery>);
 
 /** The schedules of a store, as its callers see them. */
 export class StoredSchedules implements RuntimeSchedules {
@@ -117,7 +122,7 @@ export class StoredSchedules implements RuntimeSchedules {
   async list(query: ScheduleQuery = {}): Promise<readonly Schedule[]> {
     const { records, hash, check } = this.#options;
     check?.();
-    checkOptions(listOwner, query, queryNames);
+    queryTable.read(listOwner, query);
     const agentId = query.agentId === undefined ? undefined : agentIdOf(query.agentId);
     const { tenantId, userId } = this.#own(listOwner, query);
     const whose = {
@@ -180,7 +185,7 @@ export class StoredSchedules implements RuntimeSchedules {
   async #find(caller: string, name: string, owner: ScheduleOwner): Promise<StoredRecord | undefined> {
     const { records, hash, check } = this.#options;
     check?.();
-    checkOptions(caller, owner, ownerNames);
+    ownerTable.read(caller, owner);
     const { tenantId = null, userId = null } = this.#own(caller, owner);
     const key = scheduleKey({ name: scheduleName(name), userId }, hash);
     return records.get({ namespace: scheduleNamespace, key, tenantId });

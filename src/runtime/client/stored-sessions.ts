@@ -35,7 +35,6 @@ import {
   agentIdOf,
   assertJson,
   checkChoice,
-  checkOptions,
   firstUnfinishedRun,
   formatSessionId,
   parseRunId,
@@ -49,17 +48,16 @@ import { type WorkerContext, hostedAgent, portFor } from "../process/worker-cont
 import { contextUsage } from "../process/context-usage.ts";
 import { parseModelName, resolveModel } from "../process/session-model.ts";
 import {
-  checkLimit,
   checkName,
   checkText,
-  compactionNames,
-  customNames,
-  entriesNames,
-  forkNames,
-  listNames,
-  moveNames,
-  pathNames,
-  searchNames,
+  compactionTable,
+  customTable,
+  entriesTable,
+  forkTable,
+  listTable,
+  moveTable,
+  pathTable,
+  searchTable,
   sessionQuery,
 } from "./session-arguments.ts";
 import { checkCompaction, compactionOf, hasSummary } from "./compact-session.ts";
@@ -173,8 +171,7 @@ export class StoredSessions implements RuntimeSessions {
 
   async list(options: SessionListOptions = {}): Promise<SessionPage> {
     this.#life.check();
-    checkOptions("sessions.list()", options, listNames);
-    if (options.text !== undefined) checkText("text", options.text);
+    listTable.read("sessions.list()", options);
     const { text, limit, after } = options;
     return this.#worker.store.sessions.list({
       ...sessionQuery(options, this.#scope.scope),
@@ -191,18 +188,15 @@ export class StoredSessions implements RuntimeSessions {
   }
 
   async path(sessionId: string, options: SessionPathOptions = {}): Promise<readonly SessionEntry[]> {
-    checkOptions("sessions.path()", options, pathNames);
+    pathTable.read("sessions.path()", options);
     checkChoice("sessions.path()", "from", options.from, ["root", "compaction"]);
-    if (options.leafId !== undefined) checkText("leafId", options.leafId);
     const { sessionId: id } = await this.#find(sessionId);
     return (await this.#path(id, options)).entries;
   }
 
   async entries(sessionId: string, options: SessionEntriesOptions = {}): Promise<SessionEntryPage> {
-    checkOptions("sessions.entries()", options, entriesNames);
+    entriesTable.read("sessions.entries()", options);
     const { limit = 200, after } = options;
-    checkLimit(limit);
-    if (after !== undefined) checkText("after", after);
     const { sessionId: id } = await this.#find(sessionId);
     const query = { ...this.#scope, limit: limit + 1, ...(after !== undefined && { after }) };
     const found = await this.#worker.store.sessions.read(id, query);
@@ -231,7 +225,7 @@ export class StoredSessions implements RuntimeSessions {
   }
 
   async move(sessionId: string, entryId: string | null, options: MoveOptions = {}): Promise<string | null> {
-    checkOptions("sessions.move()", options, moveNames);
+    moveTable.read("sessions.move()", options);
     if (entryId !== null) checkText("entryId", entryId);
     const { summary } = options;
     if (summary !== undefined) this.#checkLarge("summary", summary);
@@ -254,9 +248,8 @@ export class StoredSessions implements RuntimeSessions {
   }
 
   async fork(sessionId: string, options: ForkSessionOptions = {}): Promise<SessionId> {
-    checkOptions("sessions.fork()", options, forkNames);
+    forkTable.read("sessions.fork()", options);
     const { entryId, name } = options;
-    if (entryId !== undefined) checkText("entryId", entryId);
     if (name !== undefined) checkName("name", name);
     const session = await this.#find(sessionId);
     const newId =
@@ -290,7 +283,7 @@ export class StoredSessions implements RuntimeSessions {
   }
 
   async append(sessionId: string, entry: CustomEntry): Promise<string> {
-    checkOptions("sessions.append()", entry, customNames);
+    customTable.read("sessions.append()", entry);
     const { customType } = entry;
     checkName("customType", customType);
     const body: EntryBody =
@@ -316,10 +309,9 @@ export class StoredSessions implements RuntimeSessions {
   }
 
   async #appendSummary(sessionId: string, compaction: SessionCompaction): Promise<string> {
-    checkOptions("sessions.compact()", compaction, compactionNames);
+    compactionTable.read("sessions.compact()", compaction);
     const { summary, firstKeptEntryId } = compaction;
     this.#checkLarge("summary", summary);
-    checkText("firstKeptEntryId", firstKeptEntryId);
     const session = await this.#find(sessionId);
     const { entries, leafId } = await this.#path(session.sessionId, { from: "compaction" });
     if (!entries.some(({ id }) => id === firstKeptEntryId))
@@ -357,10 +349,9 @@ export class StoredSessions implements RuntimeSessions {
 
   async search(text: string, options: SearchOptions = {}): Promise<SearchPage> {
     this.#life.check();
-    checkOptions("sessions.search()", options, searchNames);
+    searchTable.read("sessions.search()", options);
     checkText("text", text);
     const { sessionId, limit = 20, after } = options;
-    checkLimit(limit);
     return searchSessions(this.#worker.store.sessions, {
       text,
       limit,

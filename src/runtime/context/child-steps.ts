@@ -12,7 +12,7 @@ import {
   type TaskId,
   type TaskOutcome,
   assertJson,
-  checkSpawnOptions,
+  spawnTable,
 } from "../../kernel/index.ts";
 import { joinWait } from "../journal/wait-names.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
@@ -62,7 +62,7 @@ export class ChildSteps {
     return this.#steps.run<SpawnOutcome>(step, async () => {
       assertJson(input, `the input of ${agentId}`);
       runner.worker.sizes.assert(input, `the input of ${agentId}`);
-      checkSpawnOptions("ctx.spawn()", options);
+      spawnTable.read("ctx.spawn()", options);
       return () => runner.host.spawn(runner.taskId, agentId, input, options);
     });
   }

@@ -1,15 +1,15 @@
 import {
-  checkChoice,
-  checkOptions,
   describeValue,
   Fault,
-  optionNames,
   type DrainMode,
   type InputQueue,
   type JsonValue,
   type ParallelOptions,
   type TaskReport,
   type ToolsOptions,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { checkNextRuns } from "./next-run-check.ts";
 
@@ -28,40 +28,38 @@ export interface StepOptions {
   readonly input?: JsonValue;
 }
 
-const waitNames = optionNames<WaitOptions>({ timeoutMs: true });
-const drainNames = optionNames<DrainOptions>({ mode: true });
-const stepNames = optionNames<StepOptions>({ input: true });
-const toolsNames = optionNames<ToolsOptions>({
-  extra: true,
-  only: true,
-  maxParallel: true,
-  onResult: true,
-});
-const parallelNames = optionNames<ParallelOptions>({ stopOnFault: true });
-const reportNames = optionNames<TaskReport>({
-  output: true,
-  interruption: true,
-  finishReason: true,
-  sessions: true,
-  next: true,
-  metadata: true,
-  abandoned: true,
-});
+const waitTable = optionTable({ timeoutMs: is.number({ from: 0 }) } satisfies OptionKinds<WaitOptions>);
+const drainTable = optionTable({ mode: is.choice(["one", "all"]) } satisfies OptionKinds<DrainOptions>);
+const stepTable = optionTable({ input: is.any } satisfies OptionKinds<StepOptions>);
+const toolsTable = optionTable({
+  extra: is.list(),
+  only: is.list({ of: is.text() }),
+  maxParallel: is.integer({ from: 1 }),
+  onResult: is.callback(),
+} satisfies OptionKinds<ToolsOptions>);
+const parallelTable = optionTable({ stopOnFault: is.boolean() } satisfies OptionKinds<ParallelOptions>);
+const reportTable = optionTable({
+  output: is.any,
+  interruption: is.any,
+  finishReason: is.any,
+  sessions: is.list(),
+  next: is.list(),
+  metadata: is.any,
+  abandoned: is.callback(),
+} satisfies OptionKinds<TaskReport>);
 
 /** The number of inputs that one drain takes. */
 export const maxDrained: Readonly<Record<DrainMode, number>> = { one: 1, all: Infinity };
-const drainModes = Object.keys(maxDrained);
 
 // Absent options cost nothing: these functions are called in every turn.
 
 export function checkWaitOptions(owner: string, options: WaitOptions | undefined): void {
-  if (options !== undefined) checkOptions(owner, options, waitNames);
+  if (options !== undefined) waitTable.read(owner, options);
 }
 
 export function checkDrainOptions(queue: InputQueue, options: DrainOptions): void {
   const owner = queue === "steer" ? "ctx.steering()" : "ctx.followUps()";
-  checkOptions(owner, options, drainNames);
-  checkChoice(owner, "mode", options.mode, drainModes);
+  drainTable.read(owner, options);
 }
 
 /** The drain of a task that is not the root, which receives no input. */
@@ -71,26 +69,19 @@ export function noInput(queue: InputQueue, options: DrainOptions): readonly Json
 }
 
 export function checkStepOptions(options: StepOptions | undefined): void {
-  if (options !== undefined) checkOptions("ctx.step()", options, stepNames);
+  if (options !== undefined) stepTable.read("ctx.step()", options);
 }
 
 export function checkToolsOptions(options: ToolsOptions | undefined): void {
-  if (options === undefined) return;
-  checkOptions("ctx.tools()", options, toolsNames);
-  const { maxParallel = 1 } = options;
-  if (Number.isSafeInteger(maxParallel) && maxParallel >= 1) return;
-  throw new Fault(
-    "invalid_argument",
-    `invalid maxParallel ${describeValue(maxParallel)} of ctx.tools(): expected an integer from 1`,
-  );
+  if (options !== undefined) toolsTable.read("ctx.tools()", options);
 }
 
 export function checkParallelOptions(options: ParallelOptions | undefined): void {
-  if (options !== undefined) checkOptions("ctx.parallel()", options, parallelNames);
+  if (options !== undefined) parallelTable.read("ctx.parallel()", options);
 }
 
 export function checkReport(report: TaskReport, isRoot: boolean): void {
-  checkOptions("ctx.report()", report, reportNames);
+  reportTable.read("ctx.report()", report);
   if (report.next !== undefined) checkNextRuns(report.next, isRoot);
 }
 

@@ -1,32 +1,35 @@
 import {
-  checkChoice,
   checkList,
-  checkOptions,
   describeValue,
   executionBudget,
   Fault,
-  optionNames,
   parseHistoryRetention,
   parsePriority,
   parseSessionId,
-  requireNamed,
   runKinds,
   type NextRun,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 
-const nextNames = optionNames<NextRun>({
-  key: true,
-  kind: true,
-  input: true,
-  sessionId: true,
-  budget: true,
-  priority: true,
-  retention: true,
-  metadata: true,
-  shares: true,
-  isAlone: true,
-});
-const sharesNames = optionNames<NonNullable<NextRun["shares"]>>({ tools: true, place: true });
+const nextTable = optionTable({
+  key: is.any,
+  // A child has no kind here: `shares` makes it one.
+  kind: is.choice(runKinds.filter((each) => each !== "child")),
+  input: is.any,
+  sessionId: is.any,
+  budget: is.checkedBy(executionBudget),
+  priority: is.checkedBy(parsePriority),
+  retention: is.checkedBy(parseHistoryRetention),
+  metadata: is.named("data", '{ origin: "review" }'),
+  shares: is.any,
+  isAlone: is.boolean(),
+} satisfies OptionKinds<NextRun>);
+const sharesTable = optionTable({
+  tools: is.list({ hint: 'use names, as in ["read"], or null for all tools' }),
+  place: is.any,
+} satisfies OptionKinds<NonNullable<NextRun["shares"]>>);
 const nextKey = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** Refuses next runs that could not be submitted when the run ends, because the code could not receive the fault then. */
@@ -39,8 +42,7 @@ export function checkNextRuns(next: readonly NextRun[], isRoot: boolean): void {
   checkList("next of ctx.report()", next, "pass an array of { key, input }");
   const keys = new Set<string>();
   for (const run of next) {
-    checkOptions("next of ctx.report()", run, nextNames);
-    const { key, kind, budget, priority, retention, sessionId, metadata } = run;
+    const { key, sessionId } = nextTable.read("next of ctx.report()", run);
     const owner = `next run ${describeValue(key)}`;
     if (typeof key !== "string" || !nextKey.test(key) || keys.has(key))
       throw new Fault(
@@ -53,27 +55,13 @@ export function checkNextRuns(next: readonly NextRun[], isRoot: boolean): void {
         "invalid_argument",
         `invalid input of ${owner}: expected a JSON value, not undefined; use null for no input`,
       );
-    // A child has no kind here: `shares` makes it one.
-    checkChoice(
-      owner,
-      "kind",
-      kind,
-      runKinds.filter((each) => each !== "child"),
-    );
     if (run.shares !== undefined) checkShares(owner, run.shares);
-    if (budget !== undefined) executionBudget(budget);
-    if (priority !== undefined) parsePriority(priority);
-    if (retention !== undefined) parseHistoryRetention(retention);
-    if (metadata !== undefined)
-      requireNamed(`metadata of ${owner}`, metadata, "data", '{ origin: "review" }');
     if (sessionId !== undefined && sessionId !== null) parseSessionId(sessionId);
   }
 }
 
 function checkShares(owner: string, shares: NonNullable<NextRun["shares"]>): void {
-  checkOptions(`shares of ${owner}`, shares, sharesNames);
-  const { tools, place } = shares;
-  checkList(`shares.tools of ${owner}`, tools, 'use names, as in ["read"], or null for all tools');
+  const { place } = sharesTable.read(`shares of ${owner}`, shares);
   if (typeof place !== "string" || !nextKey.test(place))
     throw new Fault(
       "invalid_argument",

@@ -1,6 +1,4 @@
 import {
-  checkOptions,
-  optionNames,
   Fault,
   samplingNames,
   systemMessage,
@@ -15,6 +13,10 @@ import {
   type ModelRequest,
   type StepAddress,
   type StepDigest,
+  callSettingKinds,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import type { ActiveStep } from "../task/active-step.ts";
@@ -89,32 +91,25 @@ export class MessageStarts {
 }
 
 /** A misspelt limit of a request would not reach the model. */
-const llmNames = optionNames<LlmRequest>({
-  transcript: true,
-  instructions: true,
-  ephemeral: true,
-  role: true,
-  tools: true,
-  toolChoice: true,
-  responseFormat: true,
-  maxOutputTokens: true,
-  temperature: true,
-  topP: true,
-  topK: true,
-  seed: true,
-  presencePenalty: true,
-  frequencyPenalty: true,
-  stopSequences: true,
-  thinkingLevel: true,
-  providerOptions: true,
-});
+const llmTable = optionTable({
+  ...callSettingKinds,
+  transcript: is.any,
+  instructions: is.text(),
+  ephemeral: is.list(),
+  role: is.text(),
+  tools: is.list(),
+  responseFormat: is.any,
+  stopSequences: is.list(),
+  thinkingLevel: is.any,
+  providerOptions: is.any,
+} satisfies OptionKinds<LlmRequest>);
 
 /**
  * Calls the model of a step, through middleware if the agent has any (F1). The result is settled when the step is
  * recorded.
  */
 export function callModel(step: ActiveStep, call: ModelCall): Promise<() => LlmReply> {
-  checkOptions("ctx.llm()", call.request, llmNames);
+  llmTable.read("ctx.llm()", call.request);
   const { ephemeral } = call.request;
   const chat = step.runner.agent.callPath?.model?.around;
   if ((ephemeral !== undefined && ephemeral.length > 0) || chat !== undefined)

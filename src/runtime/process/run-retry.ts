@@ -1,4 +1,4 @@
-import { checkOptions, optionNames, requireRetryNumbers } from "../../kernel/index.ts";
+import { retryKinds, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 
 /** How a task is restarted after its code threw an unexpected error. */
 export interface RunRetry {
@@ -10,20 +10,15 @@ export interface RunRetry {
   readonly maxDelayMs: number;
 }
 
-const defaultRunRetry: RunRetry = Object.freeze({
-  maxRetries: 3,
-  baseDelayMs: 5_000,
-  maxDelayMs: 300_000,
-});
-
-const knownOptions = optionNames<RunRetry>({ maxRetries: true, baseDelayMs: true, maxDelayMs: true });
+const knownOptions = optionTable({
+  maxRetries: retryKinds.maxRetries,
+  baseDelayMs: is.number({ from: 0, default: 5_000 }),
+  maxDelayMs: is.number({ from: 0, default: 300_000 }),
+} satisfies OptionKinds<RunRetry>);
 
 /** The defaults, overridden by `options`. Throws `invalid_argument` for a number out of range. */
 export function runRetry(options: Partial<RunRetry> = {}): RunRetry {
-  checkOptions("runRetry of openRuntime()", options, knownOptions);
-  const settings = { ...defaultRunRetry, ...options };
-  requireRetryNumbers("runRetry", settings);
-  return settings;
+  return knownOptions.read("runRetry of openRuntime()", options);
 }
 
 /**

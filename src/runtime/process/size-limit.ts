@@ -19,11 +19,6 @@ export class SizeLimit {
   readonly #safeUnits: number;
 
   constructor(maxBytes = 16 * 1024 * 1024) {
-    if (!Number.isSafeInteger(maxBytes) || maxBytes < 1)
-      throw new Fault(
-        "invalid_argument",
-        `invalid maxValueBytes ${maxBytes}: expected an integer from 1, a number of bytes`,
-      );
     this.#maxBytes = maxBytes;
     this.#safeUnits = Math.floor(maxBytes / bytesPerUnit);
   }

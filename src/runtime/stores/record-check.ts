@@ -1,17 +1,18 @@
 import {
   assertJson,
-  checkOptions,
   describeValue,
   Fault,
   longestName,
   maxRecordBytes,
-  optionNames,
   recordsPerPage,
   type ExpectedVersion,
   type JsonValue,
   type RecordDraft,
   type RecordKey,
   type RecordQuery,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 
 /** A checked record address. */
@@ -44,32 +45,36 @@ const namespacePattern = /^[a-z][a-z0-9-]{0,63}$/;
 const keyPattern = /^[\x21-\x7e]{1,512}$/;
 const prefixPattern = /^[\x21-\x7e]{0,512}$/;
 
-const keyNames = optionNames<RecordKey>({ namespace: true, key: true, tenantId: true });
-const draftNames = optionNames<RecordDraft>({
-  namespace: true,
-  key: true,
-  tenantId: true,
-  value: true,
-  dueAt: true,
-});
-const queryNames = optionNames<RecordQuery>({
-  namespace: true,
-  tenantId: true,
-  allTenants: true,
-  prefix: true,
-  after: true,
-  limit: true,
-});
+const keyTable = optionTable({
+  namespace: is.text(),
+  key: is.text(),
+  tenantId: is.any,
+} satisfies OptionKinds<RecordKey>);
+const draftTable = optionTable({
+  namespace: is.text(),
+  key: is.text(),
+  tenantId: is.any,
+  value: is.any,
+  dueAt: is.number({ or: [null, "no limit"] }),
+} satisfies OptionKinds<RecordDraft>);
+const queryTable = optionTable({
+  namespace: is.text(),
+  tenantId: is.any,
+  allTenants: is.boolean({ default: false }),
+  prefix: is.text({ default: "" }),
+  after: is.text({ default: "" }),
+  limit: is.number({}),
+} satisfies OptionKinds<RecordQuery>);
 
 /** R7: throws `invalid_argument`. */
 export function recordPlace(key: RecordKey): RecordPlace {
-  checkOptions("a record key", key, keyNames);
+  keyTable.read("a record key", key);
   return placeOf(key);
 }
 
 /** R7: throws `invalid_argument`, `not_json` or `too_large`. */
 export function recordText(record: RecordDraft): RecordText {
-  checkOptions("a record", record, draftNames);
+  draftTable.read("a record", record);
   const place = placeOf(record);
   const { value, dueAt = null } = record;
   if (dueAt !== null) recordTime("dueAt", dueAt);
@@ -78,8 +83,7 @@ export function recordText(record: RecordDraft): RecordText {
 
 /** R7: throws `invalid_argument`. */
 export function recordRange(query: RecordQuery): RecordRange {
-  checkOptions("list()", query, queryNames);
-  const { namespace, tenantId, allTenants = false, prefix = "", after = "", limit } = query;
+  const { namespace, tenantId, allTenants, prefix, after, limit } = queryTable.read("list()", query);
   requireText("prefix", prefix, prefixPattern, "at most 512 printable ASCII characters without spaces");
   if (allTenants && tenantId !== undefined)
     throw refused("tenantId", tenantId, "no tenantId together with allTenants");

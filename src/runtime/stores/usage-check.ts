@@ -1,18 +1,17 @@
 import {
   addDays,
-  checkChoice,
-  checkOptions,
-  describeValue,
-  Fault,
   fromNanoUsd,
   isUtcDay,
-  optionNames,
   usageDimensions,
   type CapLimits,
   type CapName,
   type UsageDelta,
   type UsageQuery,
   type UsageRow,
+  invalidOption,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 
 /** The amounts of a row. */
@@ -29,42 +28,22 @@ export interface UsageRange extends UsageQuery {
   readonly to: string;
 }
 
-const queryNames = optionNames<UsageQuery>({
-  by: true,
-  from: true,
-  to: true,
-  tenantId: true,
-  userId: true,
-});
+const queryTable = optionTable({
+  by: is.choice(usageDimensions, { required: true }),
+  from: is.checkedBy(checkDay),
+  to: is.checkedBy(checkDay),
+  tenantId: is.text({ or: [null, "runs without a tenant"] }),
+  userId: is.text({ or: [null, "runs without a user"] }),
+} satisfies OptionKinds<UsageQuery>);
 
 /** U6: throws `invalid_argument`. */
 export function usageRange(query: UsageQuery): UsageRange {
-  checkOptions("usage()", query, queryNames);
-  const { by, from = firstDay, to = lastDay, tenantId, userId } = query;
-  if (by === undefined)
-    throw new Fault("invalid_argument", `usage() needs \`by\`: one of ${usageDimensions.join(", ")}`);
-  checkChoice("usage()", "by", by, usageDimensions);
-  checkDay("from", from);
-  checkDay("to", to);
-  checkName("tenantId", tenantId);
-  checkName("userId", userId);
+  const { by, from = firstDay, to = lastDay, tenantId, userId } = queryTable.read("usage()", query);
   return { by, from, to, tenantId, userId };
 }
 
-function checkDay(name: string, day: unknown): void {
-  if (isUtcDay(day)) return;
-  throw new Fault(
-    "invalid_argument",
-    `invalid ${name} ${describeValue(day)} of usage(): expected a UTC day such as "2026-11-16"`,
-  );
-}
-
-function checkName(name: string, value: unknown): void {
-  if (value === undefined || value === null || typeof value === "string") return;
-  throw new Fault(
-    "invalid_argument",
-    `invalid ${name} ${describeValue(value)} of usage(): expected a text, or null`,
-  );
+function checkDay(day: unknown, option: string, owner: string): void {
+  if (!isUtcDay(day)) throw invalidOption(owner, option, day, 'a UTC day such as "2026-11-16"');
 }
 
 /** A row as the caller receives it. */

@@ -1,17 +1,18 @@
 import {
   assertJson,
   canonicalJson,
-  checkOptions,
   Fault,
   isApprovalDecision,
   JsonDigest,
-  optionNames,
   type ApprovalDecision,
   type ApprovalHandler,
   type ApprovalRequest,
   type PersonQuestion,
   type StepAddress,
   type TaskId,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { CancellationScope } from "../task/cancellation-scope.ts";
@@ -90,20 +91,20 @@ export function approvalIdOf(taskId: TaskId, round: StepAddress, digest: string)
   return `${taskId}/${round}/${digest.slice(0, digitsNamed)}`;
 }
 
-const questionNames = optionNames<PersonQuestion>({
-  toolName: true,
-  callId: true,
-  input: true,
-  reason: true,
-  kind: true,
-});
+const questionTable = optionTable({
+  toolName: is.text(),
+  callId: is.text(),
+  input: is.any,
+  reason: is.text(),
+  kind: is.any,
+} satisfies OptionKinds<PersonQuestion>);
 
 /** Asks a person on behalf of code. The record has its own address, as a tool's approval is below its call. */
 export function askPerson(steps: StepExecutor, question: PersonQuestion): Promise<ApprovalDecision> {
   const { kind = "question", reason, toolName, callId, input } = question;
   const round = steps.next();
   return steps.exclusive(`approval of ${toolName}`, async () => {
-    checkOptions("ctx.approval()", question, questionNames);
+    questionTable.read("ctx.approval()", question);
     assertJson(input, `the question of ${toolName}`);
     assertQuestion(kind);
     const { taskId, worker } = steps.runner;

@@ -1,10 +1,11 @@
 import {
-  checkOptions,
   deepFreeze,
   eventDraft,
   Fault,
   JsonDigest,
-  optionNames,
+  is,
+  optionTable,
+  type OptionKinds,
   stopsTask,
   type Denial,
   type HostedAgent,
@@ -29,7 +30,7 @@ export function callLimit(limit: number): ToolResult {
   );
 }
 
-const repairedNames = optionNames<RepairedCall>({ toolName: true, input: true });
+const repairedTable = optionTable({ toolName: is.any, input: is.any } satisfies OptionKinds<RepairedCall>);
 
 /**
  * Returns the call, corrected by the agent's `repairToolCall` if it is malformed. The correction is recorded, so that the
@@ -73,7 +74,7 @@ async function askForRepair(
     const specs = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
     const repaired = await repair({ call, problem, tools: specs, facts: open.runner.facts });
     if (repaired === undefined) return {};
-    checkOptions("the result of repairToolCall", repaired, repairedNames);
+    repairedTable.read("the result of repairToolCall", repaired);
     const data: JsonObject = {
       callId: call.callId,
       toolName: call.toolName,

@@ -1,19 +1,20 @@
 import {
   agentIdOf,
   agentNameOf,
-  checkOptions,
   describeValue,
   Fault,
-  optionNames,
   type AgentId,
   type AgentResolver,
   type AgentsOfName,
   type HostedAgent,
   type RunId,
   type RunRecord,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 
-const resolverNames = optionNames<AgentResolver>({ name: true, resolve: true });
+const resolverTable = optionTable({ name: is.any, resolve: is.any } satisfies OptionKinds<AgentResolver>);
 
 /** Maximum number of runs that a worker remembers as left to other workers. */
 export const mostLeftAlone = 10_000;
@@ -92,8 +93,7 @@ export class AgentResolvers {
 }
 
 function checkedName(resolver: AgentResolver): string {
-  checkOptions("register()", resolver, resolverNames);
-  const { name } = resolver;
+  const { name } = resolverTable.read("register()", resolver);
   if (typeof resolver.resolve !== "function")
     throw new Fault(
       "invalid_argument",

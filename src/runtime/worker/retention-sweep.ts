@@ -1,8 +1,6 @@
-import { Fault, type Clock } from "../../kernel/index.ts";
+import type { Clock } from "../../kernel/index.ts";
 
 export interface RetentionSweepOptions {
-  /** Name of the runtime option that sets `keepMs`, for error messages. */
-  readonly option: string;
   readonly keepMs: number;
   /** Deletes everything that ended before this time. Epoch milliseconds. */
   readonly collect: (before: number) => Promise<unknown>;
@@ -36,9 +34,6 @@ export class RetentionSweep {
   #sweepMs = 0;
 
   constructor(options: RetentionSweepOptions) {
-    const { option, keepMs } = options;
-    if (!Number.isFinite(keepMs) || keepMs < 0)
-      throw new Fault("invalid_argument", `${option} is ${keepMs}: it must be a finite number of at least 0`);
     this.#options = options;
   }
 

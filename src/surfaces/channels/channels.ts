@@ -1,10 +1,11 @@
 import {
-  checkOptions,
   Fault,
-  optionNames,
   type HostedAgent,
   type Runtime,
   type Store,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import { limitedRequest } from "../http/request-body.ts";
 import { route, type Route } from "../http/route.ts";
@@ -55,13 +56,13 @@ export interface Channels {
   close(): Promise<void>;
 }
 
-const knownOptions = optionNames<ChannelsOptions>({
-  store: true,
-  agents: true,
-  channels: true,
-  notifications: true,
-  log: true,
-});
+const knownOptions = optionTable({
+  store: is.any,
+  agents: is.any,
+  channels: is.list(),
+  notifications: is.list(),
+  log: is.callback(),
+} satisfies OptionKinds<ChannelsOptions>);
 
 /** Largest body of a request to a channel, in bytes. */
 const maxBodyBytes = 262_144;
@@ -89,8 +90,13 @@ const maxBodyBytes = 262_144;
  * ```
  */
 export function createChannels(runtime: Runtime, options: ChannelsOptions): Channels {
-  checkOptions("createChannels()", options, knownOptions);
-  const { store, agents, channels, notifications = [], log = warn } = options;
+  const {
+    store,
+    agents,
+    channels,
+    notifications = [],
+    log = warn,
+  } = knownOptions.read("createChannels()", options);
   const served = new ServedAgents(agents);
   for (const agent of agents) if ("id" in agent) runtime.register(agent);
   const hosts = new Map<string, ChannelHost>();

@@ -1,11 +1,12 @@
 import { Hono, type Context } from "hono";
 import {
-  checkOptions,
   Fault,
-  optionNames,
   type HostedAgent,
   type RunSummary,
   type Runtime,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../kernel/index.ts";
 import type { McpMountOptions } from "../protocols/mcp/mcp-mount.ts";
 import { mcpRoutes } from "../protocols/mcp/mcp-routes.ts";
@@ -127,17 +128,17 @@ export interface Server {
   drain(): Promise<void>;
 }
 
-const optionNamesOfServer = optionNames<ServerOptions>({
-  agents: true,
-  tokens: true,
-  hosts: true,
-  routes: true,
-  mcp: true,
-  page: true,
-  cookie: true,
-  limits: true,
-  onError: true,
-});
+const serverTable = optionTable({
+  agents: is.any,
+  tokens: is.any,
+  hosts: is.list({ of: is.text() }),
+  routes: is.list(),
+  mcp: is.any,
+  page: is.text(),
+  cookie: is.text(),
+  limits: is.any,
+  onError: is.callback(),
+} satisfies OptionKinds<ServerOptions>);
 
 /**
  * Creates a server for the runs and sessions of a runtime. It does not close the runtime.
@@ -160,8 +161,7 @@ const optionNamesOfServer = optionNames<ServerOptions>({
  * ```
  */
 export function createServer(runtime: Runtime, options: ServerOptions): Server {
-  checkOptions("createServer()", options, optionNamesOfServer);
-  const { agents = [] } = options;
+  const { agents = [] } = serverTable.read("createServer()", options);
   for (const agent of agents) if ("id" in agent) runtime.register(agent);
   return new HonoServer(runtime, options);
 }

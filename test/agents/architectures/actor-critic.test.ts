@@ -170,7 +170,9 @@ describe("actorCritic()", () => {
   });
 
   test("an invalid maxRounds or approvalThreshold is refused", () => {
-    expect(() => studio([], [], { maxRounds: 0 })).toThrow("maxRounds of actorCritic is 0");
-    expect(() => studio([], [], { approvalThreshold: 9 })).toThrow("approvalThreshold of actorCritic is 9");
+    expect(() => studio([], [], { maxRounds: 0 })).toThrow("invalid maxRounds 0 of actorCritic()");
+    expect(() => studio([], [], { approvalThreshold: 9 })).toThrow(
+      "invalid approvalThreshold 9 of actorCritic()",
+    );
   });
 });

@@ -173,7 +173,7 @@ describe("blackboard()", () => {
 
   test("missing agents, an invalid maxRounds and a member named like an advisor are refused", () => {
     expect(() => room({})).toThrow("blackboard needs at least one agent: agents has 0");
-    expect(() => room({ a: [] }, { maxRounds: 0.5 })).toThrow("maxRounds of blackboard is 0.5");
+    expect(() => room({ a: [] }, { maxRounds: 0.5 })).toThrow("invalid maxRounds 0.5 of blackboard()");
     expect(() => room({ decider: [] }, { decider: worker("w", []).agent })).toThrow(
       'blackboard has a decider and a member named "decider"',
     );

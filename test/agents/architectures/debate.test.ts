@@ -183,7 +183,7 @@ describe("debate()", () => {
 
   test("too few debaters, invalid numbers, a debater named judge and a missing model are refused", () => {
     expect(() => forum({ ada: [] })).toThrow("debate needs at least 2 agents: debaters has 1");
-    expect(() => forum({ ada: [], bob: [] }, { rounds: 0 })).toThrow("rounds of debate is 0");
+    expect(() => forum({ ada: [], bob: [] }, { rounds: 0 })).toThrow("invalid rounds 0 of debate()");
     expect(() => forum({ ada: [], bob: [] }, { convergenceThreshold: -1 })).toThrow("convergenceThreshold");
     expect(() => forum({ judge: [], bob: [] }, { judge: worker("w", []).agent })).toThrow(
       'debate has a judge and a member named "judge"',

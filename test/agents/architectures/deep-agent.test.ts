@@ -227,9 +227,9 @@ describe("deepAgent()", () => {
   });
 
   test.for([
-    [{ maxFiles: 0 }, "maxFiles of deepAgent is 0: it must be an integer from 1"],
-    [{ maxTodos: 0 }, "maxTodos of deepAgent is 0"],
-    [{ maxFileCharacters: 0 }, "maxFileCharacters of deepAgent is 0"],
+    [{ maxFiles: 0 }, "invalid maxFiles 0 of deepAgent(): expected an integer from 1"],
+    [{ maxTodos: 0 }, "invalid maxTodos 0 of deepAgent()"],
+    [{ maxFileCharacters: 0 }, "invalid maxFileCharacters 0 of deepAgent()"],
     [
       { subAgents: { general: new Agent({ name: "reader", model: scriptedModel([]) }) } },
       "deepAgent has a sub-agent named general, which is the name of the built-in sub-agent",

@@ -188,7 +188,7 @@ describe("graphOfThoughts()", () => {
     ],
     [
       [{ do: "generate", count: 0 }],
-      "count of operation op_1 of graphOfThoughts is 0: it must be an integer from 1",
+      "invalid count 0 of operation op_1 of graphOfThoughts: expected an integer from 1",
     ],
     [
       [
@@ -206,7 +206,7 @@ describe("graphOfThoughts()", () => {
     ],
     [
       [{ do: "generate" }, { do: "refine", threshold: 2 }],
-      "threshold of operation op_2 of graphOfThoughts is 2: it must be a number from 0 to 1",
+      "invalid threshold 2 of operation op_2 of graphOfThoughts: expected a number from 0 to 1",
     ],
     [
       [{ do: "dance" as "score" }],

@@ -390,10 +390,10 @@ describe("planAndExecute()", () => {
   });
 
   test.for([
-    [{ maxReplans: -1 }, "maxReplans of planAndExecute is -1: it must be an integer from 0"],
-    [{ maxPlanAttempts: 0 }, "maxPlanAttempts of planAndExecute is 0: it must be an integer from 1"],
-    [{ maxSteps: 0 }, "maxSteps of planAndExecute is 0: it must be an integer from 1"],
-    [{ maxTurnsPerStep: 1.5 }, "maxTurnsPerStep of planAndExecute is 1.5: it must be an integer from 1"],
+    [{ maxReplans: -1 }, "invalid maxReplans -1 of planAndExecute(): expected an integer from 0"],
+    [{ maxPlanAttempts: 0 }, "invalid maxPlanAttempts 0 of planAndExecute(): expected an integer from 1"],
+    [{ maxSteps: 0 }, "invalid maxSteps 0 of planAndExecute(): expected an integer from 1"],
+    [{ maxTurnsPerStep: 1.5 }, "invalid maxTurnsPerStep 1.5 of planAndExecute(): expected an integer from 1"],
   ] as const)("the options %j are refused", ([options, message]) => {
     expect(() => planAndExecute(options)).toThrow(message);
   });

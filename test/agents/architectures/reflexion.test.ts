@@ -383,11 +383,11 @@ describe("reflexion()", () => {
   });
 
   test.for([
-    [{ maxAttempts: 0 }, "maxAttempts of reflexion is 0"],
-    [{ threshold: 1.1 }, "threshold of reflexion is 1.1: it must be a number from 0 to 1"],
-    [{ threshold: Number.NaN }, "threshold of reflexion is NaN"],
-    [{ maxLessons: 0 }, "maxLessons of reflexion is 0"],
-    [{ maxTurnsPerAttempt: 0 }, "maxTurnsPerAttempt of reflexion is 0"],
+    [{ maxAttempts: 0 }, "invalid maxAttempts 0 of reflexion()"],
+    [{ threshold: 1.1 }, "invalid threshold 1.1 of reflexion(): expected a number from 0 to 1"],
+    [{ threshold: Number.NaN }, "invalid threshold NaN of reflexion()"],
+    [{ maxLessons: 0 }, "invalid maxLessons 0 of reflexion()"],
+    [{ maxTurnsPerAttempt: 0 }, "invalid maxTurnsPerAttempt 0 of reflexion()"],
   ] as const)("the options %j are refused", ([options, message]) => {
     expect(() => reflexion(react(), options)).toThrow(message);
   });

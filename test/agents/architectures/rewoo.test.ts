@@ -310,7 +310,9 @@ describe("rewoo()", () => {
       },
     ]);
     expect(promptOf(solver.calls[0] as never)).toContain("# Planned, but not done");
-    expect(() => rewoo({ maxSteps: -1 })).toThrow("maxSteps of rewoo is -1: it must be an integer from 1");
+    expect(() => rewoo({ maxSteps: -1 })).toThrow(
+      "invalid maxSteps -1 of rewoo(): expected an integer from 1",
+    );
   });
 
   test("B5: the tool outputs are kept when the budget is exhausted before the answer", async () => {

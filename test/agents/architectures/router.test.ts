@@ -262,11 +262,11 @@ describe("router()", () => {
       "in routes of router is not a valid name",
     ],
     ["a fallbackRoute that is not a route", { fallbackRoute: "garden" }, "fallbackRoute of router is garden"],
-    ["a requireConfidence above 1", { requireConfidence: 2 }, "requireConfidence of router is 2"],
+    ["a requireConfidence above 1", { requireConfidence: 2 }, "invalid requireConfidence 2 of router()"],
     [
       "an unknown conversationScope",
       { conversationScope: "mine" as never },
-      'conversationScope of router is "mine": it must be per_route or shared',
+      'invalid conversationScope "mine" of router(): expected one of per_route, shared',
     ],
   ])("%s is refused", (_what, options, message) => {
     expect(() => desk([], options)).toThrow(message);

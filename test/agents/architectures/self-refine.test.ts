@@ -149,8 +149,8 @@ describe("selfRefine()", () => {
   });
 
   test.for([
-    [{ maxRounds: 0 }, "maxRounds of selfRefine is 0: it must be an integer from 1"],
-    [{ stopPhrase: " " }, "stopPhrase of selfRefine is empty"],
+    [{ maxRounds: 0 }, "invalid maxRounds 0 of selfRefine(): expected an integer from 1"],
+    [{ stopPhrase: " " }, 'invalid stopPhrase " " of selfRefine(): expected a text that is not empty'],
   ] as const)("the options %j are refused", ([options, message]) => {
     expect(() => selfRefine(react(), options)).toThrow(message);
   });

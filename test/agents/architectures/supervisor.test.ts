@@ -350,7 +350,7 @@ describe("supervisor()", () => {
     ).toEqual(["a", "b", "(spawned)"]);
     expect(() => supervisor({ workers: {} })).toThrow("supervisor needs at least one agent: workers has 0");
     expect(() => supervisor({ workers: { a: agent }, maxSpawned: 0 })).toThrow(
-      "maxSpawned of supervisor is 0",
+      "invalid maxSpawned 0 of supervisor()",
     );
     expect(() => supervisor({ workers: { a: agent }, base: inner })).toThrow("both have a worker named a");
     const other = supervisor({ workers: { b: agent } });

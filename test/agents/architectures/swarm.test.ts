@@ -361,7 +361,7 @@ describe("swarm()", () => {
   test("too few peers, an unknown entry and an invalid limit are refused, and two swarms may share an agent", async () => {
     expect(() => band({ desk: [] })).toThrow("swarm needs at least 2 agents: peers has 1");
     expect(() => band({ a: [], b: [] }, { entry: "c" })).toThrow("entry of swarm is c, which is not a peer");
-    expect(() => band({ a: [], b: [] }, { maxHandoffs: 0 })).toThrow("maxHandoffs of swarm is 0");
+    expect(() => band({ a: [], b: [] }, { maxHandoffs: 0 })).toThrow("invalid maxHandoffs 0 of swarm()");
     const { runtime } = await company();
     const [a, b, c] = ["a", "b", "c"].map((name) => worker(name, []).agent) as [Agent, Agent, Agent];
     runtime.register(new Agent({ name: "one", architecture: swarm({ peers: { a, b } }) }));

@@ -164,13 +164,16 @@ describe("graphOfThoughts() on the sorting example of the paper", () => {
   });
 
   test.for([
-    [{ scorer: "best" as never }, "scorer of graphOfThoughts is"],
-    [{ operations: [{ do: "split", by: 1 as never }] }, "by of operation op_1 is 1"],
+    [{ scorer: "best" as never }, 'invalid scorer "best" of graphOfThoughts(): expected a function'],
+    [{ operations: [{ do: "split", by: 1 as never }] }, "invalid by 1 of operation op_1"],
     [
       { operations: [{ do: "generate" }, { do: "keep_best", per: "parent" as never }] },
-      "per of operation op_2",
+      'invalid per "parent" of operation op_2',
     ],
-    [{ operations: [{ do: "generate" }, { do: "aggregate", groupSize: 1 }] }, "groupSize of operation op_2"],
+    [
+      { operations: [{ do: "generate" }, { do: "aggregate", groupSize: 1 }] },
+      "invalid groupSize 1 of operation op_2",
+    ],
   ] as const)("the options %j are refused", ([options, message]) => {
     expect(() => graphOfThoughts(options)).toThrow(message);
   });

@@ -179,11 +179,11 @@ describe("treeOfThoughts()", () => {
   });
 
   test.for([
-    [{ branches: 0 }, "branches of treeOfThoughts is 0: it must be an integer from 1"],
-    [{ depth: 0.5 }, "depth of treeOfThoughts is 0.5"],
-    [{ beam: -1 }, "beam of treeOfThoughts is -1"],
-    [{ solvedScore: 2 }, "solvedScore of treeOfThoughts is 2: it must be a number from 0 to 1"],
-    [{ minScore: -1 }, "minScore of treeOfThoughts is -1"],
+    [{ branches: 0 }, "invalid branches 0 of treeOfThoughts(): expected an integer from 1"],
+    [{ depth: 0.5 }, "invalid depth 0.5 of treeOfThoughts()"],
+    [{ beam: -1 }, "invalid beam -1 of treeOfThoughts()"],
+    [{ solvedScore: 2 }, "invalid solvedScore 2 of treeOfThoughts(): expected a number from 0 to 1"],
+    [{ minScore: -1 }, "invalid minScore -1 of treeOfThoughts()"],
   ] as const)("the options %j are refused", ([options, message]) => {
     expect(() => treeOfThoughts(options)).toThrow(message);
   });

@@ -88,17 +88,17 @@ describe("retry of an agent", () => {
   });
 
   test.each([
-    [{ maxRetries: -1 }, "invalid retry.maxRetries -1 of agent scout: expected an integer from 0"],
-    [{ maxRetries: Number.NaN }, "invalid retry.maxRetries NaN of agent scout"],
-    [{ maxRetries: 1.5 }, "invalid retry.maxRetries 1.5 of agent scout"],
+    [{ maxRetries: -1 }, "invalid maxRetries -1 of retry of agent scout: expected an integer from 0"],
+    [{ maxRetries: Number.NaN }, "invalid maxRetries NaN of retry of agent scout"],
+    [{ maxRetries: 1.5 }, "invalid maxRetries 1.5 of retry of agent scout"],
     [
       { baseDelayMs: Number.NaN },
-      "invalid retry.baseDelayMs NaN of agent scout: expected milliseconds from 0",
+      "invalid baseDelayMs NaN of retry of agent scout: expected a number from 0",
     ],
-    [{ baseDelayMs: "5" }, 'invalid retry.baseDelayMs "5" of agent scout'],
-    [{ maxDelayMs: null }, "invalid retry.maxDelayMs null of agent scout"],
-    [{ jitter: Number.POSITIVE_INFINITY }, "invalid retry.jitter Infinity of agent scout"],
-    [{ enabled: "no" }, 'invalid retry.enabled "no" of agent scout: expected true or false'],
+    [{ baseDelayMs: "5" }, 'invalid baseDelayMs "5" of retry of agent scout'],
+    [{ maxDelayMs: null }, "invalid maxDelayMs null of retry of agent scout"],
+    [{ jitter: Number.POSITIVE_INFINITY }, "invalid jitter Infinity of retry of agent scout"],
+    [{ enabled: "no" }, 'invalid enabled "no" of retry of agent scout: expected true or false'],
     [{ retries: 3 }, 'unknown option "retries" of retry of agent scout: use "maxRetries"'],
     [{ baseDelay: 3 }, 'unknown option "baseDelay" of retry of agent scout: use "baseDelayMs"'],
     [true, "invalid options of retry of agent scout"],
@@ -117,8 +117,8 @@ describe("retry of an agent", () => {
     await using runtime = await openRuntime();
     const custom = { id: "agent:custom" as HostedAgent["id"], run: async () => null };
     const endless = { ...custom, retry: { maxRetries: Number.NaN } };
-    expect(() => runtime.register(endless)).toThrow("invalid retry.maxRetries NaN of agent agent:custom");
+    expect(() => runtime.register(endless)).toThrow("invalid maxRetries NaN of retry of agent agent:custom");
     const late = { ...custom, modelTimeouts: { totalMs: -1 } };
-    expect(() => runtime.register(late)).toThrow("invalid modelTimeouts.totalMs -1 of agent agent:custom");
+    expect(() => runtime.register(late)).toThrow("invalid totalMs -1 of modelTimeouts of agent agent:custom");
   });
 });

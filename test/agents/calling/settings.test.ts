@@ -130,24 +130,28 @@ describe("settings", () => {
     [
       "a text",
       { temperature: "0" },
-      'invalid settings.temperature "0" of a run of agent scout: expected a number from 0',
+      'invalid temperature "0" of settings of a run of agent scout: expected a finite number from 0',
     ],
     [
       "NaN",
       { temperature: Number.NaN },
-      "invalid settings.temperature NaN of a run of agent scout: expected a number from 0",
+      "invalid temperature NaN of settings of a run of agent scout: expected a finite number from 0",
     ],
     [
       "topP: 2",
       { topP: 2 },
-      "invalid settings.topP 2 of a run of agent scout: expected a number from 0 to 1",
+      "invalid topP 2 of settings of a run of agent scout: expected a number from 0 to 1",
     ],
-    ["topK: 0", { topK: 0 }, "invalid settings.topK 0 of a run of agent scout: expected an integer from 1"],
-    ["seed: 0.5", { seed: 0.5 }, "invalid settings.seed 0.5 of a run of agent scout: expected an integer"],
+    [
+      "topK: 0",
+      { topK: 0 },
+      "invalid topK 0 of settings of a run of agent scout: expected an integer from 1",
+    ],
+    ["seed: 0.5", { seed: 0.5 }, "invalid seed 0.5 of settings of a run of agent scout: expected an integer"],
     [
       "toolChoice: any",
       { toolChoice: "any" },
-      'invalid settings.toolChoice "any" of a run of agent scout: expected "auto", "none", "required" or { toolName }',
+      'invalid toolChoice "any" of settings of a run of agent scout: expected "auto", "none", "required" or { toolName }',
     ],
   ])("invoke() refuses settings with %s before a run exists", async (_name, settings, message) => {
     const { agent, model } = scout([]);
@@ -161,7 +165,9 @@ describe("settings", () => {
   test("runtime.submit() refuses invalid settings", async () => {
     const runtime = await openRuntime({ store: "memory:" });
     const { agent } = scout([]);
-    await expect(runtime.submit(agent, "x", { settings: { topK: -1 } })).rejects.toThrow("settings.topK -1");
+    await expect(runtime.submit(agent, "x", { settings: { topK: -1 } })).rejects.toThrow(
+      "invalid topK -1 of settings",
+    );
     await runtime.close();
   });
 

@@ -14,6 +14,7 @@ import {
 } from "../../../src/entries/index.ts";
 import { blackboard, debate, router, supervisor, swarm } from "../../../src/agents/architectures/index.ts";
 import { contentFilter, maxTokens, promptInjection, regex } from "../../../src/assembly/guardrails.ts";
+import { foreignNames } from "../../../src/kernel/base/foreign-names.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 
 const model = scriptedModel([]);
@@ -37,6 +38,37 @@ function invoked(input: unknown, options: object = {}): Promise<unknown> {
 }
 
 type Mistake = readonly [mistake: string, attempt: () => unknown, message: string];
+
+const foreign: readonly Mistake[] = [
+  ["`system` of an agent", () => agentOf({ system: "Be brief." }), 'of agent eye: use "instructions"'],
+  ["`max_steps` of an agent", () => agentOf({ max_steps: 5 }), 'of agent eye: use "maxTurns"'],
+  ["`prompt` of an agent", () => agentOf({ prompt: "Hello" }), "pass it to the call: agent.invoke(input)"],
+  ["`temperature` of an agent", () => agentOf({ temperature: 0 }), "withSettings(model, { temperature })"],
+  ["`handoffs` of an agent", () => agentOf({ handoffs: [] }), 'use "subAgents"'],
+  ["`store` of an agent", () => agentOf({ store: "x" }), "and the option `runtime` of invoke()"],
+  ["`sessionId` of an agent", () => agentOf({ sessionId: "x" }), "agent.invoke(input, { sessionId })"],
+  ["`thread_id` of invoke()", () => invoked("Hello", { thread_id: "x" }), 'use "sessionId"'],
+  ["`abortSignal` of invoke()", () => invoked("Hello", { abortSignal: 1 }), 'use "signal"'],
+  ["`schema` of invoke()", () => invoked("Hello", { schema: {} }), 'use "output"'],
+  [
+    "`maxTurns` of invoke()",
+    () => invoked("Hello", { maxTurns: 5 }),
+    "agent.with({ maxTurns }).invoke(input)",
+  ],
+  ["`parameters` of a tool", () => toolOf({ parameters: {} }), 'of tool weather: use "inputSchema"'],
+  ["`requireApproval` of a tool", () => toolOf({ requireApproval: true }), 'use "needsApproval"'],
+  ["`agents` of Sequential", () => new Sequential({ name, agents: [member] } as never), 'use "steps"'],
+  ["`agents` of Parallel", () => new Parallel({ name, agents: [member] } as never), 'use "branches"'],
+  ["`agents` of supervisor()", () => supervisor({ agents: { member } } as never), 'use "workers"'],
+  ["`workers` of router()", () => router({ workers: { member } } as never), 'use "routes"'],
+  ["`agents` of debate()", () => debate({ agents: { member } } as never), 'use "debaters"'],
+  ["`agents` of swarm()", () => swarm({ agents: { member, other } } as never), 'use "peers"'],
+  ["`workers` of blackboard()", () => blackboard({ workers: { member } } as never), 'use "agents"'],
+];
+
+test.each([...foreignNames.keys()])("new Agent() says what replaces the foreign option %s", (option) => {
+  expect(() => agentOf({ [option]: 1 })).toThrow(/^unknown option "\w+" of agent eye: (?:use|pass) /u);
+});
 
 const agents: readonly Mistake[] = [
   [
@@ -82,7 +114,7 @@ const agents: readonly Mistake[] = [
   [
     "one limit for all stages",
     () => maxTokens({ limits: 100 } as never),
-    "invalid limits of maxTokens(): expected an object with the limits by name, not 100; use limits: { input: 8_000 }",
+    "invalid limits 100 of maxTokens(): expected an object with the limits by name; use limits: { input: 8_000 }",
   ],
   [
     "a stop hook in place of a list",
@@ -114,11 +146,6 @@ const agents: readonly Mistake[] = [
     () => agentOf({ architecture: supervisor }),
     "invalid architecture of agent eye: expected an object, not a function; if supervisor creates it, use supervisor()",
   ],
-  ["`maxAgents` of an agent", () => agentOf({ maxAgents: 3 }), "use `spawnBudget: { maxAgents }`"],
-  ["`mcpServers` of an agent", () => agentOf({ mcpServers: {} }), "use `tools: await mcpServers({ ... })"],
-  ["`baseURL` of an agent", () => agentOf({ baseURL: "x" }), 'use namedModel("provider/model", { baseUrl })'],
-  ["`apiKey` of an agent", () => agentOf({ apiKey: "x" }), 'use namedModel("provider/model", { apiKey })'],
-  ["`store` of an agent", () => agentOf({ store: "x" }), "and pass the runtime to invoke()"],
   ["run() of an agent", () => member.run("Hello" as never, undefined as never), "use invoke(input)"],
 ];
 
@@ -138,12 +165,6 @@ const calls: readonly Mistake[] = [
     () => member.resume("run_1", { runtime: "sqlite:./a.db" } as never),
     "invalid runtime of resume(): it has no method submit",
   ],
-  [
-    "`store` of invoke()",
-    () => invoked("Hello", { store: "sqlite:./a.db" }),
-    'use openRuntime({ store: "sqlite:PATH" }) and the option `runtime`',
-  ],
-  ["`stream` of invoke()", () => invoked("Hello", { stream: true }), "use agent.stream(input)"],
   [
     "resume() of a stored run without its runtime",
     () => member.resume("run_1"),
@@ -235,12 +256,9 @@ const tools: readonly Mistake[] = [
     () => toolOf({ description: undefined }),
     "invalid description undefined of tool weather",
   ],
-  ["`requireApproval`", () => toolOf({ requireApproval: true }), "use `needsApproval`"],
 ];
 
 const flows: readonly Mistake[] = [
-  ["`agents` of Sequential", () => new Sequential({ name, agents: [member] } as never), "use `steps`"],
-  ["`agents` of Parallel", () => new Parallel({ name, agents: [member] } as never), "use `branches`"],
   [
     "branches by name",
     () => new Parallel({ name, branches: { member } } as never),
@@ -250,11 +268,6 @@ const flows: readonly Mistake[] = [
     "a function as a step",
     () => new Sequential({ name, steps: [member, () => "x"] } as never),
     "invalid entry 2 of steps of a sequential flow: a function is no agent",
-  ],
-  [
-    "`condition` of Conditional",
-    () => new Conditional({ name, condition: () => true } as never),
-    "use `predicate`",
   ],
   [
     "a Conditional with one branch",
@@ -294,12 +307,6 @@ const flows: readonly Mistake[] = [
 ];
 
 const teams: readonly Mistake[] = [
-  ["`agents` of supervisor()", () => supervisor({ agents: { member } } as never), "use `workers`"],
-  ["`workers` of router()", () => router({ workers: { member } } as never), "use `routes`"],
-  ["`participants` of debate()", () => debate({ participants: { member } } as never), "use `debaters`"],
-  ["`agents` of swarm()", () => swarm({ agents: { member, other } } as never), "use `peers`"],
-  ["`workers` of blackboard()", () => blackboard({ workers: { member } } as never), "use `agents`"],
-  ["`workers` of an agent", () => agentOf({ workers: [member] }), "use `subAgents`"],
   [
     "a supervisor without workers",
     () => supervisor({} as never),
@@ -308,6 +315,7 @@ const teams: readonly Mistake[] = [
 ];
 
 describe.each([
+  ["a name", foreign],
   ["an agent", agents],
   ["a call", calls],
   ["a runtime", runtimes],

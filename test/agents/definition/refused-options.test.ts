@@ -241,7 +241,7 @@ describe("options of a run", () => {
     [
       "whenBusy in another case",
       { whenBusy: "Steer" },
-      'invalid whenBusy "Steer" of submit(): expected one of refuse, steer; use "steer"',
+      'invalid whenBusy "Steer" of a run of agent scout: expected one of refuse, steer; use "steer"',
     ],
     [
       "a retention in capitals",
@@ -322,13 +322,13 @@ describe("options of runtimes, models, tools and permissions", () => {
     [
       "withSettings()",
       () => withSettings(model, { temperature: Number.NaN }),
-      "invalid settings.temperature NaN of withSettings(): expected a number from 0",
+      "invalid temperature NaN of withSettings(): expected a finite number from 0",
     ],
-    ["withSettings()", () => withSettings(model, { topP: 2 }), "invalid settings.topP 2 of withSettings()"],
+    ["withSettings()", () => withSettings(model, { topP: 2 }), "invalid topP 2 of withSettings()"],
     [
       "withSettings()",
       () => withSettings(model, { toolChoice: "any" as never }),
-      'invalid settings.toolChoice "any" of withSettings()',
+      'invalid toolChoice "any" of withSettings()',
     ],
     [
       "permissions()",

@@ -135,6 +135,8 @@ describe("pathRule()", () => {
 
   test("pathRule() refuses an empty list of paths, and one that is not a list", () => {
     expect(() => pathRule({ tool: "*", paths: [] })).toThrow("invalid paths of the rule for *");
-    expect(() => pathRule({ tool: "*", paths: "src" as never })).toThrow("expected a list of paths");
+    expect(() => pathRule({ tool: "*", paths: "src" as never })).toThrow(
+      'invalid paths "src" of pathRule(): expected an array',
+    );
   });
 });

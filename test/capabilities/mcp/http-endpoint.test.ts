@@ -177,9 +177,12 @@ it.for(["PUT", "PATCH", "OPTIONS", "HEAD", "PROPFIND"])(
 );
 
 it.for<[HttpOptions, string]>([
-  [{ maxSessions: 0 }, "invalid http.maxSessions 0: expected a number from 1"],
-  [{ maxSessionsPerCaller: Number.NaN }, "invalid http.maxSessionsPerCaller NaN: expected a number from 1"],
-  [{ sessionIdleMs: -5 }, "invalid http.sessionIdleMs -5: expected a number from 1"],
+  [{ maxSessions: 0 }, "invalid maxSessions 0 of http of mcpServer(): expected a finite number from 1"],
+  [
+    { maxSessionsPerCaller: Number.NaN },
+    "invalid maxSessionsPerCaller NaN of http of mcpServer(): expected a finite number from 1",
+  ],
+  [{ sessionIdleMs: -5 }, "invalid sessionIdleMs -5 of http of mcpServer(): expected a finite number from 1"],
 ])("the endpoint refuses the limit %o", ([options, message]) => {
   expect(() => endpoint(options)).toThrow(message);
 });

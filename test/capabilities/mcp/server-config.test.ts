@@ -72,7 +72,11 @@ it.for<[string, ServerConfigs, RegExp]>([
   ["the SSE transport", { x: { type: "sse" as never, url: "http://b" } }, /server x: the old SSE transport/],
   ["an invalid url", { x: { url: "b" } }, /server x: "b" is not a URL/],
   ["a file URL", { x: { url: "file:///etc/passwd" } }, /is not a URL that starts with http/],
-  ["a timeout of 0", { x: { command: "a", timeoutMs: 0 } }, /server x: timeoutMs is 0/],
+  [
+    "a timeout of 0",
+    { x: { command: "a", timeoutMs: 0 } },
+    /invalid timeoutMs 0 of MCP server x: expected a finite number above 0/,
+  ],
   [
     "a server name that providers do not accept",
     { "my server": { command: "a" } },

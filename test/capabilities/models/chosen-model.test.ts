@@ -230,7 +230,9 @@ describe("withSettings()", () => {
   });
 
   test("withSettings() refuses limits that are not positive integers", () => {
-    expect(() => withSettings(named("a", []), { maxOutputTokens: 0 })).toThrow("use an integer above 0");
+    expect(() => withSettings(named("a", []), { maxOutputTokens: 0 })).toThrow(
+      "invalid maxOutputTokens 0 of withSettings(): expected an integer from 1",
+    );
   });
 });
 

@@ -85,7 +85,9 @@ describe("bash without bubblewrap", () => {
 
   test("bash without bubblewrap refuses an unknown mode", async () => {
     const root = await tempFolder();
-    expect(() => bashTool({ root, sandbox: "strict" as "warn" })).toThrow("use one of off, warn, enforce");
+    expect(() => bashTool({ root, sandbox: "strict" as "warn" })).toThrow(
+      "expected one of off, warn, enforce",
+    );
   });
 });
 
@@ -154,7 +156,7 @@ test("bash does not use a bubblewrap that lies in the workspace", async () => {
 });
 
 test.each([
-  [{ processes: 0 }, "invalid sandbox limit processes 0: expected an integer of at least 1"],
+  [{ processes: 0 }, "invalid processes 0 of the sandbox's limits: expected an integer from 1"],
   [{ cores: 2 }, 'unknown option "cores" of the sandbox'],
 ])("bash refuses the limits %j", async (limits, message) => {
   const root = await tempFolder();

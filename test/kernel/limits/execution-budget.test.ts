@@ -56,7 +56,7 @@ describe("B2: executionBudget()", () => {
       expect.objectContaining({
         code: "invalid_argument",
         message: expect.stringMatching(
-          `^invalid ${dimension} .+: expected an? .+ from 0, or null for no limit$`,
+          `^invalid ${dimension} .*of budget: expected an? .+ from 0, or null for no limit(?:, not .+)?$`,
         ),
       }),
     );
@@ -70,7 +70,7 @@ describe("B2: executionBudget()", () => {
     (dimension) => {
       expect(() => executionBudget({ [dimension]: 1.5 })).toThrow(
         expect.objectContaining({
-          message: `invalid ${dimension} 1.5: expected an integer from 0, or null for no limit`,
+          message: `invalid ${dimension} 1.5 of budget: expected an integer from 0, or null for no limit`,
         }),
       );
       expect(() => executionBudget({ [dimension]: 2 ** 53 })).toThrow(/expected an integer/);

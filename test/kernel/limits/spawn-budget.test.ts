@@ -25,7 +25,7 @@ test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, null, "5",
       expect.objectContaining({
         code: "invalid_argument",
         message: expect.stringMatching(
-          /^invalid maxAgents .+: expected an integer from 1, because the root counts as one$/,
+          /^invalid maxAgents .+ of spawnBudget: expected an integer from 1; the root counts as one$/,
         ),
       }),
     );
@@ -38,7 +38,7 @@ test.each([0, 1, "true", null])(
     expect(() => spawnBudget({ allowPreempt } as unknown as SpawnBudget)).toThrow(
       expect.objectContaining({
         code: "invalid_argument",
-        message: expect.stringMatching(/^invalid allowPreempt .+: expected true or false$/),
+        message: expect.stringMatching(/^invalid allowPreempt .+ of spawnBudget: expected true or false$/),
       }),
     );
   },

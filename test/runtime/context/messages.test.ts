@@ -201,6 +201,8 @@ it.each([Number.NaN, 1.5, -1, Number.POSITIVE_INFINITY])(
       agent("clerk", async () => "done"),
       null,
     );
-    expect(() => run.events({ fromSeq })).toThrow(/fromSeq is .* an integer from 0/);
+    expect(() => run.events({ fromSeq })).toThrow(
+      /^invalid fromSeq .* of events\(\): expected an integer from 0/,
+    );
   },
 );

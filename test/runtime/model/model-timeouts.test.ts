@@ -171,9 +171,9 @@ describe("modelTimeouts", () => {
   it.each([
     [
       { firstChunkMs: 0 },
-      "invalid modelTimeouts.firstChunkMs 0 of openRuntime(): expected milliseconds above 0",
+      "invalid firstChunkMs 0 of modelTimeouts of openRuntime(): expected a finite number above 0, or null for no limit",
     ],
-    [{ chunkMs: Number.NaN }, "invalid modelTimeouts.chunkMs NaN of openRuntime()"],
+    [{ chunkMs: Number.NaN }, "invalid chunkMs NaN of modelTimeouts of openRuntime()"],
     [{ total: 5 }, "totalMs"],
   ])("openRuntime() refuses %j", async (modelTimeouts, message) => {
     await expect(setUp({ modelTimeouts: modelTimeouts as Partial<ModelTimeouts> })).rejects.toThrow(message);

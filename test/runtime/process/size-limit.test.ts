@@ -93,10 +93,4 @@ describe("SizeLimit", () => {
     ).toThrow("too large");
     expect(reads).toBeLessThan(200);
   });
-
-  test.each([0, -1, 1.5, Number.NaN, Infinity])("SizeLimit refuses maxValueBytes %s", (maxBytes) => {
-    expect(() => new SizeLimit(maxBytes)).toThrow(
-      `invalid maxValueBytes ${maxBytes}: expected an integer from 1`,
-    );
-  });
 });

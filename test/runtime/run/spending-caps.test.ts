@@ -267,7 +267,10 @@ test("B7, B4: caps refuse a model without a known price, unless unknownPrice is 
 });
 
 test.each([
-  [{ perDayUsd: Number.NaN }, /^invalid perDayUsd NaN of caps: expected a number of US dollars/],
+  [
+    { perDayUsd: Number.NaN },
+    /^invalid perDayUsd NaN of caps: expected a number from 0 and below 9000000, or null for no cap/,
+  ],
   [{ perUserPerDayUsd: -1 }, /^invalid perUserPerDayUsd -1 of caps/],
   [{ perTenantPerDayUsd: Infinity }, /^invalid perTenantPerDayUsd Infinity of caps/],
   [{ perDayUsd: "5" }, /^invalid perDayUsd "5" of caps/],

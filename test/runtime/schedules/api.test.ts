@@ -115,8 +115,8 @@ describe("schedules.create()", () => {
     expect(await refusal(runtime, { everyMs: hour, timezone: "UTC" })).toBe(
       'unknown option "timezone" of schedules.create(): use "timeZone"',
     );
-    expect(await refusal(runtime, { everyMs: hour, session: "new" })).toContain("use `sessionId`");
-    expect(await refusal(runtime, { interval: hour })).toContain("use `everyMs`");
+    expect(await refusal(runtime, { everyMs: hour, session: "new" })).toContain('use "sessionId"');
+    expect(await refusal(runtime, { every: hour })).toContain('use "everyMs"');
     expect(await refusal(runtime, { everyMs: hour, context: {} })).toContain("register the agent");
     await expect(runtime.schedules.list({ user: "x" } as object)).rejects.toThrow('unknown option "user"');
     await expect(runtime.schedules.get("x", { tenant: "x" } as object)).rejects.toThrow(

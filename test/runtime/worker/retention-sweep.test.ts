@@ -6,7 +6,6 @@ function setUp(): { readonly retention: RetentionSweep; readonly sweeps: () => n
   let sweeps = 0;
   const collect = async (): Promise<void> => void sweeps++;
   const retention = new RetentionSweep({
-    option: "keepEndedRunsMs",
     keepMs: 0,
     collect,
     clock: new FakeClock(),

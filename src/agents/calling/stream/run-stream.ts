@@ -1,8 +1,9 @@
 import {
   canonicalJson,
-  checkOptions,
   Fault,
-  optionNames,
+  is,
+  optionTable,
+  type OptionKinds,
   type CancelSignal,
   type Delta,
   type Event,
@@ -26,7 +27,7 @@ export interface TextOptions {
   readonly onReset?: (validText: string) => void;
 }
 
-const textOptionNames = optionNames<TextOptions>({ onReset: true });
+const textTable = optionTable({ onReset: is.callback() } satisfies OptionKinds<TextOptions>);
 
 /** A run that has started. */
 export interface StartedRun {
@@ -85,7 +86,7 @@ export class RunStream<Result = RunResult<JsonValue>, Value = never> implements 
    * ```
    */
   async *text(options: TextOptions = {}): AsyncGenerator<string, void, undefined> {
-    checkOptions("text()", options, textOptionNames);
+    textTable.read("text()", options);
     const answer = new TextStream(options.onReset);
     for await (const change of this.#answer()) {
       const piece = answer.add(change);

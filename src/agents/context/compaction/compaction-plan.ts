@@ -1,16 +1,16 @@
 import {
-  checkOptions,
   describeValue,
   executionBudget,
   Fault,
-  optionNames,
   type ChatMessage,
   type CompactionResult,
   type CompactionStrategy,
   type ExecutionBudget,
   type RunContext,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
-import { requireLimit } from "../../base/limit.ts";
 import type { Summarizer } from "./summarizer.ts";
 import { type FileUse, usualFileUse } from "./touched-files.ts";
 
@@ -55,13 +55,15 @@ export interface CompactionPlan extends Required<Omit<CompactionOptions, "strate
   readonly beforeCompact: BeforeCompact | null;
 }
 
-const knownOptions = optionNames<CompactionOptions>({
-  strategy: true,
-  reserveTokens: true,
-  keepRecentTokens: true,
-  budget: true,
-  fileUse: true,
-});
+const knownOptions = optionTable({
+  strategy: is.callback({ hint: "use strategy: (summarize) => summarization({ summarize })" }),
+  reserveTokens: is.integer({ from: 0, default: 8_192 }),
+  keepRecentTokens: is.integer({ from: 1, default: 16_384 }),
+  budget: is.checkedBy(executionBudget),
+  fileUse: is.callback({
+    hint: 'use fileUse: (call) => ({ use: "read", path: "..." }), or null for a call that touches no file',
+  }),
+} satisfies OptionKinds<CompactionOptions>);
 
 /** Checks the option `compaction` of an agent. Returns `null` if compaction is switched off. */
 export function compactionPlan(
@@ -77,23 +79,17 @@ export function compactionPlan(
       `invalid ${owner}: expected an object or false, not ${describeValue(option)}; use compaction: { strategy: (summarize) => ... }, or false to switch compaction off`,
     );
   const options = option ?? {};
-  checkOptions(owner, options, knownOptions);
-  const { strategy, budget = { maxTurns: 3 }, fileUse = usualFileUse } = options;
-  if (strategy !== undefined && typeof strategy !== "function")
-    throw new Fault(
-      "invalid_argument",
-      `invalid strategy ${describeValue(strategy)} of ${owner}: expected a function; use strategy: (summarize) => summarization({ summarize })`,
-    );
-  if (typeof fileUse !== "function")
-    throw new Fault(
-      "invalid_argument",
-      `invalid fileUse ${describeValue(fileUse)} of ${owner}: expected a function; use fileUse: (call) => ({ use: "read", path: "..." }), or null for a call that touches no file`,
-    );
-  executionBudget(budget);
+  const {
+    strategy = null,
+    reserveTokens,
+    keepRecentTokens,
+    budget = { maxTurns: 3 },
+    fileUse = usualFileUse,
+  } = knownOptions.read(owner, options);
   return {
-    strategy: strategy ?? null,
-    reserveTokens: requireLimit("reserveTokens", options.reserveTokens ?? 8_192, 0),
-    keepRecentTokens: requireLimit("keepRecentTokens", options.keepRecentTokens ?? 16_384, 1),
+    strategy,
+    reserveTokens,
+    keepRecentTokens,
     budget,
     fileUse,
     beforeCompact,

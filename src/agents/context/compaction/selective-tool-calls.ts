@@ -1,12 +1,12 @@
 import {
   assistantMessage,
-  checkOptions,
   messageText,
-  optionNames,
   type ChatMessage,
   type CompactionStrategy,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
-import { requireLimit } from "../../base/limit.ts";
 import { groupHistory, hasCalls, type MessageGroup } from "./message-group.ts";
 import { plainStrategy } from "./plain-strategy.ts";
 
@@ -15,13 +15,13 @@ export interface SelectiveToolCallsOptions {
   readonly keepLast?: number;
 }
 
-const knownOptions = optionNames<SelectiveToolCallsOptions>({ keepLast: true });
+const knownOptions = optionTable({
+  keepLast: is.integer({ from: 1, default: 5 }),
+} satisfies OptionKinds<SelectiveToolCallsOptions>);
 
 /** Drops older tool calls with their results. The text around them stays. */
 export function selectiveToolCalls(options: SelectiveToolCallsOptions = {}): CompactionStrategy {
-  checkOptions("selectiveToolCalls()", options, knownOptions);
-  const { keepLast = 5 } = options;
-  requireLimit("keepLast", keepLast, 1);
+  const { keepLast } = knownOptions.read("selectiveToolCalls()", options);
   return plainStrategy((rawHistory) => {
     const { head, groups } = groupHistory(rawHistory);
     const calling = groups.filter(hasCalls);

@@ -1,14 +1,14 @@
 import {
-  checkOptions,
-  optionNames,
   sessionContext,
   type ChatMessage,
   type Compaction,
   type ContextEntry,
   estimateTokens,
   type TokenCounter,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
-import { requireLimit } from "../../base/limit.ts";
 import { groupMessages, type MessageGroup } from "./message-group.ts";
 import type { SummaryRequest } from "./summarizer.ts";
 import { trySummaries, type SummaryAttempt } from "./summary-attempt.ts";
@@ -32,14 +32,14 @@ export interface SessionCompactionOptions extends SummaryAttempt {
 
 const divider = "\n\n---\n\nThe turn under way began like this:\n\n";
 
-const knownOptions = optionNames<SessionCompactionOptions>({
-  reserveTokens: true,
-  keepRecentTokens: true,
-  countTokens: true,
-  fileUse: true,
-  summarize: true,
-  onFailure: true,
-});
+const knownOptions = optionTable({
+  reserveTokens: is.integer({ from: 0, default: 8_192 }),
+  keepRecentTokens: is.integer({ from: 1, default: 16_384 }),
+  countTokens: is.any,
+  fileUse: is.any,
+  summarize: is.any,
+  onFailure: is.callback(),
+} satisfies OptionKinds<SessionCompactionOptions>);
 
 /**
  * Summarises the part of a session before a cut. The cut is before a user or assistant message, never between a call
@@ -47,10 +47,12 @@ const knownOptions = optionNames<SessionCompactionOptions>({
  * turn's beginning.
  */
 export function sessionCompaction(options: SessionCompactionOptions): Compaction {
-  checkOptions("sessionCompaction()", options, knownOptions);
-  const { countTokens = estimateTokens, fileUse = usualFileUse } = options;
-  const reserveTokens = requireLimit("reserveTokens", options.reserveTokens ?? 8_192, 0);
-  const keepRecentTokens = requireLimit("keepRecentTokens", options.keepRecentTokens ?? 16_384, 1);
+  const {
+    reserveTokens,
+    keepRecentTokens,
+    countTokens = estimateTokens,
+    fileUse = usualFileUse,
+  } = knownOptions.read("sessionCompaction()", options);
   return {
     shouldCompact: ({ tokens, contextWindow }) => tokens > contextWindow - reserveTokens,
     async compact({ path, instructions }) {

@@ -1,5 +1,4 @@
-import { checkOptions, optionNames, type CompactionStrategy } from "../../../kernel/index.ts";
-import { requireLimit } from "../../base/limit.ts";
+import { type CompactionStrategy, is, optionTable, type OptionKinds } from "../../../kernel/index.ts";
 import { groupHistory } from "./message-group.ts";
 import { plainStrategy } from "./plain-strategy.ts";
 import { recentGroups } from "./recent-groups.ts";
@@ -9,13 +8,13 @@ export interface SlidingWindowOptions {
   readonly maxMessages?: number;
 }
 
-const knownOptions = optionNames<SlidingWindowOptions>({ maxMessages: true });
+const knownOptions = optionTable({
+  maxMessages: is.integer({ from: 1, default: 100 }),
+} satisfies OptionKinds<SlidingWindowOptions>);
 
 /** Keeps the newest messages. A turn that cannot be cut is kept whole, even if it exceeds the limit. */
 export function slidingWindow(options: SlidingWindowOptions = {}): CompactionStrategy {
-  checkOptions("slidingWindow()", options, knownOptions);
-  const { maxMessages = 100 } = options;
-  requireLimit("maxMessages", maxMessages, 1);
+  const { maxMessages } = knownOptions.read("slidingWindow()", options);
   return plainStrategy((rawHistory) => {
     if (rawHistory.length <= maxMessages) return rawHistory;
     const { head, groups } = groupHistory(rawHistory);

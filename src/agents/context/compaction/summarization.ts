@@ -1,7 +1,5 @@
 import {
-  checkOptions,
   isSummary,
-  optionNames,
   summaryMessage,
   summaryOf,
   type ChatMessage,
@@ -9,8 +7,10 @@ import {
   type CompactionStrategy,
   estimateTokens,
   type TokenCounter,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
-import { requireLimit } from "../../base/limit.ts";
 import { groupHistory, type GroupedHistory } from "./message-group.ts";
 import { recentGroups, type RecentGroups } from "./recent-groups.ts";
 import { trySummaries, type SummaryAttempt } from "./summary-attempt.ts";
@@ -27,21 +27,22 @@ export interface SummarizationOptions extends SummaryAttempt {
   readonly instructions?: string;
 }
 
-const knownOptions = optionNames<SummarizationOptions>({
-  maxTokens: true,
-  keepRecentTokens: true,
-  countTokens: true,
-  instructions: true,
-  summarize: true,
-  onFailure: true,
-});
+const knownOptions = optionTable({
+  maxTokens: is.integer({ from: 1 }),
+  keepRecentTokens: is.integer({ from: 1, default: 16_384 }),
+  countTokens: is.any,
+  instructions: is.text(),
+  summarize: is.any,
+  onFailure: is.callback(),
+} satisfies OptionKinds<SummarizationOptions>);
 
 /** Replaces older messages by one summary. An existing summary is updated, so there is never a second one. */
 export function summarization(options: SummarizationOptions): CompactionStrategy {
-  checkOptions("summarization()", options, knownOptions);
-  const { keepRecentTokens = 16_384, countTokens = estimateTokens, instructions } = options;
-  requireLimit("keepRecentTokens", keepRecentTokens, 1);
-  if (options.maxTokens !== undefined) requireLimit("maxTokens", options.maxTokens, 1);
+  const {
+    keepRecentTokens,
+    countTokens = estimateTokens,
+    instructions,
+  } = knownOptions.read("summarization()", options);
   const parted = (
     rawHistory: readonly ChatMessage[],
     goal: CompactionGoal | undefined,

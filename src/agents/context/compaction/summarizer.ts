@@ -8,10 +8,11 @@ import {
   type RunContext,
   type StopReason,
   Transcript,
-  checkOptions,
   messageText,
-  optionNames,
   userMessage,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { cutOutput, cutText, withoutMiddle } from "./cut-text.ts";
 
@@ -74,11 +75,13 @@ export interface SummarizerOptions {
   readonly maxOutputTokens?: number;
 }
 
-const outsideRunNames = optionNames<SummarizerOptions>({ maxOutputTokens: true });
-const inRunNames = optionNames<SummarizerOptions & { readonly role?: string }>({
-  maxOutputTokens: true,
-  role: true,
-});
+const outsideRunTable = optionTable({
+  maxOutputTokens: is.number({ from: 0, default: 2_048 }),
+} satisfies OptionKinds<SummarizerOptions>);
+const inRunTable = optionTable({
+  maxOutputTokens: is.number({ from: 0, default: 2_048 }),
+  role: is.any,
+} satisfies OptionKinds<SummarizerOptions & { readonly role?: string }>);
 
 /** Creates a summariser from a function for a single request. */
 export function summarizeEach(summarize: (request: SummaryRequest) => Promise<string>): Summarizer {
@@ -93,8 +96,7 @@ export function summarizeIn(
   ctx: Pick<RunContext, "llm" | "parallel">,
   options: SummarizerOptions & { readonly role?: string } = {},
 ): Summarizer {
-  checkOptions("summarizeIn()", options, inRunNames);
-  const { role, maxOutputTokens = 2_048 } = options;
+  const { role, maxOutputTokens } = inRunTable.read("summarizeIn()", options);
   const named = role === undefined ? {} : { role };
   const call = (scope: Pick<RunContext, "llm">, request: SummaryRequest): Promise<string> =>
     askFitting(request, (message) =>
@@ -115,8 +117,7 @@ export function summarizeIn(
 
 /** Summarises with a model outside any run, without budget and journal. */
 export function summarizeWith(model: Model, options: SummarizerOptions = {}): Summarizer {
-  checkOptions("summarizeWith()", options, outsideRunNames);
-  const { maxOutputTokens = 2_048 } = options;
+  const { maxOutputTokens } = outsideRunTable.read("summarizeWith()", options);
   return summarizeEach((request) =>
     askFitting(request, (message) =>
       model.generate({ messages: [{ role: "system", content: instructions }, message], maxOutputTokens }),

@@ -1,13 +1,13 @@
 import {
-  checkOptions,
   Fault,
-  optionNames,
   type CompactionStrategy,
   type Model,
   estimateTokens,
   type TokenCounter,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
-import { requireLimit } from "../../base/limit.ts";
 
 export interface TokenBudgetOptions {
   /** The strategies, from the least to the most destructive. */
@@ -17,17 +17,15 @@ export interface TokenBudgetOptions {
   readonly countTokens?: TokenCounter;
 }
 
-const knownOptions = optionNames<TokenBudgetOptions>({
-  strategies: true,
-  maxTokens: true,
-  countTokens: true,
-});
+const knownOptions = optionTable({
+  strategies: is.list(),
+  maxTokens: is.integer({ from: 1, required: true }),
+  countTokens: is.any,
+} satisfies OptionKinds<TokenBudgetOptions>);
 
 /** Applies strategies in order until the history fits; none if it already fits. */
 export function tokenBudget(options: TokenBudgetOptions): CompactionStrategy {
-  checkOptions("tokenBudget()", options, knownOptions);
-  const { strategies, countTokens = estimateTokens } = options;
-  const maxTokens = requireLimit("maxTokens", options.maxTokens, 1);
+  const { strategies, maxTokens, countTokens = estimateTokens } = knownOptions.read("tokenBudget()", options);
   return {
     async compact(rawHistory) {
       let window = rawHistory;
@@ -51,28 +49,21 @@ export interface ModelBudgetOptions extends Omit<TokenBudgetOptions, "maxTokens"
   readonly triggerRatio?: number;
 }
 
-const modelNames = optionNames<ModelBudgetOptions>({
-  model: true,
-  triggerRatio: true,
-  strategies: true,
-  countTokens: true,
-});
+const modelTable = optionTable({
+  model: is.any,
+  triggerRatio: is.number({ above: 0, to: 1, default: 0.8 }),
+  strategies: is.list(),
+  countTokens: is.any,
+} satisfies OptionKinds<ModelBudgetOptions>);
 
 /** Like `tokenBudget`, with a limit derived from the model's context window. */
 export function modelBudget(options: ModelBudgetOptions): CompactionStrategy {
-  checkOptions("modelBudget()", options, modelNames);
-  const { model, triggerRatio = 0.8, ...rest } = options;
+  const { model, triggerRatio, ...rest } = modelTable.read("modelBudget()", options);
   const { provider, modelId, contextWindow } = model;
   if (contextWindow === undefined) {
     throw new Fault(
       "invalid_argument",
       `the context window of ${provider}/${modelId} is unknown; use tokenBudget with maxTokens`,
-    );
-  }
-  if (!(triggerRatio > 0 && triggerRatio <= 1)) {
-    throw new Fault(
-      "invalid_argument",
-      `invalid triggerRatio ${triggerRatio}: expected a number above 0 and at most 1`,
     );
   }
   return tokenBudget({ ...rest, maxTokens: Math.max(1, Math.floor(contextWindow * triggerRatio)) });

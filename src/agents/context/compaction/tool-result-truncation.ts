@@ -1,13 +1,13 @@
 import {
-  checkOptions,
-  optionNames,
   type ChatMessage,
   type CompactionStrategy,
   type ToolMessage,
   type ToolResultPart,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { cutOutput, shortestCut } from "./cut-text.ts";
-import { requireLimit } from "../../base/limit.ts";
 import { plainStrategy } from "./plain-strategy.ts";
 
 export interface ToolResultTruncationOptions {
@@ -15,16 +15,16 @@ export interface ToolResultTruncationOptions {
   readonly maxChars?: number;
 }
 
-const knownOptions = optionNames<ToolResultTruncationOptions>({ maxChars: true });
+const knownOptions = optionTable({
+  maxChars: is.integer({ from: shortestCut, default: 500 }),
+} satisfies OptionKinds<ToolResultTruncationOptions>);
 
 /**
  * Shortens tool results and marks the omission. Errors stay whole, because they are short and matter, and so do results
  * that the model has not yet answered, because it has not read them.
  */
 export function toolResultTruncation(options: ToolResultTruncationOptions = {}): CompactionStrategy {
-  checkOptions("toolResultTruncation()", options, knownOptions);
-  const { maxChars = 500 } = options;
-  requireLimit("maxChars", maxChars, shortestCut);
+  const { maxChars } = knownOptions.read("toolResultTruncation()", options);
   return plainStrategy((rawHistory) => {
     const unread = rawHistory.findLastIndex(({ role }) => role === "assistant");
     const shortened = rawHistory.map((message, index) =>

@@ -1,14 +1,14 @@
 import {
-  checkOptions,
   Fault,
-  optionNames,
   type ChatMessage,
   type CompactionStrategy,
   charsOfAll,
   outputChars,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { cutOutput, shortestCut } from "./cut-text.ts";
-import { requireLimit } from "../../base/limit.ts";
 import { groupHistory } from "./message-group.ts";
 import { plainStrategy } from "./plain-strategy.ts";
 import { recentGroups } from "./recent-groups.ts";
@@ -18,7 +18,10 @@ export interface TruncationOptions {
   readonly maxChars?: number;
 }
 
-const knownOptions = optionNames<TruncationOptions>({ maxMessages: true, maxChars: true });
+const knownOptions = optionTable({
+  maxMessages: is.integer({ from: 1 }),
+  maxChars: is.integer({ from: shortestCut }),
+} satisfies OptionKinds<TruncationOptions>);
 
 /**
  * The last resort: limits the number of messages, of characters, or both. The oldest messages are dropped first. If the
@@ -26,13 +29,10 @@ const knownOptions = optionNames<TruncationOptions>({ maxMessages: true, maxChar
  * messages are never cut, so they may exceed the limit.
  */
 export function truncation(options: TruncationOptions): CompactionStrategy {
-  checkOptions("truncation()", options, knownOptions);
-  const { maxMessages, maxChars } = options;
+  const { maxMessages, maxChars } = knownOptions.read("truncation()", options);
   if (maxMessages === undefined && maxChars === undefined) {
     throw new Fault("invalid_argument", "truncation needs a limit; set maxMessages, maxChars or both");
   }
-  if (maxMessages !== undefined) requireLimit("maxMessages", maxMessages, 1);
-  if (maxChars !== undefined) requireLimit("maxChars", maxChars, shortestCut);
   return plainStrategy((rawHistory) => {
     const byCount = dropOldest(rawHistory, maxMessages, ({ length }) => length);
     const bySize = dropOldest(byCount, maxChars, charsOfAll);

@@ -1,5 +1,4 @@
 import {
-  checkOptions,
   copyJson,
   deepFreeze,
   describeValue,
@@ -8,14 +7,16 @@ import {
   isChatMessage,
   isJson,
   isToolOutput,
-  optionNames,
   readProperty,
   type AnswerableEventType,
   type ChatMessage,
   type ExtensionEvents,
   type JsonValue,
-  type OptionNames,
+  type OptionTable,
   type ToolResult,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { isEmptyInput, readInput } from "../../base/agent-input.ts";
 
@@ -31,7 +32,7 @@ export interface AnswerRule<Type extends AnswerableEventType> {
   /** How a valid answer looks, for the error of an invalid one. */
   readonly expected: string;
   /** The names of the fields of an answer. */
-  readonly names: OptionNames;
+  readonly table: OptionTable;
   /** The event for the next handler. If absent, every handler receives the same event. */
   readonly next?: (event: AnswerableEvent<Type>, answer: Answer<Type>) => AnswerableEvent<Type>;
   /** Whether no further handler is called. */
@@ -50,7 +51,10 @@ const refusal = {
     return reason === undefined ? { cancel } : { cancel, reason };
   },
   expected: "{ cancel: true, reason }",
-  names: optionNames<{ cancel: true; reason: string }>({ cancel: true, reason: true }),
+  table: optionTable({ cancel: is.any, reason: is.any } satisfies OptionKinds<{
+    cancel: true;
+    reason: string;
+  }>),
   isFinal: always,
 } satisfies AnswerRule<"session_before_fork">;
 
@@ -60,7 +64,9 @@ export const answerRules: { readonly [Type in AnswerableEventType]: AnswerRule<T
     read: readInputAnswer,
     expected:
       '{ action: "continue" }, { action: "transform", input } with a text or parts that are not empty, or { action: "handled", reply }',
-    names: optionNames<Answer<"input">>({ action: true, input: true, reply: true }),
+    table: optionTable({ action: is.any, input: is.any, reply: is.any } satisfies OptionKinds<
+      Answer<"input">
+    >),
     next: (event, answer) =>
       answer.action === "transform"
         ? { ...event, input: answer.input, text: readInput(answer.input)?.prompt ?? "" }
@@ -73,7 +79,7 @@ export const answerRules: { readonly [Type in AnswerableEventType]: AnswerRule<T
       return typeof systemPrompt === "string" ? { systemPrompt } : undefined;
     },
     expected: "{ systemPrompt }",
-    names: optionNames<Answer<"before_agent_start">>({ systemPrompt: true }),
+    table: optionTable({ systemPrompt: is.any } satisfies OptionKinds<Answer<"before_agent_start">>),
     next: (event, { systemPrompt }) => ({ ...event, systemPrompt }),
     isFinal: never,
   },
@@ -83,7 +89,7 @@ export const answerRules: { readonly [Type in AnswerableEventType]: AnswerRule<T
       return isHistory(messages) ? { messages: sealed(messages) } : undefined;
     },
     expected: "{ messages } with a list of messages in which every call is followed by its result",
-    names: optionNames<Answer<"context">>({ messages: true }),
+    table: optionTable({ messages: is.any } satisfies OptionKinds<Answer<"context">>),
     next: (_event, { messages }) => ({ messages }),
     isFinal: never,
   },
@@ -94,7 +100,7 @@ export const answerRules: { readonly [Type in AnswerableEventType]: AnswerRule<T
       return block === true && typeof reason === "string" ? { block, reason } : undefined;
     },
     expected: "{ block: true, reason }, or undefined to let the call pass",
-    names: optionNames<Answer<"tool_call">>({ block: true, reason: true }),
+    table: optionTable({ block: is.any, reason: is.any } satisfies OptionKinds<Answer<"tool_call">>),
     isFinal: always,
     // S4: the call is denied, because the handler may have meant to block it.
     onFailure: ({ message }) => ({ block: true, reason: `the extension failed: ${message}` }),
@@ -102,7 +108,9 @@ export const answerRules: { readonly [Type in AnswerableEventType]: AnswerRule<T
   tool_result: {
     read: readPatch,
     expected: "{ output, isError, terminate }, each of them optional",
-    names: optionNames<Answer<"tool_result">>({ output: true, isError: true, terminate: true }),
+    table: optionTable({ output: is.any, isError: is.any, terminate: is.any } satisfies OptionKinds<
+      Answer<"tool_result">
+    >),
     next: ({ call, result }, patch) => ({ call, result: { ...result, ...patch } as ToolResult }),
     isFinal: never,
   },
@@ -114,11 +122,9 @@ export const answerRules: { readonly [Type in AnswerableEventType]: AnswerRule<T
       return { summary, firstKeptEntryId: kept };
     },
     expected: "{ cancel: true }, or { summary, firstKeptEntryId }",
-    names: optionNames<Answer<"session_before_compact">>({
-      cancel: true,
-      summary: true,
-      firstKeptEntryId: true,
-    }),
+    table: optionTable({ cancel: is.any, summary: is.any, firstKeptEntryId: is.any } satisfies OptionKinds<
+      Answer<"session_before_compact">
+    >),
     isFinal: always,
   },
   session_before_switch: refusal,
@@ -132,11 +138,11 @@ export function readAnswer<Type extends AnswerableEventType>(
   value: unknown,
 ): Answer<Type> | undefined {
   if (value === undefined || value === null) return undefined;
-  const { read, expected, names } = answerRules[type] as AnswerRule<Type>;
+  const { read, expected, table } = answerRules[type] as AnswerRule<Type>;
   if (typeof value === "object" && !Array.isArray(value)) {
     const answer = read(value);
     if (answer !== undefined) {
-      checkOptions(`the result of a handler of ${type}`, value, names);
+      table.read(`the result of a handler of ${type}`, value);
       return answer ?? undefined;
     }
   }

@@ -1,6 +1,5 @@
 import {
-  approvalDecisionNames,
-  checkOptions,
+  approvalDecisionTable,
   eventDraft,
   Fault,
   isApprovalDecision,
@@ -128,7 +127,7 @@ function strict(handler: ApprovalHandler): ApprovalHandler {
   return async (request, facts) => {
     const answer: unknown = await handler(request, facts);
     if (isApprovalDecision(answer)) {
-      checkOptions("the decision of an approval handler", answer, approvalDecisionNames);
+      approvalDecisionTable.read("the decision of an approval handler", answer);
       return answer;
     }
     return {

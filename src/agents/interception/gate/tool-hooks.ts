@@ -1,13 +1,14 @@
 import {
-  checkOptions,
   Fault,
-  optionNames,
   type Clock,
   type HookRegistry,
   type PreToolVerdict,
   type RunFacts,
   type ToolCall,
   type ToolResult,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 
 /** A function before each tool call. It returns `{ deny: reason }` to refuse the call. */
@@ -29,7 +30,10 @@ export interface ToolHooksOptions {
   readonly timeoutMs?: number | null;
 }
 
-const knownOptions = optionNames<ToolHooksOptions>({ clock: true, timeoutMs: true });
+const knownOptions = optionTable({
+  clock: is.any,
+  timeoutMs: is.number({ above: 0, finite: true, or: [null, "no limit"], default: 5_000 }),
+} satisfies OptionKinds<ToolHooksOptions>);
 
 /**
  * Hooks that run before and after tool calls. Hooks before a call run one after another, and the first denial wins; a
@@ -43,14 +47,7 @@ export class ToolHooks implements HookRegistry {
   readonly #timeoutMs: number | null;
 
   constructor(options: ToolHooksOptions) {
-    checkOptions("toolHooks()", options, knownOptions);
-    const { clock, timeoutMs = 5_000 } = options;
-    if (timeoutMs !== null && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
-      throw new Fault(
-        "invalid_argument",
-        `invalid timeoutMs ${timeoutMs} of tool hooks: expected a number above 0, or null for no limit`,
-      );
-    }
+    const { clock, timeoutMs } = knownOptions.read("toolHooks()", options);
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
   }

@@ -2,7 +2,6 @@ import {
   type AfterCall,
   type BeforeCall,
   type CallVerdict,
-  checkOptions,
   describeValue,
   eventDraft,
   Fault,
@@ -10,7 +9,9 @@ import {
   type GatedCall,
   type Guardrail,
   type HookRegistry,
-  optionNames,
+  is,
+  optionTable,
+  type OptionKinds,
   type Permissions,
   readProperty,
   type RepairToolCall,
@@ -28,18 +29,18 @@ export interface GateParts {
   readonly permissions?: Permissions;
 }
 
-const partNames = optionNames<GateParts>({
-  hooks: true,
-  guardrails: true,
-  permissions: true,
-});
+const partTable = optionTable({
+  hooks: is.any,
+  guardrails: is.list(),
+  permissions: is.any,
+} satisfies OptionKinds<GateParts>);
 
 /**
  * Composes the entries that judge the tool calls of an agent of your own, for `callPath: { tool }`. F1: the result is
  * `undefined` if no part judges tool calls.
  */
 export function composeGate(parts: GateParts): ToolPipeline | undefined {
-  checkOptions("composeGate()", parts, partNames);
+  partTable.read("composeGate()", parts);
   return toolPipeline(parts);
 }
 

@@ -1,4 +1,4 @@
-import { checkOptions, Fault, optionNames, requireNamed, type Guardrail } from "../../../kernel/index.ts";
+import { Fault, type Guardrail, is, optionTable, type OptionKinds } from "../../../kernel/index.ts";
 import { plainText } from "./guarded-text.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
@@ -10,13 +10,17 @@ export interface ContentFilterOptions {
   readonly stages?: GuardedStages;
 }
 
-const knownOptions = optionNames<ContentFilterOptions>({ topics: true, stages: true });
+const knownOptions = optionTable({
+  topics: is.named("words", 'topics: { gambling: ["casino", "roulette"] }', { required: true }),
+  stages: is.any,
+} satisfies OptionKinds<ContentFilterOptions>);
 
 /** A guardrail that blocks topics by their words. */
 export function contentFilter(options: ContentFilterOptions): Guardrail {
-  checkOptions("contentFilter()", options, knownOptions);
-  const { topics, stages = { input: "block", output: "block" } } = options;
-  requireNamed("topics of contentFilter()", topics, "words", 'topics: { gambling: ["casino", "roulette"] }');
+  const { topics, stages = { input: "block", output: "block" } } = knownOptions.read(
+    "contentFilter()",
+    options,
+  );
   const filters = Object.entries(topics).map(([topic, phrases]) => ({
     topic,
     pattern: anyOf(topic, phrases),

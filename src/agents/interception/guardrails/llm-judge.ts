@@ -1,8 +1,6 @@
 import {
-  checkOptions,
   Fault,
   messageText,
-  optionNames,
   Transcript,
   userMessage,
   type Guardrail,
@@ -10,6 +8,9 @@ import {
   type GuardrailStage,
   type Model,
   type OnGuardrailError,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
@@ -28,14 +29,14 @@ export interface LlmJudgeOptions {
   readonly onError?: OnGuardrailError;
 }
 
-const knownOptions = optionNames<LlmJudgeOptions>({
-  name: true,
-  criteria: true,
-  stages: true,
-  model: true,
-  maxOutputTokens: true,
-  onError: true,
-});
+const knownOptions = optionTable({
+  name: is.text({ default: "llm_judge" }),
+  criteria: is.text({ empty: false, required: true }),
+  stages: is.any,
+  model: is.any,
+  maxOutputTokens: is.number({ from: 0, default: 300 }),
+  onError: is.choice(["block", "allow"]),
+} satisfies OptionKinds<LlmJudgeOptions>);
 
 /**
  * A guardrail that asks a model. Each check is a model call of the task: reserved, paid and journaled, so that it
@@ -45,11 +46,10 @@ const knownOptions = optionNames<LlmJudgeOptions>({
  * stops the task, such as an exhausted budget, is rethrown.
  */
 export function llmJudge(options: LlmJudgeOptions): Guardrail {
-  checkOptions("llmJudge()", options, knownOptions);
-  const { name = "llm_judge", criteria, stages, model, maxOutputTokens = 300, onError } = options;
-  if (criteria.trim() === "") {
-    throw new Fault("invalid_argument", `guardrail ${name} has no criteria; set the option \`criteria\``);
-  }
+  const { name, criteria, stages, model, maxOutputTokens, onError } = knownOptions.read(
+    "llmJudge()",
+    options,
+  );
   const role = `guardrail ${name}`;
   const instructions = `Judge texts by these criteria:\n\n${criteria}\n\n${manner}`;
   return textGuardrail({

@@ -1,8 +1,5 @@
 import {
   canonicalJson,
-  checkOptions,
-  Fault,
-  optionNames,
   ownAnswer,
   type Guardrail,
   type GuardrailDecision,
@@ -11,6 +8,10 @@ import {
   type Tool,
   type ToolCall,
   type ToolResult,
+  is,
+  optionTable,
+  type OptionKind,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { namePattern } from "../permissions/name-pattern.ts";
 
@@ -30,22 +31,31 @@ export interface LoopDetectionOptions {
 
 const allow: GuardrailDecision = Object.freeze({ decision: "allow" });
 
-const knownOptions = optionNames<LoopDetectionOptions>({
-  exactFailure: true,
-  sameToolFailure: true,
-  sameResult: true,
-  idempotent: true,
-  polled: true,
-});
+/** A threshold of a loop rule. */
+function threshold(count: number): OptionKind<number> & { readonly default: number } {
+  return is.integer({ from: 1, or: [Infinity, "never"], default: count });
+}
 
-const blockThresholds = optionNames<NonNullable<LoopDetectionOptions["exactFailure"]>>({
-  warn: true,
-  block: true,
-});
-const haltThresholds = optionNames<NonNullable<LoopDetectionOptions["sameToolFailure"]>>({
-  warn: true,
-  halt: true,
-});
+type Thresholds<Rule extends "exactFailure" | "sameToolFailure" | "sameResult"> = NonNullable<
+  LoopDetectionOptions[Rule]
+>;
+
+const exactTable = optionTable({ warn: threshold(2), block: threshold(5) } satisfies OptionKinds<
+  Thresholds<"exactFailure">
+>);
+const toolTable = optionTable({ warn: threshold(3), halt: threshold(8) } satisfies OptionKinds<
+  Thresholds<"sameToolFailure">
+>);
+const sameTable = optionTable({ warn: threshold(2), block: threshold(5) } satisfies OptionKinds<
+  Thresholds<"sameResult">
+>);
+const knownOptions = optionTable({
+  exactFailure: is.any,
+  sameToolFailure: is.any,
+  sameResult: is.any,
+  idempotent: is.callback(),
+  polled: is.list({ of: is.text() }),
+} satisfies OptionKinds<LoopDetectionOptions>);
 
 /**
  * A guardrail that detects repeated calls. Each of its three rules counts over the calls of one invocation: a success of the tool, or
@@ -55,14 +65,10 @@ const haltThresholds = optionNames<NonNullable<LoopDetectionOptions["sameToolFai
  * a failed one, because it is the same to the model.
  */
 export function loopDetection(options: LoopDetectionOptions = {}): Guardrail {
-  checkOptions("loopDetection()", options, knownOptions);
-  checkOptions("exactFailure of loopDetection()", options.exactFailure ?? {}, blockThresholds);
-  checkOptions("sameToolFailure of loopDetection()", options.sameToolFailure ?? {}, haltThresholds);
-  checkOptions("sameResult of loopDetection()", options.sameResult ?? {}, blockThresholds);
-  const exact = { warn: 2, block: 5, ...options.exactFailure };
-  const tool = { warn: 3, halt: 8, ...options.sameToolFailure };
-  const same = { warn: 2, block: 5, ...options.sameResult };
-  checkThresholds({ exact, tool, same });
+  knownOptions.read("loopDetection()", options);
+  const exact = exactTable.read("exactFailure of loopDetection()", options.exactFailure ?? {});
+  const tool = toolTable.read("sameToolFailure of loopDetection()", options.sameToolFailure ?? {});
+  const same = sameTable.read("sameResult of loopDetection()", options.sameResult ?? {});
   const { idempotent = ({ destructive }: Tool) => !destructive } = options;
   const polled = (options.polled ?? []).map(namePattern);
   const onlyLooks = (of: Tool): boolean => idempotent(of) && !polled.some((fits) => fits(of.name));
@@ -170,16 +176,4 @@ function failedAlike(toolName: string, times: number): string {
 
 function sameAgain(toolName: string, times: number): string {
   return `${toolName} has returned the same result ${times} times for these arguments`;
-}
-
-function checkThresholds(rules: Readonly<Record<string, Readonly<Record<string, number>>>>): void {
-  for (const [rule, thresholds] of Object.entries(rules)) {
-    for (const [name, value] of Object.entries(thresholds)) {
-      if (value === Infinity || (Number.isSafeInteger(value) && value > 0)) continue;
-      throw new Fault(
-        "invalid_argument",
-        `invalid ${name} ${value} of the loop rule ${rule}: expected an integer from 1, or Infinity for never`,
-      );
-    }
-  }
 }

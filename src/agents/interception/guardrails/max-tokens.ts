@@ -1,11 +1,11 @@
 import {
-  checkOptions,
   Fault,
-  optionNames,
-  requireNamed,
   type Guardrail,
   type GuardrailStage,
   type OnGuardrailError,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
@@ -21,18 +21,16 @@ export interface MaxTokensOptions {
   readonly onError?: OnGuardrailError;
 }
 
-const knownOptions = optionNames<MaxTokensOptions>({
-  limits: true,
-  decision: true,
-  count: true,
-  onError: true,
-});
+const knownOptions = optionTable({
+  limits: is.named("limits", "limits: { input: 8_000 }", { required: true }),
+  decision: is.choice(["warn", "block", "halt"], { default: "block" }),
+  count: is.callback(),
+  onError: is.choice(["block", "allow"]),
+} satisfies OptionKinds<MaxTokensOptions>);
 
 /** A guardrail that limits the length of texts. It is not a budget, which limits what is paid. */
 export function maxTokens(options: MaxTokensOptions): Guardrail {
-  checkOptions("maxTokens()", options, knownOptions);
-  const { limits, decision = "block", count = estimate, onError } = options;
-  requireNamed("limits of maxTokens()", limits, "limits", "limits: { input: 8_000 }");
+  const { limits, decision, count = estimate, onError } = knownOptions.read("maxTokens()", options);
   const stages: { -readonly [Stage in GuardrailStage]?: "warn" | "block" | "halt" } = {};
   for (const [stage, limit] of Object.entries(limits) as [GuardrailStage, number | undefined][]) {
     if (limit === undefined) continue;

@@ -1,4 +1,4 @@
-import { checkOptions, Fault, optionNames, type Guardrail } from "../../../kernel/index.ts";
+import { Fault, type Guardrail, is, optionTable, type OptionKinds } from "../../../kernel/index.ts";
 import { piiPatterns, type PiiKind } from "../middleware/pii-pattern.ts";
 import { comparableText } from "../middleware/comparable-text.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
@@ -22,14 +22,13 @@ const called: Readonly<Record<PiiKind, string>> = {
 
 const usual: readonly PiiKind[] = ["card", "iban", "ssn", "email", "phone"];
 
-const knownOptions = optionNames<PiiOptions>({ kinds: true, stages: true });
+const knownOptions = optionTable({ kinds: is.list(), stages: is.any } satisfies OptionKinds<PiiOptions>);
 
 /**
  * A guardrail that finds personal data, also in digits of other scripts and with invisible characters. Card numbers and IBANs count only with a correct check digit.
  */
 export function pii(options: PiiOptions = {}): Guardrail {
-  checkOptions("pii()", options, knownOptions);
-  const { kinds = usual, stages = { input: "warn", output: "block" } } = options;
+  const { kinds = usual, stages = { input: "warn", output: "block" } } = knownOptions.read("pii()", options);
   const unknown = kinds.find((kind) => !Object.hasOwn(called, kind));
   if (unknown !== undefined || kinds.length === 0) {
     throw new Fault(

@@ -1,4 +1,10 @@
-import { checkOptions, optionNames, type CompilePattern, type Guardrail } from "../../../kernel/index.ts";
+import {
+  type CompilePattern,
+  type Guardrail,
+  is,
+  optionTable,
+  type OptionKinds,
+} from "../../../kernel/index.ts";
 import { plainText } from "./guarded-text.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
@@ -36,20 +42,23 @@ const signs: Readonly<Record<string, RegExp>> = {
 /** Invisible letters that models read. Region flags, which use them legitimately, are excluded. */
 const tagLetters = /(?<!\u{1F3F4}[\u{E0020}-\u{E007F}]*)[\u{E0020}-\u{E007E}]/u;
 
-const knownOptions = optionNames<PromptInjectionOptions>({
-  stages: true,
-  patterns: true,
-  allowBacktracking: true,
-  compile: true,
-});
+const knownOptions = optionTable({
+  stages: is.any,
+  patterns: is.any,
+  allowBacktracking: is.boolean(),
+  compile: is.any,
+} satisfies OptionKinds<PromptInjectionOptions>);
 
 /**
  * A guardrail that finds known signs of prompt injection. It detects many attacks and does not prove that there is
  * none.
  */
 export function promptInjection(options: PromptInjectionOptions): Guardrail {
-  checkOptions("promptInjection()", options, knownOptions);
-  const { stages = { input: "block", tool_result: "warn" }, patterns = {}, compile } = options;
+  const {
+    stages = { input: "block", tool_result: "warn" },
+    patterns = {},
+    compile,
+  } = knownOptions.read("promptInjection()", options);
   const { allowBacktracking = false } = options;
   const own = Object.entries(patterns).map(([name, pattern]) => ({
     name,

@@ -1,10 +1,10 @@
 import {
-  checkOptions,
   Fault,
-  optionNames,
-  requireNamed,
   type CompilePattern,
   type Guardrail,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
@@ -24,23 +24,21 @@ export interface RegexOptions {
   readonly compile: CompilePattern;
 }
 
-const knownOptions = optionNames<RegexOptions>({
-  name: true,
-  patterns: true,
-  allowBacktracking: true,
-  stages: true,
-  compile: true,
-});
+const knownOptions = optionTable({
+  name: is.text({ default: "regex" }),
+  patterns: is.named("patterns", 'patterns: { "a ticket number": /TCK-\\d+/u }', { required: true }),
+  allowBacktracking: is.boolean({ default: false }),
+  stages: is.any,
+  compile: is.any,
+} satisfies OptionKinds<RegexOptions>);
 
 /**
  * A guardrail with your own patterns, which are matched against the unchanged text, in time linear in its length. A
  * pattern that needs backtracking is refused, unless `allowBacktracking` is set.
  */
 export function regex(options: RegexOptions): Guardrail {
-  checkOptions("regex()", options, knownOptions);
-  const { name = "regex", patterns, allowBacktracking = false, compile } = options;
+  const { name, patterns, allowBacktracking, compile } = knownOptions.read("regex()", options);
   const { stages = { input: "block", output: "block" } } = options;
-  requireNamed("patterns of regex()", patterns, "patterns", 'patterns: { "a ticket number": /TCK-\\d+/u }');
   const all = Object.entries(patterns).map(([called, pattern]) => ({
     called,
     pattern: compile(pattern, { owner: `guardrail ${name}`, allowBacktracking }),

@@ -1,12 +1,13 @@
 import {
-  checkOptions,
   Fault,
-  optionNames,
   type Guardrail,
   type GuardrailContext,
   type GuardrailDecision,
   type GuardrailStage,
   type OnGuardrailError,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { textOfOutput, textOfValue } from "./guarded-text.ts";
 
@@ -40,18 +41,17 @@ const allStages: readonly string[] = [
 ] satisfies GuardrailStage[];
 const decisions: readonly string[] = ["warn", "block", "halt"];
 
-const knownOptions = optionNames<TextGuardrailOptions>({
-  name: true,
-  stages: true,
-  models: true,
-  onError: true,
-  examine: true,
-});
+const knownOptions = optionTable({
+  name: is.text(),
+  stages: is.any,
+  models: is.any,
+  onError: is.choice(["block", "allow"]),
+  examine: is.callback(),
+} satisfies OptionKinds<TextGuardrailOptions>);
 
 /** Creates a guardrail that applies the same check to the text of each of its stages. */
 export function textGuardrail(options: TextGuardrailOptions): Guardrail {
-  checkOptions("textGuardrail()", options, knownOptions);
-  const { name, stages, models, onError, examine } = options;
+  const { name, stages, models, onError, examine } = knownOptions.read("textGuardrail()", options);
   checkStages(name, stages);
   const look = async (
     text: string,

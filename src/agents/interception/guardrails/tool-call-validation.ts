@@ -1,14 +1,14 @@
 import {
-  checkChoice,
-  checkOptions,
   Fault,
-  optionNames,
   type GuardedCall,
   type Guardrail,
   type GuardrailDecision,
   type JsonValue,
   type OnGuardrailError,
   type ToolCall,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { namePattern } from "../permissions/name-pattern.ts";
 
@@ -34,29 +34,21 @@ export type ArgumentCheck = (
   context: GuardedCall,
 ) => string | undefined | Promise<string | undefined>;
 
-const knownOptions = optionNames<ToolCallValidationOptions>({
-  only: true,
-  maxCalls: true,
-  maxArgumentLength: true,
-  checks: true,
-  decision: true,
-  onError: true,
-});
+const knownOptions = optionTable({
+  only: is.list({ of: is.text() }),
+  maxCalls: is.any,
+  maxArgumentLength: is.number({ from: 0, default: Infinity }),
+  checks: is.any,
+  decision: is.choice(["warn", "block", "halt"], { default: "block" }),
+  onError: is.choice(["block", "allow"]),
+} satisfies OptionKinds<ToolCallValidationOptions>);
 
 /**
  * A guardrail for rules that a schema cannot express: which tools, how often, how long the arguments are, and their
  * content.
  */
 export function toolCallValidation(options: ToolCallValidationOptions): Guardrail {
-  checkOptions("toolCallValidation()", options, knownOptions);
-  const { decision = "block", maxArgumentLength = Infinity, onError } = options;
-  checkChoice("toolCallValidation()", "decision", decision, ["warn", "block", "halt"]);
-  if (!(maxArgumentLength >= 0)) {
-    throw new Fault(
-      "invalid_argument",
-      `invalid maxArgumentLength ${maxArgumentLength}: expected a number from 0`,
-    );
-  }
+  const { decision, maxArgumentLength, onError } = knownOptions.read("toolCallValidation()", options);
   const only = options.only?.map(namePattern);
   const limits = Object.entries(options.maxCalls ?? {}).map(([pattern, limit]) => readLimit(pattern, limit));
   const checks = Object.entries(options.checks ?? {}).map(([pattern, check]) => ({

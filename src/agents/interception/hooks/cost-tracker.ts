@@ -1,9 +1,7 @@
 import {
-  checkOptions,
   Fault,
   fromNanoUsd,
   HookEvent,
-  optionNames,
   toNanoUsd,
   totalTokens,
   type AgentId,
@@ -17,6 +15,9 @@ import {
   type RunStatus,
   type TaskId,
   type UnreportedSpend,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 
 /** The cost of a set of calls. `costUsd` is `null` if the price of a call is unknown. */
@@ -46,7 +47,7 @@ export interface CostTrackerOptions {
   readonly onReport?: (report: CostReport) => void;
 }
 
-const knownOptions = optionNames<CostTrackerOptions>({ onReport: true });
+const knownOptions = optionTable({ onReport: is.callback() } satisfies OptionKinds<CostTrackerOptions>);
 
 /**
  * The cost of model calls by agent and by model, from one of two sources.
@@ -69,7 +70,7 @@ export class CostTracker implements HookSet {
       this.#run = source;
       return;
     }
-    checkOptions("CostTracker", source, knownOptions);
+    knownOptions.read("CostTracker", source);
     this.#onReport = source.onReport;
   }
 

@@ -1,9 +1,7 @@
 import {
-  checkOptions,
   describeValue,
   Fault,
   HookEvent,
-  optionNames,
   type Event,
   type EventObserver,
   type EventType,
@@ -14,6 +12,9 @@ import {
   type Hooks,
   type ObservedTask,
   type RunId,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { HookCalls, type HookFailure } from "./hook-calls.ts";
 import { eventTypesOf, HookProjection } from "./hook-projection.ts";
@@ -30,7 +31,10 @@ export interface HookManagerOptions {
 
 const names: ReadonlySet<string> = new Set(Object.values(HookEvent));
 
-const knownOptions = optionNames<HookManagerOptions>({ timeoutMs: true, onError: true });
+const knownOptions = optionTable({
+  timeoutMs: is.number({ above: 0, or: [null, "no limit"], default: 30_000 }),
+  onError: is.callback(),
+} satisfies OptionKinds<HookManagerOptions>);
 
 /**
  * Calls registered callbacks with what happens to an agent's tasks. Callbacks only observe; they cannot change or stop
@@ -47,14 +51,7 @@ export class HookManager implements Hooks, EventObserver {
   readonly #calls: HookCalls;
 
   constructor(options: HookManagerOptions = {}) {
-    checkOptions("HookManager", options, knownOptions);
-    const { timeoutMs = 30_000, onError } = options;
-    if (timeoutMs !== null && !(timeoutMs > 0)) {
-      throw new Fault(
-        "invalid_argument",
-        `invalid timeoutMs ${describeValue(timeoutMs)}: expected a number above 0, or null for no limit`,
-      );
-    }
+    const { timeoutMs, onError } = knownOptions.read("HookManager", options);
     this.#calls = new HookCalls(timeoutMs, onError);
   }
 

@@ -1,12 +1,11 @@
 import {
-  checkOptions,
-  describeValue,
-  Fault,
   HookEvent,
-  optionNames,
   type HookPayload,
   type HookSet,
   type Hooks,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 
 export interface RunLoggerOptions {
@@ -19,7 +18,9 @@ export type LoggedMoment = {
   [Name in HookEvent]: { readonly hook: Name; readonly payload: HookPayload<Name> };
 }[HookEvent];
 
-const knownOptions = optionNames<RunLoggerOptions>({ capacity: true });
+const knownOptions = optionTable({
+  capacity: is.integer({ from: 1, default: 1_000 }),
+} satisfies OptionKinds<RunLoggerOptions>);
 
 /** Keeps the latest hook events for debugging, in bounded memory. */
 export class RunLogger implements HookSet {
@@ -28,14 +29,7 @@ export class RunLogger implements HookSet {
   #seen = 0;
 
   constructor(options: RunLoggerOptions = {}) {
-    checkOptions("RunLogger", options, knownOptions);
-    const { capacity = 1_000 } = options;
-    if (!Number.isSafeInteger(capacity) || capacity < 1) {
-      throw new Fault(
-        "invalid_argument",
-        `invalid capacity ${describeValue(capacity)}: expected an integer from 1`,
-      );
-    }
+    const { capacity } = knownOptions.read("RunLogger", options);
     this.#capacity = capacity;
   }
 

@@ -1,11 +1,8 @@
 import {
-  checkChoice,
-  checkOptions,
   executionBudget,
   Fault,
   fromNanoUsd,
   openLedger,
-  optionNames,
   Priority,
   unlimitedBudget,
   type Account,
@@ -17,6 +14,9 @@ import {
   type TaskId,
   type TopUp,
   type UnknownPrice,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { StandaloneLedger, type Hold, type Reserving, type Spending } from "./standalone-ledger.ts";
 
@@ -35,11 +35,11 @@ export interface ExecutionTrackerOptions {
   readonly unknownPrice?: UnknownPrice;
 }
 
-const knownOptions = optionNames<ExecutionTrackerOptions>({
-  warnAt: true,
-  onWarning: true,
-  unknownPrice: true,
-});
+const knownOptions = optionTable({
+  warnAt: is.number({ above: 0, to: 1, default: 0.8 }),
+  onWarning: is.callback(),
+  unknownPrice: is.choice(["refuse", "ignore"]),
+} satisfies OptionKinds<ExecutionTrackerOptions>);
 
 /**
  * Tracks the spending of one task. Created from a budget, it owns a ledger. Created from a run (`new
@@ -61,9 +61,7 @@ export class ExecutionTracker {
       this.#own = null;
       this.#look = () => source.snapshot.ledger.accounts[source.taskId];
     } else {
-      checkOptions("ExecutionTracker", options, knownOptions);
-      checkChoice("ExecutionTracker", "unknownPrice", options.unknownPrice, ["refuse", "ignore"]);
-      const { warnAt = 0.8, onWarning, unknownPrice } = options;
+      const { warnAt, onWarning, unknownPrice } = knownOptions.read("ExecutionTracker", options);
       const own = new StandaloneLedger(openLedger(unknownPrice), onWarning);
       own.open({ budget: executionBudget(source), priority: Priority.NORMAL, warnAt });
       this.#own = own;

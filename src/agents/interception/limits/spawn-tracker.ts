@@ -1,9 +1,7 @@
 import {
-  checkOptions,
   Fault,
   holdsSeat,
   openHeadcount,
-  optionNames,
   parsePriority,
   Priority,
   seatHolders,
@@ -15,6 +13,9 @@ import {
   type SpawnBudget,
   type RunSnapshot,
   type TaskId,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { StandaloneHeadcount } from "./standalone-headcount.ts";
 
@@ -22,7 +23,7 @@ interface AcquireOptions {
   readonly parent?: string;
 }
 
-const acquireOptionNames = optionNames<AcquireOptions>({ parent: true });
+const acquireOptionTable = optionTable({ parent: is.text() } satisfies OptionKinds<AcquireOptions>);
 
 /**
  * Tracks the seats of a run. Created from a budget, it owns a headcount. Created from a run (`new SpawnTracker(ctx)`),
@@ -60,8 +61,7 @@ export class SpawnTracker {
     priority: Priority | PriorityName = Priority.NORMAL,
     options: AcquireOptions = {},
   ): Promise<void> {
-    checkOptions("acquire()", options, acquireOptionNames);
-    const { parent } = options;
+    const { parent } = acquireOptionTable.read("acquire()", options);
     const own = this.#writable("acquire", "spawn with ctx.spawn(), which takes the seat");
     await own.acquire(id, parent ?? own.headcount.rootId, parsePriority(priority));
   }

@@ -1,9 +1,7 @@
 import {
-  checkOptions,
   eventDraft,
   Fault,
   messageText,
-  optionNames,
   withoutSecrets,
   type AgentId,
   type AgentRunContext,
@@ -11,6 +9,9 @@ import {
   type FunctionContext,
   type JsonObject,
   type RunId,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import type { Layer } from "./layer.ts";
 import { headOf } from "../../base/text-cut.ts";
@@ -41,15 +42,18 @@ export interface AuditLoggerOptions {
   readonly required?: boolean;
 }
 
-const knownOptions = optionNames<AuditLoggerOptions>({ log: true, maxChars: true, required: true });
+const knownOptions = optionTable({
+  log: is.any,
+  maxChars: is.number({ or: [null, "no limit"], default: 500 }),
+  required: is.boolean({ default: false }),
+} satisfies OptionKinds<AuditLoggerOptions>);
 
 /**
  * Writes an entry for every run, model call and tool call, with its user and outcome. A replay writes none for recorded
  * calls. A crash between a call and its record writes the entry twice (J6).
  */
 export function auditLogger(options: AuditLoggerOptions): Layer {
-  checkOptions("auditLogger()", options, knownOptions);
-  const { log, maxChars = 500, required = false } = options;
+  const { log, maxChars, required } = knownOptions.read("auditLogger()", options);
   const short = (text: string): string =>
     maxChars === null || text.length <= maxChars ? text : `${headOf(text, maxChars)}[...]`;
 

@@ -1,8 +1,6 @@
 import {
   noUsage,
   canonicalJson,
-  checkOptions,
-  optionNames,
   type ChatContext,
   type ChatMessage,
   type Clock,
@@ -11,9 +9,11 @@ import {
   type ModelResponse,
   type Tool,
   type ToolResult,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import type { Layer } from "./layer.ts";
-import { atLeast } from "../../base/option-range.ts";
 import { selects, type ToolSelection } from "./tool-selection.ts";
 
 export interface CacheOptions {
@@ -30,23 +30,21 @@ export interface CacheOptions {
   readonly chat?: boolean;
 }
 
-const knownOptions = optionNames<CacheOptions>({
-  clock: true,
-  hash: true,
-  ttlMs: true,
-  maxEntries: true,
-  tools: true,
-  chat: true,
-});
+const knownOptions = optionTable({
+  clock: is.any,
+  hash: is.any,
+  ttlMs: is.number({ from: 0, default: 300_000 }),
+  maxEntries: is.number({ from: 0, default: 1_000 }),
+  tools: is.any,
+  chat: is.boolean({ default: false }),
+} satisfies OptionKinds<CacheOptions>);
 
 /**
  * Answers a repeated call with the earlier result. Requests must be equal. The cache belongs to this process and is
  * separated by tenant, user and tool. Failed and truncated results are not cached.
  */
 export function cache(options: CacheOptions): Layer {
-  checkOptions("cache()", options, knownOptions);
-  const { maxEntries = 1_000, chat = false, tools = isHarmless } = options;
-  atLeast("cache.maxEntries", maxEntries, 0);
+  const { maxEntries, chat, tools = isHarmless } = knownOptions.read("cache()", options);
   if (maxEntries === 0) return { name: "cache" };
   const selected = selects(tools);
   const results = new Shelf<ToolResult>(options, maxEntries);
@@ -155,7 +153,7 @@ class Shelf<Value> {
   constructor({ clock, hash, ttlMs = 300_000 }: CacheOptions, maxEntries: number) {
     this.#clock = clock;
     this.#hash = hash;
-    this.#ttlMs = atLeast("cache.ttlMs", ttlMs, 0);
+    this.#ttlMs = ttlMs;
     this.#maxEntries = maxEntries;
   }
 

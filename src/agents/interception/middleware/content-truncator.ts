@@ -1,6 +1,5 @@
-import { checkChoice, checkOptions, optionNames, type ToolOutput } from "../../../kernel/index.ts";
+import { type ToolOutput, is, optionTable, type OptionKinds } from "../../../kernel/index.ts";
 import type { Layer } from "./layer.ts";
-import { atLeast } from "../../base/option-range.ts";
 import { headOf, tailOf } from "../../base/text-cut.ts";
 import { editThrown } from "./tool-error.ts";
 
@@ -14,14 +13,15 @@ export interface ContentTruncatorOptions {
   readonly marker?: (leftOut: number) => string;
 }
 
-const knownOptions = optionNames<ContentTruncatorOptions>({ maxChars: true, keep: true, marker: true });
+const knownOptions = optionTable({
+  maxChars: is.number({ from: 1, default: 50_000 }),
+  keep: is.choice(["head", "both"], { default: "head" }),
+  marker: is.callback(),
+} satisfies OptionKinds<ContentTruncatorOptions>);
 
 /** Truncates long tool results and marks the omission. Images and files are not changed. */
 export function contentTruncator(options: ContentTruncatorOptions = {}): Layer {
-  checkOptions("contentTruncator()", options, knownOptions);
-  const { maxChars = 50_000, keep = "head", marker = markerOf } = options;
-  checkChoice("contentTruncator()", "keep", keep, ["head", "both"]);
-  atLeast("contentTruncator.maxChars", maxChars, 1);
+  const { maxChars, keep, marker = markerOf } = knownOptions.read("contentTruncator()", options);
 
   function cut(text: string, room: number): string {
     if (text.length <= room) return text;

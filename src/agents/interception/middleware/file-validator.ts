@@ -1,15 +1,14 @@
 import {
-  checkChoice,
-  checkOptions,
   MiddlewareTermination,
-  optionNames,
   type JsonValue,
   type MediaSource,
   type ToolOutput,
   type ToolResult,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import type { Layer } from "./layer.ts";
-import { atLeast } from "../../base/option-range.ts";
 import { selects, type ToolSelection } from "./tool-selection.ts";
 
 /**
@@ -69,25 +68,22 @@ const usualPathArguments = [
   "directory",
 ];
 
-const knownOptions = optionNames<FileValidatorOptions>({
-  tools: true,
-  roots: true,
-  pathArguments: true,
-  extensions: true,
-  maxBytes: true,
-  mediaTypes: true,
-  onInvalid: true,
-});
+const knownOptions = optionTable({
+  tools: is.any,
+  roots: is.list({ of: is.text() }),
+  pathArguments: is.list({ of: is.text() }),
+  extensions: is.list({ of: is.text() }),
+  maxBytes: is.number({ from: 0 }),
+  mediaTypes: is.list({ of: is.text() }),
+  onInvalid: is.choice(["refuse", "terminate"], { default: "refuse" }),
+} satisfies OptionKinds<FileValidatorOptions>);
 
 /**
  * Checks the path, size and type of the files in tool arguments and results. It checks names only and does not follow
  * links; use a sandbox for that.
  */
 export function fileValidator(options: FileValidatorOptions): Layer {
-  checkOptions("fileValidator()", options, knownOptions);
-  const { tools = () => true, onInvalid = "refuse" } = options;
-  checkChoice("fileValidator()", "onInvalid", onInvalid, ["refuse", "terminate"]);
-  if (options.maxBytes !== undefined) atLeast("fileValidator.maxBytes", options.maxBytes, 0);
+  const { tools = () => true, onInvalid } = knownOptions.read("fileValidator()", options);
   const selected = selects(tools);
 
   function refuse(problem: string): ToolResult {

@@ -1,8 +1,7 @@
-import { checkOptions, optionNames, type ChatMessage, charsOfAll } from "../../../kernel/index.ts";
+import { type ChatMessage, charsOfAll, is, optionTable, type OptionKinds } from "../../../kernel/index.ts";
 import { groupHistory, type MessageGroup } from "../../context/compaction/message-group.ts";
 import { recentGroups } from "../../context/compaction/recent-groups.ts";
 import type { Layer } from "./layer.ts";
-import { atLeast } from "../../base/option-range.ts";
 
 /** Options of `historyTruncator`. */
 export interface HistoryTruncatorOptions {
@@ -12,7 +11,10 @@ export interface HistoryTruncatorOptions {
   readonly maxChars?: number;
 }
 
-const knownOptions = optionNames<HistoryTruncatorOptions>({ maxMessages: true, maxChars: true });
+const knownOptions = optionTable({
+  maxMessages: is.number({ from: 1, default: Infinity }),
+  maxChars: is.number({ from: 1, default: Infinity }),
+} satisfies OptionKinds<HistoryTruncatorOptions>);
 
 /**
  * Sends the model only the newest part of a long conversation. Leading system messages, a summary and the user's last
@@ -20,16 +22,13 @@ const knownOptions = optionNames<HistoryTruncatorOptions>({ maxMessages: true, m
  * changed.
  */
 export function historyTruncator(options: HistoryTruncatorOptions): Layer {
-  checkOptions("historyTruncator()", options, knownOptions);
-  const { maxMessages, maxChars } = options;
-  if (maxMessages === undefined && maxChars === undefined) return { name: "history-truncator" };
-  const most = atLeast("historyTruncator.maxMessages", maxMessages ?? Infinity, 1);
-  const room = atLeast("historyTruncator.maxChars", maxChars ?? Infinity, 1);
+  const { maxMessages, maxChars } = knownOptions.read("historyTruncator()", options);
+  if (maxMessages === Infinity && maxChars === Infinity) return { name: "history-truncator" };
   return {
     name: "history-truncator",
     chat: async (context, next) => {
       const { request } = context;
-      const messages = newest(request.messages, most, room);
+      const messages = newest(request.messages, maxMessages, maxChars);
       if (messages !== request.messages) context.request = { ...request, messages };
       await next();
     },

@@ -1,10 +1,11 @@
 import {
-  checkOptions,
   isCritical,
-  optionNames,
   type ApprovalHandler,
   type ApprovalMemory,
   type Permissions,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { selects, type ToolSelection } from "./tool-selection.ts";
 
@@ -20,20 +21,19 @@ export interface HumanApprovalOptions {
   readonly memory?: ApprovalMemory;
 }
 
-const knownOptions = optionNames<HumanApprovalOptions>({
-  tools: true,
-  reason: true,
-  onAsk: true,
-  memory: true,
-});
+const knownOptions = optionTable({
+  tools: is.any,
+  reason: is.text(),
+  onAsk: is.any,
+  memory: is.any,
+} satisfies OptionKinds<HumanApprovalOptions>);
 
 /**
  * Permissions that require a person's approval for some tools. They are part of the tool gate, not middleware, because
  * only the gate can wait durably. The answer survives a restart, is bound to the arguments and may change them.
  */
 export function humanApproval(options: HumanApprovalOptions = {}): Permissions {
-  checkOptions("humanApproval()", options, knownOptions);
-  const { tools = [], reason, onAsk = "wait", memory } = options;
+  const { tools = [], reason, onAsk = "wait", memory } = knownOptions.read("humanApproval()", options);
   const selected = selects(tools);
   return {
     check: (_call, tool) =>

@@ -1,4 +1,11 @@
-import { checkOptions, Fault, optionNames, systemMessage, type ChatMessage } from "../../../kernel/index.ts";
+import {
+  Fault,
+  systemMessage,
+  type ChatMessage,
+  is,
+  optionTable,
+  type OptionKinds,
+} from "../../../kernel/index.ts";
 import type { Layer } from "./layer.ts";
 import { editOutput, onceEach } from "./message-text.ts";
 
@@ -12,7 +19,11 @@ export interface InjectionMarkingOptions {
   readonly tag?: string;
 }
 
-const knownOptions = optionNames<InjectionMarkingOptions>({ tools: true, userContent: true, tag: true });
+const knownOptions = optionTable({
+  tools: is.list({ of: is.text() }),
+  userContent: is.boolean({ default: false }),
+  tag: is.text({ default: "untrusted" }),
+} satisfies OptionKinds<InjectionMarkingOptions>);
 
 /**
  * Marks text that comes from outside and instructs the model not to follow instructions in it. Only the request is
@@ -20,8 +31,7 @@ const knownOptions = optionNames<InjectionMarkingOptions>({ tools: true, userCon
  * not remove it.
  */
 export function injectionMarking(options: InjectionMarkingOptions = {}): Layer {
-  checkOptions("injectionMarking()", options, knownOptions);
-  const { tools, userContent = false, tag = "untrusted" } = options;
+  const { tools, userContent, tag } = knownOptions.read("injectionMarking()", options);
   const marked = tools === undefined ? undefined : new Set(tools);
   if (!/^[a-z][\w-]*$/iu.test(tag))
     throw new Fault(

@@ -1,14 +1,14 @@
 import {
-  checkChoice,
-  checkOptions,
   eventDraft,
   Fault,
   mayBeAnsweredElsewhere,
-  optionNames,
   type ChatContext,
   type DeltaFilter,
   type ErrorKind,
   type Model,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { errorKindNames, failureKind } from "./failure-kind.ts";
 import type { Layer } from "./layer.ts";
@@ -23,7 +23,10 @@ export interface ModelFallbackOptions {
   readonly kinds?: readonly ErrorKind[];
 }
 
-const knownOptions = optionNames<ModelFallbackOptions>({ models: true, kinds: true });
+const knownOptions = optionTable({
+  models: is.list(),
+  kinds: is.list({ of: is.choice(errorKindNames) }),
+} satisfies OptionKinds<ModelFallbackOptions>);
 
 /**
  * Calls the next model after one has failed finally, including its retries. It does not if readers have already
@@ -31,9 +34,7 @@ const knownOptions = optionNames<ModelFallbackOptions>({ models: true, kinds: tr
  * next model immediately.
  */
 export function modelFallback(options: ModelFallbackOptions): Layer {
-  checkOptions("modelFallback()", options, knownOptions);
-  const { models, kinds } = options;
-  for (const kind of kinds ?? []) checkChoice("modelFallback()", "kinds", kind, errorKindNames);
+  const { models, kinds } = knownOptions.read("modelFallback()", options);
   if (models.length === 0) return { name: "model-fallback" };
   const wanted = kinds && new Set(kinds);
   const falls = (kind: ErrorKind): boolean =>

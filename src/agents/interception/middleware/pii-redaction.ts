@@ -6,9 +6,9 @@ import {
   type StreamedDelta,
   type TextPattern,
   type TextSpan,
-  checkChoice,
-  checkOptions,
-  optionNames,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { comparableText, type ComparableText } from "./comparable-text.ts";
 import type { Layer } from "./layer.ts";
@@ -89,17 +89,17 @@ export interface PiiRedactionOptions {
   readonly compile: CompilePattern;
 }
 
-const knownOptions = optionNames<PiiRedactionOptions>({
-  kinds: true,
-  patterns: true,
-  allowBacktracking: true,
-  replacement: true,
-  toModel: true,
-  fromModel: true,
-  toTools: true,
-  fromTools: true,
-  compile: true,
-});
+const knownOptions = optionTable({
+  kinds: is.list({ of: is.choice(Object.keys(piiPatterns)) }),
+  patterns: is.list(),
+  allowBacktracking: is.boolean(),
+  replacement: is.callback(),
+  toModel: is.boolean({ default: true }),
+  fromModel: is.boolean({ default: true }),
+  toTools: is.boolean({ default: true }),
+  fromTools: is.boolean({ default: true }),
+  compile: is.any,
+} satisfies OptionKinds<PiiRedactionOptions>);
 
 /**
  * Redacts personal data in what is sent to models and tools and in what they return. Digits of all scripts, look-alike
@@ -107,8 +107,7 @@ const knownOptions = optionNames<PiiRedactionOptions>({
  * it may still become part of a match, so that no part of a match is shown.
  */
 export function piiRedaction(options: PiiRedactionOptions): Layer {
-  checkOptions("piiRedaction()", options, knownOptions);
-  const { toModel = true, fromModel = true, toTools = true, fromTools = true } = options;
+  const { toModel, fromModel, toTools, fromTools } = knownOptions.read("piiRedaction()", options);
   const redaction = new Redaction(options);
   const { edit } = redaction;
   const redactSent = onceEach((message) => editMessage(message, { words: edit, calls: edit }));
@@ -175,7 +174,6 @@ class Redaction {
   constructor(options: PiiRedactionOptions) {
     const { kinds, patterns = [], replacement = bracketed } = options;
     const all = Object.keys(piiPatterns) as PiiKind[];
-    for (const kind of kinds ?? []) checkChoice("piiRedaction()", "kinds", kind, all);
     this.#own = patterns.map((pattern) => ownPattern(pattern, options));
     this.#kinds = (kinds ?? all).map((kind) => piiPatterns[kind]);
     this.#replacement = replacement;

@@ -1,16 +1,15 @@
 import {
-  checkChoice,
-  checkOptions,
   MiddlewareTermination,
-  optionNames,
   type AgentRunContext,
   type CancelSignal,
   type ChatContext,
   type Clock,
   type FunctionContext,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import type { Layer } from "./layer.ts";
-import { atLeast } from "../../base/option-range.ts";
 import { pause } from "./pause.ts";
 
 type Level = "agent" | "chat" | "function";
@@ -31,24 +30,21 @@ export interface RateLimiterOptions {
   readonly per?: (context: Context) => string | null;
 }
 
-const knownOptions = optionNames<RateLimiterOptions>({
-  clock: true,
-  burst: true,
-  perSecond: true,
-  level: true,
-  onLimit: true,
-  maxWaitMs: true,
-  per: true,
-});
+const knownOptions = optionTable({
+  clock: is.any,
+  burst: is.number({ from: 1, required: true }),
+  perSecond: is.number({ above: 0, required: true }),
+  level: is.choice(["agent", "chat", "function"], { default: "chat" }),
+  onLimit: is.choice(["throttle", "terminate"], { default: "throttle" }),
+  maxWaitMs: is.number({ from: 0, default: Infinity }),
+  per: is.callback(),
+} satisfies OptionKinds<RateLimiterOptions>);
 
 /** Limits the rate of calls with a token bucket per tenant. */
 export function rateLimiter(options: RateLimiterOptions): Layer {
-  checkOptions("rateLimiter()", options, knownOptions);
-  const { clock, level = "chat", onLimit = "throttle", maxWaitMs = Infinity, per = tenantOf } = options;
-  checkChoice("rateLimiter()", "level", level, ["agent", "chat", "function"]);
-  checkChoice("rateLimiter()", "onLimit", onLimit, ["throttle", "terminate"]);
+  const { clock, level, onLimit, maxWaitMs, per = tenantOf } = knownOptions.read("rateLimiter()", options);
   const buckets = new Buckets(options);
-  const longest = onLimit === "terminate" ? 0 : atLeast("rateLimiter.maxWaitMs", maxWaitMs, 0);
+  const longest = onLimit === "terminate" ? 0 : maxWaitMs;
 
   async function process(context: Context, next: () => Promise<void>): Promise<void> {
     const whose = per(context);
@@ -100,8 +96,8 @@ class Buckets {
 
   constructor({ clock, burst, perSecond }: RateLimiterOptions) {
     this.#clock = clock;
-    this.#burst = atLeast("rateLimiter.burst", burst, 1);
-    this.#perMs = atLeast("rateLimiter.perSecond", perSecond, Number.MIN_VALUE) / 1_000;
+    this.#burst = burst;
+    this.#perMs = perSecond / 1_000;
   }
 
   /**

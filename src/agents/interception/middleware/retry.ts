@@ -1,19 +1,19 @@
 import {
-  checkChoice,
-  checkOptions,
   classifyError,
   errorKinds,
   eventDraft,
   Fault,
-  optionNames,
   retryDelayMs,
-  retrySettings,
+  retryKinds,
   type ChatContext,
   type Clock,
   type ErrorKind,
   type FunctionContext,
   type Random,
   type RetrySettings,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { errorKindNames, failureKind } from "./failure-kind.ts";
 import type { Layer } from "./layer.ts";
@@ -31,24 +31,19 @@ export interface RetryOptions extends Partial<Omit<RetrySettings, "enabled">> {
   readonly tools?: ToolSelection;
 }
 
-const knownOptions = optionNames<RetryOptions>({
-  clock: true,
-  random: true,
-  kinds: true,
-  chat: true,
-  tools: true,
-  maxRetries: true,
-  baseDelayMs: true,
-  jitter: true,
-  maxDelayMs: true,
-});
+const knownOptions = optionTable({
+  clock: is.any,
+  random: is.any,
+  kinds: is.list({ of: is.choice(errorKindNames) }),
+  chat: is.boolean({ default: true }),
+  tools: is.any,
+  ...retryKinds,
+} satisfies OptionKinds<RetryOptions>);
 
 /** Repeats a call after a failure that may pass, with growing delays and never earlier than the provider asked for. */
 export function retry(options: RetryOptions): Layer {
-  checkOptions("retry()", options, knownOptions);
-  const { clock, random, chat = true, tools, kinds = passing, ...schedule } = options;
-  for (const kind of kinds) checkChoice("retry()", "kinds", kind, errorKindNames);
-  const settings = retrySettings({ ...schedule, enabled: true }, "retry()");
+  const { clock, random, chat, tools, kinds = passing, ...schedule } = knownOptions.read("retry()", options);
+  const settings = { ...schedule, enabled: true };
   if (settings.maxRetries === 0) return { name: "retry" };
   const retried = new Set<ErrorKind>(kinds);
 

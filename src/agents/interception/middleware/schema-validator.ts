@@ -1,12 +1,9 @@
 import {
   assistantMessage,
-  checkChoice,
-  checkOptions,
   Fault,
   formatIssue,
   messageText,
   MiddlewareTermination,
-  optionNames,
   toolCallsOf,
   userMessage,
   type AssistantMessage,
@@ -15,10 +12,12 @@ import {
   type ModelResponse,
   type ResponseFormat,
   type StandardSchema,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { answersIn } from "../../base/json-in-text.ts";
 import type { Layer } from "./layer.ts";
-import { atLeast } from "../../base/option-range.ts";
 
 export interface SchemaValidatorOptions {
   /** A Standard Schema, such as one of zod. */
@@ -36,13 +35,13 @@ export interface SchemaValidatorOptions {
   readonly roles?: readonly string[];
 }
 
-const knownOptions = optionNames<SchemaValidatorOptions>({
-  schema: true,
-  maxRepairs: true,
-  onInvalid: true,
-  format: true,
-  roles: true,
-});
+const knownOptions = optionTable({
+  schema: is.any,
+  maxRepairs: is.number({ from: 0, default: 2 }),
+  onInvalid: is.choice(["pass", "fail", "terminate"], { default: "pass" }),
+  format: is.any,
+  roles: is.list({ of: is.text() }),
+} satisfies OptionKinds<SchemaValidatorOptions>);
 
 /**
  * Validates the model's answer as JSON. It sets `metadata.schemaValid` and, if the answer matches, `metadata.parsed`. A
@@ -51,10 +50,13 @@ const knownOptions = optionNames<SchemaValidatorOptions>({
 export function schemaValidator(
   options: SchemaValidatorOptions,
 ): Layer & { readonly chat: MiddlewareFunction<ChatContext> } {
-  checkOptions("schemaValidator()", options, knownOptions);
-  const { schema, maxRepairs = 2, onInvalid = "pass", roles = ["main"], format } = options;
-  checkChoice("schemaValidator()", "onInvalid", onInvalid, ["pass", "fail", "terminate"]);
-  atLeast("schemaValidator.maxRepairs", maxRepairs, 0);
+  const {
+    schema,
+    maxRepairs,
+    onInvalid,
+    roles = ["main"],
+    format,
+  } = knownOptions.read("schemaValidator()", options);
   return {
     name: "schema-validator",
     chat: async (context, next) => {

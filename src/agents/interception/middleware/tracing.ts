@@ -1,10 +1,8 @@
 import {
   addUsage,
-  checkOptions,
   eventDraft,
   Fault,
   noUsage,
-  optionNames,
   priceUsage,
   type AgentRunContext,
   type Attributes,
@@ -20,6 +18,9 @@ import {
   type Telemetry,
   type ReportedUsage,
   type Usage,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { cost, durations, genAi, tokenUsage, type Operation } from "./gen-ai.ts";
 import type { Layer } from "./layer.ts";
@@ -40,20 +41,19 @@ export interface TracingOptions {
   readonly content?: boolean;
 }
 
-const knownOptions = optionNames<TracingOptions>({
-  telemetry: true,
-  clock: true,
-  prices: true,
-  content: true,
-});
+const knownOptions = optionTable({
+  telemetry: is.any,
+  clock: is.any,
+  prices: is.any,
+  content: is.boolean({ default: false }),
+} satisfies OptionKinds<TracingOptions>);
 
 /**
  * Creates nested spans `invoke_agent`, `chat` and `execute_tool` with durations, tokens and costs. The first error of
  * the telemetry is emitted to the run's log; telemetry errors never affect the run.
  */
 export function tracing(options: TracingOptions): Layer {
-  checkOptions("tracing()", options, knownOptions);
-  const { telemetry, clock, prices, content = false } = options;
+  const { telemetry, clock, prices, content } = knownOptions.read("tracing()", options);
   const open = openSpans(telemetry);
   let problem: { readonly error: unknown } | undefined;
   let told = false;

@@ -1,12 +1,12 @@
 import {
-  checkOptions,
-  Fault,
-  optionNames,
   type CallArguments,
   type PermissionRule,
   type RuleKind,
   type RunFacts,
   type ToolCall,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { namePattern } from "./name-pattern.ts";
 
@@ -24,7 +24,11 @@ export interface ReadRule {
   fits(ruled: RuledCall): boolean;
 }
 
-const knownOptions = optionNames<Exclude<PermissionRule, string>>({ tool: true, when: true, reason: true });
+const knownOptions = optionTable({
+  tool: is.any,
+  when: is.callback({ hint: "the function receives the arguments of the call" }),
+  reason: is.any,
+} satisfies OptionKinds<Exclude<PermissionRule, string>>);
 
 /** Reads the rules of one kind. `where` names the list to which they belong, in errors and in the ids of the rules. */
 export function readRules(
@@ -43,14 +47,8 @@ export function readRules(
 }
 
 function readRule(kind: RuleKind, rule: PermissionRule): Omit<ReadRule, "id"> & { readonly tool: string } {
-  if (typeof rule !== "string") checkOptions(`a rule of ${kind}`, rule, knownOptions);
+  if (typeof rule !== "string") knownOptions.read(`a rule of ${kind}`, rule);
   const { tool, when, reason } = typeof rule === "string" ? { tool: rule } : rule;
-  if (when !== undefined && typeof when !== "function") {
-    throw new Fault(
-      "invalid_argument",
-      `invalid when of the ${kind} rule for ${tool}: expected a function of the arguments`,
-    );
-  }
   const named = namePattern(tool);
   return {
     kind,

@@ -1,10 +1,6 @@
 import {
-  checkChoice,
-  checkMethods,
-  checkOptions,
   Fault,
   isCritical,
-  optionNames,
   scopeOfCall,
   type ApprovalHandler,
   type ApprovalMemory,
@@ -17,6 +13,9 @@ import {
   type RunFacts,
   type Tool,
   type ToolCall,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { inMemoryApprovals } from "./approval-memory.ts";
 import { readRules, type ReadRule, type RuledCall } from "./permission-rule.ts";
@@ -42,18 +41,23 @@ export interface PermissionsOptions extends PermissionRules {
   readonly memory?: ApprovalMemory;
 }
 
-const ruleNames = optionNames<PermissionRules>({ mode: true, allow: true, ask: true, deny: true });
+const ruleTable = optionTable({
+  mode: is.choice(["default", "acceptEdits", "bypass"]),
+  allow: is.list(),
+  ask: is.list(),
+  deny: is.list(),
+} satisfies OptionKinds<PermissionRules>);
 
-const knownOptions = optionNames<PermissionsOptions>({
-  mode: true,
-  allow: true,
-  ask: true,
-  deny: true,
-  users: true,
-  anonymous: true,
-  onAsk: true,
-  memory: true,
-});
+const knownOptions = optionTable({
+  mode: is.choice(["default", "acceptEdits", "bypass"]),
+  allow: is.list(),
+  ask: is.list(),
+  deny: is.list(),
+  users: is.any,
+  anonymous: is.any,
+  onAsk: is.any,
+  memory: is.withMethods(["has", "add", "delete"]),
+} satisfies OptionKinds<PermissionsOptions>);
 
 /**
  * Decides which calls are allowed. A deny rule overrides an ask rule, an ask rule overrides an allow rule, and rules override the
@@ -74,9 +78,13 @@ export class PermissionPolicy implements Permissions {
   readonly #users: ReadonlyMap<string | null, RuleSet>;
 
   constructor(options: PermissionsOptions = {}) {
-    checkOptions("permissions()", options, knownOptions);
-    const { users = {}, anonymous, onAsk, memory = inMemoryApprovals(), ...everyone } = options;
-    checkMethods("memory of permissions()", memory, ["has", "add", "delete"]);
+    const {
+      users = {},
+      anonymous,
+      onAsk,
+      memory = inMemoryApprovals(),
+      ...everyone
+    } = knownOptions.read("permissions()", options);
     if (onAsk !== undefined && onAsk !== "wait" && typeof onAsk !== "function") {
       throw new Fault(
         "invalid_argument",
@@ -129,12 +137,8 @@ interface RuleSet {
   matching(kind: RuleKind, ruled: RuledCall): readonly ReadRule[];
 }
 
-const modes: readonly string[] = ["default", "acceptEdits", "bypass"] satisfies PermissionMode[];
-
 function ruleSet(rules: PermissionRules, where: string): RuleSet {
-  checkOptions(where, rules, ruleNames);
-  const { mode, allow, ask, deny } = rules;
-  checkChoice(where, "mode", mode, modes);
+  const { mode, allow, ask, deny } = ruleTable.read(where, rules);
   const read = {
     allow: readRules(where, "allow", allow),
     ask: readRules(where, "ask", ask),

@@ -1,8 +1,6 @@
 import {
-  checkOptions,
   describeValue,
   Fault,
-  optionNames,
   readToolChoice,
   toolCallsOf,
   userMessage,
@@ -17,6 +15,9 @@ import {
   type TurnChanges,
   type TurnStart,
   type UserMessage,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { readUserMessage } from "../../base/input-messages.ts";
 
@@ -25,7 +26,12 @@ export interface PreparedTurn extends Omit<TurnChanges, "messages"> {
   readonly messages?: readonly UserMessage[];
 }
 
-const changeNames = optionNames<TurnChanges>({ role: true, tools: true, toolChoice: true, messages: true });
+const changeTable = optionTable({
+  role: is.text(),
+  tools: is.any,
+  toolChoice: is.any,
+  messages: is.any,
+} satisfies OptionKinds<TurnChanges>);
 
 /** Asks `prepareStep` about the turn that is about to start, as a step. J1: it is asked once per turn. */
 export function prepareTurn(
@@ -108,11 +114,10 @@ export function anyOf(conditions: StopCondition | readonly StopCondition[]): Sto
 
 /** Refuses changes that a turn could not apply, before the model is called. */
 function readChanges(changes: TurnChanges, toolNames: readonly string[]): PreparedTurn {
-  checkOptions("the result of prepareStep", changes, changeNames);
-  const { role, tools, toolChoice, messages } = changes;
+  const { role, tools, toolChoice, messages } = changeTable.read("the result of prepareStep", changes);
   for (const name of tools === undefined ? [] : listOf("tools", tools)) requireTool("tool", name, toolNames);
   const choice =
-    toolChoice === undefined ? undefined : readToolChoice("toolChoice", "prepareStep", toolChoice);
+    toolChoice === undefined ? undefined : readToolChoice(toolChoice, "toolChoice", "prepareStep");
   if (typeof choice === "object") requireTool("toolChoice", choice.toolName, tools ?? toolNames);
   return {
     ...(role !== undefined && { role }),

@@ -1,11 +1,13 @@
-import type {
-  HostedAgent,
-  AgentSession,
-  Architecture,
-  Dependencies,
-  EmittableEvent,
+import {
+  is,
+  optionTable,
+  type HostedAgent,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EmittableEvent,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
-import { requireCount } from "../../base/option-checks.ts";
 import { architectureEvent } from "../../context/role-call.ts";
 import { withFlowEvents } from "./flow-events.ts";
 import { END, START, WorkflowGraph, type WorkflowGraphOptions } from "./workflow-graph.ts";
@@ -26,6 +28,12 @@ function mermaidOf(graph: WorkflowGraph): string {
   return ["flowchart TD", `  ${START}([${START}])`, ...nodes, `  ${END}([${END}])`, ...ways].join("\n");
 }
 
+const boundTable = optionTable({
+  maxSteps: is.integer({ from: 1, default: 100 }),
+  maxVisits: is.integer({ from: 1, default: 25 }),
+  maxConcurrency: is.integer({ from: 1, default: 8 }),
+} satisfies OptionKinds<WorkflowBounds>);
+
 export interface WorkflowFlowOptions<Name extends string = string>
   extends WorkflowGraphOptions<Name>, Partial<WorkflowBounds> {}
 
@@ -42,13 +50,9 @@ export class WorkflowFlow implements Architecture {
   readonly graph: WorkflowGraph;
   readonly #bounds: WorkflowBounds;
 
-  constructor({ maxSteps = 100, maxVisits = 25, maxConcurrency = 8, ...graph }: WorkflowFlowOptions) {
+  constructor({ maxSteps, maxVisits, maxConcurrency, ...graph }: WorkflowFlowOptions) {
     this.graph = new WorkflowGraph(graph);
-    this.#bounds = {
-      maxSteps: requireCount("the workflow", "maxSteps", maxSteps),
-      maxVisits: requireCount("the workflow", "maxVisits", maxVisits),
-      maxConcurrency: requireCount("the workflow", "maxConcurrency", maxConcurrency),
-    };
+    this.#bounds = boundTable.read("the workflow", { maxSteps, maxVisits, maxConcurrency });
   }
 
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {

@@ -1,10 +1,12 @@
 import {
-  checkOptions,
   describeValue,
   executionBudget,
   Fault,
-  optionNames,
   type ExecutionBudget,
+  invalidOption,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 
 /** Options of `reviewer`. */
@@ -24,13 +26,13 @@ export interface ReviewerOptions {
 /** A background review of a session. `reviewer()` creates one; the option `reviewers` of an agent takes it. */
 export interface Reviewer extends Required<ReviewerOptions> {}
 
-const knownOptions = optionNames<ReviewerOptions>({
-  name: true,
-  every: true,
-  tools: true,
-  prompt: true,
-  budget: true,
-});
+const knownOptions = optionTable({
+  name: is.text({ default: "review" }),
+  every: is.integer({ from: 1, required: true }),
+  tools: is.list({ of: is.text(), required: true, hint: 'use names, as in ["remember"]' }),
+  prompt: is.text({ empty: false, required: true }),
+  budget: is.checkedBy(executionBudget),
+} satisfies OptionKinds<ReviewerOptions>);
 
 /**
  * Creates a reviewer for memory or skills. It counts the tool calls of each session, durably. When an invocation ends and
@@ -57,24 +59,10 @@ const knownOptions = optionNames<ReviewerOptions>({
  * ```
  */
 export function reviewer(options: ReviewerOptions): Reviewer {
-  checkOptions("reviewer()", options, knownOptions);
-  const { name = "review", every, tools, prompt, budget = { maxTurns: 8 } } = options;
-  if (typeof name !== "string" || !/^[\w-]{1,32}$/u.test(name))
-    throw invalid("name", name, "1 to 32 letters, digits, _ or -");
-  if (!Number.isSafeInteger(every) || every < 1) throw invalid("every", every, "an integer from 1");
-  if (!Array.isArray(tools) || tools.some((tool) => typeof tool !== "string"))
-    throw invalid("tools", tools, 'a list of tool names, as in ["remember"]');
-  if (typeof prompt !== "string" || prompt.trim() === "")
-    throw invalid("prompt", prompt, "a text that is not empty");
-  executionBudget(budget);
+  const { name, every, tools, prompt, budget = { maxTurns: 8 } } = knownOptions.read("reviewer()", options);
+  if (!/^[\w-]{1,32}$/u.test(name))
+    throw invalidOption("reviewer()", "name", name, "1 to 32 letters, digits, _ or -");
   return Object.freeze({ name, every, tools: Object.freeze([...tools]), prompt, budget });
-}
-
-function invalid(option: string, value: unknown, expected: string): Fault {
-  return new Fault(
-    "invalid_argument",
-    `invalid ${option} ${describeValue(value)} of reviewer(): expected ${expected}`,
-  );
 }
 
 /** Throws `invalid_argument` for reviewers with equal names, and for one that names a tool which the agent does not have. */

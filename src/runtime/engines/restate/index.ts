@@ -1,9 +1,10 @@
 import {
-  checkOptions,
   describeValue,
   Fault,
-  optionNames,
   type EngineFactory,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { defaultService } from "./admin.ts";
 import { Endpoint } from "./endpoint.ts";
@@ -43,16 +44,16 @@ export interface RestateOptions {
   readonly isIngressRequired?: boolean;
 }
 
-const knownOptions = optionNames<RestateOptions>({
-  ingressUrl: true,
-  listen: true,
-  onListen: true,
-  service: true,
-  sliceMs: true,
-  sweepMs: true,
-  longestSliceMs: true,
-  isIngressRequired: true,
-});
+const knownOptions = optionTable({
+  ingressUrl: is.text(),
+  listen: is.any,
+  onListen: is.callback(),
+  service: is.text(),
+  sliceMs: is.number({ from: 1, finite: true, default: 30_000 }),
+  sweepMs: is.number({ from: 1, finite: true, default: 30_000 }),
+  longestSliceMs: is.number({ from: 1, finite: true, default: 7_200_000 }),
+  isIngressRequired: is.boolean({ default: false }),
+} satisfies OptionKinds<RestateOptions>);
 
 /**
  * Creates the engine that lets a Restate server decide which worker drives a run and when. Pass it to `openRuntime` with
@@ -68,16 +69,21 @@ const knownOptions = optionNames<RestateOptions>({
  * ```
  */
 export function restate(options: RestateOptions): EngineFactory {
-  checkOptions("restate()", options, knownOptions);
-  const { ingressUrl, listen, onListen, service = defaultService } = options;
+  const {
+    ingressUrl,
+    listen,
+    onListen,
+    service = defaultService,
+    sliceMs,
+    sweepMs,
+    longestSliceMs,
+    isIngressRequired,
+  } = knownOptions.read("restate()", options);
   if (!URL.canParse(ingressUrl))
     throw new Fault(
       "invalid_argument",
       `invalid ingressUrl ${describeValue(ingressUrl)} of restate(): expected the URL of the ingress of Restate, such as "http://127.0.0.1:8080"`,
     );
-  const sliceMs = duration("sliceMs", options.sliceMs ?? 30_000);
-  const sweepMs = duration("sweepMs", options.sweepMs ?? 30_000);
-  const longestSliceMs = duration("longestSliceMs", options.longestSliceMs ?? 7_200_000);
   return (port) =>
     new RestateEngine(port, {
       ingress: new Ingress(ingressUrl, service),
@@ -87,19 +93,11 @@ export function restate(options: RestateOptions): EngineFactory {
           : new Endpoint({ host: "127.0.0.1", ...listen, onListen, service, longestSliceMs }),
       sliceMs,
       sweepMs,
-      isIngressRequired: options.isIngressRequired ?? false,
+      isIngressRequired,
     });
 }
 
 /** Rejects with `engine_unavailable` if the ingress of Restate does not answer in this time. Milliseconds. */
 export function checkIngress(ingressUrl: string, timeoutMs: number): Promise<void> {
   return new Ingress(ingressUrl, defaultService).check(timeoutMs);
-}
-
-function duration(name: string, value: number): number {
-  if (Number.isFinite(value) && value >= 1) return value;
-  throw new Fault(
-    "invalid_argument",
-    `invalid ${name} ${describeValue(value)} of restate(): expected milliseconds from 1`,
-  );
 }

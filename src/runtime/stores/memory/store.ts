@@ -1,10 +1,11 @@
 import {
-  checkOptions,
   inboxSettings,
-  optionNames,
   type Hash,
   type InboxSettings,
   type Store,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { MemoryContents } from "./contents.ts";
 import { MemoryEventLog } from "./event-log.ts";
@@ -24,12 +25,11 @@ export interface MemoryStoreOptions {
   readonly inbox?: Partial<InboxSettings>;
 }
 
-const knownOptions = optionNames<MemoryStoreOptions>({ hash: true, inbox: true });
+const knownOptions = optionTable({ hash: is.any, inbox: is.any } satisfies OptionKinds<MemoryStoreOptions>);
 
 /** F1: a store in the memory of this process. It keeps values as they are and computes neither JSON nor digests. */
 export function memoryStore(options: MemoryStoreOptions): Store {
-  checkOptions("memoryStore()", options, knownOptions);
-  const { hash, inbox: mail } = options;
+  const { hash, inbox: mail } = knownOptions.read("memoryStore()", options);
   const tables = new Tables();
   const contents = new MemoryContents(tables, hash, (sessionId) => sessions.ownerOf(sessionId));
   const sessions = new MemorySessions(tables, contents);

@@ -1,13 +1,12 @@
 import {
   type Clock,
-  Fault,
   type Hash,
   type InboxSettings,
   type RunId,
   type Store,
-  checkOptions,
-  describeValue,
-  optionNames,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { systemClock } from "../../process/system-sources.ts";
 import { Database, type DatabaseOptions } from "./db/database.ts";
@@ -105,37 +104,27 @@ export interface PostgresStoreOptions {
   readonly auditKey?: string;
 }
 
-const knownOptions = optionNames<PostgresStoreOptions>({
-  url: true,
-  hash: true,
-  schema: true,
-  connections: true,
-  timeoutMs: true,
-  retryForMs: true,
-  leaseMs: true,
-  watchEveryMs: true,
-  pollMs: true,
-  inbox: true,
-  create: true,
-  clock: true,
-  auditKey: true,
-});
+const knownOptions = optionTable({
+  url: is.text(),
+  hash: is.any,
+  schema: is.text(),
+  connections: is.integer({ from: 1, default: 10 }),
+  timeoutMs: is.integer({ from: 1, default: 10_000 }),
+  retryForMs: is.integer({ from: 0, default: 10_000 }),
+  leaseMs: is.integer({ from: 1 }),
+  watchEveryMs: is.integer({ from: 1 }),
+  pollMs: is.integer({ from: 1 }),
+  inbox: is.any,
+  create: is.boolean(),
+  clock: is.any,
+  auditKey: is.text({ empty: false, hint: "omit the option for a hash chain without a key" }),
+} satisfies OptionKinds<PostgresStoreOptions>);
 
 /**
  * A store in one schema of a PostgreSQL database, which processes on several machines share. The package `pg` must be installed.
  */
 export async function postgresStore(options: PostgresStoreOptions): Promise<Store> {
-  checkOptions("postgresStore()", options, knownOptions);
-  const { connections = 10, timeoutMs = 10_000, retryForMs = 10_000 } = options;
-  const { leaseMs = 1, watchEveryMs = 1, pollMs = 1 } = options;
-  for (const [name, value] of Object.entries({ connections, timeoutMs, leaseMs, watchEveryMs, pollMs }))
-    checkNumber(name, value, 1);
-  checkNumber("retryForMs", retryForMs, 0);
-  if (options.auditKey === "")
-    throw new Fault(
-      "invalid_argument",
-      "invalid auditKey: it is empty; set a secret, or omit the option for a hash chain without a key",
-    );
+  const { connections, timeoutMs, retryForMs } = knownOptions.read("postgresStore()", options);
   const { url, schema } = schemaOf({ ...options, otherwise: "reeve" }, "postgresStore()");
   return storeAt({ url, schema, connections, timeoutMs, retryForMs }, options);
 }
@@ -213,12 +202,4 @@ function storeOn(
     journal: (parts) => new PostgresJournal({ ...parts, tables, rows, leases, deltas, feeds }),
     close,
   });
-}
-
-function checkNumber(name: string, value: number, least: number): void {
-  if (Number.isSafeInteger(value) && value >= least) return;
-  throw new Fault(
-    "invalid_argument",
-    `invalid ${name} ${describeValue(value)} of postgresStore(): expected an integer from ${least}`,
-  );
 }

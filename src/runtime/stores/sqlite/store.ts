@@ -1,13 +1,13 @@
 import type { RunKey } from "../codec/stored-run.ts";
 import {
-  checkChoice,
-  checkOptions,
   Fault,
-  optionNames,
   type Clock,
   type Hash,
   type InboxSettings,
   type Store,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { systemClock } from "../../process/system-sources.ts";
 import { ChangeWatch } from "./db/change-watch.ts";
@@ -89,25 +89,23 @@ export interface SqliteStoreOptions {
   readonly watchEveryMs?: number;
 }
 
-const knownOptions = optionNames<SqliteStoreOptions>({
-  path: true,
-  hash: true,
-  durability: true,
-  inbox: true,
-  clock: true,
-  auditKey: true,
-  busyLimitMs: true,
-  watchEveryMs: true,
-});
+const knownOptions = optionTable({
+  path: is.text(),
+  hash: is.any,
+  durability: is.choice(["full", "normal"], { default: "normal" }),
+  inbox: is.any,
+  clock: is.any,
+  auditKey: is.text(),
+  busyLimitMs: is.number({ from: 0, default: 10_000 }),
+  watchEveryMs: is.number({ from: 0 }),
+} satisfies OptionKinds<SqliteStoreOptions>);
 
 /**
  * A store in one file, which several processes may open at once. SQLite's WAL and a folder with the locks of workers
  * are beside it.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  checkOptions("sqliteStore()", options, knownOptions);
-  const { path, durability = "normal", busyLimitMs = 10_000 } = options;
-  checkChoice("sqliteStore()", "durability", durability, ["normal", "full"]);
+  const { path, durability, busyLimitMs } = knownOptions.read("sqliteStore()", options);
   if (options.auditKey === "")
     throw new Fault(
       "invalid_argument",

@@ -1,12 +1,13 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import {
-  checkOptions,
   Fault,
-  optionNames,
   readProperty,
   type JsonObject,
   type JsonValue,
   type UserPart,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 import { jsonBody } from "../../http/request-body.ts";
 import type {
@@ -42,15 +43,15 @@ export interface TelegramOptions {
   readonly pollSeconds?: number;
 }
 
-const knownOptions = optionNames<TelegramOptions>({
-  name: true,
-  token: true,
-  mode: true,
-  secretToken: true,
-  webhookUrl: true,
-  apiUrl: true,
-  pollSeconds: true,
-});
+const knownOptions = optionTable({
+  name: is.text(),
+  token: is.text(),
+  mode: is.choice(["poll", "webhook"]),
+  secretToken: is.text(),
+  webhookUrl: is.text(),
+  apiUrl: is.text(),
+  pollSeconds: is.number({ from: 0 }),
+} satisfies OptionKinds<TelegramOptions>);
 
 const updateKinds = ["message", "callback_query"] as const;
 /** After a week without updates Telegram may continue with lower numbers, which an old offset would skip. */
@@ -58,7 +59,7 @@ const offsetMs = 6 * 86_400_000;
 
 /** A channel for a Telegram bot. */
 export function telegramChannel(options: TelegramOptions): ChannelAdapter {
-  checkOptions("telegramChannel()", options, knownOptions);
+  knownOptions.read("telegramChannel()", options);
   return new TelegramChannel(options);
 }
 

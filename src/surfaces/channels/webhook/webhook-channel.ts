@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { Fault, type JsonValue, checkOptions, optionNames } from "../../../kernel/index.ts";
+import { Fault, type JsonValue, is, optionTable, type OptionKinds } from "../../../kernel/index.ts";
 import type { AddressCheckOptions } from "../../../capabilities/web/address-check.ts";
 import { jsonBody } from "../../http/request-body.ts";
 import {
@@ -78,14 +78,14 @@ export interface WebhookOptions extends AddressCheckOptions {
   readonly waitMs?: number;
 }
 
-const knownOptions = optionNames<WebhookOptions>({
-  name: true,
-  secret: true,
-  callbackUrl: true,
-  waitMs: true,
-  allowPrivate: true,
-  resolve: true,
-});
+const knownOptions = optionTable({
+  name: is.text(),
+  secret: is.text(),
+  callbackUrl: is.text(),
+  waitMs: is.number({ from: 0, default: 25_000 }),
+  allowPrivate: is.any,
+  resolve: is.any,
+} satisfies OptionKinds<WebhookOptions>);
 
 const id = textSchema({ minLength: 1, maxLength: 255 });
 const body = object({
@@ -105,8 +105,7 @@ type Body = ValueOf<typeof body>;
  * callback address. `docs/channels.md` describes the bodies.
  */
 export function webhookChannel(options: WebhookOptions): ChannelAdapter {
-  checkOptions("webhookChannel()", options, knownOptions);
-  const { name, secret, callbackUrl, waitMs = 25_000 } = options;
+  const { name, secret, callbackUrl, waitMs } = knownOptions.read("webhookChannel()", options);
   checkSecret(name, secret);
   if (callbackUrl !== undefined) checkUrl(name, callbackUrl);
   const validator = new Validator();

@@ -294,8 +294,14 @@ describe("tokenBudget() and modelBudget()", () => {
   });
 
   test.for([
-    { options: { maxTokens: 0 }, message: "invalid maxTokens 0: expected an integer from 1" },
-    { options: { maxTokens: Number.NaN }, message: "invalid maxTokens NaN: expected an integer from 1" },
+    {
+      options: { maxTokens: 0 },
+      message: "invalid maxTokens 0 of tokenBudget(): expected an integer from 1",
+    },
+    {
+      options: { maxTokens: Number.NaN },
+      message: "invalid maxTokens NaN of tokenBudget(): expected an integer from 1",
+    },
   ])("tokenBudget() refuses $options", ({ options, message }) => {
     expect(() => tokenBudget({ strategies: [], ...options })).toThrow(message);
   });

@@ -57,7 +57,9 @@ test("all hooks after a call run; an error or timeout of a hook is recorded and 
 });
 
 test("toolHooks() requires a timeoutMs above 0, or null for no limit", async () => {
-  expect(() => toolHooks({ timeoutMs: 0 })).toThrow(/expected a number above 0, or null for no limit/u);
+  expect(() => toolHooks({ timeoutMs: 0 })).toThrow(
+    /expected a finite number above 0, or null for no limit/u,
+  );
   const hooks = toolHooks({ timeoutMs: null });
   hooks.onPreTool(() => ({ deny: "no" }));
   expect(await hooks.preTool(call, facts)).toEqual({ deny: "no" });

@@ -163,6 +163,8 @@ describe("llmJudge()", () => {
   });
 
   test("llmJudge() refuses empty criteria", () => {
-    expect(() => llmJudge({ criteria: " ", stages: { output: "block" } })).toThrow(/has no criteria/u);
+    expect(() => llmJudge({ criteria: " ", stages: { output: "block" } })).toThrow(
+      /invalid criteria " " of llmJudge\(\): expected a text that is not empty/u,
+    );
   });
 });

@@ -86,7 +86,7 @@ describe("permissions()", () => {
     const refused = (options: unknown) => () => permissions(options as PermissionsOptions);
     expect(refused({ mode: "yolo" })).toThrow(Fault);
     expect(refused({ mode: "yolo" })).toThrow(
-      /invalid mode "yolo" of permissions: expected one of default, acceptEdits, bypass/u,
+      /invalid mode "yolo" of permissions\(\): expected one of default, acceptEdits, bypass/u,
     );
     expect(refused({ allow: [""] })).toThrow(/write a tool name, or \* for all tools/u);
     expect(refused({ onAsk: true })).toThrow(/invalid onAsk .*: expected "wait", a function, or no value/u);

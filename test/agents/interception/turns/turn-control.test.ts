@@ -260,7 +260,7 @@ describe("options of a turn", () => {
     const base = { name: "scout", model: scriptedModel([]) };
     expect(() => new Agent({ ...base, stopWhen: 5 as never })).toThrow(/invalid stopWhen 5 of agent scout/u);
     expect(() => new Agent({ ...base, prepareStep: {} as never })).toThrow(
-      /invalid prepareStep .* of agent scout/u,
+      /invalid prepareStep of agent scout: expected a function, not an object/u,
     );
     const architecture = planAndExecute();
     expect(() => new Agent({ ...base, architecture, stopWhen: () => true })).toThrow(

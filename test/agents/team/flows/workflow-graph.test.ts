@@ -79,12 +79,16 @@ describe("validation of a workflow's graph", () => {
       },
       says: "no path to END from a, b",
     },
-    { what: "maxSteps: 0", options: { maxSteps: 0 }, says: "maxSteps of the workflow is 0" },
-    { what: "a fractional maxVisits", options: { maxVisits: 0.5 }, says: "maxVisits of the workflow is 0.5" },
+    { what: "maxSteps: 0", options: { maxSteps: 0 }, says: "invalid maxSteps 0 of the workflow" },
+    {
+      what: "a fractional maxVisits",
+      options: { maxVisits: 0.5 },
+      says: "invalid maxVisits 0.5 of the workflow",
+    },
     {
       what: "a negative maxConcurrency",
       options: { maxConcurrency: -1 },
-      says: "it must be an integer from 1",
+      says: "expected an integer from 1",
     },
   ])("a workflow refuses $what at construction", ({ options, says }) => {
     expect(() => make(options)).toThrow(says);
