@@ -10,6 +10,7 @@ import {
   describeValue,
   noUsage,
 } from "../../kernel/index.ts";
+import { pendingForever } from "../process/pending-forever.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { CallBody } from "../task/in-flight-calls.ts";
 import { AttemptTimer } from "./attempt-timer.ts";
@@ -104,6 +105,9 @@ export class AttemptCount {
   turns = 1;
 }
 
+/** How an attempt ended. */
+type AttemptEnd = { readonly response: ModelResponse } | { readonly error: unknown };
+
 /**
  * One request until a model answers it. J5: all attempts are part of one step.
  *
@@ -118,8 +122,6 @@ export class ModelAttempts implements CallBody {
   readonly #outgoing: OutgoingRequest;
   readonly #count: AttemptCount;
   readonly #candidates: CandidateModels;
-  #resolve: (reply: PendingReply) => void = ignore;
-  #reject: (error: unknown) => void = ignore;
   /** Number of the round through the candidates, from 1. */
   #round = 1;
   /** When the attempt in flight was sent. Epoch milliseconds. */
@@ -130,7 +132,6 @@ export class ModelAttempts implements CallBody {
   #failAttempt: ((fault: Fault) => void) | undefined;
   /** The failure of the round before. */
   #lastError: Fault | undefined;
-  #isAbandoned = false;
   #hasMalformedCall = false;
   /** Usage of replies that were not usable. */
   #earlierUsage = noUsage;
@@ -144,108 +145,87 @@ export class ModelAttempts implements CallBody {
   }
 
   /** Resolves to the reply of the first attempt that succeeds. Call it once. */
-  run(): Promise<PendingReply> {
-    return new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-      this.#attempt();
-    });
-  }
-
-  #attempt(): void {
+  async run(): Promise<PendingReply> {
+    const { runner } = this.#step;
     try {
-      const step = this.#step;
-      const { model } = this.#candidates;
-      const attempt = ++this.#count.attempts;
-      const { turns } = this.#count;
-      const { request } = this.#outgoing;
-      const inputTokens = this.#outgoing.inputTokens(model);
-      const reserved = reserveCall({ step, model, request, inputTokens, attempt, turns });
-      if (reserved instanceof Promise) this.#rejectWith(reserved.then((grant) => this.#start(model, grant)));
-      else this.#start(model, reserved);
+      for (;;) {
+        const { model } = this.#candidates;
+        const reserving = this.#reserve(model);
+        // The call starts in the section in which the reservation is granted: the task could lose its seat during an `await`.
+        const grant = reserving instanceof Promise ? await reserving : reserving;
+        this.#step.start().body = this;
+        const flushed = runner.log.flush();
+        if (flushed !== undefined) await this.#whenDurable(grant, flushed);
+        const isFirst = this.#count.attempts === 1 && flushed === undefined;
+        this.#sentAt = isFirst ? this.#step.startedAt : runner.worker.clock.now();
+        if (runner.isDropped) return await pendingForever();
+        const end = await this.#send(model, grant);
+        if (runner.isDropped) return await pendingForever();
+        if ("response" in end) {
+          const reply = this.#replyOf(model, grant, end.response);
+          if (reply !== undefined) return reply;
+        } else {
+          const delayMs = this.#settleFailure(model, grant, end.error);
+          if (delayMs !== undefined) await waitForRetry(this.#step, delayMs);
+        }
+      }
     } catch (error) {
-      this.#fail(error);
+      throw withLastError(error, this.#lastError);
     }
   }
 
-  /** Rejects the whole request if `work`, which precedes the call of the model, fails. */
-  #rejectWith(work: Promise<void>): void {
-    work.catch((error: unknown) => this.#fail(error));
+  #reserve(model: Model): Grant | Promise<Grant> {
+    const { request } = this.#outgoing;
+    const attempt = ++this.#count.attempts;
+    const { turns } = this.#count;
+    const inputTokens = this.#outgoing.inputTokens(model);
+    return reserveCall({ step: this.#step, model, request, inputTokens, attempt, turns });
   }
 
   /**
-   * Rejects the whole request. A method, because V8 allocates a function that is assigned to a member (`this.x = () => ...`)
-   * in old space, where it keeps the whole run until a full garbage collection. `npm run bench -- loop`, row "1,000 runs
-   * of 10 turns at once".
+   * J3, B3: resolves once the reservation is durable. A crash from here on charges it in full. If the write fails, or the
+   * step was cancelled meanwhile (C2), the request is not sent and the reservation is refunded.
    */
-  #fail(error: unknown): void {
-    this.#reject(withLastError(error, this.#lastError));
-  }
-
-  /** J3, B3: sends the request once the reservation is durable. */
-  #start(model: Model, grant: Grant): void {
-    const step = this.#step;
-    step.start().body = this;
-    this.#failAttempt = undefined;
-    const flushed = step.runner.log.flush();
-    if (flushed === undefined) {
-      this.#sentAt = this.#count.attempts === 1 ? step.startedAt : step.runner.worker.clock.now();
-      this.#send(model, grant);
-      return;
-    }
-    const send = (): void => this.#sendAfterFlush(model, grant);
-    this.#rejectWith(flushed.then(send, (error: unknown) => this.#refund(grant, error)));
-  }
-
-  /** C2: the step may have been cancelled during the flush. */
-  #sendAfterFlush(model: Model, grant: Grant): void {
+  async #whenDurable({ id }: Grant, flushed: Promise<void>): Promise<void> {
     const { runner, cancelScope } = this.#step;
-    if (runner.isDropped) return;
     try {
-      cancelScope.check();
+      await flushed;
+      if (!runner.isDropped) cancelScope.check();
     } catch (error) {
-      this.#refund(grant, error);
-      return;
+      if (runner.isDropped) return pendingForever();
+      runner.host.ledger.apply(runner.taskId, { type: "refund", id });
+      throw error;
     }
-    this.#sentAt = runner.worker.clock.now();
-    this.#send(model, grant);
   }
 
-  #send(model: Model, grant: Grant): void {
-    if (this.#step.runner.isDropped) return;
+  /** Sends the request. Resolves to the first end of the attempt: an attempt that timed out may still answer or fail. */
+  #send(model: Model, grant: Grant): Promise<AttemptEnd> {
     this.#receivedParts = 0;
-    // An attempt that timed out may still answer or fail. Only its first end counts.
-    const onFailure = (error: unknown): void => {
-      if (timer.isOver) return;
-      timer.end();
-      this.#onFailure(model, grant, error);
-    };
-    const onResponse = (response: ModelResponse): void => {
-      if (timer.isOver) return;
-      timer.end();
-      this.#onResponse(model, grant, response);
-    };
-    const { streaming } = this.#step.runner.task.record;
-    const timer = new AttemptTimer(this.#step, model, this.#sentAt, streaming, onFailure);
-    this.#failAttempt = onFailure;
-    try {
-      this.#call(model, withOutputLimit(this.#outgoing.request, grant), timer).then(onResponse, onFailure);
-    } catch (error) {
-      onFailure(error);
-    }
+    return new Promise((resolve) => {
+      const end = (first: AttemptEnd): void => {
+        if (timer.isOver) return;
+        timer.end();
+        resolve(first);
+      };
+      const fail = (error: unknown): void => end({ error });
+      const { streaming } = this.#step.runner.task.record;
+      const timer = new AttemptTimer(this.#step, model, this.#sentAt, streaming, fail);
+      this.#failAttempt = fail;
+      const request = withOutputLimit(this.#outgoing.request, grant);
+      this.#call(model, request, timer).then((response) => end({ response }), fail);
+    });
   }
 
   /** B3: charges the attempt in flight in full. A response that still arrives is ignored. */
   abandon(fault: Fault): void {
     this.#failAttempt?.(fault);
-    this.#isAbandoned = true;
   }
 
-  #call(model: Model, request: ModelRequest, timer: AttemptTimer): Promise<ModelResponse> {
+  async #call(model: Model, request: ModelRequest, timer: AttemptTimer): Promise<ModelResponse> {
     const { runner } = this.#step;
     const { ephemeralMessages } = this.#outgoing;
     if (runner.task.record.streaming) return this.#stream(model, request, timer);
-    return Promise.resolve(model.generate(request, timer.callOptions(runner, ephemeralMessages)));
+    return await model.generate(request, timer.callOptions(runner, ephemeralMessages));
   }
 
   async #stream(model: Model, request: ModelRequest, timer: AttemptTimer): Promise<ModelResponse> {
@@ -271,29 +251,22 @@ export class ModelAttempts implements CallBody {
     throw new Error("the stream ended without a finish: the connection was cut");
   }
 
-  #onResponse(model: Model, grant: Grant, response: ModelResponse): void {
+  /** The reply for the caller, or `undefined` if another attempt follows. */
+  #replyOf(model: Model, grant: Grant, response: ModelResponse): PendingReply | undefined {
     const step = this.#step;
-    const { runner } = step;
-    if (runner.isDropped || this.#isAbandoned) return;
-    try {
-      requireUsage(step, model, grant, response);
-      this.#count.turns = 0;
-      if (this.#isRepeated(model, response)) {
-        this.#earlierUsage = addUsage(this.#earlierUsage, settleResponse(step, grant, response));
-        step.end();
-        this.#attempt();
-        return;
-      }
-      if (this.#round > 1)
-        step.emit({ type: "retry_end", data: { attempt: this.#round - 1, success: true } });
-      const durationMs = step.durationSince(this.#sentAt);
-      const { role } = this.#outgoing;
-      const reply = new PendingReply(step, model, grant, response, role, durationMs, this.#earlierUsage);
-      this.#outgoing.onReply?.(reply);
-      this.#resolve(reply);
-    } catch (error) {
-      this.#fail(error);
+    requireUsage(step, model, grant, response);
+    this.#count.turns = 0;
+    if (this.#isRepeated(model, response)) {
+      this.#earlierUsage = addUsage(this.#earlierUsage, settleResponse(step, grant, response));
+      step.end();
+      return undefined;
     }
+    if (this.#round > 1) step.emit({ type: "retry_end", data: { attempt: this.#round - 1, success: true } });
+    const durationMs = step.durationSince(this.#sentAt);
+    const { role } = this.#outgoing;
+    const reply = new PendingReply(step, model, grant, response, role, durationMs, this.#earlierUsage);
+    this.#outgoing.onReply?.(reply);
+    return reply;
   }
 
   /**
@@ -315,41 +288,28 @@ export class ModelAttempts implements CallBody {
     return true;
   }
 
-  /** The request was not sent. Always throws `error`, except for a dropped task. */
-  #refund({ id }: Grant, error: unknown): void {
-    const { runner } = this.#step;
-    if (runner.isDropped) return;
-    runner.host.ledger.apply(runner.taskId, { type: "refund", id });
-    throw error;
-  }
-
   /** Partial text belongs to the caller's answer only in the role `main`; other roles serve internal calls. */
   get #partialText(): string {
     return this.#outgoing.role === "main" ? (this.#deltas?.text ?? "") : "";
   }
 
-  #onFailure(model: Model, grant: Grant, error: unknown): void {
+  /**
+   * B3: settles a failed attempt. Returns the milliseconds to wait before the next one, or `undefined` if the next
+   * candidate is called at once. Throws if no attempt follows.
+   */
+  #settleFailure(model: Model, grant: Grant, error: unknown): number | undefined {
     const step = this.#step;
-    if (step.runner.isDropped || this.#isAbandoned) return;
-    try {
-      const received = { count: this.#receivedParts, text: this.#partialText };
-      const failed = settleFailedAttempt(step, model, grant, error, received);
-      if (this.#candidates.fallBack(failed)) {
-        emitFallback(step, model, this.#candidates.model, failed.error);
-        this.#attempt();
-      } else {
-        const round = this.#candidates.startRound();
-        this.#lastError = modelFault(round);
-        const delayMs = nextRetryDelayMs(step, this.#round++, round, this.#lastError);
-        this.#rejectWith(waitForRetry(step, delayMs).then(() => this.#attempt()));
-      }
-    } catch (fault) {
-      this.#fail(fault);
+    const received = { count: this.#receivedParts, text: this.#partialText };
+    const failed = settleFailedAttempt(step, model, grant, error, received);
+    if (this.#candidates.fallBack(failed)) {
+      emitFallback(step, model, this.#candidates.model, failed.error);
+      return undefined;
     }
+    const round = this.#candidates.startRound();
+    this.#lastError = modelFault(round);
+    return nextRetryDelayMs(step, this.#round++, round, this.#lastError);
   }
 }
-
-function ignore(): void {}
 
 /** B1: the bound of a call holds only if the request states the output limit. */
 function withOutputLimit(request: ModelRequest, { outputLimit }: Grant): ModelRequest {
