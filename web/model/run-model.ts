@@ -2,7 +2,7 @@ import { VersionedMap } from "../../src/surfaces/view/versioned-map.ts";
 import { noSpend } from "../../src/surfaces/view/spend.ts";
 import { emptyView } from "../../src/surfaces/view/empty-view.ts";
 import { batch, computed, effect, signal } from "@preact/signals";
-import type { Delta, Event, EventType, RunStatus } from "../../src/kernel/index.ts";
+import type { Delta, Event, RunStatus } from "../../src/kernel/index.ts";
 import { RunHistory } from "../../src/surfaces/view/run-history.ts";
 import type { RunTrace } from "../../src/surfaces/view/run-trace.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
@@ -16,10 +16,11 @@ import type { Run, Snapshot } from "../api/types.ts";
 import { announce } from "../base/announce.ts";
 import { statusWord } from "./status.ts";
 import { heldNow, heldThen, nothingHeld, type Held } from "./held.ts";
-import { fits, type EventFilter } from "./event-filter.ts";
 import { EventLog } from "./event-log.ts";
 import { LivePast } from "./live-past.ts";
+import { LiveSnapshot } from "./live-snapshot.ts";
 import { LiveText } from "./live-text.ts";
+import { RunEvents } from "./run-events.ts";
 import { RedrawPacer } from "../base/redraw-pacer.ts";
 
 /**
@@ -50,22 +51,8 @@ function pausedTask(task: TaskView): TaskView {
   return { ...task, status: isBusy ? "pausing" : "paused" };
 }
 
-/** Number of events per request when the page reads an earlier part of the log. */
-const pageSize = 1_000;
 /** Number of events before the first view that the page reads at once. Older ones are read when a view needs them. */
 const firstEvents = 1_000;
-const firstSnapshotMs = 200;
-const snapshotMs = 1_500;
-/** A run with more tasks is too large to read its ledger again and again. */
-const snapshotTasks = 1_000;
-
-/** Types of events with which a call ends. */
-const callEnds: ReadonlySet<EventType> = new Set<EventType>([
-  "message_end",
-  "tool_execution_end",
-  "step_end",
-]);
-
 /** One run as the page shows it: folded from its events, at the newest one or at the playhead. */
 export class RunModel {
   readonly runId: string;
@@ -80,8 +67,6 @@ export class RunModel {
   /** Number of the event that is shown. `null`: the newest one. */
   readonly playhead = signal<number | null>(null);
   readonly summary = signal<Run | null>(null);
-  /** Seats and ledger of the live run, with what is held for calls in flight. */
-  readonly snapshot = signal<Snapshot | null>(null);
   /** Why the run cannot be shown. */
   readonly refusal = signal<RequestError | null>(null);
   /** Changes whenever there is something new to draw. */
@@ -90,18 +75,19 @@ export class RunModel {
   readonly texts = new LiveText();
   readonly #held = computed((): Held => {
     const view = this.view.value;
-    if (this.playhead.value === null) return heldNow(this.snapshot.value);
+    if (this.playhead.value === null) return heldNow(this.snapshot);
     return view === null ? nothingHeld : heldThen(view, this.#inProgress.value);
   });
   /** The steps that were in progress at the playhead. */
   readonly #inProgress = signal<readonly StepView[]>([]);
   readonly #stop = new AbortController();
   readonly past: LivePast;
+  readonly events: RunEvents;
+  readonly #snapshot: LiveSnapshot;
   #history: RunHistory;
   readonly #openedAt = Date.now();
   #connection: AbortController | undefined;
   readonly #pacer = new RedrawPacer(() => this.#draw());
-  #snapshotTimer: ReturnType<typeof setTimeout> | undefined;
   #isEnded = false;
   /** Settles when the last move by a step has ended. */
   #stepping: Promise<void> = Promise.resolve();
@@ -109,7 +95,10 @@ export class RunModel {
   /** `known` is a view of an earlier visit, which is shown until the server answers. */
   constructor(runId: string, known: RunView | null = null) {
     this.runId = runId;
-    this.past = new LivePast(runId, this.#stop.signal);
+    const { signal: stop } = this.#stop;
+    this.past = new LivePast(runId, stop);
+    this.events = new RunEvents(runId, this.log, stop);
+    this.#snapshot = new LiveSnapshot(runId, stop);
     this.summary.value = firstSummary(runId);
     this.#history = known === null ? this.#historyFrom() : this.#historyFrom(known);
     if (known === null) return;
@@ -125,7 +114,6 @@ export class RunModel {
     const unfollow = effect(() => this.#summaryChanged(changedRun.value));
     return () => {
       unfollow();
-      clearTimeout(this.#snapshotTimer);
       this.#stop.abort();
       this.#connection?.abort();
     };
@@ -147,6 +135,11 @@ export class RunModel {
   /** Number of the newest event. */
   get lastSeq(): number {
     return this.#history.seq;
+  }
+
+  /** Seats and ledger of the live run, with what is held for calls in flight. `null` until it is read. */
+  get snapshot(): Snapshot | null {
+    return this.#snapshot.value.value;
   }
 
   /** What is held for calls in flight at the event that is shown. */
@@ -182,66 +175,9 @@ export class RunModel {
 
   async #step(by: 1 | -1): Promise<void> {
     const { value: before } = this.playhead;
-    const wanted = await this.#callEnd(this.shownSeq, by);
+    const wanted = await this.events.callEnd(this.shownSeq, by, () => this.lastSeq);
     // The person may have moved the playhead while the page read events.
     if (this.playhead.value === before) await this.seek(wanted);
-  }
-
-  /** The end of a call that is next to an event, page by page. If there is none, the first or the newest event. */
-  async #callEnd(seq: number, by: 1 | -1): Promise<number> {
-    for (let next = seq + by; next >= 0 && next <= this.lastSeq; next += by * pageSize) {
-      const last = Math.max(0, Math.min(this.lastSeq, next + by * (pageSize - 1)));
-      const events = await this.eventsBetween(Math.min(next, last), Math.max(next, last));
-      const isEnd = ({ type }: Event): boolean => callEnds.has(type);
-      const found = by > 0 ? events.find(isEnd) : events.findLast(isEnd);
-      if (found !== undefined) return found.seq;
-    }
-    return by > 0 ? this.lastSeq : 0;
-  }
-
-  /** The events of the log with `from <= seq <= to`, from memory or from the server. */
-  async *#read(from: number, to: number): AsyncIterable<Event> {
-    for (let next = from; next <= to;) {
-      const events =
-        this.log.at(next) === undefined ? await this.#readPage(next, to) : this.log.between(next, to);
-      if (events.length === 0) return;
-      yield* events;
-      next = (events.at(-1)?.seq ?? to) + 1;
-    }
-  }
-
-  /** Reads events that are not in memory: those before it, or those that the stream has yet to bring. */
-  async #readPage(from: number, to: number): Promise<readonly Event[]> {
-    const { first } = this.log;
-    const end = from < first ? Math.min(to, first - 1) : to;
-    const { events } = await get("/api/runs/{runId}/events", {
-      params: { runId: this.runId },
-      query: { from, limit: Math.min(pageSize, end - from + 1) },
-    });
-    return events;
-  }
-
-  /** The events with `from <= seq <= to` that fit a filter, from memory or from the server, which leaves out all others. */
-  async eventsThatFit(filter: EventFilter, to: number, from = 0): Promise<readonly Event[]> {
-    if (from >= this.log.first) return this.log.between(from, to).filter((event) => fits(event, filter));
-    const found: Event[] = [];
-    for (let [next, isLast] = [from, false]; !isLast && next <= to;) {
-      const page = await get("/api/runs/{runId}/events", {
-        params: { runId: this.runId },
-        query: { from: next, limit: pageSize, ...filter },
-        signal: this.#stop.signal,
-      });
-      found.push(...page.events.filter(({ seq }) => seq <= to));
-      ({ next, isLast } = page);
-    }
-    return found;
-  }
-
-  /** Reads events that are no longer in memory. */
-  async eventsBetween(from: number, to: number): Promise<readonly Event[]> {
-    const events: Event[] = [];
-    for await (const event of this.#read(from, to)) events.push(event);
-    return events;
   }
 
   /**
@@ -261,7 +197,7 @@ export class RunModel {
   }
 
   #historyFrom(from?: RunView): RunHistory {
-    return new RunHistory((first, last) => this.#read(first, last), {
+    return new RunHistory((first, last) => this.events.read(first, last), {
       ...(from !== undefined && { from }),
       readView: async (at) =>
         (await this.#readView(at)) ?? Promise.reject(new Error("the view was not read")),
@@ -322,7 +258,7 @@ export class RunModel {
     if (event.type === "message_end" || event.type === "task_end") this.texts.endMessage(event.taskId);
     if (event.type === "tool_execution_end") this.texts.endCall(event.taskId, event.data.callId);
     if (event.at > this.#openedAt) sayEvent(event);
-    this.#readSnapshotSoon();
+    if (!this.#isEnded) this.#snapshot.readSoon(() => this.live.peek()?.tasks.size ?? 0);
   }
 
   #draw(): void {
@@ -353,26 +289,6 @@ export class RunModel {
       void this.#begin();
     }
     if (this.#isEnded && run.updatedAt > (this.live.peek()?.at ?? 0)) this.#connect();
-  }
-
-  #readSnapshotSoon(): void {
-    if (this.#snapshotTimer !== undefined || this.#isEnded) return;
-    const delay = this.snapshot.peek() === null ? firstSnapshotMs : snapshotMs;
-    this.#snapshotTimer = setTimeout(() => void this.#readSnapshot(), delay);
-  }
-
-  async #readSnapshot(): Promise<void> {
-    this.#snapshotTimer = undefined;
-    if (document.hidden || (this.live.value?.tasks.size ?? 0) > snapshotTasks) return;
-    try {
-      const { signal: stop } = this.#stop;
-      this.snapshot.value = await get("/api/runs/{runId}/snapshot", {
-        params: { runId: this.runId },
-        signal: stop,
-      });
-    } catch (error) {
-      if (!(error instanceof RequestError) && !this.#stop.signal.aborted) throw error;
-    }
   }
 }
 

@@ -47,7 +47,7 @@ class FittingEvents {
 
   async #readMissing(): Promise<void> {
     for (let until = this.missingUntil; until > 0; until = this.missingUntil) {
-      this.#known.push(...(await this.#model.eventsThatFit(this.#filter, until - 1, this.#next)));
+      this.#known.push(...(await this.#model.events.thatFit(this.#filter, until - 1, this.#next)));
       this.#next = until;
     }
   }

@@ -24,7 +24,7 @@ export function openTopUp(model: RunModel, taskId: TaskId = rootId): void {
 function TopUp({ model, taskId }: { readonly model: RunModel; readonly taskId: TaskId }): JSX.Element {
   const [amount, setAmount] = useState("1.00");
   const task = model.live.value?.tasks.get(taskId);
-  const purse = task === undefined ? null : purseOf(task, heldNow(model.snapshot.value));
+  const purse = task === undefined ? null : purseOf(task, heldNow(model.snapshot));
   const maxCostUsd = Number(amount);
   const isStopped = model.live.value !== null && hasEnded(model.live.value.status);
   return (
@@ -68,7 +68,7 @@ function Cancel({ model }: { readonly model: RunModel }): JSX.Element {
   const [reason, setReason] = useState("");
   const view = model.live.value;
   const root = view?.tasks.get(rootId);
-  const held = root === undefined ? 0 : purseOf(root, heldNow(model.snapshot.value)).held;
+  const held = root === undefined ? 0 : purseOf(root, heldNow(model.snapshot)).held;
   return (
     <FormDialog
       title="Cancel this run"

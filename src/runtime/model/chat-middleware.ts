@@ -15,8 +15,8 @@ import type { ActiveStep } from "../task/active-step.ts";
 import { middlewareContext } from "../task/middleware-context.ts";
 import { openDeltaSink } from "./delta-stream.ts";
 import { AttemptCount, ModelAttempts, type ModelCallResult } from "./model-attempts.ts";
-import { boundRequest } from "./reservation.ts";
 import { concludeReply, settleReservation, truncatedByBudget, type PendingReply } from "./settle-reply.ts";
+import { boundRequest } from "./token-bound.ts";
 
 export interface ChatCall {
   readonly step: ActiveStep;

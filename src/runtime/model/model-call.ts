@@ -23,12 +23,9 @@ import type { ActiveStep } from "../task/active-step.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { callThroughMiddleware } from "./chat-middleware.ts";
 import { AttemptCount, ModelAttempts, type OutgoingRequest } from "./model-attempts.ts";
-import { boundInput, type SentPrefix } from "./reservation.ts";
 import type { PendingReply } from "./settle-reply.ts";
-import { boundMessages } from "./token-bound.ts";
+import { boundInput, boundMessages, type SentPrefix } from "./token-bound.ts";
 import { modelName } from "./model-name.ts";
-
-export type { SentPrefix } from "./reservation.ts";
 
 /** A model call as a step of its task. */
 export class ModelCall implements StepIdentity {

@@ -1,45 +1,23 @@
 import {
   Fault,
   fromNanoUsd,
-  systemMessage,
-  utcDay,
   type Account,
   type Decision,
   type Exhaustion,
   type JsonObject,
-  type LlmRequest,
   type Model,
-  type ModelPrice,
-  type ModelRequest,
-  type ReserveCommand,
   type TaskId,
 } from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { exhausted } from "../task/budget-stop.ts";
 import type { DrawnAllotment } from "../task/task-host.ts";
 import type { RunState } from "../journal/run-state.ts";
-import { boundFormat, boundMessages, boundTools } from "./token-bound.ts";
-import { modelName } from "./model-name.ts";
+import { boundCost, type BoundedCall, type CostBound, type PriceOf } from "./call-cost.ts";
 import { canCount, countInput, type CountingModel } from "./token-count.ts";
 
-/** An earlier request of the same role, and the input tokens that the provider counted for it. */
-export interface SentPrefix {
-  readonly request: LlmRequest;
-  readonly tokens: number;
-  /** The model that counted. The count holds for no other model. */
-  readonly by: Pick<Model, "provider" | "modelId">;
-}
-
-export interface CallReservation {
-  readonly step: ActiveStep;
-  readonly model: Model;
-  readonly request: ModelRequest;
-  /** Upper bound of the input tokens. */
-  readonly inputTokens: number;
+export interface CallReservation extends BoundedCall {
   /** Whether the model was asked to count the input tokens. */
   readonly isCounted?: boolean;
-  readonly attempt: number;
-  readonly turns: number;
   /** B7: the outcome of the draw that precedes this reservation. */
   readonly drawn?: DrawnAllotment;
 }
@@ -54,14 +32,8 @@ export interface Grant {
   /** The cap that lowered the output limit, or `null`. If the output is cut at the limit, this cap is exhausted. */
   readonly cutBy: Exhaustion | null;
   /** The price for a request of this size, as of the time of the reservation. `null` if the price is unknown. */
-  readonly priceOf: (inputTokens: number) => ModelPrice | null;
+  readonly priceOf: PriceOf;
 }
-
-/** `priceOf` of a model without a known price. */
-const unknownPrice = (): null => null;
-
-/** Output limit for models that do not state one. */
-const defaultOutputTokens = 8_192;
 
 /**
  * B1: reserves the upper bound of the cost of a call. When this returns or resolves, the task holds a seat and a slot;
@@ -77,7 +49,7 @@ function reserve(call: CallReservation): Grant | Promise<Grant> {
   const { runner, cancelScope } = call.step;
   const wait = runner.activity.whenReady(cancelScope);
   if (wait !== undefined) return reserveAfter(wait, call);
-  const needed = prepareReservation(call);
+  const needed = boundCost(call);
   const { model, isCounted = false } = call;
   if (!isCounted && canCount(model) && !runner.host.ledger.fits(needed.command))
     return reserveCounted(call, model);
@@ -100,7 +72,7 @@ async function reserveCounted(call: CallReservation, model: CountingModel): Prom
 }
 
 /** B7: the reservation as the run's allotment covers it. `undefined` if the run must draw first. */
-function coverCall(call: CallReservation, prepared: PreparedReservation): PreparedReservation | undefined {
+function coverCall(call: CallReservation, prepared: CostBound): CostBound | undefined {
   const { allotment } = call.step.runner.host;
   if (allotment === undefined) return prepared;
   const { command } = prepared;
@@ -120,7 +92,7 @@ function coverCall(call: CallReservation, prepared: PreparedReservation): Prepar
  * B7: draws what the call needs. If that is not available, the model counts the input tokens (B1). A call that does not
  * fit waits while other calls of the run are open, and fails when none is open.
  */
-async function reserveDrawn(call: CallReservation, { command }: PreparedReservation): Promise<Grant> {
+async function reserveDrawn(call: CallReservation, { command }: CostBound): Promise<Grant> {
   const { drawn: _drawn, ...again } = call;
   const { step, model, isCounted = false } = call;
   const { activity, host } = step.runner;
@@ -135,7 +107,7 @@ async function reserveDrawn(call: CallReservation, { command }: PreparedReservat
 }
 
 /** Waits until the reservation is decided. */
-async function reserveLater(call: CallReservation, prepared: PreparedReservation): Promise<Grant> {
+async function reserveLater(call: CallReservation, prepared: CostBound): Promise<Grant> {
   const { runner, cancelScope } = call.step;
   const { id } = prepared.command;
   const grant = grantOf(call, prepared, await waitForDecision(call.step, id));
@@ -149,7 +121,7 @@ async function reserveLater(call: CallReservation, prepared: PreparedReservation
 /** Throws if the reservation was refused. */
 function grantOf(
   call: CallReservation,
-  { command, priceOf, cutBy: cap = null }: PreparedReservation,
+  { command, priceOf, cutBy: cap = null }: CostBound,
   decision: Decision,
 ): Grant {
   const { state, taskId, host } = call.step.runner;
@@ -174,41 +146,6 @@ async function waitForDecision({ runner, cancelScope }: ActiveStep, id: string):
   }
 }
 
-interface PreparedReservation {
-  readonly command: ReserveCommand;
-  readonly priceOf: Grant["priceOf"];
-  /** B7: the cap per day that lowered the output limit. */
-  readonly cutBy?: Exhaustion | null;
-}
-
-function prepareReservation(call: CallReservation): PreparedReservation {
-  const { step, model, request, inputTokens: tokens, attempt, turns } = call;
-  const { taskId, worker } = step.runner;
-  const { provider, modelId } = model;
-  const at = attempt === 1 ? step.startedAt : worker.clock.now();
-  const price = worker.prices.find({ provider, modelId, inputTokens: tokens, at });
-  const priceOf =
-    price === null
-      ? unknownPrice
-      : (inputTokens: number): ModelPrice | null =>
-          worker.prices.find({ provider, modelId, inputTokens, at });
-  const command: ReserveCommand = {
-    type: "reserve",
-    id: `${taskId} ${step.address} ${attempt}`,
-    taskId,
-    attempt,
-    input: { tokens, costUsd: price === null ? null : inputCost(price, tokens) },
-    output: {
-      maxTokens: request.maxOutputTokens ?? usualOutputTokens(model),
-      usdPerToken: price === null ? null : maxOutputUsdPerToken(price),
-    },
-    turns,
-    label: modelName(step.runner.agentId, model).label,
-    day: utcDay(worker.clock.now()),
-  };
-  return { command, priceOf };
-}
-
 function refusalOf(
   { step, model }: CallReservation,
   decision: Exclude<Decision, { kind: "granted" }>,
@@ -227,25 +164,6 @@ function unpricedCall({ provider, modelId }: Model, problem: string, details: Js
     `${problem}: give its price with openRuntime({ prices: priceCatalog({ overrides: [{ provider: "${provider}", model: "${modelId}", usdPerMillion: { input, output } }] }) }), or set unknownPrice to "ignore"`,
     { details: { provider, modelId, ...details } },
   );
-}
-
-function inputCost(price: ModelPrice, tokens: number): number {
-  return tokens * maxInputUsdPerToken(price) + (price.requestUsd ?? 0);
-}
-
-/** B1: the highest price of an input token. */
-function maxInputUsdPerToken({ inputUsd, cacheReadUsd = 0, cacheWriteUsd = 0 }: ModelPrice): number {
-  return Math.max(inputUsd, cacheReadUsd, cacheWriteUsd);
-}
-
-/** B1: the highest price of an output token. */
-function maxOutputUsdPerToken({ outputUsd, reasoningUsd = 0 }: ModelPrice): number {
-  return Math.max(outputUsd, reasoningUsd);
-}
-
-/** B1: the output limit of a request that states none. A model's own limit may be so high that one call reserves a whole budget. */
-function usualOutputTokens({ defaultOutputTokens: usual, maxOutputTokens }: Model): number {
-  return usual ?? Math.min(defaultOutputTokens, maxOutputTokens ?? defaultOutputTokens);
 }
 
 /** Whether a cap applies to the task. B1: then the bound holds only if the request states its output limit. */
@@ -271,40 +189,4 @@ function findTightestCap({ ledger }: RunState, taskId: TaskId, usdPerToken: numb
     at = at.parentId === null ? undefined : ledger.accounts[at.parentId];
   }
   return null;
-}
-
-/** B1: the provider's own count for the messages that it has counted before, and one token per byte for the others. */
-export function boundInput(request: LlmRequest, sent: SentPrefix | undefined, model: Model): number {
-  const { transcript, instructions = "", tools = [] } = request;
-  const extra = boundFormat(request);
-  if (sent !== undefined && isSameModel(sent.by, model) && continues(request, sent)) {
-    return sent.tokens + boundMessages(transcript, sent.request.transcript.length) + extra;
-  }
-  return boundMessages([systemMessage(instructions)]) + boundTools(tools) + boundMessages(transcript) + extra;
-}
-
-/** Like `boundInput`, for a request that middleware has changed: no count of the provider is known for it. */
-export function boundRequest({ messages, tools = [], ...request }: ModelRequest): number {
-  return boundMessages(messages) + boundTools(tools) + boundFormat(request);
-}
-
-function isSameModel(one: Pick<Model, "provider" | "modelId">, other: Model): boolean {
-  return one.provider === other.provider && one.modelId === other.modelId;
-}
-
-/**
- * Whether `request` starts with everything that was sent before, so that the count still holds. A count of 0 is no
- * count.
- */
-function continues(request: LlmRequest, { request: before, tokens }: SentPrefix): boolean {
-  const { length } = before.transcript;
-  return (
-    tokens > 0 &&
-    length > 0 &&
-    length <= request.transcript.length &&
-    request.transcript.at(0) === before.transcript.at(0) &&
-    request.transcript.at(length - 1) === before.transcript.at(length - 1) &&
-    (request.instructions ?? "") === (before.instructions ?? "") &&
-    (request.tools === before.tools || boundTools(request.tools ?? []) <= boundTools(before.tools ?? []))
-  );
 }

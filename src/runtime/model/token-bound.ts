@@ -1,12 +1,23 @@
 import { Buffer } from "node:buffer";
-import type {
-  ChatMessage,
-  ContentPart,
-  ModelRequest,
-  ToolOutput,
-  ToolSpec,
-  Transcript,
+import {
+  systemMessage,
+  type ChatMessage,
+  type ContentPart,
+  type LlmRequest,
+  type Model,
+  type ModelRequest,
+  type ToolOutput,
+  type ToolSpec,
+  type Transcript,
 } from "../../kernel/index.ts";
+
+/** An earlier request of the same role, and the input tokens that the provider counted for it. */
+export interface SentPrefix {
+  readonly request: LlmRequest;
+  readonly tokens: number;
+  /** The model that counted. The count holds for no other model. */
+  readonly by: Pick<Model, "provider" | "modelId">;
+}
 
 /** Upper bound of the tokens of one image of any size, at any provider. */
 const tokensPerImage = 8_192;
@@ -18,6 +29,42 @@ const overhead = 16;
 const toolsOverhead = 640;
 /** Upper bound of the tokens of the instructions that a provider adds to a JSON schema for the response. */
 const formatOverhead = 512;
+
+/** B1: the provider's own count for the messages that it has counted before, and one token per byte for the others. */
+export function boundInput(request: LlmRequest, sent: SentPrefix | undefined, model: Model): number {
+  const { transcript, instructions = "", tools = [] } = request;
+  const extra = boundFormat(request);
+  if (sent !== undefined && isSameModel(sent.by, model) && continues(request, sent)) {
+    return sent.tokens + boundMessages(transcript, sent.request.transcript.length) + extra;
+  }
+  return boundMessages([systemMessage(instructions)]) + boundTools(tools) + boundMessages(transcript) + extra;
+}
+
+/** Like `boundInput`, for a request that middleware has changed: no count of the provider is known for it. */
+export function boundRequest({ messages, tools = [], ...request }: ModelRequest): number {
+  return boundMessages(messages) + boundTools(tools) + boundFormat(request);
+}
+
+function isSameModel(one: Pick<Model, "provider" | "modelId">, other: Model): boolean {
+  return one.provider === other.provider && one.modelId === other.modelId;
+}
+
+/**
+ * Whether `request` starts with everything that was sent before, so that the count still holds. A count of 0 is no
+ * count.
+ */
+function continues(request: LlmRequest, { request: before, tokens }: SentPrefix): boolean {
+  const { length } = before.transcript;
+  return (
+    tokens > 0 &&
+    length > 0 &&
+    length <= request.transcript.length &&
+    request.transcript.at(0) === before.transcript.at(0) &&
+    request.transcript.at(length - 1) === before.transcript.at(length - 1) &&
+    (request.instructions ?? "") === (before.instructions ?? "") &&
+    (request.tools === before.tools || boundTools(request.tools ?? []) <= boundTools(before.tools ?? []))
+  );
+}
 
 /**
  * B1: upper bound of the tokens of the messages from index `from`: one per byte of text, and a fixed bound for each
@@ -43,12 +90,12 @@ function boundMessage(message: ChatMessage): number {
 }
 
 /** B1: upper bound of the tokens of the tool list. */
-export function boundTools(tools: readonly ToolSpec[]): number {
+function boundTools(tools: readonly ToolSpec[]): number {
   return tools.length === 0 ? 0 : bytes(JSON.stringify(tools)) + toolsOverhead;
 }
 
 /** B1: upper bound of the tokens of the response format, with the instructions that surround a schema. */
-export function boundFormat({ responseFormat }: Pick<ModelRequest, "responseFormat">): number {
+function boundFormat({ responseFormat }: Pick<ModelRequest, "responseFormat">): number {
   return responseFormat?.type === "json" ? bytes(JSON.stringify(responseFormat)) + formatOverhead : 0;
 }
 

@@ -195,7 +195,7 @@ function useOlder(model: RunModel): OlderEvents {
   const [asked, setAsked] = useState(-1);
   const to = shownSeq < log.first ? Math.max(asked, shownSeq) : asked;
   const from = to > asked ? Math.max(0, to + 1 - mostBefore) : 0;
-  const { value } = useRead(async () => (to < 0 ? none : model.eventsBetween(from, to)), [model, from, to]);
+  const { value } = useRead(async () => (to < 0 ? none : model.events.between(from, to)), [model, from, to]);
   const events = value ?? none;
   return { events, unread: events[0]?.seq ?? log.first, load: () => setAsked(log.first - 1) };
 }

@@ -51,9 +51,9 @@ function Details({
 }: Omit<DetailProps, "step"> & { readonly step: StepView }): JSX.Element {
   const { startSeq, endSeq, startAt, endAt, taskId, kind, name, tokens, costUsd, outcome } = step;
   const { value } = useRead(async () => {
-    const [start] = await model.eventsBetween(startSeq, startSeq);
-    const [end] = endSeq === null ? [] : await model.eventsBetween(endSeq, endSeq);
-    const own = kind === "model" ? await model.eventsThatFit(conversationOf(taskId), startSeq) : [];
+    const [start] = await model.events.between(startSeq, startSeq);
+    const [end] = endSeq === null ? [] : await model.events.between(endSeq, endSeq);
+    const own = kind === "model" ? await model.events.thatFit(conversationOf(taskId), startSeq) : [];
     return { start, end, seen: seenBefore(own, startSeq) };
   }, [startSeq, endSeq]);
   useKeys({ Escape: onClose });

@@ -1,0 +1,85 @@
+import {
+  utcDay,
+  type Exhaustion,
+  type Model,
+  type ModelPrice,
+  type ModelRequest,
+  type ReserveCommand,
+} from "../../kernel/index.ts";
+import type { ActiveStep } from "../task/active-step.ts";
+import { modelName } from "./model-name.ts";
+
+/** A call of a model whose cost is bounded. */
+export interface BoundedCall {
+  readonly step: ActiveStep;
+  readonly model: Model;
+  readonly request: ModelRequest;
+  /** Upper bound of the input tokens. */
+  readonly inputTokens: number;
+  readonly attempt: number;
+  readonly turns: number;
+}
+
+/** The price for a request of this size. `null` if the price is unknown. */
+export type PriceOf = (inputTokens: number) => ModelPrice | null;
+
+/** `PriceOf` of a model without a known price. */
+const unknownPrice: PriceOf = () => null;
+
+/** Output limit for models that do not state one. */
+const defaultOutputTokens = 8_192;
+
+/** The upper bound of the cost of a call, as the ledger reserves it. */
+export interface CostBound {
+  readonly command: ReserveCommand;
+  readonly priceOf: PriceOf;
+  /** B7: the cap per day that lowered the output limit. */
+  readonly cutBy?: Exhaustion | null;
+}
+
+/** B1: the highest cost that the call can have at the prices of this time. */
+export function boundCost(call: BoundedCall): CostBound {
+  const { step, model, request, inputTokens: tokens, attempt, turns } = call;
+  const { taskId, worker } = step.runner;
+  const { provider, modelId } = model;
+  const at = attempt === 1 ? step.startedAt : worker.clock.now();
+  const price = worker.prices.find({ provider, modelId, inputTokens: tokens, at });
+  const priceOf: PriceOf =
+    price === null
+      ? unknownPrice
+      : (inputTokens) => worker.prices.find({ provider, modelId, inputTokens, at });
+  const command: ReserveCommand = {
+    type: "reserve",
+    id: `${taskId} ${step.address} ${attempt}`,
+    taskId,
+    attempt,
+    input: { tokens, costUsd: price === null ? null : inputCost(price, tokens) },
+    output: {
+      maxTokens: request.maxOutputTokens ?? usualOutputTokens(model),
+      usdPerToken: price === null ? null : maxOutputUsdPerToken(price),
+    },
+    turns,
+    label: modelName(step.runner.agentId, model).label,
+    day: utcDay(worker.clock.now()),
+  };
+  return { command, priceOf };
+}
+
+function inputCost(price: ModelPrice, tokens: number): number {
+  return tokens * maxInputUsdPerToken(price) + (price.requestUsd ?? 0);
+}
+
+/** B1: the highest price of an input token. */
+function maxInputUsdPerToken({ inputUsd, cacheReadUsd = 0, cacheWriteUsd = 0 }: ModelPrice): number {
+  return Math.max(inputUsd, cacheReadUsd, cacheWriteUsd);
+}
+
+/** B1: the highest price of an output token. */
+function maxOutputUsdPerToken({ outputUsd, reasoningUsd = 0 }: ModelPrice): number {
+  return Math.max(outputUsd, reasoningUsd);
+}
+
+/** B1: the output limit of a request that states none. A model's own limit may be so high that one call reserves a whole budget. */
+function usualOutputTokens({ defaultOutputTokens: usual, maxOutputTokens }: Model): number {
+  return usual ?? Math.min(defaultOutputTokens, maxOutputTokens ?? defaultOutputTokens);
+}
