@@ -53,6 +53,7 @@ function pausedTask(task: TaskView): TaskView {
 
 /** Number of events before the first view that the page reads at once. Older ones are read when a view needs them. */
 const firstEvents = 1_000;
+
 /** One run as the page shows it: folded from its events, at the newest one or at the playhead. */
 export class RunModel {
   readonly runId: string;

@@ -14,7 +14,7 @@ import { pendingForever } from "../process/pending-forever.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { CallBody } from "../task/in-flight-calls.ts";
 import { AttemptTimer } from "./attempt-timer.ts";
-import { CandidateModels } from "./candidate-models.ts";
+import { CandidateModels, type FailedAttempt } from "./candidate-models.ts";
 import { openDeltaSink, type DeltaSink } from "./delta-stream.ts";
 import { type Grant, reserveCall } from "./reservation.ts";
 import {
@@ -105,8 +105,8 @@ export class AttemptCount {
   turns = 1;
 }
 
-/** How an attempt ended. */
-type AttemptEnd = { readonly response: ModelResponse } | { readonly error: unknown };
+/** How an attempt ended whose failure does not end the request. */
+type AttemptEnd = { readonly response: ModelResponse } | { readonly failed: FailedAttempt };
 
 /**
  * One request until a model answers it. J5: all attempts are part of one step.
@@ -165,7 +165,7 @@ export class ModelAttempts implements CallBody {
           const reply = this.#replyOf(model, grant, end.response);
           if (reply !== undefined) return reply;
         } else {
-          const delayMs = this.#settleFailure(model, grant, end.error);
+          const delayMs = this.#retryDelayMs(end.failed);
           if (delayMs !== undefined) await waitForRetry(this.#step, delayMs);
         }
       }
@@ -198,21 +198,37 @@ export class ModelAttempts implements CallBody {
     }
   }
 
-  /** Sends the request. Resolves to the first end of the attempt: an attempt that timed out may still answer or fail. */
+  /**
+   * Sends the request. Resolves to the first end of the attempt: an attempt that timed out may still answer or fail. Rejects
+   * if no attempt may follow. B3: a failed attempt is settled in the section in which it ends, before the timer or the
+   * cancel that ended it does anything else. Never settles if the task is dropped.
+   */
   #send(model: Model, grant: Grant): Promise<AttemptEnd> {
+    const step = this.#step;
+    const { streaming } = step.runner.task.record;
     this.#receivedParts = 0;
-    return new Promise((resolve) => {
-      const end = (first: AttemptEnd): void => {
-        if (timer.isOver) return;
+    return new Promise((resolve, reject) => {
+      const isFirstEnd = (): boolean => {
+        if (timer.isOver) return false;
         timer.end();
-        resolve(first);
+        return !step.runner.isDropped;
       };
-      const fail = (error: unknown): void => end({ error });
-      const { streaming } = this.#step.runner.task.record;
-      const timer = new AttemptTimer(this.#step, model, this.#sentAt, streaming, fail);
+      const answer = (response: ModelResponse): void => {
+        if (isFirstEnd()) resolve({ response });
+      };
+      const fail = (error: unknown): void => {
+        if (!isFirstEnd()) return;
+        const received = { count: this.#receivedParts, text: this.#partialText };
+        try {
+          resolve({ failed: settleFailedAttempt(step, model, grant, error, received) });
+        } catch (fault) {
+          reject(fault);
+        }
+      };
+      const timer = new AttemptTimer(step, model, this.#sentAt, streaming, fail);
       this.#failAttempt = fail;
       const request = withOutputLimit(this.#outgoing.request, grant);
-      this.#call(model, request, timer).then((response) => end({ response }), fail);
+      this.#call(model, request, timer).then(answer, fail);
     });
   }
 
@@ -294,15 +310,13 @@ export class ModelAttempts implements CallBody {
   }
 
   /**
-   * B3: settles a failed attempt. Returns the milliseconds to wait before the next one, or `undefined` if the next
-   * candidate is called at once. Throws if no attempt follows.
+   * Returns the milliseconds to wait before the next attempt, or `undefined` if the next candidate is called at once.
+   * Throws if no attempt follows.
    */
-  #settleFailure(model: Model, grant: Grant, error: unknown): number | undefined {
+  #retryDelayMs(failed: FailedAttempt): number | undefined {
     const step = this.#step;
-    const received = { count: this.#receivedParts, text: this.#partialText };
-    const failed = settleFailedAttempt(step, model, grant, error, received);
     if (this.#candidates.fallBack(failed)) {
-      emitFallback(step, model, this.#candidates.model, failed.error);
+      emitFallback(step, failed.model, this.#candidates.model, failed.error);
       return undefined;
     }
     const round = this.#candidates.startRound();
