@@ -124,7 +124,7 @@ test("permissions() names every ask rule that applies, with an id that does not 
   expect(asked({ users: { ada: { ask: [rm] } } }, "rm x").rules).not.toEqual([both.rules?.[0]]);
 });
 
-test("a remembered approval is keyed by tenant, user, agent, tool, tool digest, scope, rule and kind, and no user differs from the user id null", () => {
+test("a remembered approval is keyed by tenant, user, agent, tool, tool digest, scope, rule and kind, and no user differs from the user id null", async () => {
   const memory = inMemoryApprovals();
   const [agentId, other] = [formatAgentId({ name: "scout" }), formatAgentId({ name: "other" })];
   const approval = {
@@ -137,18 +137,18 @@ test("a remembered approval is keyed by tenant, user, agent, tool, tool digest, 
     rule: "r",
     kind: "always",
   } as const;
-  memory.add(approval);
-  expect(memory.has(approval)).toBe(true);
+  await memory.add(approval);
+  expect(await memory.has(approval)).toBe(true);
   for (const name of ["null", "ada", ""]) {
-    expect(memory.has({ ...approval, userId: name })).toBe(false);
-    expect(memory.has({ ...approval, tenantId: name })).toBe(false);
+    expect(await memory.has({ ...approval, userId: name })).toBe(false);
+    expect(await memory.has({ ...approval, tenantId: name })).toBe(false);
   }
-  expect(memory.has({ ...approval, agentId: other })).toBe(false);
-  expect(memory.has({ ...approval, toolName: "sends" })).toBe(false);
-  expect(memory.has({ ...approval, toolDigest: "e" })).toBe(false);
-  expect(memory.has({ ...approval, scope: "null" })).toBe(false);
-  expect(memory.has({ ...approval, rule: "s" })).toBe(false);
-  expect(memory.has({ ...approval, kind: "once" })).toBe(false);
-  memory.delete(approval);
-  expect(memory.has(approval)).toBe(false);
+  expect(await memory.has({ ...approval, agentId: other })).toBe(false);
+  expect(await memory.has({ ...approval, toolName: "sends" })).toBe(false);
+  expect(await memory.has({ ...approval, toolDigest: "e" })).toBe(false);
+  expect(await memory.has({ ...approval, scope: "null" })).toBe(false);
+  expect(await memory.has({ ...approval, rule: "s" })).toBe(false);
+  expect(await memory.has({ ...approval, kind: "once" })).toBe(false);
+  await memory.delete(approval);
+  expect(await memory.has(approval)).toBe(false);
 });
