@@ -103,7 +103,7 @@ describe.each(twoStores)("maxParallelToolCalls on the %s store", (_name, prepare
     await using after = await openRuntime({ store: await open(), unknownPrice: "ignore" });
     after.register(resumed);
     // Both calls were in flight when the first process ended, so they start at the same time.
-    expect((await second.started(2)).toSorted()).toEqual([1, 2]);
+    expect((await second.started(2)).toSorted((a, b) => a - b)).toEqual([1, 2]);
     second.end(2);
     expect((await second.started(3)).slice(2)).toEqual([3]);
     second.end(1);
@@ -111,7 +111,7 @@ describe.each(twoStores)("maxParallelToolCalls on the %s store", (_name, prepare
     await second.started(4);
     second.end(4);
     expect((await (await after.find(run.runId))?.result())?.status).toBe("completed");
-    expect(second.executed.toSorted()).toEqual([1, 2, 3, 4]);
+    expect(second.executed.toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4]);
     expect(resultsSeen(model)).toEqual(inOrder);
   });
 
