@@ -1,27 +1,34 @@
-import { VersionedMap } from "../../src/surfaces/view/versioned-map.ts";
-import { noSpend } from "../../src/surfaces/view/spend.ts";
-import { emptyView } from "../../src/surfaces/view/empty-view.ts";
-import { batch, computed, effect, signal } from "@preact/signals";
 import type { Delta, Event, RunStatus } from "../../src/kernel/index.ts";
+import { emptyView } from "../../src/surfaces/view/empty-view.ts";
 import { RunHistory } from "../../src/surfaces/view/run-history.ts";
 import type { RunTrace } from "../../src/surfaces/view/run-trace.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
+import { noSpend } from "../../src/surfaces/view/spend.ts";
 import type { StepLog, StepView } from "../../src/surfaces/view/step-log.ts";
-import { viewOfStored, type StoredView } from "../../src/surfaces/view/stored-view.ts";
+import { type StoredView, viewOfStored } from "../../src/surfaces/view/stored-view.ts";
+import { VersionedMap } from "../../src/surfaces/view/versioned-map.ts";
 import { addressOf, get, RequestError } from "../api/client.ts";
 import { follow } from "../api/connection.ts";
-import { firstSummary } from "../api/first-summary.ts";
 import { changedRun } from "../api/runs-feed.ts";
 import type { Run, Snapshot } from "../api/types.ts";
 import { announce } from "../base/announce.ts";
-import { statusWord } from "./status.ts";
-import { heldNow, heldThen, nothingHeld, type Held } from "./held.ts";
+import { RedrawPacer } from "../base/redraw-pacer.ts";
 import { EventLog } from "./event-log.ts";
+import { type Held, heldNow, heldThen, nothingHeld } from "./held.ts";
 import { LivePast } from "./live-past.ts";
 import { LiveSnapshot } from "./live-snapshot.ts";
 import { LiveText } from "./live-text.ts";
 import { RunEvents } from "./run-events.ts";
-import { RedrawPacer } from "../base/redraw-pacer.ts";
+import { statusWord } from "./status.ts";
+import { batch, computed, effect, signal } from "@preact/signals";
+
+/** The summary that the server puts into the page of a run. Later views of the page read it from the server. */
+function firstSummary(runId: string): Run | null {
+  const element = document.querySelector("#run-summary");
+  element?.remove();
+  const run = JSON.parse(element?.textContent ?? "null") as Run | null;
+  return run?.runId === runId ? run : null;
+}
 
 /**
  * The run as its views draw it. Two facts of the whole run hold for each of its agents: none works while the run is paused,

@@ -46,7 +46,6 @@ type Elsewhere = (name: string) => string | undefined;
 /**
  * Declares the options of a function or class once: the table gives the check, the errors and the defaults.
  *
- * @example
  * ```ts
  * const limits = optionTable({
  *   maxAgents: is.integer({ from: 1, default: 50 }),
