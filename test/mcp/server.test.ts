@@ -234,7 +234,7 @@ it("a served call ends at callTimeoutMs, although it reports progress and ignore
 it.for([0, -1, Number.NaN, Number.POSITIVE_INFINITY])("mcpServer() refuses callTimeoutMs %d", async (ms) => {
   const made = mcpServer({ name: "till", callTimeoutMs: ms });
   await expect(made).rejects.toThrow(
-    `invalid callTimeoutMs ${ms} of MCP server till: expected a number above 0, or null`,
+    `invalid callTimeoutMs ${ms} of mcpServer(): expected a finite number above 0, or null for no limit`,
   );
 });
 

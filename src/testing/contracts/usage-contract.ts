@@ -234,7 +234,7 @@ function summing({ test, expect, open }: ContractHarness): void {
     const { usage } = await open();
     const refused = async (query: object, message: string): Promise<void> =>
       expect(usage.sum(query as UsageQuery)).rejects.toMatchObject({ code: "invalid_argument", message });
-    await refused({}, "usage() needs `by`: one of day, agent, model, user");
+    await refused({}, "invalid by undefined of usage(): expected one of day, agent, model, user");
     await refused(
       { by: "days" },
       'invalid by "days" of usage(): expected one of day, agent, model, user; use "day"',
