@@ -8,7 +8,7 @@ import { RestateAdmin, restate } from "../../src/assembly/restate.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { newSchema, query } from "../postgres/schemas.ts";
 import { env, setUp } from "../surfaces/cli/model-server.ts";
-import { main, reeve } from "../surfaces/cli/reeve-process.ts";
+import { main, reeve, reeveProcess } from "../surfaces/cli/reeve-process.ts";
 import { startWorker, type RunningWorker } from "../surfaces/cli/worker-process.ts";
 import { Balancer } from "./balancer.ts";
 import { RestateServer } from "./server.ts";
@@ -181,7 +181,7 @@ describe("reeve worker --engine restate", () => {
        });`,
     );
     const args = ["--engine", "restate", "--ingress-url", server.ingressUrl, "--endpoint-port", "0"];
-    const { code, talk } = await reeve(["worker", ...args], {
+    const { code, talk } = await reeveProcess(["worker", ...args], {
       cwd: folder,
       env: { NODE_OPTIONS: `--import file://${hooks}` },
     });
