@@ -157,8 +157,7 @@ export class RuntimeView implements Runtime {
     if (this.#worker.agents.replacesSameName || own.context !== undefined)
       return this.#submitted(await this.#submitBound(agent, input, own), own);
     this.register(agent);
-    const submitted = this.#submitRun(agent, input, own);
-    return this.#submitted(submitted instanceof Promise ? await submitted : submitted, own);
+    return this.#submitted(await this.#submitRun(agent, input, own), own);
   }
 
   async #compact(agent: HostedAgent, input: JsonValue, options: SubmitOptions): Promise<RunHandle> {
@@ -195,7 +194,7 @@ export class RuntimeView implements Runtime {
     return this.#submitted(await this.#submitBound(agent, prompt as JsonValue, own), own);
   }
 
-  #submitRun(agent: HostedAgent, input: JsonValue, options: NewRunOptions): RunRecord | Promise<RunRecord> {
+  #submitRun(agent: HostedAgent, input: JsonValue, options: NewRunOptions): Promise<RunRecord> {
     const { context, engine } = this.#worker;
     return submitRun(context, engine.claimer, agent, input, options, this.#scope);
   }

@@ -29,7 +29,6 @@ import {
   type ToolResultOptions,
   type TopUp,
   type UnknownPrice,
-  andThen,
   assertJson,
   describeValue,
   jsonText,
@@ -69,14 +68,14 @@ interface EndedStoredRun {
  * Whether an ended run has been resumed or may be by a command in its mailbox. Waits until the owner has handled such
  * commands. `next` is the seq after the last event that was read.
  */
-function isRunResumed(run: EndedStoredRun, next: number): boolean | Promise<boolean> {
-  return andThen(run.store.mailbox.read(run.runId), (mail) => isResumedBy(run, mail, next));
-}
-
-function isResumedBy(run: EndedStoredRun, mail: readonly Mail[], next: number): boolean | Promise<boolean> {
-  if (mayResume(mail)) return commandsHandled(run).then(() => true);
+async function isRunResumed(run: EndedStoredRun, next: number): Promise<boolean> {
+  const { runId, store } = run;
+  if (mayResume(await store.mailbox.read(runId))) {
+    await commandsHandled(run);
+    return true;
+  }
   // The owner may have handled such a command before the mailbox was read. Then the log has new events.
-  return andThen(run.store.events.lastSeq(run.runId), (last) => last >= next);
+  return (await store.events.lastSeq(runId)) >= next;
 }
 
 async function commandsHandled({ runId, store, life }: EndedStoredRun): Promise<void> {
@@ -286,8 +285,8 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   async #result(): Promise<Result> {
     this.#options.life?.check();
     const found: EndEvents = {};
-    const last = this.#options.store.events.lastSeq(this.runId);
-    let from = Math.max(0, (last instanceof Promise ? await last : last) - trailingEvents);
+    const last = await this.#options.store.events.lastSeq(this.runId);
+    let from = Math.max(0, last - trailingEvents);
     let next = from;
     for (;;) {
       for await (const event of this.#tail({ fromSeq: next, types: endTypes })) {
@@ -296,16 +295,14 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
         if (event.type === "task_end" && event.taskId === root) found.rootEnd = event;
       }
       // A completed run cannot be resumed.
-      const isResumed = found.runEnd?.data.status === "completed" ? false : this.#isResumed(next);
-      if (isResumed instanceof Promise ? await isResumed : isResumed) continue;
+      if (found.runEnd?.data.status !== "completed" && (await this.#isResumed(next))) continue;
       if (found.rootEnd !== undefined || from === 0) break;
       // The root task ended before the trailing events. Read the log from its start.
       from = next = 0;
     }
     const observed = this.#options.observed?.(this.runId);
     if (observed !== undefined) await observed;
-    const kept = this.#options.store.events.keep(this.runId);
-    const result = endedResult(this, found, kept instanceof Promise ? await kept : kept);
+    const result = endedResult(this, found, await this.#options.store.events.keep(this.runId));
     const { convert } = this.#options;
     return (convert === undefined ? result : await convert(result)) as Result;
   }

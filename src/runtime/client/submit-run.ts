@@ -10,7 +10,6 @@ import {
   type Creation,
   type JsonValue,
   type Lease,
-  type MaybePromise,
   type RunClaimer,
   type RunId,
   type RunRecord,
@@ -30,66 +29,20 @@ import { anonymousUser, type WorkerContext } from "../process/worker-context.ts"
  * Creates a run. Returns the existing run instead if one with this id was submitted before, and the unfinished run of
  * the session if that takes the input as steering (S5). The store decides in the transaction that would create the run.
  */
-export function submitRun(
+export async function submitRun(
   worker: WorkerContext,
   claimer: RunClaimer | undefined,
   agent: HostedAgent,
   input: JsonValue,
   options: NewRunOptions,
   scope?: TenantScope,
-): RunRecord | Promise<RunRecord> {
-  const run = newRun(worker, agent, input, options);
-  const singleFlight = singleFlightOf(run.record, input, options, scope);
-  const creation = createRun(worker, claimer, run, singleFlight);
-  if (!(creation instanceof Promise) && creation.kind === "created") return run.record;
-  return settleSubmission(worker, claimer, run, { singleFlight, scope, creation });
-}
-
-/** Claims the run as well if the store can do both in one transaction and this worker has room for the run. */
-function createRun(
-  { store: { journal } }: WorkerContext,
-  claimer: RunClaimer | undefined,
-  { record, first }: NewRun,
-  singleFlight: SingleFlight | undefined,
-): MaybePromise<Creation> {
-  const claim = journal.createAndClaim === undefined ? undefined : claimer?.reserveClaim();
-  if (journal.createAndClaim === undefined || claimer === undefined || claim === undefined)
-    return journal.create(record, first, singleFlight);
-  return driveCreated(claimer, journal.createAndClaim(record, first, singleFlight, claim));
-}
-
-/** Lets the engine drive the run if it was created and claimed. */
-async function driveCreated(claimer: RunClaimer, creating: Promise<Creation>): Promise<Creation> {
-  let lease: Lease | undefined;
-  try {
-    const creation = await creating;
-    if (creation.kind === "created") ({ lease } = creation);
-    return creation;
-  } finally {
-    claimer.completeClaim(lease);
-  }
-}
-
-interface UnsettledSubmission {
-  readonly singleFlight: SingleFlight | undefined;
-  /** S6: the scope of the caller. If absent, the caller sees all runs. */
-  readonly scope: TenantScope | undefined;
-  /** The outcome of the first attempt to create the run. */
-  readonly creation: MaybePromise<Creation>;
-}
-
-/** Resolves with the run that the submission starts or joins. */
-async function settleSubmission(
-  worker: WorkerContext,
-  claimer: RunClaimer | undefined,
-  run: NewRun,
-  { singleFlight, scope, creation }: UnsettledSubmission,
 ): Promise<RunRecord> {
+  const run = newRun(worker, agent, input, options);
   const { record } = run;
   const { journal } = worker.store;
-  let flight = singleFlight;
-  for (let creating = creation; ; creating = createRun(worker, claimer, run, flight)) {
-    const outcome = await creating;
+  let flight = singleFlightOf(record, input, options, scope);
+  for (;;) {
+    const outcome = await createRun(worker, claimer, run, flight);
     if (outcome.kind === "created") return record;
     if (outcome.kind === "foreign") throw foreignSession(record);
     if (outcome.kind !== "busy") {
@@ -107,6 +60,26 @@ async function settleSubmission(
     // another user the store answers `busy` again.
     if (!onlyWaits || flight === undefined || flight.always) throw agentBusy(outcome.run, waitsFor, record);
     flight = { ...flight, always: true };
+  }
+}
+/** Claims the run as well if the store can do both in one transaction and this worker has room for the run. */
+async function createRun(
+  { store: { journal } }: WorkerContext,
+  claimer: RunClaimer | undefined,
+  { record, first }: NewRun,
+  singleFlight: SingleFlight | undefined,
+): Promise<Creation> {
+  const claim = journal.createAndClaim === undefined ? undefined : claimer?.reserveClaim();
+  if (journal.createAndClaim === undefined || claimer === undefined || claim === undefined)
+    return journal.create(record, first, singleFlight);
+  let lease: Lease | undefined;
+  try {
+    const creation = await journal.createAndClaim(record, first, singleFlight, claim);
+    if (creation.kind === "created") ({ lease } = creation);
+    return creation;
+  } finally {
+    // The engine drives the run if it was created and claimed.
+    claimer.completeClaim(lease);
   }
 }
 

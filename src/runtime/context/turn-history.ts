@@ -1,5 +1,4 @@
 import {
-  andThen,
   contextMessages,
   Fault,
   HistoryRetention,
@@ -7,7 +6,6 @@ import {
   Transcript,
   type ChatMessage,
   type JsonValue,
-  type MaybePromise,
   type SessionId,
   type SessionPath,
 } from "../../kernel/index.ts";
@@ -50,17 +48,13 @@ async function readPath(
  * Reads the part of the session path that the model sees, including entries of other tasks of this run that may not be
  * stored yet.
  */
-export function readHistory(runner: TaskRunner, sessionId: SessionId | null): MaybePromise<SessionPath> {
+export async function readHistory(runner: TaskRunner, sessionId: SessionId | null): Promise<SessionPath> {
   if (sessionId === null) return emptyPath;
   // N2: in the run's session only roots continue from the leaf; a child's own session contains only children.
   const ofChild = runner.task.record.parentId !== null;
-  const read = (): MaybePromise<SessionPath> =>
-    andThen(
-      runner.worker.store.sessions.readPath(sessionId, { ofChild, from: "compaction" }),
-      (path) => path ?? emptyPath,
-    );
-  const flushing = ofChild ? runner.log.flush() : undefined;
-  return flushing === undefined ? read() : flushing.then(read);
+  if (ofChild) await runner.log.flush();
+  const { sessions } = runner.worker.store;
+  return (await sessions.readPath(sessionId, { ofChild, from: "compaction" })) ?? emptyPath;
 }
 
 const emptyPath: SessionPath = { leafId: null, entries: none };

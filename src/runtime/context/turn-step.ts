@@ -114,20 +114,17 @@ type Plan = (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>;
 export type ScopedPlan = (opening: TurnOpening, ctx: RunContext) => TurnPlan | Promise<TurnPlan>;
 type StepPlan = (opening: TurnOpening, open: ActiveStep) => TurnPlan | Promise<TurnPlan>;
 
-/** Creates the turn; synchronous if nothing has to be loaded. */
-function makeTurn(
+/** Creates the turn. */
+async function makeTurn(
   open: ActiveStep,
   plan: StepPlan,
   seen: SeenHistory,
   isAnnounced: boolean,
-): (() => TurnRecord) | Promise<() => TurnRecord> {
+): Promise<() => TurnRecord> {
   const { inherits } = open.runner.task.record;
   if (inherits !== undefined) return inheritTurn(open, inherits, seen);
   const sessionId = historySession(open.runner);
-  const reading = readHistory(open.runner, sessionId);
-  return reading instanceof Promise
-    ? reading.then((path) => planTurn(open, plan, { seen, sessionId, isAnnounced }, path))
-    : planTurn(open, plan, { seen, sessionId, isAnnounced }, reading);
+  return planTurn(open, plan, { seen, sessionId, isAnnounced }, await readHistory(open.runner, sessionId));
 }
 
 interface TurnPlace extends Pick<Planned, "sessionId" | "isAnnounced"> {
@@ -158,22 +155,19 @@ async function inheritTurn(
   };
 }
 
-function planTurn(
+async function planTurn(
   open: ActiveStep,
   plan: StepPlan,
   { seen, sessionId, isAnnounced }: TurnPlace,
   { leafId, entries: path }: SessionPath,
-): (() => TurnRecord) | Promise<() => TurnRecord> {
+): Promise<() => TurnRecord> {
   const { input, record } = open.runner.task;
   const settings = sessionSettings(path);
   if (settings.model !== null) requireModel(open.runner, settings.model);
-  const see = (planned: TurnPlan): (() => TurnRecord) => {
-    seen.history = transcriptOf(planned.history ?? contextMessages(path));
-    const { history } = seen;
-    return () => freeze(open, { plan: planned, sessionId, leafId, history, settings, isAnnounced });
-  };
-  const planning = plan({ input, sessionId, path, channel: record.channel ?? null }, open);
-  return planning instanceof Promise ? planning.then(see) : see(planning);
+  const planned = await plan({ input, sessionId, path, channel: record.channel ?? null }, open);
+  const history = transcriptOf(planned.history ?? contextMessages(path));
+  seen.history = history;
+  return () => freeze(open, { plan: planned, sessionId, leafId, history, settings, isAnnounced });
 }
 
 const none: readonly never[] = [];

@@ -2,7 +2,6 @@ import {
   rootTaskId as root,
   type InputQueue,
   type JsonValue,
-  type MaybePromise,
   type PlacedMail,
   type Priority,
   type Resolution,
@@ -49,26 +48,19 @@ export class MailboxReader {
     this.#owner = owner;
   }
 
-  /** Resolves when all messages that are in the mailbox now are applied. Returns `undefined` if the mailbox is known to be empty. */
-  read(): Promise<void> | undefined {
-    if (!this.#owner.readsMailbox) return undefined;
-    if (this.#reading !== undefined) {
-      this.#readAgain = true;
-      return this.#reading;
-    }
-    const messages = this.#store.mailbox.read(this.#log.lease.runId);
-    if (!(messages instanceof Promise) && messages.length === 0) {
-      this.#owner.noteIdle();
-      return undefined;
-    }
-    return (this.#reading = this.#readAll(messages));
+  /** Resolves when all messages that are in the mailbox now are applied. */
+  async read(): Promise<void> {
+    if (!this.#owner.readsMailbox) return;
+    if (this.#reading === undefined) this.#reading = this.#readAll();
+    else this.#readAgain = true;
+    await this.#reading;
   }
 
-  /** Applies `first`, then all messages that arrive meanwhile. */
-  async #readAll(first: MaybePromise<readonly PlacedMail[]>): Promise<void> {
+  /** Applies the messages, then all that arrive meanwhile. */
+  async #readAll(): Promise<void> {
     try {
-      for (let reading = first; ; reading = this.#store.mailbox.read(this.#log.lease.runId)) {
-        const messages = await reading;
+      for (;;) {
+        const messages = await this.#store.mailbox.read(this.#log.lease.runId);
         if (!this.#owner.readsMailbox) return;
         if (messages.length > 0) await this.#applyAll(messages);
         this.#owner.noteIdle();

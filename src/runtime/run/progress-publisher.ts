@@ -64,14 +64,9 @@ export class ProgressPublisher implements FlushableLog {
     if (progress.length === 0) return;
     this.#pending = [];
     this.#idleWait?.cancel();
-    const sent =
-      this.#sending === undefined ? this.#send(progress) : this.#sending.then(() => this.#send(progress));
-    if (sent === undefined) return;
-    const sending = sent
-      .catch((error: unknown) => this.#options.onError(Fault.from(error)))
-      .finally(() => {
-        if (this.#sending === sending) this.#sending = undefined;
-      });
+    const sending = this.#sendAfter(this.#sending, progress).finally(() => {
+      if (this.#sending === sending) this.#sending = undefined;
+    });
     this.#sending = sending;
   }
 
@@ -81,16 +76,19 @@ export class ProgressPublisher implements FlushableLog {
     return this.#sending;
   }
 
-  /** Returns `undefined` if the topic has no followers, so that such a run needs no promise. */
-  #send(progress: readonly Event[]): Promise<void> | undefined {
-    const { store, runId } = this.#options;
-    const followers = store.topics.followers(formatTopicId({ type: "agent.progress", source: runId }));
-    if (followers instanceof Promise) return followers.then((found) => this.#sendTo(found, progress));
-    return followers.length === 0 ? undefined : this.#sendTo(followers, progress);
+  async #sendAfter(earlier: Promise<void> | undefined, progress: readonly Event[]): Promise<void> {
+    await earlier;
+    try {
+      await this.#send(progress);
+    } catch (error) {
+      this.#options.onError(Fault.from(error));
+    }
   }
 
-  async #sendTo(followers: readonly AgentId[], progress: readonly Event[]): Promise<void> {
-    for (const follower of followers) {
+  async #send(progress: readonly Event[]): Promise<void> {
+    const { store, runId } = this.#options;
+    const topicId = formatTopicId({ type: "agent.progress", source: runId });
+    for (const follower of await store.topics.followers(topicId)) {
       if (!this.#caughtUp.has(follower)) await this.#catchUp(follower, progress[0]?.seq ?? 0);
       this.#caughtUp.add(follower);
       for (const event of progress) await this.#deliver(follower, event);

@@ -217,8 +217,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
       return;
     }
     if (this.#state.resumesFork) this.#supervisor.reopen(planResume(this.#state));
-    const reading = this.#mailbox.read();
-    if (reading !== undefined) await reading;
+    await this.#mailbox.read();
     if (this.#isClosed) return;
     if (mismatch !== undefined && this.#worker.versionPolicy === "refuse") this.#supervisor.failAll(mismatch);
     if (refusal !== undefined) this.#supervisor.failAll(refusal);

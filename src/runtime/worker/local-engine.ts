@@ -215,26 +215,20 @@ export class LocalEngine implements Engine, RunClaimer {
   readonly #claimAll = (): void => {
     this.#isClaimDue = false;
     if (this.#host === undefined) return;
-    const { leases } = this.#options;
     const only = this.#overdue;
     this.#overdue = noRuns;
     const limit = only.length > 0 ? only.length : this.#capacity;
     this.#wasFull = limit <= 0;
     if (this.#wasFull) return;
-    try {
-      const options = this.#claimOptions(limit);
-      const claimed = leases.claim(only.length > 0 ? { ...options, only } : options);
-      if (claimed instanceof Promise) this.#claiming = this.#claimLater(claimed, limit);
-      else this.#driveAll(claimed, limit);
-    } catch (error) {
-      this.#reportRefusal(error);
-    }
+    this.#claiming = this.#claimAndDrive(
+      only.length > 0 ? { ...this.#claimOptions(limit), only } : this.#claimOptions(limit),
+    );
     if (only.length > 0) this.#claimSoon();
   };
 
-  async #claimLater(claimed: Promise<readonly Lease[]>, limit: number): Promise<void> {
+  async #claimAndDrive(options: ClaimOptions): Promise<void> {
     try {
-      this.#driveAll(await claimed, limit);
+      this.#driveAll(await this.#options.leases.claim(options), options.limit);
     } catch (error) {
       this.#reportRefusal(error);
     }
