@@ -114,13 +114,19 @@ export class StepExecutor implements FlushableLog {
     start?: EventDraft,
     as?: (value: Value, step: Step) => Given,
   ): Promise<Given> {
-    return this.#alone(step, () => this.runInScope(step, body, start, as));
+    const { journal } = this.runner;
+    if (!journal.isRecorded(step)) return this.#alone(step, () => this.runInScope(step, body, start, as));
+    return this.#atOnce(step, () => {
+      this.takeEvents();
+      return valueOf(journal, step, journal.recorded(step), as);
+    });
   }
 
   /** Like `run`, for a step whose value is available synchronously. */
   runSync<Value>(step: StepIdentity, read: () => Value): Promise<Value> {
-    if (!this.runner.activity.isSeated) return this.run<Value>(step, () => read);
-    return this.#alone(step, () => this.#recordNow(step, read));
+    const { activity, journal } = this.runner;
+    if (!activity.isSeated && !journal.isRecorded(step)) return this.run<Value>(step, () => read);
+    return this.#atOnce(step, () => this.#recordNow(step, read));
   }
 
   /**
@@ -169,6 +175,22 @@ export class StepExecutor implements FlushableLog {
       throw error;
     } finally {
       this.#open = undefined;
+    }
+  }
+
+  /**
+   * J2: runs a call whose value is there at once: a recorded step, or a step that reads a value. It is never in flight, so
+   * the code may start another call before it awaits this one.
+   */
+  async #atOnce<Value>(call: Call, body: () => Value): Promise<Value> {
+    if (this.#isOver || this.runner.hasEnded) return this.#late(call);
+    if (this.#open !== undefined) throw ambiguous(call, this.#open);
+    try {
+      return body();
+    } catch (error) {
+      if (isMismatch(error)) return await pendingForever();
+      if (error instanceof CancellationError) this.runner.noteStop(error);
+      throw error;
     }
   }
 

@@ -1,9 +1,9 @@
 import {
+  Fault,
   JsonDigest,
   sealedOutcome,
   type Clock,
   type EventDraft,
-  type Fault,
   type Hash,
   type StepAddress,
   type StepOutcome,
@@ -62,13 +62,23 @@ export class StepJournal {
     this.#cursor = new ReplayProgress(task);
   }
 
-  /**
-   * J1, J4: returns the recorded outcome of the step, or `undefined` if the step is not recorded. Throws
-   * `journal_mismatch`, and ends the task's code, if another step is recorded at this address.
-   */
+  /** Whether the step has a record that the code has not replayed yet. */
+  isRecorded({ address }: StepIdentity): boolean {
+    return this.#cursor.remain && this.#task.steps.has(address);
+  }
+
+  /** J1, J4: like `recorded`, or `undefined` if the step is not recorded. */
   find(step: StepIdentity): StepOutcome | undefined {
-    const recorded = this.#cursor.remain ? this.#task.steps.get(step.address) : undefined;
-    if (recorded === undefined) return undefined;
+    return this.isRecorded(step) ? this.recorded(step) : undefined;
+  }
+
+  /**
+   * J1, J4: returns the outcome of a recorded step. Throws `journal_mismatch`, and ends the task's code, if another step is
+   * recorded at this address.
+   */
+  recorded(step: StepIdentity): StepOutcome {
+    const recorded = this.#task.steps.get(step.address);
+    if (recorded === undefined) throw new Fault("internal", `step ${step.address} is not recorded`);
     const mismatch = findMismatch(recorded, step, this.#hash);
     if (mismatch !== undefined) {
       this.#onMismatch(mismatch);

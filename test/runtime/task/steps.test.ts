@@ -157,6 +157,29 @@ it("J2: a second call in flight in a scope is refused on the first execution", a
   expect((await (await runtime.submit(worker, null)).result()).output).toEqual([1, "journal_ambiguous"]);
 });
 
+it("J2: values that are there at once may be read together, also when they are replayed", async () => {
+  const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
+  let executions = 0;
+  const worker = agent("worker", async (ctx) => {
+    executions++;
+    const [at, share] = await Promise.all([ctx.now(), ctx.random()]);
+    void ctx.now();
+    const other = await ctx.random();
+    await ctx.waitForSignal("go");
+    return [typeof at, typeof share, typeof other];
+  });
+  const run = await runtime.submit(worker, null);
+  await settle();
+  await clock.advance(101);
+  await run.signal("go", null);
+  const { status, output } = await run.result();
+  expect({ status, output, executions }).toEqual({
+    status: "completed",
+    output: ["number", "number", "number"],
+    executions: 2,
+  });
+});
+
 it("J10: a value that is not JSON is refused on the first execution", async () => {
   const { runtime, errors } = await setUp();
   const worker = agent("worker", async (ctx) => {
