@@ -28,7 +28,9 @@ export interface StepOptions {
   readonly input?: JsonValue;
 }
 
-const waitTable = optionTable({ timeoutMs: is.number({ from: 0 }) } satisfies OptionKinds<WaitOptions>);
+// The step of a wait checks the timeout, so that a replay does not repeat the check.
+const waitTable = optionTable({ timeoutMs: is.any } satisfies OptionKinds<WaitOptions>);
+const timeoutKind = is.number({ or: [null, "a timeout at once"] });
 const drainTable = optionTable({ mode: is.choice(["one", "all"]) } satisfies OptionKinds<DrainOptions>);
 const stepTable = optionTable({ input: is.any } satisfies OptionKinds<StepOptions>);
 const toolsTable = optionTable({
@@ -55,6 +57,11 @@ export const maxDrained: Readonly<Record<DrainMode, number>> = { one: 1, all: In
 
 export function checkWaitOptions(owner: string, options: WaitOptions | undefined): void {
   if (options !== undefined) waitTable.read(owner, options);
+}
+
+/** Refuses a timeout that is no number. A negative number and `null` are over at once. */
+export function checkTimeout(timeoutMs: unknown): void {
+  timeoutKind.check?.(timeoutMs, "timeoutMs", "ctx.ask() or ctx.waitForSignal()");
 }
 
 export function checkDrainOptions(queue: InputQueue, options: DrainOptions): void {

@@ -17,6 +17,7 @@ import type { StepExecutor } from "../task/step-executor.ts";
 import type { Body } from "../task/step-body.ts";
 import { joinWait, replyWait, signalWait } from "../journal/wait-names.ts";
 import type { Due } from "../task/wait-registry.ts";
+import { checkTimeout } from "./context-options.ts";
 
 /**
  * The messages that a task sends, and its waits for answers, signals and times. A message's id follows from its step, so sending it
@@ -106,7 +107,10 @@ export class MessageSteps {
     if (Number.isNaN(ms)) throw new Fault("invalid_argument", "invalid timeoutMs NaN: expected milliseconds");
     const { worker } = this.#steps.runner;
     const step = this.#steps.identify("value", "timeout", { ms });
-    const from = await this.#steps.runSync(step, () => worker.clock.now() - task.clock.stoppedMs);
+    const from = await this.#steps.runSync(step, () => {
+      checkTimeout(ms);
+      return worker.clock.now() - task.clock.stoppedMs;
+    });
     return () => (task.clock.isStopped ? null : from + ms + task.clock.stoppedMs);
   }
 

@@ -193,6 +193,41 @@ it("a wait refuses a time that is NaN", async () => {
   ]);
 });
 
+it.each([-5, null])("a wait with the timeout %s is over at once, also on replay", async (timeoutMs) => {
+  const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
+  const wait = { timeoutMs } as { readonly timeoutMs: number };
+  const silent = agent("silent", async (ctx) => void (await ctx.waitForSignal("never")));
+  let starts = 0;
+  const asker = agent("asker", async (ctx) => {
+    starts++;
+    const signal = (await ctx.waitForSignal("go", wait)) ?? "late";
+    const { kind } = await ctx.ask(silent.id, "hello", wait);
+    await ctx.waitForSignal("replay");
+    return [signal, kind];
+  });
+  runtime.register(silent);
+  const run = await runtime.submit(asker, null);
+  await settle();
+  await clock.advance(500);
+  await settle();
+  await run.signal("replay");
+  expect((await run.result()).output).toEqual(["late", "timed_out"]);
+  expect(starts).toBeGreaterThan(1);
+});
+
+it("a wait refuses a timeout that is no number", async () => {
+  const { runtime } = await setUp();
+  const waiter = agent("waiter", async (ctx) =>
+    ctx
+      .waitForSignal("go", { timeoutMs: "5" } as object)
+      .catch((error: Fault) => [error.code, error.message]),
+  );
+  expect((await (await runtime.submit(waiter, null)).result()).output).toEqual([
+    "invalid_argument",
+    'invalid timeoutMs "5" of ctx.ask() or ctx.waitForSignal(): expected a number, or null for a timeout at once',
+  ]);
+});
+
 it.each([Number.NaN, 1.5, -1, Number.POSITIVE_INFINITY])(
   "events are not read from %d on",
   async (fromSeq) => {
