@@ -64,16 +64,14 @@ export function optionTable<const Kinds extends AnyKinds>(
 export class OptionTable<Kinds extends AnyKinds = AnyKinds> {
   readonly kinds: Kinds;
   readonly #kinds: ReadonlyMap<string, OptionKind>;
-  readonly #required: readonly (readonly [name: string, kind: OptionKind])[];
-  readonly #defaults: readonly (readonly [name: string, value: unknown])[];
+  readonly #hasDefaults: boolean;
   readonly #elsewhere: Elsewhere | undefined;
 
   constructor(kinds: Kinds, elsewhere?: Elsewhere) {
     const entries = Object.entries<OptionKind>(kinds);
     this.kinds = kinds;
     this.#kinds = new Map(entries);
-    this.#required = entries.filter(([, kind]) => kind.isRequired === true);
-    this.#defaults = entries.flatMap(([name, kind]) => ("default" in kind ? [[name, kind.default]] : []));
+    this.#hasDefaults = entries.some(([, kind]) => "default" in kind);
     this.#elsewhere = elsewhere;
   }
 
@@ -83,28 +81,33 @@ export class OptionTable<Kinds extends AnyKinds = AnyKinds> {
    * takes the options.
    */
   read<Options>(owner: string, options: Options): Filled<Options, Kinds> {
-    const filled: Record<string, unknown> | undefined = this.#defaults.length === 0 ? undefined : {};
-    let count = 0;
-    // `for in` creates no list: the options of a method are checked in every turn.
-    if (isRecord(options))
+    let isUsed = false;
+    let missing: string | undefined;
+    const filled: Record<string, unknown> | undefined = this.#hasDefaults ? {} : undefined;
+    if (isRecord(options)) {
+      // `for in` creates no list: the options of a method are checked in every turn.
       for (const name in options) {
-        const kind = this.#kinds.get(name);
-        if (kind === undefined) throw this.#unknown(owner, name);
-        const value: unknown = options[name];
-        if (value !== undefined) kind.check?.(value, name, owner);
-        if (filled !== undefined) filled[name] = value;
-        count++;
+        if (!this.#kinds.has(name)) throw this.#unknown(owner, name);
+        isUsed = true;
       }
-    if (count === 0 && !(isRecord(options) && isPlain(options)))
+      // `for in` does not see getters of a class and properties that are not enumerable, so each name is read.
+      for (const [name, kind] of this.#kinds) {
+        const value: unknown = options[name as keyof typeof options];
+        if (value !== undefined) {
+          kind.check?.(value, name, owner);
+          isUsed = true;
+        } else if (kind.isRequired === true) missing ??= name;
+        const result = value === undefined ? kind.default : value;
+        if (filled !== undefined && result !== undefined) filled[name] = result;
+      }
+    }
+    if (!isUsed && !(isRecord(options) && isPlain(options)))
       throw new Fault(
         "invalid_argument",
         `invalid options of ${owner}: expected an object with some of ${list(this.#kinds.keys())}, not ${describeKind(options)}`,
       );
-    for (const [name, kind] of this.#required)
-      if (options[name as keyof Options] === undefined) kind.check?.(undefined, name, owner);
-    if (filled === undefined) return options as Filled<Options, Kinds>;
-    for (const [name, value] of this.#defaults) if (filled[name] === undefined) filled[name] = value;
-    return filled as Filled<Options, Kinds>;
+    if (missing !== undefined) this.#kinds.get(missing)?.check?.(undefined, missing, owner);
+    return (filled ?? options) as Filled<Options, Kinds>;
   }
 
   #unknown(owner: string, name: string): Fault {
@@ -255,12 +258,13 @@ export const is = {
     };
   },
 
-  /** An array. `of` is the kind of its entries. `null` counts as absent. */
+  /** An array. `of` is the kind of its entries. `null` counts as absent, except for a required option. */
   list<const Given extends Rule<readonly never[]> & { readonly of?: OptionKind }>(
     rule: Given = {} as Given,
   ): Made<never, Given> {
-    const kind = made<never, Given>((value) => value === null || isArray(value), "an array", rule);
-    const { of } = rule;
+    const { of, required = false } = rule;
+    const isRight = (value: unknown): boolean => (value === null && !required) || isArray(value);
+    const kind = made<never, Given>(isRight, "an array", rule);
     if (of?.check === undefined) return kind;
     return {
       ...kind,

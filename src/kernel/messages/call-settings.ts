@@ -31,6 +31,7 @@ export const callSettingKinds = {
 } satisfies OptionKinds<CallSettings>;
 
 const callSettingTable = optionTable(callSettingKinds);
+const settingNames = Object.keys(callSettingKinds) as (keyof CallSettings)[];
 
 /** The settings that control how the model samples. */
 export const samplingNames = [
@@ -48,12 +49,11 @@ export const samplingNames = [
  */
 export function callSettings(owner: string, settings: CallSettings): CallSettings {
   callSettingTable.read(`settings of ${owner}`, settings);
-  const { toolChoice, ...numbers } = settings;
   const copy: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(numbers)) if (value !== undefined) copy[name] = value;
-  if (toolChoice !== undefined)
-    copy["toolChoice"] =
-      typeof toolChoice === "string" ? toolChoice : Object.freeze({ toolName: toolChoice.toolName });
+  // The names are those of the table, because settings may be getters of a class.
+  for (const name of settingNames) if (settings[name] !== undefined) copy[name] = settings[name];
+  const { toolChoice } = settings;
+  if (typeof toolChoice === "object") copy["toolChoice"] = Object.freeze({ toolName: toolChoice.toolName });
   return Object.freeze(copy);
 }
 

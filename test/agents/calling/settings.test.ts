@@ -56,6 +56,20 @@ describe("settings", () => {
     expect(model.calls.map(settingsIn)).toEqual([every, every, {}]);
   });
 
+  test("invoke() sends settings that are getters of a class", async () => {
+    class Precise {
+      get temperature(): number {
+        return 0;
+      }
+      get toolChoice() {
+        return "auto" as const;
+      }
+    }
+    const { agent, model } = scout(["Rain."]);
+    await agent.invoke("Weather?", { settings: new Precise() });
+    expect(model.calls.map(settingsIn)).toEqual([{ temperature: 0, toolChoice: "auto" }]);
+  });
+
   test("settings of a call take precedence over those of the model", async () => {
     const inner = scriptedModel(["Rain."]);
     const model = withSettings(inner, { temperature: 1, topP: 0.9 });

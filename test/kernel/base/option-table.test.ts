@@ -94,6 +94,42 @@ describe("an option table", () => {
     expect(limits.read("limits", new Chosen())).toEqual({ maxAgents: 3 });
   });
 
+  test("reads getters of a class, hidden properties and a proxy, and each only once", () => {
+    let reads = 0;
+    class Getters {
+      get maxAgents(): number {
+        reads++;
+        return 3;
+      }
+    }
+    const hidden: Limits = Object.defineProperty({}, "onFull", { value: "wait" });
+    const proxy: Limits = new Proxy({}, { get: (_target, name) => (name === "timeoutMs" ? 7 : undefined) });
+    expect(limits.read("limits", new Getters())).toEqual({ maxAgents: 3 });
+    expect(reads).toBe(1);
+    expect(limits.read("limits", hidden)).toEqual({ maxAgents: 50, onFull: "wait" });
+    expect(limits.read("limits", proxy)).toEqual({ maxAgents: 50, timeoutMs: 7 });
+  });
+
+  test("checks a getter of a class like any other value", () => {
+    class Wrong {
+      readonly onFull = "wait";
+      get maxAgents(): number {
+        return 0;
+      }
+    }
+    expect(() => limits.read("limits", new Wrong())).toThrow(
+      refusal("invalid maxAgents 0 of limits: expected an integer from 1"),
+    );
+  });
+
+  test("refuses null for a required list and accepts it for another one", () => {
+    const table = optionTable({ steps: is.list({ required: true }), tags: is.list() });
+    expect(() => table.read("it", { steps: null })).toThrow(
+      refusal("invalid steps null of it: expected an array"),
+    );
+    expect(table.read("it", { steps: [], tags: null })).toEqual({ steps: [], tags: null });
+  });
+
   test("returns the same object if no option has a default", () => {
     const options = { name: "x" };
     expect(optionTable({ name: is.text() }).read("it", options)).toBe(options);
