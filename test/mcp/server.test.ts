@@ -394,3 +394,19 @@ it.for([
   });
   expect((await server.fetch(request)).status).toBe(403);
 });
+
+it.for([
+  [{ userOf: () => "ann" }, 'unknown option "userOf" of http of mcpServer()'],
+  [{ onWarning: () => {} }, 'unknown option "onWarning" of http of mcpServer()'],
+  [{ clock: {} }, 'unknown option "clock" of http of mcpServer()'],
+  [{ maxSessions: 0 }, "invalid maxSessions 0 of http of mcpServer()"],
+] as const)("mcpServer() refuses http: %o before it registers an agent", async ([http, message]) => {
+  const runtime = await openRuntime();
+  open.push(runtime);
+  const agent = new Agent({ name: "desk", model: scriptedModel(["Hello."]) });
+  await expect(
+    mcpServer({ name: "desk", agents: [{ agent, description: "Answers." }], runtime, http: http as object }),
+  ).rejects.toThrow(message);
+  const other = new Agent({ name: "desk", model: scriptedModel(["Good day."]) });
+  expect(() => runtime.register(other)).not.toThrow();
+});

@@ -14,7 +14,7 @@ import {
   localhostAllowedOrigins,
   originValidationResponse,
 } from "@modelcontextprotocol/server";
-import { Fault, type Clock, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
+import { Fault, type Clock, is, optionTable, type Filled, type OptionKinds } from "../../kernel/index.ts";
 import { HttpSessions, type Session } from "./http-sessions.ts";
 
 interface StoredMessage {
@@ -132,7 +132,7 @@ export interface HttpOptions {
   readonly retryMs?: number;
 }
 
-const httpOptionTable = optionTable({
+export const httpOptionTable = optionTable({
   allowedHosts: is.list({ of: is.text() }),
   allowedOrigins: is.list({ of: is.text() }),
   authenticate: is.callback(),
@@ -140,10 +140,11 @@ const httpOptionTable = optionTable({
   maxSessions: is.number({ from: 1, finite: true, default: 1_000 }),
   maxSessionsPerCaller: is.number({ from: 1, finite: true, default: 100 }),
   remoteAddress: is.callback(),
-  retryMs: is.number({ from: 0 }),
+  retryMs: is.number({ from: 0, default: 1_000 }),
 } satisfies OptionKinds<HttpOptions>);
 
-interface EndpointOptions extends HttpOptions {
+interface EndpointOptions {
+  readonly http: HttpOptions;
   readonly clock: Clock;
   readonly onWarning: (warning: Fault) => void;
   readonly userOf: (authInfo: AuthInfo) => string;
@@ -172,22 +173,22 @@ const hostHeader = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/iu;
  */
 export class HttpEndpoint {
   readonly #newServer: () => McpServer;
-  readonly #options: EndpointOptions;
+  readonly #http: Filled<HttpOptions, typeof httpOptionTable.kinds>;
+  readonly #userOf: EndpointOptions["userOf"];
+  readonly #onWarning: EndpointOptions["onWarning"];
   readonly #exchanges: McpHttpHandler;
   readonly #sessions: HttpSessions;
 
-  constructor(newServer: () => McpServer, options: EndpointOptions) {
+  constructor(newServer: () => McpServer, { http, clock, onWarning, userOf }: EndpointOptions) {
     this.#newServer = newServer;
-    this.#options = options;
+    this.#http = httpOptionTable.read("http of mcpServer()", http);
+    this.#userOf = userOf;
+    this.#onWarning = onWarning;
     this.#exchanges = createMcpHandler(newServer, {
       legacy: "reject",
       onerror: (error) => this.#warn(error),
     });
-    const { clock, onWarning: _onWarning, userOf: _userOf, ...http } = options;
-    const { sessionIdleMs, maxSessions, maxSessionsPerCaller } = httpOptionTable.read(
-      "http of mcpServer()",
-      http,
-    );
+    const { sessionIdleMs, maxSessions, maxSessionsPerCaller } = this.#http;
     this.#sessions = new HttpSessions({
       clock,
       idleMs: sessionIdleMs,
@@ -212,15 +213,15 @@ export class HttpEndpoint {
     if (!hostHeader.test(request.headers.get("host") ?? "localhost"))
       return problem(400, "Malformed Host header");
     const { allowedHosts = localhostAllowedHostnames(), allowedOrigins = localhostAllowedOrigins() } =
-      this.#options;
+      this.#http;
     const stranger =
       hostHeaderValidationResponse(request, [...allowedHosts]) ??
       originValidationResponse(request, [...allowedOrigins]);
-    return stranger ?? this.#options.authenticate?.(request);
+    return stranger ?? this.#http.authenticate?.(request);
   }
 
   #network(request: Request, source: RequestSource | undefined): string | undefined {
-    const { remoteAddress = () => source?.remoteAddress } = this.#options;
+    const { remoteAddress = () => source?.remoteAddress } = this.#http;
     return callerNetwork(remoteAddress(request));
   }
 
@@ -235,7 +236,7 @@ export class HttpEndpoint {
     authInfo: AuthInfo | undefined,
     network: string | undefined,
   ): Promise<Response> {
-    const user = authInfo && this.#options.userOf(authInfo);
+    const user = authInfo && this.#userOf(authInfo);
     const id = request.headers.get("mcp-session-id");
     if (id === null) return this.#begin(request, authInfo, { owner: user, caller: user ?? network });
     const known = this.#sessions.find(id);
@@ -252,7 +253,7 @@ export class HttpEndpoint {
     authInfo: AuthInfo | undefined,
     from: Pick<Session, "owner" | "caller">,
   ): Promise<Response> {
-    const { retryMs = 1_000 } = this.#options;
+    const { retryMs } = this.#http;
     const room = this.#sessions.makeRoom(from.caller);
     if (room === "caller_full") return problem(429, "Too many sessions of this caller", retryLater);
     if (room === "full") return problem(503, "Too many sessions", retryLater);
@@ -280,7 +281,7 @@ export class HttpEndpoint {
   }
 
   #warn(error: unknown): void {
-    this.#options.onWarning(Fault.from(error));
+    this.#onWarning(Fault.from(error));
   }
 }
 

@@ -22,7 +22,7 @@ import {
   optionTable,
   type OptionKinds,
 } from "../../kernel/index.ts";
-import { HttpEndpoint, type HttpOptions, type RequestSource } from "./http-endpoint.ts";
+import { HttpEndpoint, httpOptionTable, type HttpOptions, type RequestSource } from "./http-endpoint.ts";
 import { answerNode } from "./node-http.ts";
 import { callerKey, serveCall, type CallState, type ServingOptions } from "./served-call.ts";
 import {
@@ -122,7 +122,7 @@ const knownOptions = optionTable({
   userOf: is.callback(),
   callerOf: is.callback(),
   stateKey: is.text(),
-  http: is.any,
+  http: is.options(httpOptionTable),
   extend: is.callback(),
   onWarning: is.callback(),
   release: is.callback(),
@@ -160,7 +160,7 @@ export class McpExport {
     const onWarning = (warning: Fault): void => options.onWarning?.(warning);
     this.#serving = { server: name, runtime, codec, callTimeoutMs, withoutPerson, onWarning };
     this.#endpoint = new HttpEndpoint(() => this.#newServer(), {
-      ...options.http,
+      http: options.http ?? {},
       clock: options.clock,
       onWarning,
       userOf: this.#nameOf,

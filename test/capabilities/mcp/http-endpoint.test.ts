@@ -20,7 +20,7 @@ function endpoint(options: HttpOptions = {}) {
     return server;
   };
   const served = new HttpEndpoint(newServer, {
-    ...options,
+    http: options,
     clock,
     onWarning: (warning) => {
       throw warning;
