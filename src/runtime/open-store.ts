@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import {
+  inboxSettings,
   Fault,
   type Clock,
   type Hash,
@@ -42,7 +43,7 @@ const knownOptions = optionTable({
   hash: is.any,
   clock: is.any,
   auditKey: is.text(),
-  inbox: is.any,
+  inbox: is.checkedBy(inboxSettings),
   create: is.boolean({ default: true }),
 } satisfies OptionKinds<OpenStoreOptions>);
 

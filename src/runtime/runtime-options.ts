@@ -1,7 +1,11 @@
 import type { CronLoader } from "./process/schedule-record.ts";
 import { constants } from "node:os";
 import {
+  capLimits,
   checkOptionalMethods,
+  inboxSettings,
+  modelTimeouts,
+  retrySettings,
   type Fault,
   type Clock,
   type EngineFactory,
@@ -24,7 +28,7 @@ import {
   type OptionKinds,
 } from "../kernel/index.ts";
 import type { StoreAddress } from "./open-store.ts";
-import type { RunRetry } from "./process/run-retry.ts";
+import { runRetry, type RunRetry } from "./process/run-retry.ts";
 import type { VersionPolicy } from "./process/worker-context.ts";
 
 /** Options of `openRuntime`. Durations are milliseconds. */
@@ -193,7 +197,7 @@ const runtimeKinds = {
   store: is.any,
   engine: is.callback({ hint: "the function creates the engine, as restate() does" }),
   auditKey: is.any,
-  inbox: is.any,
+  inbox: is.checkedBy(inboxSettings),
   clock: is.any,
   ids: is.any,
   hash: is.any,
@@ -204,12 +208,12 @@ const runtimeKinds = {
     checkOptionalMethods(`${option} of ${owner}`, surface, surfaceMethods),
   ),
   unknownPrice: is.choice(["refuse", "ignore"], { default: "refuse" }),
-  caps: is.any,
+  caps: is.checkedBy(capLimits),
   warnAt: is.number({ above: 0, to: 1 }),
   versionPolicy: is.choice(["resume", "pin", "refuse"], { default: "resume" }),
-  modelTimeouts: is.any,
-  retry: is.any,
-  runRetry: is.any,
+  modelTimeouts: is.checkedBy((changes, _option, owner) => modelTimeouts(owner, changes)),
+  retry: is.checkedBy((changes, _option, owner) => retrySettings(changes, owner)),
+  runRetry: is.checkedBy(runRetry),
   concurrency: is.number({ from: 1, default: 64 }),
   maxValueBytes: is.integer({ from: 1 }),
   suspendAfterMs: is.number({ from: 0, default: 5_000 }),

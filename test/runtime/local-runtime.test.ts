@@ -38,7 +38,9 @@ test.for<RuntimeOptions>([
   { maxValueBytes: Infinity },
   { runRetry: { maxRetries: 0.5 } },
   { runRetry: { baseDelayMs: Number.NaN } },
-])("createRuntime refuses %o and closes the store that it opened", async (options) => {
+  { caps: { perDayUsd: -1 } },
+  { modelTimeouts: { totalMs: -1 } },
+])("createRuntime refuses %o and opens no store", async (options) => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-open-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const store = `sqlite:${join(folder, "store.db")}` as const;
@@ -49,8 +51,22 @@ test.for<RuntimeOptions>([
       new RegExp(`^invalid (?:${name} \\S+ of openRuntime\\(\\)|\\w+ \\S+ of .*${name})`, "u"),
     ),
   });
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test("createRuntime closes the store that it opened if the engine cannot be created", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-open-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const engine = (): never => {
+    throw new Error("no engine");
+  };
+  await expect(createRuntime({ store: `sqlite:${join(folder, "store.db")}`, engine })).rejects.toThrow(
+    "no engine",
+  );
   // SQLite deletes its write-ahead log when the last connection closes.
-  expect((await readdir(folder)).filter((each) => each.endsWith("-wal"))).toEqual([]);
+  const files = await readdir(folder);
+  expect(files).toContain("store.db");
+  expect(files.filter((each) => each.endsWith("-wal"))).toEqual([]);
 });
 
 test("when createRuntime fails, a store of the caller stays open and no listener is left", async () => {
