@@ -5,7 +5,7 @@ import { Sandbox } from "../sandbox/sandbox.ts";
 import type { SandboxMode, SandboxPolicy, SandboxReport } from "../sandbox/sandbox-policy.ts";
 import { OutputWindow } from "./output-window.ts";
 import { runGroup, type ProcessEnd } from "./process-group.ts";
-import { tool } from "./tool.ts";
+import { durationKind, tool } from "./tool.ts";
 
 /** Options of `bashTool()`. */
 export interface BashToolOptions {
@@ -15,8 +15,8 @@ export interface BashToolOptions {
   readonly folders?: readonly string[];
   /** Sandbox of the commands. Default: `enforce`, so commands are refused where no sandbox is available. */
   readonly sandbox?: SandboxMode | SandboxPolicy;
-  /** Maximum duration of a command, in milliseconds. A call may ask for less. Default: 120_000. */
-  readonly timeoutMs?: number;
+  /** Maximum duration of a command, in milliseconds. A call may ask for less. Default, also for `null`: 120_000. */
+  readonly timeoutMs?: number | null;
   /** Maximum number of bytes of output that are kept, half from the start and half from the end. Default: 32_768. */
   readonly maxOutputBytes?: number;
   /** Milliseconds between SIGTERM and SIGKILL when a command is stopped. Default: 2_000. */
@@ -52,11 +52,13 @@ const shownModes: Readonly<Record<SandboxMode, string>> = {
 /** Variables that every command sees. Keys, tokens and service addresses are passed only if `inheritEnv` names them. */
 const harmless = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"];
 
+const defaultMs = 120_000;
+
 const knownOptions = optionTable({
   root: is.text(),
   folders: is.list({ of: is.text() }),
   sandbox: is.any,
-  timeoutMs: is.number({ from: 0, default: 120_000 }),
+  timeoutMs: durationKind(defaultMs),
   maxOutputBytes: is.number({ from: 0, default: 32_768 }),
   graceMs: is.number({ from: 0, default: 2_000 }),
   inheritEnv: is.list({ of: is.text() }),
@@ -79,7 +81,8 @@ const knownOptions = optionTable({
  * ```
  */
 export function bashTool(options: BashToolOptions): Tool {
-  const { timeoutMs, maxOutputBytes, graceMs } = knownOptions.read("bashTool()", options);
+  const { timeoutMs: limitMs, maxOutputBytes, graceMs } = knownOptions.read("bashTool()", options);
+  const timeoutMs = limitMs ?? defaultMs;
   const { sandbox: wanted = "enforce", inheritEnv = [], env: extraEnv = {} } = options;
   const { folders = [] } = options;
   const root = new FileRoot(options.root, { folders });

@@ -3,7 +3,7 @@ import type { AddressCheckOptions } from "../web/address-check.ts";
 import { canonicalHost, hostList, webUrl } from "../web/host-name.ts";
 import { pageText } from "../web/page-text.ts";
 import { errorResult, fileResult, imageResult, textResult } from "./tool-result.ts";
-import { tool } from "./tool.ts";
+import { durationKind, tool } from "./tool.ts";
 
 /** Options of `fetchTool()`. */
 export interface FetchToolOptions extends AddressCheckOptions {
@@ -16,8 +16,8 @@ export interface FetchToolOptions extends AddressCheckOptions {
   readonly maxBytes?: number;
   /** Maximum length of the text that the model sees, in characters. Default: 50_000. */
   readonly maxText?: number;
-  /** Maximum duration of a call, in milliseconds. Default: 30_000. */
-  readonly timeoutMs?: number;
+  /** Maximum duration of a call, in milliseconds. Default, also for `null`: 30_000. */
+  readonly timeoutMs?: number | null;
   /** Maximum number of redirects of one call, all to the same host. Default: 5. */
   readonly maxRedirects?: number;
   /**
@@ -39,11 +39,13 @@ const input = {
 
 const shownImages = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
+const defaultMs = 30_000;
+
 const knownOptions = optionTable({
   allow: is.list({ of: is.text() }),
   maxBytes: is.number({ from: 0 }),
   maxText: is.number({ from: 0, default: 50_000 }),
-  timeoutMs: is.number({ from: 0, default: 30_000 }),
+  timeoutMs: durationKind(defaultMs),
   maxRedirects: is.number({ from: 0, default: 5 }),
   headers: is.any,
   allowPrivate: is.any,
@@ -67,9 +69,10 @@ export function fetchTool(options: FetchToolOptions = {}): Tool {
   const {
     maxBytes = 5 * 1024 * 1024,
     maxText,
-    timeoutMs,
+    timeoutMs: limitMs,
     maxRedirects,
   } = knownOptions.read("fetchTool()", options);
+  const timeoutMs = limitMs ?? defaultMs;
   const headers = { "user-agent": "reeve", accept: "text/html, text/*;q=0.9, */*;q=0.5", ...options.headers };
   const isAllowed = hostList(options.allow ?? []);
   const page = tool({

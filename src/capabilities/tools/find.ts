@@ -2,7 +2,7 @@ import { Fault, type Tool, is, optionTable, type OptionKinds } from "../../kerne
 import { FileRoot, furtherFolders } from "../files/file-root.ts";
 import { matchingFiles } from "../files/matching-files.ts";
 import { textResult } from "./tool-result.ts";
-import { tool } from "./tool.ts";
+import { durationKind, tool } from "./tool.ts";
 
 /** Options of `findTool()`. */
 export interface FindToolOptions {
@@ -12,8 +12,8 @@ export interface FindToolOptions {
   readonly folders?: readonly string[];
   /** Maximum number of files in a result. Default: 500. */
   readonly maxResults?: number;
-  /** Maximum duration of a call, in milliseconds. Default: 20_000. */
-  readonly timeoutMs?: number;
+  /** Maximum duration of a call, in milliseconds. `null` sets no limit. Default: 20_000. */
+  readonly timeoutMs?: number | null;
 }
 
 const input = {
@@ -37,7 +37,7 @@ const knownOptions = optionTable({
   root: is.text(),
   folders: is.list({ of: is.text() }),
   maxResults: is.number({ from: 0, default: 500 }),
-  timeoutMs: is.number({ from: 0, default: 20_000 }),
+  timeoutMs: durationKind(20_000),
 } satisfies OptionKinds<FindToolOptions>);
 
 /**

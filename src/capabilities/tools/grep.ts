@@ -12,7 +12,7 @@ import { FileRoot, furtherFolders } from "../files/file-root.ts";
 import { matchingFiles } from "../files/matching-files.ts";
 import { LineSearch } from "./line-search.ts";
 import { errorResult, textResult } from "./tool-result.ts";
-import { tool } from "./tool.ts";
+import { durationKind, tool } from "./tool.ts";
 
 /** Options of `grepTool()`. */
 export interface GrepToolOptions {
@@ -29,8 +29,11 @@ export interface GrepToolOptions {
   readonly maxFileBytes?: number;
   /** Maximum number of files that one call searches. Default: 20_000. */
   readonly maxFiles?: number;
-  /** Maximum duration of a search, in milliseconds. A search that takes longer is an error result. Default: 20_000. */
-  readonly timeoutMs?: number;
+  /**
+   * Maximum duration of a search, in milliseconds. A search that takes longer is an error result. Default, also for
+   * `null`: 20_000.
+   */
+  readonly timeoutMs?: number | null;
 }
 
 const input = {
@@ -58,13 +61,15 @@ const input = {
 /** Maximum length of a line in a result, in characters. */
 const maxLine = 400;
 
+const defaultMs = 20_000;
+
 const knownOptions = optionTable({
   root: is.text(),
   folders: is.list({ of: is.text() }),
   maxMatches: is.number({ from: 0, default: 200 }),
   maxFileBytes: is.number({ from: 0 }),
   maxFiles: is.number({ from: 0, default: 20_000 }),
-  timeoutMs: is.number({ from: 0, default: 20_000 }),
+  timeoutMs: durationKind(defaultMs),
 } satisfies OptionKinds<GrepToolOptions>);
 
 /**
@@ -83,8 +88,9 @@ export function grepTool(options: GrepToolOptions): Tool {
     maxMatches,
     maxFileBytes = 4 * 1024 * 1024,
     maxFiles,
-    timeoutMs,
+    timeoutMs: limitMs,
   } = knownOptions.read("grepTool()", options);
+  const timeoutMs = limitMs ?? defaultMs;
   const { folders = [] } = options;
   const root = new FileRoot(options.root, { folders });
 

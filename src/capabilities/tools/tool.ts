@@ -14,6 +14,7 @@ import {
   nearestJson,
   is,
   optionTable,
+  type OptionKind,
   type OptionKinds,
 } from "../../kernel/index.ts";
 import { coerceInput } from "./coercion.ts";
@@ -129,6 +130,11 @@ const knownOptions = optionTable({
   clientSide: is.boolean({ default: false }),
   returnDirect: is.boolean(),
 } satisfies OptionKinds<ToolOptions<Schema> | ClientToolOptions<Schema>>);
+
+/** The kind of the maximum duration of a call. What `null` means is documented with the option. */
+export function durationKind(ms: number): OptionKind<number | null> & { readonly default: number } {
+  return is.number({ from: 0, or: [null, "no limit of its own"], default: ms });
+}
 
 /** Tool names that every provider accepts. */
 const validName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
