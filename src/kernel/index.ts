@@ -106,6 +106,7 @@ export { reviveFault, stopsTask } from "./errors/revive-fault.ts";
 export { findUnpaired, type ToolCall, type ToolResult } from "./messages/tool-call.ts";
 export {
   callSettingKinds,
+  ofSettings,
   callSettings,
   type CallSettings,
   mergeModelTimeouts,

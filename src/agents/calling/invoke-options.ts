@@ -3,6 +3,7 @@ import {
   executionBudget,
   Fault,
   is,
+  ofSettings,
   optionTable,
   submitKinds,
   type OptionKinds,
@@ -108,11 +109,11 @@ export const invokeKinds = {
 
 const invokeTable = optionTable(invokeKinds, ofAgent);
 
-/** Says where an option of the agent belongs. */
+/** Says where an option of the agent or a setting of the model belongs. */
 export function ofAgent(name: string): string | undefined {
   return Object.hasOwn(agentKinds, name)
     ? `use \`${name}\` of the agent, or agent.with({ ${name} }).invoke(input)`
-    : undefined;
+    : ofSettings(name);
 }
 
 /** Options of `resume` and `signal`. */

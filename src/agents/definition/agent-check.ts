@@ -4,9 +4,11 @@ import {
   invalidOption,
   is,
   modelTimeouts,
+  ofSettings,
   optionTable,
   retrySettings,
   spawnBudget,
+  spelledAs,
   submitKinds,
   type Extension,
   type OptionKind,
@@ -90,11 +92,21 @@ export const agentKinds = {
   repairToolCall: functions(),
 } satisfies OptionKinds<AgentDefinition>;
 
+/** The options of a call. */
+const callNames = [
+  ...Object.keys(submitKinds),
+  "output",
+  "signal",
+  "runtime",
+  "timeoutMs",
+  "onApproval",
+  "compactionInstructions",
+];
+
 /** Says how to pass an option of a call. */
-function ofCall(name: string): string | undefined {
-  return Object.hasOwn(submitKinds, name)
-    ? `pass it to invoke(): agent.invoke(input, { ${name} })`
-    : undefined;
+function ofCall(option: string): string | undefined {
+  const name = spelledAs(option, callNames);
+  return name === undefined ? ofSettings(option) : `pass it to invoke(): agent.invoke(input, { ${name} })`;
 }
 
 const agentTable = optionTable(agentKinds, ofCall);

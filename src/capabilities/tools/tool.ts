@@ -14,6 +14,7 @@ import {
   nearestJson,
   is,
   optionTable,
+  spelledAs,
   type OptionKind,
   type OptionKinds,
 } from "../../kernel/index.ts";
@@ -112,24 +113,34 @@ export interface ClientToolOptions<Input extends Schema> extends CommonToolOptio
   readonly suspends?: never;
 }
 
-const knownOptions = optionTable({
-  name: is.any,
-  description: is.text({ required: true, hint: "it tells the model when to call the tool" }),
-  inputSchema: is.any,
-  // A misspelt risk must not count as harmless.
-  risk: is.choice(["safe", "high", "critical"], { default: "safe" }),
-  destructive: is.boolean(),
-  edits: is.boolean({ default: false }),
-  concurrency: is.choice(["parallel", "sequential"], { default: "parallel" }),
-  inChildren: is.choice(["never", "listed"]),
-  timeoutMs: is.number({ above: 0, finite: true, or: [null, "no limit"], default: 120_000 }),
-  suspends: is.boolean(),
-  needsApproval: is.any,
-  approvalScope: is.callback(),
-  execute: is.any,
-  clientSide: is.boolean({ default: false }),
-  returnDirect: is.boolean(),
-} satisfies OptionKinds<ToolOptions<Schema> | ClientToolOptions<Schema>>);
+const knownOptions = optionTable(
+  {
+    name: is.any,
+    description: is.text({ required: true, hint: "it tells the model when to call the tool" }),
+    inputSchema: is.any,
+    // A misspelt risk must not count as harmless.
+    risk: is.choice(["safe", "high", "critical"], { default: "safe" }),
+    destructive: is.boolean(),
+    edits: is.boolean({ default: false }),
+    concurrency: is.choice(["parallel", "sequential"], { default: "parallel" }),
+    inChildren: is.choice(["never", "listed"]),
+    timeoutMs: is.number({ above: 0, finite: true, or: [null, "no limit"], default: 120_000 }),
+    suspends: is.boolean(),
+    needsApproval: is.any,
+    approvalScope: is.callback(),
+    execute: is.any,
+    clientSide: is.boolean({ default: false }),
+    returnDirect: is.boolean(),
+  } satisfies OptionKinds<ToolOptions<Schema> | ClientToolOptions<Schema>>,
+  ofResult,
+);
+
+/** Says what to do with the schema of a result, which other libraries have. */
+function ofResult(option: string): string | undefined {
+  return spelledAs(option, ["output", "outputSchema", "outputType", "responseFormat"]) === undefined
+    ? undefined
+    : "omit it, because the result of a tool has no schema; say in `description` what the tool returns";
+}
 
 /** The kind of the maximum duration of a call. What `null` means is documented with the option. */
 export function durationKind(ms: number): OptionKind<number | null> & { readonly default: number } {

@@ -112,7 +112,7 @@ export class OptionTable<Kinds extends AnyKinds = AnyKinds> {
 
   #unknown(owner: string, name: string): Fault {
     const names = [...this.#kinds.keys()];
-    const spelled = names.find((each) => isOtherSpelling(name, each));
+    const spelled = spelledAs(name, names);
     const foreign = spelled === undefined ? foreignNames.get(plain(name)) : undefined;
     const meant = spelled ?? foreign?.names?.find((each) => this.#kinds.has(each));
     const place = this.#elsewhere?.(name) ?? foreign?.elsewhere;
@@ -435,6 +435,12 @@ export function nearestName(wrong: string, names: Iterable<string>): string | un
 /** Whether two names differ only in letter case, `_` and `-`. */
 export function isOtherSpelling(one: string, other: string): boolean {
   return one !== other && plain(one) === plain(other);
+}
+
+/** Returns the name that another one is, apart from letter case, `_` and `-`. */
+export function spelledAs(sought: string, names: Iterable<string>): string | undefined {
+  for (const name of names) if (plain(name) === plain(sought)) return name;
+  return undefined;
 }
 
 function plain(name: string): string {

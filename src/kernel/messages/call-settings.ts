@@ -1,4 +1,4 @@
-import { invalidOption, is, optionTable, type OptionKinds } from "../base/option-table.ts";
+import { invalidOption, is, optionTable, spelledAs, type OptionKinds } from "../base/option-table.ts";
 import { readProperty } from "../base/read-property.ts";
 import type { ModelRequest, ToolChoice } from "./model.ts";
 
@@ -32,6 +32,12 @@ export const callSettingKinds = {
 
 const callSettingTable = optionTable(callSettingKinds);
 const settingNames = Object.keys(callSettingKinds) as (keyof CallSettings)[];
+
+/** Says how to pass a setting that is given as an option. */
+export function ofSettings(option: string): string | undefined {
+  const name = spelledAs(option, settingNames);
+  return name && `use \`settings: { ${name} }\` of invoke(), or withSettings(model, { ${name} })`;
+}
 
 /** The settings that control how the model samples. */
 export const samplingNames = [

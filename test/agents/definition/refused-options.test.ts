@@ -25,6 +25,9 @@ import {
   router,
   selfRefine,
 } from "../../../src/agents/architectures/index.ts";
+import { agentKinds } from "../../../src/agents/definition/agent-check.ts";
+import { invokeKinds } from "../../../src/agents/calling/invoke-options.ts";
+import { callSettingKinds } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { scout } from "../scout.ts";
 
@@ -56,6 +59,40 @@ describe("options of an architecture", () => {
     "%s refuses a base that is no architecture and members without names",
     (_name, create, options, message) => {
       expect(() => create(options as never)).toThrow(refusal(message));
+    },
+  );
+});
+
+describe("an option in the wrong place", () => {
+  test.each(Object.keys(invokeKinds).filter((name) => !Object.hasOwn(agentKinds, name)))(
+    "Agent({ %s }) is an option of invoke()",
+    (name) => {
+      expect(() => untyped({ [name]: 1 })).toThrow(
+        refusal(
+          `unknown option "${name}" of agent scout: pass it to invoke(): agent.invoke(input, { ${name} })`,
+        ),
+      );
+    },
+  );
+
+  test.each(Object.keys(callSettingKinds))("%s is a setting of a call", async (name) => {
+    const fix = `use \`settings: { ${name} }\` of invoke(), or withSettings(model, { ${name} })`;
+    expect(() => untyped({ [name]: 1 })).toThrow(refusal(`unknown option "${name}" of agent scout: ${fix}`));
+    await expect(scout(["Rain."]).agent.invoke("Weather?", { [name]: 1 })).rejects.toThrow(refusal(fix));
+  });
+
+  test("the advice knows other spellings", () => {
+    expect(() => untyped({ tool_choice: "auto" })).toThrow(refusal("use `settings: { toolChoice }`"));
+    expect(() => untyped({ timeout_ms: 5 })).toThrow(refusal("agent.invoke(input, { timeoutMs })"));
+  });
+
+  test.each(["outputSchema", "output_schema", "output"])(
+    "tool({ %s }) needs no schema of a result",
+    (name) => {
+      const options = { name: "look", description: "Looks.", inputSchema: { type: "object" }, [name]: {} };
+      expect(() => tool({ ...options, execute: () => "Rain." })).toThrow(
+        refusal("omit it, because the result of a tool has no schema"),
+      );
     },
   );
 });
