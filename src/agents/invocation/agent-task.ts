@@ -19,7 +19,7 @@ const childLoop = react();
  * compaction, memory, history, extensions and the control of turns.
  */
 function childPlan(plan: AgentPlan): AgentPlan {
-  return {
+  return Object.freeze({
     ...plan,
     architecture: childLoop,
     ephemeral: [],
@@ -31,7 +31,7 @@ function childPlan(plan: AgentPlan): AgentPlan {
     memory: null,
     extensions: undefined,
     reviewers: [],
-  };
+  });
 }
 
 /** The plan of a review, which clears the cached system prompt of the agent if it has executed a tool. */
@@ -40,7 +40,7 @@ function reviewPlan(plan: AgentPlan): AgentPlan {
   const shared = childPlan(plan);
   if (typeof instructions !== "object" || instructions.reload === undefined) return shared;
   const reload = instructions.reload.bind(instructions);
-  return { ...shared, architecture: new ReviewLoop(shared.architecture, reload) };
+  return Object.freeze({ ...shared, architecture: new ReviewLoop(shared.architecture, reload) });
 }
 
 /** Executes a task of an agent: a compaction, one invocation per group of inbox messages, or one invocation on its input. */
