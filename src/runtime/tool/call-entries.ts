@@ -1,7 +1,9 @@
 import {
   canonicalJson,
+  describeValue,
   Fault,
   MiddlewareTermination,
+  readProperty,
   reasonToAsk,
   stopsTask,
   withObjections,
@@ -18,8 +20,8 @@ export type FinalVerdict = Extract<CallVerdict, { decision: "allow" | "answer" |
 
 /**
  * Asks the entries before a call, in their order, for the first decision that counts. Without one, the tool's own need
- * for approval decides. An entry fails closed: its error denies the call. `isEdited` says that a person has edited the
- * arguments, and so no entry may edit them.
+ * for approval decides. An entry fails closed: its error and an invalid verdict deny the call. `isEdited` says that a
+ * person has edited the arguments, and so no entry may edit them.
  */
 export async function decideBefore(
   entries: readonly BeforeCall[],
@@ -29,7 +31,7 @@ export async function decideBefore(
   for (const entry of entries) {
     let verdict: CallVerdict | undefined;
     try {
-      verdict = await entry.decide(gated);
+      verdict = checked(await entry.decide(gated));
     } catch (error) {
       if (stopsTask(error)) throw error;
       return { decision: "deny", by: entry.name, reason: failureOf(entry, error) };
@@ -67,7 +69,7 @@ export function ownVerdict({
 
 /**
  * Asks the entries after a call, in their order, and returns the result as they leave it. An entry fails closed: its
- * error withholds the result.
+ * error and an invalid verdict withhold the result.
  */
 export async function decideAfter(
   entries: readonly AfterCall[],
@@ -77,7 +79,7 @@ export async function decideAfter(
   let given = result;
   for (const entry of entries) {
     try {
-      const verdict = await entry.decide(gated, given);
+      const verdict = checked(await entry.decide(gated, given));
       if (verdict !== undefined) given = applied(given, verdict);
     } catch (error) {
       if (stopsTask(error)) throw error;
@@ -104,6 +106,42 @@ function applied(result: ToolResult, verdict: CallVerdict): ToolResult {
     case "ask":
     case "edit":
       throw misplaced(verdict);
+  }
+}
+
+/** Returns the verdict of an entry. Throws if it is none: a policy that cannot be evaluated must not let a call pass. */
+function checked(verdict: CallVerdict | undefined): CallVerdict | undefined {
+  const problem = verdict === undefined ? undefined : problemOf(verdict);
+  if (problem === undefined) return verdict;
+  throw new Fault("invalid_argument", `invalid verdict: ${problem}`);
+}
+
+/** Says what is wrong with a verdict. An entry may return anything, because not every entry is type-checked. */
+function problemOf(verdict: unknown): string | undefined {
+  if (typeof verdict !== "object" || verdict === null)
+    return `expected an object with a decision, or undefined, not ${describeValue(verdict)}`;
+  const decision = readProperty(verdict, "decision");
+  switch (decision) {
+    case "allow":
+    case "warn":
+    case "halt":
+      return undefined;
+    case "ask":
+    case "deny":
+      return typeof readProperty(verdict, "reason") === "string"
+        ? undefined
+        : `the decision ${decision} requires a reason as text`;
+    case "edit":
+      return readProperty(verdict, "input") === undefined
+        ? "the decision edit requires the input"
+        : undefined;
+    case "answer":
+    case "terminate":
+      return readProperty(readProperty(verdict, "result"), "output") === undefined
+        ? `the decision ${decision} requires a result with an output`
+        : undefined;
+    default:
+      return `unknown decision ${describeValue(decision)}; use allow, answer, ask, deny, edit, halt, terminate or warn`;
   }
 }
 

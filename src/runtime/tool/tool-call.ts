@@ -111,8 +111,8 @@ export async function callTool(open: ActiveStep, step: ToolStep): Promise<ToolRe
         judged = { tool, needsApproval, input: parsedArguments(call.input, parsed) };
         if (isAsking || pipeline?.before !== undefined || wasAsked(open)) {
           const passed = await passGate({ ...options, ...judged });
-          if ("output" in passed) return emitEnd(options, passed);
-          judged = passed;
+          if (passed.kind === "settled") return emitEnd(options, answered(options, tool, passed.result));
+          judged = passed.judged;
         }
         const around = pipeline?.around;
         const done =
@@ -157,6 +157,15 @@ function sealed({ open }: ToolCallOptions, tool: Tool, result: ToolResult): Tool
   else sealJson(result, `the result of tool ${tool.name}`);
   assertSize(open, tool, result);
   return result;
+}
+
+/** T2: the result of a call that is not executed. One that cannot be stored is an error that the model can react to. */
+function answered(options: ToolCallOptions, tool: Tool, result: ToolResult): ToolResult {
+  try {
+    return sealed(options, tool, result);
+  } catch (error) {
+    return failed(options, error);
+  }
 }
 
 /** The result for a failed call. It throws errors that stop the task. */

@@ -25,7 +25,9 @@ import { approvalAddress, gateAddress, isWithdrawn, roundAddress } from "../jour
 export interface Passage extends ToolCallOptions, JudgedCall {}
 
 /** The result of the gate: the tool and arguments to execute, or the result of a call that is not executed. */
-export type Passed = JudgedCall | ToolResult;
+export type Passed =
+  | { readonly kind: "allowed"; readonly judged: JudgedCall }
+  | { readonly kind: "settled"; readonly result: ToolResult };
 
 /**
  * Passes one call through the `before` entries of its pipeline and, if required, an approval. Without a decision of the
@@ -45,14 +47,16 @@ export async function passGate(first: Passage): Promise<Passed> {
       if (passed !== "changed") return passed;
       const tool = currentTool(passage);
       if (tool === undefined)
-        return refused(passage, `[denied: ${passage.tool.name} is not available any more]`);
+        return settled(refused(passage, `[denied: ${passage.tool.name} is not available any more]`));
       passage = await changedPassage(passage, tool);
     }
   }
-  return refused(
-    passage,
-    `[denied: ${passage.tool.name} changed ${maxRounds} times while it waited for approval]`,
-  );
+  const text = `[denied: ${passage.tool.name} changed ${maxRounds} times while it waited for approval]`;
+  return settled(refused(passage, text));
+}
+
+function settled(result: ToolResult): Passed {
+  return { kind: "settled", result };
 }
 
 /** Returns the tool as the agent has it now. `undefined` if the agent has it no more. */
@@ -173,28 +177,36 @@ async function passRound(
 ): Promise<Passed | "changed"> {
   const { from } = passage;
   const { verdict, input } = await verdictOf(passage, round, recorded);
-  if (recorded !== undefined && verdict.decision !== "ask") await close(passage, round, recorded);
-  if (verdict.decision === "answer") return verdict.result;
-  if (verdict.decision === "deny") return denied(passage, verdict);
-  const judged = recorded === undefined ? { ...passage, input } : await withInput(passage, recorded.input);
-  if (verdict.decision === "allow") return judged;
+  const isOutdated = recorded !== undefined && !repeats({ verdict, input }, recorded, passage);
+  if (isOutdated) await close(passage, round, recorded);
+  if (verdict.decision === "answer") return settled(verdict.result);
+  if (verdict.decision === "deny") return settled(denied(passage, verdict));
+  const judged = { ...passage, input };
+  if (verdict.decision === "allow") return { kind: "allowed", judged };
+  if (isOutdated) return "changed";
   const { answer, reason } = verdict;
   const subject = recorded?.subject ?? subjectOf(passage);
   const approvalId = questionId(passage, round, subject, judged.input.sent);
   const request = requestOf(judged, { approvalId, reason });
   const decision = await askForApproval(from.steps, { round, request, ...(answer && { answer }) });
-  if (decision.decision === "skipped") return refused(passage, "[skipped by a person]");
+  if (decision.decision === "skipped") return settled(refused(passage, "[skipped by a person]"));
   if (decision.decision === "denied")
-    return refused(passage, `[denied: ${decision.reason ?? "by a person"}]`);
+    return settled(refused(passage, `[denied: ${decision.reason ?? "by a person"}]`));
   if (hasChanged(passage, request)) return "changed";
   const approved = await withInput(judged, decision.input);
   if (decision.input !== undefined) {
     const again = await judge(approved, round, "edited");
-    if (again.verdict.decision === "deny") return denied(passage, again.verdict);
+    if (again.verdict.decision === "deny") return settled(denied(passage, again.verdict));
   }
   if (decision.remember === true || verdict.once === true)
     await remember(approved, round, decision, verdict.rules ?? [reason]);
-  return approved;
+  return { kind: "allowed", judged: approved };
+}
+
+/** Whether a judgement asks the recorded question: about the same arguments. */
+function repeats({ verdict, input }: Judgement, recorded: RecordedAsk, passage: Passage): boolean {
+  const { input: asked = passage.input.sent } = recorded;
+  return verdict.decision === "ask" && canonicalJson(input.sent) === canonicalJson(asked);
 }
 
 /** The call with other arguments, which are parsed, or the same call if there are none. */
@@ -245,7 +257,7 @@ async function verdictOf(
   const { open, from } = passage;
   const isAnswered = open.runner.task.steps.has(approvalAddress(round));
   if (recorded !== undefined && (isAnswered || !recorded.handled))
-    return { verdict: recorded, input: passage.input };
+    return { verdict: recorded, input: (await withInput(passage, recorded.input)).input };
   const before = open.events.length;
   const judgement = await judge(passage, round, "gate");
   const { verdict, input } = judgement;

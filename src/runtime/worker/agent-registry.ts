@@ -1,17 +1,23 @@
 import {
   describeValue,
   Fault,
+  is,
   modelTimeouts,
+  optionTable,
   retrySettings,
   type AgentId,
   type AgentResolver,
   type AgentsOfName,
   type AgentVersion,
+  type CallPath,
   type Clock,
   type HostedAgent,
   type Journal,
+  type ModelPipeline,
+  type OptionKinds,
   type RunId,
   type RunRecord,
+  type ToolPipeline,
 } from "../../kernel/index.ts";
 import { AgentResolvers } from "./agent-resolvers.ts";
 import type { AgentLookup, VersionPolicy } from "../process/worker-context.ts";
@@ -195,6 +201,38 @@ function checkModelSettings({ id, modelTimeouts: timeouts, retry }: HostedAgent)
   if (retry !== undefined) retrySettings(retry, `agent ${id}`);
 }
 
+const toolPipelineTable = optionTable({
+  repair: is.callback(),
+  before: is.list(),
+  around: is.withMethods(["process"]),
+  after: is.list(),
+} satisfies OptionKinds<ToolPipeline>);
+
+const modelPipelineTable = optionTable({
+  around: is.withMethods(["process"]),
+} satisfies OptionKinds<ModelPipeline>);
+
+const movedMembers: ReadonlyMap<string, string> = new Map([
+  ["gate", "use tool.before and tool.after, which are lists of entries"],
+  ["function", "use tool.around"],
+  ["repair", "use tool.repair"],
+  ["chat", "use model.around"],
+]);
+
+const callPathTable = optionTable(
+  {
+    model: is.options(modelPipelineTable),
+    tool: is.options(toolPipelineTable),
+    observer: is.any,
+  } satisfies OptionKinds<CallPath>,
+  (name) => movedMembers.get(name),
+);
+
+/** Refuses a member of `callPath` that has no meaning: a gate that is never asked would let every call pass. */
+function checkCallPath({ id, callPath }: HostedAgent): void {
+  if (callPath !== undefined) callPathTable.read(`callPath of agent ${id}`, callPath);
+}
+
 /** Throws if two different agents of the tree have one id: sub-agents are spawned by id. */
 export function agentTree(agent: HostedAgent, tree = new Map<AgentId, HostedAgent>()): AgentTree {
   requireAgent(agent);
@@ -206,6 +244,7 @@ export function agentTree(agent: HostedAgent, tree = new Map<AgentId, HostedAgen
       `two agents of one run are both ${agent.id}: give one of the two another name or a key`,
     );
   checkModelSettings(agent);
+  checkCallPath(agent);
   tree.set(agent.id, agent);
   for (const subAgent of agent.subAgents ?? []) agentTree(subAgent, tree);
   return tree;

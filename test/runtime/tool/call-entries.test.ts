@@ -1,10 +1,20 @@
 import { describe, expect, test } from "vitest";
-import type { BeforeCall, JsonValue, ToolPipeline, ToolResult } from "../../../src/kernel/index.ts";
+import type {
+  BeforeCall,
+  CallVerdict,
+  JsonValue,
+  ToolPipeline,
+  ToolResult,
+} from "../../../src/kernel/index.ts";
 import { agent, setUp, simpleTool, text, typesOf } from "../runtime-setup.ts";
 
 /** Makes one call through the entries and returns what became of it. */
-async function call(pipeline: ToolPipeline, input: JsonValue = { at: 1 }, needsApproval = false) {
-  const { runtime, events } = await setUp();
+async function call(
+  pipeline: ToolPipeline,
+  input: JsonValue = { at: 1 },
+  { needsApproval = false, maxValueBytes = 100_000 } = {},
+) {
+  const { runtime, events } = await setUp({ maxValueBytes });
   const executed: unknown[] = [];
   const results: ToolResult[] = [];
   const write = simpleTool({
@@ -64,7 +74,7 @@ describe("entries before a tool call", () => {
   test("the first entry that allows a call ends the questions, and the tool's needsApproval does not count", async () => {
     const allow = before("allow", () => ({ decision: "allow" }));
     const deny = before("deny", () => ({ decision: "deny", by: "deny", reason: "never asked" }));
-    const { executed, types } = await call({ before: [allow, deny] }, { at: 1 }, true);
+    const { executed, types } = await call({ before: [allow, deny] }, { at: 1 }, { needsApproval: true });
     expect(executed).toEqual([{ at: 1 }]);
     expect(types).not.toContain("approval_request");
   });
@@ -96,6 +106,76 @@ describe("entries before a tool call", () => {
       });
     },
   );
+});
+
+/** What an entry in JavaScript may return. */
+const verdictOf = (value: unknown): CallVerdict => value as CallVerdict;
+const known = "use allow, answer, ask, deny, edit, halt, terminate or warn";
+const invalid: readonly (readonly [verdict: unknown, problem: string])[] = [
+  [{ decision: "denied", by: "x", reason: "no" }, `unknown decision "denied"; ${known}`],
+  [{ decision: "Deny", by: "x", reason: "no" }, `unknown decision "Deny"; ${known}`],
+  [{ decision: "block" }, `unknown decision "block"; ${known}`],
+  [{}, `unknown decision undefined; ${known}`],
+  [false, "expected an object with a decision, or undefined, not false"],
+  [null, "expected an object with a decision, or undefined, not null"],
+  ["deny", 'expected an object with a decision, or undefined, not "deny"'],
+  [{ decision: "deny", by: "x" }, "the decision deny requires a reason as text"],
+  [{ decision: "ask", by: "x", reason: 1 }, "the decision ask requires a reason as text"],
+  [{ decision: "edit" }, "the decision edit requires the input"],
+  [{ decision: "answer" }, "the decision answer requires a result with an output"],
+  [{ decision: "answer", result: "cached" }, "the decision answer requires a result with an output"],
+];
+
+describe("an invalid verdict", () => {
+  test.each(invalid)("before a call denies it: %j", async (verdict, problem) => {
+    const { executed, result, types, status } = await call({
+      before: [before("rules", () => verdictOf(verdict)), before("allow", () => ({ decision: "allow" }))],
+    });
+    expect({ executed, status }).toEqual({ executed: [], status: "completed" });
+    expect(result).toEqual(failed(`[denied: rules failed: invalid verdict: ${problem}]`));
+    expect(types).toContain("permission_deny");
+  });
+
+  test.each(invalid)("after a call withholds its result: %j", async (verdict, problem) => {
+    const { result, status } = await call({ after: [{ name: "rules", decide: () => verdictOf(verdict) }] });
+    expect(status).toBe("completed");
+    expect(result).toEqual(failed(`[withheld: rules failed: invalid verdict: ${problem}]`));
+  });
+});
+
+describe("the result of an entry that answers before a call", () => {
+  const answering = (value: unknown): ToolPipeline => {
+    const result = { output: { type: "json", value }, isError: false };
+    return { before: [before("cache", () => verdictOf({ decision: "answer", result }))] };
+  };
+
+  test("J10: it is frozen like the result of a body", async () => {
+    const { result } = await call(answering({ at: [1] }));
+    expect(result).toEqual({ output: { type: "json", value: { at: [1] } }, isError: false });
+    expect(Object.isFrozen(result?.output)).toBe(true);
+  });
+
+  test.each([
+    ["a BigInt", { n: 10n }],
+    ["a Date", { d: new Date(0) }],
+    ["a function", { f: () => 1 }],
+  ])("T2: a result with %s is an error for the model, and the run continues", async (_name, value) => {
+    const { result, status, executed } = await call(answering(value));
+    expect({ status, executed }).toEqual({ status: "completed", executed: [] });
+    expect(result).toMatchObject({
+      isError: true,
+      output: { text: expect.stringContaining("the result of tool write") },
+    });
+  });
+
+  test("a result above maxValueBytes is an error for the model, and the run continues", async () => {
+    const { result, status } = await call(answering("x".repeat(5000)), { at: 1 }, { maxValueBytes: 4000 });
+    expect(status).toBe("completed");
+    expect(result).toMatchObject({
+      isError: true,
+      output: { text: expect.stringContaining("the result of tool write is too large") },
+    });
+  });
 });
 
 describe("entries after a tool call", () => {
