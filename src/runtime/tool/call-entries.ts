@@ -109,7 +109,7 @@ function applied(result: ToolResult, verdict: CallVerdict): ToolResult {
   }
 }
 
-/** Returns the verdict of an entry. Throws if it is none: a policy that cannot be evaluated must not let a call pass. */
+/** Returns the verdict of an entry. Throws if it is invalid: a policy that cannot be evaluated must not let a call pass. */
 function checked(verdict: CallVerdict | undefined): CallVerdict | undefined {
   const problem = verdict === undefined ? undefined : problemOf(verdict);
   if (problem === undefined) return verdict;
