@@ -55,7 +55,11 @@ export async function wakeZombie(heirHas: HeirHas): Promise<ZombieReport> {
     await rm(folder, { recursive: true, force: true });
   });
   const runId = errandRun("zombie", 0);
-  const made = (): readonly string[] => book.calls.map(({ caller, name }) => `${caller} ${name}`);
+  // On a busy machine the heir may lose the run, too, and then repeats its open call (J6). A call of the zombie counts each time.
+  const made = (): readonly string[] =>
+    book.calls
+      .map(({ caller, name }) => `${caller} ${name}`)
+      .filter((call, index, all) => !call.startsWith("heir ") || all.indexOf(call) === index);
   const zombie = start("zombie", 1);
   const store = await openCrashStore(file);
   onTestFinished(() => store.close());
