@@ -17,6 +17,8 @@ interface ZombieReport {
   readonly before: RunTrace | undefined;
   /** The run when the zombie knew that it had lost it. */
   readonly after: RunTrace | undefined;
+  /** How often the heir made its open call again without a new lease. With a new lease, J6 allows one repetition. */
+  readonly unexplained: number;
   /** All calls, and the run when the heir had ended it. */
   readonly end: { readonly calls: readonly string[]; readonly trace: RunTrace | undefined };
 }
@@ -55,7 +57,7 @@ export async function wakeZombie(heirHas: HeirHas): Promise<ZombieReport> {
     await rm(folder, { recursive: true, force: true });
   });
   const runId = errandRun("zombie", 0);
-  // On a busy machine the heir may lose the run, too, and then repeats its open call (J6). A call of the zombie counts each time.
+  // The heir may lose the run, too; `unexplained` counts what it repeats otherwise. A call of the zombie counts each time.
   const made = (): readonly string[] =>
     book.calls
       .map(({ caller, name }) => `${caller} ${name}`)
@@ -83,7 +85,13 @@ export async function wakeZombie(heirHas: HeirHas): Promise<ZombieReport> {
   await zombie.hasSaid("lease_lost", 60_000);
   const [calls, after] = [made(), await traceRun(store, runId)];
   await heirEnds();
-  return { calls, before, after, end: { calls: made(), trace: await traceRun(store, runId) } };
+  const trace = await traceRun(store, runId);
+  const [row] = await query(`SELECT epoch FROM "${crashSchema(file)}".runs WHERE run_id = '${runId}'`);
+  const epoch = Number((row as { readonly epoch: number | string }).epoch);
+  const carried = book.calls.filter(({ caller, name }) => caller === "heir" && name === "carry").length;
+  // The first epoch is the zombie's; the heir makes the call once per later one.
+  const unexplained = Math.max(0, carried - (epoch - 1));
+  return { calls, before, after, unexplained, end: { calls: made(), trace } };
 }
 
 const begun = ["zombie lift", "zombie carry", "heir carry"];
@@ -93,6 +101,7 @@ const all = [...begun, "heir drop"];
 export function noTrace(heirHas: HeirHas): object {
   return {
     calls: heirHas === "ended the run" ? all : begun,
+    unexplained: 0,
     end: { calls: all, trace: { status: "completed", output: "done", chain: { ok: true } } },
   };
 }
