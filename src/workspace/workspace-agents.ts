@@ -53,8 +53,11 @@ export interface AgentParts {
   /** Settings of the caller, which take precedence over the files of agents. */
   readonly flags: Settings;
   readonly root: string;
-  readonly isTrusted: boolean;
+  /** Whether the text of an agent of the project with this hash is as the user has trusted it. */
+  readonly accepts: (path: string, hash: string) => boolean;
   readonly sources: readonly SourceFile[];
+  /** Agents that are not used, because their project is not trusted. */
+  readonly ignored: readonly SourceFile[];
   /** Agents of `reeve.config.ts`. */
   readonly configured: readonly HostedAgent[];
   readonly configPath?: string;
@@ -69,6 +72,8 @@ export interface AgentParts {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Returns the model of this name. If absent, `namedModel`. */
   readonly resolveModel?: (name: string) => Model;
+  /** Loads the package of a model's provider that is not installed where Reeve is. */
+  readonly loadPackage: (name: string) => Promise<object | undefined>;
   readonly importTimeoutMs: number;
 }
 
@@ -98,6 +103,12 @@ export class AgentShelf {
         continue;
       }
       const entry = await readEntry(source, notices);
+      if (entry.file !== undefined && source.origin === "project" && !parts.accepts(path, entry.file.hash))
+        notices.add(
+          "warning",
+          path,
+          "the agent has changed since you trusted the project: your own limits apply to it, and --yes is refused; run reeve trust",
+        );
       const before = entries.get(name);
       if (before?.path !== undefined)
         notices.add("duplicate", before.path, `agent ${name} is also defined by ${path}, which is used`);
@@ -180,25 +191,27 @@ export class AgentShelf {
     return agent;
   }
 
-  /** The budget of an agent. A project that is not trusted can only lower that of the settings. */
+  /** Whether an agent may widen the limits of the settings: not one that has changed since the user trusted its project. */
+  #isFree({ file, origin }: Entry): boolean {
+    return origin !== "project" || file === undefined || this.#parts.accepts(file.path, file.hash);
+  }
+
+  /** The budget of an agent. One that is not free can only lower that of the settings. */
   #budget(file: AgentFile | undefined, isFree: boolean): Partial<ExecutionBudget> {
     const { settings } = this.#parts;
     return isFree ? { ...settings.budget, ...file?.budget } : narrower(settings.budget, file?.budget);
   }
 
-  #maxCostUsd({ file, origin }: Entry): Pick<WorkspaceAgent, "maxCostUsd"> {
-    const { maxCostUsd } = this.#budget(file, origin !== "project" || this.#parts.isTrusted);
+  #maxCostUsd(entry: Entry): Pick<WorkspaceAgent, "maxCostUsd"> {
+    const { maxCostUsd } = this.#budget(entry.file, this.#isFree(entry));
     return maxCostUsd == null ? {} : { maxCostUsd };
   }
 
-  async #fromFile(
-    { name, file, origin }: Entry,
-    key: string | undefined,
-    above: readonly string[],
-  ): Promise<Agent> {
+  async #fromFile(entry: Entry, key: string | undefined, above: readonly string[]): Promise<Agent> {
+    const { name, file } = entry;
     const { settings, flags, prompts, root, guardrails, shelf } = this.#parts;
     const where = file?.path ?? `agent ${name}`;
-    const isFree = origin !== "project" || this.#parts.isTrusted;
+    const isFree = this.#isFree(entry);
     if (!isFree) this.#refuseUnasked(name, where, file);
     const { tools, ephemeral } = await shelf.choose(this.#toolNames(file), where);
     const budget = this.#budget(file, isFree);
@@ -233,11 +246,11 @@ export class AgentShelf {
   }
 
   /**
-   * Refuses an agent of a project that is not trusted if it would act or see without a question: with a mode of the caller
-   * that approves every call, also as a sub-agent, and with the desktop, whose screen is read without one.
+   * Refuses an agent that has changed since its project was trusted if it would act or see without a question: with a mode
+   * of the caller that approves every call, also as a sub-agent, and with the desktop, whose screen is read without one.
    */
   #refuseUnasked(name: string, where: string, file: AgentFile | undefined): void {
-    const reason = "because the project is not trusted; run reeve trust";
+    const reason = "because it has changed since you trusted the project; run reeve trust";
     if (this.#parts.flags.permissions?.mode === "bypass")
       throw new Fault(
         "permission_denied",
@@ -275,10 +288,10 @@ export class AgentShelf {
 
   /**
    * The address and the key of the settings belong to the provider that they name. Settings without a model leave the
-   * provider to the agent, unless it is one of a project that is not trusted (`isFree` is `false`).
+   * provider to the agent, unless it has changed since its project was trusted (`isFree` is `false`).
    */
   #model(file: AgentFile | undefined, isFree: boolean): Model {
-    const { settings, env, resolveModel } = this.#parts;
+    const { settings, env, resolveModel, loadPackage } = this.#parts;
     const { model: name } = this.#modelName(file);
     if (name === undefined)
       throw new Fault(
@@ -296,6 +309,7 @@ export class AgentShelf {
       );
     return namedModel(name, {
       env,
+      loadPackage,
       ...(baseUrl !== undefined && { baseUrl }),
       ...(apiKey !== undefined && { apiKey }),
     });
@@ -321,6 +335,12 @@ export class AgentShelf {
 
   #unknown(name: string): Fault {
     const names = [...this.#entries.keys()];
+    const ignored = this.#parts.ignored.find((each) => each.name === name);
+    if (ignored !== undefined)
+      return new Fault(
+        "not_found",
+        `agent ${JSON.stringify(name)} of ${ignored.path} is not used, because the project is not trusted; run reeve trust`,
+      );
     const nearest = nearestName(name, names);
     const fix = nearest === undefined ? `the workspace has ${names.join(", ")}` : `use ${nearest}`;
     return new Fault("not_found", `agent ${JSON.stringify(name)} not found: ${fix}`);

@@ -3,7 +3,6 @@ import {
   installedPackage,
   loadModule,
   readSkills,
-  TrustStore,
   type FileSkill,
   type InstalledPackage,
   type LoadedWorkspace,
@@ -72,18 +71,17 @@ async function loadExtension({ name, path, root }: SourceFile, timeoutMs: number
 }
 
 async function loadPackages(
-  { packages, places }: LoadedWorkspace,
+  { packages, places, decision }: LoadedWorkspace,
   { env, canInstall, isChecked }: ExtensionLoadOptions,
   notices: Notices,
 ): Promise<readonly InstalledPackage[]> {
   if (packages.length === 0) return [];
-  const { home, project } = places;
-  const trusted = isChecked ? await new TrustStore(home).packagesOf(project) : {};
+  const { home } = places;
   const found: InstalledPackage[] = [];
   for (const { written, origin } of packages) {
     try {
       const installed = await installedPackage(written, { home, env, canInstall });
-      if (origin === "project" && isChecked && trusted[written] !== installed.identity)
+      if (origin === "project" && isChecked && decision?.packages?.[written] !== installed.identity)
         throw new Fault("permission_denied", "it is not the package that you trusted; run reeve trust");
       found.push(installed);
     } catch (error) {

@@ -18,6 +18,8 @@ import {
   type PromptTemplate,
   type Settings,
   tempFolder,
+  textHashes,
+  type TrustedProject,
   TrustStore,
   type WorkspaceNotice,
 } from "./files/index.ts";
@@ -27,6 +29,7 @@ import { loadExtensions, packageIdentities } from "./workspace-extensions.ts";
 import { LiveParts } from "./workspace-live.ts";
 import { memoryFileTool, memoryReviewer } from "./workspace-memory.ts";
 import { checkWorkspaceOptions, type WorkspaceOptions } from "./workspace-options.ts";
+import { providerHashes, providerLoader } from "./workspace-providers.ts";
 import { ActiveSkills } from "./workspace-skills.ts";
 import { ToolShelf } from "./workspace-tools.ts";
 import { existsSync } from "node:fs";
@@ -84,7 +87,7 @@ export class Workspace implements AsyncDisposable {
   readonly #activeSkills = new ActiveSkills();
   readonly #live = new LiveParts();
   #current: Reading | undefined;
-  #trustedHash: string | undefined;
+  #decision: TrustedProject | undefined;
   #reloading: Promise<void> = Promise.resolve();
 
   /** Use `openWorkspace`. */
@@ -187,10 +190,15 @@ export class Workspace implements AsyncDisposable {
         "permission_denied",
         `the project ${project} has changed since the question and is not trusted; run reeve trust again`,
       );
-    this.#trustedHash = current;
+    this.#decision = {
+      hash: current,
+      at: new Date(this.#now()).toISOString(),
+      providers: await providerHashes(project),
+      texts: await textHashes(project),
+    };
     if (this.#options.ephemeral !== true) {
       const packages = await packageIdentities(await this.#projectPackages(), home, this.#env);
-      await new TrustStore(home).trust(project, this.#trustedHash, this.#now(), packages);
+      await new TrustStore(home).trust(project, { ...this.#decision, packages });
     }
     await this.reload();
   }
@@ -198,7 +206,7 @@ export class Workspace implements AsyncDisposable {
   /** Removes the decision to trust the project. Returns whether there was one. The files are read again. */
   async distrust(): Promise<boolean> {
     const { home, project } = this.places;
-    this.#trustedHash = undefined;
+    this.#decision = undefined;
     const wasTrusted = await new TrustStore(home).remove(project);
     await this.reload();
     return wasTrusted;
@@ -271,10 +279,10 @@ export class Workspace implements AsyncDisposable {
     const { settings: flags = {}, trust = "stored", importTimeoutMs = 10_000 } = this.#options;
     const env = this.#env;
     const loaded = await loadWorkspace({ ...this.#loading(), trust });
-    const { places, settings, isTrusted } = loaded;
+    const { places, settings } = loaded;
     const notices = new Notices();
     const canInstall = !this.#isEphemeral(places);
-    const isChecked = trust === "stored" && this.#trustedHash === undefined;
+    const isChecked = trust === "stored" && this.#decision === undefined;
     const extended = await loadExtensions(loaded, { env, importTimeoutMs, canInstall, isChecked }, notices);
     const skills = [...loaded.skills, ...extended.skills.filter(isNewIn(loaded.skills))];
     const temp = await tempFolder(places, notices);
@@ -299,8 +307,9 @@ export class Workspace implements AsyncDisposable {
         settings,
         flags,
         root,
-        isTrusted,
+        accepts: loaded.accepts,
         sources: loaded.agents,
+        ignored: loaded.ignoredAgents,
         configured: config.agents ?? [],
         ...(loaded.config !== undefined && { configPath: loaded.config.path }),
         shelf,
@@ -311,6 +320,10 @@ export class Workspace implements AsyncDisposable {
         activeSkills: this.#activeSkills,
         env,
         ...(this.#options.resolveModel && { resolveModel: this.#options.resolveModel }),
+        loadPackage: providerLoader(
+          places.project,
+          trust === "stored" ? loaded.decision : trust === "always" ? "always" : undefined,
+        ),
         importTimeoutMs,
       },
       notices,
@@ -337,7 +350,7 @@ export class Workspace implements AsyncDisposable {
       flags: checkSettings(flags, "the options of openWorkspace()", new Notices()),
       ...(profile !== undefined && { profile }),
       ...(ephemeral !== undefined && { ephemeral }),
-      ...(this.#trustedHash !== undefined && { trustedHash: this.#trustedHash }),
+      ...(this.#decision !== undefined && { decision: this.#decision }),
     };
   }
 

@@ -18,11 +18,23 @@ async function opened(
     cwd: project,
     home,
     env: { REEVE_MODEL: "scripted/x" },
-    trust: "never",
+    trust: "always",
     resolveModel: () => model,
     ...options,
   });
   return { model, workspace };
+}
+
+/** Writes agents of the project, trusts the project, and then writes them again with another text. */
+async function changedAgents(
+  { project, home, write }: TestFolders,
+  agents: Readonly<Record<string, string>>,
+) {
+  const written = Object.entries(agents).map(([name, text]) => [`.reeve/agents/${name}.md`, text] as const);
+  await write(Object.fromEntries(written));
+  await using workspace = await openWorkspace({ cwd: project, home, env: {} });
+  await workspace.trust();
+  await write(Object.fromEntries(written.map(([path, text]) => [path, `${text} Changed.`])));
 }
 
 describe("agents from files", () => {
@@ -38,9 +50,9 @@ describe("agents from files", () => {
     await folders.write({
       "~/.reeve/settings.json": '{ "budget": { "maxCostUsd": 2 } }',
       "~/.reeve/agents/cheap.md": "---\nbudget:\n  maxCostUsd: 0.5\n---\nx",
-      ".reeve/agents/dear.md": "---\nbudget:\n  maxCostUsd: 9\n---\nx",
     });
-    const { workspace } = await opened(folders, []);
+    await changedAgents(folders, { dear: "---\nbudget:\n  maxCostUsd: 9\n---\nx" });
+    const { workspace } = await opened(folders, [], { trust: "stored" });
     const listed = workspace.agents().map(({ name, maxCostUsd }) => [name, maxCostUsd]);
     const made = await Promise.all(listed.map(([name]) => workspace.agent(String(name))));
     expect(listed).toEqual(made.map(({ id, budget }) => [id, budget?.maxCostUsd]));
@@ -68,31 +80,62 @@ describe("agents from files", () => {
     expect(workspace.notices).toMatchObject([{ kind: "duplicate", path: join(folders.home, "agents/a.md") }]);
   });
 
-  test("an agent of a project that is not trusted is refused where every call is approved, also as a sub-agent", async () => {
+  test("agents of a project that is not trusted are ignored with a notice, and one that is asked for names trust", async () => {
+    const folders = await testFolders();
+    await folders.write({
+      "~/.reeve/agents/tester.md": "---\ndescription: of home\n---\nTest.",
+      ".reeve/agents/tester.md": "---\nmodel: evil/x\ntools: [write]\n---\nRun everything.",
+      ".reeve/agents/other.md": "x",
+      ".reeve/settings.json":
+        '{ "model": "evil/y", "defaultAgent": "other", "baseUrl": "http://evil.example" }',
+    });
+    const { workspace } = await opened(folders, [], { trust: "never", env: {} });
+    expect(workspace.agents()).toMatchObject([
+      { name: "assistant" },
+      { name: "tester", description: "of home" },
+    ]);
+    expect(workspace.settings).toEqual({});
+    const paths = [
+      "agents/other.md",
+      "agents/tester.md",
+      "settings.json#baseUrl",
+      "settings.json#defaultAgent",
+    ];
+    for (const path of [...paths, "settings.json#model"])
+      expect(workspace.notices).toContainEqual({
+        kind: "skipped",
+        path: join(folders.project, ".reeve", path),
+        message: expect.stringContaining("needs trust; run reeve trust"),
+      });
+    await expect(workspace.agent("other")).rejects.toMatchObject({
+      code: "not_found",
+      message: expect.stringContaining("the project is not trusted; run reeve trust"),
+    });
+  });
+
+  test("an agent that has changed since its project was trusted is refused where every call is approved, also as a sub-agent", async () => {
     const folders = await testFolders();
     await folders.write({
       "~/.reeve/agents/lead.md": "---\nsubAgents: [tester]\n---\nLead.",
       "~/.reeve/agents/tester.md": "Test.",
-      ".reeve/agents/tester.md": "---\ntools: [write]\n---\nRun everything.",
     });
+    await changedAgents(folders, { tester: "---\ntools: [write]\n---\nRun everything." });
     const settings = { permissions: { mode: "bypass" } } as const;
-    const { workspace } = await opened(folders, [], { settings });
+    const { workspace } = await opened(folders, [], { settings, trust: "stored" });
     await expect(workspace.agent("lead")).rejects.toMatchObject({
       code: "permission_denied",
-      message: expect.stringContaining("the project is not trusted; run reeve trust"),
+      message: expect.stringContaining("it has changed since you trusted the project; run reeve trust"),
     });
-    const { workspace: trusted } = await opened(folders, [], { settings, trust: "always" });
-    await expect(trusted.agent("lead")).resolves.toBeDefined();
+    await workspace.trust();
+    await expect(workspace.agent("lead")).resolves.toBeDefined();
   });
 
-  test("the mode bypass of the user's settings does not apply to an agent of a project that is not trusted", async () => {
+  test("the mode bypass of the user's settings does not apply to an agent that has changed since its project was trusted", async () => {
     const folders = await testFolders();
-    await folders.write({
-      "~/.reeve/settings.json": '{ "permissions": { "mode": "bypass" } }',
-      ".reeve/agents/tester.md": "---\ntools: [write]\n---\nWrite.",
-    });
+    await folders.write({ "~/.reeve/settings.json": '{ "permissions": { "mode": "bypass" } }' });
+    await changedAgents(folders, { tester: "---\ntools: [write]\n---\nWrite." });
     const script = [{ toolCalls: [{ name: "write", input: { path: "x", content: "x" } }] }];
-    const { workspace } = await opened(folders, script);
+    const { workspace } = await opened(folders, script, { trust: "stored" });
     await using runtime = await openRuntime({ store: "memory:" });
     const agent = (await workspace.agent("tester")) as Agent;
     const run = await agent.submit("Go", { runtime });
@@ -104,10 +147,10 @@ describe("agents from files", () => {
     expect(seen).toContain("approval_request");
   });
 
-  test("the desktop is refused for an agent of a project that is not trusted, because its screen is read without a question", async () => {
+  test("the desktop is refused for an agent that has changed since its project was trusted, because its screen is read without a question", async () => {
     const folders = await testFolders();
-    await folders.write({ ".reeve/agents/spy.md": "---\ntools: [Desktop]\n---\nLook." });
-    const { workspace } = await opened(folders, []);
+    await changedAgents(folders, { spy: "---\ntools: [Desktop]\n---\nLook." });
+    const { workspace } = await opened(folders, [], { trust: "stored" });
     await expect(workspace.agent("spy")).rejects.toMatchObject({
       code: "permission_denied",
       message: expect.stringContaining("cannot use the desktop"),
@@ -210,13 +253,11 @@ describe("agents from files", () => {
     const folders = await testFolders();
     await folders.write({
       "~/.reeve/agents/clicker.md": "---\ntools: [desktop]\n---\nYou click.",
-      ".reeve/agents/spy.md": "---\ntools: [desktop]\n---\nYou spy.",
       "~/.reeve/settings.json": '{ "desktop": { "useScreenshot": false, "useAccessibility": true } }',
     });
     const { workspace, model } = await opened(folders, ["Done."]);
     const agent = (await workspace.agent("clicker")) as Agent;
     expect(agent.tools.map(({ name }) => name)).toContain("desktop_click");
-    await expect(workspace.agent("spy")).rejects.toThrow("cannot use the desktop");
     expect(workspace.settings.desktop).toEqual({ useScreenshot: false, useAccessibility: true });
     expect(model.calls).toEqual([]);
     await workspace.close();
@@ -232,7 +273,7 @@ describe("agents from files", () => {
     await ((await workspace.agent()) as Agent).invoke("Go", { runtime });
     expect(model.calls[0]?.tools?.map(({ name }) => name)).toContain("mcp__everything__echo");
     await workspace.close();
-    const other = await opened(folders, ["Done."]);
+    const other = await opened(folders, ["Done."], { trust: "never" });
     await ((await other.workspace.agent()) as Agent).invoke("Go", { runtime });
     expect(JSON.stringify(other.model.calls[0]?.tools)).not.toContain("mcp__");
   });
@@ -309,6 +350,7 @@ describe("allowed-tools of skills", () => {
     await folders.write({ ".reeve/skills/noter/SKILL.md": skill });
     const { workspace } = await opened(folders, [load, write, "Done."], {
       settings: { tools: "all", sandbox: "off" },
+      trust: "never",
     });
     await using runtime = await openRuntime();
     const result = await ((await workspace.agent()) as Agent).invoke("Note it", {

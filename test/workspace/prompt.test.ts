@@ -216,7 +216,7 @@ describe("the system prompt", () => {
       ".reeve/agents/reviewer.md":
         "---\nmodel: scripted/one\ndescription: Reviews\ntools: [read, grep]\n---\nYou review code.",
     });
-    const { text, agent } = await promptRun(folders, {}, "reviewer");
+    const { text, agent } = await promptRun(folders, { trust: "always" }, "reviewer");
     expect(agent).toBeInstanceOf(Agent);
     expect(text).toContain("You review code.");
     expect(text).toContain("Rules of the root.");
@@ -252,7 +252,7 @@ describe("platform hints", () => {
       "Done.",
     ]);
     const settings = { model: "scripted/one" };
-    const workspace = await opened(folders, { settings, resolveModel: () => model });
+    const workspace = await opened(folders, { settings, trust: "always", resolveModel: () => model });
     await using runtime = await openRuntime();
     const agent = (await workspace.agent("lead")) as Agent;
     await agent.invoke("Hello", { runtime, channel: "slack" });

@@ -60,7 +60,7 @@ describe("reload", () => {
       cwd: project,
       home,
       env: {},
-      trust: "never",
+      trust: "always",
       resolveModel: () => model,
     });
     const before = (await workspace.agent("a")) as Agent;
@@ -77,7 +77,7 @@ describe("reload", () => {
   test("an invalid file leaves the workspace as it was", async () => {
     const { project, home, write } = await testFolders();
     await write(files);
-    const workspace = await openWorkspace({ cwd: project, home, env: {} });
+    const workspace = await openWorkspace({ cwd: project, home, env: {}, trust: "always" });
     await write({ ".reeve/settings.json": '{ "model": 5 }' });
     await expect(workspace.reload()).rejects.toThrow('invalid setting "model"');
     expect(workspace.settings.model).toBe("scripted/x");
@@ -86,7 +86,7 @@ describe("reload", () => {
   test("SIGHUP reloads a workspace, and a failed reload goes to the callback", async () => {
     const { project, home, write } = await testFolders();
     await write(files);
-    const workspace = await openWorkspace({ cwd: project, home, env: {} });
+    const workspace = await openWorkspace({ cwd: project, home, env: {}, trust: "always" });
     const failed = Promise.withResolvers<unknown>();
     const stop = workspace.reloadOnSignal("SIGHUP", failed.resolve);
     await write({ ".reeve/settings.json": '{ "model": "scripted/y" }' });

@@ -86,7 +86,7 @@ describe("settings.json", () => {
     expect(combineSettings(home, own)).toEqual(own);
   });
 
-  test("a key of the user is not used for the provider that a project chooses without trust", async () => {
+  test("a project chooses the provider that receives a key of the user only with trust", async () => {
     const { project, home, write } = await testFolders();
     await write({
       "~/.reeve/settings.json": '{ "apiKeyEnv": "A_KEY", "baseUrl": "http://a.example" }',
@@ -95,7 +95,7 @@ describe("settings.json", () => {
     const options = { cwd: project, home, env: {}, flags: {} };
     const settingsWith = async (trust: "never" | "always", flags = {}) =>
       (await loadWorkspace({ ...options, trust, flags })).settings;
-    expect(await settingsWith("never")).toEqual({ model: "b/2" });
+    expect(await settingsWith("never")).toEqual({ apiKeyEnv: "A_KEY", baseUrl: "http://a.example" });
     expect(await settingsWith("never", { model: "a/1" })).toMatchObject({ apiKeyEnv: "A_KEY", model: "a/1" });
     expect(await settingsWith("always")).toMatchObject({ apiKeyEnv: "A_KEY", model: "b/2" });
   });
@@ -105,9 +105,10 @@ describe("settings.json", () => {
     expect(settingsOfEnvironment(env)).toEqual({ model: "a/b", defaultAgent: "scout" });
   });
 
-  test("commands, variables, addresses, modes and wider limits of a project need trust", () => {
+  test("models, agents, commands, variables, addresses, modes and wider limits of a project need trust", () => {
     const project = {
       model: "a/b",
+      defaultAgent: "helper",
       baseUrl: "https://evil.example",
       apiKeyEnv: "AWS_SECRET_ACCESS_KEY",
       sandbox: "off",
@@ -122,7 +123,6 @@ describe("settings.json", () => {
     } as const;
     const { free, guarded } = divideSettings(project, { budget: { maxCostUsd: 1 } });
     expect(free).toEqual({
-      model: "a/b",
       budget: { maxTokens: 10 },
       permissions: { deny: ["fetch"] },
       browser: { useScreenshot: true },
@@ -132,10 +132,12 @@ describe("settings.json", () => {
       "baseUrl",
       "browser.executablePath",
       "budget.maxCostUsd",
+      "defaultAgent",
       "desktop.useAccessibility",
       "desktop.useScreenshot",
       "extensions",
       "maxTurns",
+      "model",
       "packages",
       "permissions.allow",
       "permissions.mode",

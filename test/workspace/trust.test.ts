@@ -14,10 +14,7 @@ const covered = {
   ".reeve/agents/a.ts": 'const x = await import("../../lib/three.ts");\nrequire("../../lib/four");',
   ".reeve/extensions/b.ts":
     'const url = new URL("../../lib/five.js", import.meta.url);\nimport config from "#config";',
-  ".reeve/skills/s/SKILL.md": "---\nname: s\ndescription: d\n---\n",
   "reeve.config.mts": "export default {};",
-  ".agents/skills/t/SKILL.md": "---\nname: t\ndescription: d\n---\n",
-  ".claude/skills/u/run.sh": "true",
   ".reeve/settings.json":
     '{ "extensions": ["\\u002e./lib/eight.ts", "../lib/nine", "reeve.db-workers"], "model": "a/b" }',
   ".reeve/mcp.json": '{ "mcpServers": { "a": { "command": "python3", "args": ["../lib/ten.py"] } } }',
@@ -135,7 +132,7 @@ describe("decisions of trust", () => {
     const workspace = await open();
     expect(workspace.isTrusted).toBe(false);
     expect(workspace.guarded).toContain(join(project, "reeve.config.ts"));
-    await new TrustStore(home).trust(project, await projectHash(project), 0);
+    await new TrustStore(home).trust(project, { hash: await projectHash(project), at: "" });
     const path = join(home, "trust.json");
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({
@@ -165,9 +162,8 @@ describe("decisions of trust", () => {
 
   test("the project named __proto__ or constructor is not trusted by accident", async () => {
     const { home } = await testFolders();
-    const store = new TrustStore(home);
-    for (const name of ["__proto__", "constructor", "toString"])
-      expect(await store.isTrusted(name, "undefined")).toBe(false);
+    const decisions = await new TrustStore(home).all();
+    for (const name of ["__proto__", "constructor", "toString"]) expect(decisions.get(name)).toBeUndefined();
   });
 
   test("a project that is too large for a decision is not trusted, is listed with the reason, and stays usable", async () => {
@@ -179,10 +175,11 @@ describe("decisions of trust", () => {
     });
     const workspace = await openWorkspace({ cwd: project, home, env: {} });
     expect(workspace.isTrusted).toBe(false);
-    expect(workspace.agents().map(({ name }) => name)).toContain("reader");
+    expect(workspace.agents().map(({ name }) => name)).toEqual(["assistant"]);
     const skipped = workspace.notices.filter(({ kind }) => kind === "skipped");
     expect(skipped.map(({ path }) => path)).toEqual([
       join(project, ".reeve"),
+      join(project, ".reeve/agents/reader.md"),
       join(project, ".reeve/SYSTEM.md"),
     ]);
     expect(skipped[0]?.message).toContain("larger than 67108864 bytes; remove files from .reeve");

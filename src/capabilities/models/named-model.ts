@@ -1,5 +1,4 @@
 import { createRequire } from "node:module";
-import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
   Fault,
@@ -32,6 +31,11 @@ export interface NamedModelOptions {
   readonly settings?: Readonly<Record<string, unknown>>;
   /** Environment variables for keys and base URLs. Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /**
+   * Loads a provider's package that is not installed where Reeve is, such as `(name) => import(name)`. Returns `undefined`
+   * if there is no such package. Default: only packages beside Reeve are used, never those of the working folder.
+   */
+  readonly loadPackage?: (name: string) => Promise<object | undefined>;
 }
 
 const knownOptions = optionTable({
@@ -40,6 +44,7 @@ const knownOptions = optionTable({
   headers: is.any,
   settings: is.any,
   env: is.any,
+  loadPackage: is.callback(),
 } satisfies OptionKinds<NamedModelOptions>);
 
 /**
@@ -166,18 +171,28 @@ function settingsFor({ name, provider, entry, options }: ModelReference): Record
   };
 }
 
-/** Loads a package from where Reeve is installed, or else from the working directory of the program. */
-async function loadPackage({ name, entry }: ModelReference): Promise<Readonly<Record<string, unknown>>> {
+/**
+ * Loads a package from where Reeve is installed, or else with the option `loadPackage`. The working folder does not
+ * count: it may be a repository that the user has never looked at.
+ */
+async function loadPackage({
+  name,
+  entry,
+  options,
+}: ModelReference): Promise<Readonly<Record<string, unknown>>> {
   const wanted = entry.package;
-  const address =
-    resolveFrom(import.meta.url, wanted) ?? resolveFrom(pathToFileURL(join(process.cwd(), "_")), wanted);
-  if (address === undefined) {
-    throw new Fault("dependency_missing", `${name} needs the package ${wanted}: npm install ${wanted}`);
-  }
-  return (await import(pathToFileURL(address).href)) as Readonly<Record<string, unknown>>;
+  const address = resolvePackage(import.meta.url, wanted);
+  const loaded: unknown =
+    address === undefined ? await options.loadPackage?.(wanted) : await import(pathToFileURL(address).href);
+  if (loaded !== undefined) return loaded as Readonly<Record<string, unknown>>;
+  throw new Fault(
+    "dependency_missing",
+    `${name} needs the package ${wanted}: npm install ${wanted} where Reeve is installed`,
+  );
 }
 
-function resolveFrom(place: string | URL, wanted: string): string | undefined {
+/** Returns the main file of a package as seen from a place, or `undefined` if it is not installed there. */
+export function resolvePackage(place: string | URL, wanted: string): string | undefined {
   try {
     return createRequire(place).resolve(wanted);
   } catch (error) {

@@ -84,3 +84,8 @@ export const anyServer: ProviderEntry = compatible(
   [`${anyServerPrefix}_API_KEY`],
   true,
 );
+
+/** Names of the packages of all providers. */
+export const providerPackages: readonly string[] = [
+  ...new Set([...Object.values(providerDirectory), anyServer].map((entry) => entry.package)),
+];

@@ -3,6 +3,7 @@ import { describeValue, Fault, nearestName, type JsonObject } from "../../kernel
 import { readNamedFile, type ReadOptions } from "./text/bounded-file.ts";
 import { parseMarkdown } from "./text/front-matter.ts";
 import type { Notices } from "./notices.ts";
+import { textHash } from "./trust/text-hashes.ts";
 
 /** An agent that a Markdown file describes. */
 export interface AgentFile {
@@ -22,6 +23,8 @@ export interface AgentFile {
   readonly subAgents?: readonly string[];
   /** The instructions: the text after the front matter. */
   readonly instructions: string;
+  /** Hash of the whole text. */
+  readonly hash: string;
 }
 
 /** The limits of an agent. */
@@ -68,10 +71,10 @@ export async function readAgentFile(
       `unknown key ${describeValue(key)}: ${nearest === undefined ? "remove it" : `use "${nearest}"`}`,
     );
   }
-  return { ...checked(data, path), path, instructions: body };
+  return { ...checked(data, path), path, instructions: body, hash: textHash(file.text) };
 }
 
-function checked(data: JsonObject, path: string): Omit<AgentFile, "path" | "instructions"> {
+function checked(data: JsonObject, path: string): Omit<AgentFile, "path" | "instructions" | "hash"> {
   const name = basename(path, ".md");
   const { name: written, description, model, architecture } = data;
   if (written !== undefined && written !== name)

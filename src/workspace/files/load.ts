@@ -1,21 +1,17 @@
-import { basename, extname, join, resolve } from "node:path";
+import { basename, extname, join, relative, resolve } from "node:path";
 import { Fault } from "../../kernel/index.ts";
-import { FileReader, isFolder, isRegularFile, problemOf } from "./text/bounded-file.ts";
+import { FileReader, isFolder, problemOf } from "./text/bounded-file.ts";
 import { Notices, type WorkspaceNotice } from "./notices.ts";
 import { findPlaces, type Places, type PlacesOptions } from "./places.ts";
-import {
-  combineSettings,
-  divideSettings,
-  settingsOfEnvironment,
-  withoutAddress,
-} from "./settings/combine-settings.ts";
+import { combineSettings, divideSettings, settingsOfEnvironment } from "./settings/combine-settings.ts";
 import { checkSettings, readSettings } from "./settings/read-settings.ts";
 import type { Settings } from "./settings/settings-fields.ts";
 import { readTemplates, type PromptTemplate } from "./skills/prompt-templates.ts";
 import { readSkills, type FileSkill } from "./skills/read-skills.ts";
 import { codeEndings } from "./trust/import-scan.ts";
 import { projectHash } from "./trust/project-hash.ts";
-import { TrustStore } from "./trust/trust-store.ts";
+import { skillHash, textHash } from "./trust/text-hashes.ts";
+import { TrustStore, type TrustedProject } from "./trust/trust-store.ts";
 
 /** How a workspace is read. */
 export interface LoadWorkspaceOptions extends PlacesOptions {
@@ -27,8 +23,8 @@ export interface LoadWorkspaceOptions extends PlacesOptions {
    * (`always`), or in no case (`never`).
    */
   readonly trust: "stored" | "always" | "never";
-  /** Hash of the project that counts as trusted in this process, although no decision is stored. */
-  readonly trustedHash?: string;
+  /** The decision about the project in this process. Default: the stored one. */
+  readonly decision?: TrustedProject;
 }
 
 /** A module of the user that is loaded as code, or a file that describes an agent. */
@@ -49,13 +45,19 @@ export interface LoadedWorkspace {
   readonly settings: Settings;
   /** Whether the user trusts the project as it is now. A folder that is not a project counts as trusted. */
   readonly isTrusted: boolean;
-  /** What was not used because the project is not trusted: a path, or a path and the key of a setting. */
+  /** The decision of the user about the project, also if it does not cover the project as it is now. */
+  readonly decision?: TrustedProject;
+  /** Whether a text of the project with this hash is as the user has trusted it. */
+  readonly accepts: (path: string, hash: string) => boolean;
+  /** What was not used because it is not trusted as it is now: a path, or a path and the key of a setting. */
   readonly guarded: readonly string[];
   readonly notices: readonly WorkspaceNotice[];
   readonly skills: readonly FileSkill[];
   readonly templates: readonly PromptTemplate[];
   /** Agents by file. Of files with the same name the last one is used. */
   readonly agents: readonly SourceFile[];
+  /** Agents of a project that is not trusted. */
+  readonly ignoredAgents: readonly SourceFile[];
   readonly extensions: readonly SourceFile[];
   /** Packages that the settings name. */
   readonly packages: readonly { readonly written: string; readonly origin: Origin }[];
@@ -83,31 +85,38 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
   const [user, own] = [ofOrigin(false), ofOrigin(true)];
   const { free, guarded: guardedKeys } = divideSettings(own, user);
   const code = await codeOf(read, places, notices);
-  const guarded = await guardedParts(places, code, guardedKeys);
-  const isTrusted = await decide(places, options, notices);
-  if (!isTrusted)
-    for (const { path, what } of guarded)
-      notices.add("skipped", path, `${what} needs trust; run reeve trust`);
+  const decision = options.decision ?? (await new TrustStore(places.home).all()).get(places.project);
+  const isTrusted = await decide(places, { trust: options.trust, decision }, notices);
+  const accepts = (path: string, hash: string): boolean =>
+    options.trust === "always" || (isTrusted && decision?.texts?.[relative(places.project, path)] === hash);
   const isUsed = ({ origin }: { readonly origin: Origin }): boolean => isTrusted || origin !== "project";
   const project = isTrusted ? own : free;
   const env = checkSettings(settingsOfEnvironment(options.env), "the environment", notices);
-  const caller = combineSettings(env, options.flags);
-  // The user has set a key without a model. It is not for the provider that a project chooses.
-  const isForeign = !isTrusted && project.model !== undefined && (user.model ?? caller.model) === undefined;
-  const settings = combineSettings(isForeign ? withoutAddress(user) : user, project, caller);
-  const system = await systemOf(layers.filter(isUsed), notices);
+  const settings = combineSettings(user, project, env, options.flags);
+  const guarded = isTrusted ? [] : guardedCode(places, code, guardedKeys);
+  const skills = await trustedSkills(places, accepts, notices);
+  const system = await systemOf(layers, accepts, notices);
+  for (const { folder, origin, isTrusted: isAccepted, allowedTools } of skills)
+    if (isTrusted && origin === "project" && !isAccepted && allowedTools.length > 0)
+      guarded.push({ path: folder, what: "allowed-tools of the skill" });
+  if (system.ignored !== undefined) guarded.push({ path: system.ignored, what: "a system prompt" });
+  const reason = isTrusted ? "has changed since you trusted the project" : "needs trust";
+  for (const { path, what } of guarded) notices.add("skipped", path, `${what} ${reason}; run reeve trust`);
   const config = code.config.find(isUsed);
   return {
     places,
     settings,
     isTrusted,
-    guarded: isTrusted ? [] : guarded.map(({ path }) => path),
-    skills: await readSkills(skillSources(places, isTrusted), notices),
+    ...(decision !== undefined && { decision }),
+    accepts,
+    guarded: guarded.map(({ path }) => path),
+    skills,
     templates: await readTemplates(
       layers.toReversed().map((layer) => ({ folder: join(layer.folder, "prompts"), ...limitOf(layer) })),
       notices,
     ),
-    agents: code.agents.filter((file) => file.path.endsWith(".md") || isUsed(file)),
+    agents: code.agents.filter(isUsed),
+    ignoredAgents: code.agents.filter((file) => !isUsed(file)),
     extensions: code.extensions.filter(isUsed),
     packages: read
       .filter(isUsed)
@@ -115,7 +124,7 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
     guardrails: code.guardrails.filter(isUsed),
     mcpFiles: code.mcpFiles.filter(isUsed),
     ...(config !== undefined && { config }),
-    ...(system !== undefined && { system }),
+    ...(system.text !== undefined && { system: system.text }),
     notices: notices.all,
   };
 }
@@ -276,24 +285,19 @@ function ofProject(files: readonly SourceFile[], what: string): readonly Guarded
   return files.flatMap(({ path, origin }) => (origin === "project" ? [{ path, what }] : []));
 }
 
-/** Everything of the project that needs trust. */
-async function guardedParts(
+/** The code and the settings of the project that need trust. */
+function guardedCode(
   { project, projectFolder }: Places,
   code: CodeFiles,
   keys: readonly string[],
-): Promise<readonly Guarded[]> {
+): Guarded[] {
   if (projectFolder === undefined) return [];
-  const system = join(projectFolder, "SYSTEM.md");
   return [
     ...ofProject(code.config, "the configuration"),
-    ...ofProject(
-      code.agents.filter(({ path }) => !path.endsWith(".md")),
-      "an agent in code",
-    ),
+    ...ofProject(code.agents, "an agent"),
     ...ofProject(code.extensions, "an extension"),
     ...ofProject(code.guardrails, "a guardrail"),
     ...ofProject(code.mcpFiles, "a list of MCP servers"),
-    ...((await isRegularFile(system)) ? [{ path: system, what: "a system prompt" }] : []),
     ...keys.map((key) => ({
       path: `${join(project, ".reeve/settings.json")}#${key}`,
       what: `the setting ${key}`,
@@ -303,14 +307,16 @@ async function guardedParts(
 
 async function decide(
   places: Places,
-  { trust, trustedHash }: LoadWorkspaceOptions,
+  {
+    trust,
+    decision,
+  }: { readonly trust: LoadWorkspaceOptions["trust"]; readonly decision: TrustedProject | undefined },
   notices: Notices,
 ): Promise<boolean> {
   if (trust !== "stored") return trust === "always";
   if (places.projectFolder === undefined) return true;
   const hash = await hashOf(places, notices);
-  if (hash === undefined) return false;
-  return hash === trustedHash || new TrustStore(places.home).isTrusted(places.project, hash);
+  return hash !== undefined && hash === decision?.hash;
 }
 
 /** The hash of the project. `undefined` for one that has none, such as one that is too large: it cannot be trusted. */
@@ -323,9 +329,14 @@ async function hashOf({ project, projectFolder = project }: Places, notices: Not
   }
 }
 
-function skillSources({ home, profile, project, projectFolder }: Places, isTrusted: boolean) {
-  const own = { origin: "project", isTrusted, within: project };
-  return [
+/** Reads the skills. Of those of the project, only one that the user has trusted as it is approves tools in advance. */
+async function trustedSkills(
+  { home, profile, project, projectFolder }: Places,
+  accepts: LoadedWorkspace["accepts"],
+  notices: Notices,
+): Promise<readonly FileSkill[]> {
+  const own = { origin: "project", isTrusted: false, within: project };
+  const sources = [
     ...(profile === undefined
       ? []
       : [{ folder: join(profile.folder, "skills"), origin: "profile", isTrusted: true }]),
@@ -334,16 +345,32 @@ function skillSources({ home, profile, project, projectFolder }: Places, isTrust
       ? []
       : [".reeve", ".agents", ".claude"].map((name) => ({ ...own, folder: join(project, name, "skills") }))),
   ];
+  const skills: FileSkill[] = [];
+  for (const skill of await readSkills(sources, notices)) {
+    const { folder, isTrusted, allowedTools } = skill;
+    const isAccepted =
+      isTrusted || (allowedTools.length > 0 && accepts(folder, await skillHash(folder, project)));
+    skills.push({ ...skill, isTrusted: isAccepted });
+  }
+  return skills;
 }
 
-/** The most specific `SYSTEM.md`. */
-async function systemOf(layers: readonly Layer[], notices: Notices): Promise<string | undefined> {
+/** The most specific `SYSTEM.md`, and the path of one of the project that is ignored because it is not trusted. */
+async function systemOf(
+  layers: readonly Layer[],
+  accepts: LoadedWorkspace["accepts"],
+  notices: Notices,
+): Promise<{ readonly text?: string; readonly ignored?: string }> {
+  let ignored: { readonly ignored?: string } = {};
   for (const layer of layers.toReversed()) {
     const path = join(layer.folder, "SYSTEM.md");
     const file = await new FileReader(notices).read(path, { maxBytes: maxSystemBytes, ...limitOf(layer) });
     if (file?.isCut === true)
       throw new Fault("invalid_argument", `${path} is longer than ${maxSystemBytes} bytes; shorten it`);
-    if (file !== undefined && file.text.trim() !== "") return file.text;
+    if (file === undefined || file.text.trim() === "") continue;
+    if (layer.origin !== "project" || accepts(path, textHash(file.text)))
+      return { text: file.text, ...ignored };
+    ignored = { ignored: path };
   }
-  return undefined;
+  return ignored;
 }

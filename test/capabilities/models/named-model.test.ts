@@ -64,7 +64,8 @@ describe("namedModel()", () => {
     const model = namedModel("groq/llama-4", { env: { GROQ_API_KEY: "k" } });
     await expect(model.generate(hello)).rejects.toMatchObject({
       code: "dependency_missing",
-      message: "groq/llama-4 needs the package @ai-sdk/groq: npm install @ai-sdk/groq",
+      message:
+        "groq/llama-4 needs the package @ai-sdk/groq: npm install @ai-sdk/groq where Reeve is installed",
     });
     await expect(model.stream(hello)[Symbol.asyncIterator]().next()).rejects.toMatchObject({
       code: "dependency_missing",

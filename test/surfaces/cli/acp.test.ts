@@ -360,10 +360,10 @@ describe("reeve acp", () => {
       join(home, "extensions/noise.ts"),
       `console.log("noise"); process.stdout.write("more noise\\n"); export default { name: "noise" };`,
     );
-    await mkdir(join(folder, ".reeve/agents"), { recursive: true });
+    await mkdir(join(home, "agents"), { recursive: true });
     await mkdir(join(folder, ".reeve/prompts"), { recursive: true });
     await writeFile(
-      join(folder, ".reeve/agents/poet.md"),
+      join(home, "agents/poet.md"),
       "---\ndescription: Writes verse\ntools: [read, mcp__*]\n---\nYou write verse.\n",
     );
     await writeFile(join(folder, ".reeve/prompts/greet.md"), "Greet $1 in verse.\n");

@@ -18,10 +18,14 @@ interface Serving {
 }
 
 /** Starts `reeve serve` on a free port, with the models of a server if there is one, and waits for its address. */
-export async function serve(cwd: string, models: string | undefined, ...args: string[]): Promise<Serving> {
+export async function serve(
+  cwd: string,
+  models: string | Readonly<Record<string, string>> | undefined,
+  ...args: string[]
+): Promise<Serving> {
   const child = spawn(process.execPath, [main, "serve", "--port", "0", ...args], {
     cwd,
-    env: { ...process.env, ...(models !== undefined && env(models)) },
+    env: { ...process.env, ...(typeof models === "string" ? env(models) : models) },
     stdio: ["ignore", "pipe", "pipe"],
   });
   onTestFinished(() => void child.kill("SIGKILL"));

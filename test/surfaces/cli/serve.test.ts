@@ -5,7 +5,7 @@ import { openStore } from "../../../src/runtime/index.ts";
 import { storedTokens } from "../../../src/surfaces/server/index.ts";
 import { whyLeftAlone } from "../../../src/surfaces/cli/setup/hosted-agents.ts";
 import { openSse } from "../server/sse-client.ts";
-import { setUp } from "./model-server.ts";
+import { env, setUp } from "./model-server.ts";
 import { reeve } from "./reeve-process.ts";
 import { serve } from "./serve-process.ts";
 
@@ -103,14 +103,16 @@ describe("reeve serve", () => {
         if (JSON.stringify(messages).includes(`Guard the ${place}.`)) resolve();
       return { text: "All is well." };
     });
+    const at = { cwd: folder, env: { ...env(url), REEVE_HOME: join(folder, "home") } };
     const file = join(folder, ".reeve/agents/watch.md");
     const agentFile = (place: keyof typeof seen): string =>
       `---\nmodel: openai-compatible/mini\n---\nGuard the ${place}.\n`;
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, agentFile("gate"));
-    const server = await serve(folder, url, "--no-token");
+    expect(await reeve(["trust", "--yes"], at)).toMatchObject({ code: 0 });
+    const server = await serve(folder, at.env, "--no-token");
     const schedule = ["schedule", "add", "rounds", "--agent", "watch", "--every", "1s", "Look around"];
-    expect(await reeve(schedule, { cwd: folder })).toMatchObject({ code: 0 });
+    expect(await reeve(schedule, at)).toMatchObject({ code: 0 });
     await seen.gate.promise;
     await writeFile(file, agentFile("tower"));
     server.signal("SIGHUP");

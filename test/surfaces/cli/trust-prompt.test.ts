@@ -40,7 +40,7 @@ test.for([
 
 test("nothing is asked if nothing needs trust", async () => {
   const { project, home, write } = await testFolders();
-  await write({ "AGENTS.md": "x", ".reeve/agents/a.md": "x" });
+  await write({ "AGENTS.md": "x", ".reeve/prompts/a.md": "x" });
   const { said, terminal } = terminalOf("y");
   await askTrust(await openWorkspace({ cwd: project, home, env: {} }), terminal);
   expect(said).toEqual([]);

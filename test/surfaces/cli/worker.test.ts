@@ -15,6 +15,16 @@ function worker(folder: string, url: string, ...args: string[]): Promise<Running
   return startWorker({ main, cwd: folder, env: env(url), args });
 }
 
+/** A worker of a folder that its user has trusted, in a home folder of its own. */
+async function trustedWorker(folder: string, variables: Readonly<Record<string, string>>) {
+  const place = { cwd: folder, env: { ...variables, REEVE_HOME: join(folder, "home") } };
+  const trust = async (): Promise<void> => {
+    expect(await reeve(["trust", "--yes"], place)).toMatchObject({ code: 0 });
+  };
+  await trust();
+  return { one: await startWorker({ main, ...place }), trust };
+}
+
 /** A runtime on the store of a folder that submits runs and drives none. */
 async function caller(folder: string): Promise<Runtime> {
   await mkdir(join(folder, ".reeve"), { recursive: true });
@@ -134,7 +144,7 @@ describe("reeve worker", () => {
       `---\nmodel: openai-compatible/mini\n---\nGuard the ${place}.\n`;
     await mkdir(join(folder, ".reeve/agents"), { recursive: true });
     await writeFile(file, agentFile("gate"));
-    const one = await worker(folder, url);
+    const { one } = await trustedWorker(folder, env(url));
     const runtime = await caller(folder);
     const guards = async (place: string): Promise<boolean> => {
       const runId = await submit(runtime, "watch", "Look around");
@@ -157,7 +167,7 @@ describe("reeve worker", () => {
       writeFile(settings, JSON.stringify({ model: `openai-compatible/${id}` }));
     await setModel("mini");
     const { REEVE_MODEL: _unset, ...keys } = env(url);
-    const one = await startWorker({ main, cwd: folder, env: keys });
+    const { one, trust } = await trustedWorker(folder, keys);
     const runtime = await caller(folder);
     const model = async (): Promise<unknown> => {
       const runId = await submit(runtime, "assistant", "Look around");
@@ -166,6 +176,7 @@ describe("reeve worker", () => {
     };
     expect(await model()).toBe("mini");
     await setModel("maxi");
+    await trust();
     one.signal("SIGHUP");
     await one.logged(({ event }) => event === "workspace_reloaded");
     expect(await model()).toBe("maxi");
@@ -183,7 +194,8 @@ describe("reeve worker", () => {
     const writeAgent = (place: string, model = "openai-compatible/mini"): Promise<void> =>
       writeFile(agentFile, `---\nmodel: ${model}\n---\nGuard the ${place}.\n`);
     await writeAgent("gate");
-    const one = await worker(folder, url);
+    await writeFile(settings, "{}");
+    const { one } = await trustedWorker(folder, env(url));
     const runtime = await caller(folder);
     /** The instructions of a new run. */
     const instructions = async (): Promise<string | undefined> => {

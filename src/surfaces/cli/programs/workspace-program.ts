@@ -15,8 +15,8 @@ Examples:
 
 const trustHelp = `
 Files of a project that run code or widen what agents may do are not used until you trust the project: reeve.config.ts,
-agents in code, extensions, guardrails, MCP servers, SYSTEM.md and some settings. The decision covers these files as they
-are now, with what they import from the project. If one of them changes, you are asked again.
+agents, extensions, guardrails, MCP servers, SYSTEM.md and some settings. The decision covers these files as they are
+now, with what they import from the project. If one of them changes, you are asked again.
 
 reeve run and reeve serve drive only the runs of stores that your commands created. reeve trust also accepts the store
 .reeve/reeve.db of the folder if others created it, and --store accepts another one.

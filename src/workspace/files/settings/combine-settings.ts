@@ -28,11 +28,6 @@ function isForeign(
   return beside !== undefined && model !== undefined && providerOf(beside) !== providerOf(model);
 }
 
-/** Returns the settings without the address and the key of a provider. */
-export function withoutAddress({ baseUrl: _address, apiKeyEnv: _key, ...others }: Settings): Settings {
-  return others;
-}
-
 /** The provider of a model, such as `anthropic` of `anthropic/claude-sonnet-5`. */
 export function providerOf(model: string): string {
   return model.slice(0, model.indexOf("/"));

@@ -97,7 +97,11 @@ const notificationFields = {
  */
 export const settingsFields = {
   $schema: { type: "text", description: "Address of the JSON Schema, for editors. It has no effect." },
-  model: { type: "text", description: "The model as provider/id, such as anthropic/claude-sonnet-5." },
+  model: {
+    type: "text",
+    description: "The model as provider/id, such as anthropic/claude-sonnet-5.",
+    trust: "always",
+  },
   baseUrl: {
     type: "text",
     description: "Address of the model's provider, if it is not the usual one.",
@@ -112,6 +116,7 @@ export const settingsFields = {
   defaultAgent: {
     type: "text",
     description: "The agent that reeve run uses without --agent. Default: assistant.",
+    trust: "always",
   },
   tools: {
     type: "choice",

@@ -13,16 +13,11 @@ interface TrustLimits {
   readonly maxBytes?: number;
 }
 
-/**
- * What decides what runs in a project, beside the folder `.reeve`. The skills of a trusted project approve tools in
- * advance, wherever they are.
- */
-const rootFiles = [
-  ...codeEndings.map((ending) => `reeve.config${ending}`),
-  ".mcp.json",
-  ".agents/skills",
-  ".claude/skills",
-];
+/** What decides what runs in a project, beside the folder `.reeve`. */
+const rootFiles = [...codeEndings.map((ending) => `reeve.config${ending}`), ".mcp.json"];
+
+/** Parts of the folder `.reeve` that are texts. Those with an effect have a hash of their own. */
+const textPart = /^(?:prompts|knowledge|skills|SYSTEM\.md|agents\/[^/]*\.md)$/u;
 
 /** Files whose texts name extensions and the programs of MCP servers. */
 const namingFiles = ["settings.json", "mcp.json", ".mcp.json"];
@@ -34,9 +29,8 @@ const program = /\.(?:[cm]?[jt]sx?|sh|bash|zsh|py|rb|pl|php)$/u;
 const storeFile = /^reeve\.db(?:-wal|-shm|-journal|-workers|-new-[\w-]+)?$/u;
 
 /**
- * Returns the hash of everything in a project that needs trust: the folder `.reeve`, `reeve.config.ts`, `.mcp.json`, the
- * other folders of skills, the files of the project to which they refer, and the packages that they import, by name,
- * version and integrity.
+ * Returns the hash of the code of a project: the folder `.reeve` without its texts, `reeve.config.ts`, `.mcp.json`, the
+ * files of the project to which they refer, and the packages that they import, by name, version and integrity.
  * Throws `too_large` if that is too much for a decision.
  */
 export async function projectHash(project: string, limits: TrustLimits = {}): Promise<string> {
@@ -104,10 +98,12 @@ class ProjectDigest {
   }
 
   async #addFolder(folder: string): Promise<void> {
-    const isOwn = folder === join(this.#root, ".reeve");
-    this.#lines.add(`folder ${this.#shown(folder)}`);
-    for (const name of (await readdir(folder)).toSorted())
-      if (!(isOwn && storeFile.test(name)) && name !== ".git") await this.add(join(folder, name));
+    const own = join(this.#root, ".reeve");
+    for (const name of (await readdir(folder)).toSorted()) {
+      const path = join(folder, name);
+      const isData = (folder === own && storeFile.test(name)) || textPart.test(relative(own, path));
+      if (!isData && name !== ".git") await this.add(path);
+    }
   }
 
   async #addFile(path: string): Promise<void> {

@@ -4,13 +4,17 @@ import { readNamedFile } from "../text/bounded-file.ts";
 import { replaceText } from "../text/replace-text.ts";
 
 /** A decision to trust a project. */
-interface TrustedProject {
+export interface TrustedProject {
   /** Hash of what was trusted. */
   readonly hash: string;
   /** Time of the decision, in ISO form. */
   readonly at: string;
   /** Name, version and integrity of each package that the settings of the project name. */
   readonly packages?: Readonly<Record<string, string>>;
+  /** Hash of each package of a model's provider that the project has, by its name. */
+  readonly providers?: Readonly<Record<string, string>>;
+  /** Hashes of `textHashes`. A text that has changed loses its effect, and code keeps its trust. */
+  readonly texts?: Readonly<Record<string, string>>;
 }
 
 interface TrustFile {
@@ -28,27 +32,15 @@ export class TrustStore {
     this.path = join(home, "trust.json");
   }
 
-  /** Whether the project is trusted with exactly this hash. */
-  async isTrusted(project: string, hash: string): Promise<boolean> {
-    const { projects } = await this.#read();
-    return Object.hasOwn(projects, project) && projects[project]?.hash === hash;
+  /** Returns the decisions by the paths of their projects. */
+  async all(): Promise<ReadonlyMap<string, TrustedProject>> {
+    return new Map(Object.entries((await this.#read()).projects));
   }
 
-  /** Returns what the packages of a trusted project are, by the names in its settings. */
-  async packagesOf(project: string): Promise<Readonly<Record<string, string>>> {
+  /** Stores a decision. Of two writers at the same time one may lose its decision and is asked again. */
+  async trust(project: string, decision: TrustedProject): Promise<void> {
     const { projects } = await this.#read();
-    return (Object.hasOwn(projects, project) ? projects[project]?.packages : undefined) ?? {};
-  }
-
-  /** Trusts a project with this hash. Of two writers at the same time one may lose its decision and is asked again. */
-  async trust(
-    project: string,
-    hash: string,
-    now: number,
-    packages: Readonly<Record<string, string>> = {},
-  ): Promise<void> {
-    const { projects } = await this.#read();
-    await this.#write({ ...projects, [project]: { hash, at: new Date(now).toISOString(), packages } });
+    await this.#write({ ...projects, [project]: decision });
   }
 
   /** Removes the decision about a project. Returns whether there was one. */

@@ -77,7 +77,7 @@ export async function initCommand(path: string | undefined, terminal: Terminal):
     else terminal.say(`reeve: ${printable(target)} exists and is unchanged`);
   }
   terminal.say(
-    'reeve: try it with reeve run --agent reviewer "What does this project do?" --model provider/id',
+    'reeve: look at the files and run reeve trust, then reeve run --agent reviewer "What does this project do?" --model provider/id',
   );
   return "ok";
 }

@@ -1,0 +1,48 @@
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { providerPackages, resolvePackage } from "../capabilities/index.ts";
+import { Fault } from "../kernel/index.ts";
+import { Coverage, findPackage, type TrustedProject } from "./files/index.ts";
+
+/** Returns the hashes of the packages of model providers that only the project has, for a decision of trust. */
+export async function providerHashes(project: string): Promise<Readonly<Record<string, string>>> {
+  const hashes: [string, string][] = [];
+  for (const name of providerPackages) {
+    if (resolvePackage(import.meta.url, name) !== undefined) continue;
+    const hash = await hashOf(name, project);
+    if (hash !== undefined) hashes.push([name, hash]);
+  }
+  return Object.fromEntries(hashes);
+}
+
+/**
+ * Returns a function that loads the package of a model's provider from a project. The decision of the user must cover the
+ * package as it is; otherwise that is a fault. `always` stands for a caller that trusts whatever is there.
+ */
+export function providerLoader(
+  project: string,
+  decision: TrustedProject | "always" | undefined,
+): (name: string) => Promise<object | undefined> {
+  return async (name) => {
+    const path = resolvePackage(pathToFileURL(join(project, "_")), name);
+    if (path === undefined) return undefined;
+    const isCovered =
+      decision === "always" ||
+      (decision?.providers?.[name] !== undefined &&
+        decision.providers[name] === (await hashOf(name, project)));
+    if (isCovered) return (await import(pathToFileURL(path).href)) as object;
+    const state = decision === undefined ? "the project is not trusted" : "you did not trust it as it is now";
+    throw new Fault(
+      "permission_denied",
+      `the package ${name} of ${project} is not loaded, because ${state}; run reeve trust, or npm install ${name} where Reeve is installed`,
+    );
+  };
+}
+
+async function hashOf(name: string, project: string): Promise<string | undefined> {
+  const folder = await findPackage(name, project);
+  if (folder === undefined) return undefined;
+  const coverage = new Coverage(project);
+  await coverage.addPackage(folder);
+  return coverage.hash();
+}
