@@ -46,10 +46,10 @@ export async function create(lib, script, store = "memory:") {
   const lookup = tool({
     name: "lookup",
     description: "Looks something up",
-    input: { type: "object", properties: { i: { type: "number" } } },
+    inputSchema: { type: "object", properties: { i: { type: "number" } } },
     execute: async (input) => script.tool(input),
   });
-  // Budget, hooks and events are on: a cap that holds, and somebody who watches each answer.
+  // A cap and a hook are on, as in a real agent.
   const hooks = new HookManager();
   hooks.on(HookEvent.LLM_END, () => undefined);
   const agent = new Agent({
@@ -61,7 +61,7 @@ export async function create(lib, script, store = "memory:") {
     budget: { maxTokens: 1_000_000_000_000 },
     hooks,
   });
-  // In memory, as with the peers, nothing is kept of what has ended: no run, and no conversation to go on with.
+  // In memory, as with the peers, nothing is kept of a run that has ended, and no session can be continued.
   const isKept = store !== "memory:";
   const runtime = await openRuntime({ store, ...(isKept ? {} : { keepEndedRunsMs: 0 }) });
   const once = isKept ? {} : { retention: HistoryRetention.RUN };
