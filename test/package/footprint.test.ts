@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
@@ -91,6 +91,25 @@ describe("the installed package", () => {
       console.log(paths.length > 5);
     `;
     expect(await output(code)).toBe("true\n");
+  });
+
+  test("a program that checks the types of libraries compiles without the types of optional packages", async () => {
+    const { exports } = JSON.parse(await readFile(join(tree, "package.json"), "utf8")) as {
+      readonly exports: Readonly<Record<string, string>>;
+    };
+    // These have the types of packages that ship their own: playwright-core and @modelcontextprotocol.
+    const withPackage = new Set(["./browser", "./mcp", "./server", "./workspace", "./package.json"]);
+    const paths = Object.keys(exports).filter((path) => !withPackage.has(path));
+    expect(paths).toContain("./postgres");
+    const lines = paths.map((path, at) => `export * as e${at} from "reeve${path.slice(1)}";`);
+    const program = join(tree, "program.ts");
+    await writeFile(program, lines.join("\n"));
+    await mkdir(join(tree, "node_modules/@types"), { recursive: true });
+    await symlink(join(repository, "node_modules/@types/node"), join(tree, "node_modules/@types/node"));
+    const options = "--module nodenext --target es2024 --strict --skipLibCheck false --noEmit --types node";
+    const tsc = join(repository, "node_modules/typescript/bin/tsc");
+    const { stdout } = await runNode([tsc, ...options.split(" "), "--pretty", "false", program], tree);
+    expect(stdout).toBe("");
   });
 
   test.for([

@@ -1,8 +1,8 @@
 import type { Store } from "../../../kernel/index.ts";
 import { explainMissingDriver } from "./missing-driver.ts";
-import type { PostgresStoreOptions } from "./store.ts";
+import type { PostgresStoreOptions } from "./store-options.ts";
 
-export type { PostgresStoreOptions } from "./store.ts";
+export type { PostgresStoreOptions } from "./store-options.ts";
 
 /**
  * Opens a store in a PostgreSQL database. Creates its tables if they do not exist. Throws `dependency_missing` if the
