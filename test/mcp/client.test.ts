@@ -8,6 +8,7 @@ import { afterEach, expect, it } from "vitest";
 import { openRuntime } from "../../src/entries/index.ts";
 import type { Delta, Event, Fault } from "../../src/kernel/index.ts";
 import {
+  mcpServer,
   mcpServers,
   type McpServers,
   type McpServersOptions,
@@ -403,4 +404,61 @@ it("close() during a start leaves no program behind", async () => {
   await mcp.close();
   await expect(listing).rejects.toThrow(/is closed/);
   expect(mcp.pid("everything")).toBeNull();
+});
+
+it.for([
+  { what: "is gone", status: null, warning: null },
+  { what: "has forgotten the session", status: 404, warning: null },
+  {
+    what: "refuses to end the session",
+    status: 500,
+    warning: /^MCP server own at http\S+ did not end its session: .*500/u,
+  },
+])("close() resolves if a server over HTTP $what", async ({ status, warning }) => {
+  const own = await mcpServer({ name: "own" });
+  const http = createServer((request, response) => {
+    if (request.method === "DELETE" && status !== null) response.writeHead(status).end();
+    else own.handle(request, response);
+  }).listen(0, "127.0.0.1");
+  await once(http, "listening");
+  const stop = (): void => (http.closeAllConnections(), void http.close());
+  open.push({ close: async () => (stop(), own.close()) });
+  const warnings: string[] = [];
+  const { port } = http.address() as AddressInfo;
+  const mcp = mcpServers(
+    { own: { url: `http://127.0.0.1:${port}/mcp` } },
+    { onWarning: ({ message }) => warnings.push(message) },
+  );
+  await mcp.tools();
+  if (status === null) stop();
+  await mcp.close();
+  expect(warnings).toEqual(warning === null ? [] : [expect.stringMatching(warning)]);
+});
+
+it("close() resolves if the program of a server was killed", async () => {
+  const mcp = mcpServers({ everything });
+  await mcp.tools();
+  process.kill(mcp.pid("everything") ?? 0, "SIGKILL");
+  await mcp.close();
+  expect(mcp.pid("everything")).toBeNull();
+});
+
+it("close() resolves with a warning if a server over HTTP does not answer in time", async () => {
+  const own = await mcpServer({ name: "own" });
+  const clock = new FakeClock();
+  const http = createServer((request, response) => {
+    if (request.method === "DELETE") void clock.advance(5_000);
+    else own.handle(request, response);
+  }).listen(0, "127.0.0.1");
+  await once(http, "listening");
+  open.push({ close: async () => (http.closeAllConnections(), void http.close(), own.close()) });
+  const warnings: string[] = [];
+  const { port } = http.address() as AddressInfo;
+  const mcp = mcpServers(
+    { own: { url: `http://127.0.0.1:${port}/mcp` } },
+    { clock, onWarning: ({ message }) => warnings.push(message) },
+  );
+  await mcp.tools();
+  await mcp.close();
+  expect(warnings).toEqual([expect.stringContaining("the server did not answer within 5000 ms")]);
 });

@@ -91,6 +91,8 @@ export interface ConnectionOptions {
   readonly onToolsChanged: () => void;
   /** Answers questions that do not belong to a call. If absent, they are cancelled. */
   readonly onQuestion?: OnQuestion;
+  /** Receives problems that do not stop anything. */
+  readonly onWarning: (warning: Fault) => void;
 }
 
 /** Options of one call. */
@@ -105,6 +107,9 @@ export interface CallOptions {
 
 /** Longest delay of a platform timer. The MCP package gets it as its timeout, because `TimeLimit` ends calls instead. */
 const maxTimerMs = 2 ** 31 - 1;
+
+/** Time in which a server must end a session when the connection closes, in milliseconds. */
+const endSessionMs = 5_000;
 
 /**
  * Connection to one server. The server is started at the first call, and again after it is lost, with increasing delays
@@ -201,11 +206,32 @@ export class Connection {
     const client = await this.#starting?.catch(() => undefined);
     const open = client ?? this.#client;
     this.#client = undefined;
+    await this.#endSession();
+    await open?.close();
+  }
+
+  /**
+   * Asks a server over HTTP to end the session. A server that is gone, or has forgotten the session, has nothing left to end. One
+   * that refuses, or does not answer in time, ends the session by itself: the caller is warned and continues.
+   */
+  async #endSession(): Promise<void> {
     const { sessionId, terminateSession } = (this.#transport ?? {}) as Partial<SessionTransport>;
+    if (sessionId === undefined || terminateSession === undefined) return;
+    const { clock, onWarning } = this.#options;
+    const controller = new AbortController();
+    const limit = new TimeLimit(clock, endSessionMs, () =>
+      controller.abort(new Fault("tool_timeout", `the server did not answer within ${endSessionMs} ms`)),
+    );
     try {
-      if (sessionId !== undefined) await terminateSession?.call(this.#transport);
+      await unlessAborted(terminateSession.call(this.#transport), controller.signal);
+    } catch (error) {
+      if (this.#driver?.isLost(error) || this.#driver?.isForgotten(error)) return;
+      const reason = failureText(error);
+      onWarning(
+        new Fault("tool_failed", `${this.#server} did not end its session: ${reason}`, { cause: error }),
+      );
     } finally {
-      await open?.close();
+      limit.end();
     }
   }
 

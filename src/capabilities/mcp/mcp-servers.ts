@@ -99,7 +99,7 @@ export interface McpServersOptions {
   readonly onQuestion?: OnQuestion;
   /**
    * Receives problems that do not stop anything: an optional server that did not start, a list of tools that could not
-   * be read again, or a tool that cannot be offered.
+   * be read again, a tool that cannot be offered, or a session that the server did not end.
    */
   readonly onWarning?: (warning: Fault) => void;
 }
@@ -171,6 +171,7 @@ export class McpServers {
           backoff,
           clientInfo: { name: client, version },
           onToolsChanged: () => this.#changed(name),
+          onWarning: (warning) => options.onWarning?.(warning),
           ...(onQuestion && { onQuestion }),
         }),
       ]),
@@ -276,7 +277,7 @@ export class McpServers {
     });
   }
 
-  /** Ends every program and session. Rejects with the first error after all have ended. */
+  /** Ends every program and session. A server that is gone already is no error. Rejects with the first error after all have ended. */
   async close(): Promise<void> {
     const ends = await Promise.allSettled(
       [...this.#connections.values()].map((connection) => connection.close()),
