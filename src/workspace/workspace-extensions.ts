@@ -1,8 +1,10 @@
+import { packageVersion } from "../assembly/package-root.ts";
 import { Fault, type Extension } from "../kernel/index.ts";
 import {
   installedPackage,
   loadModule,
   readSkills,
+  shareReeve,
   type FileSkill,
   type InstalledPackage,
   type LoadedWorkspace,
@@ -77,12 +79,14 @@ async function loadPackages(
 ): Promise<readonly InstalledPackage[]> {
   if (packages.length === 0) return [];
   const { home } = places;
+  const reeveVersion = packageVersion();
   const found: InstalledPackage[] = [];
   for (const { written, origin } of packages) {
     try {
-      const installed = await installedPackage(written, { home, env, canInstall });
+      const installed = await installedPackage(written, { home, env, canInstall, reeveVersion });
       if (origin === "project" && isChecked && decision?.packages?.[written] !== installed.identity)
         throw new Fault("permission_denied", "it is not the package that you trusted; run reeve trust");
+      shareReeve(installed.tree);
       found.push(installed);
     } catch (error) {
       notices.add("skipped", written, `the package is not used: ${Fault.from(error).message}`);
@@ -97,8 +101,8 @@ export async function packageIdentities(
   home: string,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Readonly<Record<string, string>>> {
+  const options = { home, env, canInstall: true, reeveVersion: packageVersion() };
   const identities: [string, string][] = [];
-  for (const each of written)
-    identities.push([each, (await installedPackage(each, { home, env, canInstall: true })).identity]);
+  for (const each of written) identities.push([each, (await installedPackage(each, options)).identity]);
   return Object.fromEntries(identities);
 }

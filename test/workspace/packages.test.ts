@@ -13,8 +13,11 @@ import { testFolders } from "./folders.ts";
 
 const environment = { PATH: process.env["PATH"], HOME: process.env["HOME"] };
 
-/** Creates a package whose scripts leave a trace, and returns its folder. */
-async function makePackage(folder: string): Promise<string> {
+/** Creates a package whose scripts leave a trace, and returns its folder. A second module of it may import Reeve. */
+async function makePackage(
+  folder: string,
+  { peer, code = "" }: { readonly peer?: string | undefined; readonly code?: string } = {},
+): Promise<string> {
   const source = join(folder, "lamp-pack");
   await mkdir(join(source, "skills/dim"), { recursive: true });
   const script = `node -e "require('fs').writeFileSync('${join(folder, "script-ran")}', '')"`;
@@ -26,9 +29,14 @@ async function makePackage(folder: string): Promise<string> {
       type: "module",
       scripts: { preinstall: script, install: script, postinstall: script, prepare: script },
       reeve: { extensions: ["./lamp.js"], skills: ["./skills"] },
+      ...(peer !== undefined && { peerDependencies: { reeve: peer } }),
     }),
   );
-  await writeFile(join(source, "lamp.js"), 'export default { name: "lamp", setup() {} };');
+  await writeFile(join(source, "name.js"), code || 'export const name = "lamp";');
+  await writeFile(
+    join(source, "lamp.js"),
+    'import { name } from "./name.js";\nexport default { name, setup() {} };',
+  );
   await writeFile(
     join(source, "skills/dim/SKILL.md"),
     "---\nname: dim\ndescription: Dims lamps.\n---\nDim it.",
@@ -39,8 +47,10 @@ async function makePackage(folder: string): Promise<string> {
 /** Serves a package as a registry does. */
 async function registry(
   folder: string,
+  options: { readonly peer?: string; readonly code?: string } = {},
 ): Promise<{ readonly url: string; readonly requests: string[]; readonly spoil: () => void }> {
-  const source = await makePackage(folder);
+  const source = await makePackage(folder, options);
+  const peers = options.peer !== undefined && { peerDependencies: { reeve: options.peer } };
   execFileSync("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], {
     cwd: source,
     stdio: "ignore",
@@ -53,7 +63,7 @@ async function registry(
     if (request.url !== "/lamp-pack") return response.writeHead(404).end("{}");
     const integrity = `sha512-${createHash("sha512").update(tarball).digest("base64")}`;
     const dist = { tarball: `${url}/lamp-pack-1.0.0.tgz`, integrity };
-    const versions = { "1.0.0": { name: "lamp-pack", version: "1.0.0", dist } };
+    const versions = { "1.0.0": { name: "lamp-pack", version: "1.0.0", dist, ...peers } };
     return response.end(JSON.stringify({ name: "lamp-pack", "dist-tags": { latest: "1.0.0" }, versions }));
   });
   server.listen(0, "127.0.0.1");
@@ -119,6 +129,7 @@ describe("packages", () => {
       home,
       env,
       canInstall: true,
+      reeveVersion: "0.0.0",
     });
     expect(installed.identity).toContain(commit);
     expect(installed.extensions).toHaveLength(1);
@@ -137,8 +148,41 @@ describe("packages", () => {
     "git:--upload-pack=x#0123456789012345678901234567890123456789",
   ])("the package %j is refused, because it names no exact version", async (written) => {
     const { home } = await testFolders();
-    const installing = installedPackage(written, { home, env: environment, canInstall: false });
-    await expect(installing).rejects.toThrow("invalid package");
+    const options = { home, env: environment, canInstall: false, reeveVersion: "0.0.0" };
+    await expect(installedPackage(written, options)).rejects.toThrow("invalid package");
+  });
+
+  test("a package with Reeve as a peer is installed without asking the registry for it, and its modules share the Reeve that loads them", async () => {
+    const { project, home, user, write } = await testFolders();
+    const code =
+      'import { Agent } from "reeve";\nexport const name = import.meta.resolve("reeve") + Agent.name;';
+    const { url, requests } = await registry(user, { peer: ">=0.0.0", code });
+    const env = { ...environment, npm_config_registry: url, npm_config_cache: join(user, "cache") };
+    await write({ "~/.reeve/settings.json": '{ "packages": ["npm:lamp-pack@1.0.0"] }' });
+    const workspace = await openWorkspace({ cwd: project, home, env });
+    expect(workspace.notices).toEqual([]);
+    expect(workspace.extensions).toEqual([`${import.meta.resolve("../../dist/entries/index.js")}Agent`]);
+    expect(requests.filter((path) => path.startsWith("/reeve"))).toEqual([]);
+  });
+
+  test("the notice of a package that cannot be installed quotes npm's cause in one line", async () => {
+    const { project, home, user, write } = await testFolders();
+    const { url } = await registry(user, { peer: "^99.0.0" });
+    const env = { ...environment, npm_config_registry: url, npm_config_cache: join(user, "cache") };
+    await write({
+      "~/.reeve/settings.json": '{ "packages": ["npm:lamp-pack@1.0.0", "npm:torch-pack@1.0.0"] }',
+    });
+    const { notices } = await openWorkspace({ cwd: project, home, env });
+    expect(notices.map(({ kind, path }) => `${kind} ${path}`)).toEqual([
+      "skipped npm:lamp-pack@1.0.0",
+      "skipped npm:torch-pack@1.0.0",
+    ]);
+    expect(notices[0]?.message).toMatch(/ could not be installed: ERESOLVE: .*reeve@"\^99\.0\.0"/u);
+    expect(notices[1]?.message).toMatch(
+      / could not be installed: E404: Not Found - GET http:\S+\/torch-pack/u,
+    );
+    for (const { message } of notices) expect(message).not.toMatch(/\n|complete log/u);
+    expect(await readdir(join(home, "packages"))).toEqual([]);
   });
 
   test("an ephemeral workspace installs nothing", async () => {

@@ -10,7 +10,7 @@ export {
 } from "./load.ts";
 export { readMcpFiles } from "./mcp-file.ts";
 export { changeMemoryFile, memoryLimits, type MemoryFileName } from "./memory/memory-file.ts";
-export { loadModule } from "./modules.ts";
+export { loadModule, shareReeve } from "./modules.ts";
 export { Notices, type WorkspaceNotice } from "./notices.ts";
 export { installedPackage, type InstalledPackage } from "./packages.ts";
 export type { Places, Profile } from "./places.ts";

@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { setTimeout as after } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
@@ -14,7 +15,15 @@ export interface LoadOptions {
 
 /** Query parameter that distinguishes the versions of a module. */
 const parameter = "reeve";
+
+/** Addresses of the folders whose modules import `reeve` from this package. */
+const sharing = new Set<string>();
 let isHooked = false;
+
+/** Lets all modules below a folder import `reeve` from this package: those of an installed package and of its dependencies. */
+export function shareReeve(folder: string): void {
+  sharing.add(`${pathToFileURL(realpathSync(folder)).href}/`);
+}
 
 /**
  * Loads a module of a user as native TypeScript or JavaScript. An unchanged module is loaded once; a changed one is
@@ -61,9 +70,9 @@ function hookOnce(): void {
   registerHooks({
     resolve(specifier, context, next) {
       const version = versionOf(context.parentURL);
-      if (version === null) return next(specifier, context);
-      if (/^reeve(?:\/|$)/u.test(specifier))
+      if (/^reeve(?:\/|$)/u.test(specifier) && (version !== null || isSharing(context.parentURL)))
         return next(specifier, { ...context, parentURL: import.meta.url });
+      if (version === null) return next(specifier, context);
       const resolved = next(specifier, context);
       const isFile = resolved.url.startsWith("file:") && !resolved.url.includes("/node_modules/");
       if (!isFile || !context.conditions.includes("import")) return resolved;
@@ -72,6 +81,10 @@ function hookOnce(): void {
       return { ...resolved, url: url.href };
     },
   });
+}
+
+function isSharing(parent: string | undefined): boolean {
+  return parent !== undefined && [...sharing].some((folder) => parent.startsWith(folder));
 }
 
 function versionOf(parent: string | undefined): string | null {

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, rename, rm } from "node:fs/promises";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Fault, type JsonObject } from "../../kernel/index.ts";
 import { isFolder, readNamedFile } from "./text/bounded-file.ts";
@@ -21,6 +21,8 @@ export interface InstalledPackage {
   readonly written: string;
   /** Folder of the package itself. */
   readonly folder: string;
+  /** Folder of the package and its dependencies. */
+  readonly tree: string;
   /** Name, version and integrity, or the commit of a package from git, with a hash of those of its dependencies. */
   readonly identity: string;
   /** Absolute paths of its extensions. */
@@ -63,7 +65,12 @@ export interface PackageOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether a missing package may be installed. Otherwise it is a fault. */
   readonly canInstall: boolean;
+  /** Version of Reeve, which a package may require as a peer. */
+  readonly reeveVersion: string;
 }
+
+/** Name of the peer that stands for Reeve while npm installs, and of its folder. */
+const reeve = "reeve";
 
 /**
  * Returns a package and installs it if it is missing. npm runs no scripts of the package. The folder appears only when
@@ -71,14 +78,14 @@ export interface PackageOptions {
  */
 export async function installedPackage(
   written: string,
-  { home, env, canInstall }: PackageOptions,
+  { home, env, canInstall, reeveVersion }: PackageOptions,
 ): Promise<InstalledPackage> {
   const spec = parsePackage(written);
   const target = join(home, "packages", spec.folder);
   if (!(await isFolder(target))) {
     if (!canInstall)
       throw new Fault("not_found", `package ${written} is not installed, and nothing may be written`);
-    await install(spec, target, env);
+    await install(spec, target, { env, reeveVersion });
   }
   return describePackage(written, target);
 }
@@ -86,17 +93,17 @@ export async function installedPackage(
 async function install(
   { written, forNpm }: PackageSpec,
   target: string,
-  env: PackageOptions["env"],
+  { env, reeveVersion }: Pick<PackageOptions, "env" | "reeveVersion">,
 ): Promise<void> {
   const temporary = `${target}.${randomUUID()}.tmp`;
   await mkdir(temporary, { recursive: true, mode: 0o700 });
   try {
-    const fixed = ["--ignore-scripts", "--save-exact", "--no-audit", "--no-fund", "--omit=dev"];
-    await run("npm", ["install", ...fixed, "--prefix", temporary, "--", forNpm], {
-      cwd: temporary,
-      env,
-      written,
-    });
+    await addPeer(temporary, reeveVersion);
+    const fixed = ["--json", "--ignore-scripts", "--save-exact", "--no-audit", "--no-fund", "--omit=dev"];
+    await npmInstall(["install", ...fixed, "--prefix", temporary, "--", forNpm], temporary, { env, written });
+    // Modules of the package import the Reeve that loads them.
+    for (const folder of [join("node_modules", reeve), reeve])
+      await rm(join(temporary, folder), { recursive: true, force: true });
     await rename(temporary, target).catch(async (error: NodeJS.ErrnoException) => {
       // Another process has installed the same version meanwhile.
       if (!(await isFolder(target))) throw error;
@@ -106,26 +113,64 @@ async function install(
   }
 }
 
+/**
+ * Adds a package without code that has the name and the version of this Reeve. npm finds it as the peer of a package, compares the
+ * version, and does not look for Reeve in the registry.
+ */
+async function addPeer(folder: string, version: string): Promise<void> {
+  await mkdir(join(folder, reeve));
+  await writeFile(join(folder, reeve, "package.json"), JSON.stringify({ name: reeve, version }));
+  const devDependencies = { [reeve]: `file:./${reeve}` };
+  await writeFile(
+    join(folder, "package.json"),
+    JSON.stringify({ name: "packages", private: true, devDependencies }),
+  );
+}
+
 /** Time in which npm must install a package, in milliseconds. */
 const installMs = 300_000;
 
-function run(
-  program: string,
+function npmInstall(
   args: readonly string[],
-  {
-    cwd,
-    env,
-    written,
-  }: { readonly cwd: string; readonly env: PackageOptions["env"]; readonly written: string },
+  cwd: string,
+  { env, written }: { readonly env: PackageOptions["env"]; readonly written: string },
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    execFile(program, [...args], { cwd, env: { ...env }, timeout: installMs }, (error, _stdout, stderr) => {
+    execFile("npm", [...args], { cwd, env: { ...env }, timeout: installMs }, (error, stdout, stderr) => {
       if (error === null) return resolve();
-      const reason = stderr.trim().split("\n").slice(-3).join(" ") || error.message;
-      const code = error.code === "ENOENT" ? "dependency_missing" : "unsupported";
-      reject(new Fault(code, `package ${written} could not be installed: ${reason}`, { cause: error }));
+      const reason =
+        error.code === "ENOENT"
+          ? "npm is not in PATH; install it"
+          : error.killed === true
+            ? `npm did not finish within ${installMs / 1_000} s`
+            : (npmReason(stdout) ?? (stderr.trim().replaceAll(/\s+/gu, " ") || error.message));
+      reject(
+        new Fault("dependency_missing", `package ${written} could not be installed: ${reason}`, {
+          cause: error,
+        }),
+      );
     });
   });
+}
+
+/** Returns the cause of a failed installation from the output of `npm --json`: its code, what happened, and details. */
+function npmReason(stdout: string): string | undefined {
+  // npm prints only the object, but a program that it starts may print before it.
+  const [json = ""] = /\{[^]*\}/u.exec(stdout) ?? [];
+  try {
+    const { error } = JSON.parse(json) as {
+      readonly error?: Partial<Record<"code" | "summary" | "detail", unknown>>;
+    };
+    const parts = [error?.code, error?.summary, error?.detail].map(text).filter((part) => part !== "");
+    return parts.length === 0 ? undefined : parts.join(": ").replaceAll(/\s+/gu, " ");
+  } catch {
+    // The output is not that of npm. The caller quotes what npm wrote to stderr.
+    return undefined;
+  }
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" ? String(value).trim() : "";
 }
 
 async function describePackage(written: string, target: string): Promise<InstalledPackage> {
@@ -142,6 +187,7 @@ async function describePackage(written: string, target: string): Promise<Install
   return {
     written,
     folder,
+    tree: target,
     identity: [name, version, integrity ?? resolved, dependencyHash(packages)].join(" "),
     extensions: pathsIn(entries, folder, written),
     skills: pathsIn(own?.["skills"] ?? [], folder, written),
@@ -149,10 +195,14 @@ async function describePackage(written: string, target: string): Promise<Install
 }
 
 function dependencyHash(packages: Readonly<Record<string, LockedPackage>>): string {
-  const lines = Object.entries(packages).map(([path, { version, integrity, resolved }]) =>
-    path === "" ? "" : JSON.stringify([path, version, integrity ?? resolved]),
+  // Reeve as a peer is not part of the package: it is the Reeve that loads the package.
+  const others = new Set(["", reeve, `node_modules/${reeve}`]);
+  const lines = Object.entries(packages).flatMap(([path, { version, integrity, resolved }]) =>
+    others.has(path) ? [] : [JSON.stringify([path, version, integrity ?? resolved])],
   );
-  return createHash("sha256").update(lines.toSorted().join("\n")).digest("hex");
+  return createHash("sha256")
+    .update(["", ...lines.toSorted()].join("\n"))
+    .digest("hex");
 }
 
 function pathsIn(value: unknown, folder: string, written: string): readonly string[] {

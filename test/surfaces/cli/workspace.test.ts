@@ -155,6 +155,22 @@ describe("reeve init, agents and trust", () => {
     expect(existsSync(join(home, "trust.json"))).toBe(false);
   });
 
+  test("reeve trust prints one line with npm's cause if a package cannot be installed, and trusts nothing", async () => {
+    const { project, write, home } = await place();
+    await write({ ".reeve/settings.json": '{ "packages": ["npm:lamp-pack@1.0.0"] }' });
+    // No server listens at the address of the registry.
+    const variables = { npm_config_registry: "http://127.0.0.1:1/", npm_config_fetch_retries: "0" };
+    const at = { cwd: project, env: { REEVE_HOME: home, ...variables } };
+    const { code, talk } = await reeve(["trust", "--yes"], at);
+    expect(code).toBe(7);
+    const problems = talk.split("\n").filter((line) => line.startsWith("reeve: "));
+    expect(problems).toEqual([
+      expect.stringMatching(/^reeve: package npm:lamp-pack@1\.0\.0 could not be installed: ECONNREFUSED: /u),
+    ]);
+    expect(talk).not.toMatch(/^ +at /mu);
+    expect(existsSync(join(home, "trust.json"))).toBe(false);
+  });
+
   test("agents in code and in reeve.config.ts run after reeve trust, until a file that they import changes", async () => {
     const { runProcess: run, write, requests, project } = await place();
     await write({
