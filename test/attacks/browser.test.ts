@@ -5,40 +5,65 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { BrowserSession, type BrowserOptions } from "../../src/capabilities/browser/index.ts";
 import { chromiumPath } from "../chromium.ts";
 
-/** The page under attack may load from `site` only. `target` records every connection that reaches it. */
-let site = "";
-let target = "";
-/** Stands for the target in the browser without an allow list, whose icons may be requested after its pages are closed. */
-let decoy = "";
-let isDecoyReached = false;
-/** The host that the attacks name: `target` or `decoy`. */
-let aim = "";
-const hits: string[] = [];
-const servers: Server[] = [];
-const udp = createSocket("udp4");
-const decoyUdp = createSocket("udp4");
-const profiles = mkdtempSync(join(tmpdir(), "reeve-attacks-chromium-"));
-let executablePath = "";
-let page = "";
-let guarded: BrowserSession;
-let unguarded: BrowserSession;
-/** Resolves when `allow` has been asked about the target. */
-let asked = Promise.withResolvers<void>();
+/** A host of its own for each attack. It records every connection and every UDP packet that reaches it. */
+interface Host {
+  readonly address: string;
+  readonly hits: string[];
+  close(): void;
+}
 
-async function serve(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
-  const server = createServer(answer).listen(0, "127.0.0.1");
+/** Path and document of each page of the site, which is the only host that the pages under attack may load from. */
+const pages = new Map<
+  string,
+  { readonly headers?: Readonly<Record<string, string>>; readonly html: string }
+>();
+const profiles = mkdtempSync(join(tmpdir(), "reeve-attacks-chromium-"));
+let site: Server;
+let executablePath = "";
+
+const addressOf = (server: Server): string => `127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+async function host(): Promise<Host> {
+  const hits: string[] = [];
+  const server = createServer((request, response) => {
+    hits.push(request.url ?? "");
+    response.setHeader("access-control-allow-origin", "*");
+    response.end("secret");
+  });
   server.on("connection", (socket) => {
-    if (server === servers[1]) hits.push("connection");
-    if (server === servers[2]) isDecoyReached = true;
+    hits.push("connection");
     socket.on("error", () => socket.destroy());
   });
-  servers.push(server);
-  await once(server, "listening");
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const udp = createSocket("udp4").on("message", () => hits.push("udp"));
+  await new Promise<void>((resolve) => {
+    udp.bind((server.address() as AddressInfo).port, "127.0.0.1", resolve);
+  });
+  const close = (): void => {
+    udp.close();
+    server.closeAllConnections();
+    server.close();
+  };
+  return { address: addressOf(server), hits, close };
+}
+
+/** Answers with a page, with the script in the query, or with a redirect to the URL in the query. */
+function answer(request: IncomingMessage, response: ServerResponse): void {
+  const { pathname, search } = new URL(request.url ?? "/", "http://site");
+  const rest = decodeURIComponent(search.slice(1));
+  const redirects: Readonly<Record<string, number>> = { "/away": 302, "/away307": 307 };
+  const status = redirects[pathname];
+  if (status !== undefined) response.writeHead(status, { location: rest }).end();
+  else if (pathname.endsWith(".js")) response.setHeader("content-type", "text/javascript").end(rest);
+  else {
+    const { headers = {}, html = "" } = pages.get(pathname) ?? {};
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    response.setHeader("content-type", "text/html").end(`<!doctype html><title>x</title>${html}<p>end</p>`);
+  }
 }
 
 function session(options: BrowserOptions): BrowserSession {
@@ -47,80 +72,28 @@ function session(options: BrowserOptions): BrowserSession {
 }
 
 beforeAll(async () => {
-  site = await serve((request, response) => {
-    const { pathname } = new URL(request.url ?? "/", "http://site");
-    if (pathname === "/away") return response.writeHead(302, { location: `http://${aim}/hit` }).end();
-    if (pathname === "/away307") return response.writeHead(307, { location: `http://${aim}/hit` }).end();
-    if (pathname === "/to")
-      return response
-        .writeHead(302, { location: new URL(request.url ?? "", "http://site").search.slice(1) })
-        .end();
-    if (pathname === "/twice") return response.writeHead(302, { location: "/away" }).end();
-    if (pathname === "/refresh") response.setHeader("refresh", `0;url=http://${aim}/hit`);
-    if (pathname === "/link") response.setHeader("link", `<http://${aim}/hit>; rel=preload; as=image`);
-    if (pathname === "/csp")
-      response.setHeader("content-security-policy", `img-src 'none'; report-uri http://${aim}/hit`);
-    const script = pathname.endsWith(".js");
-    response.setHeader("content-type", script ? "text/javascript" : "text/html");
-    return response.end(
-      script ? decodeURIComponent(new URL(request.url ?? "", "http://site").search.slice(1)) : page,
-    );
-  });
-  target = await serve((request, response) => {
-    hits.push(request.url ?? "");
-    response.setHeader("access-control-allow-origin", "*");
-    response.end("secret");
-  });
-  decoy = await serve((_request, response) => {
-    isDecoyReached = true;
-    response.setHeader("access-control-allow-origin", "*");
-    response.end("secret");
-  });
-  decoyUdp.on("message", () => (isDecoyReached = true));
-  decoyUdp.bind(Number(new URL(`http://${decoy}`).port), "127.0.0.1");
-  udp.on("message", () => hits.push("udp"));
-  udp.bind(Number(new URL(`http://${target}`).port), "127.0.0.1");
+  site = createServer(answer);
+  await once(site.listen(0, "127.0.0.1"), "listening");
   // The profiles of Chromium are in the temporary folder; this one is deleted with the tests.
   vi.stubEnv("TMPDIR", profiles);
   executablePath = await chromiumPath();
-  guarded = session({
-    allowPrivate: true,
-    allow: ({ host }) => {
-      if (host === target) asked.resolve();
-      return host === site;
-    },
-  });
-  unguarded = session({ allowPrivate: true });
 });
 
-afterAll(async () => {
-  await guarded.close();
-  await unguarded.close();
-  udp.close();
-  decoyUdp.close();
-  for (const server of servers) {
-    server.closeAllConnections();
-    server.close();
-  }
+afterAll(() => {
+  site.closeAllConnections();
+  site.close();
   vi.unstubAllEnvs();
   rmSync(profiles, { recursive: true, force: true });
 });
 
-// A test that fails must not fail the following ones.
-afterEach(async ({ task }) => {
-  hits.length = 0;
-  if (task.result?.state !== "fail") return;
-  await guarded.close();
-  await unguarded.close();
-});
-
 interface Attack {
   readonly name: string;
-  /** Path of the page. Default: `/`. */
-  readonly path?: string;
-  /** HTML of the page, or the script in it. `TARGET` stands for the forbidden host. */
+  /** HTML of the page, the script in it, or its headers. `TARGET` stands for the forbidden host. */
   readonly html?: string;
   readonly script?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Whether the page needs a tab of its own. Otherwise it is a frame beside the others. Default: `false`. */
+  readonly inTab?: boolean;
   /** Whether the attack reaches the target in a browser without an allow list. Default: `true`. */
   readonly isReal?: boolean;
 }
@@ -153,10 +126,22 @@ const attacks: readonly Attack[] = [
   { name: "a module preload", html: `<link rel="modulepreload" href="http://TARGET/hit">` },
   { name: "a prefetch", html: `<link rel="prefetch" href="http://TARGET/hit">` },
   { name: "a preconnect", html: `<link rel="preconnect" href="http://TARGET">`, isReal: false },
-  { name: "a preload in a header", path: "/link" },
-  { name: "a meta refresh", html: `<meta http-equiv="refresh" content="0;url=http://TARGET/hit">` },
-  { name: "a refresh in a header", path: "/refresh" },
-  { name: "a CSP report", path: "/csp", html: `<img src="/x.png">` },
+  {
+    name: "a preload in a header",
+    headers: { link: "<http://TARGET/hit>; rel=preload; as=image" },
+    inTab: true,
+  },
+  {
+    name: "a meta refresh",
+    html: `<meta http-equiv="refresh" content="0;url=http://TARGET/hit">`,
+    inTab: true,
+  },
+  { name: "a refresh in a header", headers: { refresh: "0;url=http://TARGET/hit" }, inTab: true },
+  {
+    name: "a CSP report",
+    headers: { "content-security-policy": "img-src 'none'; report-uri http://TARGET/hit" },
+    html: `<img src="/x.png">`,
+  },
   { name: "fetch", script: `fetch("http://TARGET/hit")` },
   { name: "fetch without CORS", script: `fetch("http://TARGET/hit", { mode: "no-cors" })` },
   {
@@ -170,15 +155,17 @@ const attacks: readonly Attack[] = [
   { name: "a beacon", script: `navigator.sendBeacon("http://TARGET/hit", "x")` },
   { name: "an event source", script: `new EventSource("http://TARGET/hit")` },
   { name: "a WebSocket", script: `new WebSocket("ws://TARGET/hit")` },
-  { name: "a navigation", script: `location.href = "http://TARGET/hit"` },
-  { name: "a new window", script: `open("http://TARGET/hit")`, isReal: false },
+  { name: "a navigation", script: `location.href = "http://TARGET/hit"`, inTab: true },
+  { name: "a new window", script: `open("http://TARGET/hit")`, isReal: false, inTab: true },
   {
     name: "a form",
     html: `<form action="http://TARGET/hit"></form><script>document.forms[0].submit()</script>`,
+    inTab: true,
   },
   {
     name: "a form with POST",
     html: `<form method="post" action="http://TARGET/hit"></form><script>document.forms[0].submit()</script>`,
+    inTab: true,
   },
   {
     name: "a link with ping",
@@ -202,14 +189,14 @@ const attacks: readonly Attack[] = [
     script: `navigator.serviceWorker.register("/w.js?" + encodeURIComponent('fetch("http://TARGET/hit")')).catch(() => {})`,
     isReal: false,
   },
-  { name: "an image after a redirect", html: `<img src="/away">` },
-  { name: "fetch after a redirect", script: `fetch("/away")` },
+  { name: "an image after a redirect", html: `<img src="/away?http://TARGET/hit">` },
+  { name: "fetch after a redirect", script: `fetch("/away?http://TARGET/hit")` },
   {
     name: "a POST after a redirect",
-    script: `fetch("/away307", { method: "POST", body: "x", mode: "no-cors" })`,
+    script: `fetch("/away307?http://TARGET/hit", { method: "POST", body: "x", mode: "no-cors" })`,
   },
-  { name: "a frame after two redirects", html: `<iframe src="/twice"></iframe>` },
-  { name: "fetch in a worker after a redirect", script: inWorker(`fetch("/away")`) },
+  { name: "a frame after two redirects", html: `<iframe src="/away?/away?http://TARGET/hit"></iframe>` },
+  { name: "fetch in a worker after a redirect", script: inWorker(`fetch("/away?http://TARGET/hit")`) },
   {
     name: "WebRTC",
     script: `const p = new RTCPeerConnection({ iceServers: [{ urls: "stun:TARGET" }] }); p.createDataChannel("x"); p.createOffer().then((o) => p.setLocalDescription(o))`,
@@ -222,20 +209,24 @@ const attacks: readonly Attack[] = [
   },
 ];
 
-/** Opens the page of an attack. It ends with an image of the site, so that everything before it has been started. */
-async function attack(browser: BrowserSession, { path = "/", html = "", script }: Attack): Promise<void> {
+/** Adds a page to the site. Returns its path. */
+function publish({ html = "", script, headers = {} }: Partial<Attack>, target: string): string {
+  const aimed = (text: string): string => text.replaceAll("TARGET", target);
+  const path = `/page-${pages.size}`;
   const code = script === undefined ? "" : `<script>${script}</script>`;
-  page = `<!doctype html><title>x</title>${html}${code}<p>end</p>`.replaceAll("TARGET", aim);
-  await browser.open(`http://${site}${path}`, { newTab: true });
+  const named = Object.entries(headers).map(([name, value]) => [name, aimed(value)] as const);
+  pages.set(path, { html: aimed(html + code), headers: Object.fromEntries(named) });
+  return path;
 }
 
-async function closeTabs(browser: BrowserSession): Promise<void> {
-  for (const { id } of (await browser.getState()).tabs) await browser.closeTab(id);
+/** Adds a page with frames to the site. Returns its path. */
+function publishFrames(paths: readonly string[]): string {
+  return publish({ html: paths.map((path) => `<iframe src="${path}"></iframe>`).join("") }, "");
 }
 
-/** Waits until a condition holds, at most 3 seconds. */
-async function within3s(done: () => boolean): Promise<boolean> {
-  for (const end = Date.now() + 3_000; Date.now() < end;) {
+/** Waits until a condition holds, at most a minute. */
+async function eventually(done: () => boolean): Promise<boolean> {
+  for (const end = Date.now() + 60_000; Date.now() < end;) {
     if (done()) return true;
     await new Promise((resolve) => {
       setTimeout(resolve, 10);
@@ -244,23 +235,52 @@ async function within3s(done: () => boolean): Promise<boolean> {
   return done();
 }
 
+/** Makes every attack on a host of its own, all in one browser. */
+async function attackAll(browser: BrowserSession, hosts: readonly Host[]): Promise<void> {
+  const paths = attacks.map((each, index) => publish(each, hosts[index]?.address ?? ""));
+  const frames = paths.filter((_, index) => attacks[index]?.inTab !== true);
+  const tabs = paths.filter((_, index) => attacks[index]?.inTab === true);
+  for (const path of [publishFrames(frames), ...tabs])
+    await browser.open(`http://${addressOf(site)}${path}`, { newTab: true });
+}
+
 describe("a page that may load from one host only", () => {
-  test.each(attacks)(
+  let reached: readonly Host[];
+  let guarded: readonly Host[];
+  const asked = new Set<string>();
+  beforeAll(async () => {
+    reached = await Promise.all(attacks.map(host));
+    guarded = await Promise.all(attacks.map(host));
+    const free = session({ allowPrivate: true });
+    await attackAll(free, reached);
+    await eventually(() =>
+      attacks.every(({ isReal }, index) => isReal === false || reached[index]?.hits.length),
+    );
+    await free.close();
+    const browser = session({
+      allowPrivate: true,
+      allow: (url) => {
+        asked.add(url.host);
+        return url.host === addressOf(site);
+      },
+    });
+    await attackAll(browser, guarded);
+    await eventually(() =>
+      attacks.every(({ isReal }, index) => isReal === false || asked.has(guarded[index]?.address ?? "")),
+    );
+    await browser.close();
+  });
+  afterAll(() => {
+    for (const each of [...reached, ...guarded]) each.close();
+  });
+
+  test.each(attacks.map((each, index) => ({ ...each, index })))(
     "a page that may load from one host only cannot reach another host by $name",
-    async (each) => {
-      [aim, isDecoyReached] = [decoy, false];
-      await attack(unguarded, each);
-      // Without the allow list the attack works; otherwise the test below would prove nothing.
-      expect(each.isReal === false || (await within3s(() => isDecoyReached))).toBe(true);
-      await closeTabs(unguarded);
-      aim = target;
-      asked = Promise.withResolvers();
-      await attack(guarded, each);
-      let isAsked = false;
-      void asked.promise.then(() => (isAsked = true));
-      await within3s(() => isAsked || hits.length > 0);
-      await closeTabs(guarded);
-      expect(hits).toEqual([]);
+    ({ index, isReal }) => {
+      // Without the allow list the attack works; otherwise the line below would prove nothing.
+      expect(isReal === false || reached[index]?.hits.length).toBeTruthy();
+      expect(isReal === false || asked.has(guarded[index]?.address ?? "")).toBe(true);
+      expect(guarded[index]?.hits).toEqual([]);
     },
   );
 });
@@ -278,6 +298,17 @@ const resolve = async (hostname: string) => {
 };
 
 describe("a browser without allowPrivate", () => {
+  let browser: BrowserSession;
+  let target: Host;
+  beforeAll(async () => {
+    browser = session({ resolve });
+    target = await host();
+  });
+  afterAll(async () => {
+    await browser.close();
+    target.close();
+  });
+
   test.each([
     "http://127.0.0.1:PORT/hit",
     "http://localhost:PORT/hit",
@@ -310,45 +341,56 @@ describe("a browser without allowPrivate", () => {
     "ftp://127.0.0.1:PORT/hit",
     "ws://127.0.0.1:PORT/hit",
   ])("a browser without allowPrivate does not open %s", async (address) => {
-    const url = address.replace("PORT", new URL(`http://${target}`).port);
-    const browser = session({ resolve });
+    const url = address.replace("PORT", new URL(`http://${target.address}`).port);
     await expect(browser.open(url)).rejects.toMatchObject({ code: "permission_denied" });
-    await browser.close();
-    expect(hits).toEqual([]);
+    expect(target.hits).toEqual([]);
   });
+});
 
-  test.each(
-    ["127.0.0.1", "localhost", "127.1", "[::ffff:127.0.0.1]", "inner.example"].flatMap((host) =>
-      ["image", "redirect", "worker", "WebSocket"].map((kind) => ({ host, kind })),
-    ),
-  )("lets a public page reach $host by no $kind", async ({ host, kind }) => {
-    const { port } = new URL(`http://${target}`);
-    const [from, to] = [`site.example:${new URL(`http://${site}`).port}`, `${host}:${port}`];
-    const ways = {
-      image: { html: `<img src="http://${to}/hit">` },
-      redirect: { html: `<iframe src="/to?http://${to}/hit"></iframe>` },
-      worker: { script: inWorker(`fetch("http://${to}/hit")`) },
-      WebSocket: { script: `new WebSocket("ws://${to}/hit")` },
-    };
-    const { html = "", script = "" } = ways[kind as keyof typeof ways] as Partial<Attack>;
-    let lookups = 0;
+describe("a public page", () => {
+  const ways = {
+    image: { html: `<img src="http://TARGET/hit">` },
+    redirect: { html: `<iframe src="/away?http://TARGET/hit"></iframe>` },
+    worker: { script: inWorker(`fetch("http://TARGET/hit")`) },
+    WebSocket: { script: `new WebSocket("ws://TARGET/hit")` },
+  };
+  const cases = ["127.0.0.1", "localhost", "127.1", "[::ffff:127.0.0.1]", "inner.example"].flatMap((name) =>
+    Object.entries(ways).map(([kind, way]) => ({ name, kind, way })),
+  );
+  const asked = new Set<string>();
+  let hosts: readonly Host[];
+  const portOf = (index: number): string => new URL(`http://${hosts[index]?.address}`).port;
+
+  beforeAll(async () => {
+    hosts = await Promise.all(cases.map(host));
     const browser = session({
       allowPrivate: ["site.example"],
       resolve,
       allow: (url) => {
-        if (url.port === port) lookups++;
+        asked.add(url.port);
         return true;
       },
     });
+    const from = `http://site.example:${new URL(`http://${addressOf(site)}`).port}`;
+    const frames = cases.map(({ name, way }, index) => publish(way, `${name}:${portOf(index)}`));
     try {
-      page = `<!doctype html><title>x</title>${html}<script>${script}</script>`;
-      await browser.open(`http://${from}/`);
-      expect(await within3s(() => lookups > 0)).toBe(true);
-      // The answer to a later request of the page proves that the earlier one was handled.
-      await browser.open(`http://${from}/`, { newTab: true });
-      expect(hits).toEqual([]);
+      await browser.open(`${from}${publishFrames(frames)}`);
+      await eventually(() => cases.every((_, index) => asked.has(portOf(index))));
+      // The answer to a later request of the page proves that the earlier ones were handled.
+      await browser.open(`${from}/`, { newTab: true });
     } finally {
       await browser.close();
     }
   });
+  afterAll(() => {
+    for (const each of hosts) each.close();
+  });
+
+  test.each(cases.map((each, index) => ({ ...each, index })))(
+    "a public page cannot reach $name by $kind",
+    ({ index }) => {
+      expect(asked).toContain(portOf(index));
+      expect(hosts[index]?.hits).toEqual([]);
+    },
+  );
 });
