@@ -2,6 +2,7 @@ import { fork, spawnSync, type ChildProcess } from "node:child_process";
 import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ToolResult } from "../../src/kernel/index.ts";
+import { isFull } from "../effort.ts";
 import type { AttackRequest } from "./attacker-process.ts";
 
 /** A user as which attacks run. */
@@ -9,6 +10,8 @@ export interface Identity {
   readonly name: string;
   /** User and group id, if it differs from that of this process. */
   readonly uid?: number;
+  /** Which half of the attacks `npm test` makes as this user. Default: it makes all of them. */
+  readonly half?: 0 | 1;
 }
 
 /** Value of a secret in the environment of the process that runs the tools. No command may read it. */
@@ -24,11 +27,20 @@ export function identities(): readonly Identity[] {
     return [{ name: "this user" }];
   }
   const reads = spawnSync(process.execPath, ["--check", program], { uid: nobody, gid: nobody, cwd: "/" });
-  if (reads.status === 0) return [{ name: "root" }, { name: "another user", uid: nobody }];
+  if (reads.status === 0)
+    return [
+      { name: "root", half: 0 },
+      { name: "another user", uid: nobody, half: 1 },
+    ];
   process.stderr.write(
     "\nTHE ATTACKS AS another user ARE SKIPPED: user 65534 cannot read this repository\n\n",
   );
   return [{ name: "root" }];
+}
+
+/** Returns the attacks that run as a user. `npm run test:full` makes every attack as each user. */
+export function attacksAs<T>({ half }: Identity, attacks: readonly T[]): readonly T[] {
+  return isFull || half === undefined ? attacks : attacks.filter((_, index) => index % 2 === half);
 }
 
 /**

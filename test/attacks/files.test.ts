@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JsonObject, ToolResult } from "../../src/kernel/index.ts";
 import { outsideSecret, snapshot, Worlds } from "./attacked-world.ts";
-import { Attacker, environmentSecret, identities } from "./attacker.ts";
+import { Attacker, attacksAs, environmentSecret, identities } from "./attacker.ts";
 
 /** One attack: its name, the tool and its input. `%outside%` stands for the path of the folder outside. */
 type Attack = readonly [name: string, tool: string, input: JsonObject];
@@ -173,7 +173,7 @@ describe.each(identities())("file tools as $name", (identity) => {
     worlds.close();
   });
 
-  test.each([...leaving, ...controlling, ...oversized])(
+  test.each(attacksAs(identity, [...leaving, ...controlling, ...oversized]))(
     "refuse to %s, and change and reveal nothing",
     async (_, tool, input) => {
       const world = worlds.take();

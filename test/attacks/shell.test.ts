@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import type { ToolResult } from "../../src/kernel/index.ts";
 import type { SandboxPolicy } from "../../src/capabilities/tools/index.ts";
 import { guardedSnapshot, outsideSecret, snapshot, Worlds } from "./attacked-world.ts";
-import { Attacker, environmentSecret, identities } from "./attacker.ts";
+import { Attacker, attacksAs, environmentSecret, identities } from "./attacker.ts";
 import {
   controls,
   floods,
@@ -94,13 +94,14 @@ describe.each(identities())("shell commands as $name", (identity) => {
   }
 
   describe.skipIf(!works)("in the sandbox (skipped if bubblewrap is missing)", () => {
-    test.each([
+    const attacks = [
       ...secrets.map(([name, command]) => [`read ${name}`, command] as const),
       ...writes.map(([name, command]) => [`write ${name}`, command] as const),
       ...privileges.map(([name, command]) => [`gain or use ${name}`, command] as const),
       ...networks.map(([name, command]) => [`reach ${name}`, command] as const),
       ...controls.map(([name, command]) => [`leave behind ${name}`, command] as const),
-    ])("cannot %s", async (_, command) => {
+    ];
+    test.each(attacksAs(identity, attacks))("cannot %s", async (_, command) => {
       const { world, before, result, text } = await run(command);
       expect(text).not.toContain("BREACH");
       expect(text).not.toContain(outsideSecret);
@@ -113,7 +114,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(attacker.isAlive).toBe(true);
     });
 
-    test.each(floods)("are contained when they start %s", async (_, command) => {
+    test.each(attacksAs(identity, floods))("are contained when they start %s", async (_, command) => {
       const { text } = await run(command, { limits: small });
       expect(text).not.toContain("BREACH");
       expect(attacker.isAlive).toBe(true);
