@@ -77,6 +77,7 @@ export type { Guest, Lifetime } from "./base/lifetime.ts";
 export { andThen, attempt, type MaybePromise } from "./base/maybe-promise.ts";
 export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./base/money.ts";
 export * from "./base/utc-day.ts";
+export { visibleLine, visibleText } from "./base/visible-text.ts";
 export * from "./base/read-property.ts";
 export * from "./base/option-table.ts";
 export {

@@ -12,6 +12,7 @@ import {
   type JsonValue,
   type RunHandle,
   type Tool,
+  visibleText,
 } from "../../src/kernel/index.ts";
 import { requestLines } from "../../src/surfaces/cli/terminal/run-watcher.ts";
 import { openPlace, toldOf, untilTold } from "../agents/interception/gate/place.ts";
@@ -93,7 +94,7 @@ describe("arguments that disguise a tool approval", () => {
           readonly url?: unknown;
         };
       };
-      expect(params.message).toContain(`wipe is about to run with ${JSON.stringify(input)}`);
+      expect(params.message).toContain(`wipe is about to run with ${visibleText(JSON.stringify(input))}`);
       expect([params.requestedSchema, params.url]).toEqual([{ type: "object", properties: {} }, undefined]);
       // So does the person at a terminal, in one line that the arguments cannot change.
       const [line, ...more] = requestLines(asked);

@@ -217,6 +217,9 @@ export function soloists(stage: Stage): readonly HostedAgent[] {
       ],
       { tools: [askHuman] },
     ),
+    solo("sneak", [{ calls: [call("publish", { command: reversed })] }, { text: "Published." }], {
+      tools: [publish],
+    }),
     bureau(stage),
     solo("nightly", [{ tokens: 300, calls: [call("note", { text: "updater" })] }, { text: "Updated." }], {
       tools: [noted],
@@ -224,6 +227,9 @@ export function soloists(stage: Stage): readonly HostedAgent[] {
     }),
   ];
 }
+
+/** A command that a browser shows in another order, with a hidden part. */
+export const reversed = "rm -rf \u202etxt.ssentoh/\u2066 # \u{e0068}\u{e0069}\u200b";
 
 /** A company that stops at its allowance after its report has answered. */
 function bureau(stage: Stage): HostedAgent {

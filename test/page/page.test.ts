@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { deadLetter, decisions, submitRun, waitsForPerson } from "./page-runs.ts";
+import { reversed } from "./company.ts";
 import { goTo, serverIsDown } from "./page-server.ts";
 import { pageTests, shown } from "./page-tests.ts";
 
@@ -61,6 +62,23 @@ test("an edited call runs with the person's arguments", async () => {
   await page.getByRole("button", { name: "Approve the edited call" }).click();
   await page.getByText("Published.").waitFor();
   expect(await decisions(server, runId)).toMatchObject([{ input: { command: "npm publish --dry-run" } }]);
+});
+
+test("a call shows hidden characters as escapes in the inbox, the thread and its edit field, and runs unchanged", async () => {
+  const runId = await submitRun(server, "sneak", "Clean up");
+  await waitsForPerson(server, runId);
+  const page = await open(`/inbox?run=${runId}`);
+  const escaped = String.raw`rm -rf \u202etxt.ssentoh/\u2066 # \udb40\udc68\udb40\udc69\u200b`;
+  await page.getByRole("button", { name: `publish: ${escaped}` }).waitFor();
+  expect(await page.locator("pre.command").textContent()).toBe(escaped);
+  await goTo(page, `${server.url}/runs/${runId}/conversation`);
+  await page.locator("pre.command").waitFor();
+  expect(await page.locator("main").textContent()).not.toMatch(/[\p{Cf}]/u);
+  await page.getByRole("button", { name: "Edit" }).click();
+  expect(await page.getByLabel("Arguments of the call").inputValue()).toContain(escaped);
+  await page.getByRole("button", { name: "Approve the edited call" }).click();
+  await page.getByText("Published.").waitFor();
+  expect(await decisions(server, runId)).toMatchObject([{ input: { command: reversed } }]);
 });
 
 test("a denied call does not run, and the agent reads the reason", async () => {

@@ -1,4 +1,5 @@
 import { argumentOf } from "../../src/surfaces/view/excerpt.ts";
+import { visibleLine } from "../../src/kernel/index.ts";
 import { computed } from "@preact/signals";
 import { approvals, letters, stopped, titles } from "../api/runs-feed.ts";
 import type { Approval, DeadLetter, Run } from "../api/types.ts";
@@ -45,15 +46,19 @@ export function headlineOf(item: InboxItem): string {
       return `A message could not be delivered, ${item.letter.deliveries} tries`;
     case "question": {
       const { kind, toolName, input } = item.approval;
-      if (kind !== "tool_call") return questionText(input) ?? toolName;
+      if (kind !== "tool_call") return questionText(input) ?? visibleLine(toolName);
       const about = argumentOf(input);
-      return about === "" ? toolName : `${toolName}: ${about}`;
+      return visibleLine(about === "" ? toolName : `${toolName}: ${about}`);
     }
   }
 }
 
 /** Who needs something, and where. */
-export function placeOf(item: InboxItem): readonly [string, string] {
+export function placeOf(item: InboxItem): readonly string[] {
+  return placeNames(item).map(visibleLine);
+}
+
+function placeNames(item: InboxItem): readonly [string, string] {
   switch (item.kind) {
     case "question":
       return [item.approval.agentId, titles.value.get(item.approval.runId) ?? shortId(item.approval.runId)];

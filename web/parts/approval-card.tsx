@@ -1,5 +1,4 @@
-import type { JsonValue } from "../../src/kernel/index.ts";
-import type { ApprovalDecision } from "../../src/kernel/index.ts";
+import { visibleLine, visibleText, type ApprovalDecision, type JsonValue } from "../../src/kernel/index.ts";
 import type { QuestionView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
@@ -12,6 +11,7 @@ import {
   callText,
   choicesOf,
   droppedWords,
+  editText,
   firstWords,
   patchOf,
   questionText,
@@ -126,7 +126,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
       ...(remember && { remember }),
     });
   };
-  const edit = (): void => setEdited(edited ?? (isCall ? plain(request.parsedInput ?? request.input) : ""));
+  const edit = (): void => setEdited(edited ?? (isCall ? editText(request) : ""));
   const keys = {
     // A key that is held down must not answer the next question too.
     a: ({ repeat }: KeyboardEvent) => (repeat ? false : approve()),
@@ -275,12 +275,12 @@ function Content({
       <fieldset class="actions choices" disabled={isOffline.value}>
         {choices.map((choice) => (
           <button key={choice} class="button" onClick={() => onChoose(choice)}>
-            {choice}
+            {visibleLine(choice)}
           </button>
         ))}
       </fieldset>
     );
-  return questionText(input) === null ? <pre class="command">{plain(input)}</pre> : <></>;
+  return questionText(input) === null ? <pre class="command">{visibleText(plain(input))}</pre> : <></>;
 }
 
 async function send(

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import {
   callText,
   choicesOf,
+  editText,
   firstWords,
   patchOf,
   questionText,
@@ -54,4 +55,24 @@ test("a question is its own reason and has choices", () => {
 test("an answer that came too late names who was first, also if it was the same person", () => {
   expect(firstWords("Ada", "approved", 3_200)).toBe("Ada approved this 3 s ago.");
   expect(firstWords("person", "denied", 200)).toBe("You denied this just now, in another window.");
+});
+
+test("a request shows the characters that hide or reverse a text as escapes", () => {
+  const command = "rm -rf \u202Etxt.ssentoh/\u200b\u001b[2J\u{e0041}";
+  const shown = String.raw`rm -rf \u202etxt.ssentoh/\u200b\u001b[2J\udb40\udc41`;
+  const call = { kind: "tool_call", toolName: "bash", input: { command }, reason: command };
+  expect([callText(call), reasonWords(call)]).toEqual([shown, shown]);
+  expect(sentence("build", { ...call, toolName: "write", input: { path: command } })).toBe(
+    `build wants to write ${shown}`,
+  );
+  expect(sentence("build", { ...call, kind: "confirm", input: { message: command } })).toBe(shown);
+  expect(reasonWords({ ...call, kind: "confirm", input: { message: command } })).toBeNull();
+});
+
+test("the edit field of a call shows hidden characters as escapes and returns the same arguments", () => {
+  const input = { command: "a\u202Eb\u{e0041}\n\t", "na\u200bme": ["\\u202e", "\ud800", 1e-7] };
+  const text = editText({ input });
+  expect(text).not.toMatch(/[\p{Cf}\p{Cs}]/u);
+  expect(JSON.parse(text)).toEqual(input);
+  expect(editText({ input: {}, parsedInput: input })).toBe(text);
 });

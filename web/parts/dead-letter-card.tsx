@@ -1,3 +1,4 @@
+import { visibleText } from "../../src/kernel/index.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { errorText, post } from "../api/client.ts";
@@ -33,7 +34,7 @@ export function DeadLetterCard({
         <code>{ago(message.sentAt, now.value)}</code>
       </header>
       <div class="letter-body">
-        <pre class="command">{plain(message.body)}</pre>
+        <pre class="command">{visibleText(plain(message.body))}</pre>
         {problem !== null && (
           <p class="problem" role="alert">
             {problem}

@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { visibleText } from "../../src/kernel/index.ts";
 
 interface DiffLine {
   readonly sign: "+" | "-" | " ";
@@ -48,7 +49,7 @@ export function Diff({ patch }: { readonly patch: string }): JSX.Element {
           <span>{before}</span>
           <span>{after}</span>
           <span>{sign === "-" ? "−" : sign}</span>
-          <span>{text}</span>
+          <span>{visibleText(text)}</span>
         </div>
       ))}
     </div>

@@ -1,10 +1,12 @@
 import { inputRequired, type ElicitResult } from "@modelcontextprotocol/server";
-import type {
-  ApprovalDecision,
-  ApprovalKind,
-  ApprovalRequest,
-  JsonObject,
-  JsonValue,
+import {
+  type ApprovalDecision,
+  type ApprovalKind,
+  type ApprovalRequest,
+  type JsonObject,
+  type JsonValue,
+  visibleLine,
+  visibleText,
 } from "../../kernel/index.ts";
 
 type InputRequest = ReturnType<typeof inputRequired.elicit>;
@@ -20,27 +22,24 @@ const requiredAnswer: FormSchema = { ...textAnswer, required: ["answer"] };
 
 /**
  * Converts an approval request of a run to a question for the host's user. Its `kind` alone decides how it is shown; the
- * arguments do not. The user always sees which tool asks, and with which arguments.
+ * arguments do not. The user always sees which tool asks, and with which arguments, hidden characters included.
  */
 export function hostQuestion(request: ApprovalRequest): InputRequest {
   const { kind, toolName, reason } = request;
   if (kind === "elicitation") return elicitation(request);
-  if (kind === "confirm")
-    return inputRequired.elicit({ message: `${toolName} asks: ${reason}`, requestedSchema: confirmation });
+  if (kind === "confirm") return elicit(`${toolName} asks: ${reason}`, confirmation);
   if (kind === "select" || kind === "input")
-    return inputRequired.elicit({
-      message: `${toolName} asks: ${reason}`,
-      requestedSchema: kind === "input" ? requiredAnswer : choiceOf(request),
-    });
+    return elicit(`${toolName} asks: ${reason}`, kind === "input" ? requiredAnswer : choiceOf(request));
   if (kind === "question" || kind === "client_tool")
-    return inputRequired.elicit({
-      message: `${toolName} asks: ${reason}\n${argumentsText(request)}`,
-      requestedSchema: textAnswer,
-    });
-  return inputRequired.elicit({
-    message: `${toolName} is about to run with ${argumentsText(request)} (${reason}). Allow it?`,
-    requestedSchema: confirmation,
-  });
+    return elicit(`${toolName} asks: ${reason}\n${argumentsText(request)}`, textAnswer);
+  return elicit(
+    `${toolName} is about to run with ${argumentsText(request)} (${reason}). Allow it?`,
+    confirmation,
+  );
+}
+
+function elicit(message: string, requestedSchema: FormSchema): InputRequest {
+  return inputRequired.elicit({ message: visibleText(message), requestedSchema });
 }
 
 /** Passes on a form or URL of an MCP server. The message names the tool, so that it cannot pass for another question. */
@@ -49,13 +48,25 @@ function elicitation(request: ApprovalRequest): InputRequest {
   const { message: text, requestedSchema, url } = isObject(input) ? input : {};
   const isShown = typeof text !== "string" || reason.includes(text);
   const message = `${toolName} asks: ${isShown ? reason : `${reason}: ${text}`}`;
-  if (typeof url === "string") return inputRequired.elicitUrl({ message: `${message}\n${url}`, url });
+  if (typeof url === "string")
+    return inputRequired.elicitUrl({ message: visibleText(`${message}\n${url}`), url });
   if (isObject(requestedSchema))
-    return inputRequired.elicit({ message, requestedSchema: requestedSchema as unknown as FormSchema });
-  return inputRequired.elicit({
-    message: `${message}\n${argumentsText(request)}`,
-    requestedSchema: textAnswer,
-  });
+    return elicit(message, visibleForm(requestedSchema) as unknown as FormSchema);
+  return elicit(`${message}\n${argumentsText(request)}`, textAnswer);
+}
+
+const shownInForm: ReadonlySet<string> = new Set(["title", "description"]);
+
+/** A form whose titles and descriptions show hidden characters. Names and values stay, because the answer has them. */
+function visibleForm(schema: JsonValue): JsonValue {
+  if (Array.isArray(schema)) return schema.map(visibleForm);
+  if (!isObject(schema)) return schema;
+  return Object.fromEntries(
+    Object.entries(schema).map(([name, value]) => [
+      name,
+      shownInForm.has(name) && typeof value === "string" ? visibleText(value) : visibleForm(value ?? null),
+    ]),
+  );
 }
 
 /** The arguments as the model sent them and, if they differ, as they are executed. */
@@ -92,9 +103,11 @@ function hasAnswer(kind: ApprovalKind): boolean {
 function choiceOf({ input }: ApprovalRequest): FormSchema {
   const { choices } = isObject(input) ? input : {};
   const texts = Array.isArray(choices) ? choices.filter((choice) => typeof choice === "string") : [];
+  const isPlain = texts.every((text) => visibleLine(text) === text);
+  const titled = texts.map((text) => ({ const: text, title: visibleLine(text) }));
   return {
     type: "object",
-    properties: { answer: { type: "string", enum: [...texts] } },
+    properties: { answer: { type: "string", ...(isPlain ? { enum: [...texts] } : { oneOf: titled }) } },
     required: ["answer"],
   };
 }

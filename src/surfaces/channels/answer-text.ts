@@ -1,4 +1,11 @@
-import { readProperty, type PendingApproval, type RunResult, type JsonValue } from "../../kernel/index.ts";
+import {
+  readProperty,
+  visibleLine,
+  visibleText,
+  type JsonValue,
+  type PendingApproval,
+  type RunResult,
+} from "../../kernel/index.ts";
 import type { Choice } from "./channel.ts";
 
 /** The text that a person receives for an ended run. Empty for a run that was stopped before it said anything. */
@@ -51,11 +58,11 @@ export function questionForm({
 }: PendingApproval): QuestionForm | undefined {
   if (kind === "client_tool") return undefined;
   if (kind === "tool_call") {
-    const call = visible(JSON.stringify(parsedInput ?? input, null, 2));
+    const call = visibleText(JSON.stringify(parsedInput ?? input, null, 2));
     // A person must see the whole call to approve it.
     const isShown = call.length <= maxCall;
     return {
-      text: `${agentId} asks to use ${toolName}:\n${isShown ? call : `${call.slice(0, maxInput).toWellFormed()} [...]\n\nThe call is too long to be approved here. Use the page of the server, or reeve approve.`}\n\n${cut(reason)}`,
+      text: `${visibleLine(agentId)} asks to use ${visibleLine(toolName)}:\n${isShown ? call : `${call.slice(0, maxInput).toWellFormed()} [...]\n\nThe call is too long to be approved here. Use the page of the server, or reeve approve.`}\n\n${cut(reason)}`,
       choices: isShown ? [{ label: "Approve", code: "a" }, deny] : [deny],
       answers: [],
       takesText: false,
@@ -87,7 +94,7 @@ export function questionForm({
   return {
     text: hidden === 0 ? text : `${text}\n\n${hidden} more choices are on the page of the server.`,
     choices: [
-      ...answers.map((label, index) => ({ label: label.slice(0, 60), code: String(index) })),
+      ...answers.map((label, index) => ({ label: visibleLine(label).slice(0, 60), code: String(index) })),
       decline,
     ],
     answers,
@@ -100,15 +107,7 @@ export function choicesOf({ choices }: Pick<QuestionForm, "choices">, token: str
   return choices.map(({ label, code }) => ({ label, data: `${code}:${token}` }));
 }
 
-/** Shows characters that could change how the text around them looks, such as those that reverse the direction. */
-function visible(text: string): string {
-  return text.replaceAll(
-    /[\u061C\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/gu,
-    (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-}
-
 function cut(source: string): string {
-  const text = visible(source);
+  const text = visibleText(source);
   return text.length <= maxInput ? text : `${text.slice(0, maxInput).toWellFormed()} [...]`;
 }

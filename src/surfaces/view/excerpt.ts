@@ -1,4 +1,4 @@
-import { messageText, type AssistantMessage, type JsonValue } from "../../kernel/index.ts";
+import { messageText, visibleText, type AssistantMessage, type JsonValue } from "../../kernel/index.ts";
 
 /** Maximum number of characters of an excerpt, so that a view with thousands of tasks stays small. */
 const most = 80;
@@ -27,10 +27,10 @@ export function argumentOf(input: JsonValue): string {
   return names.length === 0 ? "" : textOfValue(input);
 }
 
-/** A JSON value in one line. A string is its own text. */
+/** A JSON value in one line, with its hidden characters shown. A string is its own text. */
 function textOfValue(value: JsonValue): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-  return text.replaceAll(/\s+/gu, " ").trim();
+  return visibleText(text).replaceAll(/\s+/gu, " ").trim();
 }
 
 /** The text of an answer, or the tools that it calls. */

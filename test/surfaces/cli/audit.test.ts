@@ -263,7 +263,7 @@ describe("reeve audit log", () => {
     await run.result();
     await runtime.close();
     const { out } = await reeve(["audit", "log", run.runId, "--store", store], { cwd: folder });
-    expect(out.join("")).toContain("gone\\u{202e}");
+    expect(out.join("")).toContain("gone\\u202e");
     expect(out.join("")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   });
 });

@@ -107,7 +107,7 @@ describe("storyLine", () => {
   });
 
   test("storyLine shows control characters of agents as text", () => {
-    expect(storyLine({ ...line, text: "\u{1b}[2J" }, plain)).toContain("\\u{1b}[2J");
+    expect(storyLine({ ...line, text: "\u{1b}[2J" }, plain)).toContain("\\u001b[2J");
   });
 
   test("wrapped breaks a text at spaces", () => {

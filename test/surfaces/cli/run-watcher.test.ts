@@ -48,7 +48,7 @@ function screen(isWatched = false) {
 }
 
 test.for([
-  { isWatched: true, shown: String.raw`red\u{1b}[31m` + "\nnext" },
+  { isWatched: true, shown: String.raw`red\u001b[31m` + "\nnext" },
   { isWatched: false, shown: "red\u{1b}[31m\nnext" },
 ])(
   "control characters in an answer that was not streamed are escaped on a terminal (terminal: $isWatched)",

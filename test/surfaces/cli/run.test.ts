@@ -391,7 +391,7 @@ describe("an unhandled rejection", () => {
       env: { ...env(url), NODE_OPTIONS: `--import ${join(folder, "careless.mjs")}` },
     });
     expect(talk).toContain(
-      "reeve: a promise was rejected and no code handled it: Error: a careless tool\\u{1b}[2J",
+      "reeve: a promise was rejected and no code handled it: Error: a careless tool\\u001b[2J",
     );
     expect([code, out.join("\n")]).toEqual([0, "Green."]);
   });

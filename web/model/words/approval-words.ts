@@ -1,4 +1,4 @@
-import type { JsonValue } from "../../../src/kernel/index.ts";
+import { visibleLine, visibleText, type JsonValue } from "../../../src/kernel/index.ts";
 import { oneLine, personName, plain, span } from "../../base/format.ts";
 
 type Fields = Readonly<Record<string, JsonValue | undefined>>;
@@ -16,27 +16,29 @@ function fieldsOf(input: JsonValue): Fields {
   return typeof input === "object" && input !== null && !Array.isArray(input) ? (input as Fields) : {};
 }
 
-/** Who wants what, as a sentence. */
+/** Who wants what, as a sentence. Like all texts of a request, it shows hidden characters. */
 export function sentence(agentId: string, { kind, toolName, input, parsedInput }: Asked): string {
-  if (kind !== "tool_call") return questionText(input) ?? `${agentId} asks a question`;
+  if (kind !== "tool_call") return questionText(input) ?? visibleLine(`${agentId} asks a question`);
   const { command, path } = fieldsOf(parsedInput ?? input);
-  if (toolName === "bash" && typeof command === "string") return `${agentId} wants to run a command`;
+  if (toolName === "bash" && typeof command === "string")
+    return visibleLine(`${agentId} wants to run a command`);
   if (typeof path === "string" && (toolName === "edit" || toolName === "write"))
-    return `${agentId} wants to ${toolName} ${path}`;
-  return `${agentId} wants to call ${toolName}`;
+    return visibleLine(`${agentId} wants to ${toolName} ${path}`);
+  return visibleLine(`${agentId} wants to call ${toolName}`);
 }
 
 /** Why an agent asks. `null` if the question says it all. */
 export function reasonWords({ toolName, input, reason }: Asked): string | null {
-  if (reason === undefined || reason === questionText(input)) return null;
-  return reason === `${toolName} asks for it` ? `The tool ${toolName} is set to ask a person first.` : reason;
+  if (reason === undefined || visibleText(reason) === questionText(input)) return null;
+  const words = `The tool ${toolName} is set to ask a person first.`;
+  return visibleText(reason === `${toolName} asks for it` ? words : reason);
 }
 
 export function questionText(input: JsonValue): string | null {
-  if (typeof input === "string") return oneLine(input);
+  if (typeof input === "string") return oneLine(visibleText(input));
   const { question, message } = fieldsOf(input);
-  if (typeof question === "string") return question;
-  return typeof message === "string" ? message : null;
+  if (typeof question === "string") return visibleText(question);
+  return typeof message === "string" ? visibleText(message) : null;
 }
 
 export function choicesOf(input: JsonValue): readonly string[] {
@@ -63,7 +65,12 @@ function signed(sign: string, text: string): readonly string[] {
 /** The exact call: a command as it runs, other arguments as JSON. */
 export function callText({ toolName, input, parsedInput }: Asked): string {
   const { command } = fieldsOf(parsedInput ?? input);
-  return command === undefined ? `${toolName} ${plain(parsedInput ?? input)}` : plain(command);
+  return visibleText(command === undefined ? `${toolName} ${plain(parsedInput ?? input)}` : plain(command));
+}
+
+/** The arguments of a call as a person edits them: JSON, in which an escape stands for its character. */
+export function editText({ input, parsedInput = input }: Pick<Asked, "input" | "parsedInput">): string {
+  return visibleText(JSON.stringify(parsedInput, null, 2));
 }
 
 /** What became of a question whose agent ended before a person answered it. */

@@ -1,3 +1,4 @@
+import { visibleLine } from "../../../src/kernel/index.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { errorText, get, post } from "../../api/client.ts";
@@ -49,7 +50,7 @@ interface DetailProps {
 }
 
 function Detail({ runId, task, names, children }: DetailProps): JSX.Element {
-  const [first, ...rest] = names;
+  const [first, ...rest] = names.map(visibleLine);
   return (
     <div class="inbox-entry">
       <nav class="crumbs" aria-label="Path">

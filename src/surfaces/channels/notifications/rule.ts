@@ -4,6 +4,7 @@ import {
   type JsonObject,
   type OpenApproval,
   type RunSummary,
+  visibleLine,
 } from "../../../kernel/index.ts";
 
 /** What a rule notifies about: a run that asks a person, or a run that has ended. */
@@ -84,7 +85,10 @@ export function waitingNotice(open: OpenApproval): Notice {
   const { runId, rootAgentId, sessionId, userId, tenantId, approvalId, kind, toolName, requestedAt } = open;
   const agent = parseAgentId(rootAgentId).name;
   const data = { cause: "waiting", runId, agent, sessionId, userId, tenantId, approvalId, kind, toolName };
-  return { text: `${agent} waits for a person (${toolName}): ${runId}`, data: { ...data, at: requestedAt } };
+  return {
+    text: `${agent} waits for a person (${visibleLine(toolName)}): ${runId}`,
+    data: { ...data, at: requestedAt },
+  };
 }
 
 export function endedNotice({

@@ -73,7 +73,10 @@ async function askAnswer(
     const answer = await terminal.ask(`  ${printable(reason)}${listed} `, signal);
     if (answer === undefined || answer === null) return undefined;
     const text = answer.trim();
-    if (texts === undefined || texts.includes(text)) return { decision: "approved", input: text };
+    // A choice with hidden characters is answered as it is shown.
+    const chosen =
+      texts === undefined ? text : texts.find((each) => each === text || printable(each) === text);
+    if (chosen !== undefined) return { decision: "approved", input: chosen };
     terminal.say("    Answer with one of the choices. Ctrl-D leaves the question open.");
   }
 }

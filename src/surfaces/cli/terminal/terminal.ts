@@ -143,20 +143,5 @@ async function input(): Promise<string> {
   return Buffer.concat(pieces).toString("utf8").trim();
 }
 
-/**
- * Removes control characters from a text, because names and texts of agents and users must not control the terminal.
- */
-export function printable(text: string): string {
-  return text.replaceAll(
-    /[\p{Cc}\p{Cf}\u2028\u2029]/gu,
-    (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
-  );
-}
-
-/** Keeps the line breaks of a model's text and removes other control characters. */
-export function shownText(text: string): string {
-  return text
-    .split(/(\n|\t)/u)
-    .map((piece) => (piece === "\n" || piece === "\t" ? piece : printable(piece)))
-    .join("");
-}
+/** Names and texts of agents, models and users must not control the terminal, nor deceive the person who decides. */
+export { visibleLine as printable, visibleText as shownText } from "../../../kernel/index.ts";

@@ -1,5 +1,5 @@
 import type { RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
-import { answerIfLive, Fault, type RunHandle } from "../../../kernel/index.ts";
+import { answerIfLive, Fault, visibleText, type RunHandle } from "../../../kernel/index.ts";
 import { decisionOf, permissionRequest, type ShownQuestion } from "./permission.ts";
 
 export interface QuestionOptions {
@@ -64,7 +64,9 @@ export class OpenQuestions {
     const { approvalId } = request;
     const asked = permissionRequest(question, { sessionId, root });
     if (asked === undefined) {
-      await say(`\n\n[${request.reason} Answer with: reeve approve ${run.runId} --id ${approvalId}]`);
+      await say(
+        `\n\n[${visibleText(request.reason)} Answer with: reeve approve ${run.runId} --id ${approvalId}]`,
+      );
       return;
     }
     let response: RequestPermissionResponse;

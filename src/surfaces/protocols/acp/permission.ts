@@ -3,7 +3,13 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
-import type { ApprovalDecision, ApprovalRequest, JsonValue } from "../../../kernel/index.ts";
+import {
+  visibleLine,
+  visibleText,
+  type ApprovalDecision,
+  type ApprovalRequest,
+  type JsonValue,
+} from "../../../kernel/index.ts";
 import { textBlock } from "./content-blocks.ts";
 import { toolCallView } from "./tool-call-view.ts";
 
@@ -34,7 +40,8 @@ const choice = "choice ";
 
 /**
  * The request with which an editor asks its user. `undefined` for a question that needs more than a choice, such as a
- * form, and for the call of a client-side tool.
+ * form, and for the call of a client-side tool. Its texts and arguments show hidden characters; `locations` has the real
+ * paths, because editors open them.
  */
 export function permissionRequest(
   { questionId, callId, request }: ShownQuestion,
@@ -50,12 +57,12 @@ export function permissionRequest(
     options,
     toolCall: {
       toolCallId: callId ?? questionId,
-      title: isCall ? title : messageOf(input, reason),
+      title: isCall ? title : visibleText(messageOf(input, reason)),
       kind: isCall ? kind : "other",
       status: "pending",
       locations: isCall ? locations : [],
-      content: [...(isCall ? content : []), { type: "content", content: textBlock(reason) }],
-      rawInput: parsedInput,
+      content: visible([...(isCall ? content : []), { type: "content", content: textBlock(reason) }]),
+      rawInput: visible(parsedInput),
     },
   };
 }
@@ -90,7 +97,7 @@ function optionsOf(request: ApprovalRequest): PermissionOption[] | undefined {
       if (choices.length === 0) return undefined;
       const offered = choices.map((name, index): PermissionOption => ({
         optionId: `${choice}${index}`,
-        name,
+        name: visibleLine(name),
         kind: "allow_once",
       }));
       return [...offered, { ...reject, name: "None of these" }];
@@ -98,6 +105,16 @@ function optionsOf(request: ApprovalRequest): PermissionOption[] | undefined {
     default:
       return undefined;
   }
+}
+
+/** A JSON value whose texts a person reads: the hidden characters of all its strings and names are shown. */
+function visible<Value>(value: Value): Value {
+  if (typeof value === "string") return visibleText(value) as Value;
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(visible) as Value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [visibleLine(name), visible(each)]),
+  ) as Value;
 }
 
 function choicesOf({ input }: ApprovalRequest): readonly string[] {

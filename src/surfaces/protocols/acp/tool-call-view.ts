@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from "node:path";
 import type { PlanEntry, ToolCallContent, ToolCallLocation, ToolKind } from "@agentclientprotocol/sdk";
-import type { JsonValue } from "../../../kernel/index.ts";
+import { visibleLine, visibleText, type JsonValue } from "../../../kernel/index.ts";
 
 /** How an editor shows a tool call before its result. */
 export interface ToolCallView {
@@ -67,8 +67,10 @@ function titleOf(toolName: string, values: Readonly<Record<string, JsonValue>>):
   const [name = ""] = ["command", "path", "url", "pattern", "query", "task"].filter(
     (each) => textIn(values, each) !== undefined,
   );
-  const about = (textIn(values, name) ?? "").replaceAll(/\s+/gu, " ").trim();
-  const title = about === "" ? toolName : `${toolName} ${about}`;
+  const about = visibleText(textIn(values, name) ?? "")
+    .replaceAll(/\s+/gu, " ")
+    .trim();
+  const title = visibleLine(about === "" ? toolName : `${toolName} ${about}`);
   return title.length <= maxTitle ? title : `${title.slice(0, maxTitle - 1)}…`;
 }
 

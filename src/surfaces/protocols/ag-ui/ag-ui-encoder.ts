@@ -7,6 +7,7 @@ import {
   type JsonValue,
   type TaskId,
   type ToolOutput,
+  visibleText,
 } from "../../../kernel/index.ts";
 
 /** One event of AG-UI, protocol version 1.0. */
@@ -267,7 +268,7 @@ export class AgUiEncoder {
       return {
         id: questionId,
         reason: kind,
-        message: reason,
+        message: visibleText(reason),
         ...(shownCallId !== null && { toolCallId: shownCallId }),
         responseSchema,
         metadata: { toolName, input },

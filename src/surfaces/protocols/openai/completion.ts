@@ -7,6 +7,7 @@ import {
   type ApprovalRequest,
   type RunHandle,
   type Usage,
+  visibleText,
 } from "../../../kernel/index.ts";
 import {
   choice,
@@ -96,7 +97,7 @@ function waitingText({ runId }: RunHandle, questions: readonly ApprovalRequest[]
   const sentences = questions.map(({ approvalId, kind, toolName, reason }) =>
     kind === "client_tool"
       ? `Run ${runId} waits for the result of ${toolName}, call ${approvalId}: send it with POST /api/runs/${runId}/tool-result.`
-      : `Run ${runId} waits for a person: approval ${approvalId} of ${toolName} (${reason}). Answer it with POST /api/runs/${runId}/decide.`,
+      : `Run ${runId} waits for a person: approval ${approvalId} of ${toolName} (${visibleText(reason)}). Answer it with POST /api/runs/${runId}/decide.`,
   );
   return sentences.join("\n");
 }
