@@ -1,8 +1,10 @@
 import { dirname, resolve } from "node:path";
 
 /**
- * Control files: files that other programs of the user read as commands or settings, such as git hooks, editor tasks
- * and shell start-up files. A tool that could write them would run code outside its workspace later. File tools refuse
+ * Control files: files that other programs of the user read as commands or settings, such as git hooks, editor tasks,
+ * shell start-up files and settings of package managers that choose programs. Files that a project runs openly, such as
+ * `package.json` and `Makefile`, are no control files, nor are files that only choose among the user's own commands, such as
+ * `.gitattributes`. A tool that could write them would run code outside its workspace later. File tools refuse
  * to write them, and the sandbox mounts the existing ones read-only.
  */
 
@@ -19,10 +21,16 @@ const anywhere: ReadonlySet<string> = new Set([
   ".claude",
   ".cursor",
   ".mcp.json",
+  ".gemini",
+  ".codex",
+  ".windsurf",
+  ".aider.conf.yml",
+  ".helix",
   ".exrc",
   ".vimrc",
   ".nvimrc",
   ".nvim.lua",
+  ".lazy.lua",
   ".emacs",
   ".dir-locals.el",
   ".gdbinit",
@@ -31,6 +39,57 @@ const anywhere: ReadonlySet<string> = new Set([
   ".gitconfig",
   ".githooks",
   ".husky",
+  ".pre-commit-config.yaml",
+  ".pre-commit-config.yml",
+  ".lefthook",
+  ".lefthook.yml",
+  ".lefthook.yaml",
+  "lefthook.yml",
+  "lefthook.yaml",
+  ".overcommit.yml",
+  ".hgrc",
+  // Settings of package managers and build tools that choose programs, or code that they load.
+  ".npmrc",
+  ".yarnrc",
+  ".yarnrc.yml",
+  ".pnpmfile.cjs",
+  ".pnpmfile.mjs",
+  "pnpmfile.js",
+  "bunfig.toml",
+  ".bunfig.toml",
+  ".corepack.env",
+  "pip.conf",
+  "pip.ini",
+  ".pip",
+  ".pydistutils.cfg",
+  ".pypirc",
+  ".bundle",
+  ".gemrc",
+  ".mvn",
+  ".jvmopts",
+  ".sbtopts",
+  ".bazelrc",
+  ".mise",
+  ".mise.toml",
+  ".mise.local.toml",
+  "mise.toml",
+  "mise.local.toml",
+  // Start-up files of interpreters, which some of them read from the working folder.
+  ".pdbrc",
+  ".pythonrc",
+  ".pythonrc.py",
+  ".ipython",
+  ".irbrc",
+  ".pryrc",
+  ".iex.exs",
+  ".erlang",
+  ".ghci",
+  ".ocamlinit",
+  ".octaverc",
+  ".rprofile",
+  ".renviron",
+  ".psqlrc",
+  ".sqliterc",
   // Start-up files of shells and sessions.
   ".envrc",
   ".bashrc",
@@ -53,8 +112,34 @@ const anywhere: ReadonlySet<string> = new Set([
   ".xinitrc",
   ".xsessionrc",
   ".pam_environment",
+  ".screenrc",
+  ".tmux.conf",
+  ".curlrc",
+  ".wgetrc",
+  ".gnupg",
   ".ssh",
 ]);
+
+/** Names that are control files or folders in a folder of a certain name. All are in lower case. */
+const inFolder: Readonly<Record<string, ReadonlySet<string>>> = {
+  ".config": new Set([
+    "fish",
+    "git",
+    "direnv",
+    "mise",
+    "mise.toml",
+    "pip",
+    "nvim",
+    "helix",
+    "zed",
+    "systemd",
+    "autostart",
+    "environment.d",
+  ]),
+  ".cargo": new Set(["config", "config.toml", "env"]),
+  ".yarn": new Set(["releases", "plugins"]),
+  ".hg": new Set(["hgrc"]),
+};
 
 /**
  * Entries of a git folder that choose programs or another git folder. `commondir` and `gitdir` are included because
@@ -87,11 +172,9 @@ export function plainName(name: string): string {
 /** Whether the name is a control file or folder in every folder. `parent` is the name of the folder that contains it. */
 export function isControlName(name: string, parent: string): boolean {
   const plain = plainName(name);
-  return (
-    anywhere.has(plain) ||
-    plain.endsWith(".code-workspace") ||
-    (plain === "fish" && plainName(parent) === ".config")
-  );
+  if (anywhere.has(plain) || plain.endsWith(".code-workspace")) return true;
+  const folder = plainName(parent);
+  return Object.hasOwn(inFolder, folder) && inFolder[folder]?.has(plain) === true;
 }
 
 /** Whether a folder with these entries is a git folder: a repository, a bare repository or the folder of a worktree. */

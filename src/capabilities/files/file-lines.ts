@@ -5,7 +5,7 @@ import type { CancelSignal } from "../../kernel/index.ts";
 export interface LinePage {
   /** Text of the lines, without the line break after the last one. */
   readonly text: string;
-  /** Number of the last returned line, starting at 1. If no line is returned, the number of the file's last line. */
+  /** Number of the last returned line, starting at 1. If no line is returned, the number of the last line that was seen. */
   readonly to: number;
   /** Whether the file ends after the returned lines. */
   readonly isEnd: boolean;
@@ -13,6 +13,8 @@ export interface LinePage {
   readonly isCut: boolean;
   /** Whether every byte was valid UTF-8. */
   readonly isExact: boolean;
+  /** Whether the first line is further away than `maxSkipped` bytes. Then no line is returned. */
+  readonly isFar: boolean;
 }
 
 /** Which lines to read. */
@@ -23,25 +25,64 @@ export interface LineRange {
   readonly lines: number;
   /** Maximum number of bytes of all lines together. */
   readonly maxBytes: number;
+  /** Maximum number of bytes before the first line, because they are read to count lines. */
+  readonly maxSkipped: number;
   readonly signal: CancelSignal;
 }
 
 const chunkBytes = 65_536;
+/** Larger than a chunk, because bytes that are only counted cost little more than the call that reads them. */
+const skippedChunkBytes = 1_048_576;
 const lineEnd = 0x0a;
 
-/** Reads lines of a file. Holds at most `maxBytes` and one chunk in memory. */
-export async function readLines(
+/** Where a line starts in a file, or how far the search for it came. */
+interface LineStart {
+  readonly line: number;
+  readonly position: number;
+  /** Whether a line starts here. */
+  readonly endsLine: boolean;
+  readonly isEnd: boolean;
+}
+
+/** Searches the start of a line, at most `maxSkipped` bytes far. A byte costs a nanosecond, also if all lines are short. */
+async function findLine(
   file: FileHandle,
-  { from, lines, maxBytes, signal }: LineRange,
-): Promise<LinePage> {
-  const kept: Uint8Array[] = [];
-  let keptBytes = 0;
+  { from, maxSkipped, signal }: Pick<LineRange, "from" | "maxSkipped" | "signal">,
+): Promise<LineStart> {
   let line = 1;
   let position = 0;
-  let isFull = false;
   let endsLine = true;
-  let isEnd = false;
-  while (!isFull) {
+  while (line < from && position < maxSkipped) {
+    signal.throwIfAborted();
+    const chunk = await readBytes(file, position, Math.min(skippedChunkBytes, maxSkipped - position));
+    if (chunk.length === 0) return { line, position, endsLine, isEnd: true };
+    const [passed, at] = passLines(chunk, from - line);
+    line += passed;
+    position += at;
+    endsLine = chunk[at - 1] === lineEnd;
+  }
+  return { line, position, endsLine, isEnd: false };
+}
+
+/** Passes at most `wanted` line ends. Returns how many, and the index after the last byte that it looked at. */
+function passLines(chunk: Uint8Array, wanted: number): readonly [passed: number, at: number] {
+  let [passed, at] = [0, 0];
+  while (at < chunk.length && passed < wanted) if (chunk[at++] === lineEnd) passed++;
+  return [passed, at];
+}
+
+/**
+ * Reads lines of a file. Holds at most `maxBytes` and one chunk of at most 1 MiB in memory, and reads at most `maxSkipped` bytes before the
+ * first line, so that a huge, a sparse or an endless file does not occupy the process.
+ */
+export async function readLines(file: FileHandle, range: LineRange): Promise<LinePage> {
+  const { from, lines, maxBytes, signal } = range;
+  const kept: Uint8Array[] = [];
+  let keptBytes = 0;
+  let { line, position, endsLine, isEnd } = await findLine(file, range);
+  const isFar = line < from && !isEnd;
+  let isFull = isFar;
+  while (!isFull && !isEnd) {
     signal.throwIfAborted();
     const chunk = await readBytes(file, position, chunkBytes);
     position += chunk.length;
@@ -52,16 +93,14 @@ export async function readLines(
     for (let at = 0; at < chunk.length && !isFull;) {
       const end = chunk.indexOf(lineEnd, at);
       const next = end === -1 ? chunk.length : end + 1;
-      if (line >= from) {
-        const room = maxBytes - keptBytes;
-        const piece = chunk.subarray(at, Math.min(next, at + room));
-        kept.push(piece);
-        keptBytes += piece.length;
-        if (piece.length < next - at) {
-          isFull = true;
-          endsLine = false;
-          break;
-        }
+      const room = maxBytes - keptBytes;
+      const piece = chunk.subarray(at, Math.min(next, at + room));
+      kept.push(piece);
+      keptBytes += piece.length;
+      if (piece.length < next - at) {
+        isFull = true;
+        endsLine = false;
+        break;
       }
       at = next;
       endsLine = end !== -1;
@@ -80,6 +119,7 @@ export async function readLines(
     isEnd,
     isCut,
     isExact: Buffer.from(text).equals(whole),
+    isFar,
   };
 }
 

@@ -25,7 +25,8 @@ export async function fileState({ folder, name }: Place): Promise<FileState | nu
 }
 
 /**
- * Replaces a file atomically and keeps its mode: a process that dies here leaves the old file, and perhaps a temporary
+ * Replaces a file atomically and keeps its permissions, but not setuid, setgid and the sticky bit, which the system also
+ * removes when another user writes a file: a process that dies here leaves the old file, and perhaps a temporary
  * `.reeve-` file beside it. Throws `already_exists` if the file is no longer in the state `before`; `null` means that
  * it did not exist.
  */
@@ -35,12 +36,13 @@ export async function replaceFile(place: Place, bytes: Uint8Array, before: FileS
   if (before !== null) await (await openRegular(place, shown, constants.O_WRONLY)).close();
   const draft = `.reeve-${randomUUID()}`;
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-  const file = await open(folder.at(draft), O_WRONLY | O_CREAT | O_EXCL | (O_NOFOLLOW ?? 0));
+  const mode = before === null ? undefined : Number(before.mode & 0o777n);
+  const file = await open(folder.at(draft), O_WRONLY | O_CREAT | O_EXCL | (O_NOFOLLOW ?? 0), mode);
   try {
     try {
       await folder.verify();
       await file.writeFile(bytes);
-      if (before !== null) await file.chmod(Number(before.mode & 0o7777n));
+      if (mode !== undefined) await file.chmod(mode);
       await file.sync();
     } finally {
       await file.close();

@@ -34,6 +34,9 @@ const input = {
 /** Number of bytes from which the kind of a file is detected. */
 const sniffed = 8_192;
 
+/** Number of bytes that are searched for the first line. */
+const maxSkipped = 256 * 1024 * 1024;
+
 const knownOptions = optionTable({
   root: is.text(),
   folders: is.list({ of: is.text() }),
@@ -43,7 +46,8 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<ReadToolOptions>);
 
 /**
- * Creates the tool `read`, which reads a text file in pieces, or an image. Memory and time depend on the piece, not on the size of the file.
+ * Creates the tool `read`, which reads a text file in pieces, or an image. Memory depends on the piece, not on the size of the
+ * file. A piece that starts more than 256 MiB after the start of the file is refused, because its lines cannot be counted at once.
  *
  * @example
  * ```ts
@@ -93,8 +97,13 @@ export function readTool(options: ReadToolOptions): Tool {
             size,
           });
         const lines = Math.min(limit, maxLines);
-        const page = await readLines(file, { from: offset, lines, maxBytes, signal });
+        const page = await readLines(file, { from: offset, lines, maxBytes, maxSkipped, signal });
         const facts = { path: shown, size, from: offset, to: page.to, isWhole: page.isEnd && offset === 1 };
+        if (page.isFar)
+          return errorResult(
+            `line ${offset} of ${path} is more than ${maxSkipped} bytes after its start, which has ${page.to} lines; search the file with grep`,
+            facts,
+          );
         if (page.to < offset && offset > 1)
           return errorResult(`${path} has only ${page.to} lines: there is no line ${offset}`, facts);
         return textResult(`${page.text}${noteOf(page, offset, size)}`, facts);

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, open, readFile, rename, stat, symlink, unlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, open, readFile, rename, stat, symlink, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -103,6 +103,16 @@ describe.for(ways)("FileRoot $how", ({ isPinned, skip }) => {
       await place.folder.close();
       await expect(content(root, "a")).rejects.toThrow("a is a folder");
       await expect(content(root, "a/b/file/more")).rejects.toThrow("file in a/b/file/more is not a folder");
+    });
+
+    test("replaceFile() keeps the permissions of a file, but neither setuid nor setgid nor the sticky bit", async () => {
+      const { root, inside } = await house(isPinned);
+      const path = join(inside, "a/b/file");
+      await chmod(path, 0o7755);
+      const place = await root.place("a/b/file");
+      await replaceFile(place, Buffer.from("new"), await fileState(place));
+      await place.folder.close();
+      expect((await stat(path)).mode & 0o7777).toBe(0o755);
     });
 
     test("replaceFile() replaces a whole file and keeps its mode, unless another process changed the file meanwhile", async () => {

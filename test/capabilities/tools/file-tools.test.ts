@@ -139,6 +139,13 @@ describe("read", () => {
     expect(textOf(result)).toBe(
       `${"x".repeat(99)}\n[lines 40000 to 40000 of a file of 5000000 bytes; continue with offset 40001]`,
     );
+    const far = await open(join(root, "far"), "w");
+    await far.write("short\n".repeat(2_000));
+    await far.truncate(8 * 1024 ** 3);
+    await far.close();
+    expect(textOf(await callTool(readTool({ root }), { path: "far", offset: 1e9 }))).toBe(
+      "line 1000000000 of far is more than 268435456 bytes after its start, which has 2001 lines; search the file with grep",
+    );
     await writeFile(join(root, "line"), "y".repeat(3_000_000));
     const line = await callTool(readTool({ root, maxBytes: 10 }), { path: "line" });
     expect(textOf(line)).toContain("yyyyyyyyyy\n[line 1 is cut;");
@@ -410,11 +417,24 @@ test.each([
   "sub/.vscode/tasks.json",
   ".reeve/reeve.db",
   "new/.envrc",
+  ".npmrc",
+  "packages/app/.NPMRC",
+  ".yarnrc.yml",
+  ".yarn/plugins/plugin.cjs",
+  ".pnpmfile.cjs",
+  "bunfig.toml",
+  "venv/pip.conf",
+  ".cargo/config.toml",
+  "sub/.cargo/config",
+  ".config/git/config",
+  ".hg/hgrc",
+  ".pre-commit-config.yaml",
+  ".Rprofile",
 ])("write refuses the control file %s before it creates a folder", async (path) => {
   const root = await tempFolder();
   const result = await callTool(writeTool({ root }), { path, content: "x" });
   expect(textOf(result)).toBe(
-    `${path} cannot be written: ${path.replace(/(\.(?:vscode|reeve)|hooks)\/.*/, "$1")} is a control file, which other programs execute or obey; ask a person to change it`,
+    `${path} cannot be written: ${path.replace(/(\.(?:vscode|reeve)|hooks|plugins|\.config\/git)\/.*/, "$1")} is a control file, which other programs execute or obey; ask a person to change it`,
   );
   expect(await readdir(root)).toEqual([]);
 });

@@ -45,7 +45,10 @@ export interface FileValidatorOptions {
   readonly tools?: ToolSelection;
   /** Folders in which paths must be. If absent, paths are not checked. */
   readonly roots?: readonly string[];
-  /** Names of the arguments that hold a path or a list of paths. */
+  /**
+   * Names of the arguments that hold a path, or a list or an object of paths. They count at any depth: `path` is found in
+   * `{ files: [{ path }] }`. Default: `path`, `paths`, `file`, `files`, `filePath`, `file_path`, `filename`, `directory`.
+   */
   readonly pathArguments?: readonly string[];
   /** Allowed file name extensions, such as `.md`. Default: all. */
   readonly extensions?: readonly string[];
@@ -111,18 +114,42 @@ function argumentProblem(
   input: Readonly<Record<string, JsonValue>>,
   options: FileValidatorOptions,
 ): string | undefined {
-  const { pathArguments = usualPathArguments, maxBytes = Infinity } = options;
-  for (const [name, value] of Object.entries(input)) {
-    const size =
-      maxBytes === Infinity ? 0 : bytesOf(typeof value === "string" ? value : JSON.stringify(value));
-    if (size > maxBytes) return `${name} has ${size} bytes; at most ${maxBytes} are allowed`;
-    if (!pathArguments.includes(name)) continue;
-    for (const path of Array.isArray(value) ? (value as readonly JsonValue[]) : [value]) {
-      const problem = typeof path === "string" ? pathProblem(path, options) : undefined;
-      if (problem !== undefined) return problem;
+  const { maxBytes = Infinity } = options;
+  if (maxBytes !== Infinity)
+    for (const [name, value] of Object.entries(input)) {
+      const size = bytesOf(typeof value === "string" ? value : JSON.stringify(value));
+      if (size > maxBytes) return `${name} has ${size} bytes; at most ${maxBytes} are allowed`;
     }
+  for (const path of pathsIn(input, options)) {
+    const problem = pathProblem(path, options);
+    if (problem !== undefined) return problem;
   }
   return undefined;
+}
+
+/**
+ * The paths in arguments, at any depth: all strings with the name of a path argument, and all strings in its lists and
+ * objects. An object that names a path itself, such as `{ path, content }`, has no other one.
+ */
+function pathsIn(
+  input: Readonly<Record<string, JsonValue>>,
+  { pathArguments = usualPathArguments }: FileValidatorOptions,
+): readonly string[] {
+  const paths: string[] = [];
+  const open: (readonly [value: JsonValue, isPath: boolean])[] = [[input, false]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [value, isPath] = next;
+    if (typeof value === "string" && isPath) paths.push(value);
+    if (typeof value !== "object" || value === null) continue;
+    if (Array.isArray(value)) for (const each of value as readonly JsonValue[]) open.push([each, isPath]);
+    else {
+      const entries = Object.entries(value as Readonly<Record<string, JsonValue>>);
+      const isNamed = entries.some(([name]) => pathArguments.includes(name));
+      for (const [name, each] of entries)
+        open.push([each, pathArguments.includes(name) || (isPath && !isNamed)]);
+    }
+  }
+  return paths;
 }
 
 function pathProblem(path: string, { roots = [], extensions }: FileValidatorOptions): string | undefined {

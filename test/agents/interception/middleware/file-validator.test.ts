@@ -53,6 +53,19 @@ describe("fileValidator()", () => {
     expect((await validate({ extensions: [".md"] }, { path: "a.sh" })).said).toContain("does not end in .md");
   });
 
+  test.for<[JsonObject, number]>([
+    [{ file: { path: "/etc/passwd" } }, 0],
+    [{ files: [{ path: "a" }, { path: "/etc/passwd", content: "x" }] }, 0],
+    [{ request: { batch: [[{ file_path: "/etc/passwd" }]] } }, 0],
+    [{ paths: { main: "/etc/passwd" } }, 0],
+    [{ paths: [["a", ["/etc/passwd"]]] }, 0],
+    [{ file: { location: { uri: "/etc/passwd" } } }, 0],
+    [{ files: [{ path: "a", content: "/etc is a folder" }] }, 1],
+    [{ request: { text: "/etc/passwd" } }, 1],
+  ])("fileValidator() finds a path at any depth of the arguments %j", async ([input, called]) => {
+    expect((await validate({ roots }, input)).called).toBe(called);
+  });
+
   test("fileValidator() limits arguments and results by their size in bytes", async () => {
     expect((await validate({ maxBytes: 4 }, { content: "éé" })).called).toBe(1);
     expect((await validate({ maxBytes: 4 }, { content: "ééé" })).said).toContain(
