@@ -34,7 +34,7 @@ import { ActiveSkills } from "./workspace-skills.ts";
 import { ToolShelf } from "./workspace-tools.ts";
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export type { WorkspaceOptions } from "./workspace-options.ts";
@@ -54,7 +54,8 @@ export type {
 /**
  * Opens the workspace of a folder: agents, prompts, skills, extensions and settings from the files of the user, the
  * profile and the project. Files of the project that can run code or widen permissions are used only if the user trusts
- * the project as it is; the others are in `notices` as `skipped`. The caller must close the workspace.
+ * the project as it is; the others are in `notices` as `skipped`. Throws `permission_denied` for a project that was
+ * trusted with guardrails and has changed since. The caller must close the workspace.
  *
  * @example
  * ```ts
@@ -185,6 +186,7 @@ export class Workspace implements AsyncDisposable {
   async trust({ hash }: { readonly hash?: string } = {}): Promise<void> {
     const { home, project } = this.places;
     const current = await this.trustHash();
+    const { packages: named, guardrails } = await loadWorkspace({ ...this.#loading(), trust: "always" });
     if (hash !== undefined && hash !== current)
       throw new Fault(
         "permission_denied",
@@ -195,9 +197,13 @@ export class Workspace implements AsyncDisposable {
       at: new Date(this.#now()).toISOString(),
       providers: await providerHashes(project),
       texts: await textHashes(project),
+      guardrails: guardrails.flatMap(({ path, origin }) =>
+        origin === "project" ? [relative(project, path)] : [],
+      ),
     };
     if (this.#options.ephemeral !== true) {
-      const packages = await packageIdentities(await this.#projectPackages(), home, this.#env);
+      const written = named.flatMap((each) => (each.origin === "project" ? [each.written] : []));
+      const packages = await packageIdentities(written, home, this.#env);
       await new TrustStore(home).trust(project, { ...this.#decision, packages });
     }
     await this.reload();
@@ -263,12 +269,6 @@ export class Workspace implements AsyncDisposable {
 
   get #env(): Readonly<Record<string, string | undefined>> {
     return this.#options.env ?? process.env;
-  }
-
-  /** The packages that the settings of the project name, whether it is trusted or not. */
-  async #projectPackages(): Promise<readonly string[]> {
-    const { packages } = await loadWorkspace({ ...this.#loading(), trust: "always" });
-    return packages.flatMap(({ written, origin }) => (origin === "project" ? [written] : []));
   }
 
   #now(): number {

@@ -1,9 +1,11 @@
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { projectHash } from "../../src/workspace/files/trust/project-hash.ts";
 import { scanReferences } from "../../src/workspace/files/trust/import-scan.ts";
 import { TrustStore } from "../../src/workspace/files/trust/trust-store.ts";
+import { openRuntime, type Agent } from "../../src/entries/index.ts";
+import { scriptedModel } from "../../src/testing/index.ts";
 import { openWorkspace } from "../../src/workspace/workspace.ts";
 import { testFolders } from "./folders.ts";
 
@@ -238,5 +240,101 @@ describe("decisions of trust", () => {
     await expect(openWorkspace({ cwd: project, home, env: {} })).rejects.toThrow(
       /^invalid settings .*settings\.json: it is a link that leads to itself/u,
     );
+  });
+});
+
+describe("a project that was trusted with guardrails", () => {
+  const guardrail = `import { word } from "../../lib/word.mjs";
+    export default { name: "g", onInput: () => ({ decision: "block", reason: word }) };`;
+  const files = {
+    ".reeve/guardrails/g.mjs": guardrail,
+    "lib/word.mjs": 'export const word = "blocked by g";',
+    ".reeve/agents/a.md": "Agent a.",
+    ".reeve/prompts/p.md": "Prompt p.",
+    ".reeve/knowledge/k.md": "Fact k.",
+    ".reeve/SYSTEM.md": "I am the system.",
+    ".reeve/skills/s/SKILL.md": "---\nname: s\ndescription: d\nallowed-tools: Bash(sh run.sh)\n---\nBody.",
+    ".reeve/skills/s/run.sh": "true",
+  };
+
+  async function trusted(at = ".") {
+    const { project: root, home, write: writeAt } = await testFolders();
+    const project = join(root, at);
+    const write = (changed: Readonly<Record<string, string>>): Promise<void> =>
+      writeAt(Object.fromEntries(Object.entries(changed).map(([path, text]) => [join(at, path), text])));
+    await write(files);
+    const model = scriptedModel(["Done."]);
+    const open = (cwd = project, trust: "stored" | "never" = "stored") =>
+      openWorkspace({ cwd, home, env: { REEVE_MODEL: "scripted/x" }, trust, resolveModel: () => model });
+    const workspace = await open();
+    await workspace.trust();
+    return { project, home, write, open, workspace, model };
+  }
+
+  test.for([
+    ["the guardrail is edited", { ".reeve/guardrails/g.mjs": 'export default { name: "g" };' }],
+    ["a file that the guardrail imports is edited", { "lib/word.mjs": 'export const word = "";' }],
+    ["another module is added", { ".reeve/extensions/e.mjs": "export default () => {};" }],
+    ["the settings are edited", { ".reeve/settings.json": '{ "tools": "none" }' }],
+  ] as const)("does not run after %s, until it is trusted again", async ([, change]) => {
+    const { write, open, workspace, model } = await trusted();
+    await write(change);
+    await expect(open()).rejects.toMatchObject({
+      code: "permission_denied",
+      message: expect.stringMatching(/trusted with guardrails \(.*g\.mjs\).*run reeve trust/u),
+    });
+    // A server that reads its files again keeps the guardrail that it has.
+    await expect(workspace.reload()).rejects.toMatchObject({ code: "permission_denied" });
+    await using runtime = await openRuntime();
+    const result = await ((await workspace.agent("a")) as Agent).invoke("Hi", { runtime });
+    expect([result.status, model.calls.length]).toEqual(["guardrail_tripped", 0]);
+    await (await open(undefined, "never")).trust();
+    expect((await open()).isTrusted).toBe(true);
+  });
+
+  test("does not run after its folder .reeve was removed, or a folder .reeve was added below it", async () => {
+    const { project, write, open } = await trusted("packages/one");
+    await write({ "sub/.reeve/settings.json": "{}" });
+    await expect(open(join(project, "sub"))).rejects.toThrow(
+      `is in ${project}, which was trusted with guardrails`,
+    );
+    await (await open(join(project, "sub"), "never")).trust();
+    expect((await open(join(project, "sub"))).isTrusted).toBe(true);
+    await rm(join(project, ".reeve"), { recursive: true });
+    await expect(open()).rejects.toThrow(`is in ${project}, which was trusted with guardrails`);
+    await rm(project, { recursive: true });
+    await write({ "notes.txt": "" });
+    await expect(open()).rejects.toThrow("run reeve trust");
+  });
+
+  test("keeps its trust when a text changes, and a text with an effect loses only that effect", async () => {
+    const { project, write, open } = await trusted();
+    const before = await open();
+    expect(before.skills[0]?.isTrusted).toBe(true);
+    await write({
+      ".reeve/agents/a.md": "Other.",
+      ".reeve/agents/new.md": "New.",
+      ".reeve/prompts/p.md": "Other.",
+      ".reeve/knowledge/k.md": "Other.",
+    });
+    const texts = await open();
+    expect([texts.isTrusted, texts.guarded]).toEqual([true, []]);
+    expect(texts.skills[0]?.isTrusted).toBe(true);
+    const query = { channel: null, sessionId: null, toolNames: [] };
+    expect((await texts.prompts.build(query)).text).toContain("I am the system.");
+    await write({ ".reeve/SYSTEM.md": "I am another.", ".reeve/skills/s/run.sh": "rm -rf ." });
+    const effects = await open();
+    expect(effects.isTrusted).toBe(true);
+    expect(effects.guarded).toEqual([join(project, ".reeve/skills/s"), join(project, ".reeve/SYSTEM.md")]);
+    expect(effects.skills[0]?.isTrusted).toBe(false);
+    expect((await effects.prompts.build(query)).text).not.toContain("I am another.");
+    expect(effects.notices).toContainEqual({
+      kind: "skipped",
+      path: join(project, ".reeve/SYSTEM.md"),
+      message: "a system prompt has changed since you trusted the project; run reeve trust",
+    });
+    await effects.trust();
+    expect(effects.guarded).toEqual([]);
+    expect((await effects.prompts.build(query)).text).toContain("I am another.");
   });
 });

@@ -15,7 +15,7 @@ export function findMismatch(recorded: StepRecord, step: StepIdentity, hash: Has
 function mismatch({ address }: StepIdentity, field: string, recorded: string, now: string): Fault {
   return new Fault(
     "journal_mismatch",
-    `step ${address} does not match its record in ${field}: recorded ${recorded}, now ${now}. The agent's code or input has changed since the run started; resume the run with the code that started it`,
+    `step ${address} does not match its record in ${field}: recorded ${recorded}, now ${now}. The agent's code, files or input have changed since the run started, or its project has lost trust; resume the run with what started it, or run reeve trust`,
     { details: { address, field, recorded, now } },
   );
 }

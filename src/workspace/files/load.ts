@@ -1,4 +1,4 @@
-import { basename, extname, join, relative, resolve } from "node:path";
+import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import { Fault } from "../../kernel/index.ts";
 import { FileReader, isFolder, problemOf } from "./text/bounded-file.ts";
 import { Notices, type WorkspaceNotice } from "./notices.ts";
@@ -85,8 +85,11 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
   const [user, own] = [ofOrigin(false), ofOrigin(true)];
   const { free, guarded: guardedKeys } = divideSettings(own, user);
   const code = await codeOf(read, places, notices);
-  const decision = options.decision ?? (await new TrustStore(places.home).all()).get(places.project);
+  const decisions = await new TrustStore(places.home).all();
+  const decision = options.decision ?? decisions.get(places.project);
   const isTrusted = await decide(places, { trust: options.trust, decision }, notices);
+  const guardrails = ofProject(code.guardrails, "a guardrail").map(({ path }) => path);
+  if (options.trust === "stored" && !isTrusted) refuseUnguarded(places, decision, decisions, guardrails);
   const accepts = (path: string, hash: string): boolean =>
     options.trust === "always" || (isTrusted && decision?.texts?.[relative(places.project, path)] === hash);
   const isUsed = ({ origin }: { readonly origin: Origin }): boolean => isTrusted || origin !== "project";
@@ -317,6 +320,34 @@ async function decide(
   if (places.projectFolder === undefined) return true;
   const hash = await hashOf(places, notices);
   return hash !== undefined && hash === decision?.hash;
+}
+
+/**
+ * Refuses a project that was trusted with guardrails and is not trusted as it is now: it would otherwise run without them,
+ * and an agent that may write could switch its own guardrail off. The same holds for a folder inside such a project that
+ * counts as a project of its own, because a file was added, or as a part of a larger one, because `.reeve` was removed.
+ */
+function refuseUnguarded(
+  { project, cwd }: Places,
+  decision: TrustedProject | undefined,
+  decisions: ReadonlyMap<string, TrustedProject>,
+  guardrails: readonly string[],
+): void {
+  // A decision of an earlier version does not say which guardrails the project had.
+  const lost = decision === undefined ? [] : (decision.guardrails ?? guardrails);
+  if (lost.length > 0)
+    throw new Fault(
+      "permission_denied",
+      `the project ${project} was trusted with guardrails (${lost.join(", ")}), and its code has changed since, so it does not run without them; look at the change and run reeve trust, or give the guardrails up with reeve trust --remove`,
+    );
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    if (folder !== project && (decisions.get(folder)?.guardrails ?? []).length > 0)
+      throw new Fault(
+        "permission_denied",
+        `the folder ${cwd} is in ${folder}, which was trusted with guardrails, but its project is now ${project}, which is not trusted; run reeve trust, or give the guardrails up with reeve trust --remove ${folder}`,
+      );
+    if (dirname(folder) === folder) return;
+  }
 }
 
 /** The hash of the project. `undefined` for one that has none, such as one that is too large: it cannot be trusted. */

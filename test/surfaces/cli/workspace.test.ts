@@ -199,6 +199,41 @@ describe("reeve init, agents and trust", () => {
   });
 });
 
+describe("a trusted project whose code changes", () => {
+  test("reeve run does not start without a guardrail that it was trusted with, and says how to renew the trust", async () => {
+    const { run, write, requests } = await place();
+    const guardrail = (text: string): string => `export default { name: "g"${text} };`;
+    await write({ ".reeve/guardrails/g.mjs": guardrail("") });
+    expect((await run("trust", "--yes")).code).toBe(0);
+    expect((await run("run", "Hi")).code).toBe(0);
+    await write({ ".reeve/guardrails/g.mjs": guardrail(", retired: true") });
+    for (const args of [["run", "Hi"], ["serve", "--port", "0"], ["worker"]]) {
+      const { code, talk } = await run(...args);
+      expect([args, code]).toEqual([args, 8]);
+      expect(talk).toContain("run reeve trust, or give the guardrails up with reeve trust --remove");
+    }
+    expect(requests).toHaveLength(1);
+    expect((await run("trust", "--yes")).code).toBe(0);
+    expect((await run("run", "Hi")).code).toBe(0);
+  });
+
+  test("a run whose project has lost its trust is not continued until reeve trust, and does not fail", async () => {
+    let isDown = true;
+    const { run, write } = await place(() => (isDown ? { error: 400 } : { text: "done" }));
+    await write({ ".reeve/extensions/e.mjs": "export default () => {};" });
+    expect((await run("trust", "--yes")).code).toBe(0);
+    const failed = await run("run", "Look", "--mode", "json");
+    const { runId } = JSON.parse(failed.out.at(-1) ?? "{}") as { runId: string };
+    isDown = false;
+    await write({ ".reeve/extensions/e.mjs": "export default (api) => void api;" });
+    const { code, talk } = await run("run", "--resume", runId);
+    expect([code, talk]).toEqual([8, expect.stringContaining("was trusted when it started")]);
+    expect(talk).toContain(`run reeve trust, then reeve run --resume ${runId}`);
+    expect((await run("trust", "--yes")).code).toBe(0);
+    expect(await run("run", "--resume", runId)).toMatchObject({ code: 0, out: ["done"] });
+  });
+});
+
 describe("agents in code", () => {
   test("agents in code have the guardrails of files and the extensions of the workspace, beside their own", async () => {
     const asks = ["look", "touch", "own"].map((name) => ({ tool: name, input: {} }));

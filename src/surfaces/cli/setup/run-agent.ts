@@ -101,9 +101,22 @@ export function runResolver({
       const { key } = parseAgentId(run.agentId);
       const settings = key === undefined ? await own?.() : findSettings(run.metadata);
       if (settings === undefined || !accepts(run, settings)) return undefined;
-      return agentWithKey(await workspaceOf(settings), settings, key);
+      const workspace = await workspaceOf(settings);
+      if (settings.isTrusted === true && !workspace.isTrusted) throw lostTrust(run, workspace);
+      return agentWithKey(workspace, settings, key);
     },
   };
+}
+
+/**
+ * Fault of a run whose project was trusted when it started and is not trusted as it is now. Without what needs trust, its
+ * replay would differ from its journal, and the run would fail although a decision about trust is all that it lacks.
+ */
+function lostTrust({ runId }: RunRecord, { places }: Workspace): Fault {
+  return new Fault(
+    "permission_denied",
+    `${runId} is not continued: its project ${places.project} was trusted when it started, and its code has changed since; look at the change, run reeve trust, then reeve run --resume ${runId}`,
+  );
 }
 
 /** Accepts the runs whose tools work in this folder or below it, for a worker of the folder. */

@@ -26,6 +26,8 @@ export interface RunSettings {
   readonly folder?: string;
   /** The profile. If absent, none. */
   readonly profile?: string;
+  /** Whether the project was trusted when the run started. */
+  readonly isTrusted?: boolean;
 }
 
 const key = "reeve.run";
@@ -44,9 +46,10 @@ export function findSettings(metadata: JsonObject): RunSettings | undefined {
   return isSettings(settings as JsonObject) ? (settings as unknown as RunSettings) : undefined;
 }
 
-function isSettings({ tools, root, maxTurns, ...texts }: JsonObject): boolean {
+function isSettings({ tools, root, maxTurns, isTrusted, ...texts }: JsonObject): boolean {
   return (
     typeof root === "string" &&
+    (isTrusted === undefined || typeof isTrusted === "boolean") &&
     (tools === undefined || (toolSets as readonly unknown[]).includes(tools)) &&
     (maxTurns === undefined || Number.isSafeInteger(maxTurns)) &&
     optionalTexts.every((name) => texts[name] === undefined || typeof texts[name] === "string")

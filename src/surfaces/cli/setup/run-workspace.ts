@@ -37,6 +37,7 @@ export async function agentSettings(workspace: Workspace, flags: RunSettings): P
     ...(tools !== undefined && { tools }),
     ...(name !== undefined && { agent: name }),
     ...(profile !== undefined && { profile: profile.name }),
+    ...(workspace.isTrusted && { isTrusted: true }),
   };
 }
 

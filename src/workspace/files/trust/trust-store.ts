@@ -15,6 +15,8 @@ export interface TrustedProject {
   readonly providers?: Readonly<Record<string, string>>;
   /** Hashes of `textHashes`. A text that has changed loses its effect, and code keeps its trust. */
   readonly texts?: Readonly<Record<string, string>>;
+  /** Paths of the guardrails of the project. With one of them the project does not run once its trust no longer holds. */
+  readonly guardrails?: readonly string[];
 }
 
 interface TrustFile {
