@@ -3,7 +3,7 @@ import { isIP, type AddressInfo } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import { createAdaptorServer } from "@hono/node-server";
 import { Fault } from "../../kernel/index.ts";
-import { loopbackHosts } from "../http/access/gate.ts";
+import { isLoopback, loopbackHosts } from "../http/access/gate.ts";
 import type { Server } from "./server.ts";
 
 /** Options of `listen`. Durations are milliseconds. */
@@ -33,9 +33,9 @@ export interface Listening {
 
 const defaultPort = 4711;
 
-/** Serves a fetch handler over HTTP. */
+/** Serves a fetch handler over HTTP. A server that needs no token (`tokens: null`) listens on loopback addresses only. */
 export async function listen(
-  server: Pick<Server, "fetch" | "drain">,
+  server: Pick<Server, "fetch" | "drain"> & Partial<Pick<Server, "needsToken">>,
   options: ListenOptions = {},
 ): Promise<Listening> {
   const {
@@ -46,6 +46,11 @@ export async function listen(
     requestTimeoutMs = 60_000,
     closeGraceMs = 5_000,
   } = options;
+  if (server.needsToken === false && !isLoopback(host))
+    throw new Fault(
+      "invalid_argument",
+      `invalid host ${JSON.stringify(host)} of listen(): a server with tokens: null answers everyone, so it listens on loopback only; use 127.0.0.1, or create the server with tokens`,
+    );
   const http = createAdaptorServer({
     fetch: (request, bindings) => server.fetch(request, bindings),
     overrideGlobalObjects: false,
@@ -86,11 +91,6 @@ async function close(http: HttpServer, server: Pick<Server, "drain">, graceMs: n
   const timer = setTimeout(() => http.closeAllConnections(), graceMs);
   await closed;
   clearTimeout(timer);
-}
-
-/** Whether only programs of this machine reach an address. */
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/u.test(host);
 }
 
 /** The names under which clients address a server that listens at an address. */

@@ -4,6 +4,8 @@ import {
   type HostedAgent,
   type RunSummary,
   type Runtime,
+  checkMethods,
+  invalidOption,
   is,
   optionTable,
   type OptionKinds,
@@ -90,7 +92,7 @@ export interface ServerOptions {
   readonly agents?: readonly (HostedAgent | ServedAgent)[];
   /**
    * The tokens that callers need. `null`: callers need none and act as the person at this machine, with access to the
-   * whole store; only for a server that no other machine reaches.
+   * whole store. Such a server listens on loopback only, and refuses requests of other machines.
    */
   readonly tokens: Tokens | null;
   /** Names under which clients may address the server, without a port. Default: `127.0.0.1`, `localhost` and `[::1]`. */
@@ -119,6 +121,8 @@ export interface Server {
   fetch(request: Request, bindings?: object): Promise<Response>;
   /** All routes of the server. */
   readonly routes: readonly Route[];
+  /** Whether callers need a token. `listen` serves a server without tokens on loopback only. */
+  readonly needsToken: boolean;
   /** Returns the path of a link that opens the page and works once. `undefined` if the server needs no token. */
   pageLink(): string | undefined;
   /**
@@ -128,9 +132,17 @@ export interface Server {
   drain(): Promise<void>;
 }
 
+const tokensHint = "use storedTokens(store.records), or null for a server that only this machine may use";
+
 const serverTable = optionTable({
   agents: is.any,
-  tokens: is.any,
+  tokens: {
+    isRequired: true,
+    check: (value, option, owner) => {
+      if (value === undefined) throw invalidOption(owner, option, value, "tokens or null", tokensHint);
+      checkMethods(`${option} of ${owner}`, value, ["verify", "isValid"], tokensHint);
+    },
+  },
   hosts: is.list({ of: is.text() }),
   routes: is.list(),
   mcp: is.any,
@@ -168,6 +180,7 @@ export function createServer(runtime: Runtime, options: ServerOptions): Server {
 
 class HonoServer implements Server {
   readonly routes: readonly Route[];
+  readonly needsToken: boolean;
   readonly #runtime: Runtime;
   readonly #app = new Hono<{ Bindings: Bindings }>();
   readonly #limits: ServerLimits;
@@ -194,7 +207,8 @@ class HonoServer implements Server {
     this.#runtime = runtime;
     this.#limits = { ...defaultLimits, ...options.limits };
     const { requestsPerSecond: perSecond, requestBurst: burst } = this.#limits;
-    this.#gate = new AccessGate({ hosts, cookie, ...(tokens !== null && { tokens }) });
+    this.#gate = new AccessGate({ hosts, cookie, tokens });
+    this.needsToken = tokens !== null;
     this.#rate = new RequestRate({ perSecond, burst }, () => performance.now());
     this.#report = (error) => onError(Fault.from(error));
     this.#page = page === undefined ? undefined : new PageFiles(page);
@@ -246,7 +260,7 @@ class HonoServer implements Server {
   }
 
   async #answer(route: Route, { req, env }: Context<{ Bindings: Bindings }>): Promise<Response> {
-    this.#gate.checkOrigin(req.raw);
+    this.#gate.checkOrigin(req.raw, env);
     if (route.isStream === true && req.raw.method === "HEAD")
       return this.#notAllowed(req.path, req.raw.method);
     const access = await this.#admit(route, req.raw, env);
@@ -349,7 +363,7 @@ class HonoServer implements Server {
 
   /** Answers a path that is not in the table: a file of the page, or an error. */
   async #answerOther({ req, env }: Context<{ Bindings: Bindings }>): Promise<Response> {
-    this.#gate.checkOrigin(req.raw);
+    this.#gate.checkOrigin(req.raw, env);
     const { pathname } = new URL(req.url);
     if (req.method === "GET" || req.method === "HEAD") {
       const file = this.#page?.find(pathname, await this.#shownRun(pathname, req.raw, env));

@@ -5,6 +5,7 @@ import { Agent, type Runtime } from "../../../src/entries/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { idleEngine } from "../../../src/surfaces/cli/setup/idle-engine.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
+import { rawRequest } from "../../attacks/server-requests.ts";
 import { env, setUp } from "./model-server.ts";
 import { parseExposition } from "./prometheus-parser.ts";
 import { main, reeve } from "./reeve-process.ts";
@@ -57,7 +58,7 @@ async function metrics(url: string): Promise<ReturnType<typeof parseExposition>>
 describe("reeve worker", () => {
   test("a worker drives submitted runs, answers its probes and counts runs, steps, tokens and dollars", async () => {
     const { folder, url } = await setUp(() => ({ text: "Done." }));
-    const one = await worker(folder, url, "--concurrency", "4");
+    const one = await worker(folder, url, "--concurrency", "4", "--allow-host", "probes.example");
     const runtime = await caller(folder);
     const runId = await submit(runtime, "assistant", "Hi");
     const ended = await one.logged(({ event }) => event === "run_ended");
@@ -67,6 +68,12 @@ describe("reeve worker", () => {
     expect(await status(`${one.url}/readyz`)).toEqual([200, "ready\n"]);
     expect((await status(`${one.url}/readyz`, "POST"))[0]).toBe(405);
     expect((await status(`${one.url}/api/runs`))[0]).toBe(404);
+    const probed = async (headers: Readonly<Record<string, string>>) =>
+      (await rawRequest(Number(new URL(one.url).port), { path: "/metrics", headers })).status;
+    expect(await probed({ host: "rebound.example" })).toBe(403);
+    expect(await probed({ host: "localhost", origin: "http://evil.example" })).toBe(403);
+    expect(await probed({ host: "localhost", "sec-fetch-site": "cross-site" })).toBe(403);
+    expect(await probed({ host: "probes.example:9464" })).toBe(200);
     const families = await metrics(one.url);
     const values = (name: string) =>
       families.get(name)?.samples.map(({ labels, value }) => [...Object.values(labels), value]);

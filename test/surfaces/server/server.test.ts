@@ -4,7 +4,12 @@ import type { HostedAgent } from "../../../src/kernel/index.ts";
 import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
 import { idleEngine } from "../../../src/surfaces/cli/setup/idle-engine.ts";
-import { createServer, storedTokens } from "../../../src/surfaces/server/index.ts";
+import {
+  createServer,
+  listen,
+  storedTokens,
+  type ServerOptions,
+} from "../../../src/surfaces/server/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, until } from "../../runtime/runtime-setup.ts";
 import { openSse } from "./sse-client.ts";
@@ -149,5 +154,35 @@ describe("a server", () => {
     expect(await response.json()).toMatchObject({ agents: [{ name: "waiter" }] });
     const other = await server.fetch(new Request("http://other.example/api/agents", { headers }));
     expect(other.status).toBe(403);
+  });
+
+  it("a server is created only with tokens, or with tokens: null as the explicit choice", async () => {
+    await using runtime = await openRuntime();
+    const forgotten = { agents: [waiter] } as unknown as ServerOptions;
+    expect(() => createServer(runtime, forgotten)).toThrow(
+      "invalid tokens undefined of createServer(): expected tokens or null; use storedTokens(store.records), or null",
+    );
+    const wrong = { tokens: "secret" } as unknown as ServerOptions;
+    expect(() => createServer(runtime, wrong)).toThrow(/invalid tokens of createServer\(\): .*storedTokens/u);
+  });
+
+  it("a server without tokens listens on loopback only, and refuses requests of other machines", async () => {
+    await using runtime = await openRuntime();
+    const server = createServer(runtime, { agents: [waiter], tokens: null });
+    for (const host of ["0.0.0.0", "::", "192.0.2.7"])
+      await expect(listen(server, { port: 0, host })).rejects.toThrow(
+        `invalid host "${host}" of listen(): a server with tokens: null`,
+      );
+    const statusFrom = async (remoteAddress: string | undefined, path: string) =>
+      (
+        await server.fetch(new Request(`http://localhost${path}`), {
+          incoming: { socket: { remoteAddress } },
+        })
+      ).status;
+    for (const own of ["127.0.0.1", "::1", "::ffff:127.0.0.1", undefined])
+      expect(await statusFrom(own, "/api/agents")).toBe(200);
+    for (const path of ["/api/agents", "/openapi.json", "/unknown"])
+      for (const other of ["192.0.2.7", "::ffff:10.0.0.1", "fe80::1%eth0"])
+        expect([path, other, await statusFrom(other, path)]).toEqual([path, other, 403]);
   });
 });

@@ -70,6 +70,7 @@ export async function startServer(
   const requests: string[] = [];
   const counting: Server = {
     routes: server.routes,
+    needsToken: server.needsToken,
     pageLink: () => server.pageLink(),
     drain: () => server.drain(),
     fetch: (request, bindings) => {

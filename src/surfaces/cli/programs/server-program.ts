@@ -175,6 +175,6 @@ function addPairCommands(program: Command, terminal: Terminal, onEnd: (kind: Exi
     });
 }
 
-function collect(value: string, before: readonly string[] = []): readonly string[] {
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }

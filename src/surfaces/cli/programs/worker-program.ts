@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { addAgentOptions } from "./agent-options.ts";
+import { collect } from "./server-program.ts";
 import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
 import { defaultStore } from "../setup/stored-runs.ts";
 import type { Terminal } from "../terminal/terminal.ts";
@@ -14,6 +15,7 @@ stdout has one line per event: JSON, or a text if stdout is a terminal. With --p
   /healthz   200 while the process answers
   /readyz    200 while the store confirms its heartbeats and it can claim runs, otherwise 503
   /metrics   counts of runs, steps, tokens and dollars for Prometheus
+Requests for other host names than those of its address and of --allow-host get 403.
 
 On SIGTERM or Ctrl-C it claims no more runs, lets calls in flight settle, releases its runs and ends with code 0. A
 second signal ends it at once. On SIGHUP it reads the files of the workspace again.
@@ -52,6 +54,11 @@ export function addWorkerCommand(
     .option("--drain-timeout <seconds>", "how long calls in flight may take after SIGTERM", "30")
     .option("--port <n>", "the port of the probes; 0 chooses a free one (default: no port)")
     .option("--host <address>", "the address of the probes", "127.0.0.1")
+    .option(
+      "--allow-host <name>",
+      "a further name of the probes, as clients write it; may be repeated",
+      collect,
+    )
     .option("--log-format <text|json>", "the format of stdout (default: text in a terminal, or json)")
     .option("--agent <name>", "host only this agent of the workspace")
     .option("--profile <name>", "the profile (default: $REEVE_PROFILE)")

@@ -1,5 +1,6 @@
 import { Fault } from "../../../kernel/index.ts";
 import { localAccess, type Access } from "./access.ts";
+import type { SenderBindings } from "./address-key.ts";
 import type { Tokens } from "./tokens.ts";
 
 /** The hosts under which a page of this machine reaches its own server. */
@@ -8,8 +9,8 @@ export const loopbackHosts: readonly string[] = Object.freeze(["127.0.0.1", "loc
 export interface GateOptions {
   /** Names under which clients may address the server, without a port. */
   readonly hosts: readonly string[];
-  /** If absent, requests need no token. */
-  readonly tokens?: Tokens;
+  /** `null`: requests need no token, and only this machine may send them. */
+  readonly tokens: Tokens | null;
   /** Name of the page's cookie. */
   readonly cookie: string;
 }
@@ -17,40 +18,32 @@ export interface GateOptions {
 /** Decides for whom a request is made, and refuses requests that a browser sends on behalf of another site. */
 export class AccessGate {
   readonly #hosts: ReadonlySet<string>;
-  readonly #tokens: Tokens | undefined;
+  readonly #tokens: Tokens | null;
   readonly #cookie: string;
 
   constructor({ hosts, tokens, cookie }: GateOptions) {
-    this.#hosts = new Set(hosts.map((host) => host.toLowerCase()));
+    this.#hosts = hostNames(hosts);
     this.#tokens = tokens;
     this.#cookie = cookie;
   }
 
   /**
-   * Refuses a request for another host (DNS rebinding) and from another origin (a page of another site). The names are
-   * compared without a prefix or wildcard.
+   * Refuses a request for another host or from another origin. Without tokens also one from another machine, whatever the
+   * host of the fetch handler listens at.
    */
-  checkOrigin(request: Request): void {
-    const { headers } = request;
-    const host = (headers.get("host") ?? new URL(request.url).host).toLowerCase();
-    if (!this.#hosts.has(withoutPort(host)))
+  checkOrigin(request: Request, sender: SenderBindings): void {
+    checkOrigin(request, this.#hosts);
+    const from = sender.incoming?.socket?.remoteAddress;
+    if (this.#tokens === null && from !== undefined && !isLoopback(from))
       throw new Fault(
         "permission_denied",
-        `host ${JSON.stringify(host)} is not served here; use one of ${[...this.#hosts].join(", ")}, or start the server with this name as a further host`,
+        "this server needs no token, so it answers only requests of its own machine; create it with tokens, or send the request from that machine",
       );
-    const origin = headers.get("origin");
-    if (origin !== null && hostOf(origin) !== host)
-      throw new Fault("permission_denied", `requests from the origin ${JSON.stringify(origin)} are refused`);
-    // A browser sends the header with every request. A navigation to the page from elsewhere is harmless.
-    const site = headers.get("sec-fetch-site");
-    const isNavigation = headers.get("sec-fetch-mode") === "navigate" && request.method === "GET";
-    if ((site === "cross-site" || site === "same-site") && !isNavigation)
-      throw new Fault("permission_denied", "requests from pages of other sites are refused");
   }
 
   /** Returns for whom the request is made. Throws `unauthenticated` if it has no valid token. */
   async identify({ headers }: Request): Promise<Access> {
-    if (this.#tokens === undefined) return localAccess;
+    if (this.#tokens === null) return localAccess;
     const token = bearer(headers.get("authorization")) ?? cookieValue(headers.get("cookie"), this.#cookie);
     const access = token === undefined ? undefined : await this.#tokens.verify(token);
     if (access !== undefined) return access;
@@ -64,8 +57,39 @@ export class AccessGate {
 
   /** Whether the access of an open stream still holds. */
   async isValid({ tokenId }: Access): Promise<boolean> {
-    return this.#tokens === undefined || tokenId === null || this.#tokens.isValid(tokenId);
+    return this.#tokens === null || tokenId === null || this.#tokens.isValid(tokenId);
   }
+}
+
+/** Names under which clients may address a server, for `checkOrigin`. */
+export function hostNames(hosts: readonly string[]): ReadonlySet<string> {
+  return new Set(hosts.map((host) => host.toLowerCase()));
+}
+
+/**
+ * Refuses a request for a host that is not in `hosts` (DNS rebinding) and from another origin (a page of another
+ * site). The names are compared without a prefix or wildcard.
+ */
+export function checkOrigin({ headers, url, method }: Request, hosts: ReadonlySet<string>): void {
+  const host = (headers.get("host") ?? new URL(url).host).toLowerCase();
+  if (!hosts.has(withoutPort(host)))
+    throw new Fault(
+      "permission_denied",
+      `host ${JSON.stringify(host)} is not served here; use one of ${[...hosts].join(", ")}, or start the server with this name as a further host`,
+    );
+  const origin = headers.get("origin");
+  if (origin !== null && hostOf(origin) !== host)
+    throw new Fault("permission_denied", `requests from the origin ${JSON.stringify(origin)} are refused`);
+  // A browser sends the header with every request. A navigation to the page from elsewhere is harmless.
+  const site = headers.get("sec-fetch-site");
+  const isNavigation = headers.get("sec-fetch-mode") === "navigate" && method === "GET";
+  if ((site === "cross-site" || site === "same-site") && !isNavigation)
+    throw new Fault("permission_denied", "requests from pages of other sites are refused");
+}
+
+/** Whether only programs of this machine reach an address, or have it. */
+export function isLoopback(address: string): boolean {
+  return address === "localhost" || address === "::1" || /^(?:::ffff:)?127(?:\.\d{1,3}){3}$/iu.test(address);
 }
 
 function withoutPort(host: string): string {

@@ -14,7 +14,8 @@ import {
   type Tokens,
 } from "../../../server/index.ts";
 import { configuredChannels, configuredNotifications } from "../../../channels/configured-channels.ts";
-import { hostsOf, isLoopback } from "../../../server/listen.ts";
+import { isLoopback } from "../../../http/access/gate.ts";
+import { hostsOf } from "../../../server/listen.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { interrupted } from "../../terminal/interrupted.ts";
 import { portOption } from "../../terminal/number-option.ts";

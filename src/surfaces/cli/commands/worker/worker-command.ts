@@ -4,7 +4,7 @@ import { Fault, type Store } from "../../../../kernel/index.ts";
 import { openRuntime } from "../../../../assembly/open-runtime.ts";
 import { systemClock } from "../../../../runtime/index.ts";
 import type { Workspace } from "../../../../workspace/workspace.ts";
-import { listen } from "../../../server/listen.ts";
+import { hostsOf, listen } from "../../../server/listen.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { interrupted } from "../../terminal/interrupted.ts";
 import { portOption, positiveInteger } from "../../terminal/number-option.ts";
@@ -30,6 +30,7 @@ export interface WorkerOptions extends SettingsOptions, EngineOptions {
   readonly drainTimeout: string;
   readonly port?: string;
   readonly host: string;
+  readonly allowHost?: readonly string[];
   readonly logFormat?: string;
 }
 
@@ -83,6 +84,7 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
       engine: options.engine,
       checkEngine: engine.check,
       metrics,
+      hosts: [...hostsOf(options.host), ...(options.allowHost ?? [])],
     });
     const listening = port === undefined ? undefined : await listen(probe, { port, host: options.host });
     if (listening !== undefined) open.add(listening);

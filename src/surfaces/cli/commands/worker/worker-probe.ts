@@ -1,5 +1,6 @@
 import { Fault, type Clock, type Store } from "../../../../kernel/index.ts";
 import { packageVersion } from "../../../../assembly/package-root.ts";
+import { checkOrigin, hostNames } from "../../../http/access/gate.ts";
 import { exposition, expositionType } from "./prometheus.ts";
 import type { WorkerMetrics } from "./worker-metrics.ts";
 
@@ -20,6 +21,8 @@ export interface WorkerProbeOptions {
   /** Rejects if the server of the engine does not answer in this time. If absent, the engine has no server. */
   readonly checkEngine: ((timeoutMs: number) => Promise<void>) | undefined;
   readonly metrics: WorkerMetrics;
+  /** Names under which clients may address the probes, without a port. */
+  readonly hosts: readonly string[];
 }
 
 /**
@@ -29,12 +32,14 @@ export interface WorkerProbeOptions {
  */
 export class WorkerProbe {
   readonly #options: WorkerProbeOptions;
+  readonly #hosts: ReadonlySet<string>;
   #isDraining = false;
   /** The last look at the server of the engine. */
   #engineLook: { readonly at: number; readonly problem: Promise<string | undefined> } | undefined;
 
   constructor(options: WorkerProbeOptions) {
     this.#options = options;
+    this.#hosts = hostNames(options.hosts);
   }
 
   /** From now on the worker is not ready, because it claims no more runs. */
@@ -42,8 +47,14 @@ export class WorkerProbe {
     this.#isDraining = true;
   }
 
-  async fetch({ method, url }: Request): Promise<Response> {
+  async fetch(request: Request): Promise<Response> {
+    const { method, url } = request;
     const { pathname } = new URL(url);
+    try {
+      checkOrigin(request, this.#hosts);
+    } catch (error) {
+      return text(403, Fault.from(error).message);
+    }
     const answer = this.#answers[pathname];
     if (answer === undefined)
       return text(404, `${pathname} does not exist; use ${Object.keys(this.#answers).join(", ")}`);
