@@ -78,6 +78,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   readonly lifetime = new RuntimeLifetime();
   readonly unhosted: UnhostedRuns;
   readonly cron: CronLoader;
+  readonly maxSchedulesPerTenant: number | null | undefined;
   readonly extensionErrors = new ExtensionErrors();
   readonly #store: Store;
   readonly #inbox: InboxDispatcher;
@@ -142,6 +143,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     this.#keepAlive = options.keepAlive;
     this.#inbox = new InboxDispatcher({ worker: this.context, agents: this.agents.hosted });
     this.cron = options.cron ?? noCron;
+    this.maxSchedulesPerTenant = options.maxSchedulesPerTenant;
     this.#schedules = new ScheduleDriver({
       worker: this.context,
       cron: this.cron,

@@ -179,6 +179,11 @@ export interface RuntimeOptions {
    */
   readonly keepUnnamedSessionsMs?: number;
   /**
+   * Maximum number of schedules of each tenant. A further one is refused with `permission_denied`. Schedules without a
+   * tenant are not counted. `null`: no cap. Default: 1_000.
+   */
+  readonly maxSchedulesPerTenant?: number | null;
+  /**
    * Loads the reader of cron expressions and local times, on first use. Default of `openRuntime`: one that uses croner.
    */
   readonly cron?: CronLoader;
@@ -226,6 +231,7 @@ const runtimeKinds = {
   workerId: is.text(),
   keepEndedRunsMs: is.number({ from: 0, finite: true }),
   keepUnnamedSessionsMs: is.number({ from: 0, finite: true }),
+  maxSchedulesPerTenant: is.integer({ from: 1, or: [null, "no cap"] }),
   cron: is.callback(),
   onError: is.callback(),
 } satisfies OptionKinds<RuntimeOptions>;

@@ -72,6 +72,8 @@ export interface RuntimeWorker {
   readonly lifetime: RuntimeLifetime;
   readonly unhosted: UnhostedRuns;
   readonly cron: CronLoader;
+  /** As in `RuntimeOptions`. */
+  readonly maxSchedulesPerTenant: number | null | undefined;
   readonly extensionErrors: ExtensionErrors;
   /** Resolves when the observers of a run have processed its events. `undefined` if there are none in this process. */
   readonly observed: (runId: RunId) => Promise<void> | undefined;
@@ -126,6 +128,7 @@ export class RuntimeView implements Runtime {
       ids,
       hash,
       cron: worker.cron,
+      maxPerTenant: worker.maxSchedulesPerTenant,
       scope,
       check: () => worker.lifetime.check(),
       own: (owner, options) => this.#own(owner, owner === listOwner ? options : asCaller(options, scope)),

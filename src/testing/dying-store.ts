@@ -138,8 +138,10 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       followers: (topicId) => topics.followers(topicId),
     },
     records: {
-      put: (record, expected) =>
-        counted(`records.put ${record.namespace} ${record.key}`, () => records.put(record, expected)),
+      put: (record, expected, maxRecords) =>
+        counted(`records.put ${record.namespace} ${record.key}`, () =>
+          records.put(record, expected, maxRecords),
+        ),
       delete: (key, expected) =>
         counted(`records.delete ${key.namespace} ${key.key}`, () => records.delete(key, expected)),
       get: (key) => records.get(key),

@@ -37,10 +37,13 @@ export interface StoredRecord {
 /** The version that the caller expects a record to have, or `absent` if it expects that the record does not exist. */
 export type ExpectedVersion = number | "absent";
 
-/** The outcome of a write. After a conflict nothing has changed, and `current` is the record that exists, if any. */
+/**
+ * The outcome of a write. After a conflict nothing has changed, and `current` is the record that exists, if any. `isFull`:
+ * the tenant has `maxRecords` records in the namespace (R10).
+ */
 export type RecordWrite =
   | { readonly kind: "stored"; readonly version: number }
-  | { readonly kind: "conflict"; readonly current: StoredRecord | undefined };
+  | { readonly kind: "conflict"; readonly current: StoredRecord | undefined; readonly isFull?: true };
 
 /** The outcome of a deletion. After a conflict nothing has changed, and `current` is the record that exists, if any. */
 export type RecordDeletion =
@@ -87,10 +90,12 @@ export interface RecordPage {
  *   with `not_json`, and a value larger than `maxRecordBytes` with `too_large`. Nothing changes.
  * - R8 Records of different namespaces and tenants are independent of each other.
  * - R9 `Store.onChange` announces every write and deletion of this process as `record`, with the namespace.
+ * - R10 `put` with `maxRecords` creates a record only while its tenant has fewer records in the namespace, and otherwise returns a
+ *   conflict with `isFull`. Writers in any number of processes do not exceed the number together. An existing record is replaced in each case.
  */
 export interface Records {
   get(key: RecordKey): Promise<StoredRecord | undefined>;
-  put(record: RecordDraft, expected: ExpectedVersion): Promise<RecordWrite>;
+  put(record: RecordDraft, expected: ExpectedVersion, maxRecords?: number): Promise<RecordWrite>;
   delete(key: RecordKey, expected: number): Promise<RecordDeletion>;
   list(query: RecordQuery): Promise<RecordPage>;
   /** R6: `limit` is the maximum number of records. Default: 100. */

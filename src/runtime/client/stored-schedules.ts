@@ -1,5 +1,6 @@
 import {
   agentIdOf,
+  describeValue,
   Fault,
   newScheduleState,
   pausedState,
@@ -52,6 +53,8 @@ export interface StoredSchedulesOptions {
   readonly cron: CronLoader;
   /** S6: the scope of the caller. If absent, the caller sees all schedules. */
   readonly scope?: TenantScope | undefined;
+  /** Maximum number of schedules of each tenant. `null`: no cap. Default: 1_000. */
+  readonly maxPerTenant?: number | null | undefined;
   /** Throws if the runtime is closed. */
   readonly check?: () => void;
   /** Returns options or a query with the tenant and the user of the caller. Throws if they name others. */
@@ -59,6 +62,9 @@ export interface StoredSchedulesOptions {
   /** Hosts the agent of a schedule in this process. */
   readonly register?: (agent: HostedAgent) => void;
 }
+
+/** Default of `maxSchedulesPerTenant`. */
+const mostSchedulesPerTenant = 1_000;
 
 /** Names `list` for `own`. Unlike the other methods it selects, and names no schedule. */
 export const listOwner = "schedules.list()";
@@ -73,9 +79,11 @@ const queryTable = optionTable({
 /** The schedules of a store, as its callers see them. */
 export class StoredSchedules implements RuntimeSchedules {
   readonly #options: StoredSchedulesOptions;
+  readonly #cap: number | null;
 
   constructor(options: StoredSchedulesOptions) {
     this.#options = options;
+    this.#cap = options.maxPerTenant === undefined ? mostSchedulesPerTenant : options.maxPerTenant;
   }
 
   async create(options: ScheduleOptions): Promise<Schedule> {
@@ -98,8 +106,10 @@ export class StoredSchedules implements RuntimeSchedules {
       const first = newScheduleState(await this.#firstFire(draft.name, times, now));
       const state = { ...first, ...(existing !== undefined && lastFire(existing, hash)) };
       const schedule = { ...draft, id: ids.next(), digest, scope, times, createdAt: now, state };
-      const written = await records.put(recordOf(schedule, hash), found?.version ?? "absent");
+      const cap = draft.tenantId === null ? undefined : (this.#cap ?? undefined);
+      const written = await records.put(recordOf(schedule, hash), found?.version ?? "absent", cap);
       if (written.kind === "stored") return scheduleView(schedule);
+      if (written.isFull === true) throw tooMany(draft.tenantId, this.#cap);
     }
   }
 
@@ -209,6 +219,14 @@ function lastFire(schedule: StoredSchedule, hash: Hash): Pick<ScheduleState, "la
   const { firing, lastAt, lastRunId } = schedule.state;
   if (firing === null) return { lastAt, lastRunId };
   return { lastAt: firing, lastRunId: fireRunId(schedule, firing, hash) };
+}
+
+function tooMany(tenantId: string | null, cap: number | null): Fault {
+  return new Fault(
+    "permission_denied",
+    `tenant ${describeValue(tenantId)} has ${cap} schedules, and maxSchedulesPerTenant of openRuntime() allows no more; remove a schedule, or raise the option`,
+    { details: { tenantId, maxSchedulesPerTenant: cap } },
+  );
 }
 
 function taken({ name, id }: StoredSchedule): Fault {

@@ -327,6 +327,26 @@ function refusing({ test, expect, open, reopen }: ContractHarness): void {
     expect(seen).toEqual([change, change]);
   });
 
+  test("R10: put() with maxRecords creates no more records of a tenant in the namespace than that, and replaces existing ones", async () => {
+    const [one, other] = [(await open()).records, (await reopen()).records];
+    const of = (key: string, tenantId: string | null = "acme") => ({ ...draft(key), tenantId });
+    const outcomes = await Promise.all(
+      Array.from({ length: 12 }, (_each, at) => (at % 2 === 0 ? one : other).put(of(`k${at}`), "absent", 5)),
+    );
+    const full = { kind: "conflict", current: undefined, isFull: true };
+    expect(outcomes.filter(({ kind }) => kind === "conflict")).toEqual(Array.from({ length: 7 }, () => full));
+    const { records } = await one.list({ namespace, tenantId: "acme" });
+    expect(records.length).toBe(5);
+    const [first] = records;
+    if (first === undefined) throw new Error("the list is empty");
+    expect((await other.put(of(first.key), first.version, 5)).kind).toBe("stored");
+    expect(await other.put(of("new"), "absent", 5)).toEqual(full);
+    expect((await other.put(of("new", "zen"), "absent", 5)).kind).toBe("stored");
+    expect((await other.put({ ...of("new"), namespace: "others" }, "absent", 5)).kind).toBe("stored");
+    expect((await other.put(of("new"), "absent", 6)).kind).toBe("stored");
+    await expect(one.put(of("more"), "absent", 0)).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+
   test("records written through one connection are visible through another at once", async () => {
     const [one, other] = [(await open()).records, (await reopen()).records];
     const version = await create(one, draft("a", "hello", { dueAt: 3 }));

@@ -216,6 +216,30 @@ describe("S6: in the view of a tenant", () => {
     );
   });
 
+  test("a tenant has at most maxSchedulesPerTenant schedules, and other tenants are not affected", async () => {
+    const { runtime } = await scheduleBench({ maxSchedulesPerTenant: 2 });
+    const ann = runtime.forTenant({ tenantId: "acme", userId: "ann" });
+    const bob = runtime.forTenant({ tenantId: "acme", userId: "bob" });
+    const add = (view: Runtime, name: string, more: object = {}) =>
+      view.schedules.create({ ...base, name, everyMs: hour, agent: "porter", ...more });
+    await add(ann, "one");
+    await add(bob, "two");
+    await expect(add(ann, "three")).rejects.toMatchObject({
+      code: "permission_denied",
+      message:
+        'tenant "acme" has 2 schedules, and maxSchedulesPerTenant of openRuntime() allows no more; remove a schedule, or raise the option',
+    });
+    await add(ann, "one", { everyMs: 2 * hour, replace: true });
+    await add(runtime.forTenant({ tenantId: "zen" }), "three");
+    for (const name of ["four", "five", "six"]) await add(runtime, name);
+    await bob.schedules.remove("two");
+    await add(ann, "three");
+    const unlimited = await scheduleBench({ maxSchedulesPerTenant: null });
+    for (const name of ["one", "two", "three"])
+      await add(unlimited.runtime.forTenant({ tenantId: "acme" }), name);
+    await expect(scheduleBench({ maxSchedulesPerTenant: 0 })).rejects.toThrow("maxSchedulesPerTenant");
+  });
+
   test("a schedule starts no run in the session of another tenant", async () => {
     const { runtime, clock, errors } = await scheduleBench({ unknownPrice: "ignore" });
     const model = scriptedModel(["noted"]);

@@ -27,6 +27,8 @@ import type { Tables } from "./tables.ts";
 /** A record whose value is text, so that no caller can change it. */
 type MemoryRecord = Omit<StoredRecord, "value"> & { readonly body: string };
 
+const full: RecordWrite = Object.freeze({ kind: "conflict", current: undefined, isFull: true });
+
 export class MemoryRecords implements Records {
   readonly #tables: Pick<Tables, "announce">;
   readonly #records = new Map<string, MemoryRecord>();
@@ -40,11 +42,13 @@ export class MemoryRecords implements Records {
     return this.#current(recordPlace(key));
   }
 
-  async put(draft: RecordDraft, expected: ExpectedVersion): Promise<RecordWrite> {
+  async put(draft: RecordDraft, expected: ExpectedVersion, maxRecords?: number): Promise<RecordWrite> {
     const record = recordText(draft);
+    const most = maxRecords === undefined ? Infinity : recordLimit(maxRecords);
     const address = addressOf(record);
     const version = this.#records.get(address)?.version ?? "absent";
     if (version !== expectedVersion(expected)) return { kind: "conflict", current: this.#current(record) };
+    if (version === "absent" && most < Infinity && this.#count(record) >= most) return full;
     this.#records.set(address, { ...record, version: ++this.#lastVersion });
     this.#tables.announce({ kind: "record", namespace: record.namespace });
     return { kind: "stored", version: this.#lastVersion };
@@ -87,6 +91,14 @@ export class MemoryRecords implements Records {
   async nextDueAt(namespace: string, after?: number): Promise<number | undefined> {
     if (after !== undefined) recordTime("after", after);
     return this.#scheduled(namespace).find(({ dueAt }) => after === undefined || dueAt > after)?.dueAt;
+  }
+
+  /** R10: how many records a tenant has in a namespace. */
+  #count({ namespace, tenantId }: RecordPlace): number {
+    let count = 0;
+    for (const record of this.#records.values())
+      if (record.namespace === namespace && record.tenantId === tenantId) count++;
+    return count;
   }
 
   /** The records of a namespace that have a due time, the earliest first. */

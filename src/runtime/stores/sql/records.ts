@@ -36,6 +36,8 @@ interface RecordRow {
   readonly body: string;
 }
 
+const full: RecordWrite = Object.freeze({ kind: "conflict", current: undefined, isFull: true });
+
 /** The character after the last printable one. A key that starts with the prefix is less than the prefix and this. */
 const afterPrintable = "\x7f";
 
@@ -43,6 +45,7 @@ const columns = `version, namespace, tenant, key, due_at AS "dueAt", body`;
 const ofKey = `SELECT ${columns} FROM {records} WHERE namespace = $1 AND tenant = $2 AND key = $3`;
 const insertRecord = `INSERT INTO {records} (namespace, tenant, key, due_at, body) VALUES ($1, $2, $3, $4, $5) RETURNING version`;
 
+const countTenant = `SELECT CAST(count(*) AS INTEGER) AS count FROM {records} WHERE namespace = $1 AND tenant = $2`;
 const listTenant = `SELECT ${columns} FROM {records}
   WHERE namespace = $1 AND key >= $2 AND key < $3 AND key > $4 AND tenant = $5 ORDER BY key LIMIT $6`;
 const listAll = `SELECT ${columns} FROM {records}
@@ -62,10 +65,11 @@ export class SqlRecords implements Records {
     return this.#tables.query(() => current(place));
   }
 
-  async put(draft: RecordDraft, expected: ExpectedVersion): Promise<RecordWrite> {
+  async put(draft: RecordDraft, expected: ExpectedVersion, maxRecords?: number): Promise<RecordWrite> {
     const record = recordText(draft);
     const version = expectedVersion(expected);
-    return this.#tables.transact(() => put(record, version), record.body.length);
+    const most = maxRecords === undefined ? undefined : recordLimit(maxRecords);
+    return this.#tables.transact(() => put(record, version, most), record.body.length);
   }
 
   async delete(key: RecordKey, expected: number): Promise<RecordDeletion> {
@@ -102,10 +106,15 @@ export class SqlRecords implements Records {
 }
 
 /** R4: a write deletes the row and inserts another one, because the id of a row is the version of its record. */
-function* put(record: ReturnType<typeof recordText>, expected: ExpectedVersion): Work<RecordWrite> {
+function* put(
+  record: ReturnType<typeof recordText>,
+  expected: ExpectedVersion,
+  maxRecords: number | undefined,
+): Work<RecordWrite> {
   const now = yield* lockedRecord(record);
   if ((now?.version ?? "absent") !== expected) return { kind: "conflict", current: now };
   if (now !== undefined) yield* remove(now);
+  else if (maxRecords !== undefined && (yield* lockedCount(record)) >= maxRecords) return full;
   const { namespace, tenantId, key, dueAt, body } = record;
   const values = [namespace, tenantText(tenantId), key, dueAt, body];
   const row = yield* get<{ readonly version: number }>(insertRecord, ...values);
@@ -125,6 +134,14 @@ function* deleteRecord(place: RecordPlace, expected: number): Work<RecordDeletio
 function* lockedRecord(place: RecordPlace): Work<StoredRecord | undefined> {
   yield* lock(`record ${place.namespace} ${tenantText(place.tenantId)} ${place.key}`);
   return yield* current(place);
+}
+
+/** R10: returns how many records a tenant has in a namespace, after all writers that counted before have committed. */
+function* lockedCount({ namespace, tenantId }: RecordPlace): Work<number> {
+  const tenant = tenantText(tenantId);
+  yield* lock(`records ${namespace} ${tenant}`);
+  const row = yield* get<{ readonly count: number }>(countTenant, namespace, tenant);
+  return row?.count ?? 0;
 }
 
 function* current({ namespace, tenantId, key }: RecordPlace): Work<StoredRecord | undefined> {
