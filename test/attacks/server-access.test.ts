@@ -2,7 +2,7 @@ import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { JsonValue } from "../../src/kernel/index.ts";
+import type { HostedAgent, JsonValue } from "../../src/kernel/index.ts";
 import { storedTokens, type Route } from "../../src/surfaces/server/index.ts";
 import {
   agentsOfExamples,
@@ -161,7 +161,7 @@ describe("a caller of another tenant or user", () => {
     ["tenant", ["other", "ann"]],
     ["user", ["acme", "bob"]],
   ] as const)
-    it(`gets 404 for every id of another ${name} on every route, sees nothing of it in lists, and changes nothing`, async () => {
+    it(`gets 404 for every id of another ${name} in a path, sees nothing of it in lists, and changes nothing`, async () => {
       const token = await server.tokenOf(other[0], "admin", other[1]);
       const ids = [
         world.runId,
@@ -177,16 +177,92 @@ describe("a caller of another tenant or user", () => {
             token,
             ...(body !== undefined && { body }),
           });
+          // A body with the id of a session creates one that has the id as a part of its own.
+          const creates = namesSession(body);
           const isById =
-            (/\{(?:runId|sessionId)\}|schedules\/\{/u.test(route.path) || namesSession(body)) &&
-            !withoutError.has(route.id);
-          const seen = ids.filter((id) => text.includes(id));
-          const expected = isById ? [404, "not_found"] : [];
-          const found = isById ? [status, codeOf(json)] : seen;
+            /\{(?:runId|sessionId)\}|schedules\/\{/u.test(route.path) && !withoutError.has(route.id);
+          const shown = creates ? text.replaceAll(world.sessionId, "") : text;
+          const seen = ids.filter((id) => shown.includes(id));
+          const expected = isById ? [404, "not_found"] : [creates && 200];
+          const found = isById ? [status, codeOf(json)] : [creates && status, ...seen];
           expect([route.id, ...found]).toEqual([route.id, ...expected]);
         }
       });
     });
+
+  it("a caller of another tenant or user gets the same answers for a session of others as for one that does not exist", async () => {
+    const token = await server.tokenOf("other", "admin", "eve");
+    const source = await server.runtime
+      .forTenant({ tenantId: "other", userId: "eve" })
+      .submit(agentsOfExamples[0] as HostedAgent, "Hi");
+    await source.result();
+    const message = { id: "m", role: "user" };
+    const attacks = (
+      id: string,
+    ): readonly (readonly [string, string, object?, Record<string, string>?])[] => [
+      ["POST", "/api/runs", { agent: "clerk", input: "Hi", sessionId: id }],
+      ["GET", `/api/sessions/${id}`],
+      [
+        "POST",
+        "/api/chat",
+        { id, agent: "clerk", messages: [{ ...message, parts: [{ type: "text", text: "Hi" }] }] },
+      ],
+      ["GET", `/api/chat/${id}/stream`],
+      ["POST", "/api/ag-ui/clerk", { threadId: id, runId: "r", messages: [{ ...message, content: "Hi" }] }],
+      [
+        "POST",
+        "/v1/chat/completions",
+        { model: "clerk", messages: [{ role: "user", content: "Hi" }] },
+        { "x-reeve-session": id },
+      ],
+      ["POST", `/api/sessions/${source.sessionId}/fork`, { sessionId: `${id}/fork` }],
+      ["POST", `/api/sessions/${id}/fork`, {}],
+      [
+        "POST",
+        "/api/schedules",
+        { name: `of-${id}`, agent: "clerk", input: "Hi", everyMs: 3_600_000, sessionId: id },
+      ],
+      ["GET", `/api/runs?sessionId=${id}`],
+      ["GET", `/api/search?text=e&sessionId=${id}`],
+      ["DELETE", `/api/sessions/${id}`],
+      ["GET", `/api/sessions/${id}/path`],
+      ["GET", `/api/sessions/${id}/phase?agentId=clerk`],
+    ];
+    const answersFor = async (id: string): Promise<readonly string[]> => {
+      const answers: string[] = [];
+      for (const [method, path, body, headers] of attacks(id)) {
+        const { status, text } = await server.call(method, path, {
+          token,
+          ...(body !== undefined && { body }),
+          ...(headers !== undefined && { headers }),
+        });
+        const plain = text
+          .replaceAll(id, "ID")
+          .replaceAll(/run_[\w-]+|chatcmpl-[\w-]+|[0-9a-f]{8}-[0-9a-f-]{27}/gu, "RUN")
+          .replaceAll(/\d{10,}/gu, "TIME");
+        answers.push(`${method} ${path.replaceAll(id, "ID")}: ${status} ${plain}`);
+      }
+      return answers;
+    };
+    await unchanged(async () => {
+      const free = await answersFor("ses_free");
+      // The run of the owner's session is unfinished, and so an unscoped submission would become its steering.
+      for (const taken of [world.sessionId, world.waiting.sessionId])
+        expect(await answersFor(taken)).toEqual(free);
+      const created = free.map((each) => Number(/: (\d{3}) /u.exec(each)?.[1]));
+      expect(created).toEqual([201, 200, 200, 204, 200, 200, 201, 201, 201, 200, 200, 204, 404, 200]);
+    });
+    // The id that the caller chose goes on to name the session, and so does the stored one.
+    const again = async (id: string): Promise<unknown> =>
+      (await server.call("GET", `/api/sessions/${encodeURIComponent(id)}`, { token })).json["sessionId"];
+    await server.call("POST", "/api/runs", {
+      token,
+      body: { agent: "clerk", input: "Hi", sessionId: world.sessionId },
+    });
+    const stored = await again(world.sessionId);
+    expect(stored).toMatch(new RegExp(`^${world.sessionId}@[\\w-]{22}$`, "u"));
+    expect(await again(String(stored))).toBe(stored);
+  });
 
   it("a caller of another tenant or user cannot name another tenant or user in a query", async () => {
     const token = await server.tokenOf("other", "admin", "eve");

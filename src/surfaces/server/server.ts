@@ -22,6 +22,7 @@ import type { Tokens } from "../http/access/tokens.ts";
 import { FiguresOfRuns } from "../http/figures/run-figures.ts";
 import { openApi } from "./openapi.ts";
 import { PageFiles } from "./page-files.ts";
+import { withCallerSession } from "../http/caller-session.ts";
 import { errorResponse, type ErrorFormat } from "../http/problem.ts";
 import { jsonBody, limitedRequest } from "../http/request-body.ts";
 import { resultResponse, secured } from "../http/response.ts";
@@ -267,14 +268,23 @@ class HonoServer implements Server {
     const request = limitedRequest(req.raw, this.#limits.maxBodyBytes);
     const { outgoing } = env;
     const viewOf = (): Runtime => this.#viewOf(access);
+    const caller = {
+      get runtime() {
+        return viewOf();
+      },
+      access,
+    };
+    const params = this.#checkedParams(route, req.param());
+    const query = this.#checkedQuery(route, new URL(req.url).searchParams);
+    const body = await this.#checkedBody(route, request);
     const checked: RouteRequest = {
       get runtime() {
         return viewOf();
       },
       access,
-      params: this.#checkedParams(route, req.param()),
-      query: this.#checkedQuery(route, new URL(req.url).searchParams),
-      body: await this.#checkedBody(route, request),
+      params: await withCallerSession(caller, params),
+      query: await withCallerSession(caller, query),
+      body: await withCallerSession(caller, body),
       request,
       server: this.#parts,
       ...(outgoing !== undefined && { disconnect: () => outgoing.destroy() }),

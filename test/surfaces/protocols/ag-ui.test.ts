@@ -4,7 +4,7 @@ import { Agent } from "../../../src/assembly/agent.ts";
 import { OrchestratorAgent } from "../../../src/assembly/agent-kinds.ts";
 import { tool } from "../../../src/capabilities/index.ts";
 import { messageText } from "../../../src/kernel/index.ts";
-import { startServer, type TestServer } from "../server/test-server.ts";
+import { sessionOfAnn, startServer, type TestServer } from "../server/test-server.ts";
 import { endlessModel } from "./endless-model.ts";
 
 const send = tool({
@@ -185,10 +185,10 @@ describe("AG-UI", () => {
     const { newMessages } = await client.runAgent();
     expect(texts(newMessages)).toEqual(["reasoning: Hm.", "assistant: 1: hi"]);
     const view = server.runtime.forTenant({ tenantId: "acme", userId: "ann" });
-    expect((await view.list({ sessionId: "known" })).runs.length).toBe(1);
+    expect((await view.list({ sessionId: await sessionOfAnn(view, "known") })).runs.length).toBe(1);
     client.setMessages([{ id: "m1", role: "user", content: "ho" }]);
     expect(texts((await client.runAgent()).newMessages).at(-1)).toBe("assistant: 1: ho");
-    const path = await view.sessions.path("known");
+    const path = await view.sessions.path(await sessionOfAnn(view, "known"));
     expect(path.filter(({ type }) => type === "message").length).toBe(2);
   });
 
@@ -216,7 +216,7 @@ describe("AG-UI", () => {
       expect((await server.call("POST", "/api/ag-ui/porter", { token, body })).status).toBe(200);
     }
     const view = server.runtime.forTenant({ tenantId: "acme", userId: "ann" });
-    const [summary] = (await view.list({ sessionId: "steered" })).runs;
+    const [summary] = (await view.list({ sessionId: await sessionOfAnn(view, "steered") })).runs;
     const run = await view.find(summary?.runId ?? "");
     const received = (await run?.receivedInput()) ?? [];
     expect(received.map(({ metadata }) => metadata?.["clientMessageId"])).toEqual(["m2", "m3"]);

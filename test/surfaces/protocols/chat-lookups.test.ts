@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from "vitest";
 import { Agent } from "../../../src/assembly/agent.ts";
-import { startServer, type TestServer } from "../server/test-server.ts";
+import { sessionOfAnn, startServer, type TestServer } from "../server/test-server.ts";
 import { endlessModel } from "./endless-model.ts";
 
 const echo = new Agent({ name: "echo", model: endlessModel(() => "Done.") });
@@ -15,7 +15,9 @@ it("a chat reads no events of earlier runs to find out that a message is new", a
   const post = (messages: readonly unknown[], more: object = {}): ReturnType<TestServer["call"]> =>
     server.call("POST", "/api/chat", { token, body: { id: sessionId, messages, agent: "echo", ...more } });
   for (const text of ["a", "b", "c"]) await post([message(text)]);
-  const earlier = (await view.list({ sessionId })).runs.map(({ runId }) => runId);
+  const earlier = (await view.list({ sessionId: await sessionOfAnn(view, sessionId) })).runs.map(
+    ({ runId }) => runId,
+  );
   const read = vi.spyOn(server.store.events, "read");
   // Both messages are looked for: the first one because it may have been sent before, the second one as an edit.
   const { status } = await post([message("d"), message("e")], { messageId: "new-e" });

@@ -9,7 +9,7 @@ import { Agent } from "../../../src/assembly/agent.ts";
 import { OrchestratorAgent } from "../../../src/assembly/agent-kinds.ts";
 import { tool } from "../../../src/capabilities/index.ts";
 import { messageText, type Runtime } from "../../../src/kernel/index.ts";
-import { startServer, type TestServer } from "../server/test-server.ts";
+import { sessionOfAnn, startServer, type TestServer } from "../server/test-server.ts";
 import { endlessModel } from "./endless-model.ts";
 import { eventually, textsOf, TestChat, transportTo } from "./test-chat.ts";
 
@@ -114,7 +114,7 @@ function chatWith(agent: string, more: object = {}): TestChat {
 
 /** The messages of the session that are part of the conversation. */
 async function conversation({ id }: TestChat): Promise<readonly string[]> {
-  const path = await view.sessions.path(id);
+  const path = await view.sessions.path(await sessionOfAnn(view, id));
   return path.flatMap((entry) => (entry.type === "message" ? [messageText(entry.message)] : []));
 }
 
@@ -142,7 +142,7 @@ describe("a chat of the AI SDK", () => {
     await chat.sendMessage({ text: "hi" });
     expect([chat.status, chat.error]).toEqual(["ready", undefined]);
     expect(textsOf(chat.lastMessage).join()).toMatch(/^\d+: hi \(text\)$/u);
-    const { runs } = await view.list({ sessionId: chat.id });
+    const { runs } = await view.list({ sessionId: await sessionOfAnn(view, chat.id) });
     expect(chat.lastMessage).toMatchObject({
       id: runs[0]?.runId,
       metadata: {
@@ -211,7 +211,7 @@ describe("a chat of the AI SDK", () => {
     await chat.sendMessage({ text: "Write to bob" });
     await approve(chat, "tool-send", false);
     expect(part(chat, "tool-send")).toMatchObject({ state: "output-denied" });
-    expect(JSON.stringify(await view.sessions.path(chat.id))).toContain("not now");
+    expect(JSON.stringify(await view.sessions.path(await sessionOfAnn(view, chat.id)))).toContain("not now");
   });
 
   it("a chat of the AI SDK asks for a sub-agent by a dynamic tool part", async () => {
@@ -257,7 +257,7 @@ describe("a chat of the AI SDK", () => {
     expect(await conversation(chat)).toEqual(["three", expect.stringContaining("three")]);
     await chat.sendMessage({ text: "one", messageId: chat.messages[0]?.id ?? "" });
     expect(await conversation(chat)).toEqual(["one", expect.stringContaining("one")]);
-    const { nodes } = await view.sessions.tree(chat.id);
+    const { nodes } = await view.sessions.tree(await sessionOfAnn(view, chat.id));
     expect(nodes.filter(({ entry }) => entry.type === "message").length).toBe(12);
   });
 
@@ -269,7 +269,9 @@ describe("a chat of the AI SDK", () => {
     expect(part(chat, "tool-dig")).toMatchObject({ output: { metres: 1 } });
     await chat.stop();
     await sending;
-    expect((await view.list({ sessionId: chat.id })).runs[0]?.status).toBe("running");
+    expect((await view.list({ sessionId: await sessionOfAnn(view, chat.id) })).runs[0]?.status).toBe(
+      "running",
+    );
     const resuming = chat.resumeStream();
     await eventually(() => chat.status !== "ready");
     dug.resolve("gold");
@@ -289,7 +291,7 @@ describe("a chat of the AI SDK", () => {
     await first;
     const second = chat.sendMessage({ text: "hurry" });
     await eventually(async () => {
-      const [run] = (await view.list({ sessionId: chat.id })).runs;
+      const [run] = (await view.list({ sessionId: await sessionOfAnn(view, chat.id) })).runs;
       const mail = await server.store.mailbox.read(run?.runId ?? ("" as never));
       const steered: unknown[] = [...mail];
       const handle = await view.find(run?.runId ?? "");
@@ -300,7 +302,7 @@ describe("a chat of the AI SDK", () => {
     dug.resolve("gold");
     await second;
     expect(chat.error).toBeUndefined();
-    expect((await view.list({ sessionId: chat.id })).runs.length).toBe(1);
+    expect((await view.list({ sessionId: await sessionOfAnn(view, chat.id) })).runs.length).toBe(1);
     expect(chat.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
   });
 
@@ -319,7 +321,7 @@ describe("a chat of the AI SDK", () => {
     await post([one]);
     await post([one, two]);
     await post([one, two, three]);
-    const [run] = (await view.list({ sessionId })).runs;
+    const [run] = (await view.list({ sessionId: await sessionOfAnn(view, sessionId) })).runs;
     const handle = await view.find(run?.runId ?? "");
     const received = (await handle?.receivedInput()) ?? [];
     expect(received.map(({ input }) => input)).toEqual([two?.parts, three?.parts]);
@@ -327,7 +329,9 @@ describe("a chat of the AI SDK", () => {
     await handle?.approve(question?.approvalId ?? "", { decision: "approved" });
     await handle?.result();
     await eventually(async () =>
-      (await view.list({ sessionId })).runs.every(({ endedAt }) => endedAt !== null),
+      (await view.list({ sessionId: await sessionOfAnn(view, sessionId) })).runs.every(
+        ({ endedAt }) => endedAt !== null,
+      ),
     );
     const said = await conversation({ id: sessionId } as TestChat);
     expect(said.filter((text) => text === "two" || text === "three")).toEqual(["two", "three"]);
@@ -384,7 +388,7 @@ describe("a chat of the AI SDK", () => {
     };
     const texts = [...(await Promise.all([sendOnce(), sendOnce(), sendOnce()])), await sendOnce()];
     expect(new Set(texts).size).toBe(1);
-    expect((await view.list({ sessionId: "dup" })).runs.length).toBe(1);
+    expect((await view.list({ sessionId: await sessionOfAnn(view, "dup") })).runs.length).toBe(1);
   });
 
   it("a chat of the AI SDK answers an approval that is sent twice once, and both requests receive the result", async () => {

@@ -3,6 +3,7 @@ import { AuthenticationError, BadRequestError, NotFoundError } from "openai";
 import type { ChatCompletionMessageParam } from "openai/resources";
 import { messageText } from "../../../src/kernel/index.ts";
 import { echoModel, OpenAiWorld, thrownBy, user, work } from "./test-openai.ts";
+import { sessionOfAnn } from "../server/test-server.ts";
 
 let world: OpenAiWorld;
 beforeAll(async () => {
@@ -215,21 +216,23 @@ describe("messages with a session", () => {
     work.gate.resolve();
     expect(await answered).toBe("Finished.");
     expect(world.posts).toBe(2);
-    expect(
-      (await world.runsOf("slow")).filter(
-        ({ sessionId }) => sessionId === session.headers["x-reeve-session"],
-      ),
-    ).toHaveLength(1);
+    const stored = await sessionOfAnn(world.view, session.headers["x-reeve-session"]);
+    expect((await world.runsOf("slow")).filter(({ sessionId }) => sessionId === stored)).toHaveLength(1);
   });
 
   it("messages with a session do not reach the session of another tenant", async () => {
     const session = world.newSession();
     await world.client.chat.completions.create({ model: "echo", messages: [user("Secret")] }, session);
     const other = world.clientWith(await world.server.tokenOf("evil", "run", "eve"));
-    const error = await thrownBy(
-      other.chat.completions.create({ model: "echo", messages: [user("Tell me")] }, session),
+    const before = echoModel.calls.length;
+    const { choices } = await other.chat.completions.create(
+      { model: "echo", messages: [user("Tell me")] },
+      session,
     );
-    expect(error).toMatchObject({ status: 404, code: "not_found" });
+    expect(choices[0]?.message.content).toBe("You said Tell me.");
+    expect(echoModel.calls.slice(before).map(({ messages }) => messages.map(messageText))).toEqual([
+      ["Repeat.", "Tell me"],
+    ]);
   });
 });
 

@@ -1,6 +1,8 @@
 import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import type { HostedAgent, JsonValue, Runtime, Store } from "../../../src/kernel/index.ts";
 import { memoryStore, sha256, type RuntimeOptions } from "../../../src/runtime/index.ts";
+import { publicAccess } from "../../../src/surfaces/http/access/access.ts";
+import { callerSession } from "../../../src/surfaces/http/caller-session.ts";
 import {
   createServer,
   listen,
@@ -101,6 +103,12 @@ export async function startServer(
       await runtime.close();
     },
   };
+}
+
+/** The id under which the server stores a session that the user ann of acme names. */
+export function sessionOfAnn(runtime: Runtime, name: string): Promise<string> {
+  const access = { ...publicAccess, tenantId: "acme", userId: "ann" };
+  return callerSession({ runtime: runtime.forTenant({ tenantId: "acme", userId: "ann" }), access }, name);
 }
 
 async function callServer(

@@ -1,5 +1,6 @@
 import { failureText, type AnswerPart } from "../../../agents/index.ts";
 import { Fault, type JsonValue, type RunHandle } from "../../../kernel/index.ts";
+import { callerSession } from "../../http/caller-session.ts";
 import { route, type Route, type RouteRequest } from "../../http/route.ts";
 import { object, text } from "../../http/schema/schema.ts";
 import { sseFrame } from "../../http/streams/sse-stream.ts";
@@ -36,7 +37,8 @@ const runAgent = route({
   handle: async (request) => {
     request.server.streams.requireRoom(request.access);
     checkTools(request);
-    const waiting = await unfinishedRun(request, request.body.threadId);
+    const sessionId = await callerSession(request, request.body.threadId);
+    const waiting = await unfinishedRun(request, sessionId);
     const { resume = [], messages } = request.body;
     const last = messages.at(-1);
     const isAnswer = resume.length > 0 || last?.role === "tool";
@@ -45,7 +47,7 @@ const runAgent = route({
       const response = await answer(request, waiting, answers, isAnswer);
       if (response !== undefined) return response;
     }
-    return send(request, answers);
+    return send(request, sessionId, answers);
   },
 });
 
@@ -78,18 +80,18 @@ async function answer(
 }
 
 /** Sends the new messages of the user as one. A message that is known is not sent again; its answer is. */
-async function send(request: AgUiRequest, answers: AgUiAnswers): Promise<Response> {
+async function send(request: AgUiRequest, sessionId: string, answers: AgUiAnswers): Promise<Response> {
   const { params, body } = request;
-  const { threadId, messages } = body;
+  const { messages } = body;
   const at = messages.findLastIndex(({ role }) => role === "user");
   const message = messages[at];
   if (message === undefined) throw new Fault("invalid_argument", "the request has no message of the user");
-  const unsent = await newMessages(request, threadId, messages.slice(0, at + 1));
+  const unsent = await newMessages(request, sessionId, messages.slice(0, at + 1));
   const input = unsent.flatMap((each) => contentOf(each)) as unknown as JsonValue;
   const isNewest = at === messages.length - 1;
   const sent = {
     agent: params.agent,
-    sessionId: threadId,
+    sessionId,
     messageId: message.id,
     input,
     mustBeKnown: !isNewest,

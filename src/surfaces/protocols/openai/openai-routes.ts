@@ -6,6 +6,7 @@ import {
   type JsonValue,
   type RunHandle,
 } from "../../../kernel/index.ts";
+import { callerSession } from "../../http/caller-session.ts";
 import { errorResponse } from "../../http/problem.ts";
 import { reply, route, type Route, type RouteRequest, type RouteResult } from "../../http/route.ts";
 import { startRun, type NewRunOptions, type StartedRun } from "../../http/start-run.ts";
@@ -52,7 +53,7 @@ const complete = route({
   responses: [whole, streamed],
   errors: openAiErrors,
   handle: async (request) => {
-    const options = optionsOf(request);
+    const options = await optionsOf(request);
     // After the run has started, a refusal would make the client send the request again.
     request.server.streams.requireRoom(request.access);
     const started = await startRun(request, options);
@@ -65,7 +66,8 @@ const complete = route({
 });
 
 /** What the request starts. Throws before anything has started if the request cannot be honoured. */
-function optionsOf({ body, request, server }: CompletionRequest): NewRunOptions {
+async function optionsOf(received: CompletionRequest): Promise<NewRunOptions> {
+  const { body, request, server } = received;
   checkParameters(body);
   const output = outputSchemaOf(body);
   const settings = settingsOf(body);
@@ -73,7 +75,10 @@ function optionsOf({ body, request, server }: CompletionRequest): NewRunOptions 
   const conversation =
     sessionId === undefined
       ? { ...readConversation(body.messages), retention: HistoryRetention.RUN }
-      : { input: readNewMessages(body.messages), sessionId };
+      : {
+          input: readNewMessages(body.messages),
+          sessionId: await callerSession(received, sessionId),
+        };
   return {
     ...conversation,
     agent: agentOf(body.model, server),

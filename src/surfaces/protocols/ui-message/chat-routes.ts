@@ -6,6 +6,7 @@ import {
   uiMessageHeaders,
 } from "../../../agents/index.ts";
 import { Fault, type JsonValue, type RunHandle } from "../../../kernel/index.ts";
+import { callerSession } from "../../http/caller-session.ts";
 import { route, type Route, type RouteRequest } from "../../http/route.ts";
 import { sessionId } from "../../http/schema/run-schemas.ts";
 import { choice, list, object, optional, text, type ValueOf } from "../../http/schema/schema.ts";
@@ -68,9 +69,11 @@ const sendChat = route({
   isStream: true,
   body: chatBody,
   responses: [stream],
-  handle: async (request) => {
-    request.server.streams.requireRoom(request.access);
-    const { messages, trigger } = request.body;
+  handle: async (received) => {
+    received.server.streams.requireRoom(received.access);
+    const { messages, trigger } = received.body;
+    const id = await callerSession(received, received.body.id);
+    const request: ChatRequest = { ...received, body: { ...received.body, id } };
     if (trigger === "regenerate-message") return regenerate(request);
     return messages.at(-1)?.role === "user" ? send(request) : answer(request);
   },

@@ -1,0 +1,39 @@
+import { createHash } from "node:crypto";
+import { parseSessionId } from "../../kernel/index.ts";
+import type { RouteRequest } from "./route.ts";
+
+const longestId = 256;
+
+/**
+ * Returns the id under which a session that a caller names is stored. S6: each tenant and user has session ids of its
+ * own, so that an id which another one uses answers like a free one. A session of the caller keeps its id; any other name
+ * becomes `NAME@DIGEST`, with a digest of tenant and user. A caller without a tenant names sessions by their stored ids.
+ */
+export async function callerSession(
+  { runtime, access: { tenantId, userId } }: Pick<RouteRequest, "runtime" | "access">,
+  name: string,
+): Promise<string> {
+  if (tenantId === null) return name;
+  const sessionId = parseSessionId(name);
+  const end = `@${digest(tenantId, userId)}`;
+  if (sessionId.endsWith(end)) return sessionId;
+  if ((await runtime.sessions.get(sessionId)) !== undefined) return sessionId;
+  // A session whose history is not retained has only runs.
+  if ((await runtime.list({ sessionId, limit: 1 })).runs.length > 0) return sessionId;
+  const own = sessionId.length + end.length > longestId ? `ses_${digest(sessionId)}` : sessionId;
+  return `${own}${end}`;
+}
+
+/** Returns checked values of a request with the stored id of the session that they name as `sessionId`. */
+export async function withCallerSession<Values>(
+  request: Pick<RouteRequest, "runtime" | "access">,
+  values: Values,
+): Promise<Values> {
+  const { sessionId: name } = (values ?? {}) as { readonly sessionId?: unknown };
+  if (typeof name !== "string" || request.access.tenantId === null) return values;
+  return { ...values, sessionId: await callerSession(request, name) };
+}
+
+function digest(...of: readonly (string | null)[]): string {
+  return createHash("sha256").update(JSON.stringify(of)).digest("base64url").slice(0, 22);
+}
