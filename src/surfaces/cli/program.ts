@@ -158,7 +158,8 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
   return exitCodes[kind].code;
 }
 
-function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Command {
+/** Declares all commands with their options. `onEnd` receives how the command ended. */
+export function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Command {
   const program = new Command("reeve")
     .description("A durable runtime for agents that spawn other agents, with enforced budgets and policy.")
     .version(packageVersion(), "-V, --version", "print the version of reeve")

@@ -1,0 +1,179 @@
+import { readFile, stat } from "node:fs/promises";
+import { dirname, join, normalize } from "node:path";
+import { expect, test } from "vitest";
+import { commandLine } from "../../src/surfaces/cli/program.ts";
+import { processTerminal } from "../../src/surfaces/cli/terminal/terminal.ts";
+import { fences } from "../package/code-blocks.ts";
+import { readDocuments } from "../package/documents.ts";
+import { entriesIn, missingCommands, pathExists, pathsIn, scriptsIn } from "./document-names.ts";
+import { repository } from "./run-node.ts";
+
+const documents = await readDocuments();
+const guides: Readonly<Record<string, string>> = {
+  ...documents,
+  "AGENTS.md": await readFile(join(repository, "AGENTS.md"), "utf8"),
+  "CONTRIBUTING.md": await readFile(join(repository, "CONTRIBUTING.md"), "utf8"),
+};
+const manifest = JSON.parse(await readFile(join(repository, "package.json"), "utf8")) as {
+  readonly scripts: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, string>>;
+};
+const program = commandLine(processTerminal(), () => undefined);
+
+/** Lists what the pages name and what is missing, with the page. */
+function missingIn(find: (markdown: string) => readonly string[]): readonly string[] {
+  return Object.entries(guides).flatMap(([page, markdown]) =>
+    find(markdown).map((name) => `${page}: ${name}`),
+  );
+}
+
+test("every command and option of reeve that a document names is declared", () => {
+  // The records of decisions and the changelog also name what was replaced.
+  const current = Object.entries(guides).filter(([page]) => !/^docs\/decisions\/|^CHANGELOG/u.test(page));
+  const missing = current.flatMap(([page, markdown]) =>
+    missingCommands(markdown, program).map(({ line, problem }) => `${page}:${line}: ${problem}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+test("every path, npm script and entry of the package that a document names exists", () => {
+  // A path with .. is an example of an attack.
+  const isMissing = (path: string): boolean => !path.includes("..") && !pathExists(path);
+  expect(missingIn((page) => pathsIn(page).filter(isMissing))).toEqual([]);
+  expect(missingIn((page) => scriptsIn(page).filter((name) => !(name in manifest.scripts)))).toEqual([]);
+  expect(missingIn((page) => entriesIn(page).filter((path) => !(path in manifest.exports)))).toEqual([]);
+});
+
+test("the gate finds commands, options, paths, scripts and entries that do not exist", () => {
+  const page = [
+    "Start `reeve serve --port 1 --agent x` or `npx reeve chat`, never `reeve token make`.",
+    "",
+    "## Options",
+    "",
+    "```sh",
+    'npx reeve run "Do --it" --max-turns 3 --loud -c   # not --this',
+    "git log | reeve run - --store=x && reeve audit verify|log --outside",
+    "```",
+    "",
+    "| Option | Meaning |",
+    "| --- | --- |",
+    "| `--port <n>` | As in `reeve serve` |",
+    "| `--profile` | As in `reeve run` |",
+    "",
+    "`--scope` of `reeve token create` is good, and `-wal` is no option.",
+    "",
+    "See `src/kernel/` and [x](docs/x.md), web/*.py, `reeve/nothing`.",
+  ].join("\n");
+  expect(missingCommands(page, program)).toEqual([
+    { line: 1, problem: "reeve serve --port 1 --agent x: --agent is no option of serve" },
+    { line: 1, problem: "reeve chat: there is no command chat" },
+    { line: 1, problem: "reeve token make: there is no command make" },
+    expect.objectContaining({
+      line: 6,
+      problem: expect.stringContaining("--loud is no option of run") as unknown,
+    }),
+    { line: 12, problem: "--port is no option of run, verify, log" },
+  ]);
+  expect(pathsIn(page)).toEqual(["src/kernel/", "docs/x.md", "web/*.py"]);
+  expect(pathsIn(page).map(pathExists)).toEqual([true, false, false]);
+  expect(scriptsIn("`npm run lint`, `npm run test:unit\\|gates`, `npm test`, npm run -s x:y")).toEqual([
+    "lint",
+    "test:unit",
+    "test:gates",
+    "test",
+    "x:y",
+  ]);
+  expect(entriesIn(page)).toEqual(["./nothing"]);
+  expect(missingCommands("A page about another program has `--its-own` options.", program)).toEqual([]);
+});
+
+test("every relative link in a document leads to a file, and its anchor to a heading", async () => {
+  expect(await brokenLinks(guides)).toEqual([]);
+});
+
+test("every relative link in README.md, CHANGELOG.md and docs leads to a file that the package contains", () => {
+  const shipped = /^(?:README|CHANGELOG)\.md$|^LICENSE$|^docs\/|^examples\/[\w-]+\.ts$/u;
+  const targets = Object.entries(documents).flatMap(([document, markdown]) =>
+    links(markdown).map((target) => fileOf(document, target)),
+  );
+  expect(targets.length).toBeGreaterThan(100);
+  expect(targets.filter((file) => !shipped.test(file))).toEqual([]);
+});
+
+test("every page of docs, except decisions, is linked from README.md or from another page", () => {
+  const linked = new Set(
+    Object.entries(documents).flatMap(([document, markdown]) =>
+      links(markdown).map((target) => fileOf(document, target)),
+    ),
+  );
+  const pages = Object.keys(documents).filter((name) => /^docs\/[^/]+\.md$/u.test(name));
+  expect(pages.length).toBeGreaterThan(15);
+  expect(pages.filter((page) => !linked.has(page))).toEqual([]);
+});
+
+test("brokenLinks() names the document and the link that leads nowhere", async () => {
+  const page =
+    "[a](docs/agents.md) [b](docs/nowhere.md) [c](#here) [d](#there)\n\n## Here\n\n```md\n[e](nowhere.md)\n```\n";
+  expect(await brokenLinks({ "page.md": page })).toEqual(["page.md: docs/nowhere.md", "page.md: #there"]);
+});
+
+async function brokenLinks(pages: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  const broken: string[] = [];
+  for (const [document, markdown] of Object.entries(pages))
+    for (const target of links(markdown)) {
+      const [, anchor] = target.split("#", 2);
+      const file = fileOf(document, target);
+      const text = pages[file] ?? guides[file];
+      const isThere = text !== undefined || (await exists(file));
+      const isRight = isThere && (anchor === undefined || (text !== undefined && anchors(text).has(anchor)));
+      if (!isRight) broken.push(`${document}: ${target}`);
+    }
+  return broken;
+}
+
+/** Path of the file that a link leads to, from the repository's root. */
+function fileOf(document: string, target: string): string {
+  const [path = ""] = target.split("#", 1);
+  return path === "" ? document : normalize(join(dirname(document), path));
+}
+
+/** Targets of the links outside of code, except absolute addresses. */
+function links(markdown: string): readonly string[] {
+  const prose = withoutCode(markdown);
+  return [...prose.matchAll(/\]\(([^()\s]+)\)/gu)].flatMap(([, target = ""]) =>
+    /^[a-z]+:/u.test(target) ? [] : [target],
+  );
+}
+
+/** Anchors of the headings, as GitHub makes them. */
+function anchors(markdown: string): ReadonlySet<string> {
+  const counts = new Map<string, number>();
+  const found = new Set<string>();
+  for (const [, heading = ""] of withoutFences(markdown).matchAll(/^#{1,6} (.+)$/gmu)) {
+    const slug = heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(/\s/gu, "-");
+    const count = counts.get(slug) ?? 0;
+    counts.set(slug, count + 1);
+    found.add(count === 0 ? slug : `${slug}-${count}`);
+  }
+  return found;
+}
+
+function withoutFences(markdown: string): string {
+  const lines = markdown.split(/\r?\n/u);
+  for (const { line, code } of fences(markdown)) lines.fill("", line - 1, line + code.split("\n").length + 1);
+  return lines.join("\n");
+}
+
+function withoutCode(markdown: string): string {
+  return withoutFences(markdown).replaceAll(/`[^`\n]+`/gu, "");
+}
+
+function exists(file: string): Promise<boolean> {
+  return stat(join(repository, file)).then(
+    () => true,
+    () => false,
+  );
+}
