@@ -44,6 +44,19 @@ test("every path, npm script and entry of the package that a document names exis
   expect(missingIn((page) => entriesIn(page).filter((path) => !(path in manifest.exports)))).toEqual([]);
 });
 
+test("AGENTS.md and CONTRIBUTING.md name every npm script and every benchmark", async () => {
+  const agents = guides["AGENTS.md"] ?? "";
+  const named = new Set([...scriptsIn(agents), ...scriptsIn(guides["CONTRIBUTING.md"] ?? "")]);
+  // npm calls these two itself.
+  const scripts = Object.keys(manifest.scripts).filter((name) => name !== "prepack" && name !== "postpack");
+  expect(scripts.filter((name) => !named.has(name))).toEqual([]);
+  const benchmarks = (await readFile(join(repository, "bench/main.ts"), "utf8")).matchAll(
+    /^ {2}(\w+): \(\) =>/gmu,
+  );
+  const listed = /`npm run bench -- ([^`]+)`/u.exec(agents)?.[1]?.replaceAll("\\|", "|").split("|");
+  expect(listed?.toSorted()).toEqual([...benchmarks].map(([, name = ""]) => name).toSorted());
+});
+
 test("the gate finds commands, options, paths, scripts and entries that do not exist", () => {
   const page = [
     "Start `reeve serve --port 1 --agent x` or `npx reeve chat`, never `reeve token make`.",
@@ -85,6 +98,23 @@ test("the gate finds commands, options, paths, scripts and entries that do not e
   ]);
   expect(entriesIn(page)).toEqual(["./nothing"]);
   expect(missingCommands("A page about another program has `--its-own` options.", program)).toEqual([]);
+});
+
+test("README.md starts with what Reeve is, a program of 15 lines, the page, and the two commands for a clone", () => {
+  const readme = guides["README.md"] ?? "";
+  const [example, commands] = fences(readme);
+  const lines = readme.split("\n");
+  const before = (from: number, to: number): string => lines.slice(from, to).join(" ");
+  const [start = 0, end = 0] = [example?.line, commands?.line];
+  expect(before(1, start - 1).match(/\.(?= |$)/gu)).toHaveLength(2);
+  expect(example?.code.split("\n").filter((line) => line !== "")).toHaveLength(15);
+  expect(before(start, end)).toContain("](docs/page/");
+  expect(commands?.code.split("\n").map((line) => line.split("  ")[0])).toEqual([
+    "npm ci && npm test",
+    "npm ci && npm start",
+  ]);
+  // The first screen of a terminal with 40 lines shows both.
+  expect(end).toBeLessThan(40);
 });
 
 test("every relative link in a document leads to a file, and its anchor to a heading", async () => {
