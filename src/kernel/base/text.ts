@@ -138,12 +138,35 @@ const cookies = new RegExp(
 const inQuery = /([?&](?:key|token|sig|code|auth)=)[^\s"'&#]{4,4000}/giu;
 const inAuthority = /(\b[a-z][a-z\d+.-]{1,20}:\/\/)[^\s/@:]{0,200}:[^\s/@]{1,200}@/giu;
 
+/** Matches a text of the length of a secret key of AWS, which has no prefix: 40 characters of Base64. */
+const awsLong = /(?<![\w/+=-])[A-Za-z\d/+]{40}(?![\w/+=-])/gu;
+
+/** Number of changes between capitals, small letters, digits and signs from which 40 characters count as random. Random ones have about 25. */
+const fewestChanges = 14;
+
+/** Matches a hexadecimal number of at least 128 bits that is not a part of a name, a path or an address. */
+const hexLong = /(?<![\w/+=.@#-])[\dA-Fa-f]{32,128}(?![\w/+=@-])/gu;
+
+/** Number of characters before a hexadecimal number that say what it is. */
+const contextLength = 48;
+
+/** Matches the words that say that a hexadecimal number is a hash or an id, and those that say that it is a secret. */
+const meaning =
+  /\b(?:(?<open>actual|blob|bytes|checksum|commit|computed|content|digest|etag|expected|fingerprint|got|hash|head|ids?|image|integrity|layer|md5|merge|object|parent|pathspec|ref|reference|request|rev|revision|run|seed|session|sha|sha-?\d{1,3}|span|tag|task|trace|tree|uuid|version)|key|keys|auth|credentials?|password|secret|signature|token)\b/giu;
+
 /**
  * Removes keys, tokens, cookies and passwords that errors of providers and clients quote, before a text is stored,
  * emitted or shown. It recognises the usual shapes and does not prove that a text contains no secret. Costs linear
  * time.
  */
 export function withoutSecrets(text: string): string {
+  return withoutSecretsUnder("", text);
+}
+
+/** `name` is that of the member that holds the text. */
+function withoutSecretsUnder(name: string, text: string): string {
+  const hexHidden = (found: string, offset: number, whole: string): string =>
+    isHashOrId(`${name} ${whole.slice(Math.max(0, offset - contextLength), offset)}`) ? found : hiddenHex(found);
   return text
     .replace(armoured, mark)
     .replace(cookies, `$1${mark}`)
@@ -154,7 +177,26 @@ export function withoutSecrets(text: string): string {
     .replace(namedInSingle, replacedByName)
     .replace(named, replacedByName)
     .replace(inQuery, `$1${mark}`)
-    .replace(inAuthority, `$1${mark}@`);
+    .replace(inAuthority, `$1${mark}@`)
+    .replace(awsLong, (found) => (isRandom(found) ? mark : found))
+    .replace(hexLong, hexHidden);
+}
+
+/** Whether 40 characters are a secret key rather than a path, an identifier or a hash in hexadecimal digits. */
+function isRandom(text: string): boolean {
+  if (!/\d/u.test(text) || !/[g-z]/u.test(text) || !/[A-Z]/u.test(text)) return false;
+  return text.replaceAll(/[A-Z]+|[a-z]+|\d+|[/+]+/gu, "x").length > fewestChanges;
+}
+
+/** Whether the last word that says what follows means a hash or an id, such as `commit` or `requestId`. */
+function isHashOrId(before: string): boolean {
+  const words = before.replaceAll(/([a-z\d])([A-Z])/gu, "$1 $2").replaceAll("_", " ");
+  return [...words.matchAll(meaning)].at(-1)?.groups?.["open"] !== undefined;
+}
+
+/** Keeps what is no key: only digits, or one digit again and again. */
+function hiddenHex(found: string): string {
+  return /\d/u.test(found) && /[a-f]/iu.test(found) && new Set(found).size > 5 ? mark : found;
 }
 
 const isName = new RegExp(`^(?:${names}|(?:set-)?cookie)$`, "iu");
@@ -169,7 +211,8 @@ export function withoutSecretsIn(value: JsonValue): JsonValue {
 }
 
 function memberWithoutSecrets(name: string, value: JsonValue): JsonValue {
-  return typeof value === "string" && isName.test(name) ? mark : withoutSecretsIn(value);
+  if (typeof value !== "string") return withoutSecretsIn(value);
+  return isName.test(name) ? mark : withoutSecretsUnder(name, value);
 }
 
 function replaced(_found: string, before: string, value: string): string {

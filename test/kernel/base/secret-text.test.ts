@@ -10,6 +10,11 @@ function pem(kind: string): string {
   return `${line("BEGIN")}\n${"aB3dE5fG7hJ9kL1m\n".repeat(8)}${line("END")}`;
 }
 
+/** Keys and hashes in their usual forms. They are joined so that no scanner of secrets finds them here. */
+const awsSecret = ["wJalrXUtnFEMI", "K7MDENG", "bPxRfiCYEXAMPLEKEY"].join("/");
+const hexKey = ["0f3a9c7d51b24e68", "8ad0c94e17f6b235"].join("");
+const gitHash = "3b18e512dba79e4c8300dd08aeb37f8e728b8dad";
+
 describe("secrets in error messages", () => {
   test.for([
     [`Incorrect API key provided: ${key}.`, "Incorrect API key provided: [secret]."],
@@ -53,6 +58,13 @@ describe("secrets in error messages", () => {
     ['{"authorization":"Basic YWJjOmRlZg=="}', '{"authorization":"Basic [secret]"}'],
     ["set-cookie: sid=s%3Aabc.def; Path=/; HttpOnly\nserver: x", "set-cookie: [secret]\nserver: x"],
     ['{"set-cookie":["sid=abc; Path=/","csrf=def"],"age":"0"}', '{"set-cookie":["[secret]"],"age":"0"}'],
+    [`not authorised: ${awsSecret}.`, "not authorised: [secret]."],
+    [`AWS_KEYS="AKIAIOSFODNN7EXAMPLE:${awsSecret}"`, 'AWS_KEYS="[secret]:[secret]"'],
+    [`ran with ${awsSecret} eu-west-1`, "ran with [secret] eu-west-1"],
+    [`401 for ${hexKey}`, "401 for [secret]"],
+    [`Invalid API key ${hexKey}!`, "Invalid API key [secret]!"],
+    [`run_7f failed: the key "${hexKey}${hexKey}" was revoked`, 'run_7f failed: the key "[secret]" was revoked'],
+    [`unknown caller (${hexKey.toUpperCase()})`, "unknown caller ([secret])"],
   ] as const)("a secret is replaced in: %s", ([text, shown]) => {
     expect(withoutSecrets(text)).toBe(shown);
     expect(withoutSecrets(shown)).toBe(shown);
@@ -78,6 +90,22 @@ describe("secrets in error messages", () => {
     "google does not fetch image/png from file:///etc/passwd: fetch it first",
     "ENOENT: no such file: /run/secrets/credentials: create the file",
     "client id 12 and session key names",
+    `run_${hexKey} was not found`,
+    `fatal: bad object ${gitHash}`,
+    `fatal: reference is not a tree: ${gitHash}`,
+    `error: pathspec '${gitHash}' did not match any files known to git`,
+    `HEAD is now at ${gitHash}`,
+    `checksum mismatch: expected ${hexKey}, got ${hexKey.toUpperCase()}`,
+    `the content sha256:${hexKey}${hexKey} is missing`,
+    `the hash of the project is ${hexKey}${hexKey}; trust it again`,
+    `request id: ${hexKey}, trace_id=${hexKey}`,
+    `{"requestId":"${hexKey}"}`,
+    `ENOENT: /cache/${hexKey}/file and ./blobs/${gitHash}`,
+    `https://git.example/repo@${gitHash}#${hexKey}`,
+    `550e8400-e29b-41d4-a716-446655440000 has ${"0".repeat(40)} and ${"12345678".repeat(5)}`,
+    "at Object.handle src/agents/definition/Plan2Definition/x",
+    "node_modules/typescript5/lib/typescript/a",
+    `commit 3 refers to q1Zr${"aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5xyz"}`,
   ])("a text without a secret stays unchanged: %s", (text) => {
     expect(withoutSecrets(text)).toBe(text);
   });
@@ -99,11 +127,15 @@ describe("secrets in error messages", () => {
       url: `https://a.example/?key=${key}`,
       headers: { Authorization: "abc", cookie: "a=b" },
       n: 3,
+      contentHash: `${hexKey}${hexKey}`,
+      detail: hexKey,
     };
     expect(new Fault("model_auth", "refused", { details }).toJSON().details).toEqual({
       url: "https://a.example/?key=[secret]",
       headers: { Authorization: "[secret]", cookie: "[secret]" },
       n: 3,
+      contentHash: `${hexKey}${hexKey}`,
+      detail: "[secret]",
     });
   });
 
@@ -117,6 +149,8 @@ describe("secrets in error messages", () => {
     for (const part of [
       "cookie:",
       "-----BEGIN PRIVATE KEY----",
+      `${hexKey} `,
+      `${awsSecret} `,
       "SG.",
       "abc8Q~",
       "npm_",
