@@ -20,6 +20,8 @@ export interface ScaleSite {
   readonly ingressUrl: string;
   readonly service: string;
   readonly registerUrl: string;
+  /** The public key of Restate. */
+  readonly identityKey?: string;
 }
 
 /** An agent that records steps of 1 KB until its process ends. */

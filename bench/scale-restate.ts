@@ -22,7 +22,7 @@ const bareService = "bare-steps";
  * time until the runs of a dead worker continue.
  */
 export async function* restateRows(url: string): AsyncIterable<Row> {
-  const server = await RestateServer.start();
+  const server = await RestateServer.start({ signs: true });
   const folder = await mkdtemp(join(tmpdir(), "reeve-scale-"));
   try {
     for (const store of ["PostgreSQL", "SQLite"] as const)

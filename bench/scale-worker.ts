@@ -19,10 +19,16 @@ const runtime = await openRuntime({
 runtime.register(stepping(callMs));
 console.log("ready");
 
-function engineOf({ ingressUrl, service, registerUrl }: ScaleSite): EngineFactory {
+function engineOf({ ingressUrl, service, registerUrl, identityKey }: ScaleSite): EngineFactory {
   const onListen = async (port: number): Promise<void> => {
     const response = await fetch(`${registerUrl}/${port}`, { method: "POST" });
     if (!response.ok) throw new Error(`the port was not registered: ${await response.text()}`);
   };
-  return restate({ ingressUrl, service, listen: { port: 0 }, onListen });
+  return restate({
+    ingressUrl,
+    service,
+    listen: { port: 0 },
+    onListen,
+    ...(identityKey !== undefined && { identityKeys: [identityKey] }),
+  });
 }

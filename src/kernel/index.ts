@@ -35,6 +35,7 @@ export {
   assertMadeJson,
   canonicalJson,
   copyJson,
+  deepestJson,
   deepFreeze,
   type DeepReadonly,
   isJson,

@@ -8,6 +8,8 @@ export interface SiteAddress {
   /** The worker sends its port here when it accepts invocations. */
   readonly registerUrl: string;
   readonly sliceMs?: number;
+  /** The public key of Restate, if it signs its requests. */
+  readonly identityKey?: string;
 }
 
 /** The Restate engine of a worker process that a test puts behind a balancer. */
@@ -16,11 +18,13 @@ export function siteEngine({
   service,
   registerUrl,
   sliceMs = 30_000,
+  identityKey,
 }: SiteAddress): EngineFactory {
   return restate({
     ingressUrl,
     service,
     sliceMs,
+    ...(identityKey !== undefined && { identityKeys: [identityKey] }),
     listen: { port: 0 },
     onListen: async (port) => {
       const response = await fetch(`${registerUrl}/${port}`, { method: "POST" });

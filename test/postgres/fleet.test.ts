@@ -43,7 +43,7 @@ async function postgresWorld(): Promise<FleetWorld> {
     disturb: (place, fault) => {
       const proxy = proxies[place];
       proxy?.disturb(fault);
-      return () => proxy?.heal();
+      return { keepsLease: false, heal: () => proxy?.heal() };
     },
     cuts: () => proxies.reduce((sum, { cuts }) => sum + cuts, 0),
     restart: {

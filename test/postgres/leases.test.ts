@@ -1,6 +1,9 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { Client } from "pg";
 import { expect, inject, onTestFinished, test, vi } from "vitest";
-import type { Fault, Store, StoreChange } from "../../src/kernel/index.ts";
+import type { Fault, Lease, Store, StoreChange } from "../../src/kernel/index.ts";
+import { hasEnded, processName } from "../../src/runtime/stores/postgres/db/worker-process.ts";
 import { all, createRun, ownRun, stepRecord } from "../../src/testing/contracts/store-fixtures.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";
 import { newSchema, openSchema, query } from "./schemas.ts";
@@ -93,6 +96,66 @@ test("J3: a worker cannot register again while another one recovers its run, alt
   expect(await recovering).toMatchObject([{ runId: lost.runId, epoch: lost.epoch + 1, recoveries: 1 }]);
   await expect(registering).rejects.toMatchObject({ code: "lease_lost" });
 });
+
+/** Starts a process that only lives, and returns its name in the table of workers. */
+async function startProcess(): Promise<{ readonly name: string; readonly kill: () => Promise<void> }> {
+  const source = new URL("../../src/runtime/stores/postgres/db/worker-process.ts", import.meta.url);
+  const program = `const { processName } = await import(${JSON.stringify(source)});
+    process.stdout.write(processName()); setInterval(() => undefined, 60_000);`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "exit");
+  const kill = async (): Promise<void> => {
+    child.kill("SIGKILL");
+    await ended;
+  };
+  onTestFinished(kill);
+  const [name] = (await once(child.stdout, "data")) as [Buffer];
+  return { name: String(name), kill };
+}
+
+test.runIf(process.platform === "linux")(
+  "L15: the run of a worker whose process has ended is taken before its lease ends only if the claim asks for it, and not while the process lives",
+  async () => {
+    const schema = newSchema();
+    const [one, other] = [await openSchema(schema), await openSchema(schema)];
+    const lost = await ownRun(one);
+    await other.leases.enlist("w2");
+    const own = processName() ?? "";
+    expect(await query(`SELECT process FROM ${schema}.workers`)).toEqual([
+      { process: own },
+      { process: own },
+    ]);
+    const { name, kill } = await startProcess();
+    const claimEnded = async (process: string, ended = true): Promise<readonly Lease[]> => {
+      await query(`UPDATE ${schema}.workers SET process = '${process}' WHERE worker_id = 'w1'`);
+      const takeOver = { suspended: true, ended };
+      return other.leases.claim({ workerId: "w2", limit: 1, now: 0, only: [lost.runId], takeOver });
+    };
+    await expect(claimEnded(name)).rejects.toMatchObject({ code: "run_owned" });
+    await kill();
+    const [host = "", ...rest] = name.split(" ");
+    const [boot = "", namespace = "", ...numbers] = rest;
+    // Nothing is known about processes of another machine, of an earlier boot, or of another container.
+    for (const unknown of [
+      [`${host}-2`, boot, namespace, ...numbers],
+      [host, `${boot}-2`, namespace, ...numbers],
+      [host, boot, "pid:[1]", ...numbers],
+    ])
+      await expect(claimEnded(unknown.join(" "))).rejects.toMatchObject({ code: "run_owned" });
+    await expect(claimEnded(name, false)).rejects.toMatchObject({ code: "run_owned" });
+    await one.leases.check(lost);
+    expect(await claimEnded(name)).toMatchObject([{ epoch: lost.epoch + 1, workerId: "w2", recoveries: 1 }]);
+    const commit = { number: 1, at: 2, steps: [stepRecord(0, "late")] };
+    await expect(one.journal.append(lost, commit)).rejects.toMatchObject({ code: "lease_lost" });
+    // A process that got the same id later has another start time.
+    const [start = "", pid = ""] = numbers.toReversed();
+    expect([pid, start].every((number) => /^\d+$/u.test(number))).toBe(true);
+    expect(hasEnded([host, boot, namespace, process.pid, start].join(" "))).toBe(true);
+    expect(hasEnded(own)).toBe(false);
+  },
+);
 
 test("L2: a worker whose beat arrives before it is taken over keeps its run", async () => {
   const schema = newSchema();

@@ -38,8 +38,9 @@ export class CaseSites {
   /** What the workers of all cases must know. */
   get address(): SiteAddress {
     const { port } = this.#registry.address() as AddressInfo;
-    const { ingressUrl } = this.#server;
-    return { ingressUrl, service: `case-${process.pid}`, registerUrl: `http://127.0.0.1:${port}` };
+    const { ingressUrl, identityKey } = this.#server;
+    const registerUrl = `http://127.0.0.1:${port}`;
+    return { ingressUrl, service: `case-${process.pid}`, registerUrl, ...(identityKey && { identityKey }) };
   }
 
   async close(): Promise<void> {

@@ -42,6 +42,7 @@ export async function newCluster(
       const engine = restate({
         ingressUrl: server.ingressUrl,
         listen: { port: 0 },
+        ...(server.identityKey !== undefined && { identityKeys: [server.identityKey] }),
         service,
         onListen: async (listening) => {
           ports.push(listening);

@@ -9,9 +9,9 @@ import { WorkerSite } from "./worker-site.ts";
 let server: RestateServer;
 
 beforeAll(async () => {
-  server = await RestateServer.start();
+  server = await RestateServer.start({ signs: true });
   process.env[crashServer] = inject("postgresUrl");
-  // A dead worker counts as alive for an hour.
+  // The lease of a dead worker is valid for an hour. Its process is known to have ended, and the slices are signed.
   process.env[crashLease] = "3600000";
 });
 afterAll(() => server.stop());

@@ -8,11 +8,11 @@ let server: RestateServer;
 let sites: CaseSites;
 
 beforeAll(async () => {
-  server = await RestateServer.start();
+  server = await RestateServer.start({ signs: true });
   sites = await CaseSites.open(server);
   process.env[crashSite] = JSON.stringify(sites.address);
   process.env[crashServer] = inject("postgresUrl");
-  // A dead worker counts as alive for an hour, so that only Restate finds that it is dead.
+  // The lease of a dead worker is valid for an hour, so that only the end of its process, which is known, frees its runs.
   process.env[crashLease] = "3600000";
 });
 afterAll(async () => {

@@ -1,5 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { createServer, type AddressInfo } from "node:net";
@@ -12,12 +14,16 @@ interface RestateServerOptions {
   readonly keepAlive?: { readonly intervalMs: number; readonly timeoutMs: number };
   /** Each has connections of its own. Default: 4. */
   readonly partitions?: number;
+  /** Whether Restate signs its requests, so that workers may demand `identityKey`. Default: false. */
+  readonly signs?: boolean;
 }
 
 /** A Restate server of its own for tests: on the loopback interface, with data in a temporary folder. */
 export class RestateServer {
   readonly ingressUrl: string;
   readonly adminUrl: string;
+  /** The public key of the server. `undefined` if it does not sign. */
+  readonly identityKey: string | undefined;
   readonly #folder: string;
   readonly #environment: NodeJS.ProcessEnv;
   #process: ChildProcess | undefined;
@@ -25,10 +31,12 @@ export class RestateServer {
   private constructor(
     folder: string,
     ports: readonly number[],
-    { keepAlive, partitions = 4 }: RestateServerOptions,
+    { keepAlive, partitions = 4, signs = false }: RestateServerOptions,
   ) {
     const [ingress = 0, admin = 0, node = 0] = ports;
     this.#folder = folder;
+    const keyFile = join(folder, "identity.pem");
+    this.identityKey = signs ? writeKey(keyFile) : undefined;
     this.ingressUrl = `http://127.0.0.1:${ingress}`;
     this.adminUrl = `http://127.0.0.1:${admin}`;
     this.#environment = {
@@ -49,6 +57,7 @@ export class RestateServer {
       RESTATE_DEFAULT_NUM_PARTITIONS: String(partitions),
       RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE: "128 MiB",
       RESTATE_LOG_FILTER: "error",
+      ...(signs && { RESTATE_WORKER__INVOKER__REQUEST_IDENTITY_PRIVATE_KEY_PEM_FILE: keyFile }),
       ...(keepAlive !== undefined && {
         RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_INTERVAL: `${keepAlive.intervalMs}ms`,
         RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_TIMEOUT: `${keepAlive.timeoutMs}ms`,
@@ -89,6 +98,24 @@ export class RestateServer {
     await this.kill();
     await rm(this.#folder, { recursive: true, force: true });
   }
+}
+
+/** Writes a new private key, and returns its public key as Restate prints it. */
+function writeKey(file: string): string {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  writeFileSync(file, privateKey.export({ format: "pem", type: "pkcs8" }));
+  // The last 32 bytes of the encoded form are the key itself.
+  return `publickeyv1_${base58(publicKey.export({ format: "der", type: "spki" }).subarray(-32))}`;
+}
+
+const base58Digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+
+function base58(bytes: Uint8Array): string {
+  let rest = BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
+  let text = "";
+  for (; rest > 0n; rest /= 58n) text = `${base58Digits[Number(rest % 58n)]}${text}`;
+  const zeros = bytes.findIndex((byte) => byte !== 0);
+  return "1".repeat(Math.max(0, zeros)) + text;
 }
 
 function serverProgram(): string {

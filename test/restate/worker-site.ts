@@ -49,7 +49,9 @@ export class WorkerSite {
   /** What a worker in this place must know. */
   address(place: number, ingressUrl = this.#server.ingressUrl): SiteAddress {
     const { port } = this.#registry.address() as AddressInfo;
-    return { ingressUrl, service: this.service, registerUrl: `http://127.0.0.1:${port}/${place}` };
+    const { identityKey } = this.#server;
+    const registerUrl = `http://127.0.0.1:${port}/${place}`;
+    return { ingressUrl, service: this.service, registerUrl, ...(identityKey && { identityKey }) };
   }
 
   async close(): Promise<void> {

@@ -42,12 +42,19 @@ export interface FleetWorld {
   readonly approveAll: () => Promise<unknown>;
   /** Asks which worker owns a run. */
   readonly ownerOf: (runId: RunId) => Promise<Ownership>;
-  /** Disturbs the connection of the worker in a place. The returned function ends it. */
-  readonly disturb: (place: number, fault: LinkFault) => () => void;
+  /** Disturbs connections of the worker in a place. */
+  readonly disturb: (place: number, fault: LinkFault) => Disturbance;
   /** Number of connections of workers that were cut. */
   readonly cuts: () => number;
   /** Functions that kill a server of the store or the engine and start it again, by the name of the server. */
   readonly restart: Readonly<Record<string, () => Promise<void>>>;
+}
+
+interface Disturbance {
+  /** Whether the worker still reaches the store, so that it keeps its runs. */
+  readonly keepsLease: boolean;
+  /** Ends the disturbance. */
+  readonly heal: () => void;
 }
 
 export interface Ownership {
@@ -69,8 +76,10 @@ interface FleetReport {
   /** Broken promises, in words. Empty if all hold. */
   readonly broken: readonly string[];
   readonly faults: readonly string[];
-  /** Number of faults of workers. Each of them hit a worker in a call, which another worker repeated. */
+  /** Number of faults of workers that lost their lease. Each of them hit a worker in a call, which another worker repeated. */
   readonly hits: number;
+  /** Number of faults of workers that kept their lease. None of them made another worker repeat a call. */
+  readonly kept: number;
   /** Number of calls that workers repeated because their answer was not recorded. */
   readonly repeated: number;
   /** Number of calls that arrived from a worker that no longer owned the run. */
@@ -137,6 +146,7 @@ class Fleet {
   #caught: CaughtCall | undefined;
   #lives = 0;
   #hits = 0;
+  #kept = 0;
   #repeated = 0;
   #allLate = 0;
 
@@ -173,6 +183,7 @@ class Fleet {
       broken: this.#broken,
       faults: this.#faults,
       hits: this.#hits,
+      kept: this.#kept,
       repeated: this.#repeated,
       late: this.#allLate,
       takeOvers: records.reduce((sum, record) => sum + (record?.recoveries ?? 0), 0),
@@ -227,19 +238,24 @@ class Fleet {
       await this.#world.restart[kind.restart]?.();
     } else {
       this.#faults.push(`${kind} ${place}`);
-      this.#hits++;
       if (kind === "kill") {
+        this.#hits++;
         worker?.signal("SIGKILL");
         await worker?.ended;
         this.#start(place);
         await this.#untilRepeated(call, before);
       } else if (kind === "stop") {
+        this.#hits++;
         worker?.signal("SIGSTOP");
         await this.#untilRepeated(call, before);
         worker?.signal("SIGCONT");
       } else {
-        const heal = this.#world.disturb(place, kind);
-        await this.#untilRepeated(call, before);
+        const { keepsLease, heal } = this.#world.disturb(place, kind);
+        if (keepsLease) await this.#expectKept(call, before);
+        else {
+          this.#hits++;
+          await this.#untilRepeated(call, before);
+        }
         heal();
       }
     }
@@ -257,6 +273,15 @@ class Fleet {
   async #untilRepeated(call: Call, before: number): Promise<void> {
     const end = Date.now() + this.#world.leaseMs * 2;
     while (Date.now() < end || this.#repeatsOf(call) === before) await this.#answerAndPause();
+  }
+
+  /** L15: while a worker has its lease, no other worker repeats its call. */
+  async #expectKept(call: Call, before: number): Promise<void> {
+    this.#kept++;
+    const end = Date.now() + this.#world.leaseMs * 2;
+    while (Date.now() < end) await this.#answerAndPause();
+    if (this.#repeatsOf(call) > before)
+      this.#broken.push(`the call ${call.name} ${call.key} of a worker with a lease was repeated`);
   }
 
   /** Number of times that other workers have made the call. */

@@ -1,5 +1,6 @@
 import {
   assertJson,
+  deepestJson,
   isJson,
   type FilePart,
   type ImagePart,
@@ -86,8 +87,9 @@ function resultJson(value: unknown): JsonValue {
 
 function converted(value: unknown, around: readonly object[]): unknown {
   if (Object.is(value, -0)) return 0;
-  // A cycle stays as it is, so that the check refuses it.
+  // A cycle and what is nested too deep stay as they are, so that the check refuses them.
   if (typeof value !== "object" || value === null || around.includes(value)) return value;
+  if (around.length > deepestJson) return value;
   const inside = [...around, value];
   if ("toJSON" in value && typeof value.toJSON === "function")
     return converted((value.toJSON as (key: string) => unknown)(""), inside);

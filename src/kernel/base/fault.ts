@@ -118,6 +118,8 @@ const retryByCode = {
   journal_mismatch: "never",
   /** J3: another worker owns the run. This worker writes nothing and starts no effect. */
   lease_lost: "never",
+  /** L15: a live worker owns the run. Another one may claim it when it is released or its lease has ended. */
+  run_owned: "backoff",
   /** J9: the run was started by another version of its agent. */
   version_mismatch: "never",
   /** G5: the store records another kind of engine than that of the runtime. */

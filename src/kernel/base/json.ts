@@ -226,15 +226,22 @@ interface NonJson {
 
 function find(value: unknown): NonJson | undefined {
   try {
-    return isShallowJson(value, 0) ? undefined : findNonJson(value, new Set());
+    const found = isShallowJson(value, 0) ? undefined : findNonJson(value, new Set());
+    // The path to a value below a thousand others helps no reader.
+    return found?.problem === tooDeep ? { path: "", problem: tooDeep } : found;
   } catch (error) {
-    const problem = error instanceof RangeError ? "is nested too deep" : "cannot be read";
+    const problem = error instanceof RangeError ? tooDeep : "cannot be read";
     return { path: "", problem };
   }
 }
 
-/** Values nested deeper than this are refused, because code that reads them recursively would exhaust the stack. */
-const maxDepth = 1_000;
+/**
+ * J10: values nested deeper than this number of levels are refused wherever they enter, because code that reads them recursively would
+ * exhaust the stack.
+ */
+export const deepestJson = 1_000;
+
+const tooDeep = `is nested deeper than ${deepestJson} levels; pass a flatter value, or its JSON text`;
 
 /** Values nested deeper than this are checked for cycles. */
 const shallow = 48;
@@ -280,7 +287,7 @@ function findNonJson(value: unknown, open: Set<object>): NonJson | undefined {
 
 function findInContainer(value: object, open: Set<object>): NonJson | undefined {
   if (open.has(value)) return { path: "", problem: "contains itself" };
-  if (open.size >= maxDepth) return { path: "", problem: `is nested deeper than ${maxDepth} levels` };
+  if (open.size >= deepestJson) return { path: "", problem: tooDeep };
   if (Object.getOwnPropertySymbols(value).length > 0) {
     return { path: "", problem: "has a property under a symbol, which JSON cannot hold" };
   }

@@ -166,7 +166,9 @@ export function withoutSecrets(text: string): string {
 /** `name` is that of the member that holds the text. */
 function withoutSecretsUnder(name: string, text: string): string {
   const hexHidden = (found: string, offset: number, whole: string): string =>
-    isHashOrId(`${name} ${whole.slice(Math.max(0, offset - contextLength), offset)}`) ? found : hiddenHex(found);
+    isHashOrId(`${name} ${whole.slice(Math.max(0, offset - contextLength), offset)}`)
+      ? found
+      : hiddenHex(found);
   return text
     .replace(armoured, mark)
     .replace(cookies, `$1${mark}`)

@@ -53,6 +53,14 @@ export function takesRun(
   return false;
 }
 
+/** L15: which runs that are not ready an engine may take. */
+export interface TakeOver {
+  /** Whether suspended runs are claimed, too, because the engine may have lost the time at which they wake up. */
+  readonly suspended: boolean;
+  /** Whether runs are claimed whose owner's process is known to have ended, although its lease is still valid. */
+  readonly ended: boolean;
+}
+
 /** Which runs `Leases.claim` may take, and for whom. */
 export interface ClaimOptions {
   readonly workerId: string;
@@ -62,11 +70,8 @@ export interface ClaimOptions {
   readonly agents?: readonly (AgentVersion | AgentsOfName)[];
   /** L10: if given, only these runs are claimed, for an engine that itself decides which run is driven. */
   readonly only?: readonly RunId[];
-  /**
-   * L15: with `only`, runs that have an owner or wait are claimed, too, for an engine that knows that the owner no longer
-   * drives the run. The owner counts as dead. Default: `false`.
-   */
-  readonly takeOver?: boolean;
+  /** L15: with `only`, for an engine whose server sends each run to one worker at a time. Default: runs that are not ready are left out. */
+  readonly takeOver?: TakeOver;
   /** Runs that are not claimed, because the worker knows that another version must drive them (J9). */
   readonly except?: readonly RunId[];
   /** Current time in epoch milliseconds. Suspended runs whose `wakeAt` has passed are ready. */
@@ -118,8 +123,10 @@ export interface EnlistOptions {
  * - L12 The store calls `onLost` when it finds that a registration was lost, before the next `claim` of the worker returns.
  * - L13 `isConfirmed` is true only while no other worker can have taken over the runs of the worker.
  * - L14 `countReady` counts the runs that a claim of any agent would return. Runs of dead workers may be missing.
- * - L15 `claim` with `only` and `takeOver` also returns runs that a live worker owns, which counts as a recovery (L7) and fences that
- *   worker, and suspended runs, which does not count.
+ * - L15 `claim` with `only` and `takeOver` never takes a run from a live worker: it rejects with `run_owned`, and the caller tries again
+ *   until the owner has released the run or its lease has ended. With `suspended` it also returns suspended runs, which does not
+ *   count as a recovery. With `ended` it does not wait for the lease of a worker whose process is known to have ended: it returns the
+ *   run, which counts as a recovery (L7) and fences that worker. A store that cannot know this waits for the lease.
  * - L16 `findReady` returns the runs that a claim would return, the oldest first, and changes nothing: no epoch, no owner, no turn and no
  *   number of recoveries.
  */

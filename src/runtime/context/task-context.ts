@@ -1,6 +1,7 @@
 import { portFor } from "../process/worker-context.ts";
 import { none } from "../task/step-outcome.ts";
 import {
+  assertMadeJson,
   type AgentId,
   type ApprovalDecision,
   type AskOutcome,
@@ -239,8 +240,10 @@ export class TaskContext extends TaskFacts implements RunContext {
   tools(calls: readonly ToolCall[], options: ToolsOptions = {}): Promise<readonly ToolResult[]> {
     try {
       checkToolsOptions(options);
-      for (const { toolName, input } of calls)
+      for (const { toolName, input } of calls) {
+        assertMadeJson(input, `the arguments of tool ${toolName}`);
         this.#runner.worker.sizes.assert(input, `the arguments of tool ${toolName}`);
+      }
     } catch (error) {
       return Promise.reject(Fault.from(error));
     }

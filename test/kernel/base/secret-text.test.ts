@@ -63,7 +63,10 @@ describe("secrets in error messages", () => {
     [`ran with ${awsSecret} eu-west-1`, "ran with [secret] eu-west-1"],
     [`401 for ${hexKey}`, "401 for [secret]"],
     [`Invalid API key ${hexKey}!`, "Invalid API key [secret]!"],
-    [`run_7f failed: the key "${hexKey}${hexKey}" was revoked`, 'run_7f failed: the key "[secret]" was revoked'],
+    [
+      `run_7f failed: the key "${hexKey}${hexKey}" was revoked`,
+      'run_7f failed: the key "[secret]" was revoked',
+    ],
     [`unknown caller (${hexKey.toUpperCase()})`, "unknown caller ([secret])"],
   ] as const)("a secret is replaced in: %s", ([text, shown]) => {
     expect(withoutSecrets(text)).toBe(shown);
@@ -105,7 +108,7 @@ describe("secrets in error messages", () => {
     `550e8400-e29b-41d4-a716-446655440000 has ${"0".repeat(40)} and ${"12345678".repeat(5)}`,
     "at Object.handle src/agents/definition/Plan2Definition/x",
     "node_modules/typescript5/lib/typescript/a",
-    `commit 3 refers to q1Zr${"aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5xyz"}`,
+    "commit 3 refers to q1ZraB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5xyz",
   ])("a text without a secret stays unchanged: %s", (text) => {
     expect(withoutSecrets(text)).toBe(text);
   });

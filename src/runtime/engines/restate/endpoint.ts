@@ -1,12 +1,14 @@
 import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import { Server as NetServer, type AddressInfo } from "node:net";
-import { Fault } from "../../../kernel/index.ts";
+import { describeValue, Fault } from "../../../kernel/index.ts";
 import { runObject, type RunObjectOptions, type Sdk, type SliceDriver } from "./run-object.ts";
 
 export interface EndpointOptions extends RunObjectOptions {
   /** Address on which the worker accepts invocations. */
   readonly host: string;
   readonly port: number;
+  /** The public keys of Restate. If there are some, requests without a valid signature are refused. */
+  readonly identityKeys: readonly string[];
   /** Called with the port when the worker accepts invocations. */
   readonly onListen: ((port: number) => Promise<void> | void) | undefined;
 }
@@ -26,15 +28,35 @@ export class Endpoint {
     this.#options = options;
   }
 
+  /** Whether every slice was requested by a Restate server that has one of the keys. */
+  get isSigned(): boolean {
+    return this.#options.identityKeys.length > 0;
+  }
+
   async open(driver: SliceDriver): Promise<void> {
     const { host, port, onListen } = this.#options;
     const sdk = await loadSdk();
-    const services = [runObject(sdk, this.#options, driver)];
-    const server = createServer(sdk.createEndpointHandler({ services, logger: () => undefined }));
+    const server = createServer(this.#handler(sdk, driver));
     server.on("session", (session) => this.#watch(session));
     this.#server = server;
     await listening(server, host, port);
     await onListen?.((server.address() as AddressInfo).port);
+  }
+
+  #handler(sdk: Sdk, driver: SliceDriver): ReturnType<Sdk["createEndpointHandler"]> {
+    const services = [runObject(sdk, this.#options, driver)];
+    const options = { services, logger: () => undefined };
+    if (!this.isSigned) return sdk.createEndpointHandler(options);
+    const identityKeys = [...this.#options.identityKeys];
+    try {
+      return sdk.createEndpointHandler({ ...options, identityKeys });
+    } catch (error) {
+      throw new Fault(
+        "invalid_argument",
+        `invalid identityKeys ${describeValue(identityKeys.join(" "))} of restate(): expected the public keys that Restate prints when it starts, such as "publickeyv1_..."`,
+        { cause: error },
+      );
+    }
   }
 
   /** Accepts no more invocations, so that Restate sends them to other workers. The open ones continue. */

@@ -1,3 +1,4 @@
+import { isIPv4 } from "node:net";
 import {
   describeValue,
   Fault,
@@ -19,11 +20,16 @@ export interface RestateOptions {
   readonly ingressUrl: string;
   /** Where this worker accepts invocations. If absent, the process drives no runs and only submits them. */
   readonly listen?: {
-    /** Default: `127.0.0.1`. */
+    /** Default: `127.0.0.1`. Another address than one of the loopback interface needs `identityKeys`. */
     readonly host?: string;
     /** With 0, the system chooses a port, which `onListen` receives. */
     readonly port: number;
   };
+  /**
+   * Public keys of the Restate server, such as `publickeyv1_...`, which it prints when it starts with a private key. The worker
+   * then refuses requests that none of them signed. Default: none, and every request is accepted.
+   */
+  readonly identityKeys?: readonly string[];
   /** Called with the port when the worker accepts invocations, for example to register it with `RestateAdmin`. */
   readonly onListen?: (port: number) => Promise<void> | void;
   /** Name of the virtual object in Restate. Workers that share a store and its agents have the same. Default: `reeve-runs`. */
@@ -47,6 +53,7 @@ export interface RestateOptions {
 const knownOptions = optionTable({
   ingressUrl: is.text(),
   listen: is.any,
+  identityKeys: is.any,
   onListen: is.callback(),
   service: is.text(),
   sliceMs: is.number({ from: 1, finite: true, default: 30_000 }),
@@ -72,6 +79,7 @@ export function restate(options: RestateOptions): EngineFactory {
   const {
     ingressUrl,
     listen,
+    identityKeys = [],
     onListen,
     service = defaultService,
     sliceMs,
@@ -84,17 +92,36 @@ export function restate(options: RestateOptions): EngineFactory {
       "invalid_argument",
       `invalid ingressUrl ${describeValue(ingressUrl)} of restate(): expected the URL of the ingress of Restate, such as "http://127.0.0.1:8080"`,
     );
+  checkEndpoint(listen?.host, identityKeys);
   return (port) =>
     new RestateEngine(port, {
       ingress: new Ingress(ingressUrl, service),
       endpoint:
         listen === undefined
           ? undefined
-          : new Endpoint({ host: "127.0.0.1", ...listen, onListen, service, longestSliceMs }),
+          : new Endpoint({ host: "127.0.0.1", ...listen, identityKeys, onListen, service, longestSliceMs }),
       sliceMs,
       sweepMs,
       isIngressRequired,
     });
+}
+
+/** Refuses an endpoint that machines other than this one reach and that accepts every request: forged ones would drive runs. */
+function checkEndpoint(host: string | undefined, identityKeys: readonly string[]): void {
+  if (!Array.isArray(identityKeys) || identityKeys.some((key) => typeof key !== "string" || key === ""))
+    throw new Fault(
+      "invalid_argument",
+      `invalid identityKeys ${describeValue(identityKeys)} of restate(): expected a list of public keys of Restate, such as ["publickeyv1_..."]`,
+    );
+  if (host === undefined || isLoopback(host) || identityKeys.length > 0) return;
+  throw new Fault(
+    "invalid_argument",
+    `the endpoint for Restate cannot listen at ${host} without an identity key, because everyone who reaches it could drive runs; start Restate with request-identity-private-key-pem-file and pass the public key that it prints as identityKeys or --identity-key, or listen at 127.0.0.1`,
+  );
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
 }
 
 /** Rejects with `engine_unavailable` if the ingress of Restate does not answer in this time. Milliseconds. */

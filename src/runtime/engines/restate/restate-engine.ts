@@ -269,9 +269,10 @@ export class RestateEngine implements Engine, SliceDriver {
   }
 
   /**
-   * Claims the run. The owner that an earlier attempt left behind may count as alive for the rest of its lease; Restate
-   * knows better, so its run is taken, and the recovery is counted (L15). An earlier attempt may also have suspended the run
-   * and lost its result: the run is taken although it is not due, so that Restate learns when it wakes up.
+   * Claims the run. If a live worker owns it, the claim rejects, and Restate repeats the slice until that worker has released the run
+   * or its lease has ended (L15): a slice without a signature may be forged, and a worker that Restate has lost still finishes its calls.
+   * An earlier attempt may have suspended the run and lost its result: the run is taken although it is not due, so that Restate learns
+   * when it wakes up.
    */
   async #claim(
     runId: RunId,
@@ -280,12 +281,14 @@ export class RestateEngine implements Engine, SliceDriver {
     const { leases, workerId, agents } = this.#port;
     const claim = { workerId, limit: 1, now, agents: agents(), only: [runId] };
     try {
-      const [lease] = await leases.claim({ ...claim, takeOver: isRepeated });
+      const takeOver = { suspended: isRepeated, ended: this.#options.endpoint?.isSigned === true };
+      const [lease] = await leases.claim({ ...claim, takeOver });
       this.#refusal = undefined;
       return lease;
     } catch (error) {
       // Restate repeats the slice up to once per second, mostly for the same reason.
-      const { message } = Fault.from(error);
+      const { code, message } = Fault.from(error);
+      if (code === "run_owned") throw error;
       if (message !== this.#refusal) this.#port.onError(error);
       this.#refusal = message;
       throw error;

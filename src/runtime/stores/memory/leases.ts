@@ -8,6 +8,7 @@ import {
   type Rest,
   type RunId,
 } from "../../../kernel/index.ts";
+import { ownedRun } from "../owned-run.ts";
 import type { Tables } from "./tables.ts";
 import type { RunRow } from "./run-row.ts";
 
@@ -42,9 +43,10 @@ export class MemoryLeases implements Leases {
   }
 
   claim(options: ClaimOptions): readonly Lease[] {
-    const { workerId, limit, now, only, takeOver = false } = options;
+    const { workerId, limit, now, only, takeOver } = options;
     const { ready: line, runs } = this.#tables;
-    const givenUp = takeOver ? this.#giveUp(only ?? none, options) : none;
+    if (takeOver !== undefined) this.#refuseOwned(only ?? none, options);
+    const woken = takeOver?.suspended === true ? this.#wakeSuspended(only ?? none, options) : none;
     const rows =
       only === undefined
         ? line.take(limit, now, (row) => isWanted(row, options))
@@ -54,14 +56,22 @@ export class MemoryLeases implements Leases {
             now,
             (row) => isWanted(row, options),
           );
-    for (const row of givenUp)
-      if (!rows.includes(row)) this.#tables.place(row);
-      else if (row.owner !== null) this.#tables.announce({ kind: "seized", runId: row.record.runId });
+    for (const row of woken) if (!rows.includes(row)) this.#tables.place(row);
     return rows.length === 0 ? none : rows.map((row) => this.#claim(row, workerId));
   }
 
-  /** L15: makes those of the given runs ready that have an owner or wait. */
-  #giveUp(runIds: readonly RunId[], options: ClaimOptions): readonly RunRow[] {
+  /** L15: throws `run_owned` if a live worker owns one of these runs. */
+  #refuseOwned(runIds: readonly RunId[], options: ClaimOptions): void {
+    const { runs, workers } = this.#tables;
+    for (const runId of runIds) {
+      const row = runs.get(runId);
+      if (row?.isLive !== true || row.owner === null || !isWanted(row, options)) continue;
+      if (workers.has(row.owner)) throw ownedRun(runId, row.owner);
+    }
+  }
+
+  /** L15: makes those of the given runs ready that are suspended. */
+  #wakeSuspended(runIds: readonly RunId[], options: ClaimOptions): readonly RunRow[] {
     const { runs, ready: line } = this.#tables;
     const rows = runIds
       .flatMap((runId) => runs.get(runId) ?? none)

@@ -1,4 +1,3 @@
-import type { RunId } from "../../../kernel/index.ts";
 import { RunState } from "../codec/stored-run.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
@@ -23,11 +22,10 @@ export const deadOwners = `WITH RECURSIVE owners AS (
 const lockName = `INSERT INTO {workers} (worker_id, incarnation, beat_at) VALUES ($1, 0, '-infinity')
   ON CONFLICT (worker_id) DO NOTHING`;
 const unregister = `DELETE FROM {workers} WHERE worker_id = $1 AND beat_at <= clock_timestamp() - $2 * interval '1 millisecond'`;
+const unregisterEnded = "DELETE FROM {workers} WHERE worker_id = $1 AND incarnation = $2";
 const recover = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READY}, ready_at = $2,
     recoveries_in_all = recoveries_in_all + 1,
     recoveries = CASE WHEN recovered_at = ${lastCommit} THEN recoveries + 1 ELSE 1 END, recovered_at = ${lastCommit}`;
-/** Waits for a commit of the owner, so that the run is taken for certain. */
-const recoverOne = `${recover} WHERE owner = $1 AND id = $3`;
 const recoverRuns = `${recover} WHERE id IN (SELECT id FROM {runs} WHERE owner = $1 AND ($3::bigint IS NULL OR id = $3)
     ORDER BY id LIMIT ${mostWoken} FOR UPDATE SKIP LOCKED)`;
 
@@ -43,15 +41,18 @@ export async function recoverRunsOf(
   return transaction.run(recoverRuns, workerId, tables.tick(), id);
 }
 
-/** L15: takes a run from its owner, although the owner may be alive, and counts the recovery. */
-export async function takeFrom(
+/** L15: unregisters a worker whose process has ended and recovers one of its runs, unless the worker has registered again. */
+export async function recoverEnded(
   tables: Tables,
   transaction: Transaction,
-  { owner, id, runId }: { readonly owner: string; readonly id: number; readonly runId: RunId },
+  {
+    workerId,
+    incarnation,
+    id,
+  }: { readonly workerId: string; readonly incarnation: number; readonly id: number },
 ): Promise<void> {
-  tables.owned.delete(runId);
-  await transaction.run(recoverOne, owner, tables.tick(), id);
-  transaction.announce({ kind: "seized", runId });
+  if ((await transaction.run(unregisterEnded, workerId, incarnation)) === 0) return;
+  await recoverRunsOf(tables, transaction, workerId, id);
 }
 
 /**

@@ -15,13 +15,15 @@ import {
   takesRun,
 } from "../../../kernel/index.ts";
 import { type RunKey, RunState, spendText } from "../codec/stored-run.ts";
+import { ownedRun } from "../owned-run.ts";
 import type { RunEnd } from "../run-end.ts";
 import type { Queries } from "./db/queries.ts";
 import { isExcluded, runKeyColumns } from "../sql/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
 import { WorkerBeats, type Registration } from "./db/worker-beats.ts";
-import { deadOwners, recoverDead, recoverRunsOf, recoveriesNow, takeFrom } from "./dead-workers.ts";
+import { hasEnded } from "./db/worker-process.ts";
+import { deadOwners, recoverDead, recoverEnded, recoverRunsOf, recoveriesNow } from "./dead-workers.ts";
 import { freeHeldRuns } from "../sql/held-runs.ts";
 import { get, type Work } from "../sql/work.ts";
 import { hasDueRun, readyAgents, readyRunIds, wakeDueRuns, wantedAgents } from "./ready-runs.ts";
@@ -92,18 +94,23 @@ interface OneRun {
   readonly id: number;
   readonly agentId: AgentId;
   readonly agentVersion: string | null;
-  readonly owner: string | null;
   readonly runId: RunId;
+  readonly owner: string | null;
+  /** Whether the lease of the owner is valid. */
+  readonly isAlive: boolean;
+  /** The registration of the owner, and the process that made it. `null` if there is none. */
+  readonly incarnation: number | null;
+  readonly process: string | null;
 }
 
 const none: readonly Lease[] = [];
 
 const look = `SELECT ARRAY(${deadOwners}) AS gone, ${hasDueRun} AS "isAnyoneDue", ARRAY(${readyAgents}) AS ready`;
-const findOnly = `SELECT runs.id, run_id AS "runId", agent_id AS "agentId", agent_version AS "agentVersion", owner
+const findOnly = `SELECT runs.id, run_id AS "runId", agent_id AS "agentId", agent_version AS "agentVersion", owner,
+    incarnation, process, coalesce(beat_at > clock_timestamp() - $3 * interval '1 millisecond', false) AS "isAlive"
   FROM unnest($1::text[]) WITH ORDINALITY AS wanted (name, index) JOIN {runs} AS runs ON run_id = wanted.name
-  WHERE state = ${RunState.READY} OR wake_at <= $2 OR ($4 AND state IN (${RunState.OWNED}, ${RunState.SUSPENDED}))
-    OR (owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {workers}
-      WHERE worker_id = owner AND beat_at > clock_timestamp() - $3 * interval '1 millisecond'))
+    LEFT JOIN {workers} ON worker_id = owner
+  WHERE state = ${RunState.READY} OR wake_at <= $2 OR owner IS NOT NULL OR ($4 AND state = ${RunState.SUSPENDED})
   ORDER BY wanted.index`;
 
 /** L1: a row that another worker is about to take is skipped. */
@@ -220,24 +227,34 @@ export class PostgresLeases implements Leases {
 
   /** L10: takes those of the given runs that are ready, in the given order. */
   async #claimOnly(options: ClaimOptions, only: readonly RunId[]): Promise<readonly Lease[]> {
-    const { workerId, limit, now, agents, except, takeOver = false } = options;
+    const { workerId, limit, now, agents, except, takeOver } = options;
     const wanted = [...new Set(only)].filter((runId) => except?.includes(runId) !== true);
+    const mayTake = (run: OneRun): boolean => {
+      const { owner, isAlive, runId } = run;
+      // A worker of this process is alive, even if its beats were late and no other worker has noticed.
+      if (owner === null || !(isAlive || this.#beats.holds(owner))) return true;
+      if (takeOver === undefined) return false;
+      if (takeOver.ended && !this.#beats.holds(owner) && hasEnded(run.process)) return true;
+      throw ownedRun(runId, owner);
+    };
     const find = async (queries: Queries): Promise<readonly OneRun[]> => {
-      const found = await queries.all<OneRun>(findOnly, wanted, now, this.#leaseMs, takeOver);
-      return found
-        .filter((run) => agents === undefined || takesRun(agents, run))
-        .filter(({ owner }) => takeOver || owner === null || !this.#beats.holds(owner));
+      const isAnySuspended = takeOver?.suspended === true;
+      const found = await queries.all<OneRun>(findOnly, wanted, now, this.#leaseMs, isAnySuspended);
+      return found.filter((run) => agents === undefined || takesRun(agents, run)).filter(mayTake);
     };
     if ((await find(this.#tables.database.statements)).length === 0) return none;
     return this.#take(workerId, async (transaction) => {
       const taken: Taken[] = [];
-      for (const { id, owner, runId } of await find(transaction)) {
+      for (const { id, runId, owner, isAlive, incarnation } of await find(transaction)) {
         if (taken.length >= limit) break;
-        if (owner !== null && takeOver) await takeFrom(this.#tables, transaction, { owner, id, runId });
+        if (owner !== null && isAlive && incarnation !== null)
+          await recoverEnded(this.#tables, transaction, { workerId: owner, incarnation, id });
         else if (owner !== null)
           await recoverDead(this.#tables, transaction, { workerId: owner, leaseMs: this.#leaseMs, id });
         const run = await this.#takeOne(transaction, takeDue, workerId, id);
         if (run !== undefined) taken.push(run);
+        // Another worker was faster, or the owner has sent a beat.
+        else if (takeOver !== undefined) throw ownedRun(runId, owner ?? "that took it first");
       }
       return taken;
     });

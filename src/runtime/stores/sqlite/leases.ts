@@ -17,6 +17,7 @@ import {
   type RunRecord,
   type RunSpend,
 } from "../../../kernel/index.ts";
+import { ownedRun } from "../owned-run.ts";
 import type { RunEnd } from "../run-end.ts";
 import {
   type ReadyRuns,
@@ -114,6 +115,7 @@ const none: readonly Lease[] = [];
 /** A run that an engine asks for by its id. */
 interface OneRun {
   readonly id: number;
+  readonly runId: RunId;
   readonly agentId: AgentVersion["agentId"];
   readonly agentVersion: string | null;
   readonly state: number;
@@ -121,7 +123,7 @@ interface OneRun {
   readonly owner: string | null;
 }
 
-const oneRun = `SELECT id, agent_id AS agentId, agent_version AS agentVersion, state, wake_at AS wakeAt, owner
+const oneRun = `SELECT id, run_id AS runId, agent_id AS agentId, agent_version AS agentVersion, state, wake_at AS wakeAt, owner
   FROM runs WHERE run_id = ?`;
 
 function isReadyAt({ state, wakeAt }: OneRun, now: number): boolean {
@@ -237,35 +239,35 @@ export class SqliteLeases implements Leases {
 
   /** L10: takes those of the given runs that are ready, in the given order. */
   #claimOnly(options: ClaimOptions, only: readonly RunId[]): MaybePromise<readonly Lease[]> {
-    const { workerId, limit, now, agents, except, takeOver = false } = options;
+    const { workerId, limit, now, agents, except, takeOver } = options;
     const wanted = [...new Set(only)].filter((runId) => except?.includes(runId) !== true);
-    const isLeft = ({ owner, state }: OneRun, gone: ReadonlySet<string>): boolean =>
-      owner === null ? takeOver && state === RunState.SUSPENDED : takeOver || gone.has(owner);
+    const mayTake = (run: OneRun, gone: ReadonlySet<string>): boolean => {
+      const { runId, owner, state } = run;
+      if (isReadyAt(run, now)) return true;
+      if (owner === null) return takeOver?.suspended === true && state === RunState.SUSPENDED;
+      // The lock of a worker ends with its process, so that a run is never owned by a process that has ended.
+      if (takeOver !== undefined && !gone.has(owner)) throw ownedRun(runId, owner);
+      return gone.has(owner);
+    };
     const find = (): readonly OneRun[] => {
       const gone = new Set(this.#deadWorkers.find());
       return wanted
         .flatMap((runId) => this.#tables.database.get<OneRun>(oneRun, runId) ?? [])
         .filter((run) => agents === undefined || takesRun(agents, run))
-        .filter((run) => isReadyAt(run, now) || isLeft(run, gone))
+        .filter((run) => mayTake(run, gone))
         .slice(0, limit);
     };
     return andThen(this.#tables.read(find), (seen) => {
       if (seen.length === 0) return none;
-      let seized: RunId[] = [];
       return this.#tables
         .write({
-          apply: () => {
-            seized = [];
-            return find().flatMap((run) => {
+          apply: () =>
+            find().flatMap((run) => {
               if (run.owner !== null) this.#deadWorkers.recover(run.owner, run.id);
-              const taken = this.#take(takeReady, workerId, run.id);
-              if (run.owner !== null && takeOver && taken !== undefined) seized.push(taken.runId);
-              return taken ?? [];
-            });
-          },
+              return this.#take(takeReady, workerId, run.id) ?? [];
+            }),
           committed: (runs) => {
             for (const run of runs) this.note(run, workerId);
-            for (const runId of seized) this.#tables.announce({ kind: "seized", runId });
           },
         })
         .then((runs) => runs.map((run) => leaseOf(run, workerId)));

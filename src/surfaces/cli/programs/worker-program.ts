@@ -48,6 +48,10 @@ export function addWorkerCommand(
     .option("--ingress-url <url>", "the ingress of Restate (default: http://127.0.0.1:8080)")
     .option("--endpoint-port <n>", "the port for Restate; 0 chooses a free one (default: 9080)")
     .option("--endpoint-host <address>", "the address for Restate (default: 127.0.0.1)")
+    .option(
+      "--identity-key <key...>",
+      "the public keys of Restate; requests without its signature are refused",
+    )
     .option("--service <name>", "the name of the runs in Restate (default: reeve-runs)")
     .option("--slice <seconds>", "after this time a worker hands a run back to Restate (default: 30)")
     .option("--concurrency <n>", "maximum number of tasks that work at the same time (default: 64)")

@@ -10,15 +10,40 @@ import { agentId, createRun, ownRun, runRecord } from "../store-fixtures.ts";
 
 /** Tests of the parts of `Leases` that serve an engine which knows by itself who drives a run. */
 export function takeOverContract({ test, expect, open }: ContractHarness): void {
-  const takeOver = async (store: Store, runId: RunId, workerId = "w2"): Promise<Lease | undefined> => {
-    const [lease] = await store.leases.claim({ workerId, limit: 1, now: 0, only: [runId], takeOver: true });
+  const takeOver = async (
+    store: Store,
+    runId: RunId,
+    { workerId = "w2", suspended = true }: { readonly workerId?: string; readonly suspended?: boolean } = {},
+  ): Promise<Lease | undefined> => {
+    const only = [runId];
+    const choice = { suspended, ended: true };
+    const [lease] = await store.leases.claim({ workerId, limit: 1, now: 0, only, takeOver: choice });
     return lease;
   };
 
-  test("L1, L7, L15: claim() with takeOver takes a run from a live worker, fences it and counts the recovery", async () => {
+  test("L15: claim() with takeOver rejects with run_owned while a live worker owns the run, and changes nothing", async () => {
+    const store = await open();
+    const owned = await ownRun(store);
+    await store.leases.enlist("w2");
+    const claim = { workerId: "w2", limit: 1, now: 0, only: [owned.runId] };
+    for (const suspended of [true, false])
+      for (const ended of [true, false])
+        await expect(
+          (async () => store.leases.claim({ ...claim, takeOver: { suspended, ended } }))(),
+        ).rejects.toMatchObject({ code: "run_owned", details: { runId: owned.runId, owner: "w1" } });
+    expect(await store.leases.claim(claim)).toEqual([]);
+    await store.leases.check(owned);
+    await store.journal.append(owned, { number: 1, at: 2 });
+    expect((await store.journal.find(owned.runId))?.recoveries).toBe(0);
+    await store.leases.release(owned, { kind: "ready" });
+    const lease = await takeOver(store, owned.runId);
+    expect([lease?.epoch, lease?.workerId, lease?.recoveries]).toEqual([owned.epoch + 1, "w2", undefined]);
+  });
+
+  test("L1, L7, L15: claim() with takeOver takes the run of a dead worker, fences it and counts the recovery", async () => {
     const store = await open();
     const lost = await ownRun(store);
-    const other = await ownRun(store, "b");
+    await store.leases.dismiss("w1");
     await store.leases.enlist("w2");
     const lease = await takeOver(store, lost.runId);
     expect([lease?.workerId, lease?.recoveries]).toEqual(["w2", 1]);
@@ -27,24 +52,12 @@ export function takeOverContract({ test, expect, open }: ContractHarness): void 
     await expect(store.journal.append(lost, { number: 1, at: 2 })).rejects.toMatchObject({
       code: "lease_lost",
     });
-    await store.leases.check(other);
     expect((await store.journal.find(lost.runId))?.recoveries).toBe(1);
-    expect((await takeOver(store, lost.runId, "w1"))?.recoveries).toBe(2);
-  });
-
-  test("L7, L15: a commit between two take-overs starts the count again", async () => {
-    const store = await open();
-    const { runId } = await ownRun(store);
-    await store.leases.enlist("w2");
-    const lease = (await takeOver(store, runId)) as Lease;
-    expect(lease.recoveries).toBe(1);
-    await store.journal.append(lease, { number: 1, at: 2 });
-    expect((await takeOver(store, runId, "w1"))?.recoveries).toBe(1);
   });
 
   test("L15: claim() with takeOver takes a suspended run without a recovery, and no ended, unknown or unwanted one", async () => {
     const store = await open();
-    const [sleeps, ended, owned] = [
+    const [sleeps, ended, other] = [
       await ownRun(store, "a"),
       await ownRun(store, "b"),
       await ownRun(store, "c"),
@@ -52,27 +65,18 @@ export function takeOverContract({ test, expect, open }: ContractHarness): void 
     await store.leases.release(sleeps, { kind: "suspended", wakeAt: 100 });
     await store.leases.release(ended, { kind: "ended" });
     await store.leases.enlist("w2");
+    expect(await takeOver(store, sleeps.runId, { suspended: false })).toBeUndefined();
     const lease = await takeOver(store, sleeps.runId);
     expect([lease?.runId, lease?.recoveries]).toEqual([sleeps.runId, undefined]);
     expect(await takeOver(store, ended.runId)).toBeUndefined();
     expect(await takeOver(store, runRecord("unknown").runId)).toBeUndefined();
-    const claim = { workerId: "w2", limit: 1, now: 0, only: [owned.runId], takeOver: true };
+    await store.leases.release(other, { kind: "suspended", wakeAt: 100 });
+    const choice = { suspended: true, ended: true };
+    const claim = { workerId: "w2", limit: 1, now: 0, only: [other.runId], takeOver: choice };
     const agents = [{ agentId: formatAgentId({ name: "stranger" }) }];
     expect(await store.leases.claim({ ...claim, agents })).toEqual([]);
-    expect(await store.leases.claim({ ...claim, except: [owned.runId] })).toEqual([]);
-    await store.leases.check(owned);
+    expect(await store.leases.claim({ ...claim, except: [other.runId] })).toEqual([]);
     expect((await store.leases.claim({ ...claim, agents: [{ agentId }] })).length).toBe(1);
-  });
-
-  test("L15: claim() with takeOver announces a run that a live worker has lost", async () => {
-    const store = await open();
-    const lost = await ownRun(store);
-    await store.leases.enlist("w2");
-    const seized = new Promise((resolve) => {
-      store.onChange((change) => void (change.kind === "seized" && resolve(change)));
-    });
-    await takeOver(store, lost.runId);
-    expect(await seized).toEqual({ kind: "seized", runId: lost.runId });
   });
 
   const ready = async (store: Store, more: Partial<ReadyOptions> = {}): Promise<readonly RunId[]> =>

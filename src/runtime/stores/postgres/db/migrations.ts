@@ -298,4 +298,7 @@ const tables = `
 `;
 
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
-export const migrations: readonly string[] = [tables.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"')];
+/** `workers.process` names the process that registered the worker (`worker-process.ts`). */
+const processes = "ALTER TABLE {workers} ADD COLUMN process text";
+
+export const migrations: readonly string[] = [tables.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'), processes];

@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Fault } from "../../../../kernel/index.ts";
 import { systemClock } from "../../../process/system-sources.ts";
 import type { Database } from "./database.ts";
+import { processName } from "./worker-process.ts";
 
 /** Maximum difference between the clock of this machine and that of the database. */
 const mostSkewMs = 5_000;
@@ -25,12 +26,15 @@ interface Moment {
 const never: Moment = { wall: -Infinity, monotonic: -Infinity };
 
 const age = "clock_timestamp() - $3 * interval '1 millisecond'";
-const register = `INSERT INTO {workers} AS known (worker_id, incarnation, beat_at) VALUES ($1, $2, clock_timestamp())
-  ON CONFLICT (worker_id) DO UPDATE SET incarnation = excluded.incarnation, beat_at = excluded.beat_at
+const register = `INSERT INTO {workers} AS known (worker_id, incarnation, beat_at, process)
+  VALUES ($1, $2, clock_timestamp(), $4)
+  ON CONFLICT (worker_id) DO UPDATE
+  SET incarnation = excluded.incarnation, beat_at = excluded.beat_at, process = excluded.process
   WHERE known.beat_at <= ${age} OR known.incarnation = excluded.incarnation RETURNING 1`;
 const timeNow = "extract(epoch FROM clock_timestamp())::float8 * 1000 AS now";
 const beat = `UPDATE {workers} SET beat_at = clock_timestamp() WHERE worker_id = $1 AND incarnation = $2 RETURNING ${timeNow}`;
-const registerAgain = `INSERT INTO {workers} (worker_id, incarnation, beat_at) VALUES ($1, $2, clock_timestamp())
+const registerAgain = `INSERT INTO {workers} (worker_id, incarnation, beat_at, process)
+  VALUES ($1, $2, clock_timestamp(), $3)
   ON CONFLICT (worker_id) DO NOTHING`;
 const lastBeat = "SELECT incarnation, beat_at::text AS at FROM {workers} WHERE worker_id = $1";
 
@@ -79,7 +83,7 @@ export class WorkerBeats {
     const first = await this.#lastBeat(workerId);
     for (;;) {
       const confirmed = now();
-      const count = await database.statements.run(register, workerId, incarnation, leaseMs);
+      const count = await database.statements.run(register, workerId, incarnation, leaseMs, processName());
       if (this.#held.has(workerId)) return false;
       if (count > 0) {
         this.#held.set(workerId, { incarnation, confirmed });
@@ -141,7 +145,8 @@ export class WorkerBeats {
     const incarnation = held.incarnation + 1;
     // A row that a failed call has left may be old. The next beat confirms it.
     const confirmed = last === undefined ? now() : never;
-    const count = last === undefined ? await statements.run(registerAgain, workerId, incarnation) : 0;
+    const count =
+      last === undefined ? await statements.run(registerAgain, workerId, incarnation, processName()) : 0;
     const isRegistered = count > 0 || (await this.#lastBeat(workerId))?.incarnation === incarnation;
     // The worker was dismissed, or a call at the same time has registered it and reports that.
     if (this.#held.get(workerId) !== held) return;

@@ -14,6 +14,7 @@ export interface EngineAddressOptions {
 export interface EngineOptions extends EngineAddressOptions {
   readonly endpointPort?: string;
   readonly endpointHost?: string;
+  readonly identityKey?: readonly string[];
   readonly slice?: string;
 }
 
@@ -33,6 +34,7 @@ const restateFlags = {
   ingressUrl: "--ingress-url",
   endpointPort: "--endpoint-port",
   endpointHost: "--endpoint-host",
+  identityKey: "--identity-key",
   service: "--service",
   slice: "--slice",
 } as const satisfies Partial<Record<keyof EngineOptions, string>>;
@@ -89,12 +91,13 @@ function refuseRestateFlags(options: EngineOptions): void {
 async function restateEngine(options: EngineOptions, log: WorkerLog): Promise<WorkerEngine> {
   const { checkIngress, restate } = await import("../../../../assembly/restate.ts");
   const { ingressUrl = localIngress, endpointHost: host = "127.0.0.1" } = options;
-  const { service = "reeve-runs" } = options;
+  const { service = "reeve-runs", identityKey: identityKeys = [] } = options;
   const slice = numberOf("--slice", options.slice, {});
   const factory = restate({
     ingressUrl,
     service,
     listen: { host, port: portOption(options.endpointPort ?? "9080", "--endpoint-port") },
+    identityKeys,
     onListen: (port) =>
       log.write("info", "endpoint_opened", "Restate may invoke this worker", { host, port, service }),
     isIngressRequired: true,

@@ -1,0 +1,10 @@
+import { Fault, type RunId } from "../../kernel/index.ts";
+
+/** L15: the fault of a claim that would take a run from a live worker. */
+export function ownedRun(runId: RunId, owner: string): Fault {
+  return new Fault(
+    "run_owned",
+    `run ${runId} is owned by the worker ${owner}, which is alive or whose lease has not ended; try again later`,
+    { details: { runId, owner } },
+  );
+}

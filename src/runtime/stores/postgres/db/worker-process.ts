@@ -1,0 +1,78 @@
+import { readFileSync, readlinkSync } from "node:fs";
+import { hostname } from "node:os";
+
+/** The states of a process in `/proc/PID/stat` that has ended and that its parent has not asked about yet. */
+const endedStates: readonly string[] = ["Z", "X"];
+
+/** Where process ids are comparable: a boot of a machine, and a namespace of process ids, which containers have of their own. */
+interface ProcessSpace {
+  readonly host: string;
+  readonly boot: string;
+  readonly namespace: string;
+}
+
+/** State and start time of a process, in ticks since the boot. The start time tells processes apart that got the same id. */
+interface ProcessState {
+  readonly state: string;
+  readonly startedAt: string;
+}
+
+let ownSpace: string | null | undefined;
+
+/** Names the current process, so that other processes of the machine can find out when it has ended. `null` if the system cannot tell. */
+export function processName(): string | null {
+  const space = spaceName();
+  const own = stateOf("self");
+  return space === null || own === undefined ? null : `${space} ${process.pid} ${own.startedAt}`;
+}
+
+/**
+ * Whether the process with this name is known to have ended. `false` if it lives or nothing is known: it ran on another machine, before
+ * another boot, in another container, or on a system without `/proc`.
+ */
+export function hasEnded(name: string | null): boolean {
+  const space = spaceName();
+  if (name === null || space === null || !name.startsWith(`${space} `)) return false;
+  const [pid = "", startedAt] = name.slice(space.length + 1).split(" ");
+  try {
+    process.kill(Number(pid), 0);
+  } catch (error) {
+    // EPERM means that the process exists and belongs to another user.
+    if ((error as NodeJS.ErrnoException).code === "ESRCH") return true;
+  }
+  const found = stateOf(pid);
+  return found !== undefined && (found.startedAt !== startedAt || endedStates.includes(found.state));
+}
+
+function spaceName(): string | null {
+  if (ownSpace === undefined) {
+    const space = findSpace();
+    ownSpace = space === undefined ? null : `${space.host} ${space.boot} ${space.namespace}`;
+  }
+  return ownSpace;
+}
+
+function findSpace(): ProcessSpace | undefined {
+  try {
+    return {
+      host: hostname(),
+      boot: readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(),
+      namespace: readlinkSync("/proc/self/ns/pid"),
+    };
+  } catch {
+    // The system has no `/proc`, or it is not readable.
+    return undefined;
+  }
+}
+
+function stateOf(pid: string): ProcessState | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The second field is the name of the program, in parentheses, and may contain spaces.
+    const [state = "", ...others] = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    return { state, startedAt: others[18] ?? "" };
+  } catch {
+    // The process has ended, or is not readable for this user.
+    return undefined;
+  }
+}
