@@ -84,7 +84,7 @@ import {
   type UserMessage,
   type WaitingResult,
 } from "../kernel/index.ts";
-import { systemClock } from "../runtime/index.ts";
+import { insideCall, systemClock } from "../runtime/index.ts";
 import { AgentStream } from "./agent-stream.ts";
 import { schemaProblems, shaped, textual, type AnswerOf, type ValueResult } from "./answer-shape.ts";
 import { defaultRuntime } from "./open-runtime.ts";
@@ -274,9 +274,16 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     input: AgentInput,
     options: ReturnOnApproval<Source, Context>,
   ): Promise<AnswerOf<Source> | WaitingResult<AnswerOf<Source>>>;
-  async invoke(
+  invoke(
     input: AgentInput,
     options: InvokeOptions<Schema, Context> | ReturnOnApproval<Schema, Context> = {},
+  ): Promise<unknown> {
+    return insideCall(() => this.#invoke(input, options));
+  }
+
+  async #invoke(
+    input: AgentInput,
+    options: InvokeOptions<Schema, Context> | ReturnOnApproval<Schema, Context>,
   ): Promise<unknown> {
     checkInvokeOptions(this.name, options);
     const { signal, onApproval = "wait", ...rest } = options;
@@ -336,7 +343,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
       const run = await this.#start(input, { ...request, streaming: true });
       return { run, result: onApproval === "wait" ? () => run.result() : answering(run, onApproval) };
     };
-    return new AgentStream({ start, shape, cancelOnBreak, output: request.output, signal });
+    return new AgentStream({ start, shape, cancelOnBreak, output: request.output, signal, insideCall });
   }
 
   /**
@@ -356,7 +363,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
       invoke: (next: AgentInput, each: InvokeOptions) => (this as Agent).invoke(next, each),
       judge: (prompt: string, each: InvokeOptions) => this.#judgeAgent().invoke(prompt, each),
     };
-    return runUntil({ ...calls, clock, deadlineMs }, input, loop);
+    return insideCall(() => runUntil({ ...calls, clock, deadlineMs }, input, loop));
   }
 
   #judgeAgent(): Agent {

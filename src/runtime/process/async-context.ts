@@ -93,6 +93,32 @@ export function insideBranch<Result>(
   return storage.run(branch, body);
 }
 
+/**
+ * Runs a call that submits a run and waits for it. Whether it is part of the cleanup of a cancelled task is decided now,
+ * and not when it starts to wait: a call whose task is cancelled while it submits the run rejects, like one that waits.
+ */
+export function insideCall<Result>(body: () => Result): Result {
+  const inside = storage.getStore();
+  if (inside?.task === undefined || inside.task.isCancelled) return body();
+  const call: AsyncContext = {
+    facts: inside.facts,
+    get task() {
+      return inside.task && beforeCancel(inside.task);
+    },
+  };
+  return storage.run(call, body);
+}
+
+/** The task, for code that started before the task was cancelled. */
+function beforeCancel(task: SlotYielder): SlotYielder {
+  return {
+    yieldSlotWhile: (work) => task.yieldSlotWhile(work),
+    yieldSlotUnlessCancelled: (work, isCleanup = false) => task.yieldSlotUnlessCancelled(work, isCleanup),
+    isCancelled: false,
+    within: (token) => task.within(token),
+  };
+}
+
 /** Runs code that observes a run, such as a hook, in the context of the run. The code belongs to no task. */
 export function withRunFacts<Result>(facts: RunFacts, body: () => Result): Result {
   const current = storage.getStore()?.facts;

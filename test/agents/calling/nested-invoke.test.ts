@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { Agent, openRuntime, tool } from "../../../src/entries/index.ts";
-import type { JsonValue, Model, Runtime } from "../../../src/kernel/index.ts";
+import type { JsonValue, Model, ModelCallOptions, Runtime, Store } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent } from "../../runtime/runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";
@@ -36,15 +36,17 @@ const calls: readonly Call[] = [
   },
 ];
 
-/** A model that never answers. `isAsked` resolves with its first call. */
-function silentModel(): { readonly model: Model; readonly isAsked: Promise<void> } {
+/** A model that never answers, and ends its call when it is cancelled if it `obeys`. `isAsked` resolves with its first call. */
+function silentModel(obeys = false): { readonly model: Model; readonly isAsked: Promise<void> } {
   const { promise: isAsked, resolve } = Promise.withResolvers<void>();
-  const generate = (): Promise<never> => {
+  const generate = (_request: unknown, { signal }: ModelCallOptions = {}): Promise<never> => {
     resolve();
-    return new Promise(() => {});
+    return new Promise((_resolve, reject) => {
+      if (obeys) signal?.addEventListener("abort", () => reject(new Error("the call was cancelled")));
+    });
   };
-  const stream = async function* stream(): AsyncGenerator<never> {
-    yield await generate();
+  const stream = async function* stream(request: unknown, options?: ModelCallOptions): AsyncGenerator<never> {
+    yield await generate(request, options);
   };
   return { model: { provider: "test", modelId: "silent", generate, stream }, isAsked };
 }
@@ -125,6 +127,78 @@ describe.each(twoStores)("a tool that takes too long on a %s store", (_name, pre
     });
   });
 });
+
+/** A store that creates no run of the agent `inner` before `release` is called. */
+function holdingStore(store: Store) {
+  const isHeld = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const { journal } = store;
+  const held = new Proxy(journal, {
+    get(_target, name) {
+      const member = Reflect.get(journal, name) as unknown;
+      if (typeof member !== "function") return member;
+      if (name !== "create" && name !== "createAndClaim") return member.bind(journal) as unknown;
+      return async (...given: Parameters<typeof journal.create>): Promise<unknown> => {
+        if (given[0].agentId === "inner") {
+          isHeld.resolve();
+          await released.promise;
+        }
+        return Reflect.apply(member, journal, given) as unknown;
+      };
+    },
+  });
+  return { store: { ...store, journal: held }, isHeld: isHeld.promise, release: released.resolve };
+}
+
+const ways: readonly Call[] = [
+  ...calls,
+  {
+    name: "agent.stream().result()",
+    call: async (inner, runtime) => (await inner.stream("Think", { runtime }).result()).output,
+  },
+  {
+    name: "agent.runUntil()",
+    call: async (inner, runtime) =>
+      (await inner.runUntil("Think", { runtime, until: () => false, maxIterations: 3 })).output,
+  },
+];
+
+describe.each(twoStores)(
+  "a tool that is cancelled while it submits a run to a %s store",
+  (_name, prepare) => {
+    const cases = ways.flatMap((way) => [
+      { ...way, timeoutMs: 1, reason: "consult took longer than 1 ms" },
+      { ...way, timeoutMs: null, reason: "no longer needed" },
+    ]);
+    test.each(cases)("$name cancels the run because $reason", async ({ call, timeoutMs, reason }) => {
+      const { store, isHeld, release } = holdingStore(await (await prepare())());
+      await using runtime = await openRuntime({ store, unknownPrice: "ignore" });
+      const inner = new Agent({ name: "inner", model: silentModel(true).model });
+      const settled = Promise.withResolvers<void>();
+      const consult = tool({
+        name: "consult",
+        description: "Asks another agent",
+        inputSchema: z.object({}),
+        ...(timeoutMs !== null && { timeoutMs }),
+        execute: (_input, { signal }) => {
+          signal.addEventListener("abort", () => release(), { once: true });
+          return call(inner, runtime).finally(settled.resolve);
+        },
+      });
+      const model = scriptedModel([{ toolCalls: [{ name: "consult", input: {} }] }, "Done."]);
+      const run = await new Agent({ name: "outer", model, tools: [consult] }).submit("go", { runtime });
+      await isHeld;
+      if (timeoutMs === null) await run.cancel(reason);
+      await settled.promise;
+      const [{ runId } = { runId: "" }] = (await runtime.list({ agentId: "inner" })).runs;
+      expect(await (await runtime.find(runId))?.result()).toMatchObject({
+        status: "cancelled",
+        interruptionReason: reason,
+      });
+      await run.result();
+    });
+  },
+);
 
 test("a loop over agent.stream() that is busy when its tool is cancelled cancels the inner run", async () => {
   const runtime = await openRuntime({ unknownPrice: "ignore", stopGraceMs: 10 });

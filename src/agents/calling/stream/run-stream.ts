@@ -45,6 +45,8 @@ export interface RunStreamParts<Result> {
   readonly output?: JsonSchema | undefined;
   /** Cancels the run when it aborts, also after a reader has left the loop. */
   readonly signal?: CancelSignal | undefined;
+  /** Starts the run and waits for it as one call of the task that reads: if the task is cancelled meanwhile, so is the run. */
+  readonly insideCall: <Value>(call: () => Value) => Value;
 }
 
 /**
@@ -66,10 +68,12 @@ export class RunStream<Result = RunResult<JsonValue>, Value = never> implements 
     return (await this.#start()).run;
   }
 
-  async result(): Promise<Result> {
-    const { run, result } = await this.#start();
-    const end = cancelWithCaller(run, result);
-    return this.#parts.shape(await (this.#watch === undefined ? end : this.#watch.untilEnd(end)));
+  result(): Promise<Result> {
+    return this.#parts.insideCall(async () => {
+      const { run, result } = await this.#start();
+      const end = cancelWithCaller(run, result);
+      return this.#parts.shape(await (this.#watch === undefined ? end : this.#watch.untilEnd(end)));
+    });
   }
 
   /**
@@ -174,11 +178,13 @@ export class RunStream<Result = RunResult<JsonValue>, Value = never> implements 
     return started;
   }
 
-  async #begin(): Promise<AsyncIterator<Event | Delta>> {
-    const { run } = await this.#start();
-    const events = run.events();
-    const watched = this.#watch === undefined ? events : watchedEvents(events, this.#watch);
-    return watched[Symbol.asyncIterator]();
+  #begin(): Promise<AsyncIterator<Event | Delta>> {
+    return this.#parts.insideCall(async () => {
+      const { run } = await this.#start();
+      const events = run.events();
+      const watched = this.#watch === undefined ? events : watchedEvents(events, this.#watch);
+      return watched[Symbol.asyncIterator]();
+    });
   }
 }
 

@@ -15,7 +15,12 @@ async function all<Value>(values: AsyncIterable<Value>): Promise<Value[]> {
 /** The text of a run as `stream.text()` yields it. */
 async function textOf(run: RunHandle): Promise<string> {
   const start = async () => ({ run, result: () => run.result() });
-  const stream = new RunStream({ start, shape: (result) => result, cancelOnBreak: false });
+  const stream = new RunStream({
+    start,
+    shape: (result) => result,
+    cancelOnBreak: false,
+    insideCall: (call) => call(),
+  });
   return (await all(stream.text())).join("");
 }
 
