@@ -36,6 +36,14 @@ test("every command and option of reeve that a document names is declared", () =
   expect(missing).toEqual([]);
 });
 
+test("docs/command-line.md names every command", () => {
+  const page = guides["docs/command-line.md"] ?? "";
+  const headings = [...page.matchAll(/^## (.+)$/gmu)].map(([, heading]) => heading).join(" ");
+  const names = program.commands.map((command) => command.name());
+  expect(names.length).toBeGreaterThan(20);
+  expect(names.filter((name) => !new RegExp(`\\b${name}\\b`, "u").test(headings))).toEqual([]);
+});
+
 test("every path, npm script and entry of the package that a document names exists", () => {
   // A path with .. is an example of an attack.
   const isMissing = (path: string): boolean => !path.includes("..") && !pathExists(path);

@@ -191,7 +191,7 @@ export class McpServers {
   /**
    * Returns the tools of all servers, and starts the servers for that. The order is that of the configuration, and by
    * name within a server. Every call returns the same array: when a server reports changed tools, the array is updated
-   * in place, and agents use the new tools from their next turn.
+   * in place, and agents use the new tools from their next invocation.
    */
   async tools(): Promise<readonly Tool<JsonObject>[]> {
     if (!this.#listed) {
