@@ -1,5 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
+import type { Command } from "commander";
 import { expect, test } from "vitest";
 import { commandLine } from "../../src/surfaces/cli/program.ts";
 import { processTerminal } from "../../src/surfaces/cli/terminal/terminal.ts";
@@ -34,6 +35,18 @@ test("every command and option of reeve that a document names is declared", () =
     missingCommands(markdown, program).map(({ line, problem }) => `${page}:${line}: ${problem}`),
   );
   expect(missing).toEqual([]);
+});
+
+test("the examples in the help of every command use only commands and options that are declared", () => {
+  const helps = allCommands(program).map((command) => {
+    let help = "";
+    command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+    return help;
+  });
+  const examples = helps.flatMap((help) => help.match(/^ +\$ .+$/gmu) ?? []);
+  expect(examples.length).toBeGreaterThan(40);
+  const missing = missingCommands(["```sh", ...examples, "```"].join("\n"), program);
+  expect(missing.map(({ problem }) => problem)).toEqual([]);
 });
 
 test("docs/command-line.md names every command", () => {
@@ -154,6 +167,10 @@ test("brokenLinks() names the document and the link that leads nowhere", async (
     "[a](docs/agents.md) [b](docs/nowhere.md) [c](#here) [d](#there)\n\n## Here\n\n```md\n[e](nowhere.md)\n```\n";
   expect(await brokenLinks({ "page.md": page })).toEqual(["page.md: docs/nowhere.md", "page.md: #there"]);
 });
+
+function allCommands(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(allCommands)];
+}
 
 async function brokenLinks(pages: Readonly<Record<string, string>>): Promise<readonly string[]> {
   const broken: string[] = [];
