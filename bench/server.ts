@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { openRuntime } from "reeve";
 import { formatAgentId, type HostedAgent, type RunHandle, type Runtime } from "reeve/kernel";
-import { createServer, listen } from "reeve/server";
+import { createServer, listen, type Server } from "reeve/server";
 import { runEval, withBundledPackage } from "./bundled-package.ts";
 import { cpuMs } from "./cpu-time.ts";
 import { median, type Row } from "./row.ts";
@@ -100,6 +100,32 @@ async function tail(runtime: Runtime, base: string): Promise<Row> {
   };
 }
 
+/** The processor time in which a server refuses a body of 200,000 values, against parsing it. */
+async function refused(server: Server): Promise<Row> {
+  const input = Object.fromEntries(Array.from({ length: 200_000 }, (_each, at) => [`key-${at}-abc`, at]));
+  const body = JSON.stringify({ agent: "worker", input });
+  const headers = { "content-type": "application/json" };
+  const parsing: number[] = [];
+  const refusing: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    parsing.push(await cpuMs(async () => void JSON.parse(body)));
+    refusing.push(
+      await cpuMs(async () => {
+        const request = new Request("http://localhost/api/runs", { method: "POST", headers, body });
+        const { status } = await server.fetch(request);
+        if (status !== 413) throw new Error(`the server answered ${status}`);
+      }),
+    );
+  }
+  return {
+    name: "CPU of refusing a body of 200,000 values, against parsing it",
+    value: median(refusing),
+    unit: "ms",
+    against: median(parsing),
+    goal: { atMost: 1 },
+  };
+}
+
 async function watched(runtime: Runtime, base: string, watchers: number): Promise<number> {
   const run = await runtime.submit(worker, null);
   const clients = startClient(`${base}/api/runs/${run.runId}/stream`, watchers);
@@ -150,6 +176,7 @@ export async function* rows(): AsyncIterable<Row> {
   const listening = await listen(server, { port: 0 });
   try {
     yield await tail(runtime, listening.url);
+    yield await refused(server);
     const few: number[] = [];
     const many: number[] = [];
     for (let round = 0; round < rounds; round++) {

@@ -80,6 +80,7 @@ export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./base/money.ts"
 export * from "./base/utc-day.ts";
 export { visibleLine, visibleText } from "./base/visible-text.ts";
 export * from "./base/read-property.ts";
+export * from "./base/json-counter.ts";
 export * from "./base/option-table.ts";
 export {
   formatIssue,

@@ -127,7 +127,7 @@ describe("the MCP endpoint refuses a malformed or oversized request", () => {
       { body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "x", params: { big } }) },
       [413, 0],
     ],
-    ["arrays in arrays, 200,000 deep", { body: deep }, [400]],
+    ["arrays in arrays, 200,000 deep", { body: deep }, [413]],
     ["a declared length of 1 TB", { headers: ["content-length: 1099511627776"], body: "{}" }, [413]],
     ["a negative length", { headers: ["content-length: -1"], body: "{}" }, [400]],
     ["two lengths", { headers: ["content-length: 2", "content-length: 20"], body: "{}" }, [400]],
@@ -281,6 +281,18 @@ describe("a call of the MCP endpoint executes nothing", () => {
     calls.length = 0;
     await callIn(session, ada, params);
     expect(calls).toEqual([]);
+    expect(await isServing()).toBe(true);
+  });
+
+  test("with more than 100,000 values, which are refused before they are parsed", async () => {
+    const session = await begin();
+    calls.length = 0;
+    const body = rpc("tools/call", {
+      name: "count",
+      arguments: { a: Array.from({ length: 100_000 }, () => 0) },
+    });
+    const { status } = await raw({ headers: [...json, ada, `mcp-session-id: ${session}`], body });
+    expect([status, calls.length]).toEqual([413, 0]);
     expect(await isServing()).toBe(true);
   });
 

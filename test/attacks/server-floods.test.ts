@@ -45,6 +45,67 @@ describe("a large or strange body", () => {
     expect((await server.runtime.list()).runs).toEqual([]);
   });
 
+  it("a large or strange body is refused with 413 if it has more than 100,000 values, on every kind of route, and costs no run", async () => {
+    const server = await serve(agentsOfExamples);
+    const numbers = (count: number): string => `[${"0,".repeat(count - 1)}0]`;
+    const bodies = {
+      "/api/runs": (input: string) => `{"agent":"clerk","input":${input}}`,
+      "/api/chat": (input: string) => `{"id":"c","agent":"clerk","messages":${input}}`,
+      "/v1/chat/completions": (input: string) => `{"model":"clerk","messages":${input}}`,
+      "/mcp": (input: string) => `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":${input}}}`,
+    };
+    for (const [path, bodyOf] of Object.entries(bodies)) {
+      const { status, text } = await server.call("POST", path, {
+        body: bodyOf(numbers(100_000)),
+        headers: { accept: "application/json, text/event-stream" },
+      });
+      expect([
+        path,
+        status,
+        text.includes("the body has more than 100000 JSON values; send fewer at once"),
+      ]).toEqual([path, 413, true]);
+    }
+    expect((await server.runtime.list()).runs).toEqual([]);
+    // The body, its two members and the members of the input.
+    const most = await server.call("POST", "/api/runs", { body: bodies["/api/runs"](numbers(99_997)) });
+    expect([most.status, most.json["code"]]).toEqual([201, undefined]);
+  });
+
+  it("a large or strange body of more than 1 MiB is accepted only by routes that carry input", async () => {
+    const server = await serve(agentsOfExamples);
+    const long = "x".repeat(1_048_577);
+    const run = await server.call("POST", "/api/runs", { body: { agent: "clerk", input: long } });
+    expect(run.status).toBe(201);
+    const { runId } = run.json["run"] as { readonly runId: string };
+    for (const [path, body] of [
+      [`/api/runs/${runId}/cancel`, { reason: long }],
+      ["/api/schedules", { name: "s", agent: "clerk", input: long, everyMs: 3_600_000 }],
+      ["/api/dead-letters/redeliver", { agentId: long }],
+    ] as const) {
+      const { json } = await server.call("POST", path, { body });
+      expect([path, json["code"], json["detail"]]).toEqual([
+        path,
+        "too_large",
+        "the body has more than 1048576 bytes; send less, or raise limits.maxCommandBytes of createServer()",
+      ]);
+    }
+    const withInput = server.server.routes.filter(({ carriesInput }) => carriesInput === true);
+    expect(withInput.map(({ id }) => id).toSorted()).toEqual([
+      "ag-ui.run",
+      "chat.send",
+      "mcp.send",
+      "openai.complete",
+      "runs.decide",
+      "runs.follow-up",
+      "runs.fork",
+      "runs.signal",
+      "runs.steer",
+      "runs.submit",
+      "runs.tool-result",
+      "sessions.append",
+    ]);
+  });
+
   it("a large or strange body is refused with 400 if it is nested deeply, and the server keeps answering", async () => {
     const server = await serve(agentsOfExamples);
     for (const depth of [65, 1_000, 100_000, 1_000_000]) {

@@ -241,6 +241,47 @@ describe("a tool result that is too large", () => {
   );
 });
 
+describe("a value of more than 100,000 values", () => {
+  const numbers = (count: number): readonly number[] => Array.from({ length: count }, () => 0);
+  const tooMany = "has more than 100000 JSON values; send fewer at once, or put the data into a file";
+
+  test("a result of a tool with so many values becomes an error result that the model sees", async () => {
+    await using runtime = await openRuntime({ unknownPrice: "ignore" });
+    const dump = tool({
+      name: "dump",
+      description: "Returns much",
+      inputSchema: { type: "object" },
+      execute: async () => ({ rows: numbers(100_000) }),
+    });
+    const model = scriptedModel([{ toolCalls: [{ name: "dump", input: {} }] }, "Done."]);
+    const scout = new Agent({ name: "scout", model, tools: [dump] });
+    expect((await scout.invoke("Dump.", { runtime })).output).toBe("Done.");
+    const message = JSON.stringify(model.calls[1]?.messages.at(-1));
+    expect([
+      message.includes(`the result of tool dump ${tooMany}`),
+      message.includes('"isError":true'),
+    ]).toEqual([true, true]);
+  });
+
+  test("a reply of a model with so many values fails the run with too_large", async () => {
+    await using runtime = await openRuntime({ unknownPrice: "ignore" });
+    const model = scriptedModel([{ toolCalls: [{ name: "dump", input: { rows: numbers(100_000) } }] }]);
+    const scout = new Agent({ name: "scout", model, retry: false });
+    const { status, error } = await scout.invoke("Dump.", { runtime });
+    expect([status, error?.code]).toEqual(["failed", "too_large"]);
+    expect(error?.message).toContain(`the reply of the model ${tooMany}`);
+  });
+
+  test("an input, a signal and a result of a client with so many values are refused, and a result of ctx.step is not", async () => {
+    await using runtime = await openRuntime();
+    const many = numbers(100_000) as unknown as JsonValue;
+    await expect(runtime.submit(quiet, many)).rejects.toMatchObject({ code: "too_large" });
+    expect(await sendTo(runtime, (run) => run.signal("go", many))).toMatchObject({ code: "too_large" });
+    const computes = hosted("computes", async (ctx) => (await ctx.step("embed", async () => many)) && "done");
+    expect((await (await runtime.submit(computes, null)).result()).output).toBe("done");
+  });
+});
+
 describe("an error with a message of 1 MB", () => {
   const huge = "x".repeat(1_000_000);
   const throwers: Readonly<Record<string, (ctx: RunContext) => Promise<JsonValue>>> = {
@@ -356,7 +397,7 @@ describe.each(twoStores)("a hostile JSON value on the %s store", (_store, prepar
     ["a text with a lone low surrogate", "a\udc00b"],
     ["a key with a lone surrogate", { "\ud83d": "\ude00" }],
     ["a text with NUL and other control characters", "a\u0000b\u001b[2J\u007f\u2028"],
-    ["100,000 empty lists", Array.from({ length: 100_000 }, () => [])],
+    ["99,999 empty lists", Array.from({ length: 99_999 }, () => [])],
     [
       "an object with 50,000 keys",
       Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`k${index}`, 0])),

@@ -63,10 +63,10 @@ export interface ReadInput {
 export function readInput(input: JsonValue): ReadInput | undefined {
   if (typeof input === "string" || Array.isArray(input)) return readPrompt(input);
   if (typeof input !== "object" || input === null) return undefined;
-  const { prompt, output, instructions, history, compactionInstructions, ...rest } = input as Readonly<
-    Record<string, unknown>
-  >;
-  const read = readPrompt(prompt) ?? (rest["continue"] === true ? continuation : undefined);
+  // A destructured rest would copy the other members, which an input from outside may have many of.
+  const request = input as Readonly<Record<string, unknown>>;
+  const { prompt, output, instructions, history, compactionInstructions } = request;
+  const read = readPrompt(prompt) ?? (request["continue"] === true ? continuation : undefined);
   const fits =
     isAbsentOr(isRecord, output) &&
     isAbsentOr(isText, instructions) &&

@@ -15,6 +15,7 @@ import {
   originValidationResponse,
 } from "@modelcontextprotocol/server";
 import { Fault, type Clock, is, optionTable, type Filled, type OptionKinds } from "../../kernel/index.ts";
+import { boundedRequest } from "./message-limit.ts";
 import { HttpSessions, type Session } from "./http-sessions.ts";
 
 interface StoredMessage {
@@ -203,9 +204,22 @@ export class HttpEndpoint {
     if (!methods.includes(request.method)) return notAllowed();
     const found = source?.authInfo ?? (await this.#identify(request));
     if (found instanceof Response) return found;
-    if (!(await isLegacyRequest(request)))
-      return this.#exchanges.fetch(request, { ...(found && { authInfo: found }) });
-    return this.#inSession(request, found, this.#network(request, source));
+    const bounded = await this.#bounded(request, source);
+    if (bounded instanceof Response) return bounded;
+    if (!(await isLegacyRequest(bounded)))
+      return this.#exchanges.fetch(bounded, { ...(found && { authInfo: found }) });
+    return this.#inSession(bounded, found, this.#network(bounded, source));
+  }
+
+  /** Returns the request with a body within the limits, or the response that refuses it. */
+  async #bounded(request: Request, source: RequestSource | undefined): Promise<Request | Response> {
+    try {
+      return await boundedRequest(request);
+    } catch (error) {
+      // A program that passes requests on answers errors itself.
+      if (!Fault.is(error) || source?.authInfo !== undefined) throw error;
+      return problem(413, error.message);
+    }
   }
 
   /** Returns the identity of the caller, or the response that refuses the request. */

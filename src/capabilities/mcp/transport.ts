@@ -2,7 +2,6 @@ import {
   Client,
   type ClientOptions,
   type ConnectOptions,
-  type FetchLike,
   type Implementation,
   ProtocolError,
   SdkError,
@@ -15,6 +14,7 @@ import {
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Fault } from "../../kernel/index.ts";
 import { addressSuffix } from "./http-problem.ts";
+import { boundedFetch, defaultMessageBytes, limitMessages } from "./message-limit.ts";
 import type { StderrTail } from "./stderr-tail.ts";
 import {
   isStdio,
@@ -23,46 +23,7 @@ import {
   type StdioServerConfig,
 } from "./server-config.ts";
 
-/**
- * Returns a `fetch` that ends a response with an error if a message in it is longer than `maxBytes`. Each event of an
- * event stream is a message; any other body is one message. Without the limit a server could fill the memory.
- */
-export function boundedFetch(fetch: FetchLike, maxBytes: number): FetchLike {
-  return async (url, init) => {
-    const response = await fetch(url, init);
-    if (response.body === null) return response;
-    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
-    return new Response(response.body.pipeThrough(limiter(maxBytes, isStream)), response);
-  };
-}
-
-function limiter(maxBytes: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
-  let size = 0;
-  return new TransformStream({
-    transform: (chunk, controller) => {
-      // An empty line ends an event. A chunk without one continues the event before it.
-      const end = isStream ? endOfLastEvent(chunk) : 0;
-      size = end > 0 ? chunk.length - end : size + chunk.length;
-      if (size > maxBytes)
-        controller.error(new Error(`the server sent a message of more than ${maxBytes} bytes`));
-      else controller.enqueue(chunk);
-    },
-  });
-}
-
-/** Returns the index after the last empty line in a chunk, or 0. */
-function endOfLastEvent(chunk: Uint8Array): number {
-  const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-  const ends = ["\n\n", "\n\r\n"].map((end) => {
-    const at = bytes.lastIndexOf(end);
-    return at === -1 ? 0 : at + end.length;
-  });
-  return Math.max(...ends);
-}
-
 // This is the only module that imports values of the MCP package, which is optional: `Connection` loads it on first use.
-
-const defaultMessageBytes = 16 * 1024 * 1024;
 
 /** Creates a client of the MCP package. */
 export function newClient(info: Implementation, options: ClientOptions): Client {
@@ -82,6 +43,7 @@ export async function connect(
   if (isStdio(config)) {
     const transport = stdio(config, words);
     await client.connect(transport, options);
+    limitMessages(transport);
     return transport;
   }
   const transport = http(config);

@@ -6,14 +6,16 @@ import type {
   LanguageModelV4FinishReason,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
-import type {
-  AssistantPart,
-  FilePart,
-  JsonObject,
-  JsonValue,
-  ProviderMetadata,
-  ReportedUsage,
-  StopReason,
+import {
+  JsonCounter,
+  maxJsonValues,
+  type AssistantPart,
+  type FilePart,
+  type JsonObject,
+  type JsonValue,
+  type ProviderMetadata,
+  type ReportedUsage,
+  type StopReason,
 } from "../../kernel/index.ts";
 
 /** One content part of an AI SDK response. */
@@ -151,6 +153,8 @@ function count(tokens: number | undefined): number | null {
  */
 function readInput(text: string): JsonValue {
   if (text.trim() === "") return {};
+  // A value takes two bytes or more, so that a shorter text cannot have too many.
+  if (text.length > maxJsonValues) new JsonCounter("the arguments of a tool call").add(Buffer.from(text));
   try {
     return JSON.parse(text) as JsonValue;
   } catch {

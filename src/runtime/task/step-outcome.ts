@@ -29,6 +29,7 @@ export function outcomeOf({ kind, name }: StepIdentity, done: unknown, sizes: Si
     if (kind === "llm") sealMadeJson(value, where);
     else sealJson(value, where);
     if (kind === "llm") sizes.assertReply(value as unknown as LlmReply, where);
+    else if (kind === "step") sizes.assertBytes(value, where);
     else if (!received.has(kind)) sizes.assert(value, where);
     return sealedOutcome(value);
   } catch (error) {

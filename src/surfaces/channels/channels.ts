@@ -205,7 +205,7 @@ function routeOf(channel: ChannelAdapter, host: ChannelHost): Route {
     responses: [answered],
     handle: async ({ request, server }) => {
       server.refuseIfDraining();
-      const limited = limitedRequest(request, maxBodyBytes);
+      const limited = limitedRequest(request, { maxBytes: maxBodyBytes });
       if (channel.fetch === undefined)
         throw new Fault("unsupported", `channel ${channel.name} receives no requests`);
       return channel.fetch(limited, host);

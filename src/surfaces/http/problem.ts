@@ -112,6 +112,8 @@ export function problemOf(fault: Fault, status: number = statusOf(fault.code)): 
 
 function extraHeaders({ code, details }: Fault): Record<string, string> {
   if (code === "unauthenticated") return { "www-authenticate": 'Bearer realm="reeve"' };
+  // The rest of the body may not have been read, so that the connection cannot be used again.
+  if (code === "too_large") return { connection: "close" };
   const retryAfter = details?.["retryAfter"];
   if (typeof retryAfter === "number") return { "retry-after": String(retryAfter) };
   return code === "closed" || code === "store_unavailable" ? { "retry-after": "1" } : {};

@@ -1,20 +1,44 @@
-import { Fault, type JsonValue } from "../../kernel/index.ts";
+import { Fault, JsonCounter, type JsonValue } from "../../kernel/index.ts";
 
 /** Maximum nesting of a JSON body. Code that walks a deeper value could overflow the stack. */
 const maxDepth = 64;
 
-/** Returns the request with a body that fails with `too_large` after this number of bytes. */
-export function limitedRequest(request: Request, maxBytes: number): Request {
+/** A limit of the bytes of a body, and the option of the server that sets it. */
+export interface BodyLimit {
+  readonly maxBytes: number;
+  /** If absent, the limit is fixed. */
+  readonly option?: string;
+}
+
+/**
+ * Returns the request with a body that fails with `too_large` after this number of bytes. JSON also fails after
+ * `maxJsonValues` values, and with `invalid_argument` if it is nested too deeply. Both are counted while the bytes arrive,
+ * so that whatever reads the body parses no more than that.
+ */
+export function limitedRequest(request: Request, limit: BodyLimit): Request {
   if (request.body === null) return request;
+  const { maxBytes } = limit;
   const declared = Number(request.headers.get("content-length") ?? 0);
-  if (declared > maxBytes) throw tooLarge(maxBytes);
+  if (declared > maxBytes) throw tooLarge(limit);
+  const counter = mayBeJson(request.headers) ? new JsonCounter("the body", maxDepth) : undefined;
   let size = 0;
+  let refusal: unknown;
   const counted = request.body.pipeThrough(
     new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
         size += chunk.byteLength;
-        if (size > maxBytes) controller.error(tooLarge(maxBytes));
-        else controller.enqueue(chunk);
+        if (size > maxBytes) throw tooLarge(limit);
+        if (refusal !== undefined) return;
+        try {
+          counter?.add(chunk);
+          controller.enqueue(chunk);
+        } catch (error) {
+          // The rest of the body is read and dropped, so that the client receives the answer and can go on.
+          refusal = error;
+        }
+      },
+      flush() {
+        if (refusal !== undefined) throw refusal;
       },
     }),
   );
@@ -23,7 +47,7 @@ export function limitedRequest(request: Request, maxBytes: number): Request {
   return new Request(url, { method, headers, signal, body: counted, duplex: "half" });
 }
 
-/** Reads a JSON body. Returns `undefined` if there is none. */
+/** Reads a JSON body of a `limitedRequest`. Returns `undefined` if there is none. */
 export async function jsonBody(request: Request): Promise<JsonValue | undefined> {
   const source = await bodyText(request);
   if (source === "") return undefined;
@@ -34,9 +58,7 @@ export async function jsonBody(request: Request): Promise<JsonValue | undefined>
       "invalid_argument",
       `invalid content-type ${JSON.stringify(type)}: expected application/json`,
     );
-  const value = parsed(source);
-  checkDepth(value);
-  return value;
+  return parsed(source);
 }
 
 async function bodyText(request: Request): Promise<string> {
@@ -56,16 +78,14 @@ function parsed(source: string): JsonValue {
   }
 }
 
-/** Walks the value level by level, so that the check itself needs no stack. */
-function checkDepth(value: JsonValue): void {
-  let level: readonly unknown[] = [value];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxDepth)
-      throw new Fault("invalid_argument", `invalid body: it is nested deeper than ${maxDepth} levels`);
-    level = level.flatMap((each) => (typeof each === "object" && each !== null ? Object.values(each) : []));
-  }
+/** Libraries differ in which types they read as JSON, so every type that contains the word is counted. */
+function mayBeJson(headers: Headers): boolean {
+  return /json|^$/iu.test(headers.get("content-type") ?? "");
 }
 
-function tooLarge(maxBytes: number): Fault {
-  return new Fault("too_large", `the body has more than ${maxBytes} bytes`, { details: { maxBytes } });
+function tooLarge({ maxBytes, option }: BodyLimit): Fault {
+  const raise = option === undefined ? "" : `, or raise limits.${option} of createServer()`;
+  return new Fault("too_large", `the body has more than ${maxBytes} bytes; send less${raise}`, {
+    details: { maxBytes },
+  });
 }

@@ -57,6 +57,11 @@ export interface Route {
   readonly body?: Schema;
   /** Whether a request may lack the body. The handler then receives an empty object. Default: `false`. */
   readonly isBodyOptional?: boolean;
+  /**
+   * Whether the body carries input of a run, such as a message with images. Its size is then limited by `maxBodyBytes` of the
+   * server instead of `maxCommandBytes`. Default: `false`.
+   */
+  readonly carriesInput?: boolean;
   readonly responses: readonly RouteResponse[];
   /** Whether the response is a stream. It counts against the limit of streams and has no end of its own. */
   readonly isStream?: boolean;

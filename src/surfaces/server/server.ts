@@ -24,7 +24,7 @@ import { openApi } from "./openapi.ts";
 import { PageFiles } from "./page-files.ts";
 import { withCallerSession } from "../http/caller-session.ts";
 import { errorResponse, type ErrorFormat } from "../http/problem.ts";
-import { jsonBody, limitedRequest } from "../http/request-body.ts";
+import { jsonBody, limitedRequest, type BodyLimit } from "../http/request-body.ts";
 import { resultResponse, secured } from "../http/response.ts";
 import type { Route, RouteRequest, RouteResult } from "../http/route.ts";
 import { RunViews } from "../http/run-views.ts";
@@ -55,8 +55,10 @@ function shownRunId(path: string): string | undefined {
 
 /** Limits of a server. Sizes are bytes, durations milliseconds. */
 export interface ServerLimits {
-  /** Maximum size of a request body. Default: 16_777_216 (16 MiB). */
+  /** Maximum size of the body of a request that carries input of a run. Default: 16_777_216 (16 MiB). */
   readonly maxBodyBytes: number;
+  /** Maximum size of the body of any other request, at most `maxBodyBytes`. Default: 1_048_576 (1 MiB). */
+  readonly maxCommandBytes: number;
   /** Requests per second of each token, in the long run. Default: 50. */
   readonly requestsPerSecond: number;
   /** Requests of each token that may arrive at once. Default: 200. */
@@ -75,6 +77,7 @@ export interface ServerLimits {
 
 const defaultLimits: ServerLimits = Object.freeze({
   maxBodyBytes: 16_777_216,
+  maxCommandBytes: 1_048_576,
   requestsPerSecond: 50,
   requestBurst: 200,
   maxStreams: 1_000,
@@ -265,7 +268,7 @@ class HonoServer implements Server {
     if (route.isStream === true && req.raw.method === "HEAD")
       return this.#notAllowed(req.path, req.raw.method);
     const access = await this.#admit(route, req.raw, env);
-    const request = limitedRequest(req.raw, this.#limits.maxBodyBytes);
+    const request = limitedRequest(req.raw, this.#bodyLimit(route));
     const { outgoing } = env;
     const viewOf = (): Runtime => this.#viewOf(access);
     const caller = {
@@ -292,6 +295,13 @@ class HonoServer implements Server {
     const result = await this.#handle(route, checked);
     if (route.method !== "GET") this.#parts.streams.poke();
     return secured(result instanceof Response ? result : resultResponse(route, result));
+  }
+
+  #bodyLimit({ carriesInput = false }: Route): BodyLimit {
+    const { maxBodyBytes, maxCommandBytes } = this.#limits;
+    return carriesInput || maxBodyBytes < maxCommandBytes
+      ? { maxBytes: maxBodyBytes, option: "maxBodyBytes" }
+      : { maxBytes: maxCommandBytes, option: "maxCommandBytes" };
   }
 
   /** Requests that a route refuses as unauthenticated share one allowance, like those without a valid token. */

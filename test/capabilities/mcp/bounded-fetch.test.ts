@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { boundedFetch } from "../../../src/capabilities/mcp/transport.ts";
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { boundedFetch, boundedRequest, limitMessages } from "../../../src/capabilities/mcp/message-limit.ts";
 
 /** Returns the text that is read from pieces of a body of a type. */
 async function read(type: string, pieces: readonly string[], maxBytes: number): Promise<string> {
@@ -29,4 +30,52 @@ it("boundedFetch() applies the limit to each event of a stream, and not to the w
 it("boundedFetch() passes a response without a body", async () => {
   const fetch = boundedFetch(async () => new Response(null, { status: 202 }), 1);
   expect((await fetch("http://localhost/")).status).toBe(202);
+});
+
+const tooMany = "has more than 100000 JSON values";
+const list = (count: number): string => `[${"0,".repeat(count - 1)}0]`;
+
+it("boundedFetch() ends a message with more than 100,000 values with an error, and counts each event of a stream alone", async () => {
+  expect(await read("application/json", [list(99_999)], 1e6)).toHaveLength(199_999);
+  await expect(read("application/json", [list(100_000)], 1e6)).rejects.toThrow(tooMany);
+  const half = `data: ${list(60_000)}`;
+  for (const end of ["\n\n", "\r\n\r\n"]) {
+    const events = [half, end, half, end, `${half}${end}${half}`, end.slice(0, -1), `\n${half}`];
+    expect(await read("text/event-stream", events, 1e6)).toHaveLength(events.join("").length);
+  }
+  const lines = `data: [${list(60_000)},\ndata: ${list(60_000)}]\n\n`;
+  await expect(read("text/event-stream", [lines], 1e6)).rejects.toThrow(tooMany);
+  // A quote in a comment does not hide what follows.
+  await expect(read("text/event-stream", [`: "\ndata: ${list(100_000)}\n\n`], 1e6)).rejects.toThrow(tooMany);
+});
+
+it("limitMessages() answers a request with an error in place of a result with too many values, and passes others on", () => {
+  const delivered: JSONRPCMessage[] = [];
+  const errors: Error[] = [];
+  const transport = {
+    onmessage: (message: JSONRPCMessage) => void delivered.push(message),
+    onerror: (error: Error) => void errors.push(error),
+  } as unknown as Transport;
+  limitMessages(transport);
+  const rows = JSON.parse(list(100_000)) as number[];
+  const small = { jsonrpc: "2.0", id: 1, result: { rows: [1] } } as const;
+  transport.onmessage?.(small);
+  transport.onmessage?.({ jsonrpc: "2.0", id: 2, result: { rows } });
+  transport.onmessage?.({ jsonrpc: "2.0", method: "notifications/message", params: { rows } });
+  expect(delivered).toEqual([
+    small,
+    {
+      jsonrpc: "2.0",
+      id: 2,
+      error: { code: -32_600, message: expect.stringContaining(tooMany) as string },
+    },
+  ]);
+  expect(errors.map(({ message }) => message)).toEqual([expect.stringContaining(tooMany)]);
+});
+
+it("boundedRequest() refuses a message with too many bytes or values, and keeps a small one", async () => {
+  const post = (body: string): Request => new Request("http://localhost/mcp", { method: "POST", body });
+  expect(await (await boundedRequest(post("[1]"))).text()).toBe("[1]");
+  await expect(boundedRequest(post(list(100_000)))).rejects.toMatchObject({ code: "too_large" });
+  await expect(boundedRequest(post("[1,2]"), 4)).rejects.toThrow("the message has more than 4 bytes");
 });

@@ -140,10 +140,13 @@ export function joinText(
 ): unknown {
   const root = { value: JSON.parse(text) as unknown };
   if (refs === null) return root.value;
+  // The input of a run is in its first event and in its task. The value is parsed once, and both share it.
+  const parsed = new Map<string, unknown>();
   for (const [hash, form, ...path] of JSON.parse(refs) as readonly ContentRef[]) {
     const content = contents?.get(hash);
     if (content === undefined) throw new SyntaxError(`content ${hash} is missing`);
-    place(root, ["value", ...path], form === "text" ? content : JSON.parse(content));
+    if (form === "json" && !parsed.has(hash)) parsed.set(hash, JSON.parse(content));
+    place(root, ["value", ...path], form === "text" ? content : parsed.get(hash));
   }
   return root.value;
 }

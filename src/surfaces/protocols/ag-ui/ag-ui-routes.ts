@@ -33,6 +33,7 @@ const runAgent = route({
     agent: text({ minLength: 1, maxLength: 256, description: "Name of an agent of this server." }),
   }),
   body: runInput,
+  carriesInput: true,
   responses: [stream],
   handle: async (request) => {
     request.server.streams.requireRoom(request.access);

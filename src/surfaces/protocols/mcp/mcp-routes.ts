@@ -57,6 +57,7 @@ export function mcpRoutes(runtime: Runtime, options: McpMountOptions): readonly 
       id: "mcp.send",
       method: "POST",
       summary: "Send a message of MCP to the server. A call of a tool is a run of the caller.",
+      carriesInput: true,
       responses: [answer, stream, accepted],
     }),
     route({

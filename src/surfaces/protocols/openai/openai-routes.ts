@@ -50,6 +50,7 @@ const complete = route({
     "Answer messages as the API of OpenAI does. `model` is an agent. The header `X-Reeve-Session` names a session, whose history is that of the store; without it, the messages are the history. `Idempotency-Key` makes a request repeatable.",
   scope: "run",
   body: completionBody,
+  carriesInput: true,
   responses: [whole, streamed],
   errors: openAiErrors,
   handle: async (request) => {

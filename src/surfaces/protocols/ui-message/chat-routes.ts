@@ -68,6 +68,7 @@ const sendChat = route({
   scope: "run",
   isStream: true,
   body: chatBody,
+  carriesInput: true,
   responses: [stream],
   handle: async (received) => {
     received.server.streams.requireRoom(received.access);

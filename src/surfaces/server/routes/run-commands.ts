@@ -6,7 +6,7 @@ import {
   type RunHandle,
   type TopUp,
 } from "../../../kernel/index.ts";
-import { reply, route, type RouteRequest, type TypedRoute } from "../../http/route.ts";
+import { reply, route, type Route, type RouteRequest, type TypedRoute } from "../../http/route.ts";
 import { approval, priority, runParams, runSummary, taskId } from "../../http/schema/run-schemas.ts";
 import {
   anyJson,
@@ -39,7 +39,7 @@ function command<const Name extends string, Body extends Schema>(
   summary: string,
   body: Body,
   send: (run: RunHandle, body: ValueOf<Body>, expand: Expand) => Promise<void>,
-  isBodyOptional = false,
+  facts: Pick<Route, "isBodyOptional" | "carriesInput"> = {},
 ): TypedRoute<
   "POST",
   `/api/runs/{runId}/${Name}`,
@@ -56,7 +56,7 @@ function command<const Name extends string, Body extends Schema>(
     scope: "run",
     params: runParams,
     body,
-    isBodyOptional,
+    ...facts,
     responses: [accepted],
     handle: async (request: RouteRequest<{ readonly runId: string }, unknown, ValueOf<Body>>) => {
       const run = await findRun(request);
@@ -128,6 +128,7 @@ const fork = route({
       }),
     ),
   }),
+  carriesInput: true,
   responses: [forked],
   handle: async (request) => {
     request.server.refuseIfDraining();
@@ -168,15 +169,17 @@ export const runCommandRoutes = [
     "Cancel a run with all its tasks.",
     object({ reason: optional(text({ maxLength: 1_000 })) }),
     (run, { reason }) => run.cancel(reason),
-    true,
+    { isBodyOptional: true },
   ),
-  command("pause", "Pause a run. Calls in flight finish first.", nothing, (run) => run.pause(), true),
+  command("pause", "Pause a run. Calls in flight finish first.", nothing, (run) => run.pause(), {
+    isBodyOptional: true,
+  }),
   command(
     "resume",
     "Continue a paused run, or restart one that ended without completing.",
     nothing,
     (run) => run.resume(),
-    true,
+    { isBodyOptional: true },
   ),
   command(
     "top-up",
@@ -200,12 +203,14 @@ export const runCommandRoutes = [
     "Send input that the agent reads before its next turn.",
     input,
     async (run, { input: value }, expand) => run.steer(await expand(value)),
+    { carriesInput: true },
   ),
   command(
     "follow-up",
     "Send input that the agent reads when it would otherwise end.",
     input,
     async (run, { input: value }, expand) => run.followUp(await expand(value)),
+    { carriesInput: true },
   ),
   command(
     "signal",
@@ -216,6 +221,7 @@ export const runCommandRoutes = [
       taskId: optional(taskId),
     }),
     (run, { name, value = null, taskId: task }) => run.signal(name, value, task),
+    { carriesInput: true },
   ),
   command(
     "tool-result",
@@ -230,6 +236,7 @@ export const runCommandRoutes = [
       isError: optional(flag()),
     }),
     (run, { callId, value, isError = false }) => run.toolResult(callId, value, { isError }),
+    { carriesInput: true },
   ),
   listOpen,
   command(
@@ -237,6 +244,7 @@ export const runCommandRoutes = [
     "Answer a question of a run. The first answer counts; a later one is refused with 409.",
     decision,
     (run, { approvalId, ...answer }) => run.approve(approvalId, answer as ApprovalDecision),
+    { carriesInput: true },
   ),
   fork,
   resend,

@@ -132,6 +132,7 @@ const submitRun = route({
     "Start a run. With the header `Idempotency-Key`, repeating the request returns the same run; a different request with the same key is refused with 409.",
   scope: "run",
   body: submission,
+  carriesInput: true,
   responses: [created, repeated],
   handle: async (request) => {
     const { run, isSteered, isRepeated } = await startRun(request, request.body);

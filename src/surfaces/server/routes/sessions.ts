@@ -276,6 +276,7 @@ const append = route({
     },
     { oneOf: [{ required: ["data"] }, { required: ["message"] }] },
   ),
+  carriesInput: true,
   responses: [appended],
   handle: async ({ runtime, params, body }) =>
     reply(appended, { entryId: await runtime.sessions.append(params.sessionId, body as CustomEntry) }),

@@ -1,0 +1,115 @@
+import type { FetchLike, Transport } from "@modelcontextprotocol/client";
+import {
+  Fault,
+  JsonCounter,
+  maxJsonValues,
+  tooManyValues,
+  valuesLeft,
+  type JsonValue,
+} from "../../kernel/index.ts";
+
+/** Default of the maximum size of one message. */
+export const defaultMessageBytes = 16 * 1024 * 1024;
+
+const lineEnd = 0x0a;
+const carriageReturn = 0x0d;
+
+/**
+ * Returns a `fetch` that ends a response with an error if a message in it is longer than `maxBytes` or has more than
+ * `maxJsonValues` values. Each event of an event stream is a message; any other body is one message. Without the limits a
+ * server could fill the memory and hold up the process.
+ */
+export function boundedFetch(fetch: FetchLike, maxBytes: number): FetchLike {
+  return async (url, init) => {
+    const response = await fetch(url, init);
+    if (response.body === null) return response;
+    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+    return new Response(response.body.pipeThrough(limiter(maxBytes, isStream)), response);
+  };
+}
+
+function limiter(maxBytes: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+  let message = new MessageCounter(maxBytes);
+  /** Whether the line that the next byte belongs to is empty so far. An empty line ends an event. */
+  let isEmpty = false;
+  return new TransformStream({
+    transform: (chunk, controller) => {
+      let from = 0;
+      for (let at = isStream ? 0 : chunk.length; at < chunk.length;) {
+        const end = chunk.indexOf(lineEnd, at);
+        const line = chunk.subarray(at, end === -1 ? chunk.length : end);
+        isEmpty &&= line.every((byte) => byte === carriageReturn);
+        if (end === -1) break;
+        at = end + 1;
+        if (isEmpty) {
+          message.add(chunk.subarray(from, at));
+          message = new MessageCounter(maxBytes);
+          from = at;
+        }
+        isEmpty = true;
+      }
+      message.add(chunk.subarray(from));
+      controller.enqueue(chunk);
+    },
+  });
+}
+
+/** Counts the bytes and values of one message of a server while it arrives. */
+class MessageCounter {
+  readonly #maxBytes: number;
+  readonly #values = new JsonCounter("the message of the MCP server");
+  #size = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  add(bytes: Uint8Array): void {
+    this.#size += bytes.length;
+    if (this.#size > this.#maxBytes)
+      throw new Error(`the server sent a message of more than ${this.#maxBytes} bytes`);
+    this.#values.add(bytes);
+  }
+}
+
+/**
+ * Replaces each message with too many values that a transport delivers by an error that answers the same request. For a
+ * program whose output the MCP package reads and parses itself; call it when the client is connected.
+ */
+export function limitMessages(transport: Transport): void {
+  const deliver = transport.onmessage;
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a transport of MCP has one handler
+  transport.onmessage = (message, extra) => {
+    if (valuesLeft(message as unknown as JsonValue, maxJsonValues) >= 0) return deliver?.(message, extra);
+    const fault = tooManyValues("the message of the MCP server");
+    const { id } = message as { readonly id?: string | number };
+    if (id === undefined || "method" in message) transport.onerror?.(fault);
+    else deliver?.({ jsonrpc: "2.0", id, error: { code: invalidMessage, message: fault.message } }, extra);
+  };
+}
+
+/** JSON-RPC: "Invalid Request". */
+const invalidMessage = -32_600;
+
+/**
+ * Returns the request with a body that was read within the limits. Throws `too_large` otherwise, before the body is parsed.
+ */
+export async function boundedRequest(request: Request, maxBytes = defaultMessageBytes): Promise<Request> {
+  const { body, url, method, headers, signal } = request;
+  if (body === null) return request;
+  if (Number(headers.get("content-length") ?? 0) > maxBytes) throw tooLong(maxBytes);
+  const counter = new JsonCounter("the message");
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > maxBytes) throw tooLong(maxBytes);
+    counter.add(chunk);
+    chunks.push(chunk);
+  }
+  return new Request(url, { method, headers, signal, body: Buffer.concat(chunks) });
+}
+
+function tooLong(maxBytes: number): Fault {
+  return new Fault("too_large", `the message has more than ${maxBytes} bytes; send a shorter one`);
+}

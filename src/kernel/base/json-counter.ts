@@ -1,0 +1,98 @@
+import { Fault } from "./fault.ts";
+import type { JsonValue } from "./json-value.ts";
+
+/**
+ * Maximum number of values in JSON that comes from outside: the body of a request, the reply of a model, the result of a
+ * tool, a message of MCP. The whole counts as one, and so does every member of an object or an array. Every part of the
+ * process that reads a value visits each of them, so a body with many small values would hold up all other runs.
+ */
+export const maxJsonValues = 100_000;
+
+/** The fault of JSON with too many values. `where` names the JSON. */
+export function tooManyValues(where: string): Fault {
+  return new Fault(
+    "too_large",
+    `${where} has more than ${maxJsonValues} JSON values; send fewer at once, or put the data into a file and pass a reference to it`,
+    { details: { maxJsonValues } },
+  );
+}
+
+/** Returns how many of `left` values remain after those of a value. Stops as soon as the result is negative. */
+export function valuesLeft(value: JsonValue | undefined, left: number): number {
+  let rest = left - 1;
+  if (typeof value !== "object" || value === null) return rest;
+  if (Array.isArray(value)) {
+    const items = value as readonly JsonValue[];
+    for (let index = 0; index < items.length && rest >= 0; index++) rest = valuesLeft(items[index], rest);
+    return rest;
+  }
+  const members = value as Readonly<Record<string, JsonValue>>;
+  for (const key in members) {
+    if (rest < 0) return rest;
+    rest = valuesLeft(members[key], rest);
+  }
+  return rest;
+}
+
+const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
+const [openArray, closeArray, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
+const [space, lineEnd] = [0x20, 0x0a];
+
+/**
+ * Counts the values and levels of a JSON text in UTF-8 before it is parsed, while its bytes arrive. It does not check
+ * that the text is JSON; a text that is not is refused by the parser, which costs less.
+ */
+export class JsonCounter {
+  readonly #where: string;
+  readonly #maxDepth: number;
+  #values = 1;
+  #depth = 0;
+  #isInText = false;
+  #isEscaped = false;
+  /** Whether the last byte opened an object or an array, of which no member has begun. */
+  #isOpened = false;
+
+  /** `where` names the text in errors. `maxDepth` is the maximum number of objects and arrays inside each other. */
+  constructor(where: string, maxDepth = Infinity) {
+    this.#where = where;
+    this.#maxDepth = maxDepth;
+  }
+
+  /** Counts the next bytes. Throws `too_large` for too many values, and `invalid_argument` for too many levels. */
+  add(bytes: Uint8Array): void {
+    let [values, depth] = [this.#values, this.#depth];
+    let [isInText, isEscaped, isOpened] = [this.#isInText, this.#isEscaped, this.#isOpened];
+    for (let at = 0; at < bytes.length; at++) {
+      const byte = bytes[at] as number;
+      if (isInText) {
+        if (isEscaped) isEscaped = false;
+        else if (byte === backslash) isEscaped = true;
+        // A text of JSON contains no line end. Lines of an event stream that are not JSON may contain one quote.
+        else if (byte === quote || byte === lineEnd) isInText = false;
+        continue;
+      }
+      if (byte <= space) continue;
+      if (byte === closeArray || byte === closeObject) {
+        depth--;
+        isOpened = false;
+        continue;
+      }
+      // The first member has no comma before it.
+      if (isOpened || byte === comma) values++;
+      isOpened = byte === openArray || byte === openObject;
+      if (isOpened) depth++;
+      else isInText = byte === quote;
+      if (values > maxJsonValues) throw tooManyValues(this.#where);
+      if (depth > this.#maxDepth) throw this.#tooDeep();
+    }
+    [this.#values, this.#depth] = [values, depth];
+    [this.#isInText, this.#isEscaped, this.#isOpened] = [isInText, isEscaped, isOpened];
+  }
+
+  #tooDeep(): Fault {
+    return new Fault(
+      "invalid_argument",
+      `${this.#where} is nested deeper than ${this.#maxDepth} levels; send a flatter value`,
+    );
+  }
+}
