@@ -106,14 +106,21 @@ export const serverIsDown: ExpectedFailures = {
   path: /^\/(?:api\/|icon\.svg$)/u,
 };
 
+/** Size of the page of a test, if the test asks for no other. */
+export const wide = { width: 1440, height: 900 };
+
 /** Opens a path of the page in a context of its own. */
 export async function openPage(
   browser: Browser,
   url: string,
   options: BrowserContextOptions = {},
 ): Promise<OpenPage> {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
-  const page = await context.newPage();
+  const context = await browser.newContext({ viewport: wide, ...options });
+  return watchPage(await context.newPage(), url);
+}
+
+/** Opens an address, and collects what the page reports from then on. */
+export async function watchPage(page: Page, url: string): Promise<OpenPage> {
   // Generous, because a busy machine draws slowly.
   page.setDefaultTimeout(60_000);
   const problems: string[] = [];
@@ -145,8 +152,12 @@ export async function openPage(
 export async function goTo(page: Page, url: string): Promise<void> {
   await page.goto(url);
   await page.locator("header.top nav").waitFor({ state: "attached" });
-  // The page's policy forbids eval(), with which Playwright repeats the expression of waitForFunction().
-  const isLoaded =
-    "performance.getEntriesByType('resource').some(({ name }) => name.includes('later-views'))";
-  while ((await page.evaluate(isLoaded)) !== true);
+  await page.evaluate(
+    () =>
+      new Promise<void>((resolve) => {
+        new PerformanceObserver((list) => {
+          if (list.getEntries().some(({ name }) => name.includes("later-views"))) resolve();
+        }).observe({ type: "resource", buffered: true });
+      }),
+  );
 }

@@ -1,9 +1,9 @@
-import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Locator, Page, ViewportSize } from "playwright-core";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { buildPage } from "../../build/page.ts";
 import { removeBrowser, startBrowser } from "./chromium.ts";
 import { company, soloists } from "./company.ts";
-import { openPage, PageServer, type OpenPage } from "./page-server.ts";
+import { PageServer, watchPage, wide, type OpenPage } from "./page-server.ts";
 import { Stage, type Line } from "./stage.ts";
 
 /** Models that forks change to, with what they answer each time. */
@@ -12,12 +12,17 @@ const otherModels: Readonly<Record<string, Line>> = {
   "stage/mute": {},
 };
 
+/** How a page is shown. */
+type View = Pick<BrowserContextOptions, "colorScheme" | "reducedMotion"> & {
+  readonly viewport?: ViewportSize;
+};
+
 /** What the tests of a file share: one server and one browser. */
 export interface PageTests {
   readonly server: PageServer;
   readonly stage: Stage;
-  /** Opens a path. After the test, the page is closed and must have reported nothing but what was expected. */
-  readonly open: (path: string, options?: BrowserContextOptions) => Promise<Page>;
+  /** Opens a path. After the test, the page must have reported nothing but what was expected. */
+  readonly open: (path: string, view?: View) => Promise<Page>;
   /** Opens a path of which a test expects problems. */
   readonly openWatched: (path: string) => Promise<OpenPage>;
 }
@@ -32,32 +37,53 @@ export function pageTests(): PageTests {
     },
   });
   const opened: OpenPage[] = [];
+  // A new page needs two seconds of processor time, and a further address in the same page half a second.
+  const idle: Page[] = [];
   let browser: Browser;
   beforeAll(async () => {
     await buildPage();
     await server.start();
     browser = await startBrowser();
   });
-  afterEach(async () => {
+  afterEach(async ({ task }) => {
+    const isFailed = task.result?.state === "fail";
     for (const { page, problems } of opened.splice(0)) {
-      await page.context().close();
+      if (isFailed || problems.length > 0) await page.context().close();
+      else idle.push(await emptied(page));
       if (problems.length > 0) throw new Error(`the page reported: ${problems.join("; ")}`);
     }
   });
+  /** Removes what a test left in a page. A document without a script replaces the page, because the page writes when it is left. */
+  const emptied = async (page: Page): Promise<Page> => {
+    page.removeAllListeners();
+    await page.unrouteAll();
+    await page.goto(`${server.url}/icon.svg`);
+    await page.evaluate(() => {
+      localStorage.clear();
+      sessionStorage.clear();
+    });
+    return page;
+  };
   afterAll(async () => {
     await browser.close();
     removeBrowser();
     await server.remove();
   });
-  const openWatched = async (path: string, options: BrowserContextOptions = {}): Promise<OpenPage> => {
-    const one = await openPage(browser, server.url + path, options);
+  const openWatched = async (path: string, view: View = {}): Promise<OpenPage> => {
+    const page = idle.pop() ?? (await browser.newPage());
+    await page.setViewportSize(view.viewport ?? wide);
+    await page.emulateMedia({
+      colorScheme: view.colorScheme ?? null,
+      reducedMotion: view.reducedMotion ?? null,
+    });
+    const one = await watchPage(page, server.url + path);
     opened.push(one);
     return one;
   };
   return {
     server,
     stage,
-    open: async (path, options) => (await openWatched(path, options)).page,
+    open: async (path, view) => (await openWatched(path, view)).page,
     openWatched,
   };
 }
