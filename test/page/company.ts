@@ -217,9 +217,13 @@ export function soloists(stage: Stage): readonly HostedAgent[] {
       ],
       { tools: [askHuman] },
     ),
-    solo("sneak", [{ calls: [call("publish", { command: reversed })] }, { text: "Published." }], {
-      tools: [publish],
-    }),
+    solo(
+      "sneak",
+      [{ calls: [call("publish", { command: reversed, target: "prod\u200b" })] }, { text: "Published." }],
+      {
+        tools: [publish],
+      },
+    ),
     bureau(stage),
     solo("nightly", [{ tokens: 300, calls: [call("note", { text: "updater" })] }, { text: "Updated." }], {
       tools: [noted],

@@ -71,6 +71,7 @@ test("a call shows hidden characters as escapes in the inbox, the thread and its
   const escaped = String.raw`rm -rf \u202etxt.ssentoh/\u2066 # \udb40\udc68\udb40\udc69\u200b`;
   await page.getByRole("button", { name: `publish: ${escaped}` }).waitFor();
   expect(await page.locator("pre.command").textContent()).toBe(escaped);
+  await page.getByText(String.raw`"target": "prod\u200b"`).waitFor();
   await goTo(page, `${server.url}/runs/${runId}/conversation`);
   await page.locator("pre.command").waitFor();
   expect(await page.locator("main").textContent()).not.toMatch(/[\p{Cf}]/u);
@@ -78,7 +79,9 @@ test("a call shows hidden characters as escapes in the inbox, the thread and its
   expect(await page.getByLabel("Arguments of the call").inputValue()).toContain(escaped);
   await page.getByRole("button", { name: "Approve the edited call" }).click();
   await page.getByText("Published.").waitFor();
-  expect(await decisions(server, runId)).toMatchObject([{ input: { command: reversed } }]);
+  expect(await decisions(server, runId)).toMatchObject([
+    { input: { command: reversed, target: "prod\u200b" } },
+  ]);
 });
 
 test("a denied call does not run, and the agent reads the reason", async () => {

@@ -13,6 +13,7 @@ import {
   droppedWords,
   editText,
   firstWords,
+  otherArguments,
   patchOf,
   questionText,
   reasonWords,
@@ -99,6 +100,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   const root = useRef<HTMLElement>(null);
   const isCall = request.kind === "tool_call";
   const reason = reasonWords(request);
+  const others = edited === null ? otherArguments(request) : null;
   /** Whether a field has the focus, which takes the letters of the keys. */
   const isWriting = edited !== null || denial !== null;
   const answer = async (value: Answer): Promise<void> => {
@@ -169,6 +171,14 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
           />
         )}
         <dl class="pairs">
+          {others !== null && (
+            <>
+              <dt>Other arguments</dt>
+              <dd>
+                <pre>{others}</pre>
+              </dd>
+            </>
+          )}
           {reason !== null && (
             <>
               <dt>Why it asks</dt>

@@ -4,6 +4,7 @@ import {
   choicesOf,
   editText,
   firstWords,
+  otherArguments,
   patchOf,
   questionText,
   reasonWords,
@@ -75,4 +76,15 @@ test("the edit field of a call shows hidden characters as escapes and returns th
   expect(text).not.toMatch(/[\p{Cf}\p{Cs}]/u);
   expect(JSON.parse(text)).toEqual(input);
   expect(editText({ input: {}, parsedInput: input })).toBe(text);
+});
+
+test("a request shows the arguments that its command or diff does not contain", () => {
+  const call = { kind: "tool_call", toolName: "ssh", input: { command: "ls", host: "prod\u200b" } };
+  expect(otherArguments(call)).toBe('{\n  "host": "prod\\u200b"\n}');
+  expect(otherArguments({ ...call, input: { command: "ls" } })).toBeNull();
+  expect(otherArguments({ ...call, input: { host: "prod" } })).toBeNull();
+  expect(otherArguments(edit)).toBeNull();
+  expect(otherArguments({ ...edit, input: { ...edit.input, all: true } })).toBe('{\n  "all": true\n}');
+  expect(otherArguments({ ...edit, input: { ...edit.input, content: "x" } })).toContain("content");
+  expect(otherArguments({ ...edit, input: { ...edit.input, path: ["/etc"] } })).toContain("/etc");
 });

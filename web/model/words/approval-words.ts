@@ -68,6 +68,18 @@ export function callText({ toolName, input, parsedInput }: Asked): string {
   return visibleText(command === undefined ? `${toolName} ${plain(parsedInput ?? input)}` : plain(command));
 }
 
+/** The arguments that neither the sentence nor the command nor the diff of a call shows. `null` if there are none. */
+export function otherArguments(asked: Asked): string | null {
+  if (asked.kind !== "tool_call") return null;
+  const fields = fieldsOf(asked.parsedInput ?? asked.input);
+  const change = asked.toolName === "edit" ? ["oldText", "newText"] : ["content"];
+  const isPatch = patchOf(asked) !== null;
+  if (!isPatch && fields["command"] === undefined) return null;
+  const shown = isPatch ? [...change, ...(typeof fields["path"] === "string" ? ["path"] : [])] : ["command"];
+  const others = Object.entries(fields).filter(([name]) => !shown.includes(name));
+  return others.length === 0 ? null : visibleText(JSON.stringify(Object.fromEntries(others), null, 2));
+}
+
 /** The arguments of a call as a person edits them: JSON, in which an escape stands for its character. */
 export function editText({ input, parsedInput = input }: Pick<Asked, "input" | "parsedInput">): string {
   return visibleText(JSON.stringify(parsedInput, null, 2));
