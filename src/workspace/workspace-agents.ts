@@ -175,7 +175,7 @@ export class AgentShelf {
 
   async #load(source: SourceFile): Promise<HostedAgent> {
     const { path, name } = source;
-    const exports = await loadModule(path, { root: source.root, timeoutMs: this.#parts.importTimeoutMs });
+    const exports = await loadModule(source, this.#parts.importTimeoutMs);
     const agent = exports["default"] ?? exports["agent"];
     if (!isHosted(agent))
       throw new Fault(

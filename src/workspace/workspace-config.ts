@@ -68,7 +68,7 @@ export async function readConfig(
   timeoutMs: number,
 ): Promise<WorkspaceConfig> {
   if (source === undefined) return {};
-  const { default: config } = await loadModule(source.path, { root: source.root, timeoutMs });
+  const { default: config } = await loadModule(source, timeoutMs);
   if (typeof config !== "object" || config === null)
     throw new Fault(
       "invalid_argument",
@@ -83,8 +83,9 @@ export async function readGuardrails(
   timeoutMs: number,
 ): Promise<readonly Guardrail[]> {
   const found = new Map<string, Guardrail>();
-  for (const { path, root } of files) {
-    const { default: exported } = await loadModule(path, { root, timeoutMs });
+  for (const file of files) {
+    const { path } = file;
+    const { default: exported } = await loadModule(file, timeoutMs);
     for (const each of Array.isArray(exported) ? (exported as unknown[]) : [exported]) {
       if (typeof (each as Partial<Guardrail> | undefined)?.name !== "string")
         throw new Fault(

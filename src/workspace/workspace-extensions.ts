@@ -60,9 +60,9 @@ export async function loadExtensions(
   return { extensions: [...found.values()], skills: await readSkills(sources, notices) };
 }
 
-async function loadExtension({ name, path, root }: SourceFile, timeoutMs: number): Promise<Extension> {
-  const { default: exported } = await loadModule(path, { root, timeoutMs });
-  if (typeof exported === "function") return { name, setup: exported as Extension["setup"] };
+async function loadExtension(file: SourceFile, timeoutMs: number): Promise<Extension> {
+  const { default: exported } = await loadModule(file, timeoutMs);
+  if (typeof exported === "function") return { name: file.name, setup: exported as Extension["setup"] };
   const extension = exported as Partial<Extension> | null | undefined;
   if (typeof extension?.name === "string" && typeof extension.setup === "function")
     return extension as Extension;

@@ -1,15 +1,28 @@
 import type { McpServers, ServerConfigs } from "../capabilities/mcp/index.ts";
 import type { Tool } from "../kernel/index.ts";
 import type { LiveTools } from "./workspace-tools.ts";
+import { VariableText } from "../capabilities/mcp/variable-text.ts";
 import { readMcpFiles, type Settings, type SourceFile } from "./files/index.ts";
+
+/** Returns a function that fills variables into a text of a list of MCP servers. A missing one is reported at the start. */
+export function expander(env: Readonly<Record<string, string | undefined>>): (text: string) => string {
+  const variables = new VariableText("of a project", env);
+  return (text) => variables.expand(text);
+}
 
 /**
  * The MCP servers, the browser and the desktop of a workspace. They outlive a reload, because running invocations use
  * them. Each is started at its first use.
  */
 export class LiveParts {
+  readonly #beforeStart: () => Promise<void>;
   readonly #servers = new Map<string, Promise<McpServers>>();
   readonly #live = new Map<string, Promise<LiveTools & { close(): Promise<void> }>>();
+
+  /** `beforeStart` is called before each start of a server of the project. If it throws, the server is not started. */
+  constructor(beforeStart: () => Promise<void>) {
+    this.#beforeStart = beforeStart;
+  }
 
   /** Returns the tools of the MCP servers of the files and of `more`. Equal configurations share their servers. */
   async remoteTools(
@@ -17,11 +30,21 @@ export class LiveParts {
     env: Readonly<Record<string, string | undefined>>,
     more: ServerConfigs = {},
   ): Promise<readonly Tool[]> {
-    const configs = { ...(await readMcpFiles(files)), ...more };
+    const expand = expander(env);
+    const ofProject = await readMcpFiles(
+      files.filter(({ origin }) => origin === "project"),
+      expand,
+    );
+    const configs = { ...(await readMcpFiles(files, expand)), ...more };
+    const isOfProject = (name: string): boolean =>
+      Object.hasOwn(ofProject, name) && !Object.hasOwn(more, name);
     if (Object.keys(configs).length === 0) return [];
     const servers = await this.#kept(this.#servers, JSON.stringify(configs), async () => {
       const { mcpServers } = await import("../assembly/mcp.ts");
-      return mcpServers(configs as unknown as ServerConfigs, { env });
+      return mcpServers(configs as unknown as ServerConfigs, {
+        env,
+        beforeStart: async (name) => (isOfProject(name) ? this.#beforeStart() : undefined),
+      });
     });
     return servers.tools();
   }

@@ -2,15 +2,15 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { providerPackages, resolvePackage } from "../capabilities/index.ts";
 import { Fault } from "../kernel/index.ts";
-import { Coverage, findPackage, type TrustedProject } from "./files/index.ts";
+import { Coverage, findPackage, loadModule, type TrustedProject } from "./files/index.ts";
 
 /** Returns the hashes of the packages of model providers that only the project has, for a decision of trust. */
 export async function providerHashes(project: string): Promise<Readonly<Record<string, string>>> {
   const hashes: [string, string][] = [];
   for (const name of providerPackages) {
     if (resolvePackage(import.meta.url, name) !== undefined) continue;
-    const hash = await hashOf(name, project);
-    if (hash !== undefined) hashes.push([name, hash]);
+    const coverage = await coverageOf(name, project);
+    if (coverage !== undefined) hashes.push([name, coverage.hash()]);
   }
   return Object.fromEntries(hashes);
 }
@@ -22,15 +22,15 @@ export async function providerHashes(project: string): Promise<Readonly<Record<s
 export function providerLoader(
   project: string,
   decision: TrustedProject | "always" | undefined,
+  timeoutMs: number,
 ): (name: string) => Promise<object | undefined> {
   return async (name) => {
     const path = resolvePackage(pathToFileURL(join(project, "_")), name);
     if (path === undefined) return undefined;
-    const isCovered =
-      decision === "always" ||
-      (decision?.providers?.[name] !== undefined &&
-        decision.providers[name] === (await hashOf(name, project)));
-    if (isCovered) return (await import(pathToFileURL(path).href)) as object;
+    if (decision === "always") return loadModule({ path, root: project }, timeoutMs);
+    const coverage = decision === undefined ? undefined : await coverageOf(name, project);
+    if (coverage !== undefined && coverage.hash() === decision?.providers?.[name])
+      return loadModule({ path, root: project, covered: coverage.files }, timeoutMs);
     const state = decision === undefined ? "the project is not trusted" : "you did not trust it as it is now";
     throw new Fault(
       "permission_denied",
@@ -39,10 +39,10 @@ export function providerLoader(
   };
 }
 
-async function hashOf(name: string, project: string): Promise<string | undefined> {
+async function coverageOf(name: string, project: string): Promise<Coverage | undefined> {
   const folder = await findPackage(name, project);
   if (folder === undefined) return undefined;
   const coverage = new Coverage(project);
   await coverage.addPackage(folder);
-  return coverage.hash();
+  return coverage;
 }

@@ -11,7 +11,7 @@ import {
   memoryFolder,
   Notices,
   type Places,
-  projectHash,
+  projectCoverage,
   PromptCache,
   promptCaches,
   type PromptMaterial,
@@ -26,12 +26,13 @@ import {
 import { AgentShelf, defaultAgent, type WorkspaceAgent } from "./workspace-agents.ts";
 import { readConfig, readGuardrails, type WorkspaceConfig } from "./workspace-config.ts";
 import { loadExtensions, packageIdentities } from "./workspace-extensions.ts";
-import { LiveParts } from "./workspace-live.ts";
+import { expander, LiveParts } from "./workspace-live.ts";
 import { memoryFileTool, memoryReviewer } from "./workspace-memory.ts";
 import { checkWorkspaceOptions, type WorkspaceOptions } from "./workspace-options.ts";
 import { providerHashes, providerLoader } from "./workspace-providers.ts";
 import { ActiveSkills } from "./workspace-skills.ts";
 import { ToolShelf } from "./workspace-tools.ts";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
@@ -82,11 +83,29 @@ interface Reading {
   readonly extensions: readonly string[];
 }
 
+/** What a decision to trust a project covers. */
+export interface TrustScope {
+  /** Hash of everything that runs as code of the project. */
+  readonly hash: string;
+  /** What fetches code that the decision cannot cover. */
+  readonly fetched: readonly string[];
+  /** Why it is not known what the project runs. */
+  readonly unresolved: readonly string[];
+}
+
+/** Options of `workspace.trust()`. */
+export interface TrustOptions {
+  /** Hash of the scope that the person has seen. If absent, the project as it is now. */
+  readonly hash?: string;
+  /** Whether a person accepts that it is not known what the project runs. Default: `false`. */
+  readonly acceptUnresolved?: boolean;
+}
+
 /** The files of a folder, of its profile and of its user, as agents. `openWorkspace` creates one. */
 export class Workspace implements AsyncDisposable {
   readonly #options: WorkspaceOptions;
   readonly #activeSkills = new ActiveSkills();
-  readonly #live = new LiveParts();
+  readonly #live = new LiveParts(() => this.#requireUnchanged());
   #current: Reading | undefined;
   #decision: TrustedProject | undefined;
   #reloading: Promise<void> = Promise.resolve();
@@ -173,19 +192,36 @@ export class Workspace implements AsyncDisposable {
     return expandSlash(input, { templates, skills, onSkill });
   }
 
-  /** Returns the hash of everything in the project that needs trust, as it is now. */
-  trustHash(): Promise<string> {
-    return projectHash(this.places.project);
+  /** Returns what a decision to trust the project would cover, as the files are now. */
+  async trustScope(): Promise<TrustScope> {
+    const { code, texts, providers } = await this.#trusting();
+    const { fetched, unresolved } = code;
+    return { hash: scopeHash(code.hash(), texts, providers), fetched, unresolved };
+  }
+
+  /** What a decision consists of, as the files are now. */
+  async #trusting() {
+    const { project } = this.places;
+    const code = await projectCoverage(this.#loading());
+    return { code, texts: await textHashes(project), providers: await providerHashes(project) };
   }
 
   /**
    * Trusts the project as it is now, and reads the files again. The decision is stored in `trust.json`, and with
-   * `ephemeral` only in this process. With `hash`, of `trustHash()`, throws `permission_denied` if the project has changed
-   * since: the person who decided has not seen the change.
+   * `ephemeral` only in this process. Throws `permission_denied` if the project has changed since `hash`, of
+   * `trustScope()`, because the person who decided has not seen the change, and, without `acceptUnresolved`, if it is not
+   * known what the project runs.
    */
-  async trust({ hash }: { readonly hash?: string } = {}): Promise<void> {
+  async trust({ hash, acceptUnresolved = false }: TrustOptions = {}): Promise<void> {
     const { home, project } = this.places;
-    const current = await this.trustHash();
+    const { code, texts, providers } = await this.#trusting();
+    const { unresolved } = code;
+    const current = scopeHash(code.hash(), texts, providers);
+    if (unresolved.length > 0 && !acceptUnresolved)
+      throw new Fault(
+        "permission_denied",
+        `the project ${project} is not trusted, because it is not known what it runs: ${unresolved.join("; ")}; name files by literal paths, or run reeve trust at a terminal`,
+      );
     const { packages: named, guardrails } = await loadWorkspace({ ...this.#loading(), trust: "always" });
     if (hash !== undefined && hash !== current)
       throw new Fault(
@@ -193,10 +229,10 @@ export class Workspace implements AsyncDisposable {
         `the project ${project} has changed since the question and is not trusted; run reeve trust again`,
       );
     this.#decision = {
-      hash: current,
+      hash: code.hash(),
       at: new Date(this.#now()).toISOString(),
-      providers: await providerHashes(project),
-      texts: await textHashes(project),
+      providers,
+      texts,
       guardrails: guardrails.flatMap(({ path, origin }) =>
         origin === "project" ? [relative(project, path)] : [],
       ),
@@ -261,6 +297,17 @@ export class Workspace implements AsyncDisposable {
     return this.close();
   }
 
+  /** Throws if the trusted code of the project has changed since the files were read. */
+  async #requireUnchanged(): Promise<void> {
+    const { places, decision } = this.#reading.loaded;
+    if ((this.#options.trust ?? "stored") !== "stored") return;
+    if ((await projectCoverage(this.#loading())).hash() === decision?.hash) return;
+    throw new Fault(
+      "permission_denied",
+      `no MCP server of ${places.project} is started, because its code has changed since you trusted it; run reeve trust`,
+    );
+  }
+
   get #reading(): Reading {
     if (this.#current === undefined)
       throw new Fault("invalid_argument", "the workspace is not open; use openWorkspace()");
@@ -323,6 +370,7 @@ export class Workspace implements AsyncDisposable {
         loadPackage: providerLoader(
           places.project,
           trust === "stored" ? loaded.decision : trust === "always" ? "always" : undefined,
+          importTimeoutMs,
         ),
         importTimeoutMs,
       },
@@ -347,6 +395,7 @@ export class Workspace implements AsyncDisposable {
       cwd: this.#options.cwd ?? process.cwd(),
       home: this.#options.home ?? variable(env, "REEVE_HOME") ?? join(homedir(), ".reeve"),
       env,
+      expand: expander(env),
       flags: checkSettings(flags, "the options of openWorkspace()", new Notices()),
       ...(profile !== undefined && { profile }),
       ...(ephemeral !== undefined && { ephemeral }),
@@ -389,6 +438,10 @@ export class Workspace implements AsyncDisposable {
     const prompts = new PromptCache({ initial: material, load, places, temp, now: () => this.#now() });
     return { prompts, material };
   }
+}
+
+function scopeHash(...parts: readonly unknown[]): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
 function isNewIn(known: readonly FileSkill[]): (skill: FileSkill) => boolean {

@@ -92,7 +92,7 @@ describe("settings.json", () => {
       "~/.reeve/settings.json": '{ "apiKeyEnv": "A_KEY", "baseUrl": "http://a.example" }',
       ".reeve/settings.json": '{ "model": "b/2" }',
     });
-    const options = { cwd: project, home, env: {}, flags: {} };
+    const options = { cwd: project, home, env: {}, flags: {}, expand: (text: string) => text };
     const settingsWith = async (trust: "never" | "always", flags = {}) =>
       (await loadWorkspace({ ...options, trust, flags })).settings;
     expect(await settingsWith("never")).toEqual({ apiKeyEnv: "A_KEY", baseUrl: "http://a.example" });

@@ -1,8 +1,8 @@
-import { readFile, rm, stat, writeFile } from "node:fs/promises";
+import { readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { projectHash } from "../../src/workspace/files/trust/project-hash.ts";
-import { scanReferences } from "../../src/workspace/files/trust/import-scan.ts";
+import { projectCoverage } from "../../src/workspace/files/load.ts";
+import type { CoverageOptions } from "../../src/workspace/files/trust/coverage.ts";
 import { TrustStore } from "../../src/workspace/files/trust/trust-store.ts";
 import { openRuntime, type Agent } from "../../src/entries/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
@@ -19,7 +19,7 @@ const covered = {
   "reeve.config.mts": "export default {};",
   ".reeve/settings.json":
     '{ "extensions": ["\\u002e./lib/eight.ts", "../lib/nine", "reeve.db-workers"], "model": "a/b" }',
-  ".reeve/mcp.json": '{ "mcpServers": { "a": { "command": "python3", "args": ["../lib/ten.py"] } } }',
+  ".reeve/mcp.json": '{ "mcpServers": { "a": { "command": "python3", "args": ["lib/ten.py"] } } }',
   ".reeve/extensions/c.ts": "/* ' */ import '../../lib/eleven.ts'; import 'linked'; /* ' */",
   ".reeve/reeve.db-workers/index.ts": "",
   "lib/eight.ts": "",
@@ -37,17 +37,18 @@ const covered = {
   "lib/deep/six.ts": 'import "left-pad";',
   "package.json": '{ "imports": { "#config": "./lib/seven.js" } }',
   "lib/seven.js": "",
-  "package-lock.json": JSON.stringify({
-    packages: {
-      "node_modules/left-pad": { version: "1.0.0", integrity: "sha512-a", dependencies: { inner: "1" } },
-      "node_modules/inner": { version: "1.0.0", integrity: "sha512-b" },
-      "node_modules/other": { version: "1.0.0", integrity: "sha512-c" },
-    },
-  }),
 } as const;
 
+/** Returns the hash of the code of a project. */
+async function projectHash(project: string, limits: CoverageOptions = {}): Promise<string> {
+  const home = join(project, "../user/.reeve");
+  const options = { cwd: project, home, env: {}, flags: {}, expand: (text: string) => text };
+  return (await projectCoverage(options, limits)).hash();
+}
+
 describe("the hash of a project", () => {
-  test.for(Object.keys(covered).filter((path) => path !== "package-lock.json"))(
+  // The manifest counts by the files that it names; see the attacks.
+  test.for(Object.keys(covered).filter((path) => path !== "package.json"))(
     "changes with %s",
     async (path) => {
       const { project, write, link } = await testFolders();
@@ -60,19 +61,7 @@ describe("the hash of a project", () => {
     },
   );
 
-  test.for([
-    ["sha512-a", true],
-    ["sha512-b", true],
-    ["sha512-c", false],
-  ] as const)("of a package with the integrity %s changes with it: %s", async ([integrity, isImported]) => {
-    const { project, write } = await testFolders();
-    await write(covered);
-    const before = await projectHash(project);
-    await write({ "package-lock.json": covered["package-lock.json"].replace(integrity, "sha512-x") });
-    expect((await projectHash(project)) !== before).toBe(isImported);
-  });
-
-  test("the hash of a project does not change with the store of runs and with files to which nothing refers", async () => {
+  test("the hash of a project does not change with the store of runs, with texts and with files to which nothing refers", async () => {
     const { project, write } = await testFolders();
     await write(covered);
     const before = await projectHash(project);
@@ -80,17 +69,19 @@ describe("the hash of a project", () => {
       ".reeve/reeve.db": "x",
       ".reeve/reeve.db-wal": "x",
       ".reeve/reeve.db-workers/a": "x",
+      ".reeve/notes.txt": "x",
+      ".reeve/reeve.db-evil.js": "x",
+      ".reeve/agents/a.md": "x",
       "src/app.ts": "x",
       "README.md": "x",
+      "node_modules/other/index.js": "x",
     });
     expect(await projectHash(project)).toBe(before);
-    await write({ ".reeve/reeve.db-evil.js": "x" });
-    expect(await projectHash(project)).not.toBe(before);
   });
 
   test("the hash of a project covers code that is loaded from a file with the name of the store", async () => {
     const { project, write } = await testFolders();
-    await write({ ".reeve/agents/a.cjs": 'require("../reeve.db")', ".reeve/reeve.db": "1" });
+    await write({ ".reeve/agents/a.mjs": 'require("../reeve.db")', ".reeve/reeve.db": "1" });
     const before = await projectHash(project);
     await write({ ".reeve/reeve.db": "2" });
     expect(await projectHash(project)).not.toBe(before);
@@ -107,22 +98,16 @@ describe("the hash of a project", () => {
     expect(await projectHash(project)).not.toBe(before);
   });
 
-  test("the hash of a project is refused for more files or bytes than its limits, also if several folders hold them", async () => {
+  test("the hash of a project is refused for more files or bytes than its limits, also if packages hold them", async () => {
     const { project, write } = await testFolders();
-    await write({ ".reeve/a/1": "1", ".reeve/a/2": "2", ".reeve/b/3": "3" });
-    // The three folders count as well.
-    await expect(projectHash(project, { maxFiles: 6, maxBytes: 3 })).resolves.toEqual(expect.any(String));
-    await expect(projectHash(project, { maxFiles: 5 })).rejects.toThrow("larger than 5 files");
-    await expect(projectHash(project, { maxBytes: 2 })).rejects.toThrow("larger than 2 bytes");
-  });
-
-  test("the hash of a project finds packages by their name, without subpaths and built-in modules", () => {
-    const text = `import a from "@x/y/sub"; import "node:fs"; export * from 'z/w'; await import(\`q\`); // "./absent.ts"`;
-    expect(scanReferences(text, "/tmp/none/a.ts")).toEqual({
-      paths: [],
-      packages: ["@x/y", "z", "q"],
-      usesImports: false,
+    await write({
+      ".reeve/extensions/a.mjs": 'import "p";',
+      "node_modules/p/index.js": "12",
+      "node_modules/p/lib/more.js": "34",
     });
+    await expect(projectHash(project, { maxFiles: 3, maxBytes: 15 })).resolves.toEqual(expect.any(String));
+    await expect(projectHash(project, { maxFiles: 2 })).rejects.toThrow("larger than 2 files");
+    await expect(projectHash(project, { maxBytes: 14 })).rejects.toThrow("larger than 14 bytes");
   });
 });
 
@@ -149,7 +134,7 @@ describe("decisions of trust", () => {
     const { project, home, write } = await testFolders();
     await write({ ".reeve/extensions/a.ts": "export default () => {};" });
     await using workspace = await openWorkspace({ cwd: project, home, env: {} });
-    const hash = await workspace.trustHash();
+    const { hash } = await workspace.trustScope();
     await write({ ".reeve/extensions/a.ts": "throw new Error('other code');" });
     await expect(workspace.trust({ hash })).rejects.toMatchObject({ code: "permission_denied" });
     await workspace.reload();
@@ -168,23 +153,24 @@ describe("decisions of trust", () => {
     for (const name of ["__proto__", "constructor", "toString"]) expect(decisions.get(name)).toBeUndefined();
   });
 
-  test("a project that is too large for a decision is not trusted, is listed with the reason, and stays usable", async () => {
+  test("a project that is too large for a decision cannot be trusted, and stays usable", async () => {
     const { project, home, write } = await testFolders();
     await write({
-      ".reeve/agents/reader.md": "You read.",
-      ".reeve/SYSTEM.md": "I am the system.",
-      ".reeve/large.bin": "x".repeat(65 * 1024 * 1024),
+      ".reeve/extensions/a.mjs": 'import "p"; export default () => {};',
+      "node_modules/p/a": "",
     });
-    const workspace = await openWorkspace({ cwd: project, home, env: {} });
+    const open = () => openWorkspace({ cwd: project, home, env: {} });
+    await (await open()).trust();
+    // The file has no content on the disk, and its size is the one that counts.
+    await truncate(join(project, "node_modules/p/a"), 257 * 1024 * 1024);
+    const workspace = await open();
     expect(workspace.isTrusted).toBe(false);
     expect(workspace.agents().map(({ name }) => name)).toEqual(["assistant"]);
-    const skipped = workspace.notices.filter(({ kind }) => kind === "skipped");
-    expect(skipped.map(({ path }) => path)).toEqual([
-      join(project, ".reeve"),
-      join(project, ".reeve/agents/reader.md"),
-      join(project, ".reeve/SYSTEM.md"),
-    ]);
-    expect(skipped[0]?.message).toContain("larger than 67108864 bytes; remove files from .reeve");
+    expect(workspace.notices).toContainEqual({
+      kind: "skipped",
+      path: join(project, ".reeve"),
+      message: expect.stringContaining("larger than 268435456 bytes; import less"),
+    });
     await expect(workspace.trust()).rejects.toMatchObject({ code: "too_large" });
   });
 
@@ -316,6 +302,7 @@ describe("a project that was trusted with guardrails", () => {
       ".reeve/agents/new.md": "New.",
       ".reeve/prompts/p.md": "Other.",
       ".reeve/knowledge/k.md": "Other.",
+      ".reeve/notes.txt": "x",
     });
     const texts = await open();
     expect([texts.isTrusted, texts.guarded]).toEqual([true, []]);

@@ -93,6 +93,8 @@ export interface ConnectionOptions {
   readonly onQuestion?: OnQuestion;
   /** Receives problems that do not stop anything. */
   readonly onWarning: (warning: Fault) => void;
+  /** Called before each start of the server. If it throws, the server is not started. */
+  readonly beforeStart?: () => Promise<void>;
 }
 
 /** Options of one call. */
@@ -240,6 +242,7 @@ export class Connection {
     const { attempts = 3 } = backoff;
     for (let attempt = 1; ; attempt++) {
       await delay(clock, this.#notBefore - clock.now(), this.#closing.signal);
+      await this.#options.beforeStart?.();
       try {
         return await this.#connect();
       } catch (error) {

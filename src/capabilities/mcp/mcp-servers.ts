@@ -102,6 +102,8 @@ export interface McpServersOptions {
    * be read again, a tool that cannot be offered, or a session that the server did not end.
    */
   readonly onWarning?: (warning: Fault) => void;
+  /** Called with the name of a server before each of its starts. If it throws, the server is not started. */
+  readonly beforeStart?: (server: string) => Promise<void>;
 }
 
 /** An item together with the name of its server. */
@@ -123,6 +125,7 @@ const knownOptions = optionTable({
   version: is.text(),
   onQuestion: is.any,
   onWarning: is.callback(),
+  beforeStart: is.callback(),
 } satisfies OptionKinds<McpServersOptions>);
 
 /**
@@ -160,7 +163,8 @@ export class McpServers {
     knownOptions.read("mcpServers()", options);
     this.#options = options;
     const servers = isWrapped(configs) ? configs.mcpServers : configs;
-    const { clock, env, backoff = {}, name: client = "reeve", version = "0.0.0", onQuestion } = options;
+    const { clock, env, backoff = {}, name: client = "reeve", version = "0.0.0" } = options;
+    const { onQuestion, beforeStart } = options;
     this.#connections = new Map(
       [...readConfig(servers, env)].map(([name, config]) => [
         name,
@@ -173,6 +177,7 @@ export class McpServers {
           onToolsChanged: () => this.#changed(name),
           onWarning: (warning) => options.onWarning?.(warning),
           ...(onQuestion && { onQuestion }),
+          ...(beforeStart && { beforeStart: () => beforeStart(name) }),
         }),
       ]),
     );

@@ -1,13 +1,8 @@
 export { isAgentName, readAgentFile, type AgentBudget, type AgentFile } from "./agent-file.ts";
 export { ownToolName, readAllowedTool } from "./allowed-tools.ts";
 export { isBelow } from "./text/bounded-file.ts";
-export {
-  loadWorkspace,
-  type LoadWorkspaceOptions,
-  type LoadedWorkspace,
-  type Origin,
-  type SourceFile,
-} from "./load.ts";
+export { loadWorkspace, projectCoverage, type LoadWorkspaceOptions, type LoadedWorkspace } from "./load.ts";
+export type { Origin, SourceFile } from "./source-file.ts";
 export { readMcpFiles } from "./mcp-file.ts";
 export { changeMemoryFile, memoryLimits, type MemoryFileName } from "./memory/memory-file.ts";
 export { loadModule, shareReeve } from "./modules.ts";
@@ -25,7 +20,6 @@ export { expandSlash } from "./skills/expand-slash.ts";
 export { type PromptTemplate } from "./skills/prompt-templates.ts";
 export { readSkillFile, readSkills, type FileSkill } from "./skills/read-skills.ts";
 export { Coverage, findPackage } from "./trust/coverage.ts";
-export { projectHash } from "./trust/project-hash.ts";
 export { textHashes } from "./trust/text-hashes.ts";
 export { tempFolder } from "./temp-folder.ts";
 export { StoreList } from "./trust/store-list.ts";

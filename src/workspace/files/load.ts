@@ -6,10 +6,13 @@ import { findPlaces, type Places, type PlacesOptions } from "./places.ts";
 import { combineSettings, divideSettings, settingsOfEnvironment } from "./settings/combine-settings.ts";
 import { checkSettings, readSettings } from "./settings/read-settings.ts";
 import type { Settings } from "./settings/settings-fields.ts";
+import type { Origin, SourceFile } from "./source-file.ts";
 import { readTemplates, type PromptTemplate } from "./skills/prompt-templates.ts";
 import { readSkills, type FileSkill } from "./skills/read-skills.ts";
-import { codeEndings } from "./trust/import-scan.ts";
-import { projectHash } from "./trust/project-hash.ts";
+import { readPrograms } from "./mcp-file.ts";
+import { codeEndings } from "./trust/code-texts.ts";
+import { Coverage, type CoverageOptions } from "./trust/coverage.ts";
+import { addProgram } from "./trust/programs.ts";
 import { skillHash, textHash } from "./trust/text-hashes.ts";
 import { TrustStore, type TrustedProject } from "./trust/trust-store.ts";
 
@@ -25,19 +28,9 @@ export interface LoadWorkspaceOptions extends PlacesOptions {
   readonly trust: "stored" | "always" | "never";
   /** The decision about the project in this process. Default: the stored one. */
   readonly decision?: TrustedProject;
+  /** Fills the variables into a text of a list of MCP servers. */
+  readonly expand: (text: string) => string;
 }
-
-/** A module of the user that is loaded as code, or a file that describes an agent. */
-export interface SourceFile {
-  readonly name: string;
-  readonly path: string;
-  readonly origin: Origin;
-  /** Folder whose files belong to the module. */
-  readonly root: string;
-}
-
-/** The place from which a part of the workspace comes. */
-export type Origin = "built-in" | "home" | "profile" | "project";
 
 /** A workspace as its files were when they were read. No code of the project has run. */
 export interface LoadedWorkspace {
@@ -87,12 +80,17 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
   const code = await codeOf(read, places, notices);
   const decisions = await new TrustStore(places.home).all();
   const decision = options.decision ?? decisions.get(places.project);
-  const isTrusted = await decide(places, { trust: options.trust, decision }, notices);
+  const covered = await coveredBy(decision, { options, places, code, own }, notices);
+  const isTrusted = options.trust === "always" || covered !== undefined || places.projectFolder === undefined;
   const guardrails = ofProject(code.guardrails, "a guardrail").map(({ path }) => path);
   if (options.trust === "stored" && !isTrusted) refuseUnguarded(places, decision, decisions, guardrails);
   const accepts = (path: string, hash: string): boolean =>
     options.trust === "always" || (isTrusted && decision?.texts?.[relative(places.project, path)] === hash);
   const isUsed = ({ origin }: { readonly origin: Origin }): boolean => isTrusted || origin !== "project";
+  const used = (files: readonly SourceFile[]): readonly SourceFile[] =>
+    files
+      .filter(isUsed)
+      .map((file) => (file.origin === "project" && covered !== undefined ? { ...file, covered } : file));
   const project = isTrusted ? own : free;
   const env = checkSettings(settingsOfEnvironment(options.env), "the environment", notices);
   const settings = combineSettings(user, project, env, options.flags);
@@ -105,7 +103,7 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
   if (system.ignored !== undefined) guarded.push({ path: system.ignored, what: "a system prompt" });
   const reason = isTrusted ? "has changed since you trusted the project" : "needs trust";
   for (const { path, what } of guarded) notices.add("skipped", path, `${what} ${reason}; run reeve trust`);
-  const config = code.config.find(isUsed);
+  const [config] = used(code.config);
   return {
     places,
     settings,
@@ -118,14 +116,14 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
       layers.toReversed().map((layer) => ({ folder: join(layer.folder, "prompts"), ...limitOf(layer) })),
       notices,
     ),
-    agents: code.agents.filter(isUsed),
+    agents: used(code.agents),
     ignoredAgents: code.agents.filter((file) => !isUsed(file)),
-    extensions: code.extensions.filter(isUsed),
+    extensions: used(code.extensions),
     packages: read
       .filter(isUsed)
       .flatMap(({ origin, settings: { packages = [] } }) => packages.map((written) => ({ written, origin }))),
-    guardrails: code.guardrails.filter(isUsed),
-    mcpFiles: code.mcpFiles.filter(isUsed),
+    guardrails: used(code.guardrails),
+    mcpFiles: used(code.mcpFiles),
     ...(config !== undefined && { config }),
     ...(system.text !== undefined && { system: system.text }),
     notices: notices.all,
@@ -308,18 +306,63 @@ function guardedCode(
   ];
 }
 
-async function decide(
-  places: Places,
-  {
-    trust,
-    decision,
-  }: { readonly trust: LoadWorkspaceOptions["trust"]; readonly decision: TrustedProject | undefined },
+/** What the code of a project is found from. */
+interface ProjectCode {
+  readonly options: Pick<LoadWorkspaceOptions, "env" | "expand" | "trust">;
+  readonly places: Places;
+  readonly code: CodeFiles;
+  /** Settings of the project. */
+  readonly own: Settings;
+}
+
+/** Returns the covered files if the decision covers the project as it is now. Without a decision nothing is read. */
+async function coveredBy(
+  decision: TrustedProject | undefined,
+  project: ProjectCode,
   notices: Notices,
-): Promise<boolean> {
-  if (trust !== "stored") return trust === "always";
-  if (places.projectFolder === undefined) return true;
-  const hash = await hashOf(places, notices);
-  return hash !== undefined && hash === decision?.hash;
+): Promise<ReadonlyMap<string, string> | undefined> {
+  const { options, places } = project;
+  if (options.trust !== "stored" || decision === undefined || places.projectFolder === undefined)
+    return undefined;
+  try {
+    const coverage = await coverageOf(project);
+    return coverage.hash() === decision.hash ? coverage.files : undefined;
+  } catch (error) {
+    notices.add("skipped", places.projectFolder, problemOf(error));
+    return undefined;
+  }
+}
+
+/** Returns everything that runs as code of a project: its modules, its MCP servers, and what they load. */
+export async function projectCoverage(
+  options: Omit<LoadWorkspaceOptions, "trust">,
+  limits: CoverageOptions = {},
+): Promise<Coverage> {
+  const places = await findPlaces(options);
+  const notices = new Notices();
+  const read = await settingsOf(layersOf(places), notices);
+  const own = read.find(({ origin }) => origin === "project")?.settings ?? {};
+  const code = await codeOf(read, places, notices);
+  return coverageOf({ options: { ...options, trust: "stored" }, places, code, own }, limits);
+}
+
+async function coverageOf(
+  { options, places, code, own }: ProjectCode,
+  limits: CoverageOptions = {},
+): Promise<Coverage> {
+  const { project } = places;
+  const coverage = new Coverage(project, limits);
+  if (places.projectFolder === undefined) return coverage;
+  const modules = code.agents.filter(({ path }) => !path.endsWith(".md"));
+  const parts = [...modules, ...code.extensions, ...code.guardrails, ...code.config, ...code.mcpFiles];
+  await coverage.addFile(join(places.projectFolder, "settings.json"));
+  for (const { path, origin } of parts) if (origin === "project") await coverage.addFile(path);
+  const servers = code.mcpFiles.filter(({ origin }) => origin === "project");
+  const programs = [...(await readPrograms(servers, options.expand)).values()];
+  const browser = own.browser?.executablePath;
+  if (browser !== undefined) programs.push({ command: browser, args: [], env: {}, cwd: project });
+  for (const program of programs) await addProgram(coverage, program, options.env["PATH"] ?? "");
+  return coverage;
 }
 
 /**
@@ -347,16 +390,6 @@ function refuseUnguarded(
         `the folder ${cwd} is in ${folder}, which was trusted with guardrails, but its project is now ${project}, which is not trusted; run reeve trust, or give the guardrails up with reeve trust --remove ${folder}`,
       );
     if (dirname(folder) === folder) return;
-  }
-}
-
-/** The hash of the project. `undefined` for one that has none, such as one that is too large: it cannot be trusted. */
-async function hashOf({ project, projectFolder = project }: Places, notices: Notices) {
-  try {
-    return await projectHash(project);
-  } catch (error) {
-    notices.add("skipped", projectFolder, problemOf(error));
-    return undefined;
   }
 }
 

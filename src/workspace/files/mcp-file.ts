@@ -1,14 +1,21 @@
+import { resolve } from "node:path";
 import { describeValue, Fault, type JsonObject } from "../../kernel/index.ts";
 import { readNamedFile } from "./text/bounded-file.ts";
-import type { SourceFile } from "./load.ts";
+import type { SourceFile } from "./source-file.ts";
+import type { ProgramLine } from "./trust/programs.ts";
 
 const maxMcpBytes = 256 * 1024;
 
 /**
  * Reads the MCP servers of several files in the usual form, `{ "mcpServers": { NAME: { command, args, env } } }`. Of
- * servers with the same name the one of the last file is used. The entries are checked when the servers are created.
+ * servers with the same name the one of the last file is used. The entries are checked when the servers are created. A
+ * program of a project is started in the root of the project, wherever the user is, so that its paths always mean the same
+ * files. `expand` fills in variables.
  */
-export async function readMcpFiles(files: readonly SourceFile[]): Promise<JsonObject> {
+export async function readMcpFiles(
+  files: readonly SourceFile[],
+  expand: (text: string) => string,
+): Promise<JsonObject> {
   const servers: Record<string, JsonObject[string]> = {};
   for (const { path, origin, root } of files) {
     const file = await readNamedFile("MCP servers", path, {
@@ -16,9 +23,43 @@ export async function readMcpFiles(files: readonly SourceFile[]): Promise<JsonOb
       ...(origin === "project" && { within: root }),
     });
     if (file === undefined) continue;
-    Object.assign(servers, serversIn(file.text, path));
+    for (const [name, server] of Object.entries(serversIn(file.text, path))) {
+      const isProgram = origin === "project" && isObject(server) && "command" in server;
+      servers[name] = isProgram ? { ...server, cwd: folderOf(server, root, expand) } : server;
+    }
   }
   return servers;
+}
+
+function folderOf({ cwd }: JsonObject, root: string, expand: (text: string) => string): string {
+  return typeof cwd === "string" ? resolve(root, expand(cwd)) : root;
+}
+
+/** Returns the programs of the servers of files as they would be started. A file or an entry that is invalid has none. */
+export async function readPrograms(
+  files: readonly SourceFile[],
+  expand: (text: string) => string,
+): Promise<ReadonlyMap<string, ProgramLine>> {
+  const programs = new Map<string, ProgramLine>();
+  for (const file of files) {
+    // The reader of the servers reports the problem when they are used.
+    const servers = await readMcpFiles([file], expand).catch((): JsonObject => ({}));
+    for (const [name, server] of Object.entries(servers)) {
+      if (!isObject(server) || typeof server["command"] !== "string") continue;
+      const { command, args = [], env = {} } = server;
+      programs.set(`${file.path} ${name}`, {
+        command: expand(command),
+        args: Array.isArray(args) ? args.map((arg) => expand(String(arg))) : [],
+        env: isObject(env) ? mapped(env, (value) => expand(String(value))) : {},
+        cwd: folderOf(server, file.root, expand),
+      });
+    }
+  }
+  return programs;
+}
+
+function mapped(values: JsonObject, change: (value: unknown) => string): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, change(value)]));
 }
 
 function serversIn(text: string, path: string): JsonObject {

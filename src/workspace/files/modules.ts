@@ -1,16 +1,21 @@
-import { realpathSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { readFileSync, realpathSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { setTimeout as after } from "node:timers/promises";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { Fault } from "../../kernel/index.ts";
-import { moduleHash } from "./trust/project-hash.ts";
+import { Coverage } from "./trust/coverage.ts";
 
-/** How a module is loaded. */
-export interface LoadOptions {
+/** A module of a user. */
+export interface ModuleFile {
+  readonly path: string;
   /** Folder whose files count as part of the module: if one to which it refers changes, it is loaded again. */
   readonly root: string;
-  /** Maximum time of the import, in milliseconds. */
-  readonly timeoutMs: number;
+  /**
+   * The files that the module may load, by their real paths with the hashes of their contents. Any other file, and a file
+   * with another content, is refused. If absent, the module may load any file.
+   */
+  readonly covered?: ReadonlyMap<string, string>;
 }
 
 /** Query parameter that distinguishes the versions of a module. */
@@ -20,6 +25,13 @@ const parameter = "reeve";
 const sharing = new Set<string>();
 let isHooked = false;
 
+/** What modules of each version may load. */
+const allowed = new Map<string, ReadonlyMap<string, string>>();
+/** Versions of the modules whose addresses have no parameter: those of packages and of CommonJS. */
+const versions = new Map<string, string>();
+/** Versions of modules that were found and are not loaded yet. */
+const found = new Map<string, string>();
+
 /** Lets all modules below a folder import `reeve` from this package: those of an installed package and of its dependencies. */
 export function shareReeve(folder: string): void {
   sharing.add(`${pathToFileURL(realpathSync(folder)).href}/`);
@@ -28,15 +40,18 @@ export function shareReeve(folder: string): void {
 /**
  * Loads a module of a user as native TypeScript or JavaScript. An unchanged module is loaded once; a changed one is
  * loaded anew together with the files of its folder tree that it imports. Node never unloads a module, so each changed
- * version stays in memory. Throws `invalid_argument` if the module throws or does not load in time.
+ * version stays in memory. Throws `invalid_argument` if the module throws or does not load in `timeoutMs` milliseconds,
+ * and `permission_denied` if it loads a file that is not covered.
  */
 export async function loadModule(
-  path: string,
-  { root, timeoutMs }: LoadOptions,
+  { path, root, covered }: ModuleFile,
+  timeoutMs: number,
 ): Promise<Readonly<Record<string, unknown>>> {
   hookOnce();
   const url = pathToFileURL(path);
-  url.searchParams.set(parameter, await moduleHash(path, root));
+  const version = await versionOfFile(path, root, covered !== undefined);
+  if (covered !== undefined) allowed.set(version, covered);
+  url.searchParams.set(parameter, version);
   const stop = new AbortController();
   const loading = import(url.href) as Promise<Readonly<Record<string, unknown>>>;
   const limit = after(timeoutMs, undefined, { signal: stop.signal }).then(() => {
@@ -56,13 +71,21 @@ export async function loadModule(
   }
 }
 
+/** The version of a module: a hash of it and of the files that it loads, without packages, which are loaded once. */
+async function versionOfFile(path: string, root: string, isChecked: boolean): Promise<string> {
+  const coverage = new Coverage(root, { packages: false });
+  await coverage.addFile(path);
+  // Projects with equal files may load different packages.
+  return `${isChecked ? "checked" : "free"}-${hashOf(Buffer.from(`${root}\n${coverage.hash()}`))}`;
+}
+
 function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
 /**
- * Lets modules of users import `reeve` from this package, wherever they are, and gives the files that they import the
- * version of the importing module.
+ * Lets modules of users import `reeve` from this package, wherever they are, gives the files that they import the version
+ * of the importing module, and checks the content of each file in the moment in which it is loaded.
  */
 function hookOnce(): void {
   if (isHooked) return;
@@ -70,15 +93,33 @@ function hookOnce(): void {
   registerHooks({
     resolve(specifier, context, next) {
       const version = versionOf(context.parentURL);
-      if (/^reeve(?:\/|$)/u.test(specifier) && (version !== null || isSharing(context.parentURL)))
+      if (/^reeve(?:\/|$)/u.test(specifier) && (version !== undefined || isSharing(context.parentURL)))
         return next(specifier, { ...context, parentURL: import.meta.url });
-      if (version === null) return next(specifier, context);
+      if (version === undefined) return next(specifier, context);
       const resolved = next(specifier, context);
-      const isFile = resolved.url.startsWith("file:") && !resolved.url.includes("/node_modules/");
-      if (!isFile || !context.conditions.includes("import")) return resolved;
+      if (!resolved.url.startsWith("file:")) return resolved;
+      if (resolved.url.includes("/node_modules/") || !context.conditions.includes("import")) {
+        if (allowed.has(version)) found.set(resolved.url, version);
+        return resolved;
+      }
       const url = new URL(resolved.url);
       url.searchParams.set(parameter, version);
       return { ...resolved, url: url.href };
+    },
+    load(url, context, next) {
+      const version = found.get(url) ?? versionOf(url);
+      found.delete(url);
+      const covered = version === undefined ? undefined : allowed.get(version);
+      const loaded = next(url, context);
+      if (version === undefined || covered === undefined) return loaded;
+      versions.set(url, version);
+      const path = fileURLToPath(url);
+      if (covered.get(path) === undefined || !isContent(loaded.source, path, covered.get(path)))
+        throw new Fault(
+          "permission_denied",
+          `${path} is not loaded, because your trust does not cover it as it is; import it by a literal name, and run reeve trust`,
+        );
+      return loaded;
     },
   });
 }
@@ -87,6 +128,19 @@ function isSharing(parent: string | undefined): boolean {
   return parent !== undefined && [...sharing].some((folder) => parent.startsWith(folder));
 }
 
-function versionOf(parent: string | undefined): string | null {
-  return parent === undefined ? null : (URL.parse(parent)?.searchParams.get(parameter) ?? null);
+/** Whether what is loaded has the hash. Node decodes the text of some modules, and reads that of others itself. */
+function isContent(source: unknown, path: string, hash: string | undefined): boolean {
+  if (source instanceof Uint8Array) return hashOf(source) === hash;
+  if (source instanceof ArrayBuffer) return hashOf(new Uint8Array(source)) === hash;
+  const bytes = readFileSync(path);
+  return hashOf(bytes) === hash && (typeof source !== "string" || source === bytes.toString("utf8"));
+}
+
+function hashOf(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+function versionOf(address: string | undefined): string | undefined {
+  if (address === undefined) return undefined;
+  return versions.get(address) ?? URL.parse(address)?.searchParams.get(parameter) ?? undefined;
 }

@@ -4,7 +4,14 @@ import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Fault, type JsonObject } from "../../kernel/index.ts";
 import { isFolder, readNamedFile } from "./text/bounded-file.ts";
-import type { LockedPackage } from "./trust/import-scan.ts";
+
+/** A package in a lock file of npm, by the path of its folder relative to the lock file. */
+interface LockedPackage {
+  readonly version?: string;
+  readonly integrity?: string;
+  readonly resolved?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+}
 
 /** A package with extensions and skills, at exactly one version. */
 interface PackageSpec {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { trustCommand } from "../../../src/surfaces/cli/commands/workspace/trust-command.ts";
 import { askTrust } from "../../../src/surfaces/cli/setup/ask-trust.ts";
 import type { Terminal } from "../../../src/surfaces/cli/terminal/terminal.ts";
 import { openWorkspace } from "../../../src/workspace/workspace.ts";
@@ -44,4 +45,34 @@ test("nothing is asked if nothing needs trust", async () => {
   const { said, terminal } = terminalOf("y");
   await askTrust(await openWorkspace({ cwd: project, home, env: {} }), terminal);
   expect(said).toEqual([]);
+});
+
+test("the question names code that is fetched, and what cannot be checked, which only a person can accept", async () => {
+  const { project, home, write } = await testFolders();
+  const mcpServers = { a: { command: "npx", args: ["tool"] }, b: { command: "make", args: ["serve"] } };
+  await write({ ".mcp.json": JSON.stringify({ mcpServers }) });
+  const open = () => openWorkspace({ cwd: project, home, env: {} });
+  const { said, terminal } = terminalOf("y");
+  await askTrust(await open(), terminal);
+  expect(said.slice(1, 3)).toEqual([
+    '  not covered: the code that "npx tool" fetches or mounts is not covered',
+    '  cannot be checked: "make serve" runs what files of the folder say, which Reeve does not read',
+  ]);
+  expect((await open()).isTrusted).toBe(true);
+  await (await open()).distrust();
+  const options = { yes: true };
+  const out: string[] = [];
+  const unattended = { ...terminalOf(undefined).terminal, out: async (line: string) => void out.push(line) };
+  const before = process.env["REEVE_HOME"];
+  process.env["REEVE_HOME"] = home;
+  try {
+    await expect(trustCommand(project, options, unattended)).rejects.toMatchObject({
+      code: "permission_denied",
+      message: expect.stringContaining("or run reeve trust at a terminal"),
+    });
+  } finally {
+    process.env["REEVE_HOME"] = before;
+  }
+  expect(out.join("\n")).toContain("cannot be checked");
+  expect((await open()).isTrusted).toBe(false);
 });

@@ -16,7 +16,9 @@ Examples:
 const trustHelp = `
 Files of a project that run code or widen what agents may do are not used until you trust the project: reeve.config.ts,
 agents, extensions, guardrails, MCP servers, SYSTEM.md and some settings. The decision covers these files as they are
-now, with what they import from the project. If one of them changes, you are asked again.
+now, with everything that they load: files, packages, and the programs of MCP servers. If one of them changes, you are
+asked again. Lines that start with "not covered" name code that is fetched later; lines that start with "cannot be
+checked" name programs that decide at run time what they load. Without a terminal such a project is not trusted.
 
 reeve run and reeve serve drive only the runs of stores that your commands created. reeve trust also accepts the store
 .reeve/reeve.db of the folder if others created it, and --store accepts another one.

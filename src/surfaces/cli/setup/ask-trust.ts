@@ -1,4 +1,4 @@
-import type { Workspace } from "../../../workspace/workspace.ts";
+import type { TrustScope, Workspace } from "../../../workspace/workspace.ts";
 import { type Terminal, printable } from "../terminal/terminal.ts";
 import { Fault } from "../../../kernel/index.ts";
 
@@ -9,11 +9,23 @@ import { Fault } from "../../../kernel/index.ts";
 export async function askTrust(workspace: Workspace, terminal: Terminal): Promise<void> {
   const lines = guardedLines(workspace);
   if (lines.length === 0 || !terminal.canAsk) return;
-  const hash = await workspace.trustHash().catch(() => undefined);
-  // The notices of the workspace say why the project cannot be trusted.
-  if (hash === undefined) return;
-  for (const line of lines) terminal.say(line);
-  if (await isConfirmed(workspace.places.project, terminal)) await workspace.trust({ hash });
+  let scope: TrustScope;
+  try {
+    scope = await workspace.trustScope();
+  } catch (error) {
+    return terminal.say(`reeve: ${printable(Fault.from(error).message)}`);
+  }
+  for (const line of [...lines, ...scopeLines(scope)]) terminal.say(line);
+  if (await isConfirmed(workspace.places.project, terminal))
+    await workspace.trust({ hash: scope.hash, acceptUnresolved: true });
+}
+
+/** One line for each part of what runs that a decision cannot cover. */
+export function scopeLines({ fetched, unresolved }: TrustScope): readonly string[] {
+  return [
+    ...fetched.map((reason) => `  not covered: ${printable(reason)}`),
+    ...unresolved.map((reason) => `  cannot be checked: ${printable(reason)}`),
+  ];
 }
 
 export async function isConfirmed(

@@ -1,36 +1,122 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
-import { dirname, join, relative, sep } from "node:path";
+import { isBuiltin } from "node:module";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
 import { Fault, type JsonObject } from "../../../kernel/index.ts";
-import { isAbsent } from "../text/bounded-file.ts";
+import { isAbsent, isBelow } from "../text/bounded-file.ts";
+import { computesNames, languageOfFile, literalsIn, pythonImports, type Language } from "./code-texts.ts";
 
-/** How much one decision of trust covers. */
-export interface TrustLimits {
+/** What a coverage contains, and how much of it. */
+export interface CoverageOptions {
   /** Default: 50_000. */
   readonly maxFiles?: number;
   /** Default: 256 MiB. */
   readonly maxBytes?: number;
+  /** Whether packages in `node_modules` are part of it. Default: `true`. */
+  readonly packages?: boolean;
 }
 
-/** Files by their real path, each with the SHA-256 of its content, and what else a decision of trust depends on. */
+/** How code runs: loaded into this process, where each file is checked when it is loaded, or as a program of its own. */
+export type Runs = "inside" | "outside";
+
+/** Files with these endings are data, which no program runs. */
+const data = /\.(?:db|sqlite3?|csv|tsv|log|md|txt|pdf|png|jpe?g|gif|webp|svg|lock)$/iu;
+
+/** Files that an interpreter runs. Files with permission to be executed count as well. */
+const program = /\.(?:[cm]?[jt]sx?|sh|bash|zsh|ksh|pyw?|rb|pl|php|lua|wasm|node|so|jar)$/iu;
+
+/** Endings that Node tries for a module. */
+const tried = ["", ".js", ".json", ".node", ".cjs", ".mjs", ".ts", ".mts", ".cts"];
+
+/**
+ * The files that really run for some code, by their real paths, each with the SHA-256 of its content. They are found as
+ * Node and other interpreters find them, and every literal text of the code counts, so that the result is rather too large
+ * than too small. What cannot be found is in `unresolved`.
+ */
 export class Coverage {
-  readonly #root: string;
+  readonly root: string;
   readonly #files = new Map<string, string>();
+  /** What else the hash depends on: links, and names that are looked up elsewhere. */
   readonly #lines = new Set<string>();
+  readonly #searched = new Map<string, Runs>();
   readonly #packages = new Set<string>();
+  readonly #found = new Map<string, Promise<string | undefined>>();
+  readonly #unresolved = new Set<string>();
+  readonly #fetched = new Set<string>();
   readonly #maxFiles: number;
   readonly #maxBytes: number;
+  readonly #hasPackages: boolean;
   #bytes = 0;
 
-  constructor(root: string, { maxFiles = 50_000, maxBytes = 256 * 1024 * 1024 }: TrustLimits = {}) {
-    this.#root = root;
+  constructor(
+    root: string,
+    { maxFiles = 50_000, maxBytes = 256 * 1024 * 1024, packages = true }: CoverageOptions = {},
+  ) {
+    this.root = root;
     this.#maxFiles = maxFiles;
     this.#maxBytes = maxBytes;
+    this.#hasPackages = packages;
   }
 
   /** The covered files by their real paths. */
   get files(): ReadonlyMap<string, string> {
     return this.#files;
+  }
+
+  /** Why the texts of the code do not say what runs, in words for a person. */
+  get unresolved(): readonly string[] {
+    return [...this.#unresolved].toSorted();
+  }
+
+  /** What fetches code that is not on this machine yet, in words for a person. */
+  get fetched(): readonly string[] {
+    return [...this.#fetched].toSorted();
+  }
+
+  addUnresolved(reason: string): void {
+    this.#unresolved.add(reason);
+  }
+
+  addFetched(reason: string): void {
+    this.#fetched.add(reason);
+  }
+
+  hash(): string {
+    const lines = [
+      ...[...this.#files].map(([path, hash]) => `file ${this.shown(path)} ${hash}`),
+      ...this.#lines,
+      ...[...this.#unresolved].map((reason) => `unresolved ${reason}`),
+      ...[...this.#fetched].map((reason) => `fetched ${reason}`),
+    ];
+    const digest = createHash("sha256");
+    for (const line of lines.toSorted()) digest.update(`${line}\n`);
+    return digest.digest("hex");
+  }
+
+  /** A path for a person and for the hash. */
+  shown(path: string): string {
+    return JSON.stringify(relative(this.root, path));
+  }
+
+  /** Adds a file with everything that its code loads. An absent file, and a link without a target, add nothing. */
+  async addFile(path: string, runs: Runs = "inside"): Promise<void> {
+    const real = await realpath(path).catch(() => undefined);
+    if (real === undefined || (await kindOf(real)) !== "file") return;
+    if (real !== path) this.#lines.add(`link ${this.shown(path)} ${this.shown(real)}`);
+    const own = await packageAround(real);
+    if (own === undefined) await this.#search(real, runs);
+    else if (this.#hasPackages) await this.addPackage(own);
+  }
+
+  /** Adds the files that the name of a module may stand for, as Node looks for it: a file, or a folder with a main file. */
+  async addModule(base: string, runs: Runs): Promise<void> {
+    for (const ending of tried) await this.addFile(base + ending, runs);
+    if ((await kindOf(base)) !== "folder") return;
+    for (const ending of tried.slice(1)) await this.addFile(join(base, `index${ending}`), runs);
+    const { main } = await manifestOf(base);
+    if (typeof main === "string")
+      for (const ending of tried) await this.addFile(join(base, main + ending), runs);
   }
 
   /**
@@ -39,86 +125,235 @@ export class Coverage {
    */
   async addPackage(folder: string): Promise<void> {
     const real = await realpath(folder);
-    if (folder !== real) this.#lines.add(`link ${this.#shown(folder)} ${this.#shown(real)}`);
+    if (folder !== real) this.#lines.add(`link ${this.shown(folder)} ${this.shown(real)}`);
     if (this.#packages.has(real)) return;
     this.#packages.add(real);
-    await this.addFolder(real);
-    for (const name of await neededBy(real)) {
-      const needed = name === "reeve" ? undefined : await findPackage(name, real);
-      if (needed !== undefined) await this.addPackage(needed);
-    }
-  }
-
-  hash(): string {
-    const files = [...this.#files].map(([path, hash]) => `file ${this.#shown(path)} ${hash}`);
-    const digest = createHash("sha256");
-    for (const line of [...files, ...this.#lines].toSorted()) digest.update(`${line}\n`);
-    return digest.digest("hex");
+    // A package that contains the project would cover every change of it.
+    if (isBelow(this.root, real)) await this.addModule(real, "inside");
+    else await this.addFolder(real);
+    const manifest = await manifestOf(real);
+    for (const field of ["dependencies", "optionalDependencies", "peerDependencies"])
+      for (const name of Object.keys((manifest[field] ?? {}) as JsonObject))
+        await this.#addNamedPackage(name, real);
   }
 
   /** Adds the files below a folder. The packages in its folder `node_modules` are not part of it. */
   async addFolder(folder: string): Promise<void> {
-    for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const entries = await readdir(folder, { withFileTypes: true });
+    await Promise.all(entries.map(async (entry) => entry.isFile() && this.#read(join(folder, entry.name))));
+    for (const entry of entries) {
       const path = join(folder, entry.name);
-      if (entry.isDirectory()) {
-        if (entry.name !== "node_modules" && entry.name !== ".git") await this.addFolder(path);
-      } else if (entry.isFile()) await this.#addFile(path);
+      if (entry.isDirectory() && entry.name !== "node_modules" && entry.name !== ".git")
+        await this.addFolder(path);
       else if (entry.isSymbolicLink()) await this.#addLink(path);
+    }
+  }
+
+  /** Adds what a text of code names: a file relative to `folder` or to the project, a package, or a name of `imports`. */
+  async addReference(text: string, folder: string, runs: Runs): Promise<void> {
+    for (const name of spellings(text)) {
+      if (/^(?:\.{1,2}(?:[/\\]|$)|\/|file:)/u.test(name)) {
+        const path = absolute(name, folder);
+        if (path === undefined) continue;
+        // Programs of the system change with its updates, and are not the project's.
+        if (!isAbsolute(name) || program.test(path) || isBelow(path, this.root))
+          await this.addModule(path, runs);
+        if (!isAbsolute(name)) await this.#addProgram(resolve(this.root, name));
+      } else if (name.startsWith("#")) await this.#addImportMap(folder, "imports");
+      else if (bareName.test(name)) {
+        const [named = ""] = packageName.exec(name) ?? [];
+        if (!isBuiltin(named)) await this.#addNamedPackage(named, folder);
+        if (/[./]/u.test(name))
+          for (const base of new Set([folder, this.root])) await this.#addProgram(resolve(base, name));
+      }
+    }
+  }
+
+  /** Adds what code in a language loads, for code that is in no file. */
+  async addCode(text: string, language: Language, folder: string, runs: Runs, place: string): Promise<void> {
+    if (language === "python")
+      for (const name of pythonImports(text)) await this.#addPythonModule(name, folder, runs);
+    const names = language === "shell" ? wordsIn(text) : literalsIn(text);
+    for (const name of names) await this.addReference(name, folder, runs);
+    if (runs === "outside" && computesNames(text, language))
+      this.addUnresolved(`${place} decides at run time which code it loads`);
+  }
+
+  /** Adds a module of Python as `import` finds it: relative to the file, or in a folder between it and the project. */
+  async #addPythonModule(name: string, folder: string, runs: Runs): Promise<void> {
+    const dots = /^\.*/u.exec(name)?.[0].length ?? 0;
+    const parts = name.slice(dots).split(".").filter(Boolean);
+    const start = resolve(folder, ...Array.from({ length: Math.max(dots - 1, 0) }, () => ".."));
+    for (let at = start; ; at = dirname(at)) {
+      for (let length = dots > 0 ? 0 : 1; length <= parts.length; length++) {
+        const path = join(at, ...parts.slice(0, length));
+        for (const file of [`${path}.py`, join(path, "__init__.py"), join(path, "__main__.py")])
+          await this.addFile(file, runs);
+      }
+      if (dots > 0 || !isBelow(dirname(at), this.root)) return;
+    }
+  }
+
+  /** Adds a file only if it can be run or imported: other texts of code name files of data. */
+  async #addProgram(path: string): Promise<void> {
+    const facts = await stat(path).catch(() => undefined);
+    if (facts?.isFile() !== true || !isBelow(path, this.root) || data.test(path)) return;
+    if (program.test(path) || (facts.mode & 0o111) !== 0) await this.addFile(path);
+  }
+
+  async #addNamedPackage(name: string, folder: string): Promise<void> {
+    // The loader of modules gives every module this package itself.
+    if (!this.#hasPackages || name === "reeve" || !wholeName.test(name)) return;
+    const key = `${folder}\n${name}`;
+    const finding = this.#found.get(key) ?? findPackage(name, folder);
+    this.#found.set(key, finding);
+    const found = await finding;
+    if (found !== undefined) await this.addPackage(found);
+    else await this.#addSelf(name, folder);
+  }
+
+  /** Adds the exports of the package to which a folder belongs, if it has this name: a package may import itself. */
+  async #addSelf(name: string, folder: string): Promise<void> {
+    const at = await manifestFolder(folder);
+    if (at !== undefined && (await manifestOf(at))["name"] === name)
+      await this.#addImportMap(folder, "exports");
+  }
+
+  /** Adds the files that a field of the nearest `package.json` names. */
+  async #addImportMap(folder: string, field: "imports" | "exports"): Promise<void> {
+    const at = await manifestFolder(folder);
+    if (at === undefined) return;
+    const targets: string[] = [];
+    JSON.stringify((await manifestOf(at))[field] ?? {}, (_key, value: unknown) => {
+      if (typeof value === "string") targets.push(value);
+      return value;
+    });
+    this.#lines.add(`${field} ${this.shown(at)} ${JSON.stringify(targets)}`);
+    for (const target of targets) {
+      const [before = "", ...after] = target.split("*");
+      const pattern = resolve(at, before.slice(0, before.lastIndexOf("/") + 1));
+      if (after.length === 0) await this.addReference(target, at, "inside");
+      else if (pattern !== this.root && isBelow(pattern, this.root) && (await kindOf(pattern)) === "folder")
+        await this.addFolder(pattern);
     }
   }
 
   /** A link to a folder is covered as a link only: Node loads a file below it under its real path, which is not covered. */
   async #addLink(path: string): Promise<void> {
     const target = await realpath(path).catch(() => undefined);
-    this.#lines.add(`link ${this.#shown(path)} ${target === undefined ? "" : this.#shown(target)}`);
-    if (target !== undefined && (await stat(target)).isFile()) await this.#addFile(target);
+    this.#lines.add(`link ${this.shown(path)} ${target === undefined ? "" : this.shown(target)}`);
+    if (target !== undefined && (await kindOf(target)) === "file") await this.#read(target);
   }
 
-  async #addFile(path: string): Promise<Buffer | undefined> {
-    if (this.#files.has(path)) return undefined;
+  /** Reads a file and adds what its code loads. A file that turns out to run outside is searched again. */
+  async #search(path: string, runs: Runs): Promise<void> {
+    const before = this.#searched.get(path);
+    if (before === runs || before === "outside") return;
+    this.#searched.set(path, runs);
+    const text = (await this.#read(path)).toString("utf8");
+    const language = languageOfFile(path, text.slice(0, 256));
+    if (language !== undefined) await this.addCode(text, language, dirname(path), runs, this.shown(path));
+    else if (runs === "outside" && (text.startsWith("#!") || /\.(?:rb|pl|php|lua)$/u.test(path)))
+      this.addUnresolved(`${this.shown(path)} is in a language whose imports Reeve does not know`);
+  }
+
+  async #read(path: string): Promise<Buffer> {
+    if (!this.#files.has(path)) this.#bytes += (await stat(path)).size;
+    if (this.#bytes > this.#maxBytes) throw this.#tooLarge(`${this.#maxBytes} bytes`);
     const content = await readFile(path);
     this.#files.set(path, createHash("sha256").update(content).digest("hex"));
-    this.#bytes += content.length;
     if (this.#files.size > this.#maxFiles) throw this.#tooLarge(`${this.#maxFiles} files`);
-    if (this.#bytes > this.#maxBytes) throw this.#tooLarge(`${this.#maxBytes} bytes`);
     return content;
   }
 
   #tooLarge(limit: string): Fault {
     return new Fault(
       "too_large",
-      `the project ${this.#root} cannot be trusted: its code is larger than ${limit}; remove packages that it imports`,
+      `the project ${this.root} cannot be trusted: its code, with all packages that it imports, is larger than ${limit}; import less`,
     );
   }
+}
 
-  #shown(path: string): string {
-    return JSON.stringify(relative(this.#root, path));
+/** Whether a path is data by its ending. */
+export function isData(path: string): boolean {
+  return data.test(path);
+}
+
+const wholeName = /^(?:@[\w~-][\w.~-]*\/)?[\w~-][\w.~-]*$/u;
+const bareName = /^(?:@[\w.~-]+\/)?[\w.~-][\w.~/-]*$/u;
+const packageName = /^(?:@[\w.~-]+\/)?[\w.~-]+/u;
+
+/** The ways in which Node may read the name of a module: an address may be percent-encoded and have a query. */
+function spellings(text: string): ReadonlySet<string> {
+  if (text.includes("\0")) return new Set();
+  const name = text.replace(/[?#].*$/su, "");
+  const names = [text, name, unescaped(text), unescaped(name)];
+  return new Set(names.filter((each) => each !== ""));
+}
+
+function unescaped(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    // The text is not percent-encoded.
+    return name;
   }
+}
+
+function absolute(name: string, folder: string): string | undefined {
+  if (!name.startsWith("file:")) return resolve(folder, name);
+  try {
+    return fileURLToPath(name);
+  } catch {
+    // The text is not a valid address and names no file.
+    return undefined;
+  }
+}
+
+function wordsIn(text: string): ReadonlySet<string> {
+  return new Set(text.split(/[\s"'`=;|&()<>,:{}$]+/u).filter((word) => /[./]/u.test(word)));
 }
 
 /** Returns the folder of a package as Node finds it: the nearest `node_modules/NAME` at or above a folder. */
 export async function findPackage(name: string, from: string): Promise<string | undefined> {
   for (let at = from; ; at = dirname(at)) {
     const folder = join(at, "node_modules", name);
-    if (!at.endsWith(`${sep}node_modules`) && (await isFolder(folder))) return folder;
+    if (!at.endsWith(`${sep}node_modules`) && (await kindOf(folder)) === "folder") return folder;
     if (dirname(at) === at) return undefined;
   }
 }
 
-async function isFolder(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined))?.isDirectory() === true;
+/** Returns the folder of the package that contains a file: the folder in the last `node_modules` of its path. */
+async function packageAround(file: string): Promise<string | undefined> {
+  const part = `${sep}node_modules${sep}`;
+  const at = file.lastIndexOf(part);
+  if (at === -1) return undefined;
+  const [first = "", second = ""] = file.slice(at + part.length).split(sep);
+  const folder = join(file.slice(0, at), "node_modules", first, first.startsWith("@") ? second : "");
+  return (await kindOf(folder)) === "folder" ? folder.replace(/[/\\]$/u, "") : undefined;
 }
 
-/** The names of the packages that a package may load. */
-async function neededBy(folder: string): Promise<readonly string[]> {
-  let manifest: JsonObject;
+async function kindOf(path: string): Promise<"file" | "folder" | undefined> {
+  const facts = await stat(path).catch(() => undefined);
+  if (facts?.isDirectory() === true) return "folder";
+  return facts?.isFile() === true ? "file" : undefined;
+}
+
+/** The nearest folder with a `package.json` at or above a folder, as Node finds it. */
+async function manifestFolder(folder: string): Promise<string | undefined> {
+  for (let at = folder; ; at = dirname(at)) {
+    if ((await kindOf(join(at, "package.json"))) === "file") return at;
+    if (dirname(at) === at || at.endsWith(`${sep}node_modules`)) return undefined;
+  }
+}
+
+/** The manifest of a package. Empty if there is none, or Node cannot read it either. */
+async function manifestOf(folder: string): Promise<JsonObject> {
   try {
-    manifest = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as JsonObject;
+    const manifest: unknown = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
+    return typeof manifest === "object" && manifest !== null ? (manifest as JsonObject) : {};
   } catch (error) {
-    // Node uses a package without a valid manifest only by its index file, which is covered.
-    if (isAbsent(error) || error instanceof SyntaxError) return [];
+    if (isAbsent(error) || error instanceof SyntaxError) return {};
     throw error;
   }
-  const fields = ["dependencies", "optionalDependencies", "peerDependencies"];
-  return fields.flatMap((field) => Object.keys((manifest[field] ?? {}) as JsonObject));
 }

@@ -1,4 +1,4 @@
-import { guardedLines, isConfirmed } from "../../setup/ask-trust.ts";
+import { guardedLines, isConfirmed, scopeLines } from "../../setup/ask-trust.ts";
 import { resolve } from "node:path";
 import { Fault } from "../../../../kernel/index.ts";
 import { openWorkspace } from "../../../../workspace/workspace.ts";
@@ -41,12 +41,12 @@ async function trustProject(
     );
     return "ok";
   }
-  const hash = await workspace.trustHash();
-  for (const line of guardedLines(workspace)) await terminal.out(line);
+  const scope = await workspace.trustScope();
+  for (const line of [...guardedLines(workspace), ...scopeLines(scope)]) await terminal.out(line);
   const stores = await foreignStores([cwd, project]);
   for (const { address, reason } of stores) await terminal.out(storeLine(address, reason));
   if (!yes && !(await isConfirmed(project, terminal, { isRequired: true }))) return "denied";
-  await workspace.trust({ hash });
+  await workspace.trust({ hash: scope.hash, acceptUnresolved: terminal.canAsk });
   for (const { address } of stores) await acceptStore(address);
   terminal.say(`reeve: ${printable(project)} is trusted as it is now`);
   return "ok";

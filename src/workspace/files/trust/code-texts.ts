@@ -1,0 +1,159 @@
+/** Endings of the modules that a workspace loads. */
+export const codeEndings: readonly string[] = [".ts", ".mts", ".js", ".mjs"];
+
+/** The languages whose files are searched for what they load. */
+export type Language = "javascript" | "python" | "shell";
+
+const endings: readonly (readonly [RegExp, Language])[] = [
+  [/\.[cm]?[jt]sx?$/u, "javascript"],
+  [/\.pyw?$/u, "python"],
+  [/\.(?:sh|bash|zsh|ksh)$/u, "shell"],
+];
+
+/** Names of programs that run a file of a language. */
+const interpreters: readonly (readonly [RegExp, Language])[] = [
+  [/^(?:node|nodejs|bun|deno|tsx|ts-node|nodemon)$/u, "javascript"],
+  [/^(?:python|pypy)[\d.]*$/u, "python"],
+  [/^(?:sh|bash|zsh|dash|ash|ksh)$/u, "shell"],
+];
+
+/** The language that a program runs. `undefined` for a program that is not a known interpreter. */
+export function languageOf(program: string): Language | undefined {
+  return interpreters.find(([name]) => name.test(program))?.[1];
+}
+
+/** The language of a file by its ending, else by its first line, such as `#!/usr/bin/env node`. */
+export function languageOfFile(path: string, text: string): Language | undefined {
+  const byEnding = endings.find(([ending]) => ending.test(path))?.[1];
+  const words = /^#!([^\n]*)/u.exec(text)?.[1]?.split(/[\s/]+/u) ?? [];
+  return byEnding ?? words.map(languageOf).find((each) => each !== undefined);
+}
+
+/** Longest literal that can name a file. */
+const maxLiteral = 1_024;
+
+/**
+ * Returns all literal texts of code, with their escapes decoded. Every quotation mark may start a literal, whether it is in
+ * a comment, in a regular expression or in another literal, so that the result is rather too large than too small. The
+ * cost grows with the length of the text.
+ */
+export function literalsIn(text: string): ReadonlySet<string> {
+  const found = new Set<string>();
+  const last = new Map<string, number>();
+  for (let at = 0; at < text.length; at++) {
+    const mark = text.charAt(at);
+    // A backslash and the character after it are never the end of a literal.
+    if (mark === "\\") at++;
+    else if (mark === '"' || mark === "'" || mark === "`") {
+      const start = last.get(mark);
+      last.set(mark, at);
+      if (start !== undefined && at - start <= maxLiteral) found.add(decoded(text.slice(start + 1, at)));
+    }
+  }
+  return found;
+}
+
+const escapes = /\\(?:u\{([0-9a-f]{1,6})\}|u([0-9a-f]{4})|x([0-9a-f]{2})|([0-7]{1,3})|(\r\n|[\s\S]))/giu;
+const named: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" };
+
+function decoded(literal: string): string {
+  if (!literal.includes("\\")) return literal;
+  return literal.replaceAll(
+    escapes,
+    (_whole, long?: string, short?: string, byte?: string, octal?: string, other = "") => {
+      const digits = long ?? short ?? byte;
+      if (digits !== undefined) return character(Number.parseInt(digits, 16));
+      if (octal !== undefined) return character(Number.parseInt(octal, 8));
+      // A backslash at the end of a line continues the literal.
+      return /^[\r\n\u2028\u2029]/u.test(other) ? "" : (named[other] ?? other);
+    },
+  );
+}
+
+function character(code: number): string {
+  return code > 0x10_ff_ff ? "" : String.fromCodePoint(code);
+}
+
+const gap = String.raw`(?:\s|/\*[\s\S]*?\*/|//[^\n]*\n)*`;
+const calls = new RegExp(String.raw`\b(?:import|require(?:\.resolve)?)${gap}\(`, "gu");
+const literalArgument = new RegExp(
+  `${gap}(?:"(?:\\\\.|[^"\\\\\\n])*"|'(?:\\\\.|[^'\\\\\\n])*'|\`(?:\\\\.|[^\`\\\\$])*\`)${gap}[,)]`,
+  "uy",
+);
+
+/** Whether JavaScript loads a module whose name it computes, or code from a text. */
+function computesInJavaScript(text: string): boolean {
+  if (/\bcreateRequire\b|\beval\s*\(|\bnew\s+Function\b|\bdlopen\b/u.test(text)) return true;
+  for (const { index, 0: call } of text.matchAll(calls)) {
+    literalArgument.lastIndex = index + call.length;
+    if (!literalArgument.test(text)) return true;
+  }
+  return false;
+}
+
+const computing: Readonly<Record<Language, (text: string) => boolean>> = {
+  javascript: computesInJavaScript,
+  python: (text) =>
+    /\b(?:importlib|__import__|exec|eval|compile|runpy|imp|pkgutil|zipimport|ctypes|addsitedir)\b|\bsys\s*\.\s*(?:path|meta_path|path_hooks)\b/u.test(
+      text,
+    ),
+  shell: (text) => shellCommands(text) === undefined,
+};
+
+/** Whether code chooses at run time which code it loads, so that its text does not say what runs. */
+export function computesNames(text: string, language: Language): boolean {
+  return computing[language](text);
+}
+
+/** Returns the modules that a Python text imports, with their leading dots, such as `.helper` and `package.module`. */
+export function pythonImports(text: string): ReadonlySet<string> {
+  const found = new Set<string>();
+  // A statement may be continued on the next line.
+  const joined = text.replaceAll(/\\\r?\n/gu, " ");
+  for (const [, from, list, names] of joined.matchAll(
+    /\bfrom\s+([.\w]+)\s+import\s+(\([^)]*\)|[^\n;#]+)|\bimport\s+([^\n;#]+)/gu,
+  )) {
+    if (from !== undefined) found.add(from);
+    for (const each of (list ?? names ?? "").split(/[(),\s]+/u)) {
+      if (each === "" || each === "as") continue;
+      found.add(from === undefined ? each : from.endsWith(".") ? from + each : `${from}.${each}`);
+    }
+  }
+  return found;
+}
+
+/** A command of a shell text: words without expansions, and the variables that are set for it. */
+export interface ShellCommand {
+  readonly words: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/**
+ * Returns the commands of a shell text that consists of plain words, joined by `&&`, `||`, `|`, `;` and line ends.
+ * `undefined` for any other text: expansions, redirections, functions and the like are not evaluated.
+ */
+export function shellCommands(text: string): readonly ShellCommand[] | undefined {
+  const plain = text.replaceAll(/^\s*#[^\n]*$/gmu, "");
+  const commands: { words: string[]; env: Record<string, string> }[] = [];
+  for (const part of plain.split(/&&|\|\||[|;\n]/u)) {
+    const words = part.match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/gu) ?? [];
+    // Quotation marks that do not match, or enclose a separator, leave a mark in what remains.
+    const bare = words.map((word) => word.replaceAll(/^(["'])([^"']*)\1$/gu, "$2"));
+    if (bare.some((word) => !/^[\w./:=@,+%-]+$/u.test(word))) return undefined;
+    const first = bare.findIndex((word) => !/^\w+=/u.test(word));
+    const env = bare.slice(0, first === -1 ? bare.length : first).map((word) => word.split(/=(.*)/su, 2));
+    const called =
+      first === -1 ? [] : bare.slice(first).filter((word, index) => index > 0 || word !== "exec");
+    if (called.some((word) => unclear.has(word))) return undefined;
+    if (bare.length > 0)
+      commands.push({ words: called, env: Object.fromEntries(env) as Record<string, string> });
+  }
+  return commands;
+}
+
+/** Words of a shell after which the text does not say what runs. */
+const unclear: ReadonlySet<string> = new Set(
+  "cd pushd popd eval alias set shopt function if then else elif fi for while until do done case esac trap".split(
+    " ",
+  ),
+);

@@ -1,0 +1,213 @@
+import { constants } from "node:fs";
+import { access, realpath, stat } from "node:fs/promises";
+import { basename, delimiter, dirname, join, resolve } from "node:path";
+import { isBelow } from "../text/bounded-file.ts";
+import { languageOf, languageOfFile, shellCommands, type Language } from "./code-texts.ts";
+import { isData, type Coverage } from "./coverage.ts";
+
+/** A program as it is started. */
+export interface ProgramLine {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Variables that are set for the program. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Working folder of the program. */
+  readonly cwd: string;
+}
+
+/** Programs that fetch code, or run code in another place, each with the files of the folder that say from where. */
+const fetchers: readonly (readonly [RegExp, readonly string[]])[] = [
+  [/^(?:npx|npm|pnpm|pnpx|yarn|bunx|corepack)$/u, [".npmrc", ".yarnrc.yml", "bunfig.toml"]],
+  [/^(?:uv|uvx|pipx|pip|poetry|hatch|pdm)$/u, ["uv.toml", "pyproject.toml", ".python-version"]],
+  [/^(?:docker|podman|nerdctl|docker-compose)$/u, [".env"]],
+  [/^(?:nix|nix-shell|mise|asdf|direnv|ssh)$/u, []],
+];
+
+/** Programs that run what files of the folder say, which this module does not read. */
+const runners =
+  /^(?:make|gmake|just|task|rake|bundle|cargo|go|dotnet|gradle|gradlew|mvn|ant|bazel|cmake|ninja)$/u;
+
+/** Commands of package managers that run a script of `package.json`. */
+const scripts = /^(?:run|run-script|start|test|restart|stop)$/u;
+
+/** Options of interpreters after which code follows. */
+const evaluation: Readonly<Record<Language, RegExp>> = {
+  javascript: /^(?:-[a-z]*[ep]|--eval|--print|eval)$/u,
+  python: /^-[a-zA-Z]*c$/u,
+  shell: /^-[a-z]*c$/u,
+};
+
+/** Options of interpreters whose value is the next argument. */
+const valued =
+  /^(?:-r|--require|--import|--loader|--experimental-loader|--env-file|--env-file-if-exists|-C|--conditions|--input-type|-W|-X|-o|-O|--config|--project|--tsconfig)$/u;
+
+/**
+ * Adds the files that really run when a program is started: the program itself if it belongs to the project, every file
+ * that an argument or a variable names relative to its working folder, and what their code loads. Code that the program
+ * fetches is named as fetched. A line that does not say what runs is unresolved. `path` is the search path of this process.
+ */
+export async function addProgram(
+  coverage: Coverage,
+  line: ProgramLine,
+  path: string,
+  isNested = false,
+): Promise<void> {
+  const { command, args, env, cwd } = line;
+  const name = basename(command).replace(/\.(?:exe|cmd)$/iu, "");
+  const language = languageOf(name);
+  await addCommand(coverage, line, env["PATH"] ?? path);
+  await addLauncher(coverage, name, line);
+  if (language !== undefined) await addInterpreted(coverage, language, line, path);
+  for (const [variable, value] of Object.entries(env)) {
+    await addWords(coverage, value, cwd);
+    // Each of these variables is a list of options of an interpreter.
+    if (variable === "NODE_OPTIONS" || variable === "BUN_OPTIONS")
+      for (const option of value.split(/\s+/u)) await addOption(coverage, option, cwd);
+    // A folder of a search path contains code, whatever the names in it are.
+    if (variable.endsWith("PATH"))
+      for (const folder of value.split(delimiter)) await addSearched(coverage, resolve(cwd, folder));
+  }
+  for (const [index, arg] of args.entries()) {
+    await addWords(coverage, arg, cwd);
+    const called = basename(arg);
+    // A wrapper, such as env or timeout, starts another program. Each rest of the arguments is examined once.
+    if (!isNested && (languageOf(called) !== undefined || isLauncher(called)))
+      await addProgram(coverage, { ...line, command: arg, args: args.slice(index + 1), env: {} }, path, true);
+  }
+}
+
+/** Adds the program itself. A program of the system, found by the search path, belongs to the user. */
+async function addCommand(coverage: Coverage, { command, cwd }: ProgramLine, path: string): Promise<void> {
+  const isNamed = command.includes("/");
+  const found = isNamed ? resolve(cwd, command) : await findProgram(command, path, cwd);
+  if (found === undefined) return;
+  const real = await realpath(found).catch(() => found);
+  const isOwn = [found, real].some((each) => isBelow(each, coverage.root));
+  if (isOwn || (isNamed && languageOf(basename(real)) === undefined))
+    await coverage.addFile(found, "outside");
+  const around = dirname(dirname(found));
+  if (isBelow(around, coverage.root) && (await isThere(join(around, "pyvenv.cfg"))))
+    coverage.addUnresolved(
+      `the packages of the virtual environment ${coverage.shown(around)} are not covered`,
+    );
+}
+
+function isLauncher(name: string): boolean {
+  return runners.test(name) || fetchers.some(([fetcher]) => fetcher.test(name));
+}
+
+/** Names what a program that fetches or chooses code does, with the files that it reads for that. */
+async function addLauncher(coverage: Coverage, name: string, { args, cwd }: ProgramLine): Promise<void> {
+  const shown = [name, ...args].join(" ");
+  if (runners.test(name))
+    coverage.addUnresolved(
+      `${JSON.stringify(shown)} runs what files of the folder say, which Reeve does not read`,
+    );
+  const fetcher = fetchers.find(([each]) => each.test(name));
+  if (fetcher === undefined) return;
+  coverage.addFetched(`the code that ${JSON.stringify(shown)} fetches or mounts is not covered`);
+  for (const file of fetcher[1]) await coverage.addFile(join(cwd, file), "outside");
+  if (fetcher !== fetchers[0]) return;
+  for (const arg of args) {
+    // A package of the folder is used in place of one that is fetched.
+    const wanted = arg.replace(/^--[\w-]+=/u, "").replace(/(?<=.)@[^/]*$/u, "");
+    if (wanted.startsWith("-")) continue;
+    await coverage.addReference(wanted, cwd, "outside");
+    await coverage.addFile(join(cwd, "node_modules/.bin", basename(wanted)), "outside");
+  }
+  if (name !== "npx" && args.some((arg) => scripts.test(arg)))
+    coverage.addUnresolved(
+      `${JSON.stringify(shown)} runs a script of package.json, which Reeve does not read`,
+    );
+}
+
+/** Adds the script of an interpreter and the code of its options, such as `-c`. */
+async function addInterpreted(
+  coverage: Coverage,
+  language: Language,
+  line: ProgramLine,
+  path: string,
+): Promise<void> {
+  const { args, cwd } = line;
+  for (const [index, arg] of args.entries()) {
+    const [option = "", value] = arg.split(/=(.*)/su, 2);
+    if (language === "javascript") await addOption(coverage, arg, cwd);
+    if (/^(?:npm:|jsr:|https?:)/u.test(arg))
+      coverage.addFetched(`the code of ${JSON.stringify(arg)} is not covered`);
+    if (language === "python" && arg === "-m") {
+      const code = `import ${args[index + 1] ?? ""}`;
+      return coverage.addCode(code, "python", cwd, "outside", "python -m");
+    }
+    if (evaluation[language].test(option)) {
+      const code = value ?? args[index + 1] ?? "";
+      return addEvaluated(coverage, language, code, line, path);
+    }
+    if (arg.startsWith("-") || (index > 0 && valued.test(args[index - 1] ?? ""))) continue;
+    // The first argument that is no option is the script. What follows is for the script.
+    return addScript(coverage, language, resolve(cwd, arg));
+  }
+}
+
+async function addScript(coverage: Coverage, language: Language, path: string): Promise<void> {
+  if (language === "javascript") await coverage.addModule(path, "outside");
+  else {
+    await coverage.addFile(path, "outside");
+    if (language === "python") await coverage.addFile(join(path, "__main__.py"), "outside");
+  }
+}
+
+async function addEvaluated(
+  coverage: Coverage,
+  language: Language,
+  code: string,
+  line: ProgramLine,
+  path: string,
+): Promise<void> {
+  const { cwd } = line;
+  await coverage.addCode(code, language, cwd, "outside", `the code ${JSON.stringify(code)}`);
+  if (language !== "shell") return;
+  for (const { words, env } of shellCommands(code) ?? []) {
+    const [command, ...args] = words;
+    if (command !== undefined) await addProgram(coverage, { command, args, env, cwd }, path, true);
+  }
+}
+
+/** Adds the module that an option of a JavaScript runtime names: `--require=./x`, `-r./x`, or a value that stands alone. */
+async function addOption(coverage: Coverage, option: string, cwd: string): Promise<void> {
+  const names = [option, option.replace(/^-[\w-]*=/u, ""), option.replace(/^-[a-zA-Z]/u, "")];
+  for (const name of new Set(names))
+    if (!name.startsWith("-")) await coverage.addReference(name, cwd, "outside");
+}
+
+/** Adds the files that the words of an argument name relative to a folder. Data is left out. */
+async function addWords(coverage: Coverage, text: string, folder: string): Promise<void> {
+  const words = [text, text.replace(/^-[a-zA-Z]/u, ""), ...text.split(/[\s"'`=;|&()<>,:{}[\]]+/u)];
+  for (const word of new Set(words)) {
+    if (word === "" || word.includes("\0") || isData(word)) continue;
+    const path = resolve(folder, word);
+    if (isBelow(path, coverage.root) || languageOfFile(path, "") !== undefined)
+      await coverage.addFile(path, "outside");
+  }
+}
+
+async function addSearched(coverage: Coverage, path: string): Promise<void> {
+  const facts = await stat(path).catch(() => undefined);
+  // The whole project would cover every change of it.
+  if (facts?.isDirectory() !== true || !isBelow(path, coverage.root) || path === coverage.root) return;
+  await coverage.addFolder(path);
+}
+
+async function findProgram(name: string, path: string, cwd: string): Promise<string | undefined> {
+  for (const folder of path.split(delimiter)) {
+    const file = resolve(cwd, folder, name);
+    if (await isThere(file, constants.X_OK)) return file;
+  }
+  return undefined;
+}
+
+async function isThere(path: string, mode: number = constants.F_OK): Promise<boolean> {
+  return access(path, mode).then(
+    () => true,
+    () => false,
+  );
+}
