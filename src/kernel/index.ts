@@ -247,7 +247,7 @@ export {
   startsLater,
   turnKey,
 } from "./run/run-record.ts";
-export type { ContextFactory, RunFacts } from "./run/run-facts.ts";
+export { withFixedPlace, type ContextFactory, type RunFacts } from "./run/run-facts.ts";
 export { nextRunId, type NextRun } from "./run/schedule.ts";
 export {
   assertOutcome,

@@ -1,7 +1,9 @@
 import type {
   AgentId,
   CallSettings,
+  Headcount,
   JsonValue,
+  Ledger,
   RunContext,
   RunFacts,
   RunKind,
@@ -11,9 +13,27 @@ import type {
 } from "../../kernel/index.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
+/** Shows the seats and the money of a run as they are at the moment. The rest of the state, such as the records of tasks, is not reachable from it. */
+class StandingView implements RunSnapshot {
+  readonly #state: RunSnapshot;
+
+  constructor(state: RunSnapshot) {
+    this.#state = state;
+  }
+
+  get headcount(): Headcount {
+    return this.#state.headcount;
+  }
+
+  get ledger(): Ledger {
+    return this.#state.ledger;
+  }
+}
+
 /** The part of a `RunContext` that describes its task. It is the same in every scope of the task. */
 export class TaskFacts implements Pick<RunContext, keyof TaskFacts> {
   readonly #runner: TaskRunner;
+  #snapshot: RunSnapshot | undefined;
 
   constructor(runner: TaskRunner) {
     this.#runner = runner;
@@ -44,7 +64,7 @@ export class TaskFacts implements Pick<RunContext, keyof TaskFacts> {
   }
 
   get snapshot(): RunSnapshot {
-    return this.#runner.state;
+    return (this.#snapshot ??= new StandingView(this.#runner.state));
   }
 
   get streaming(): boolean {

@@ -24,6 +24,7 @@ import {
   type UserEntryFields,
   type UserMessage,
   assertJson,
+  copyJson,
   callSettings,
   describeValue,
   executionBudget,
@@ -69,14 +70,12 @@ export function newRun(
 ): NewRun {
   const { clock, ids } = worker;
   const { id: agentId } = agent;
-  const { metadata = noMetadata, messages = noMessages, userId = null } = options;
+  const { messages = noMessages, userId = null } = options;
+  const metadata = ownMetadata(options.metadata, agentId);
   for (const name of ["userId", "tenantId", "channel"] as const) assertName(name, options[name]);
   assertJson(input, `the input of ${agentId}`);
   worker.sizes?.assert(input, `the input of ${agentId}`);
-  if (metadata !== noMetadata) {
-    assertMetadata(metadata, agentId);
-    worker.sizes?.assert(metadata, `the metadata of a run of ${agentId}`);
-  }
+  worker.sizes?.assert(metadata, `the metadata of a run of ${agentId}`);
   if (options.addedInstructions !== undefined) assertAdded(options.addedInstructions, agentId, worker.sizes);
   const startAt = startTimeOf(options, agentId);
   const root = Supervision.root(agentId, {
@@ -211,13 +210,16 @@ function assertAdded(text: unknown, agentId: AgentId, sizes: WorkerContext["size
   sizes?.assert(text, owner);
 }
 
-function assertMetadata(metadata: JsonObject, agentId: AgentId): void {
+/** Returns a copy of the metadata, because the facts of a run are frozen and the object belongs to the caller. */
+function ownMetadata(metadata: JsonObject | undefined, agentId: AgentId): JsonObject {
+  if (metadata === undefined) return noMetadata;
   if (typeof metadata !== "object" || metadata === null || Array.isArray(metadata))
     throw new Fault(
       "invalid_argument",
       `invalid metadata of a run of ${agentId}: expected an object, not ${describeValue(metadata)}`,
     );
   assertJson(metadata, `the metadata of a run of ${agentId}`);
+  return copyJson(metadata);
 }
 
 /** L9: the start time of a submission. `null` if it names none. */

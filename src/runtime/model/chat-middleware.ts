@@ -4,6 +4,7 @@ import {
   messageText,
   noUsage,
   stopsTask,
+  withFixedPlace,
   type ChatContext,
   type ChatMiddleware,
   type LlmReply,
@@ -44,7 +45,7 @@ export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall
   let reply: PendingReply | undefined;
   let settledUsage = noUsage;
   let isUnchanged = false;
-  const context: ChatContext = {
+  const context = withFixedPlace<ChatContext>({
     ...middlewareContext(step),
     systemInstructions: request.instructions ?? "",
     role,
@@ -52,7 +53,7 @@ export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall
     request: modelRequest,
     streaming,
     filters: [],
-  };
+  });
   const next = async (): Promise<void> => {
     if (reply !== undefined) {
       settledUsage = addUsage(settledUsage, settleReservation(step, reply));

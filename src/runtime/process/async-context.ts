@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { CancellationToken, RunFacts, TaskRecord } from "../../kernel/index.ts";
+import { deepFreeze, type CancellationToken, type RunFacts, type TaskRecord } from "../../kernel/index.ts";
 
 /** A task whose code may wait for the result of another run. */
 export interface SlotYielder {
@@ -137,15 +137,20 @@ function areEqual(one: RunFacts, other: RunFacts): boolean {
   );
 }
 
-/** The facts of the run that a task belongs to. `live` holds the context of the run, which may be opened later. */
+/**
+ * The facts of the run that a task belongs to. They are frozen, because tools and middleware receive them, and memory and permissions are
+ * those of the user that they name. `live` holds the context of the run, which may be opened later and belongs to its caller.
+ */
 export function factsOf(
   tenantId: string | null,
   { supervision, userId, metadata }: TaskRecord,
   live?: { readonly value: unknown },
 ): RunFacts {
   const { sessionId, runId } = supervision;
-  if (live === undefined) return { tenantId, userId, sessionId, runId, metadata, context: undefined };
-  return {
+  deepFreeze(metadata);
+  if (live === undefined)
+    return Object.freeze({ tenantId, userId, sessionId, runId, metadata, context: undefined });
+  return Object.freeze({
     tenantId,
     userId,
     sessionId,
@@ -154,5 +159,5 @@ export function factsOf(
     get context() {
       return live.value;
     },
-  };
+  });
 }

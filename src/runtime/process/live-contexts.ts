@@ -100,7 +100,7 @@ export class LiveContext {
 
   async #build(factory: ContextFactory): Promise<void> {
     const { context: _, ...facts } = factsOf(this.#tenantId, this.#root);
-    this.#opened = { value: await factory(facts) };
+    this.#opened = { value: await factory(Object.freeze(facts)) };
   }
 }
 

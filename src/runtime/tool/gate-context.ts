@@ -1,5 +1,6 @@
 import {
   branchScope,
+  type EmittableEvent,
   type GatedCall,
   type StepAddress,
   type StepScope,
@@ -55,25 +56,28 @@ export async function withGateContext<Value>(
   const { agentId, taskId, facts, host, worker } = open.runner;
   const inside = new InsideGate(open, from, branchScope(round, stage));
   try {
-    return await look(({ tool, needsApproval, input: { sent, parsed, json } }) => ({
-      call: json === call.input ? call : { ...call, input: json },
-      sent,
-      parsed,
-      tool,
-      get toolDigest() {
-        return toolDigest(tool, worker.hash);
-      },
-      needsApproval,
-      agentId,
-      taskId,
-      tenantId: host.tenantId,
-      facts,
-      history: from.history.calls,
-      get ctx() {
-        return inside.ctx;
-      },
-      emitEvent: (event) => open.emitFromCode(event),
-    }));
+    // Frozen, because one entry must not change for whom the next one decides.
+    return await look(({ tool, needsApproval, input: { sent, parsed, json } }) =>
+      Object.freeze({
+        call: json === call.input ? call : { ...call, input: json },
+        sent,
+        parsed,
+        tool,
+        get toolDigest() {
+          return toolDigest(tool, worker.hash);
+        },
+        needsApproval,
+        agentId,
+        taskId,
+        tenantId: host.tenantId,
+        facts,
+        history: from.history.calls,
+        get ctx() {
+          return inside.ctx;
+        },
+        emitEvent: (event: EmittableEvent) => open.emitFromCode(event),
+      } satisfies GatedCall),
+    );
   } finally {
     for (const draft of inside.takeEvents()) open.emit(draft);
   }

@@ -1,5 +1,6 @@
 import {
   Fault,
+  withFixedPlace,
   type FunctionContext,
   type FunctionMiddleware,
   type JsonObject,
@@ -48,7 +49,7 @@ export async function runAround(
 ): Promise<ToolResult> {
   const { open, call, from } = options;
   const raw = coerceInput(tool, sent) as JsonObject;
-  const context: FunctionContext = {
+  const context = withFixedPlace<FunctionContext>({
     ...middlewareContext(open),
     functionName: tool.name,
     tool,
@@ -56,7 +57,7 @@ export async function runAround(
     idempotencyKey: from.steps.idempotencyKey(open.address),
     arguments: raw,
     filters: [],
-  };
+  });
   await around.process(context, async () => {
     const input = context.arguments === raw ? parsed : await tool.parse(context.arguments);
     try {

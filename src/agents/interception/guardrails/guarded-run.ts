@@ -58,14 +58,14 @@ export class GuardedRun {
     if (guardrails.length === 0) return undefined;
     const { agentId, taskId, facts } = this.#ctx;
     const tripped = await this.#ctx.step<JsonObject | null>(`guardrails ${stage}`, async (step) => {
-      const context: GuardrailContext = {
+      const context: GuardrailContext = Object.freeze({
         agentId,
         taskId,
         facts,
         get ctx() {
           return step.ctx;
         },
-      };
+      });
       const tell = (event: EmittableEvent): void => step.ctx.emitEvent(event);
       const { stop } = await hear(guardrails, { stage, ask: (guardrail) => ask(guardrail, context), tell });
       return stop === undefined ? null : { guardrail: stop.guardrail, reason: stop.reason };

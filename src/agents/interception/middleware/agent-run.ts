@@ -2,6 +2,7 @@ import {
   agentNameOf,
   Fault,
   modelFor,
+  withFixedPlace,
   type AgentMiddleware,
   type AgentRunContext,
   type HostedAgent,
@@ -60,7 +61,7 @@ async function nothing(): Promise<void> {}
 
 function agentRunContext(ctx: RunContext, agent: DescribedAgent): AgentRunContext {
   const { agentId, taskId, facts, signal, meta, input, snapshot: standing } = ctx;
-  return {
+  return withFixedPlace<AgentRunContext>({
     agentName: agentNameOf(agentId),
     description: agent.description ?? "",
     version: agent.version ?? null,
@@ -81,5 +82,5 @@ function agentRunContext(ctx: RunContext, agent: DescribedAgent): AgentRunContex
     onLeave: (callback) => {
       void ctx.resource(nothing, async () => callback());
     },
-  };
+  });
 }

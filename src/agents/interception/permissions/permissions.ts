@@ -99,6 +99,8 @@ export class PermissionPolicy implements Permissions {
       own.set(user, ruleSet(rules, `permissions of ${user}`));
     if (anonymous !== undefined) own.set(null, ruleSet(anonymous, "permissions without a user"));
     this.#users = own;
+    // Tools and architectures may reach the object, and must not replace the person that it asks.
+    Object.freeze(this);
   }
 
   /** If `input` is absent, the arguments of `call` count as parsed. */
