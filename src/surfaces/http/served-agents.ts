@@ -59,6 +59,8 @@ export interface AgentInfo {
 
 interface Entry extends Pick<ServedAgent, "start" | "expand"> {
   readonly info: AgentInfo;
+  /** Whether `start` makes an agent for each run, such as one with the session as its key. */
+  readonly makesAgents: boolean;
 }
 
 /** The agents that callers of a server may start. */
@@ -76,7 +78,8 @@ export class ServedAgents {
       const start: ServedAgent["start"] =
         "id" in agent ? () => ({ agent }) : (request) => agent.start(request);
       const expand = "id" in agent ? undefined : agent.expand?.bind(agent);
-      this.#agents.set(info.name, { info, start, ...(expand !== undefined && { expand }) });
+      const makesAgents = !("id" in agent);
+      this.#agents.set(info.name, { info, start, makesAgents, ...(expand !== undefined && { expand }) });
     }
   }
 
@@ -97,7 +100,7 @@ export class ServedAgents {
    * that is not hosted here expands nothing.
    */
   async expand(name: string, input: JsonValue, sessionId: string | undefined): Promise<JsonValue> {
-    const expand = this.#agents.get(name)?.expand;
+    const expand = this.#lookUp(name)?.expand;
     if (expand === undefined) return input;
     const session = sessionId === undefined ? {} : { sessionId };
     if (typeof input === "string") return expand(input, session);
@@ -108,8 +111,17 @@ export class ServedAgents {
     return [{ ...(first as JsonObject), text: await expand(text, session) }, ...others];
   }
 
+  /**
+   * Returns the agent of a name, or the one that made the agent with this id: runs and sessions show the ids of made agents,
+   * and a caller who continues a session sends such an id.
+   */
+  #lookUp(name: string): Entry | undefined {
+    const maker = this.#agents.get(name.split("/", 1)[0] ?? "");
+    return this.#agents.get(name) ?? (maker?.makesAgents === true ? maker : undefined);
+  }
+
   #find(name: string): Entry {
-    const found = this.#agents.get(name);
+    const found = this.#lookUp(name);
     if (found !== undefined) return found;
     const names = [...this.#agents.keys()];
     const nearest = nearestName(name, names);

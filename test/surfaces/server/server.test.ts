@@ -8,6 +8,7 @@ import {
   createServer,
   listen,
   storedTokens,
+  type ServedAgent,
   type ServerOptions,
 } from "../../../src/surfaces/server/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
@@ -60,6 +61,25 @@ describe("a server", () => {
     });
     const refused = await server.call("POST", "/api/runs", { body: { agent: "waiter", input: null } });
     expect(refused.json).toMatchObject({ status: 404, code: "not_found" });
+  });
+
+  it("a server starts an agent by the id of an instance that it made, which sessions show, and no agent of a fixed id", async () => {
+    const fixed = new Agent({ name: "fixed", model: scriptedModel(["Done."]) });
+    const maker: ServedAgent = {
+      name: "maker",
+      start: ({ sessionId = "none" }) => ({
+        agent: new Agent({ name: "maker", key: sessionId, model: scriptedModel(["Done."]) }),
+      }),
+    };
+    const runtimeOptions = { sameName: "replace" } as const;
+    const server = await serve([], { agents: [fixed, maker], runtimeOptions });
+    const started = (name: string) =>
+      server.call("POST", "/api/runs", { body: { agent: name, input: "Hi", sessionId: "talk" } });
+    const { run } = (await started("maker")).json as { readonly run: Record<"agentId" | "runId", string> };
+    expect(run.agentId).toBe("maker/talk");
+    await server.call("GET", `/api/runs/${run.runId}/result?waitMs=60000`);
+    expect((await started(run.agentId)).json).toMatchObject({ run: { agentId: "maker/talk" } });
+    expect((await started("fixed/talk")).json).toMatchObject({ status: 404, code: "not_found" });
   });
 
   it("a server sends the input of a failed run again, and names the run that took an input as steering", async () => {
