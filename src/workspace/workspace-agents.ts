@@ -15,7 +15,7 @@ import {
   type Tool,
 } from "../kernel/index.ts";
 import type { ActiveSkills } from "./workspace-skills.ts";
-import { readableBelow, type ToolShelf } from "./workspace-tools.ts";
+import { readableBelow, type LackingTool, type ToolShelf } from "./workspace-tools.ts";
 import {
   isAgentName,
   loadModule,
@@ -45,6 +45,18 @@ export interface WorkspaceAgent {
   readonly model?: string;
   /** What each of its runs may spend at most, from its file or the settings. Absent for an agent in code, and without a limit. */
   readonly maxCostUsd?: number;
+}
+
+/** A tool that this machine cannot offer to the agents of a workspace. */
+export interface MissingTool {
+  /** `bash`, `browser` or `desktop`. */
+  readonly tool: string;
+  /** What the machine lacks, and how to get it. */
+  readonly problem: string;
+  /** Names of the agents that work without the tool, because they have it only as a part of `all`. */
+  readonly without: readonly string[];
+  /** Names of the agents that cannot be made here, because they name the tool. */
+  readonly refused: readonly string[];
 }
 
 /** Everything from which the agents of one reading of a workspace are made. */
@@ -139,6 +151,22 @@ export class AgentShelf {
     });
   }
 
+  /** Returns which tools of these agents the machine cannot offer now. */
+  async missingTools(names: readonly string[]): Promise<readonly MissingTool[]> {
+    const missing = new Map<string, MissingTool>();
+    for (const { name, tools = [] } of this.list().filter((each) => names.includes(each.name)))
+      for (const { tool, problem, isNamed } of await this.#parts.shelf.lacking(tools)) {
+        const { without, refused } = missing.get(tool) ?? { without: [], refused: [] };
+        missing.set(tool, {
+          tool,
+          problem,
+          without: isNamed ? without : [...without, name],
+          refused: isNamed ? [...refused, name] : refused,
+        });
+      }
+    return [...missing.values()];
+  }
+
   /** Makes an agent. `key` distinguishes instances of one agent, such as those of several sessions. */
   async make(name: string, key?: string): Promise<HostedAgent> {
     return this.#make(name, key, []);
@@ -213,7 +241,10 @@ export class AgentShelf {
     const where = file?.path ?? `agent ${name}`;
     const isFree = this.#isFree(entry);
     if (!isFree) this.#refuseUnasked(name, where, file);
-    const { tools, ephemeral } = await shelf.choose(this.#toolNames(file), where);
+    const names = this.#toolNames(file);
+    const lacking = await shelf.lacking(names);
+    refuseLacking(name, file?.path, lacking);
+    const { tools, ephemeral } = await shelf.choose(names, where, lacking);
     const budget = this.#budget(file, isFree);
     const turns = isFree
       ? (file?.maxTurns ?? settings.maxTurns)
@@ -345,6 +376,18 @@ export class AgentShelf {
     const fix = nearest === undefined ? `the workspace has ${names.join(", ")}` : `use ${nearest}`;
     return new Fault("not_found", `agent ${JSON.stringify(name)} not found: ${fix}`);
   }
+}
+
+/** Refuses an agent that names a tool which the machine cannot offer. */
+function refuseLacking(name: string, path: string | undefined, lacking: readonly LackingTool[]): void {
+  const found = lacking.find(({ isNamed }) => isNamed);
+  if (found === undefined) return;
+  const who = path === undefined ? name : `${name} of ${path}`;
+  throw new Fault(
+    "dependency_missing",
+    `agent ${who} names the tool ${found.tool}, which this machine cannot offer: ${found.problem}; or remove ${found.tool} from its tools`,
+    { details: { agent: name, tool: found.tool } },
+  );
 }
 
 interface Entry extends WorkspaceAgent {

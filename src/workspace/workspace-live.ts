@@ -1,5 +1,5 @@
 import type { McpServers, ServerConfigs } from "../capabilities/mcp/index.ts";
-import type { Tool } from "../kernel/index.ts";
+import type { EphemeralSource, Tool } from "../kernel/index.ts";
 import type { LiveTools } from "./workspace-tools.ts";
 import { VariableText } from "../capabilities/mcp/variable-text.ts";
 import { readMcpFiles, type Settings, type SourceFile } from "./files/index.ts";
@@ -10,6 +10,21 @@ export function expander(env: Readonly<Record<string, string | undefined>>): (te
   return (text) => variables.expand(text);
 }
 
+/** Tools of a session that must be closed. */
+type OpenTools = LiveTools & { close(): Promise<void> };
+
+function liveTools(
+  tools: readonly Tool[],
+  session: EphemeralSource & Pick<OpenTools, "problem" | "close">,
+): OpenTools {
+  return {
+    tools,
+    ephemeral: session,
+    problem: () => session.problem(),
+    close: () => session.close(),
+  };
+}
+
 /**
  * The MCP servers, the browser and the desktop of a workspace. They outlive a reload, because running invocations use
  * them. Each is started at its first use.
@@ -17,7 +32,7 @@ export function expander(env: Readonly<Record<string, string | undefined>>): (te
 export class LiveParts {
   readonly #beforeStart: () => Promise<void>;
   readonly #servers = new Map<string, Promise<McpServers>>();
-  readonly #live = new Map<string, Promise<LiveTools & { close(): Promise<void> }>>();
+  readonly #live = new Map<string, Promise<OpenTools>>();
 
   /** `beforeStart` is called before each start of a server of the project. If it throws, the server is not started. */
   constructor(beforeStart: () => Promise<void>) {
@@ -53,7 +68,7 @@ export class LiveParts {
     return this.#kept(this.#live, `browser ${JSON.stringify(browser)}`, async () => {
       const { BrowserSession, browserTools } = await import("../capabilities/browser/index.ts");
       const session = new BrowserSession(browser);
-      return { tools: browserTools(session), ephemeral: session, close: () => session.close() };
+      return liveTools(browserTools(session), session);
     });
   }
 
@@ -61,7 +76,7 @@ export class LiveParts {
     return this.#kept(this.#live, `desktop ${JSON.stringify(desktop)}`, async () => {
       const { DesktopSession, desktopTools } = await import("../capabilities/desktop/index.ts");
       const session = new DesktopSession(desktop);
-      return { tools: desktopTools(session), ephemeral: session, close: () => session.close() };
+      return liveTools(desktopTools(session), session);
     });
   }
 

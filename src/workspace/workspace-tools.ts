@@ -1,5 +1,6 @@
 import { bashTool, fetchTool, fileTools, askHumanTool, todoTool } from "../capabilities/tools/index.ts";
 import { errorResult, tool } from "../capabilities/index.ts";
+import { Sandbox } from "../capabilities/sandbox/sandbox.ts";
 import { Fault, nearestName, type EphemeralSource, type Tool } from "../kernel/index.ts";
 import {
   docsPrefix,
@@ -37,6 +38,17 @@ export interface ToolShelfOptions {
 export interface LiveTools {
   readonly tools: readonly Tool[];
   readonly ephemeral: EphemeralSource;
+  /** Returns what the machine lacks for the tools, and how to get it. `undefined` if it lacks nothing. */
+  problem(): Promise<string | undefined>;
+}
+
+/** A tool of an agent for which the machine lacks something. */
+export interface LackingTool {
+  readonly tool: string;
+  /** What the machine lacks, and how to get it. */
+  readonly problem: string;
+  /** Whether the agent names the tool, and does not have it only as a part of `all`. */
+  readonly isNamed: boolean;
 }
 
 /** The tools of one agent. */
@@ -54,6 +66,7 @@ const everything = [...readers, "write", "edit", "bash", "fetch", "todo"];
 export class ToolShelf {
   readonly #options: ToolShelfOptions;
   #made: ReadonlyMap<string, Tool> | undefined;
+  #sandbox: Sandbox | undefined;
 
   constructor(options: ToolShelfOptions) {
     this.#options = options;
@@ -77,11 +90,41 @@ export class ToolShelf {
   }
 
   /**
-   * Returns the tools with these names. A name is that of a tool, `all`, `browser`, `desktop`, or a pattern of MCP tools
+   * What a machine may lack, by the tool that needs it: a sandbox, Chromium or its driver, a display. Everything else that
+   * tools need is a part of Reeve.
+   */
+  readonly #needs: Readonly<Record<string, () => Promise<string | undefined>>> = {
+    bash: async () => {
+      const { root, settings } = this.#options;
+      this.#sandbox ??= new Sandbox({ mode: settings.sandbox ?? "enforce" });
+      return this.#sandbox.policy.mode === "enforce" ? this.#sandbox.problem(root) : undefined;
+    },
+    browser: async () => (await this.#options.live.browser()).problem(),
+    desktop: async () => (await this.#options.live.desktop()).problem(),
+  };
+
+  /** Returns which of the tools with these names the machine cannot offer now. */
+  async lacking(names: readonly string[]): Promise<readonly LackingTool[]> {
+    const named = names.map(ownToolName);
+    const wanted = new Set(named.flatMap((name) => (name === "all" ? everything : [name])));
+    const found: LackingTool[] = [];
+    for (const [name, check] of Object.entries(this.#needs)) {
+      const problem = wanted.has(name) ? await check() : undefined;
+      if (problem !== undefined) found.push({ tool: name, problem, isNamed: named.includes(name) });
+    }
+    return found;
+  }
+
+  /**
+   * Returns the tools with these names, without those that are `absent`. A name is that of a tool, `all`, `browser`, `desktop`, or a pattern of MCP tools
    * such as `mcp__github__*`. A single `none`, `read` or `all` is the set of that name. Throws `invalid_argument`, which names the file, for
    * an unknown name. `skill` and `knowledge` are added if there is something to read and the agent has any tools.
    */
-  async choose(names: readonly string[], where: string): Promise<ChosenTools> {
+  async choose(
+    names: readonly string[],
+    where: string,
+    absent: readonly LackingTool[] = [],
+  ): Promise<ChosenTools> {
     const chosen = new Map<string, Tool>();
     const ephemeral: EphemeralSource[] = [];
     const patterns: string[] = [];
@@ -97,6 +140,7 @@ export class ToolShelf {
     }
     if (names.some((name) => name !== "none"))
       for (const each of this.#readers()) chosen.set(each.name, each);
+    for (const { tool: name } of absent) chosen.delete(name);
     const fixed = [...chosen.values()];
     if (patterns.length === 0) return { tools: () => fixed, ephemeral };
     const remote = await this.#options.remote();

@@ -23,7 +23,7 @@ import {
   TrustStore,
   type WorkspaceNotice,
 } from "./files/index.ts";
-import { AgentShelf, defaultAgent, type WorkspaceAgent } from "./workspace-agents.ts";
+import { AgentShelf, defaultAgent, type MissingTool, type WorkspaceAgent } from "./workspace-agents.ts";
 import { readConfig, readGuardrails, type WorkspaceConfig } from "./workspace-config.ts";
 import { loadExtensions, packageIdentities } from "./workspace-extensions.ts";
 import { expander, LiveParts } from "./workspace-live.ts";
@@ -39,7 +39,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export type { WorkspaceOptions } from "./workspace-options.ts";
-export { isAgent, type WorkspaceAgent } from "./workspace-agents.ts";
+export { isAgent, type MissingTool, type WorkspaceAgent } from "./workspace-agents.ts";
 export { defineConfig, type CodedChannel, type WorkspaceConfig } from "./workspace-config.ts";
 export type {
   ChannelSettings,
@@ -167,6 +167,16 @@ export class Workspace implements AsyncDisposable {
    */
   async agent(name?: string, { key }: { readonly key?: string } = {}): Promise<HostedAgent> {
     return this.#reading.agents.make(name ?? this.settings.defaultAgent ?? defaultAgent, key);
+  }
+
+  /**
+   * Returns which tools of the agents this machine cannot offer now: `bash` without a sandbox, `browser` without Chromium,
+   * `desktop` without a display. An agent that names such a tool cannot be made; one with all tools works without it.
+   *
+   * @param agents - Names of the agents. Default: all agents of the workspace.
+   */
+  missingTools(agents?: readonly string[]): Promise<readonly MissingTool[]> {
+    return this.#reading.agents.missingTools(agents ?? this.agents().map(({ name }) => name));
   }
 
   /** Makes the agents that a server or worker of this project hosts. */

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openRuntime, type Agent } from "../../src/entries/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { openWorkspace, type WorkspaceOptions } from "../../src/workspace/workspace.ts";
@@ -242,6 +242,9 @@ describe("agents from files", () => {
       ".reeve/settings.json": '{ "browser": { "useScreenshot": true, "useAccessibility": true } }',
     });
     const { workspace, model } = await opened(folders, ["Done."]);
+    // Any program: making an agent only looks whether there is one.
+    vi.stubEnv("REEVE_CHROMIUM", process.execPath);
+    onTestFinished(() => void vi.unstubAllEnvs());
     await using runtime = await openRuntime();
     await ((await workspace.agent("surfer")) as Agent).invoke("Go", { runtime });
     expect(model.calls[0]?.tools?.map(({ name }) => name)).toContain("browser_open");
@@ -256,6 +259,8 @@ describe("agents from files", () => {
       "~/.reeve/settings.json": '{ "desktop": { "useScreenshot": false, "useAccessibility": true } }',
     });
     const { workspace, model } = await opened(folders, ["Done."]);
+    vi.stubEnv("DISPLAY", ":4711");
+    onTestFinished(() => void vi.unstubAllEnvs());
     const agent = (await workspace.agent("clicker")) as Agent;
     expect(agent.tools.map(({ name }) => name)).toContain("desktop_click");
     expect(workspace.settings.desktop).toEqual({ useScreenshot: false, useAccessibility: true });

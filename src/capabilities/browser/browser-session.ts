@@ -11,7 +11,7 @@ import {
 } from "../../kernel/index.ts";
 import type { AddressCheckOptions } from "../web/address-check.ts";
 import type { FilterProxy } from "./filter-proxy.ts";
-import { launchChromium, type LaunchOptions } from "./launch-chromium.ts";
+import { browserProblem, launchChromium, type LaunchOptions } from "./launch-chromium.ts";
 
 /** Interval at which a tab is asked again to close, in milliseconds. */
 const retryMs = 200;
@@ -145,6 +145,11 @@ export class BrowserSession implements EphemeralSource {
   constructor(options: BrowserOptions = {}) {
     knownOptions.read("BrowserSession", options);
     this.#options = options;
+  }
+
+  /** Returns why this machine cannot start the browser, and how to change that. `undefined` if it can. Starts none. */
+  problem(): Promise<string | undefined> {
+    return browserProblem(this.#options);
   }
 
   /** Whether a tab is open. */

@@ -1,4 +1,5 @@
 import { accessSync, constants } from "node:fs";
+import { createRequire } from "node:module";
 import type * as Playwright from "playwright-core";
 import { Fault } from "../../kernel/index.ts";
 import { needingPackage } from "../optional-package.ts";
@@ -65,6 +66,24 @@ export async function launchChromium(options: LaunchOptions, proxy: string): Pro
     throw new Fault("dependency_missing", `the browser ${executablePath} could not be started: ${why}`, {
       cause,
     });
+  }
+}
+
+/**
+ * Returns why no browser can be started on this machine, and how to change that: the driver or the program is missing.
+ * `undefined` if both are there. Loads and starts neither.
+ */
+export async function browserProblem({ executablePath }: LaunchOptions): Promise<string | undefined> {
+  try {
+    if (executablePath === undefined) findChromium();
+    else if (!isExecutable(executablePath))
+      return `the browser ${executablePath} is not an executable file: set executablePath to the path of Chromium or Chrome`;
+    const { resolve } = createRequire(import.meta.url);
+    await needingPackage("playwright-core", "a browser", async () => resolve("playwright-core"));
+    return undefined;
+  } catch (error) {
+    if (Fault.is(error) && error.code === "dependency_missing") return error.message;
+    throw error;
   }
 }
 

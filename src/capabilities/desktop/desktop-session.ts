@@ -53,6 +53,9 @@ export interface ClickOptions {
   readonly holding?: string;
 }
 
+const noDisplay =
+  "there is no X display: set DISPLAY or the option display; without a screen start one (on Debian: apt-get install xvfb, then Xvfb :99 -screen 0 1280x800x24, and DISPLAY=:99)";
+
 const stateTable = optionTable({
   useScreenshot: is.boolean(),
   useAccessibility: is.boolean(),
@@ -310,6 +313,15 @@ export class DesktopSession implements EphemeralSource {
     return settleMs === 0 ? Promise.resolve() : delay(settleMs);
   }
 
+  /** Returns why there is no display here, and how to get one. `undefined` if one is named. Does not connect to it. */
+  async problem(): Promise<string | undefined> {
+    return this.#display === "" ? noDisplay : undefined;
+  }
+
+  get #display(): string {
+    return this.#options.display ?? process.env["DISPLAY"] ?? "";
+  }
+
   async #open(): Promise<Open> {
     const opening = (this.#opening ??= this.#connect());
     const open = await opening.catch((error: unknown) => {
@@ -326,13 +338,8 @@ export class DesktopSession implements EphemeralSource {
   }
 
   async #connect(): Promise<Open> {
-    const display = this.#options.display ?? process.env["DISPLAY"] ?? "";
-    if (display === "")
-      throw new Fault(
-        "dependency_missing",
-        "there is no X display: set DISPLAY or the option display; without a screen start one (on Debian: apt-get install xvfb, then Xvfb :99 -screen 0 1280x800x24, and DISPLAY=:99)",
-      );
-    const x11 = await X11Connection.open(display, this.#options.answerMs ?? 10_000);
+    if (this.#display === "") throw new Fault("dependency_missing", noDisplay);
+    const x11 = await X11Connection.open(this.#display, this.#options.answerMs ?? 10_000);
     const properties = new Properties(x11);
     return { x11, properties, windows: new Windows(x11, properties), input: new Input(x11) };
   }

@@ -1,4 +1,4 @@
-import type { AgentResolver } from "../../../kernel/index.ts";
+import { Fault, type AgentResolver, type HostedAgent, type RunRecord } from "../../../kernel/index.ts";
 import type { Workspace } from "../../../workspace/workspace.ts";
 import { defaultAgentName, inFolder, runResolver, type RunResolverOptions } from "./run-agent.ts";
 import type { RunSettings } from "./run-settings.ts";
@@ -57,17 +57,37 @@ export function hostedResolvers(
   const { root } = flags;
   const isOfFolder = inFolder(root);
   const told = new Set<string>();
+  const leave = ({ runId }: RunRecord, reason: string): void => {
+    if (!told.has(runId)) onLeave(runId, reason);
+    told.add(runId);
+  };
   const accepts: RunResolverOptions["accepts"] = (run, stored) => {
     const reason = isOfFolder(run, stored)
       ? whyLeftAlone(stored, workspace)
       : `its folder ${stored.root} is not in ${root}`;
-    if (reason !== undefined && !told.has(run.runId)) onLeave(run.runId, reason);
-    told.add(run.runId);
+    if (reason !== undefined) leave(run, reason);
     return reason === undefined;
   };
-  return [...names].map((name) =>
-    runResolver({ name, accepts, onOpen, settings: () => currentSettings(workspace, flags, name) }),
-  );
+  return [...names].map((name) => {
+    const settings = (): Promise<RunSettings | undefined> => currentSettings(workspace, flags, name);
+    const resolver = runResolver({ name, accepts, onOpen, settings });
+    return { name, resolve: (run) => whereComplete(resolver, run, leave) };
+  });
+}
+
+/** Makes the agent of a run. Leaves the run to other workers if this machine lacks something that the agent needs. */
+async function whereComplete(
+  resolver: AgentResolver,
+  run: RunRecord,
+  leave: (run: RunRecord, reason: string) => void,
+): Promise<HostedAgent | undefined> {
+  try {
+    return await resolver.resolve(run);
+  } catch (error) {
+    if (!Fault.is(error) || error.code !== "dependency_missing") throw error;
+    leave(run, error.message);
+    return undefined;
+  }
 }
 
 /**

@@ -2,8 +2,9 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { SandboxMode } from "../../../capabilities/tools/index.ts";
 import { Fault } from "../../../kernel/index.ts";
-import { sandboxModes } from "./run-sandbox.ts";
 import { toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
+
+const sandboxModes: readonly SandboxMode[] = ["enforce", "warn", "off"];
 
 /** The options of agents, as the command line passes them: texts. */
 export interface SettingsOptions {

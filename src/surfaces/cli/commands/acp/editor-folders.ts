@@ -15,7 +15,7 @@ import { openOwnStore } from "../../setup/own-store.ts";
 import { packageVersion } from "../../../../assembly/package-root.ts";
 import { obeyedOrders } from "../../setup/obeyed-orders.ts";
 import { defaultAgentName, openRunWorkspace, runAgent } from "../../setup/run-agent.ts";
-import { checkSandbox } from "../../setup/run-sandbox.ts";
+import { reportTools } from "../../setup/machine-tools.ts";
 import { toMetadata, type RunSettings } from "../../setup/run-settings.ts";
 import { agentSettings, reloadOnHangup, reportNotices } from "../../setup/run-workspace.ts";
 import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
@@ -76,7 +76,7 @@ export class EditorFolders implements EditorHost {
     reportNotices(workspace, this.#terminal);
     const flags = this.#flagsOf(cwd);
     const settings = await agentSettings(workspace, flags);
-    await checkSandbox(workspace, settings, this.#terminal);
+    await reportTools(workspace, [settings], this.#terminal);
     return new WorkspaceFolder(workspace, flags, settings, await this.#openStore(cwd));
   }
 

@@ -24,7 +24,7 @@ import { printable, type Terminal } from "../../terminal/terminal.ts";
 import type { Workspace } from "../../../../workspace/workspace.ts";
 import { obeyedOrders } from "../../setup/obeyed-orders.ts";
 import { openRunWorkspace, runAgent, runResolver } from "../../setup/run-agent.ts";
-import { checkSandbox } from "../../setup/run-sandbox.ts";
+import { requireTools } from "../../setup/machine-tools.ts";
 import { completeSettings, reportNotices } from "../../setup/run-workspace.ts";
 import {
   findSettings,
@@ -125,8 +125,12 @@ async function prepared(
   const flags = settingsOf(options);
   const workspace = open.add(await openRunWorkspace(flags, options));
   const settings = await completeSettings(workspace, flags, terminal);
-  await checkSandbox(workspace, settings, terminal);
+  await requireTools(workspace, settings, terminal, flags.tools === "all" ? allNeedShell : undefined);
   return { workspace, settings, prompt: await promptOf(words, terminal) };
+}
+
+function allNeedShell(problem: string): string {
+  return `--tools all needs a sandbox for shell commands: ${problem} (--sandbox off); --tools read needs none`;
 }
 
 interface Starting extends RunCommandOptions {
@@ -222,7 +226,10 @@ async function resumed(
   const isRun = ({ agentId }: { readonly agentId: string }): boolean => agentId === run.agentId;
   const onOpen = (workspace: Workspace): void => void open.add(workspace);
   const resolver = runResolver({ name, accepts: isRun, yes: person.yes, onOpen });
-  await checkSandbox(open.add(await openRunWorkspace(settings, person)), settings, person.terminal);
+  const own = open.add(await openRunWorkspace(settings, person));
+  const needsShell = (problem: string): string =>
+    `${runId} was started with the tool bash, which this machine cannot offer: ${problem}`;
+  await requireTools(own, settings, person.terminal, settings.tools === "all" ? needsShell : undefined);
   await requireAgent(store, runId, resolver);
   runtime.register(resolver);
   if (Object.keys(add).length > 0) await run.topUp(add);

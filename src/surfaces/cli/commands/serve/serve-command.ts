@@ -24,7 +24,7 @@ import { openOwnStore } from "../../setup/own-store.ts";
 import { currentSettings, hostedResolvers, hostedSettings } from "../../setup/hosted-agents.ts";
 import { defaultAgentName, openRunWorkspace, runAgent } from "../../setup/run-agent.ts";
 import { builtPage } from "../../setup/page-folder.ts";
-import { checkSandbox } from "../../setup/run-sandbox.ts";
+import { reportTools } from "../../setup/machine-tools.ts";
 import { toMetadata, type RunSettings } from "../../setup/run-settings.ts";
 import { reloadOnHangup, reportNotices } from "../../setup/run-workspace.ts";
 import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
@@ -72,7 +72,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     const workspace = open.add(await openRunWorkspace(flags));
     await askTrust(workspace, terminal);
     const hosted = await hostedSettings(workspace, flags);
-    if (isWorker) for (const settings of hosted) await checkSandbox(workspace, settings, terminal);
+    if (isWorker) await reportTools(workspace, hosted, terminal);
     // The tokens of a store that others created would admit them from other machines.
     const allowForeign = !isWorker && isLoopback(host);
     const store = open.add(await openOwnStore(options.store, { allowForeign, onWarning: warn }));

@@ -12,7 +12,7 @@ import { OpenParts } from "../../setup/open-parts.ts";
 import { openOwnStore } from "../../setup/own-store.ts";
 import { hostedResolvers, hostedSettings } from "../../setup/hosted-agents.ts";
 import { defaultAgentName, openRunWorkspace } from "../../setup/run-agent.ts";
-import { checkSandbox } from "../../setup/run-sandbox.ts";
+import { reportTools } from "../../setup/machine-tools.ts";
 import { reloadOnHangup, reportNotices } from "../../setup/run-workspace.ts";
 import { numberOf, settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -47,7 +47,7 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
     const workspace = open.add(await openRunWorkspace(flags));
     await askTrust(workspace, talk);
     const hosted = await hostedSettings(workspace, flags);
-    for (const settings of hosted) await checkSandbox(workspace, settings, talk);
+    await reportTools(workspace, hosted, talk);
     const onWarning = (text: string): void => talk.say(text);
     const opened: Store = open.add(await openOwnStore(options.store, { onWarning }));
     const metrics = new WorkerMetrics();
