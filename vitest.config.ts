@@ -51,7 +51,7 @@ const setups: Readonly<Record<string, readonly string[]>> = {
   browser: ["chromium.ts"],
   crash: ["crash/bundled-workers.ts"],
   desktop: ["desktop/programs.ts"],
-  package: ["built-package.ts"],
+  package: ["package/installed-package.ts"],
   page: ["chromium.ts"],
   postgres: ["postgres/shared-server.ts", "crash/bundled-workers.ts"],
   // The tests of the Restate engine start the command line.

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { bundle } from "../build/bundle.ts";
+import { writePublished } from "../build/bundle.ts";
 
 const repository = fileURLToPath(new URL("../", import.meta.url));
 
@@ -14,10 +14,9 @@ export async function* withBundledPackage<Value>(
 ): AsyncIterable<Value> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-import-"));
   try {
-    for (const part of ["dist", "package.json"])
-      await cp(join(repository, part), join(folder, part), { recursive: true });
+    await cp(join(repository, "package.json"), join(folder, "package.json"));
     await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
-    await bundle(folder);
+    await writePublished(repository, join(folder, "dist"));
     yield* use(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });

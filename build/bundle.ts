@@ -1,7 +1,7 @@
 // Bundles the package for publication. Node spends time on every module it loads, so few modules load faster.
-import { cp, glob, mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join, sep } from "node:path";
+import { existsSync } from "node:fs";
+import { cp, mkdir, readFile, rename, rm, rmdir } from "node:fs/promises";
+import { join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 
@@ -18,47 +18,52 @@ interface Modules {
 }
 
 /**
- * Replaces the modules in `root/dist` by a bundle of `modules`. The modules that package.json exports keep their paths.
- * Code that several of them share is in chunks, so that every class exists once. Declaration files stay unchanged.
- *
- * @param modules - Default: the compiled modules in `root/dist`.
+ * Writes a bundle of `modules` to the folder `target`. The modules that the manifest of `repository` exports keep their
+ * paths. Code that several of them share is in chunks, so that every class exists once.
  */
 export async function bundle(
-  root: string,
-  modules: Modules = { directory: join(root, "dist"), extension: "js" },
+  repository: string,
+  target: string,
+  { directory, extension }: Modules,
 ): Promise<void> {
-  const dist = join(root, "dist");
-  const kernel = join(modules.directory, "kernel", sep);
-  const names = [...(await exported(root)), ...rooted];
-  const made = await mkdtemp(join(tmpdir(), "reeve-bundle-"));
-  try {
-    const built = await rolldown({
-      input: Object.fromEntries(
-        names.map((name) => [name, join(modules.directory, `${name}.${modules.extension}`)]),
-      ),
-      external: /^[^./]/u,
-      platform: "node",
-    });
-    await built.write({
-      dir: made,
-      format: "esm",
-      entryFileNames: "[name].js",
-      chunkFileNames: "chunks/[name]-[hash].js",
-      // Nearly every entry uses nearly the whole kernel. Without a group, each set of entries would get its own chunk.
-      codeSplitting: { groups: [{ name: "kernel", test: (id) => id.startsWith(kernel) }] },
-    });
-    await built.close();
-    // The modules are replaced, so their source maps would be wrong.
-    for await (const file of glob("**/*.{js,js.map}", { cwd: dist })) await rm(join(dist, file));
-    await cp(made, dist, { recursive: true });
-  } finally {
-    await rm(made, { recursive: true, force: true });
-  }
+  const kernel = join(directory, "kernel", sep);
+  const names = [...(await exported(repository)), ...rooted];
+  const built = await rolldown({
+    input: Object.fromEntries(names.map((name) => [name, join(directory, `${name}.${extension}`)])),
+    external: /^[^./]/u,
+    platform: "node",
+  });
+  await built.write({
+    dir: target,
+    format: "esm",
+    entryFileNames: "[name].js",
+    chunkFileNames: "chunks/[name]-[hash].js",
+    // Nearly every entry uses nearly the whole kernel. Without a group, each set of entries would get its own chunk.
+    codeSplitting: { groups: [{ name: "kernel", test: (id) => id.startsWith(kernel) }] },
+  });
+  await built.close();
+}
+
+/**
+ * Writes the published form of `repository/dist` to the folder `target`: the bundle instead of the modules and their
+ * source maps, and the declarations and the page as they are. `repository/dist` stays unchanged.
+ */
+export async function writePublished(repository: string, target: string): Promise<void> {
+  const dist = join(repository, "dist");
+  const filter = (path: string): boolean => isPublished(relative(dist, path));
+  await cp(dist, target, { recursive: true, preserveTimestamps: true, filter });
+  await bundle(repository, target, { directory: dist, extension: "js" });
+}
+
+/** Whether a file of `dist` is published as it is. */
+function isPublished(path: string): boolean {
+  if (path.startsWith(`page${sep}`)) return true;
+  return path !== "page.json" && !/\.(?:js|js\.map|tsbuildinfo)$/u.test(path);
 }
 
 /** Returns the paths below `dist`, without extension, of the exported modules and of the command. */
-async function exported(root: string): Promise<readonly string[]> {
-  const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as {
+async function exported(repository: string): Promise<readonly string[]> {
+  const manifest = JSON.parse(await readFile(join(repository, "package.json"), "utf8")) as {
     readonly exports: Readonly<Record<string, string>>;
     readonly bin: Readonly<Record<string, string>>;
   };
@@ -66,10 +71,38 @@ async function exported(root: string): Promise<readonly string[]> {
   return paths.flatMap((path) => /^\.\/dist\/(.+)\.js$/u.exec(path)?.[1] ?? []);
 }
 
+/** The folders of a clone between `prepack` and `postpack`. npm packs only the folder in which it was started. */
+function packing(clone: string) {
+  const folder = join(clone, "release");
+  return { folder, dist: join(clone, "dist"), made: join(folder, "dist"), kept: join(folder, "clone-dist") };
+}
+
+/** Puts the published form of `dist` in its place and keeps the clone's own. The clone must have been built. */
+async function swapIn(clone: string): Promise<void> {
+  const { dist, made, kept } = packing(clone);
+  await rm(made, { recursive: true, force: true });
+  await mkdir(made, { recursive: true });
+  await writePublished(clone, made);
+  await rename(dist, kept);
+  await rename(made, dist);
+}
+
+/** Puts the clone's own `dist` back, also after a process that ended while it packed. Does nothing if it is in its place. */
+async function swapOut(clone: string): Promise<void> {
+  const { folder, dist, made, kept } = packing(clone);
+  if (existsSync(kept)) {
+    await rm(dist, { recursive: true, force: true });
+    await rename(kept, dist);
+  }
+  await rm(made, { recursive: true, force: true });
+  await rmdir(folder).catch((error: unknown) => {
+    // The folder may also contain what `npm run release:check` wrote.
+    if (!["ENOENT", "ENOTEMPTY"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  });
+}
+
 if (import.meta.main) {
-  const repository = fileURLToPath(new URL("..", import.meta.url));
-  // The compiler writes the other files again.
-  if (process.argv.includes("--undo"))
-    await rm(join(repository, "dist/chunks"), { recursive: true, force: true });
-  else await bundle(repository);
+  const clone = fileURLToPath(new URL("..", import.meta.url));
+  if (process.argv.includes("--undo")) await swapOut(clone);
+  else await swapIn(clone);
 }

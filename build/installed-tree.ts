@@ -59,14 +59,23 @@ export async function runtimeFolders(repository: string): Promise<readonly strin
     .map(([path]) => path);
 }
 
-/**
- * Creates the installed tree in the folder `target`: the files that npm packs of the folder `built`, with the runtime
- * packages in `node_modules`. The built files are packed as they are, so bundle them first.
- *
- * @param built - Default: the repository.
- */
-export async function installTree(repository: string, target: string, built = repository): Promise<void> {
-  for (const file of await packedFiles(built)) await copy(built, target, file);
+/** Packs a clone with `npm pack` into a folder, which must not contain a packed file yet. Returns the path of the file. */
+export async function packedFile(clone: string, folder: string): Promise<string> {
+  await execute("npm", ["pack", "--pack-destination", folder], { cwd: clone, maxBuffer: 2 ** 26 });
+  const name = (await readdir(folder)).find((file) => file.endsWith(".tgz"));
+  if (name === undefined) throw new Error(`npm packed nothing in ${clone}`);
+  return join(folder, name);
+}
+
+/** Unpacks a packed file into the folder `target`. */
+export async function unpack(file: string, target: string): Promise<void> {
+  await mkdir(target, { recursive: true });
+  await execute("tar", ["-xzf", file, "-C", target, "--strip-components=1"]);
+}
+
+/** Creates the installed tree in the folder `target`: the packed file, with the runtime packages in `node_modules`. */
+export async function installTree(repository: string, target: string, file: string): Promise<void> {
+  await unpack(file, target);
   for (const folder of await runtimeFolders(repository)) await copy(repository, target, folder);
   const manifest = JSON.parse(await readFile(join(target, "package.json"), "utf8")) as Record<
     string,
@@ -117,13 +126,6 @@ function licenceOf({ licenses = [] }: Component): string {
     ({ license, expression }) => license?.id ?? license?.name ?? expression ?? "none",
   );
   return names.join(" AND ") || "none";
-}
-
-async function packedFiles(built: string): Promise<readonly string[]> {
-  const args = ["pack", "--dry-run", "--ignore-scripts", "--json"];
-  const { stdout } = await execute("npm", args, { cwd: built, maxBuffer: 2 ** 26 });
-  const [tarball] = JSON.parse(stdout) as readonly { readonly files: readonly { readonly path: string }[] }[];
-  return (tarball?.files ?? []).map(({ path }) => path);
 }
 
 async function copy(from: string, to: string, path: string): Promise<void> {

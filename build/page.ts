@@ -1,23 +1,52 @@
-// Builds the page into dist/page, if it is missing or older than its sources. `--always` builds it in any case.
-import { globSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
+// Builds the page into dist/page, unless its files and its sources are as the last build left them. `--always` builds it anyway.
+import { createHash } from "node:crypto";
+import { globSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "vite";
 
 const repository = fileURLToPath(new URL("..", import.meta.url));
-const place = join(repository, "dist/page");
-const built = join(place, "index.html");
 
-/** Builds the page unless it is newer than everything that it is made of. */
+/** The files that the page is made of. The lock file stands for the packages. */
+const sources = [
+  "web/**/*.{ts,tsx,css,html,svg}",
+  "src/surfaces/view/*.ts",
+  "src/kernel/**/*.ts",
+  "package-lock.json",
+];
+
+/** Builds the page if it is not current. */
 export async function buildPage({ always = false } = {}): Promise<void> {
-  if (!always && changedAt([built]) > changedAt(sources())) return;
+  const dist = join(repository, "dist");
+  if (!always && isPageCurrent(dist)) return;
   const outDir = join(repository, "node_modules/.cache", `page-${process.pid}`);
+  // Read before the build, so that a source that changes meanwhile is built again.
+  const used = hashesOf(repository, sources);
+  // Loaded here, because a page that is current needs only a tenth of a second without it.
+  const { build } = await import("vite");
   await build({ configFile: join(repository, "web/vite.config.ts"), logLevel: "warn", build: { outDir } });
-  replacePage(outDir);
+  const record = recordOf(used, hashesOf(outDir, ["**"]));
+  replacePage(join(dist, "page"), outDir);
+  writeFileSync(join(dist, "page.json"), record);
+}
+
+/** Whether every file of the page in `dist` and every source is as the last build of the page left it. */
+export function isPageCurrent(dist: string): boolean {
+  try {
+    const current = recordOf(hashesOf(repository, sources), hashesOf(join(dist, "page"), ["**"]));
+    return readFileSync(join(dist, "page.json"), "utf8") === current;
+  } catch (error) {
+    // The page was never built, or another process replaces it now.
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return false;
+  }
+}
+
+function recordOf(used: Hashes, page: Hashes): string {
+  return JSON.stringify({ sources: used, page });
 }
 
 /** Puts a built page in its place, so that a server which starts meanwhile finds the old page or the new one. */
-function replacePage(made: string): void {
+function replacePage(place: string, made: string): void {
   const old = `${made}-old`;
   mkdirSync(place, { recursive: true });
   try {
@@ -31,14 +60,21 @@ function replacePage(made: string): void {
   }
 }
 
-function sources(): readonly string[] {
-  const patterns = ["web/**/*.{ts,tsx,css,html,svg}", "src/surfaces/view/*.ts", "src/kernel/**/*.ts"];
-  return globSync(patterns, { cwd: repository }).map((file) => join(repository, file));
-}
+/** Paths of files with the hashes of their contents, in a fixed order. */
+type Hashes = Readonly<Record<string, string>>;
 
-/** The latest time at which one of the files changed. 0 if none exists. */
-function changedAt(files: readonly string[]): number {
-  return Math.max(0, ...files.map((file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0));
+function hashesOf(folder: string, patterns: readonly string[]): Hashes {
+  const files = globSync(patterns, { cwd: folder, exclude: ["**/*.test.ts"] }).toSorted();
+  return Object.fromEntries(
+    files
+      .filter((file) => statSync(join(folder, file)).isFile())
+      .map((file) => [
+        file,
+        createHash("sha256")
+          .update(readFileSync(join(folder, file)))
+          .digest("base64"),
+      ]),
+  );
 }
 
 if (import.meta.main) await buildPage({ always: process.argv.includes("--always") });

@@ -3,8 +3,15 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { bundle } from "./bundle.ts";
-import { installTree, licenceList, limits, sbomOf, sizeOf, treeProblems } from "./installed-tree.ts";
+import {
+  installTree,
+  licenceList,
+  limits,
+  packedFile,
+  sbomOf,
+  sizeOf,
+  treeProblems,
+} from "./installed-tree.ts";
 
 /** Writes the SBOM and the licence list of an installed tree to a folder. Returns its figures and the limits that it exceeds. */
 export async function writeRelease(
@@ -28,8 +35,7 @@ if (import.meta.main) {
   // npm names the package of a tree after its folder.
   const tree = join(folder, "reeve");
   try {
-    await installTree(repository, tree);
-    await bundle(tree);
+    await installTree(repository, tree, await packedFile(repository, folder));
     const { figures, problems } = await writeRelease(tree, output);
     process.stdout.write(`${figures}\n`);
     for (const problem of problems) process.stderr.write(`${problem}\n`);

@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const slowest = [
   "test/crash/crashes.test.ts",
   "test/restate/engines.test.ts",
-  "test/package/readme.test.ts",
+  "test/package/commands.test.ts",
   "test/package/examples.test.ts",
   "test/restate/fleet.test.ts",
   "test/crash/thinkers.test.ts",

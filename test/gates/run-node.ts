@@ -30,7 +30,10 @@ export function run(
       (error, stdout, stderr) => {
         const code = error === null ? 0 : error.code;
         if (typeof code === "number") resolve({ code, stdout, stderr });
-        else reject(new Error(`${program} ${args.join(" ")} did not finish`, { cause: error }));
+        else {
+          const said = `${stdout.slice(-2_000)}${stderr.slice(-2_000)}`;
+          reject(new Error(`${program} ${args.join(" ")} did not finish: ${said}`, { cause: error }));
+        }
       },
     );
   });

@@ -1,6 +1,6 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { inject } from "vitest";
 import { repository, runNode } from "../gates/run-node.ts";
 
 /** A fenced block of a Markdown document. */
@@ -56,7 +56,7 @@ export function codeBlocks(markdown: string): readonly Fence[] {
   return fences(markdown).filter(({ language }) => language === "ts" || language === "typescript");
 }
 
-/** Compiles every block as a module that imports `reeve` as a user does. Each compiler error names document and line. */
+/** Compiles every block as a module of a project in which the package is installed. Each compiler error names document and line. */
 export async function complaints(documents: Readonly<Record<string, string>>): Promise<readonly string[]> {
   const blocks = Object.entries(documents).flatMap(([document, markdown], folder) =>
     codeBlocks(markdown).map((block, index) => {
@@ -66,9 +66,8 @@ export async function complaints(documents: Readonly<Record<string, string>>): P
   );
   if (blocks.length === 0) return [];
   const documentOf = new Map(blocks.map(({ file, document }) => [file, document]));
-  const folder = await mkdtemp(join(tmpdir(), "reeve-blocks-"));
+  const folder = await mkdtemp(join(inject("installed").project, "blocks-"));
   try {
-    await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
     await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
     await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
     for (const { file, line, code } of blocks) {

@@ -1,19 +1,15 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
-import { expect, inject, test } from "vitest";
-import { repository, run, runNode } from "../gates/run-node.ts";
+import { expect, inject, onTestFinished, test } from "vitest";
+import { isPageCurrent } from "../../build/page.ts";
+import { repository, runNode } from "../gates/run-node.ts";
 import { filesMatching } from "./documents.ts";
 
 type Target = string | { readonly [condition: string]: Target };
-
-interface Tarball {
-  readonly path: string;
-  readonly files: readonly string[];
-}
 
 const manifest = JSON.parse(await readFile(join(repository, "package.json"), "utf8")) as {
   readonly exports: Readonly<Record<string, Target>>;
@@ -23,21 +19,52 @@ const declarations = targets
   .filter((path) => path.endsWith(".js"))
   .map((path) => path.replace(/\.js$/u, ".d.ts"));
 
-const { packed, advice, types } = await withTarball(async ({ path, files }) => ({
-  packed: files,
-  advice: await publishAdvice(path),
-  types: await typeResolutions(path),
-}));
+const { file: packedFile, project, before, after } = inject("installed");
+const packed = await filesBelow(join(project, "node_modules/reeve"));
+const advice = await publishAdvice(packedFile);
+const types = await typeResolutions(packedFile);
 
-test("every path in exports and its types are built", async () => {
-  const built = (await readdir(join(repository, "dist"), { recursive: true })).map(
-    (file) => `./dist/${file}`,
+test("npm pack leaves every file of the clone as it was, the built page included", () => {
+  expect(before.length).toBeGreaterThan(2_000);
+  expect(before).toContainEqual(expect.stringMatching(/^dist\/page\/assets\/index-\S+\.js \d/u));
+  expect(after).toEqual(before);
+});
+
+test("the page is built again if one of its files is missing or differs, or a source has changed", async () => {
+  const dist = await mkdtemp(join(tmpdir(), "reeve-page-"));
+  onTestFinished(() => rm(dist, { recursive: true, force: true }));
+  const copy = (name: string): Promise<void> =>
+    cp(join(repository, "dist", name), join(dist, name), { recursive: true });
+  expect(isPageCurrent(dist)).toBe(false);
+  await copy("page");
+  await copy("page.json");
+  expect(isPageCurrent(dist)).toBe(true);
+  const script = join(dist, "page/after-paint.js");
+  await rm(script);
+  expect(isPageCurrent(dist)).toBe(false);
+  await writeFile(script, "");
+  expect(isPageCurrent(dist)).toBe(false);
+  await copy("page");
+  const built = JSON.parse(await readFile(join(dist, "page.json"), "utf8")) as Record<"sources", object>;
+  expect(Object.keys(built.sources)).toContain("web/index.html");
+  await writeFile(
+    join(dist, "page.json"),
+    JSON.stringify({ ...built, sources: { ...built.sources, "web/index.html": "other" } }),
   );
-  expect(targets).toContain("./dist/entries/index.js");
-  expect(["./package.json", ...built]).toEqual(expect.arrayContaining([...targets, ...declarations]));
+  expect(isPageCurrent(dist)).toBe(false);
+});
+
+test("the tarball contains the files of the built page as they are", async () => {
+  const built = await filesBelow(join(repository, "dist/page"));
+  expect(built).toContainEqual(expect.stringMatching(/^assets\/later-views-.+\.js$/u));
+  for (const name of built)
+    expect(await readFile(join(project, "node_modules/reeve/dist/page", name))).toEqual(
+      await readFile(join(repository, "dist/page", name)),
+    );
 });
 
 test("every path in exports and its types are in the tarball", () => {
+  expect(targets).toContain("./dist/entries/index.js");
   expect(packed.map((file) => `./${file}`)).toEqual(expect.arrayContaining([...targets, ...declarations]));
 });
 
@@ -63,24 +90,12 @@ test("every path in exports resolves to types for ESM programs and for bundlers"
   expect(types.resolutions.filter((resolution) => !resolution.includes(": OK"))).toEqual([]);
 });
 
-/** Packs the published package without running scripts, so that no build disturbs a concurrent test. */
-async function withTarball<Result>(use: (tarball: Tarball) => Promise<Result>): Promise<Result> {
-  const folder = await mkdtemp(join(tmpdir(), "reeve-pack-"));
-  try {
-    const args = ["pack", "--ignore-scripts", "--json", "--pack-destination", folder];
-    const { stdout, stderr } = await run("npm", args, inject("builtPackage"));
-    const [tarball] = JSON.parse(stdout) as readonly {
-      readonly filename: string;
-      readonly files: readonly { readonly path: string }[];
-    }[];
-    if (tarball === undefined) throw new Error(`npm packed nothing: ${stderr}`);
-    return await use({
-      path: join(folder, tarball.filename),
-      files: tarball.files.map(({ path }) => path),
-    });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+/** Paths of all files below a folder, with `/` on every system. */
+async function filesBelow(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => relative(folder, join(parentPath, name)).replaceAll("\\", "/"));
 }
 
 async function publishAdvice(path: string): Promise<readonly string[]> {

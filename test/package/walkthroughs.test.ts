@@ -6,7 +6,7 @@ import { codeBlocks, fences } from "./code-blocks.ts";
 import { readDocuments } from "./documents.ts";
 import { withoutNetwork } from "./run-offline.ts";
 
-const published = inject("builtPackage");
+const { project, command: reeve } = inject("installed");
 
 /** Documents whose blocks are files (`title="..."`) and whose shell blocks run these files in order. */
 const walkthroughs = Object.entries(await readDocuments()).flatMap(([document, markdown]) =>
@@ -29,7 +29,7 @@ test.for(walkthroughs)(
   "the commands of $document, run in order in one folder, print the output that follows each of them",
   { timeout: 240_000 },
   async ({ markdown }) => {
-    const folder = await mkdtemp(join(published, "walkthrough-"));
+    const folder = await mkdtemp(join(project, "walkthrough-"));
     try {
       for (const { title, code } of codeBlocks(markdown))
         if (title !== undefined) await writeFile(join(folder, title), code);
@@ -65,8 +65,7 @@ function commands(markdown: string): readonly ShownCommand[] {
 function nodeArguments(command: string): readonly string[] | undefined {
   const [program, ...args] = command.trim().split(/\s+/u);
   if (program === "node") return args;
-  if (program === "npx" && args[0] === "reeve")
-    return [join(published, "dist/surfaces/cli/main.js"), ...args.slice(1)];
+  if (program === "npx" && args[0] === "reeve") return [reeve, ...args.slice(1)];
   return undefined;
 }
 

@@ -2,6 +2,7 @@ export { scopes, type Access, type Scope } from "../http/access/access.ts";
 export { storedTokens, type TokenInfo, type TokenOptions, type Tokens } from "../http/access/tokens.ts";
 export * from "../channels/index.ts";
 export { listen, type Listening, type ListenOptions } from "./listen.ts";
+export { pageFolder } from "./page-files.ts";
 export type { ErrorFormat, Problem } from "../http/problem.ts";
 export {
   reply,

@@ -1,9 +1,26 @@
 import { statusWords } from "../view/status-words.ts";
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
+import { packageRoot } from "../../assembly/package-root.ts";
 import { Fault, type RunSummary, escapeMarkup } from "../../kernel/index.ts";
 import { pagePolicy } from "../http/response.ts";
+
+/**
+ * Folder of the built page of Reeve, for the option `page` of `createServer()`. In a clone it exists after
+ * `npm run build:page`.
+ *
+ * @example
+ * ```ts
+ * import { openRuntime } from "reeve";
+ * import { createServer, listen, pageFolder } from "reeve/server";
+ *
+ * const runtime = await openRuntime();
+ * const listening = await listen(createServer(runtime, { tokens: null, page: pageFolder }));
+ * console.log(listening.url);
+ * ```
+ */
+export const pageFolder = join(packageRoot, "dist/page");
 
 /** The element into which the script of the page draws. */
 const emptyPage = '<div id="page"></div>';
@@ -71,6 +88,11 @@ export class PageFiles {
   readonly #runHtml: string;
 
   constructor(folder: string) {
+    if (!existsSync(join(folder, "index.html")))
+      throw new Fault(
+        "invalid_argument",
+        `invalid page ${folder}: the folder has no index.html; use pageFolder of reeve/server, and in a clone run npm run build:page first`,
+      );
     for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile()) continue;
       const file = join(entry.parentPath, entry.name);
@@ -78,10 +100,7 @@ export class PageFiles {
       const bytes = new Uint8Array(readFileSync(file));
       this.#files.set(path, { bytes, type: types[extname(file)] ?? "application/octet-stream" });
     }
-    const index = this.#files.get("/index.html");
-    if (index === undefined)
-      throw new Fault("invalid_argument", `invalid page ${folder}: the folder has no index.html`);
-    const html = new TextDecoder().decode(index.bytes);
+    const html = new TextDecoder().decode(this.#files.get("/index.html")?.bytes);
     this.policy = pagePolicy(styleHashes(html));
     this.#runHtml = this.#files.has(lateScript) ? withLateScript(html) : html;
   }
