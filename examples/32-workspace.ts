@@ -21,19 +21,27 @@ const options = {
   env: { REEVE_MODEL: "anthropic/claude-sonnet-5" },
   resolveModel: (name: string) => (name.endsWith("haiku-5") ? accountant : seller),
 };
-await using workspace = await openWorkspace({ ...options, trust: "never" });
+// Before the user trusts the folder, its agents are listed as skipped, because they choose models and tools.
+await using stranger = await openWorkspace({ ...options, trust: "never" });
+for (const { kind, path } of stranger.notices) console.log(`${kind}: ${path.slice(options.cwd.length + 1)}`);
+assert.deepEqual(
+  stranger.agents().map(({ name }) => name),
+  ["assistant"],
+);
+for (const name of ["reeve.config.ts", "agents/seller.md"])
+  assert.ok(stranger.guarded.some((path) => path.endsWith(name)));
+
+await using workspace = await openWorkspace({ ...options, trust: "always" });
 console.log(
   workspace
     .agents()
     .map(({ name, origin }) => `${name} (${origin})`)
     .join(", "),
 );
-for (const { kind, path } of workspace.notices) console.log(`${kind}: ${path.slice(options.cwd.length + 1)}`);
 assert.deepEqual(
   workspace.agents().map(({ name }) => name),
-  ["assistant", "accountant", "seller"],
+  ["assistant", "accountant", "seller", "greeter"],
 );
-assert.ok(workspace.guarded.some((path) => path.endsWith("reeve.config.ts")));
 
 const agent = await workspace.agent("seller");
 assert.ok(isAgent(agent));
@@ -45,10 +53,9 @@ assert.equal(result.output, "Three floor lamps cost $270.");
 assert.match(JSON.stringify(seller.calls[0]), /What do 3 pieces of .{2}floor lamp.{2} cost together/u);
 assert.match(JSON.stringify(seller.calls[0]), /The shop is open from 9 to 18/u);
 
-// With trust, the agents of reeve.config.ts are there, too.
-await using trusted = await openWorkspace({ ...options, trust: "always" });
+// The agents that a server of this folder hosts are listed in reeve.config.ts, which also contains one in code.
 assert.deepEqual(
-  (await trusted.hosted()).map(({ id }) => id),
+  (await workspace.hosted()).map(({ id }) => id),
   ["seller", "greeter"],
 );
 await rm(home, { recursive: true });
