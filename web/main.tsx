@@ -3,6 +3,7 @@ import { followRuns } from "./api/runs-feed.ts";
 import { keepPlace } from "./base/keep-place.ts";
 import { listenForKeys } from "./base/keys.ts";
 import { listenForLinks } from "./base/route.ts";
+import { followAccess } from "./model/top-up-left.ts";
 import { Shell } from "./app/shell.tsx";
 import { loadLaterViews } from "./app/view.tsx";
 
@@ -10,6 +11,7 @@ listenForLinks();
 listenForKeys();
 keepPlace();
 followRuns();
+followAccess();
 
 const root = document.querySelector("#page");
 if (root === null) throw new Error("index.html has no element #page");

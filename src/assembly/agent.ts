@@ -83,6 +83,7 @@ import {
   type Tool,
   type UserMessage,
   type WaitingResult,
+  type TopUp,
 } from "../kernel/index.ts";
 import { insideCall, systemClock } from "../runtime/index.ts";
 import { AgentStream } from "./agent-stream.ts";
@@ -130,6 +131,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
   readonly budget: Partial<ExecutionBudget>;
   readonly inbox: InboxMode;
   declare compactionBudget?: Partial<ExecutionBudget>;
+  declare readonly topUp?: Partial<TopUp>;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly modelTimeouts?: Partial<ModelTimeouts>;
   declare readonly retry?: RetryChanges;
@@ -161,6 +163,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     this.architecture = architectureOf(settings);
     this.budget = settings.budget;
     this.inbox = settings.inbox;
+    if (settings.topUp !== undefined) this.topUp = settings.topUp;
     if (settings.spawnBudget !== undefined) this.spawnBudget = settings.spawnBudget;
     if (settings.modelTimeouts !== undefined) this.modelTimeouts = settings.modelTimeouts;
     if (settings.retry !== undefined) this.retry = settings.retry;

@@ -428,6 +428,7 @@ export type {
   ReceivedInput,
   RunHandle,
   ToolResultOptions,
+  TopUpOptions,
   WaitingResult,
 } from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";

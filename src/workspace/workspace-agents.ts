@@ -267,6 +267,8 @@ export class AgentShelf {
       guardrails: byName([loopDetection(), ...guardrails]),
       ...(this.#parts.extensions.length > 0 && { extensions: this.#parts.extensions }),
       budget,
+      // A project that the user has not accepted must not widen what callers may spend.
+      ...(isFree && file?.topUp !== undefined && { topUp: file.topUp }),
       permissions: this.#permissions(isFree),
       ...(file?.description !== undefined && { description: file.description }),
       ...(file?.architecture !== undefined && { architecture: file.architecture }),

@@ -172,6 +172,34 @@ test("a run that stopped at its allowance says what happened, and a top-up conti
   expect(await shown(page.getByText("Done", { exact: true }))).toBe(true);
 });
 
+test("a top-up is offered only to a person who may make it, on the run and in the inbox, and others read who may", async () => {
+  const runId = await submitRun(server, "nightly", "Nightly dependency updates");
+  await (await server.runtime.find(runId))?.result();
+  const page = await open("/runs");
+  let maxCostUsd = 0;
+  await page.route("**/api/access", (request) =>
+    request.fulfill({ json: { name: "t", scope: "run", tenantId: null, userId: null } }),
+  );
+  await page.route(`**/api/runs/${runId}/top-up`, (request) => request.fulfill({ json: { maxCostUsd } }));
+  const words = page.getByText("Only a person with the scope admin may raise the allowance of this run.");
+  const buttons = page.getByRole("button", { name: /Top up/u });
+  const places = [`/runs/${runId}/conversation`, `/inbox?run=${runId}`];
+  for (const path of places) {
+    await page.goto(server.url + path);
+    await words.first().waitFor();
+    expect([path, await buttons.count()]).toEqual([path, 0]);
+  }
+  maxCostUsd = 0.4;
+  for (const path of places) {
+    await page.goto(server.url + path);
+    await page
+      .getByText("You may add $0.40 in all. A person with the scope admin may add more.")
+      .first()
+      .waitFor();
+    expect(await shown(page.getByRole("button", { name: "Top up $0.40 and continue" }))).toBe(true);
+  }
+});
+
 test("a chat streams the answer, keeps it in the session, continues it and stops a run", async () => {
   const page = await open("/sessions?new=1");
   await page.getByLabel("With").selectOption("chatter");

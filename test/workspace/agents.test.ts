@@ -49,13 +49,21 @@ describe("agents from files", () => {
     const folders = await testFolders();
     await folders.write({
       "~/.reeve/settings.json": '{ "budget": { "maxCostUsd": 2 } }',
-      "~/.reeve/agents/cheap.md": "---\nbudget:\n  maxCostUsd: 0.5\n---\nx",
+      "~/.reeve/agents/cheap.md": "---\nbudget:\n  maxCostUsd: 0.5\ntopUp:\n  maxCostUsd: 0.2\n---\nx",
     });
-    await changedAgents(folders, { dear: "---\nbudget:\n  maxCostUsd: 9\n---\nx" });
+    await changedAgents(folders, { dear: "---\nbudget:\n  maxCostUsd: 9\ntopUp:\n  maxCostUsd: 9\n---\nx" });
     const { workspace } = await opened(folders, [], { trust: "stored" });
     const listed = workspace.agents().map(({ name, maxCostUsd }) => [name, maxCostUsd]);
     const made = await Promise.all(listed.map(([name]) => workspace.agent(String(name))));
     expect(listed).toEqual(made.map(({ id, budget }) => [id, budget?.maxCostUsd]));
+    // A file that was not accepted does not widen what callers may add.
+    const topUps = made.map(({ id, topUp }) => [id, topUp]);
+    expect(topUps).toEqual(
+      expect.arrayContaining([
+        ["cheap", { maxCostUsd: 0.2 }],
+        ["dear", undefined],
+      ]),
+    );
     expect(listed).toEqual(
       expect.arrayContaining([
         ["cheap", 0.5],
@@ -164,6 +172,7 @@ describe("agents from files", () => {
     ["---\nsubAgents: [bad]\n---\n", "in a cycle: bad, bad"],
     ["---\nmaxTurns: many\n---\n", 'invalid "maxTurns" in'],
     ["---\nbudget: { maxUsd: 5 }\n---\n", 'use "budget.maxCostUsd"'],
+    ["---\ntopUp: { deadlineMs: 5 }\n---\n", 'unknown key "topUp.deadlineMs" in'],
     ["---\nname: other\n---\n", 'invalid "name" in'],
     ["---\ntools: 5\n---\n", 'invalid "tools" in'],
     ["---\nmodel: [a]\n---\n", 'invalid "model" in'],

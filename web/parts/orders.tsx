@@ -10,6 +10,7 @@ import { hasEnded } from "../model/status.ts";
 import { heldNow } from "../model/held.ts";
 import { purseOf, rootId, spentOf } from "../model/money.ts";
 import type { RunModel } from "../model/run-model.ts";
+import { topUpWords, useTopUpLeft } from "../model/top-up-left.ts";
 
 /** Whether orders are off: they go to the live run, and only a server that answers can take them. */
 export function areOrdersOff({ playhead }: Pick<RunModel, "playhead">): boolean {
@@ -26,6 +27,7 @@ function TopUp({ model, taskId }: { readonly model: RunModel; readonly taskId: T
   const task = model.live.value?.tasks.get(taskId);
   const purse = task === undefined ? null : purseOf(task, heldNow(model.snapshot));
   const maxCostUsd = Number(amount);
+  const who = topUpWords(useTopUpLeft(model.runId, purse?.cap));
   const isStopped = model.live.value !== null && hasEnded(model.live.value.status);
   return (
     <FormDialog
@@ -41,6 +43,7 @@ function TopUp({ model, taskId }: { readonly model: RunModel; readonly taskId: T
           {purse.cap === null ? ", without a limit." : ` of ${capUsd(purse.cap)}.`}
         </p>
       )}
+      {who !== "" && <p>{who}</p>}
       <label class="field">
         Dollars to add
         <input

@@ -14,6 +14,7 @@ import {
   type OptionKind,
   type OptionKinds,
   type OptionTable,
+  spendOfTopUp,
 } from "../../kernel/index.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 import { checkExtensions, checkGuardrail, checkToolList } from "../base/part-check.ts";
@@ -58,6 +59,7 @@ export const agentKinds = {
   budget: is.checkedBy((budget: Parameters<typeof executionBudget>[0] | null) =>
     executionBudget(budget ?? {}),
   ),
+  topUp: is.checkedBy((topUp, option, owner) => spendOfTopUp(topUp, `${option} of ${owner}`)),
   spawnBudget: is.checkedBy(spawnBudget),
   subAgents: partsLike("subAgents", "agent"),
   ephemeral: partsLike("ephemeral", "source", (each, owner) =>

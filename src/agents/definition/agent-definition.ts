@@ -21,6 +21,7 @@ import type {
   SpawnBudget,
   StopCondition,
   Telemetry,
+  TopUp,
 } from "../../kernel/index.ts";
 import type { CompactionOptions } from "../context/compaction/compaction-plan.ts";
 import type { Layer, LevelMiddleware } from "../interception/middleware/layer.ts";
@@ -99,6 +100,12 @@ export interface AgentDefinition<Context = unknown> {
    */
   readonly stopWhen?: StopCondition | readonly StopCondition[];
   readonly budget?: Partial<ExecutionBudget>;
+  /**
+   * B8: what callers of a server with the scope `run` may add to the budget of a run in all, for example
+   * `{ maxCostUsd: 0.5 }`. Callers with the scope `admin` may add any amount. The run keeps the value with which it was
+   * submitted. Default: nothing.
+   */
+  readonly topUp?: Partial<TopUp>;
   /** Limits on the agents of runs in which this agent is the root. */
   readonly spawnBudget?: Partial<SpawnBudget>;
   /**

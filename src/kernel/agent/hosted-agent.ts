@@ -3,6 +3,7 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { RetryChanges } from "../errors/retry.ts";
 import type { SessionNavigation } from "../events/extension-event.ts";
+import type { TopUp } from "../limits/ledger.ts";
 import type { SpawnBudget } from "../limits/budget.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { ModelTimeouts } from "../messages/call-settings.ts";
@@ -60,6 +61,11 @@ export interface HostedAgent<Context = unknown> {
    * its own.
    */
   readonly budget?: Partial<ExecutionBudget>;
+  /**
+   * B8: what limited top-ups may add to a run whose root is this agent, in all. If absent, they add nothing. The run keeps
+   * the value with which it was submitted.
+   */
+  readonly topUp?: Partial<TopUp>;
   /**
    * Budget of a run that compacts a session of this agent. Present if `run` handles runs of kind `compaction`, with
    * `ctx.compactSession`.

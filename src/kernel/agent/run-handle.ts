@@ -11,6 +11,15 @@ import type { RunResult } from "../run/run-result.ts";
 import type { RunSnapshot } from "../limits/account.ts";
 import type { RunSummary } from "../run/run-summary.ts";
 
+/** Options of `RunHandle.topUp`. */
+export interface TopUpOptions {
+  /**
+   * B8: whether the option `topUp` of the agent limits what such top-ups add to the run in all. One that exceeds it is
+   * refused with `permission_denied`. A server sets it for callers without the scope `admin`. Default: `false`.
+   */
+  readonly limited?: boolean;
+}
+
 /** Options of `RunHandle.toolResult`. */
 export interface ToolResultOptions {
   /** Whether the call failed. Default: `false`. */
@@ -121,8 +130,14 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
    * repeated (J5). Throws `already_exists` if `sessions.resend` has sent the input of the run again.
    */
   resume(): Promise<void>;
-  /** Raises the budget of a task and restarts a run that ended with `budget_exhausted` (J5). Default task: the root. */
-  topUp(add: Partial<TopUp>, taskId?: string): Promise<void>;
+  /**
+   * Raises the budget of a task and restarts a run that ended with `budget_exhausted` (J5). Default task: the root. B8: limited
+   * top-ups add to a run in all at most what the option `topUp` of its agent said when it was submitted, whichever processes
+   * send them and whichever of them die.
+   */
+  topUp(add: Partial<TopUp>, taskId?: string, options?: TopUpOptions): Promise<void>;
+  /** B8: what limited top-ups may still add to the run. All amounts are 0 if the agent has no option `topUp`. */
+  topUpLeft(): Promise<TopUp>;
   /** H8: changes the priority of a task. */
   reprioritize(taskId: string, priority: Priority): Promise<void>;
   /**

@@ -152,6 +152,8 @@ export interface RunEvents {
     readonly metadata: JsonObject;
     /** The user who submitted the run, or the agent whose message started it. Absent if unknown. */
     readonly by?: string;
+    /** B8: what limited top-ups may add to the run, in all. Absent if they may add nothing. */
+    readonly topUp?: Partial<TopUp>;
   };
   /**
    * A new owner took over the run and replays it. `recoveries` is the number of workers in a row, including the last one, that died while

@@ -250,8 +250,8 @@ const dimensions = optionTable({
  * Converts a top-up to the ledger's units. It throws for an invalid top-up, so that the caller is refused before
  * anything is stored.
  */
-export function spendOfTopUp(add: Partial<TopUp>): Spend {
-  const { maxTokens, maxCostUsd, maxTurns } = dimensions.read("topUp()", add);
+export function spendOfTopUp(add: Partial<TopUp>, owner = "topUp()"): Spend {
+  const { maxTokens, maxCostUsd, maxTurns } = dimensions.read(owner, add);
   return { tokens: maxTokens, nanoUsd: toNanoUsdLimit(maxCostUsd), turns: maxTurns };
 }
 

@@ -28,6 +28,7 @@ import {
   type TenantScope,
   type ToolResultOptions,
   type TopUp,
+  type TopUpOptions,
   type UnknownPrice,
   assertJson,
   describeValue,
@@ -39,6 +40,7 @@ import {
   optionTable,
   type OptionKinds,
 } from "../../kernel/index.ts";
+import { allowanceLeft, useAllowance } from "./top-up-allowance.ts";
 import type { RunStore } from "./run-store.ts";
 import { findClientCall } from "./client-call.ts";
 import { answerId, checkDecision, commandNames, valueIn } from "./run-command.ts";
@@ -160,6 +162,7 @@ const eventOptionTable = optionTable({
   life: is.any,
   follow: is.boolean({ default: true }),
 } satisfies OptionKinds<EventOptions>);
+const topUpTable = optionTable({ limited: is.boolean() } satisfies OptionKinds<TopUpOptions>);
 const forkOptionTable = optionTable({
   at: is.number({}),
   input: is.any,
@@ -332,11 +335,19 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     await this.#send({ type: "resume" });
   }
 
-  async topUp(add: Partial<TopUp>, taskId: string = root): Promise<void> {
+  async topUp(add: Partial<TopUp>, taskId: string = root, options: TopUpOptions = {}): Promise<void> {
     // Checked here, because the owner that reads the mailbox could not report an error to the caller.
     spendOfTopUp(add);
+    const { limited = false } = topUpTable.read("topUp()", options);
     await this.#refuseIfResent();
+    // If the process dies after this, the amount counts as used although the budget was not raised.
+    if (limited) await useAllowance(this.#options.store, this.#options.record, add);
     await this.#send({ type: "top_up", taskId: parseTaskId(taskId), add });
+  }
+
+  async topUpLeft(): Promise<TopUp> {
+    this.#options.life?.check();
+    return allowanceLeft(this.#options.store, this.#options.record);
   }
 
   async #refuseIfResent(): Promise<void> {

@@ -5,6 +5,7 @@ import {
   type Lifetime,
   type Mailbox,
   type MaybePromise,
+  type Records,
   type RunId,
   type Store,
   type TenantScope,
@@ -15,6 +16,7 @@ export interface RunStore extends Pick<Store, "sessions" | "onChange"> {
   readonly journal: Pick<Journal, "approvals" | "create" | "find" | "read" | "summary">;
   readonly events: Pick<EventLog, "keep" | "lastSeq" | "read" | "tail">;
   readonly mailbox: Pick<Mailbox, "put" | "read">;
+  readonly records: Pick<Records, "get" | "put">;
 }
 
 /**
@@ -52,6 +54,7 @@ export function scopedStore(store: RunStore, scope: TenantScope): RunStore {
       put: (mail) => mailbox.put(mail, scope),
       read: (runId) => checked(runId, () => mailbox.read(runId)),
     },
+    records: store.records,
     sessions,
     onChange: (listener) => store.onChange(listener),
   };

@@ -113,7 +113,8 @@ export function newRun(
     onPause: "suspend",
     tools: null,
   };
-  const started = { agentId, sessionId, input, supervision, metadata };
+  const { topUp } = agent;
+  const started = { agentId, sessionId, input, supervision, metadata, ...(topUp !== undefined && { topUp }) };
   const data = by == null ? started : { ...started, by };
   const start: Event = { seq: 0, runId, taskId, agentId, parentId: null, type: "run_start", at, data };
   const first: Commit = {

@@ -21,7 +21,7 @@ export function answerText({ status, output, runId }: RunResult<JsonValue>): str
 const endings: Readonly<Record<string, string>> = {
   max_turns: "stopped at the limit of turns",
   max_output: "cut at the output limit of the model",
-  budget_exhausted: "stopped because the budget is used up",
+  budget_exhausted: "stopped because the budget is used up, which only an admin of the server can raise",
   deadline_exceeded: "stopped at the deadline",
   guardrail_tripped: "stopped by a guardrail",
   paused: "paused",

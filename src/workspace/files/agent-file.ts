@@ -17,6 +17,8 @@ export interface AgentFile {
   readonly tools?: readonly string[];
   readonly maxTurns?: number;
   readonly budget?: AgentBudget;
+  /** What callers of a server with the scope `run` may add to the budget of a run. */
+  readonly topUp?: Omit<AgentBudget, "deadlineMs">;
   /** Name of a registered architecture. */
   readonly architecture?: string;
   /** Names of agents of the workspace that this agent may hire. */
@@ -37,7 +39,18 @@ export interface AgentBudget {
 
 const maxAgentBytes = 256 * 1024;
 const budgetKeys = ["maxTokens", "maxCostUsd", "maxTurns", "deadlineMs"] as const;
-const keys = ["name", "description", "model", "tools", "maxTurns", "budget", "architecture", "subAgents"];
+const topUpKeys = ["maxTokens", "maxCostUsd", "maxTurns"] as const;
+const keys = [
+  "name",
+  "description",
+  "model",
+  "tools",
+  "maxTurns",
+  "budget",
+  "topUp",
+  "architecture",
+  "subAgents",
+];
 const validName = /^[a-z][a-z0-9_-]{0,63}$/iu;
 
 /** Whether a text can be the name of an agent in a file. */
@@ -82,7 +95,8 @@ function checked(data: JsonObject, path: string): Omit<AgentFile, "path" | "inst
   const tools = textList(data["tools"], path, "tools");
   const subAgents = textList(data["subAgents"], path, "subAgents");
   const maxTurns = number(data["maxTurns"], path, "maxTurns", { isWhole: true });
-  const budget = budgetOf(data["budget"], path);
+  const budget = limitsOf(data["budget"], path, "budget", budgetKeys);
+  const topUp = limitsOf(data["topUp"], path, "topUp", topUpKeys);
   return {
     name,
     ...optional("description", text(description, path, "description")),
@@ -92,6 +106,7 @@ function checked(data: JsonObject, path: string): Omit<AgentFile, "path" | "inst
     ...optional("subAgents", subAgents),
     ...optional("maxTurns", maxTurns),
     ...optional("budget", budget),
+    ...optional("topUp", topUp),
   };
 }
 
@@ -130,21 +145,27 @@ function number(
   throw wrong(path, key, isWhole ? "an integer from 1" : "a number from 0", value);
 }
 
-function budgetOf(value: unknown, path: string): AgentBudget | undefined {
+/** The limits that a key of the front matter sets. */
+function limitsOf<Key extends keyof AgentBudget>(
+  value: unknown,
+  path: string,
+  name: string,
+  known: readonly Key[],
+): Pick<AgentBudget, Key> | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== "object" || Array.isArray(value))
-    throw wrong(path, "budget", `an object with some of ${budgetKeys.join(", ")}`, value);
+    throw wrong(path, name, `an object with some of ${known.join(", ")}`, value);
   const entries = Object.entries(value).map(([key, each]) => {
-    if (!(budgetKeys as readonly string[]).includes(key)) {
-      const nearest = nearestName(key, budgetKeys);
+    if (!(known as readonly string[]).includes(key)) {
+      const nearest = nearestName(key, known);
       throw new Fault(
         "invalid_argument",
-        `unknown key "budget.${key}" in ${path}: ${nearest === undefined ? `expected some of ${budgetKeys.join(", ")}` : `use "budget.${nearest}"`}`,
+        `unknown key "${name}.${key}" in ${path}: ${nearest === undefined ? `expected some of ${known.join(", ")}` : `use "${name}.${nearest}"`}`,
       );
     }
-    return [key, number(each, path, `budget.${key}`, { isWhole: key !== "maxCostUsd" })] as const;
+    return [key, number(each, path, `${name}.${key}`, { isWhole: key !== "maxCostUsd" })] as const;
   });
-  return Object.fromEntries(entries.filter(([, each]) => each !== undefined));
+  return Object.fromEntries(entries.filter(([, each]) => each !== undefined)) as Pick<AgentBudget, Key>;
 }
 
 function wrong(path: string, key: string, expected: string, value: unknown): Fault {

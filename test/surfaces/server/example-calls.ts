@@ -169,6 +169,7 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
     "runs.approvals": { ...waits, status: 200 },
     "runs.pause": { ...waits, status: 202 },
     "runs.resume": { ...waits, body: {}, status: 202 },
+    "runs.top-up-left": { ...waits, status: 200 },
     "runs.top-up": { ...waits, body: { maxTokens: 100, taskId: "t0" }, status: 202 },
     "runs.priority": { ...waits, body: { priority: 4 }, status: 202 },
     "runs.steer": { ...waits, body: { input: "Hurry" }, status: 202 },

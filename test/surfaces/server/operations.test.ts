@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { Agent } from "../../../src/assembly/agent.ts";
 import { openRuntime } from "../../../src/assembly/open-runtime.ts";
+import { rootTaskId, toNanoUsd, type HostedAgent, type RunId } from "../../../src/kernel/index.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
 import { addressKey } from "../../../src/surfaces/http/access/address-key.ts";
 import { createServer, storedTokens } from "../../../src/surfaces/server/index.ts";
@@ -152,6 +153,87 @@ describe("the routes of dead letters", () => {
     expect(got).toEqual(["hello"]);
     expect(await letters()).toEqual([]);
     expect((await again({ agentId: "worker" })).json).toEqual({ redelivered: 0 });
+  });
+});
+
+describe("top-ups by tokens", () => {
+  const poor = (topUp?: object) =>
+    new Agent({
+      name: "poor",
+      model: scriptedModel(["Done."]),
+      budget: { maxCostUsd: 1 },
+      ...(topUp !== undefined && { topUp }),
+    });
+  const waiter = (topUp?: HostedAgent["topUp"]): HostedAgent => ({
+    ...agent("waiter", async (ctx) => (await ctx.waitForSignal("go")) ?? null),
+    budget: { maxCostUsd: 1, maxTurns: 5, maxTokens: 100 },
+    ...(topUp !== undefined && { topUp }),
+  });
+  const begin = async (server: TestServer, token: string): Promise<string> => {
+    const { json } = await server.call("POST", "/api/runs", {
+      token,
+      body: { agent: "waiter", input: null },
+    });
+    return (json["run"] as { readonly runId: string }).runId;
+  };
+
+  it("B8: a run token adds in all at most what the agent allows, and an admin token adds any amount", async () => {
+    const server = await serve([waiter({ maxCostUsd: 0.5 })]);
+    const [run, admin, read] = [
+      await server.tokenOf("acme", "run"),
+      await server.tokenOf("acme", "admin"),
+      await server.tokenOf("acme", "read"),
+    ];
+    const runId = await begin(server, run);
+    const path = `/api/runs/${runId}/top-up`;
+    const add = (token: string, body: object) => server.call("POST", path, { token, body });
+    const left = async (token: string) => (await server.call("GET", path, { token })).json["maxCostUsd"];
+    expect([await left(run), await left(admin), await left(read)]).toEqual([0.5, null, 0]);
+    expect((await add(run, { maxCostUsd: 0.3 })).status).toBe(202);
+    expect(await left(run)).toBe(0.2);
+    const refused = await add(run, { maxCostUsd: 0.3 });
+    expect(refused.json).toMatchObject({ status: 403, code: "permission_denied" });
+    expect(refused.json["detail"]).toContain(
+      "without the scope admin, callers may add 0.5 USD in all, of which 0.2 USD is left; ask a caller with the scope admin",
+    );
+    for (const body of [{ maxTurns: 1 }, { maxTokens: 1 }, { maxCostUsd: 0.2, maxTurns: 1 }])
+      expect((await add(run, body)).status).toBe(403);
+    expect((await add(admin, { maxCostUsd: 100, maxTurns: 9 })).status).toBe(202);
+    expect((await add(run, { maxCostUsd: 0.2 })).status).toBe(202);
+    expect((await add(run, { maxCostUsd: 0.000_001 })).status).toBe(403);
+    const raised = async () => (await server.store.mailbox.read(runId as RunId)).length === 0;
+    await until(raised);
+    const { ledger } = (await (await server.runtime.find(runId))?.snapshot()) ?? {};
+    expect(ledger?.accounts[rootTaskId]?.caps.nanoUsd).toBe(toNanoUsd(101.5));
+  });
+
+  it("B8: a run token adds nothing to a run of an agent without the option, nor after the option was raised for later runs", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const server = await serve([waiter()], { store });
+    const token = await server.tokenOf("acme", "run");
+    const runId = await begin(server, token);
+    const add = (on: TestServer) =>
+      on.call("POST", `/api/runs/${runId}/top-up`, { token, body: { maxCostUsd: 0.01 } });
+    expect((await add(server)).json["detail"]).toContain("callers may add nothing in all");
+    const later = await serve([waiter({ maxCostUsd: 9 })], {
+      store,
+      runtimeOptions: { sameName: "replace" },
+    });
+    expect((await add(later)).status).toBe(403);
+    expect(() => poor({ maxCostUsd: -1 })).toThrow("invalid maxCostUsd -1 of topUp of");
+    expect(() => poor({ maxUsd: 1 })).toThrow('unknown option "maxUsd"');
+  });
+
+  it("B8: several servers that top a run up at the same time do not exceed the allowance together, also after a restart", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const [one, other] = [await serve([waiter({ maxCostUsd: 1 })], { store }), await serve([], { store })];
+    const token = await one.tokenOf("acme", "run");
+    const runId = await begin(one, token);
+    const add = (on: TestServer) =>
+      on.call("POST", `/api/runs/${runId}/top-up`, { token, body: { maxCostUsd: 0.25 } });
+    const answers = await Promise.all([one, other, one, other, one, other, one, other].map(add));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([202, 202, 202, 202, 403, 403, 403, 403]);
+    expect((await add(await serve([], { store }))).status).toBe(403);
   });
 });
 

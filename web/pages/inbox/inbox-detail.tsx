@@ -9,12 +9,13 @@ import { useRead } from "../../api/use-read.ts";
 import { runPath } from "../../base/route.ts";
 import { ApprovalCard } from "../../parts/approval-card.tsx";
 import { DeadLetterCard } from "../../parts/dead-letter-card.tsx";
-import { counted, usd } from "../../base/format.ts";
+import { capUsd, counted, usd } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { ToolCall } from "../../parts/tool-call.tsx";
 import { failureWords } from "../../model/words/failure-words.ts";
 import { threadOf, type ToolItem } from "../../model/thread.ts";
 import { figures, useFigures } from "../../model/run-figures.ts";
+import { topUpWords, useTopUpLeft } from "../../model/top-up-left.ts";
 import type { InboxItem } from "../../model/inbox-items.ts";
 
 /** One thing that waits, with what to do about it. */
@@ -113,12 +114,16 @@ async function callsBefore({ runId, taskId, callId }: Approval): Promise<readonl
     .slice(-mostCalls);
 }
 
-const amountUsd = 1;
+const mostUsd = 1;
 
 function Stopped({ run, onChanged }: { readonly run: Run; readonly onChanged: () => void }): JSX.Element {
   const [state, setState] = useState<string | null>(null);
   useFigures([run]);
-  const failure = figures.value.get(run.runId)?.failure ?? null;
+  const figure = figures.value.get(run.runId);
+  const failure = figure?.failure ?? null;
+  const left = useTopUpLeft(run.runId, figure?.maxCostUsd) ?? 0;
+  const amountUsd = Math.min(mostUsd, left);
+  const who = topUpWords(left);
   const topUp = async (): Promise<void> => {
     try {
       await post("/api/runs/{runId}/top-up", {
@@ -147,11 +152,14 @@ function Stopped({ run, onChanged }: { readonly run: Run; readonly onChanged: ()
           <p class="mid">
             What is recorded is kept. A top-up continues from there and pays for none of it again.
           </p>
+          {who !== "" && <p class="mid">{who}</p>}
           {state !== null && <p role="status">{state}</p>}
           <div class="actions">
-            <button class="button primary" disabled={isOffline.value} onClick={() => void topUp()}>
-              Top up $1.00 and continue
-            </button>
+            {left > 0 && (
+              <button class="button primary" disabled={isOffline.value} onClick={() => void topUp()}>
+                Top up {capUsd(amountUsd)} and continue
+              </button>
+            )}
             <a class="button" href={runPath(run.runId)}>
               Open the run
             </a>

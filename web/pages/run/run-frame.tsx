@@ -25,6 +25,7 @@ import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { hasNoOwner } from "../../model/owner.ts";
 import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "../../parts/orders.tsx";
 import type { RunModel } from "../../model/run-model.ts";
+import { useTopUpLeft } from "../../model/top-up-left.ts";
 import { inputText } from "../../model/words/input-text.ts";
 
 interface FrameProps {
@@ -150,11 +151,13 @@ function Orders({
   readonly onOrder: (action: Promise<void>) => void;
 }): JSX.Element | null {
   const view = model.live.value;
+  const allowance = view?.tasks.get(rootId)?.budget?.maxCostUsd;
+  const left = useTopUpLeft(model.runId, allowance) ?? 0;
   if (view === null) return null;
   const isOff = areOrdersOff(model);
   const isOver = hasEnded(view.status);
   const isPaused = view.status === "paused";
-  const mayTopUp = view.tasks.get(rootId)?.budget?.maxCostUsd !== null;
+  const mayTopUp = allowance !== null && left > 0;
   return (
     <div class="orders">
       {mayTopUp && (!isOver || view.status === "budget_exhausted") && (

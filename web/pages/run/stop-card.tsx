@@ -10,6 +10,7 @@ import { failureWords } from "../../model/words/failure-words.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { areOrdersOff, openTopUp, resume, topUp } from "../../parts/orders.tsx";
 import type { RunModel } from "../../model/run-model.ts";
+import { topUpWords, useTopUpLeft } from "../../model/top-up-left.ts";
 
 interface StopProps {
   readonly model: RunModel;
@@ -22,6 +23,7 @@ interface StopProps {
 /** What happened, what was kept and what to do, for a run that ended without completing. */
 export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Element | null {
   const root = view.tasks.get(rootId);
+  const left = useTopUpLeft(view.runId, root?.budget?.maxCostUsd) ?? 0;
   if (
     !hasEnded(view.status) ||
     view.status === "completed" ||
@@ -32,7 +34,8 @@ export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Elem
   const purse = purseOf(root, null);
   const isMoney = view.status === "budget_exhausted" && purse.cap !== null;
   const { lost } = root.total;
-  const amount = Math.max(1, Math.ceil((purse.cap ?? 0) / 2));
+  const amount = Math.min(left, Math.max(1, Math.ceil((purse.cap ?? 0) / 2)));
+  const who = isMoney ? topUpWords(left) : "";
   return (
     <section class={isShort ? "fault short" : "fault"} aria-label={statusWord(view.status)}>
       <header>
@@ -52,8 +55,9 @@ export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Elem
             {lost.calls > 0 &&
               ` ${counted(lost.calls, "call")} got no answer, charged at the highest possible cost: ${usd(lost.costUsd)}.`}
           </p>
+          {who !== "" && <p class="mid">{who}</p>}
           <div class="actions">
-            {isMoney ? (
+            {isMoney && left === 0 ? null : isMoney ? (
               <>
                 <button
                   class="button primary"

@@ -40,9 +40,15 @@ export const publicAccess: Access = Object.freeze({
   userId: null,
 });
 
+/** Whether the access includes a scope. */
+export function hasScope({ scope }: Access, needed: Scope): boolean {
+  return scopes.indexOf(scope) >= scopes.indexOf(needed);
+}
+
 /** Throws `permission_denied` if the access does not include a scope. */
-export function requireScope({ scope, name }: Access, needed: Scope): void {
-  if (scopes.indexOf(scope) >= scopes.indexOf(needed)) return;
+export function requireScope(access: Access, needed: Scope): void {
+  const { scope, name } = access;
+  if (hasScope(access, needed)) return;
   throw new Fault(
     "permission_denied",
     `token ${JSON.stringify(name)} has the scope ${scope}, and this request needs ${needed}; use a token with the scope ${needed}`,

@@ -7,6 +7,7 @@ import {
   type TopUp,
 } from "../../../kernel/index.ts";
 import { reply, route, type Route, type RouteRequest, type TypedRoute } from "../../http/route.ts";
+import { hasScope, type Access } from "../../http/access/access.ts";
 import { approval, priority, runParams, runSummary, taskId } from "../../http/schema/run-schemas.ts";
 import {
   anyJson,
@@ -14,6 +15,7 @@ import {
   flag,
   integer,
   list,
+  nullable,
   number,
   object,
   optional,
@@ -38,7 +40,7 @@ function command<const Name extends string, Body extends Schema>(
   name: Name,
   summary: string,
   body: Body,
-  send: (run: RunHandle, body: ValueOf<Body>, expand: Expand) => Promise<void>,
+  send: (run: RunHandle, body: ValueOf<Body>, expand: Expand, access: Access) => Promise<void>,
   facts: Pick<Route, "isBodyOptional" | "carriesInput"> = {},
 ): TypedRoute<
   "POST",
@@ -62,7 +64,7 @@ function command<const Name extends string, Body extends Schema>(
       const run = await findRun(request);
       const { agents } = request.server;
       const { name: agent } = parseAgentId(run.agentId);
-      await send(run, request.body, (value) => agents.expand(agent, value, run.sessionId));
+      await send(run, request.body, (value) => agents.expand(agent, value, run.sessionId), request.access);
       return reply(accepted, await run.summary());
     },
   });
@@ -99,6 +101,33 @@ const listOpen = route({
     const { runId } = await findRun(request);
     const { approvals } = await request.runtime.approvals({ runId, limit: 500 });
     return reply(asked, { approvals });
+  },
+});
+
+const addable = {
+  status: 200,
+  description: "What the caller may add.",
+  schema: object({
+    maxCostUsd: nullable(
+      number({ description: "Dollars that the caller may still add to the budget. null: any amount." }),
+    ),
+  }),
+};
+
+const getTopUp = route({
+  id: "runs.top-up-left",
+  method: "GET",
+  path: "/api/runs/{runId}/top-up",
+  summary: "Read how much the caller may add to the budget of a run.",
+  scope: "read",
+  params: runParams,
+  responses: [addable],
+  handle: async (request) => {
+    const run = await findRun(request);
+    const { access } = request;
+    if (hasScope(access, "admin")) return reply(addable, { maxCostUsd: null });
+    const { maxCostUsd } = await run.topUpLeft();
+    return reply(addable, { maxCostUsd: hasScope(access, "run") ? maxCostUsd : 0 });
   },
 });
 
@@ -183,14 +212,15 @@ export const runCommandRoutes = [
   ),
   command(
     "top-up",
-    "Raise the budget of a run, or of one of its tasks, and continue it if its budget was used up.",
+    "Raise the budget of a run, or of one of its tasks, and continue it if its budget was used up. A token with the scope run adds in all at most what the option `topUp` of the agent allows, and otherwise gets 403.",
     object({
       maxTokens: optional(integer({ minimum: 0 })),
       maxCostUsd: optional(number({ minimum: 0 })),
       maxTurns: optional(integer({ minimum: 0 })),
       taskId: optional(taskId),
     }),
-    (run, { taskId: task, ...add }) => run.topUp(add as Partial<TopUp>, task),
+    (run, { taskId: task, ...add }, _expand, access) =>
+      run.topUp(add as Partial<TopUp>, task, { limited: !hasScope(access, "admin") }),
   ),
   command(
     "priority",
@@ -239,6 +269,7 @@ export const runCommandRoutes = [
     { carriesInput: true },
   ),
   listOpen,
+  getTopUp,
   command(
     "decide",
     "Answer a question of a run. The first answer counts; a later one is refused with 409.",

@@ -1,0 +1,97 @@
+import {
+  Fault,
+  fromNanoUsd,
+  spendOfTopUp,
+  type RunRecord,
+  type Spend,
+  type StoredRecord,
+  type TopUp,
+} from "../../kernel/index.ts";
+import type { RunStore } from "./run-store.ts";
+
+/** The namespace of what limited top-ups have added, by run. */
+const namespace = "top-ups";
+
+type AllowanceStore = Pick<RunStore, "events" | "records">;
+
+/** What limited top-ups have added to a run. */
+interface Used extends Spend {
+  /** Creation of the run. Another run may get the id of a run that was deleted. */
+  readonly createdAt: number;
+}
+
+/** B8: what limited top-ups may still add to a run. */
+export async function allowanceLeft(store: AllowanceStore, run: RunRecord): Promise<TopUp> {
+  const allowed = await allowanceOf(store, run);
+  return toTopUp(difference(allowed, usedIn(await store.records.get(placeOf(run)), run)));
+}
+
+/**
+ * B8: counts a limited top-up against the allowance of the run. Throws `permission_denied` if it does not fit. The sum is
+ * a record that is written only if no other process has changed it, so that several servers do not exceed it together.
+ */
+export async function useAllowance(
+  store: AllowanceStore,
+  run: RunRecord,
+  add: Partial<TopUp>,
+): Promise<void> {
+  const wanted = spendOfTopUp(add);
+  const allowed = await allowanceOf(store, run);
+  for (;;) {
+    const found = await store.records.get(placeOf(run));
+    const left = difference(allowed, usedIn(found, run));
+    const rest = difference(left, wanted);
+    if (Math.min(rest.tokens, rest.nanoUsd, rest.turns) < 0)
+      throw exceeded(run, toTopUp(allowed), toTopUp(left));
+    const used = difference(allowed, rest);
+    const value = { ...used, createdAt: run.createdAt };
+    const written = await store.records.put({ ...placeOf(run), value }, found?.version ?? "absent");
+    if (written.kind === "stored") return;
+  }
+}
+
+/** The first event of a run says what limited top-ups may add in all. */
+async function allowanceOf({ events }: AllowanceStore, { runId }: RunRecord): Promise<Spend> {
+  for await (const event of events.read(runId, 0))
+    return spendOfTopUp(event.type === "run_start" ? (event.data.topUp ?? {}) : {});
+  return spendOfTopUp({});
+}
+
+function placeOf({ runId, tenantId }: RunRecord) {
+  return { namespace, key: runId, tenantId };
+}
+
+function usedIn(found: StoredRecord | undefined, { createdAt }: RunRecord): Spend {
+  const used = found?.value as Used | undefined;
+  return used?.createdAt === createdAt ? used : spendOfTopUp({});
+}
+
+function difference(from: Spend, take: Spend): Spend {
+  return {
+    tokens: from.tokens - take.tokens,
+    nanoUsd: from.nanoUsd - take.nanoUsd,
+    turns: from.turns - take.turns,
+  };
+}
+
+function toTopUp({ tokens, nanoUsd, turns }: Spend): TopUp {
+  return { maxTokens: tokens, maxCostUsd: fromNanoUsd(nanoUsd), maxTurns: turns };
+}
+
+function exceeded({ runId, agentId }: RunRecord, allowed: TopUp, left: TopUp): Fault {
+  return new Fault(
+    "permission_denied",
+    `${runId} cannot be topped up by this amount: without the scope admin, callers may add ${words(allowed)} in all, of which ${words(left)} is left; ask a caller with the scope admin, or raise the option topUp of agent ${agentId} for later runs`,
+    { details: { runId, allowed: { ...allowed }, left: { ...left } } },
+  );
+}
+
+/** The amounts that are not 0. */
+function words({ maxCostUsd, maxTokens, maxTurns }: TopUp): string {
+  const parts = [
+    maxTokens > 0 && `${maxTokens} tokens`,
+    maxTurns > 0 && `${maxTurns} turns`,
+    maxCostUsd > 0 && `${maxCostUsd} USD`,
+  ].filter(Boolean);
+  return parts.length === 0 ? "nothing" : parts.join(" and ");
+}
