@@ -220,6 +220,21 @@ const attacks: readonly (readonly [name: string, files: Files, change: Files])[]
     { "node_modules/tool/cli.js": "2" },
   ],
   [
+    "a program in a folder that an option names",
+    { ".mcp.json": server("uv", ["--directory", "srv", "run", "main.py"]), "srv/main.py": "1" },
+    { "srv/main.py": "2" },
+  ],
+  [
+    "a file that bun loads before the script",
+    {
+      ".mcp.json": server("bun", ["run", "a.ts"]),
+      "bunfig.toml": 'preload = ["./x.ts"]',
+      "x.ts": "1",
+      "a.ts": "1",
+    },
+    { "x.ts": "2" },
+  ],
+  [
     "the registry that npx asks",
     { ".mcp.json": server("npx", ["tool@1.0.0"]), ".npmrc": "" },
     { ".npmrc": "registry=http://evil.example" },
@@ -323,6 +338,7 @@ describe("what a decision cannot cover", () => {
   test.for([
     ["make", { ".mcp.json": server("make", ["serve"]) }],
     ["npm run", { ".mcp.json": server("npm", ["run", "serve"]) }],
+    ["bun run", { ".mcp.json": server("bun", ["run", "serve"]) }],
     ["a shell text with an expansion", { ".mcp.json": server("sh", ["-c", "node $HOME/x.js"]) }],
     ["a shell text with another folder", { ".mcp.json": server("sh", ["-c", "cd srv && node x.js"]) }],
     [
@@ -417,6 +433,11 @@ describe("code is checked when it is loaded", () => {
       "created.mjs":
         'import { createRequire } from "node:module"; const name = "hidden"; createRequire(import.meta.url)(`./${name}/y.cjs`);',
       "package.mjs": 'import load from "loader"; load.phantom();',
+      "common.mjs": 'import "./lib/computing.cjs";',
+      "lib/computing.cjs": 'require("./deeper.cjs");',
+      "lib/deeper.cjs": 'require("../hid" + "den/y.cjs");',
+      "lib/typed.cts": 'require("../hid" + "den/y.cjs");',
+      "commonTyped.mjs": 'import "./lib/typed.cts";',
       "good.mjs":
         'import value from "./lib/value.json" with { type: "json" }; import "loader"; import "./lib/c.cjs"; import "reeve/workspace"; if (value !== 1) throw value;',
       "lib/value.json": "1",
@@ -431,17 +452,18 @@ describe("code is checked when it is loaded", () => {
       "hidden/x.mjs": ran(mark),
       "hidden/y.cjs": marking,
     });
-    const files = ["good.mjs", "import.mjs", "typed.ts", "require.mjs", "created.mjs", "package.mjs"];
-    const hidden = [
-      "hidden/x.mjs",
-      "hidden/x.mjs",
-      "hidden/y.cjs",
-      "hidden/y.cjs",
-      "node_modules/phantom/index.js",
-    ];
-    expect(await loaded(folders, files)).toEqual([
+    const hidden = {
+      "import.mjs": "hidden/x.mjs",
+      "typed.ts": "hidden/x.mjs",
+      "require.mjs": "hidden/y.cjs",
+      "created.mjs": "hidden/y.cjs",
+      "common.mjs": "hidden/y.cjs",
+      "commonTyped.mjs": "hidden/y.cjs",
+      "package.mjs": "node_modules/phantom/index.js",
+    };
+    expect(await loaded(folders, ["good.mjs", ...Object.keys(hidden)])).toEqual([
       "loaded",
-      ...hidden.map((path) => refused(join(project, path))),
+      ...Object.values(hidden).map((path) => refused(join(project, path))),
     ]);
     expect(existsSync(mark)).toBe(false);
   });

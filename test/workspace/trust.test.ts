@@ -278,6 +278,18 @@ describe("a project that was trusted with guardrails", () => {
     expect((await open()).isTrusted).toBe(true);
   });
 
+  test("does not run after an extension that registers a guardrail is edited, also if a file of it does so", async () => {
+    const { project, home, write } = await testFolders();
+    await write({
+      ".reeve/extensions/e.mjs": 'export { default } from "../../lib/guard.mjs";',
+      "lib/guard.mjs": 'export default { name: "e", setup(api) { api.registerGuardrail({ name: "g" }); } };',
+    });
+    const open = () => openWorkspace({ cwd: project, home, env: {} });
+    await (await open()).trust();
+    await write({ "lib/guard.mjs": 'export default { name: "e", setup() {} };' });
+    await expect(open()).rejects.toThrow("trusted with guardrails (.reeve/extensions/e.mjs)");
+  });
+
   test("does not run after its folder .reeve was removed, or a folder .reeve was added below it", async () => {
     const { project, write, open } = await trusted("packages/one");
     await write({ "sub/.reeve/settings.json": "{}" });

@@ -382,12 +382,14 @@ function refuseUnguarded(
     throw new Fault(
       "permission_denied",
       `the project ${project} was trusted with guardrails (${lost.join(", ")}), and its code has changed since, so it does not run without them; look at the change and run reeve trust, or give the guardrails up with reeve trust --remove`,
+      { details: { lostTrust: project } },
     );
   for (let folder = cwd; ; folder = dirname(folder)) {
     if (folder !== project && (decisions.get(folder)?.guardrails ?? []).length > 0)
       throw new Fault(
         "permission_denied",
         `the folder ${cwd} is in ${folder}, which was trusted with guardrails, but its project is now ${project}, which is not trusted; run reeve trust, or give the guardrails up with reeve trust --remove ${folder}`,
+        { details: { lostTrust: project } },
       );
     if (dirname(folder) === folder) return;
   }

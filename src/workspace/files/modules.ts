@@ -97,7 +97,11 @@ function hookOnce(): void {
         return next(specifier, { ...context, parentURL: import.meta.url });
       if (version === undefined) return next(specifier, context);
       const resolved = next(specifier, context);
-      if (!resolved.url.startsWith("file:")) return resolved;
+      if (!resolved.url.startsWith("file:")) {
+        // A module in an address has no file to check, but it may load files.
+        if (resolved.url.startsWith("data:")) versions.set(resolved.url, version);
+        return resolved;
+      }
       if (resolved.url.includes("/node_modules/") || !context.conditions.includes("import")) {
         if (allowed.has(version)) found.set(resolved.url, version);
         return resolved;
@@ -109,11 +113,13 @@ function hookOnce(): void {
     load(url, context, next) {
       const version = found.get(url) ?? versionOf(url);
       found.delete(url);
-      const covered = version === undefined ? undefined : allowed.get(version);
+      const covered = version === undefined || !url.startsWith("file:") ? undefined : allowed.get(version);
       const loaded = next(url, context);
       if (version === undefined || covered === undefined) return loaded;
       versions.set(url, version);
       const path = fileURLToPath(url);
+      // A module of CommonJS has the address of its file when it loads others, whatever address it was imported by.
+      if (loaded.format?.startsWith("module") !== true) versions.set(pathToFileURL(path).href, version);
       if (covered.get(path) === undefined || !isContent(loaded.source, path, covered.get(path)))
         throw new Fault(
           "permission_denied",

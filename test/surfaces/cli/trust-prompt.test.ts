@@ -2,8 +2,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { trustCommand } from "../../../src/surfaces/cli/commands/workspace/trust-command.ts";
 import { askTrust } from "../../../src/surfaces/cli/setup/ask-trust.ts";
+import { openAskedWorkspace } from "../../../src/surfaces/cli/setup/run-workspace.ts";
 import type { Terminal } from "../../../src/surfaces/cli/terminal/terminal.ts";
 import { openWorkspace } from "../../../src/workspace/workspace.ts";
+import { Fault } from "../../../src/kernel/index.ts";
 import { testFolders } from "../../workspace/folders.ts";
 
 /** A terminal at which a person gives this answer. `undefined` stands for no terminal. */
@@ -63,16 +65,48 @@ test("the question names code that is fetched, and what cannot be checked, which
   const options = { yes: true };
   const out: string[] = [];
   const unattended = { ...terminalOf(undefined).terminal, out: async (line: string) => void out.push(line) };
-  const before = process.env["REEVE_HOME"];
-  process.env["REEVE_HOME"] = home;
-  try {
-    await expect(trustCommand(project, options, unattended)).rejects.toMatchObject({
+  await atHome(home, () =>
+    expect(trustCommand(project, options, unattended)).rejects.toMatchObject({
       code: "permission_denied",
       message: expect.stringContaining("or run reeve trust at a terminal"),
-    });
-  } finally {
-    process.env["REEVE_HOME"] = before;
-  }
+    }),
+  );
   expect(out.join("\n")).toContain("cannot be checked");
   expect((await open()).isTrusted).toBe(false);
 });
+
+test.for([
+  ["y", true],
+  ["n", false],
+  [undefined, false],
+] as const)(
+  "a person who answers %j about a changed guardrail lets the project run: %s",
+  async ([answer, runs]) => {
+    const { project, home, write } = await testFolders();
+    await write({ ".reeve/guardrails/g.mjs": 'export default { name: "g" };' });
+    await (await openWorkspace({ cwd: project, home, env: {} })).trust();
+    await write({ ".reeve/guardrails/g.mjs": 'export default { name: "g", changed: true };' });
+    const { said, terminal } = terminalOf(answer);
+    let outcome: unknown;
+    await atHome(home, async () => {
+      const opening = openAskedWorkspace({ root: project }, terminal);
+      outcome = await opening.then(
+        ({ isTrusted }) => isTrusted,
+        (error: unknown) => Fault.from(error).code,
+      );
+    });
+    expect(outcome).toBe(runs ? true : "permission_denied");
+    expect(said.length).toBe(answer === undefined ? 0 : 3);
+  },
+);
+
+/** Calls a function while a folder is the user's. */
+async function atHome(home: string, call: () => Promise<void>): Promise<void> {
+  const before = process.env["REEVE_HOME"];
+  process.env["REEVE_HOME"] = home;
+  try {
+    await call();
+  } finally {
+    process.env["REEVE_HOME"] = before;
+  }
+}

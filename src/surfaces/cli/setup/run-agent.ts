@@ -25,12 +25,12 @@ interface Decider {
   readonly yes?: boolean;
 }
 
-type RunWorkspaceOptions = Pick<WorkspaceOptions, "ephemeral" | "mcpServers">;
+export type RunWorkspaceOptions = Decider & Pick<WorkspaceOptions, "ephemeral" | "mcpServers" | "trust">;
 
 /** Opens the workspace of a run. The caller must close it. */
 export function openRunWorkspace(
   settings: RunSettings,
-  { yes = false, ephemeral = false, mcpServers }: Decider & RunWorkspaceOptions = {},
+  { yes = false, ephemeral = false, mcpServers, trust = "stored" }: RunWorkspaceOptions = {},
 ): Promise<Workspace> {
   const { model, baseUrl, tools, sandbox, maxTurns, root, folder, profile } = settings;
   const flags: Settings = {
@@ -46,6 +46,7 @@ export function openRunWorkspace(
     root,
     settings: flags,
     ephemeral,
+    trust,
     ...(mcpServers !== undefined && { mcpServers }),
     ...(profile !== undefined && { profile }),
   });

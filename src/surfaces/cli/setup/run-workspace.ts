@@ -3,7 +3,29 @@ import type { Workspace } from "../../../workspace/workspace.ts";
 import type { OpenParts } from "./open-parts.ts";
 import { printable, type Terminal } from "../terminal/terminal.ts";
 import { askTrust } from "./ask-trust.ts";
+import { openRunWorkspace, type RunWorkspaceOptions } from "./run-agent.ts";
 import { toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
+
+/**
+ * Opens the workspace of a command. For a project that does not run without its guardrails, because it has changed since it
+ * was trusted, asks the person about the change first. Without a terminal, and without consent, that is a fault.
+ */
+export async function openAskedWorkspace(
+  settings: RunSettings,
+  terminal: Terminal,
+  options: RunWorkspaceOptions = {},
+): Promise<Workspace> {
+  try {
+    return await openRunWorkspace(settings, options);
+  } catch (error) {
+    const isLost = Fault.is(error) && "lostTrust" in (error.details ?? {});
+    if (!isLost || !terminal.canAsk) throw error;
+    terminal.say(`reeve: ${printable(error.message)}`);
+    await using untrusted = await openRunWorkspace(settings, { ...options, trust: "never" });
+    await askTrust(untrusted, terminal);
+    return openRunWorkspace(settings, options);
+  }
+}
 
 /**
  * Asks about trust if a person can be asked, and returns the settings of a run with what the workspace determines, so

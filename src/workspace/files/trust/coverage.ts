@@ -109,6 +109,14 @@ export class Coverage {
     else if (this.#hasPackages) await this.addPackage(own);
   }
 
+  /** Adds a file of settings with the files and packages that its texts name. */
+  async addNaming(path: string): Promise<void> {
+    if ((await kindOf(path)) !== "file") return;
+    await this.addFile(path);
+    for (const text of literalsIn((await this.#read(await realpath(path))).toString("utf8")))
+      await this.addReference(text, dirname(path), "outside");
+  }
+
   /** Adds the files that the name of a module may stand for, as Node looks for it: a file, or a folder with a main file. */
   async addModule(base: string, runs: Runs): Promise<void> {
     for (const ending of tried) await this.addFile(base + ending, runs);

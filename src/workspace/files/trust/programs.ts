@@ -30,6 +30,15 @@ const runners =
 /** Commands of package managers that run a script of `package.json`. */
 const scripts = /^(?:run|run-script|start|test|restart|stop)$/u;
 
+/** Files of the folder that tell a JavaScript runtime other than Node what to load. */
+const runtimeFiles: Readonly<Record<string, readonly string[]>> = {
+  bun: ["bunfig.toml"],
+  deno: ["deno.json", "deno.jsonc"],
+  tsx: ["tsconfig.json"],
+  "ts-node": ["tsconfig.json"],
+  nodemon: ["nodemon.json"],
+};
+
 /** Options of interpreters after which code follows. */
 const evaluation: Readonly<Record<Language, RegExp>> = {
   javascript: /^(?:-[a-z]*[ep]|--eval|--print|eval)$/u,
@@ -54,10 +63,13 @@ export async function addProgram(
 ): Promise<void> {
   const { command, args, env, cwd } = line;
   const name = basename(command).replace(/\.(?:exe|cmd)$/iu, "");
-  const language = languageOf(name);
   await addCommand(coverage, line, env["PATH"] ?? path);
-  await addLauncher(coverage, name, line);
-  if (language !== undefined) await addInterpreted(coverage, language, line, path);
+  const folders = [cwd, ...(await foldersIn(args, coverage.root, cwd))];
+  for (const folder of folders) {
+    await addLauncher(coverage, name, { ...line, cwd: folder });
+    await addInterpreted(coverage, name, { ...line, cwd: folder }, path);
+    for (const arg of args) await addWords(coverage, arg, folder);
+  }
   for (const [variable, value] of Object.entries(env)) {
     await addWords(coverage, value, cwd);
     // Each of these variables is a list of options of an interpreter.
@@ -68,13 +80,26 @@ export async function addProgram(
       for (const folder of value.split(delimiter)) await addSearched(coverage, resolve(cwd, folder));
   }
   for (const [index, arg] of args.entries()) {
-    await addWords(coverage, arg, cwd);
     const called = basename(arg);
     // A wrapper, such as env or timeout, starts another program. Each rest of the arguments is examined once.
     if (!isNested && (languageOf(called) !== undefined || isLauncher(called)))
       await addProgram(coverage, { ...line, command: arg, args: args.slice(index + 1), env: {} }, path, true);
   }
 }
+
+/** The folders of the project that arguments name, such as that of `--directory`: the program may work in one of them. */
+async function foldersIn(args: readonly string[], root: string, cwd: string): Promise<readonly string[]> {
+  const found = new Set<string>();
+  for (const arg of args) {
+    const path = resolve(cwd, arg.replace(/^--?[\w-]+=/u, ""));
+    const isInside = path !== cwd && path !== root && isBelow(path, root);
+    if (isInside && (await stat(path).catch(() => undefined))?.isDirectory() === true) found.add(path);
+    if (found.size === maxFolders) break;
+  }
+  return [...found];
+}
+
+const maxFolders = 8;
 
 /** Adds the program itself. A program of the system, found by the search path, belongs to the user. */
 async function addCommand(coverage: Coverage, { command, cwd }: ProgramLine, path: string): Promise<void> {
@@ -124,11 +149,18 @@ async function addLauncher(coverage: Coverage, name: string, { args, cwd }: Prog
 /** Adds the script of an interpreter and the code of its options, such as `-c`. */
 async function addInterpreted(
   coverage: Coverage,
-  language: Language,
+  name: string,
   line: ProgramLine,
   path: string,
 ): Promise<void> {
   const { args, cwd } = line;
+  const language = languageOf(name);
+  if (language === undefined) return;
+  for (const file of runtimeFiles[name] ?? []) await coverage.addNaming(join(cwd, file));
+  if (/^(?:bun|deno|nodemon)$/u.test(name) && !(await namesFile(args, cwd)))
+    coverage.addUnresolved(
+      `${JSON.stringify([name, ...args].join(" "))} names no file, and may run a script of package.json or deno.json`,
+    );
   for (const [index, arg] of args.entries()) {
     const [option = "", value] = arg.split(/=(.*)/su, 2);
     if (language === "javascript") await addOption(coverage, arg, cwd);
@@ -143,9 +175,16 @@ async function addInterpreted(
       return addEvaluated(coverage, language, code, line, path);
     }
     if (arg.startsWith("-") || (index > 0 && valued.test(args[index - 1] ?? ""))) continue;
+    if (runtimeFiles[name] !== undefined && /^(?:run|watch|serve)$/u.test(arg)) continue;
     // The first argument that is no option is the script. What follows is for the script.
     return addScript(coverage, language, resolve(cwd, arg));
   }
+}
+
+async function namesFile(args: readonly string[], cwd: string): Promise<boolean> {
+  for (const arg of args)
+    if ((await stat(resolve(cwd, arg)).catch(() => undefined))?.isFile() === true) return true;
+  return false;
 }
 
 async function addScript(coverage: Coverage, language: Language, path: string): Promise<void> {

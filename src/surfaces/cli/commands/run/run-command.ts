@@ -25,7 +25,7 @@ import type { Workspace } from "../../../../workspace/workspace.ts";
 import { obeyedOrders } from "../../setup/obeyed-orders.ts";
 import { openRunWorkspace, runAgent, runResolver } from "../../setup/run-agent.ts";
 import { requireTools } from "../../setup/machine-tools.ts";
-import { completeSettings, reportNotices } from "../../setup/run-workspace.ts";
+import { completeSettings, openAskedWorkspace, reportNotices } from "../../setup/run-workspace.ts";
 import {
   findSettings,
   fromMetadata,
@@ -123,7 +123,8 @@ async function prepared(
   open: OpenParts,
 ): Promise<Pick<Starting, "workspace" | "settings" | "prompt">> {
   const flags = settingsOf(options);
-  const workspace = open.add(await openRunWorkspace(flags, options));
+  const { yes = false, ephemeral = false } = options;
+  const workspace = open.add(await openAskedWorkspace(flags, terminal, { yes, ephemeral }));
   const settings = await completeSettings(workspace, flags, terminal);
   await requireTools(workspace, settings, terminal, flags.tools === "all" ? allNeedShell : undefined);
   return { workspace, settings, prompt: await promptOf(words, terminal) };

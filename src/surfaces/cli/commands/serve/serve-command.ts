@@ -22,11 +22,11 @@ import { portOption } from "../../terminal/number-option.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
 import { openOwnStore } from "../../setup/own-store.ts";
 import { currentSettings, hostedResolvers, hostedSettings } from "../../setup/hosted-agents.ts";
-import { defaultAgentName, openRunWorkspace, runAgent } from "../../setup/run-agent.ts";
+import { defaultAgentName, runAgent } from "../../setup/run-agent.ts";
 import { builtPage } from "../../setup/page-folder.ts";
 import { reportTools } from "../../setup/machine-tools.ts";
 import { toMetadata, type RunSettings } from "../../setup/run-settings.ts";
-import { reloadOnHangup, reportNotices } from "../../setup/run-workspace.ts";
+import { openAskedWorkspace, reloadOnHangup, reportNotices } from "../../setup/run-workspace.ts";
 import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import { servingEngineOf, type EngineAddressOptions } from "../worker/worker-engine.ts";
@@ -69,7 +69,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
   const open = new OpenParts();
   const warn = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
   try {
-    const workspace = open.add(await openRunWorkspace(flags));
+    const workspace = open.add(await openAskedWorkspace(flags, terminal));
     await askTrust(workspace, terminal);
     const hosted = await hostedSettings(workspace, flags);
     if (isWorker) await reportTools(workspace, hosted, terminal);

@@ -11,9 +11,9 @@ import { portOption, positiveInteger } from "../../terminal/number-option.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
 import { openOwnStore } from "../../setup/own-store.ts";
 import { hostedResolvers, hostedSettings } from "../../setup/hosted-agents.ts";
-import { defaultAgentName, openRunWorkspace } from "../../setup/run-agent.ts";
+import { defaultAgentName } from "../../setup/run-agent.ts";
 import { reportTools } from "../../setup/machine-tools.ts";
-import { reloadOnHangup, reportNotices } from "../../setup/run-workspace.ts";
+import { openAskedWorkspace, reloadOnHangup, reportNotices } from "../../setup/run-workspace.ts";
 import { numberOf, settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 import { askTrust } from "../../setup/ask-trust.ts";
@@ -44,7 +44,7 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
   const talk = log.terminal(terminal);
   const open = new OpenParts();
   try {
-    const workspace = open.add(await openRunWorkspace(flags));
+    const workspace = open.add(await openAskedWorkspace(flags, talk));
     await askTrust(workspace, talk);
     const hosted = await hostedSettings(workspace, flags);
     await reportTools(workspace, hosted, talk);
