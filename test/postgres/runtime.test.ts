@@ -4,7 +4,8 @@ import { formatAgentId, type HostedAgent } from "../../src/kernel/index.ts";
 import { sha256 } from "../../src/runtime/index.ts";
 import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
-import { newSchema } from "./schemas.ts";
+import { entryEdits, writeEntries } from "../runtime/stores/edited-entries.ts";
+import { newSchema, openSchema, query } from "./schemas.ts";
 import { PostgresServer } from "./server.ts";
 
 test("openRuntime() drives a run with a tool in a PostgreSQL store, and another runtime reads its result", async () => {
@@ -60,4 +61,25 @@ test("a run whose worker could not write because the server was away ends after 
   // J6: only the call in flight is repeated.
   expect(done).toEqual(["one", "two", "two", "three"]);
   expect(codes).toContain("store_unavailable");
+});
+
+test("E1: verify() finds edited session entries in a PostgreSQL store, and names them", async () => {
+  const schema = newSchema();
+  const store = await openSchema(schema);
+  const runId = await writeEntries(store);
+  expect(await store.events.verify(runId)).toMatchObject({ ok: true });
+  for (const [, sql, entry] of entryEdits) {
+    // Each edit is undone, so that the next one is the only one.
+    await query(`BEGIN; CREATE TABLE ${schema}.kept AS SELECT * FROM ${schema}.entries; COMMIT`);
+    await query(`BEGIN; SET LOCAL search_path = ${schema}; ${sql}; COMMIT`);
+    const verdict = await store.events.verify(runId);
+    expect({ sql, ...verdict }).toMatchObject({
+      sql,
+      ok: false,
+      problem: expect.stringContaining(entry) as string,
+    });
+    await query(`BEGIN; SET LOCAL session_replication_role = replica; DELETE FROM ${schema}.entries;
+      INSERT INTO ${schema}.entries OVERRIDING SYSTEM VALUE SELECT * FROM ${schema}.kept;
+      DROP TABLE ${schema}.kept; COMMIT`);
+  }
 });

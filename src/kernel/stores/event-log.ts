@@ -1,7 +1,7 @@
 import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { Delta } from "../messages/delta.ts";
 import type { Event, EventType } from "../events/event.ts";
-import type { RunId } from "../base/identity.ts";
+import type { RunId, SessionId } from "../base/identity.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { Lease } from "./lease.ts";
 import type { Lifetime } from "../base/lifetime.ts";
@@ -18,8 +18,14 @@ export type LogVerdict =
       /** Number of events after the head that was passed to `verify`. `null` if no head was passed. */
       readonly sinceHead: number | null;
     }
-  /** `seq` is the first event that can no longer be trusted. */
-  | { readonly ok: false; readonly seq: number; readonly problem: string };
+  | {
+      readonly ok: false;
+      /** The first event that can no longer be trusted. */
+      readonly seq: number;
+      readonly problem: string;
+      /** The session whose entry was changed. All events can then be trusted. Absent if the log was changed. */
+      readonly sessionId?: SessionId;
+    };
 
 /** Where `EventLog.tail` begins, which events it yields and when it ends. */
 export interface TailOptions {
@@ -61,7 +67,7 @@ export interface EventLog {
   putDelta(lease: Lease, delta: Delta): void;
   /**
    * Checks the hash chain. A `head` that this log had earlier also reveals a truncated log. The log may have grown
-   * since then.
+   * since then. A store in a file or a database also checks the session entries of the run, and those of no run in its session.
    */
   verify(runId: RunId, head?: string): Promise<LogVerdict>;
 }

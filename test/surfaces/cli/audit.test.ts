@@ -133,6 +133,17 @@ describe("reeve audit verify", () => {
     },
   );
 
+  test("E1: reeve audit verify finds an edited session entry, and names the run, the session and the entry", async () => {
+    const { store, path, runIds } = await setUp({ runs: 2 });
+    tamper(path, `UPDATE entries SET body = replace(body, 'Tours', 'Paris') WHERE run_id = '${runIds[0]}'`);
+    const { code, out } = await reeve(["audit", "verify", "--store", store]);
+    expect(code).toBe(1);
+    expect(out[0]).toBe(
+      `${runIds[0]}  TAMPERED in its session: the entry ${runIds[0]} of session ses_${runIds[0]} was changed`,
+    );
+    expect(out[1]).toMatch(new RegExp(`^${runIds[1]}  ok  `));
+  });
+
   test("E1: reeve audit verify finds a cut tail only against a head that was kept elsewhere", async () => {
     const { store, path, runIds } = await setUp();
     const before = await reeve(["audit", "verify", "--store", store, "--json"]);

@@ -6,6 +6,18 @@ import { hashesIn } from "./large-values.ts";
 /** The columns of a commit that its link covers. */
 type LinkedText = Pick<CommitRow, "number" | "at" | "nextEvent" | "body" | "refs">;
 
+/** The columns of a row of session entries that its seal covers. */
+export interface SealedEntries {
+  readonly stem: string;
+  readonly number: number;
+  readonly count: number;
+  readonly runId: string | null;
+  readonly task: number | null;
+  readonly type: string;
+  readonly body: string;
+  readonly refs: string | null;
+}
+
 /**
  * E1: the hash chain of commits. With a key, only its owners can compute a valid chain; without a key, anyone can. Each
  * hashed text begins with its purpose, so that a head can be used neither as a link nor as a seal.
@@ -27,7 +39,7 @@ export class Chain {
   }
 
   /** Whether the contents that a row refers to exist and are what was written. */
-  holdsContents({ refs, contents }: CommitRow): boolean {
+  holdsContents({ refs, contents }: Pick<CommitRow, "refs" | "contents">): boolean {
     if (refs === null) return true;
     return hashesIn(refs).every((hash) => {
       const content = contents?.get(hash);
@@ -58,6 +70,16 @@ export class Chain {
   }
 
   /**
+   * Represents a row of session entries. Rows have seals of their own and are in no chain, because entries are moved, hidden and removed
+   * without an order among runs.
+   */
+  entrySeal(sessionId: string, row: SealedEntries): string {
+    const { stem, number, count, runId, task, type } = row;
+    const place = JSON.stringify([sessionId, stem, number, count, runId, task, type]);
+    return this.#hash(`entry\n${place}\n${coveredText(row)}`);
+  }
+
+  /**
    * The head of a log, for storage elsewhere. It covers each link, because a link cannot be recomputed after an
    * erasure, and the erasures that each commit orders: without a key nothing else would distinguish an erasure from an
    * edit.
@@ -70,7 +92,7 @@ export class Chain {
 }
 
 /** The text of a commit, with the hashes of the contents that it refers to. JSON texts contain no line feed. */
-function coveredText({ body, refs }: LinkedText): string {
+function coveredText({ body, refs }: Pick<LinkedText, "body" | "refs">): string {
   return refs === null ? body : `${body}\n${refs}`;
 }
 

@@ -16,6 +16,7 @@ import { hashesIn } from "../codec/large-values.ts";
 import type { RunKey } from "../codec/stored-run.ts";
 import type { RunFeed, Watcher } from "../run-feed.ts";
 import { TailFilter } from "../tail-filter.ts";
+import type { EntryCheck } from "./entry-check.ts";
 import type { LogCheck } from "./log-check.ts";
 import type { ShownDelta } from "./delta-memory.ts";
 
@@ -50,6 +51,7 @@ export interface EventSource {
 export interface SqlEventLogOptions {
   readonly source: EventSource;
   readonly check: LogCheck;
+  readonly entries: EntryCheck;
   /** The runs that this store owns. */
   readonly owned: ReadonlyMap<RunId, { readonly position?: { readonly seq: number } | undefined }>;
   readonly feeds: {
@@ -204,7 +206,10 @@ export class SqlEventLog implements EventLog {
   }
 
   async verify(runId: RunId, head?: string): Promise<LogVerdict> {
-    return (await this.#options.check.check(runId, head)).verdict;
+    const { run, verdict } = await this.#options.check.check(runId, head);
+    if (!verdict.ok) return verdict;
+    const edited = await this.#options.entries.check(run);
+    return edited === undefined ? verdict : { ok: false, seq: verdict.events, ...edited };
   }
 
   /** Yields the events from `fromSeq` up to, but not including, `end`, which are in the commits before `last`. */

@@ -14,6 +14,7 @@ import {
   type EntryBatch,
   type Say,
 } from "../codec/entry-batch.ts";
+import type { Chain, SealedEntries } from "../codec/chain.ts";
 import type { LargeValues } from "../codec/large-values.ts";
 import { OwnerKind } from "../codec/owner-kind.ts";
 import { tenantText } from "../codec/stored-run.ts";
@@ -49,12 +50,14 @@ function statementsOf({ entryPlace: place, nextEntryPlace, entriesOf }: Dialect)
         AND EXISTS (SELECT 1 FROM {entries} AS later WHERE ${later} AND later.visibility = ${visible}
           AND coalesce(later.task, 0) = 0 AND later.type NOT IN ('label', 'session_info'))
       ORDER BY ${place}`,
-    readBody: `SELECT body FROM {entries} WHERE session = $1 AND ${place} = $2`,
-    placeAgain: `UPDATE {entries} SET body = $3, ${place} = ${nextEntryPlace} WHERE session = $1 AND ${place} = $2`,
+    readLeft: `SELECT stem, number, count, run_id AS "runId", task, type, body, refs FROM {entries}
+      WHERE session = $1 AND ${place} = $2`,
+    placeAgain: `UPDATE {entries} SET body = $3, seal = $4, ${place} = ${nextEntryPlace}
+      WHERE session = $1 AND ${place} = $2`,
     removeEntries: `DELETE FROM {entries} AS entries WHERE ${ofSession} AND run_id = $2 AND ($3::bigint IS NULL OR task = $3)`,
     hasEntries: `SELECT 1 FROM {entries} AS entries WHERE ${ofSession} LIMIT 1`,
-    insertEntries: `INSERT INTO {entries} (${place}, session, stem, number, count, run_id, task, visibility, type, body, refs)
-      VALUES (${nextEntryPlace}, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id`,
+    insertEntries: `INSERT INTO {entries} (${place}, session, stem, number, count, run_id, task, visibility, type, body, refs, seal)
+      VALUES (${nextEntryPlace}, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id`,
   };
 }
 
@@ -78,6 +81,7 @@ export interface SessionChangesOptions {
   readonly entries: EntryRows;
   readonly contents: ContentRows;
   readonly large: LargeValues;
+  readonly chain: Chain;
 }
 
 /** Changes sessions, inside the transactions of the journal, which hold the locks of the sessions. */
@@ -85,12 +89,14 @@ export class SessionChanges {
   readonly #entries: EntryRows;
   readonly #contents: ContentRows;
   readonly #large: LargeValues;
+  readonly #chain: Chain;
   readonly #sql: ReturnType<typeof statementsOf>;
 
-  constructor({ dialect, entries, contents, large }: SessionChangesOptions) {
+  constructor({ dialect, entries, contents, large, chain }: SessionChangesOptions) {
     this.#entries = entries;
     this.#contents = contents;
     this.#large = large;
+    this.#chain = chain;
     this.#sql = statementsOf(dialect);
   }
 
@@ -214,9 +220,11 @@ export class SessionChanges {
     Object.assign(session, yield* this.#entries.leaves(id));
     // N3: entries that were pending move behind the leaf.
     for (const { place } of left) {
-      const row = yield* get<{ readonly body: string }>(this.#sql.readBody, id, place);
+      const row = yield* get<SealedEntries>(this.#sql.readLeft, id, place);
       if (row === undefined) continue;
-      yield* run(this.#sql.placeAgain, id, place, withParent(row.body, session.leafId));
+      const body = withParent(row.body, session.leafId);
+      const seal = this.#chain.entrySeal(session.sessionId, { ...row, body });
+      yield* run(this.#sql.placeAgain, id, place, body, seal);
       Object.assign(session, yield* this.#entries.leaves(id));
     }
   }
@@ -239,18 +247,23 @@ export class SessionChanges {
     const { runId, taskId, type } = first.entry;
     const parentId = first.atLeaf === true ? session.leafId : first.entry.parentId;
     const split = this.#large.splitItems(rests.with(0, { parentId, ...rests[0] }));
+    const { text: body, refs } = split;
+    const task = taskId === null ? null : ordinalOf(taskId);
+    const count = rests.length;
+    const sealed = { stem, number, count, runId, task, type, body, refs };
     const row = yield* get<{ readonly id: number }>(
       this.#sql.insertEntries,
       session.id,
       stem,
       number,
-      rests.length,
+      count,
       runId,
-      taskId === null ? null : ordinalOf(taskId),
+      task,
       visibilities.indexOf(first.visibility),
       type,
-      split.text,
-      split.refs,
+      body,
+      refs,
+      this.#chain.entrySeal(session.sessionId, sealed),
     );
     if (split.values.length > 0) {
       const owner = { kind: OwnerKind.ENTRIES, id: (row as { readonly id: number }).id };

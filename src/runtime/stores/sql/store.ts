@@ -12,6 +12,7 @@ import { LargeValues } from "../codec/large-values.ts";
 import { ContentRows } from "./content-rows.ts";
 import { SqlContents } from "./contents.ts";
 import type { Dialect } from "./dialect.ts";
+import { EntryCheck } from "./entry-check.ts";
 import { EntryRows } from "./entry-rows.ts";
 import { SqlEventLog, type SqlEventLogOptions } from "./event-log.ts";
 import { SqlInbox } from "./inbox.ts";
@@ -47,7 +48,7 @@ export function storeTools(dialect: Dialect, hash: Hash, auditKey: string | unde
 export interface SqlStoreOptions<Owned extends OwnedRun>
   extends
     Pick<JournalParts<Owned>, "collector" | "eraser">,
-    Omit<SqlEventLogOptions, "owned" | "deltas" | "feeds"> {
+    Omit<SqlEventLogOptions, "owned" | "deltas" | "feeds" | "entries"> {
   readonly tables: SqlTables<Owned>;
   readonly tools: StoreTools;
   readonly inbox: Partial<InboxSettings> | undefined;
@@ -90,7 +91,11 @@ export function sqlStore<Owned extends OwnedRun>(options: SqlStoreOptions<Owned>
       usage,
       approvals,
     }),
-    events: new SqlEventLog({ ...options, owned: tables.owned }),
+    events: new SqlEventLog({
+      ...options,
+      owned: tables.owned,
+      entries: new EntryCheck({ ...tools, tables }),
+    }),
     mailbox,
     inbox,
     sessions: new SqlSessions({ tables, entries, changes, list, collector }),

@@ -17,7 +17,8 @@ export const turnUser = "coalesce(user_id, '')";
  * - `entries` has the key (session, place). `id` is what `content_owners` refers to; it stays when an entry is moved.
  * - `messages.id` comes from the sequence `message_places`, so that a message can be moved to the end.
  * - `workers`: a worker is alive while `beat_at` is younger than the lease, by the database's clock. `incarnation` is the
- *   registration: a worker whose row was deleted or replaced finds that out with its next beat.
+ *   registration: a worker whose row was deleted or replaced finds that out with its next beat. `process` names its process
+ *   (`worker-process.ts`).
  * - `approvals.number` is the commit that asks, so that a question is found without a search for its event.
  * - `append_commit` is the fence and the commit (`fencedInsert`). The server plans the statements of a function once per
  *   connection; planning them for each commit takes longer than executing them, because `runs` has many indexes. The owner is
@@ -78,7 +79,8 @@ const tables = `
   CREATE TABLE {workers} (
     worker_id TEXT PRIMARY KEY,
     incarnation bigint NOT NULL,
-    beat_at timestamptz NOT NULL
+    beat_at timestamptz NOT NULL,
+    process TEXT
   ) WITH (fillfactor = 50);
 
   CREATE TABLE {run_metadata} (
@@ -208,6 +210,7 @@ const tables = `
     type TEXT NOT NULL,
     body TEXT NOT NULL,
     refs TEXT,
+    seal TEXT NOT NULL,
     PRIMARY KEY (session, place)
   );
   CREATE INDEX entries_by_name ON {entries} (session, stem, number);
@@ -298,7 +301,4 @@ const tables = `
 `;
 
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
-/** `workers.process` names the process that registered the worker (`worker-process.ts`). */
-const processes = "ALTER TABLE {workers} ADD COLUMN process text";
-
-export const migrations: readonly string[] = [tables.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'), processes];
+export const migrations: readonly string[] = [tables.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"')];

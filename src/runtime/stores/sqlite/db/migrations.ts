@@ -47,7 +47,7 @@ export const turnUser = "ifnull(user_id, '')";
  * - `sessions.leaf_id` is the leaf (N2), `last_id` the leaf of child tasks (N3). `name` and `title` repeat what entries
  *   say, so that a list reads no entries.
  * - `entries`: one row holds `count` successive entries, the first named by `stem` and `number`. The rows of a session
- *   are stored together, in the order of arrival.
+ *   are stored together, in the order of arrival. `seal` covers what was written (`Chain.entrySeal`).
  * - `usage_totals`: amounts of runs, also of deleted ones. Tenant, user and model are stored as `tenantText` returns them.
  * - `allotments`: what runs in progress hold of the caps per day (B7).
  * - `records`: a write deletes the row and inserts another one, so that `version` is never reused.
@@ -219,7 +219,8 @@ const migrations: readonly string[] = [
     visibility INTEGER NOT NULL,
     type TEXT NOT NULL,
     body TEXT NOT NULL,
-    refs TEXT
+    refs TEXT,
+    seal TEXT NOT NULL
   );
   CREATE INDEX entries_by_name ON entries (session, stem, number, count);
   CREATE INDEX entries_unseen ON entries (session, run_id) WHERE visibility < 2;

@@ -124,7 +124,10 @@ function jsonLine({ runId, verdict, head }: Finding): string {
 function findingLine({ runId, verdict, head }: Finding): string {
   if (verdict === undefined)
     return `${runId}  ${head === undefined ? "not found" : "GONE: a head was kept, the run is not there"}`;
-  if (!verdict.ok) return `${runId}  TAMPERED at event ${verdict.seq}: ${printable(verdict.problem)}`;
+  if (!verdict.ok) {
+    const where = verdict.sessionId === undefined ? `at event ${verdict.seq}` : "in its session";
+    return `${runId}  TAMPERED ${where}: ${printable(verdict.problem)}`;
+  }
   const { events, head: last, keyed, sinceHead } = verdict;
   const grown = sinceHead === null || sinceHead === 0 ? "" : `  ${sinceHead} since the head given`;
   return `${runId}  ok  ${events} events  head ${last}  ${keyed ? "keyed" : "plain"}${grown}`;

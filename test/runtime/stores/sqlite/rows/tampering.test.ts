@@ -5,12 +5,14 @@ import {
   ownRun,
   runEnd,
   runRecord,
+  sessionId,
   stepRecord,
   turnStart,
 } from "../../../../../src/testing/contracts/store-fixtures.ts";
 import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
-import { Chain } from "../../../../../src/runtime/stores/codec/chain.ts";
+import { Chain, type SealedEntries } from "../../../../../src/runtime/stores/codec/chain.ts";
 import type { CommitRow } from "../../../../../src/runtime/stores/codec/commit-row.ts";
+import { entryEdits, writeEntries } from "../../edited-entries.ts";
 import { connect, newPath, openStore } from "../store-files.ts";
 
 interface Setup {
@@ -164,4 +166,34 @@ test("reading the journal fails with store_corrupt at a commit that is missing o
   expect((await all(store.journal.read(runId, 5))).length).toBe(2);
   connect(path).exec("DELETE FROM commits WHERE number = 5");
   await expect(all(store.journal.read(runId, 5))).rejects.toMatchObject({ code: "store_corrupt" });
+});
+
+test.each(entryEdits)(
+  "E1: verify() finds a session entry with %s, and names it",
+  async (_name, sql, entry) => {
+    const path = await newPath();
+    const store = await openStore(path);
+    const runId = await writeEntries(store);
+    expect(await store.events.verify(runId)).toMatchObject({ ok: true });
+    connect(path).exec(sql);
+    const verdict = await store.events.verify(runId);
+    expect(verdict).toMatchObject({ ok: false, problem: expect.stringContaining(entry) as string });
+  },
+);
+
+test("E1: verify() finds an edited session entry with a new seal that was made without the key", async () => {
+  const path = await newPath();
+  const store = await openStore(path, { auditKey: "secret" });
+  const runId = await writeEntries(store);
+  expect(await store.events.verify(runId)).toMatchObject({ ok: true, keyed: true });
+  const connection = connect(path);
+  connection.exec("UPDATE entries SET body = replace(body, 'Oslo', 'Rome')");
+  const row = connection
+    .prepare(
+      "SELECT stem, number, count, run_id AS runId, task, type, body, refs FROM entries WHERE number = 0",
+    )
+    .get() as unknown as SealedEntries;
+  const seal = new Chain(sha256, undefined).entrySeal(sessionId, row);
+  connection.prepare("UPDATE entries SET seal = ? WHERE number = 0").run(seal);
+  expect(await store.events.verify(runId)).toMatchObject({ ok: false });
 });
