@@ -39,10 +39,13 @@ test("reeve init writes a project into an empty folder, and reeve run answers th
   expect(JSON.stringify(requests[0])).toContain("What is here?");
 });
 
-test("reeve demo tells its story to the end in an empty folder", async () => {
-  const { code, out, talk } = await reeveProcess(["demo", "--pace", "40"], { cwd: await emptyFolder() });
+test("reeve demo tells its story to the end in an empty folder, and names a document that is there", async () => {
+  const cwd = await emptyFolder();
+  const { code, out, talk } = await reeveProcess(["demo", "--pace", "40"], { cwd });
   expect(code === 0 || talk).toBe(true);
   expect(out.join("\n")).toContain("No answer was paid for twice.");
+  const guide = out.find((line) => line.endsWith("getting-started.md")) ?? "";
+  expect(await readFile(join(cwd, guide.trim()), "utf8")).toContain("# Getting started");
 });
 
 test.skipIf(missingChromium() !== undefined)(

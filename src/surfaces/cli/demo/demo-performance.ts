@@ -1,9 +1,11 @@
+import { join, relative } from "node:path";
 import type { DemoDesk } from "./demo-desk.ts";
 import type { StoryLine, Tone } from "./demo-story.ts";
 import { type Event, Fault, type RunHandle, type Runtime } from "../../../kernel/index.ts";
 import type { ExitKind } from "../terminal/exit-code.ts";
 import { type Paint, paintFor } from "../terminal/paint.ts";
 import { type Terminal, printable } from "../terminal/terminal.ts";
+import { packageRoot } from "../../../assembly/package-root.ts";
 import { companyTask } from "./demo-company.ts";
 import { compareBooks, ledgerLines, ledgerOf } from "./demo-ledger.ts";
 import type { WorkerProcess } from "./demo-processes.ts";
@@ -189,7 +191,7 @@ export class Performance {
     const all = [
       ...commands,
       ["npx reeve init", "a workspace for agents of your own"],
-      ["docs/getting-started.md", "a first program"],
+      [relative(process.cwd(), join(packageRoot, "docs/getting-started.md")), "a first program"],
     ] as const;
     for (const [command, what] of all) {
       await this.#out(`  ${command}`);
