@@ -72,7 +72,7 @@ test.skipIf(missingChromium() !== undefined)(
     await page.keyboard.press("Enter");
     await page.getByText("Done.").first().waitFor();
     await page.getByRole("button", { name: /^Stop/u }).waitFor({ state: "hidden" });
-    await page.getByLabel("Message").fill("Write a plan.");
+    await page.getByPlaceholder("Write to assistant.").fill("Write a plan.");
     await page.getByRole("button", { name: "Send" }).click();
     // The inbox.
     await page.getByRole("link", { name: "Inbox 1" }).click();

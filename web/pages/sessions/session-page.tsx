@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { errorText, get, post } from "../../api/client.ts";
 import { asking, changedRun } from "../../api/runs-feed.ts";
-import type { Run } from "../../api/types.ts";
+import type { Run, Session } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { place, runPath, setQuery } from "../../base/route.ts";
 import { capUsd, counted, timeOfDay, usd } from "../../base/format.ts";
@@ -47,6 +47,12 @@ function ChatBar({ name, isTree }: ChatBarProps): JSX.Element {
   );
 }
 
+/** The agent of a session. One that the server made for this session, with the session as its key, goes by its name alone. */
+export function agentOf({ agentId, sessionId }: Pick<Session, "agentId" | "sessionId">): string {
+  const key = `/${sessionId.replaceAll("/", ":")}`;
+  return agentId.endsWith(key) ? agentId.slice(0, -key.length) : agentId;
+}
+
 /** One conversation: its tree, and the chat with its agent. */
 export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.Element {
   const leaf = place.value.query.get("leaf");
@@ -63,6 +69,7 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
       </main>
     );
   const { session, tree, entries, runs } = value;
+  const agentId = agentOf(session);
   const newest = runs[0];
   const rows = sessionRows(tree);
   const isWorking = newest?.endedAt === null;
@@ -70,7 +77,7 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
   const branches = rows.filter(({ isBranch }) => isBranch).length;
   return (
     <main class={`session has-choice ${isTree ? "shows-tree" : ""}`} id="main">
-      <ChatBar name={session.name ?? session.title ?? session.agentId} isTree={isTree} />
+      <ChatBar name={session.name ?? session.title ?? agentId} isTree={isTree} />
       <div class="session-tree">
         <div class="session-head">
           <p class="row between crumbs">
@@ -79,7 +86,7 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
               New session
             </a>
           </p>
-          <h1 class="cut">{session.name ?? session.title ?? session.agentId}</h1>
+          <h1 class="cut">{session.name ?? session.title ?? agentId}</h1>
           <p class="dim">
             {entryWords(session.entries, rows.length)}, {counted(branches + 1, "branch", "branches")},{" "}
             {usd(spent)} over {counted(runs.length, "run")}
@@ -92,7 +99,7 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
             isFirst={at === 0}
             isContinued={isWorking && at === rows.length - 1}
             isChosen={row.entry.id === (leaf ?? session.leafId)}
-            agentId={session.agentId}
+            agentId={agentId}
           />
         ))}
         {isWorking && newest !== undefined && <WorkingLine run={newest} isFirst={rows.length === 0} />}
@@ -100,7 +107,7 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
       <Chat
         key={newest?.runId ?? "none"}
         sessionId={sessionId}
-        agentId={session.agentId}
+        agentId={agentId}
         items={historyOf(entries)}
         runs={runs}
         leaf={leaf}

@@ -10,7 +10,7 @@ import { ago, counted } from "../../base/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Composer, type Attached } from "./composer.tsx";
 import { inputOf } from "./input-of.ts";
-import { SessionPage } from "./session-page.tsx";
+import { agentOf, SessionPage } from "./session-page.tsx";
 
 /** Conversations: the list, one of them, or a new one. */
 export function SessionsPage(): JSX.Element {
@@ -67,13 +67,13 @@ function SessionList({ isNew }: { readonly isNew: boolean }): JSX.Element {
 }
 
 function SessionLine({ session }: { readonly session: Session }): JSX.Element {
-  const { sessionId, name, title, agentId, entries, updatedAt } = session;
+  const { sessionId, name, title, entries, updatedAt } = session;
   return (
     <a class="session-line" href={sessionPath(sessionId)}>
       <span class="cut strong">{name ?? title ?? sessionId}</span>
       <span class="label">{ago(updatedAt, now.value)}</span>
       <span class="sub">
-        <span>{agentId}</span>
+        <span>{agentOf(session)}</span>
         <span>{counted(entries, "entry", "entries")}</span>
       </span>
     </a>
