@@ -131,6 +131,23 @@ const attacks: readonly (readonly [name: string, files: Files, change: Files])[]
     { "scripts/x.sh": "2" },
   ],
   [
+    "a program in a command line of code",
+    {
+      ".reeve/extensions/a.mjs": `import { exec } from "node:child_process"; exec("node --x scripts/x.mjs 1"); ${start}`,
+      "scripts/x.mjs": 'import "./y.mjs";',
+      "scripts/y.mjs": "1",
+    },
+    { "scripts/y.mjs": "2" },
+  ],
+  [
+    "a module of a thread",
+    {
+      ".reeve/extensions/a.mjs": `new Worker(new URL("./parts/w.mjs", import.meta.url)); ${start}`,
+      ".reeve/extensions/parts/w.mjs": "1",
+    },
+    { ".reeve/extensions/parts/w.mjs": "2" },
+  ],
+  [
     "a program of .reeve/mcp.json, which is started in the project",
     { ".reeve/mcp.json": server("node", ["server.mjs"]), "server.mjs": "1" },
     { "server.mjs": "2" },
@@ -348,6 +365,18 @@ describe("what a decision cannot cover", () => {
     ["a computed import", { ".mcp.json": server("node", ["a.mjs"]), "a.mjs": computing }],
     ["a joined name", { ".mcp.json": server("node", ["a.mjs"]), "a.mjs": 'await import("./" + x + ".js");' }],
     ["a template", { ".mcp.json": server("node", ["a.mjs"]), "a.mjs": "await import(`./${x}.js`);" }],
+    [
+      "createRequire of another folder in an extension",
+      { ".reeve/extensions/a.mjs": `createRequire(process.cwd() + "/")(name); ${start}` },
+    ],
+    ["eval in an extension", { ".reeve/extensions/a.mjs": `eval(text); ${start}` }],
+    [
+      "a computed import in a thread of an extension",
+      {
+        ".reeve/extensions/a.mjs": `new Worker(new URL("../../w.mjs", import.meta.url)); ${start}`,
+        "w.mjs": computing,
+      },
+    ],
     ["createRequire", { ".mcp.json": server("node", ["a.mjs"]), "a.mjs": "createRequire(x)(y);" }],
     [
       "a computed import of an imported file",
@@ -382,6 +411,14 @@ describe("what a decision cannot cover", () => {
     await folders.write({ ".mcp.json": server("node", ["a.mjs"]), "a.mjs": text });
     expect((await (await open(folders)).trustScope()).unresolved).toEqual([]);
   });
+});
+
+test("an extension may compute names and load for its own module, because each file is checked when it is loaded", async () => {
+  const folders = await testFolders();
+  await folders.write({
+    ".reeve/extensions/a.mjs": `const load = createRequire(import.meta.url); load(name); import(name); ${start}`,
+  });
+  expect((await (await open(folders)).trustScope()).unresolved).toEqual([]);
 });
 
 describe("code is checked when it is loaded", () => {

@@ -81,9 +81,13 @@ const literalArgument = new RegExp(
   "uy",
 );
 
+/** Code from a text, and loaders that do not say for which module they load. */
+const hidden =
+  /\beval\s*\(|\bnew\s+Function\b|\bdlopen\b|\b_load\b|\bregisterHooks\b|\bcreateRequire\s*\((?!\s*import\.meta\.(?:url|filename)\s*\))/u;
+
 /** Whether JavaScript loads a module whose name it computes, or code from a text. */
 function computesInJavaScript(text: string): boolean {
-  if (/\bcreateRequire\b|\beval\s*\(|\bnew\s+Function\b|\bdlopen\b/u.test(text)) return true;
+  if (hidden.test(text) || /\bcreateRequire\b/u.test(text)) return true;
   for (const { index, 0: call } of text.matchAll(calls)) {
     literalArgument.lastIndex = index + call.length;
     if (!literalArgument.test(text)) return true;
@@ -100,9 +104,17 @@ const computing: Readonly<Record<Language, (text: string) => boolean>> = {
   shell: (text) => shellCommands(text) === undefined,
 };
 
-/** Whether code chooses at run time which code it loads, so that its text does not say what runs. */
-export function computesNames(text: string, language: Language): boolean {
-  return computing[language](text);
+/** How code runs: loaded into this process, where each file is checked when it is loaded, or as a program of its own. */
+export type Runs = "inside" | "outside";
+
+/** Whether code chooses at run time which code it loads, in a way that is not checked, so that its text does not say what runs. */
+export function computesNames(text: string, language: Language, runs: Runs): boolean {
+  return runs === "outside" ? computing[language](text) : language === "javascript" && hidden.test(text);
+}
+
+/** How the files run that JavaScript names: one that starts threads or programs may run them outside of this process. */
+export function runsOf(text: string, runs: Runs): Runs {
+  return /\bworker_threads\b|\bchild_process\b|\bnew\s+Worker\b/u.test(text) ? "outside" : runs;
 }
 
 /** Returns the modules that a Python text imports, with their leading dots, such as `.helper` and `package.module`. */

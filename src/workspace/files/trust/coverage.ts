@@ -5,7 +5,15 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Fault, type JsonObject } from "../../../kernel/index.ts";
 import { isAbsent, isBelow } from "../text/bounded-file.ts";
-import { computesNames, languageOfFile, literalsIn, pythonImports, type Language } from "./code-texts.ts";
+import {
+  computesNames,
+  languageOfFile,
+  literalsIn,
+  pythonImports,
+  runsOf,
+  type Language,
+  type Runs,
+} from "./code-texts.ts";
 
 /** What a coverage contains, and how much of it. */
 export interface CoverageOptions {
@@ -16,9 +24,6 @@ export interface CoverageOptions {
   /** Whether packages in `node_modules` are part of it. Default: `true`. */
   readonly packages?: boolean;
 }
-
-/** How code runs: loaded into this process, where each file is checked when it is loaded, or as a program of its own. */
-export type Runs = "inside" | "outside";
 
 /** Files with these endings are data, which no program runs. */
 const data = /\.(?:db|sqlite3?|csv|tsv|log|md|txt|pdf|png|jpe?g|gif|webp|svg|lock)$/iu;
@@ -166,14 +171,17 @@ export class Coverage {
         // Programs of the system change with its updates, and are not the project's.
         if (!isAbsolute(name) || program.test(path) || isBelow(path, this.root))
           await this.addModule(path, runs);
-        if (!isAbsolute(name)) await this.#addProgram(resolve(this.root, name));
+        if (!isAbsolute(name)) await this.#addProgram(resolve(this.root, name), runs);
       } else if (name.startsWith("#")) await this.#addImportMap(folder, "imports");
       else if (bareName.test(name)) {
         const [named = ""] = packageName.exec(name) ?? [];
         if (!isBuiltin(named)) await this.#addNamedPackage(named, folder);
         if (/[./]/u.test(name))
-          for (const base of new Set([folder, this.root])) await this.#addProgram(resolve(base, name));
-      }
+          for (const base of new Set([folder, this.root])) await this.#addProgram(resolve(base, name), runs);
+      } else if (/\s/u.test(name))
+        // The text may be a command line.
+        for (const word of wordsIn(name))
+          for (const base of new Set([folder, this.root])) await this.#addProgram(resolve(base, word), runs);
     }
   }
 
@@ -182,8 +190,8 @@ export class Coverage {
     if (language === "python")
       for (const name of pythonImports(text)) await this.#addPythonModule(name, folder, runs);
     const names = language === "shell" ? wordsIn(text) : literalsIn(text);
-    for (const name of names) await this.addReference(name, folder, runs);
-    if (runs === "outside" && computesNames(text, language))
+    for (const name of names) await this.addReference(name, folder, runsOf(text, runs));
+    if (computesNames(text, language, runs))
       this.addUnresolved(`${place} decides at run time which code it loads`);
   }
 
@@ -203,10 +211,10 @@ export class Coverage {
   }
 
   /** Adds a file only if it can be run or imported: other texts of code name files of data. */
-  async #addProgram(path: string): Promise<void> {
+  async #addProgram(path: string, runs: Runs): Promise<void> {
     const facts = await stat(path).catch(() => undefined);
     if (facts?.isFile() !== true || !isBelow(path, this.root) || data.test(path)) return;
-    if (program.test(path) || (facts.mode & 0o111) !== 0) await this.addFile(path);
+    if (program.test(path) || (facts.mode & 0o111) !== 0) await this.addFile(path, runs);
   }
 
   async #addNamedPackage(name: string, folder: string): Promise<void> {
