@@ -157,6 +157,23 @@ test.runIf(process.platform === "linux")(
   },
 );
 
+test.runIf(process.platform === "linux")(
+  "L6: a worker registers at once under the name of a worker whose process has ended, and frees its runs",
+  async () => {
+    const schema = newSchema();
+    const [one, other] = [
+      await openSchema(schema, { leaseMs: 3_600_000 }),
+      await openSchema(schema, { leaseMs: 3_600_000 }),
+    ];
+    const lost = await ownRun(one);
+    const { name, kill } = await startProcess();
+    await kill();
+    await query(`UPDATE ${schema}.workers SET process = '${name}' WHERE worker_id = 'w1'`);
+    await other.leases.enlist("w1");
+    expect(await claim(other, "w1")).toMatchObject([{ runId: lost.runId, recoveries: 1 }]);
+  },
+);
+
 test("L2: a worker whose beat arrives before it is taken over keeps its run", async () => {
   const schema = newSchema();
   const [one, other] = [await openSchema(schema, { leaseMs: 60 }), await openSchema(schema, { leaseMs: 60 })];

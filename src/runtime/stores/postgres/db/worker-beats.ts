@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Fault } from "../../../../kernel/index.ts";
 import { systemClock } from "../../../process/system-sources.ts";
 import type { Database } from "./database.ts";
-import { processName } from "./worker-process.ts";
+import { hasEnded, processName } from "./worker-process.ts";
 
 /** Maximum difference between the clock of this machine and that of the database. */
 const mostSkewMs = 5_000;
@@ -36,7 +36,8 @@ const beat = `UPDATE {workers} SET beat_at = clock_timestamp() WHERE worker_id =
 const registerAgain = `INSERT INTO {workers} (worker_id, incarnation, beat_at, process)
   VALUES ($1, $2, clock_timestamp(), $3)
   ON CONFLICT (worker_id) DO NOTHING`;
-const lastBeat = "SELECT incarnation, beat_at::text AS at FROM {workers} WHERE worker_id = $1";
+const lastBeat = "SELECT incarnation, beat_at::text AS at, process FROM {workers} WHERE worker_id = $1";
+const unregister = "DELETE FROM {workers} WHERE worker_id = $1 AND incarnation = $2";
 
 /** The clock of the database, in epoch milliseconds. */
 interface DatabaseTime {
@@ -47,6 +48,8 @@ interface Beat {
   readonly incarnation: number;
   /** As text, because it is only compared with itself. */
   readonly at: string;
+  /** What names the process of the worker. */
+  readonly process: string | null;
 }
 
 export interface WorkerBeatsOptions {
@@ -73,7 +76,8 @@ export class WorkerBeats {
 
   /**
    * Registers a worker. Returns `false` if this process has registered it already. If a worker of this name may be alive, waits
-   * for its next beat, or until its lease has expired. Rejects with `already_exists` if it is alive.
+   * for its next beat, or until its lease has expired, unless its process is known to have ended. Rejects with `already_exists` if it
+   * is alive.
    */
   async take(workerId: string): Promise<boolean> {
     if (this.#held.has(workerId)) return false;
@@ -81,6 +85,8 @@ export class WorkerBeats {
     const { leaseMs, database } = this.#options;
     const incarnation = randomInt(2 ** 47);
     const first = await this.#lastBeat(workerId);
+    if (first !== undefined && hasEnded(first.process))
+      await database.statements.run(unregister, workerId, first.incarnation);
     for (;;) {
       const confirmed = now();
       const count = await database.statements.run(register, workerId, incarnation, leaseMs, processName());
@@ -167,11 +173,7 @@ export class WorkerBeats {
     if (held === undefined) return;
     this.#held.delete(workerId);
     this.#options.database.workers.delete(workerId);
-    await this.#options.database.statements.run(
-      "DELETE FROM {workers} WHERE worker_id = $1 AND incarnation = $2",
-      workerId,
-      held.incarnation,
-    );
+    await this.#options.database.statements.run(unregister, workerId, held.incarnation);
   }
 
   /** Unregisters all workers of this process. */
