@@ -83,6 +83,8 @@ test("the command of the Dockerfile runs a worker, as another user than root and
   const listOf = (value = ""): readonly string[] => JSON.parse(value) as readonly string[];
   const [program, file = ""] = listOf(all("ENTRYPOINT")[0]);
   expect([program, file.endsWith("/node_modules/reeve/dist/surfaces/cli/main.js")]).toEqual(["node", true]);
+  // Without a decision the worker would ignore the agents of the image.
+  expect(listOf(all("RUN").at(-1))).toEqual([program, file, "trust", "--yes"]);
   const args = listOf(all("CMD")[0]);
   const [, port = ""] = [...args.join(" ").matchAll(/--port (\d+)/gu)][0] ?? [];
   expect(all("EXPOSE")).toEqual([port]);
