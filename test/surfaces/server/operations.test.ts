@@ -232,7 +232,7 @@ describe("top-ups by tokens", () => {
     // Handles, because requests would arrive one after another: all of them read the sum before one writes it.
     const handles = await Promise.all([one, other].map(({ runtime }) => runtime.find(runId)));
     const sent = await Promise.allSettled(
-      Array.from({ length: 8 }, (_each, at) =>
+      Array.from({ length: 8 }, async (_each, at) =>
         handles[at % 2]?.topUp({ maxCostUsd: 0.25 }, undefined, { limited: true }),
       ),
     );
