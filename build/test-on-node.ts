@@ -1,8 +1,11 @@
 // Runs the core of the suite on the oldest supported Node and on the newest: node build/test-on-node.ts
 import { spawn } from "node:child_process";
 
-/** The oldest version is the minimum of `engines` in package.json. */
-const versions = ["22.19.0", "26.10.0"];
+/**
+ * The oldest version is the minimum of `engines` in package.json. npm has no Node 22.19.0 for ARM64, so the next one takes
+ * its place there.
+ */
+const versions = [process.arch === "arm64" ? "22.20.0" : "22.19.0", "26.10.0"];
 
 /** The tests of the SQLite store, which depends on `node:sqlite`, and of the golden journals. */
 const files = ["test/contract/sqlite-store.test.ts", "test/golden", "test/runtime/stores/sqlite"];

@@ -189,7 +189,7 @@ function adviceOn({ code, details }: Failure): string | undefined {
   const { provider, modelId } = details ?? {};
   const isNamed = typeof provider === "string" && typeof modelId === "string";
   const model = isNamed ? `${provider}/${modelId}` : "the model";
-  return `${model} has no known price, so --max-budget-usd cannot be enforced; limit the run with --max-tokens or --max-turns instead`;
+  return `${model} has no known price, so a budget in dollars (--max-budget-usd, or maxCostUsd in settings.json or of the agent) cannot be enforced; remove it and limit the run with --max-tokens or --max-turns`;
 }
 
 /** The call that a person is asked about: the tool and its arguments, also as they are executed if that differs. */

@@ -168,7 +168,9 @@ async function announce(
   const link = isLoopback(options.host) ? server.pageLink() : undefined;
   await terminal.out(`${listening.url}${link ?? "/"}`);
   if (link !== undefined)
-    terminal.say("The link works once and opens the page in this browser. Programs use: reeve token create");
+    terminal.say(
+      "The link works once and opens the page in this browser. Programs use: reeve token create --tenant NAME",
+    );
   if (builtPage() === undefined)
     terminal.say("The page is not built; run npm run build:page in the checkout.");
   if (hosted.length === 0)
