@@ -2,7 +2,6 @@ import type { Reviewer } from "../agents/index.ts";
 import { Fault, type HostedAgent, type PromptSource, type Tool } from "../kernel/index.ts";
 import {
   checkSettings,
-  Coverage,
   expandSlash,
   type FileSkill,
   type LoadedWorkspace,
@@ -35,9 +34,8 @@ import { ActiveSkills } from "./workspace-skills.ts";
 import { ToolShelf } from "./workspace-tools.ts";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export type { WorkspaceOptions } from "./workspace-options.ts";
@@ -58,7 +56,7 @@ export type {
  * Opens the workspace of a folder: agents, prompts, skills, extensions and settings from the files of the user, the
  * profile and the project. Files of the project that can run code or widen permissions are used only if the user trusts
  * the project as it is; the others are in `notices` as `skipped`. Throws `permission_denied` for a project that was
- * trusted with guardrails and has changed since. The caller must close the workspace.
+ * trusted with guardrails, extensions or agents in code and has changed since. The caller must close the workspace.
  *
  * @example
  * ```ts
@@ -234,7 +232,7 @@ export class Workspace implements AsyncDisposable {
         "permission_denied",
         `the project ${project} is not trusted, because it is not known what it runs: ${unresolved.join("; ")}; name files by literal paths, or run reeve trust at a terminal`,
       );
-    const { packages: named, ...loaded } = await loadWorkspace({ ...this.#loading(), trust: "always" });
+    const { packages: named, guards } = await loadWorkspace({ ...this.#loading(), trust: "always" });
     if (hash !== undefined && hash !== current)
       throw new Fault(
         "permission_denied",
@@ -245,7 +243,7 @@ export class Workspace implements AsyncDisposable {
       at: new Date(this.#now()).toISOString(),
       providers,
       texts,
-      guardrails: (await guardsOf(loaded, project)).map((path) => relative(project, path)),
+      guards,
     };
     if (this.#options.ephemeral !== true) {
       const written = named.flatMap((each) => (each.origin === "project" ? [each.written] : []));
@@ -448,25 +446,6 @@ export class Workspace implements AsyncDisposable {
     const prompts = new PromptCache({ initial: material, load, places, temp, now: () => this.#now() });
     return { prompts, material };
   }
-}
-
-/** Paths of the guardrails of a project, and of its extensions that register one. */
-async function guardsOf(
-  { guardrails, extensions }: Pick<LoadedWorkspace, "guardrails" | "extensions">,
-  project: string,
-): Promise<readonly string[]> {
-  const registering: string[] = [];
-  for (const { path } of extensions.filter(isOfProject)) {
-    const coverage = new Coverage(project, { packages: false });
-    await coverage.addFile(path);
-    const texts = await Promise.all([...coverage.files.keys()].map((file) => readFile(file, "utf8")));
-    if (texts.some((text) => text.includes("registerGuardrail"))) registering.push(path);
-  }
-  return [...guardrails.filter(isOfProject).map(({ path }) => path), ...registering];
-}
-
-function isOfProject({ origin }: { readonly origin: string }): boolean {
-  return origin === "project";
 }
 
 function scopeHash(...parts: readonly unknown[]): string {

@@ -1,4 +1,4 @@
-import { readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { projectCoverage } from "../../src/workspace/files/load.ts";
@@ -127,7 +127,7 @@ describe("decisions of trust", () => {
       projects: { [project]: {} },
     });
     await write({ ".reeve/agents/a.ts": "export default 1" });
-    expect((await open()).isTrusted).toBe(false);
+    await expect(open()).rejects.toMatchObject({ details: { lostTrust: project } });
   });
 
   test("a project that changes between the question and the answer is not trusted", async () => {
@@ -156,7 +156,8 @@ describe("decisions of trust", () => {
   test("a project that is too large for a decision cannot be trusted, and stays usable", async () => {
     const { project, home, write } = await testFolders();
     await write({
-      ".reeve/extensions/a.mjs": 'import "p"; export default () => {};',
+      ".mcp.json": '{ "mcpServers": { "a": { "command": "node", "args": ["a.mjs"] } } }',
+      "a.mjs": 'import "p";',
       "node_modules/p/a": "",
     });
     const open = () => openWorkspace({ cwd: project, home, env: {} });
@@ -229,7 +230,7 @@ describe("decisions of trust", () => {
   });
 });
 
-describe("a project that was trusted with guardrails", () => {
+describe("a project that was trusted with code that can limit its agents", () => {
   const guardrail = `import { word } from "../../lib/word.mjs";
     export default { name: "g", onInput: () => ({ decision: "block", reason: word }) };`;
   const files = {
@@ -267,7 +268,9 @@ describe("a project that was trusted with guardrails", () => {
     await write(change);
     await expect(open()).rejects.toMatchObject({
       code: "permission_denied",
-      message: expect.stringMatching(/trusted with guardrails \(.*g\.mjs\).*run reeve trust/u),
+      message: expect.stringMatching(
+        /trusted with code that can limit its agents \(.*g\.mjs\).*run reeve trust/u,
+      ),
     });
     // A server that reads its files again keeps the guardrail that it has.
     await expect(workspace.reload()).rejects.toMatchObject({ code: "permission_denied" });
@@ -278,28 +281,77 @@ describe("a project that was trusted with guardrails", () => {
     expect((await open()).isTrusted).toBe(true);
   });
 
-  test("does not run after an extension that registers a guardrail is edited, also if a file of it does so", async () => {
+  test.for([
+    [
+      "an extension from a package",
+      {
+        ".reeve/extensions/e.mjs": 'import pack from "guard-pack"; export default pack;',
+        "node_modules/guard-pack/index.js":
+          'export default { name: "e", setup(api) { api.registerGuardrail({ name: "g" }); } };',
+        "node_modules/guard-pack/package.json": '{ "type": "module" }',
+      },
+      { "node_modules/guard-pack/index.js": 'export default { name: "e", setup() {} };' },
+      ".reeve/extensions/e.mjs",
+    ],
+    [
+      "an extension that the settings name",
+      { ".reeve/settings.json": '{ "extensions": ["../e.mjs"] }', "e.mjs": "export default () => {};" },
+      { ".reeve/settings.json": "{}" },
+      "e.mjs",
+    ],
+    [
+      "an agent in code with the name of the built-in agent",
+      { ".reeve/agents/assistant.mjs": 'export default { id: "assistant" };' },
+      { ".reeve/agents/assistant.mjs": 'export default { id: "assistant", x: 1 };' },
+      ".reeve/agents/assistant.mjs",
+    ],
+    [
+      "the configuration, which may contain agents",
+      { "reeve.config.mjs": "export default { agents: [] };" },
+      { "reeve.config.mjs": "export default {};" },
+      "reeve.config.mjs",
+    ],
+    [
+      "the choice of an agent",
+      { ".reeve/settings.json": '{ "defaultAgent": "careful" }', ".reeve/agents/careful.md": "Be careful." },
+      { ".reeve/settings.json": "{}" },
+      ".reeve/settings.json#defaultAgent",
+    ],
+  ] as const)("does not run after a change of %s", async ([, before, after, guard]) => {
     const { project, home, write } = await testFolders();
-    await write({
-      ".reeve/extensions/e.mjs": 'export { default } from "../../lib/guard.mjs";',
-      "lib/guard.mjs": 'export default { name: "e", setup(api) { api.registerGuardrail({ name: "g" }); } };',
-    });
+    await write(before);
     const open = () => openWorkspace({ cwd: project, home, env: {} });
     await (await open()).trust();
-    await write({ "lib/guard.mjs": 'export default { name: "e", setup() {} };' });
-    await expect(open()).rejects.toThrow("trusted with guardrails (.reeve/extensions/e.mjs)");
+    expect((await open()).isTrusted).toBe(true);
+    await write(after);
+    await expect(open()).rejects.toThrow(`trusted with code that can limit its agents (${guard})`);
+  });
+
+  test("does not run after its folder .reeve became a link to the folder of the user", async () => {
+    const { project, home, open } = await trusted();
+    await rm(join(project, ".reeve"), { recursive: true });
+    await symlink(home, join(project, ".reeve"));
+    await expect(open()).rejects.toThrow(
+      "trusted with code that can limit its agents (.reeve/guardrails/g.mjs)",
+    );
+    await mkdir(join(project, "sub"));
+    await expect(open(join(project, "sub"))).rejects.toMatchObject({ code: "permission_denied" });
+    await (await open(undefined, "never")).distrust();
+    expect((await open()).isTrusted).toBe(true);
   });
 
   test("does not run after its folder .reeve was removed, or a folder .reeve was added below it", async () => {
     const { project, write, open } = await trusted("packages/one");
     await write({ "sub/.reeve/settings.json": "{}" });
     await expect(open(join(project, "sub"))).rejects.toThrow(
-      `is in ${project}, which was trusted with guardrails`,
+      `is in ${project}, which was trusted with code that can limit its agents`,
     );
     await (await open(join(project, "sub"), "never")).trust();
     expect((await open(join(project, "sub"))).isTrusted).toBe(true);
     await rm(join(project, ".reeve"), { recursive: true });
-    await expect(open()).rejects.toThrow(`is in ${project}, which was trusted with guardrails`);
+    await expect(open()).rejects.toThrow(
+      `is in ${project}, which was trusted with code that can limit its agents`,
+    );
     await rm(project, { recursive: true });
     await write({ "notes.txt": "" });
     await expect(open()).rejects.toThrow("run reeve trust");

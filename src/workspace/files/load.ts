@@ -40,6 +40,8 @@ export interface LoadedWorkspace {
   readonly isTrusted: boolean;
   /** The decision of the user about the project, also if it does not cover the project as it is now. */
   readonly decision?: TrustedProject;
+  /** What of the project must not be lost: see `guards` of `TrustedProject`. */
+  readonly guards: readonly string[];
   /** Whether a text of the project with this hash is as the user has trusted it. */
   readonly accepts: (path: string, hash: string) => boolean;
   /** What was not used because it is not trusted as it is now: a path, or a path and the key of a setting. */
@@ -82,8 +84,10 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
   const decision = options.decision ?? decisions.get(places.project);
   const covered = await coveredBy(decision, { options, places, code, own }, notices);
   const isTrusted = options.trust === "always" || covered !== undefined || places.projectFolder === undefined;
-  const guardrails = ofProject(code.guardrails, "a guardrail").map(({ path }) => path);
-  if (options.trust === "stored" && !isTrusted) refuseUnguarded(places, decision, decisions, guardrails);
+  const guards = guardsOf(code, own, places.project);
+  // The folder of the user is no project, but a project may have become a link to it.
+  if (options.trust === "stored" && covered === undefined)
+    refuseUnguarded(places, decision, decisions, guards);
   const accepts = (path: string, hash: string): boolean =>
     options.trust === "always" || (isTrusted && decision?.texts?.[relative(places.project, path)] === hash);
   const isUsed = ({ origin }: { readonly origin: Origin }): boolean => isTrusted || origin !== "project";
@@ -109,6 +113,7 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
     settings,
     isTrusted,
     ...(decision !== undefined && { decision }),
+    guards,
     accepts,
     guarded: guarded.map(({ path }) => path),
     skills,
@@ -366,29 +371,44 @@ async function coverageOf(
 }
 
 /**
- * Refuses a project that was trusted with guardrails and is not trusted as it is now: it would otherwise run without them,
- * and an agent that may write could switch its own guardrail off. The same holds for a folder inside such a project that
+ * Returns what of a project can limit an agent, as paths in the project: its guardrails, its extensions and packages, which
+ * can register a guardrail or block a call, its agents in code and its configuration, which can have guardrails of their
+ * own, and its choice of an agent. If one of them were left out, a run would continue with fewer limits.
+ */
+function guardsOf(code: CodeFiles, own: Settings, project: string): readonly string[] {
+  const agents = code.agents.filter(({ path }) => !path.endsWith(".md"));
+  const files = [...code.guardrails, ...code.extensions, ...agents, ...code.config];
+  return [
+    ...files.flatMap(({ path, origin }) => (origin === "project" ? [relative(project, path)] : [])),
+    ...(own.packages ?? []),
+    ...(own.defaultAgent === undefined ? [] : [".reeve/settings.json#defaultAgent"]),
+  ];
+}
+
+/**
+ * Refuses a project that was trusted with guards and is not trusted as it is now: it would otherwise run without them, and
+ * an agent that may write could switch its own guardrail off. The same holds for a folder inside such a project that
  * counts as a project of its own, because a file was added, or as a part of a larger one, because `.reeve` was removed.
  */
 function refuseUnguarded(
   { project, cwd }: Places,
   decision: TrustedProject | undefined,
   decisions: ReadonlyMap<string, TrustedProject>,
-  guardrails: readonly string[],
+  guards: readonly string[],
 ): void {
-  // A decision of an earlier version does not say which guardrails the project had.
-  const lost = decision === undefined ? [] : (decision.guardrails ?? guardrails);
+  // A decision of an earlier version does not say which guards the project had.
+  const lost = decision === undefined ? [] : (decision.guards ?? guards);
   if (lost.length > 0)
     throw new Fault(
       "permission_denied",
-      `the project ${project} was trusted with guardrails (${lost.join(", ")}), and its code has changed since, so it does not run without them; look at the change and run reeve trust, or give the guardrails up with reeve trust --remove`,
+      `the project ${project} was trusted with code that can limit its agents (${lost.join(", ")}), and its code has changed since, so it does not run without it; look at the change and run reeve trust, or give that code up with reeve trust --remove`,
       { details: { lostTrust: project } },
     );
   for (let folder = cwd; ; folder = dirname(folder)) {
-    if (folder !== project && (decisions.get(folder)?.guardrails ?? []).length > 0)
+    if (folder !== project && (decisions.get(folder)?.guards ?? []).length > 0)
       throw new Fault(
         "permission_denied",
-        `the folder ${cwd} is in ${folder}, which was trusted with guardrails, but its project is now ${project}, which is not trusted; run reeve trust, or give the guardrails up with reeve trust --remove ${folder}`,
+        `the folder ${cwd} is in ${folder}, which was trusted with code that can limit its agents, but its project is now ${project}, which is not trusted; run reeve trust, or give that code up with reeve trust --remove ${folder}`,
         { details: { lostTrust: project } },
       );
     if (dirname(folder) === folder) return;

@@ -193,7 +193,7 @@ describe("reeve init, agents and trust", () => {
     expect(systemOf(requests[1])).toBe("From config.");
     await write({ "lib/words.ts": "export const words = process.exit(99);" });
     const changed = await run("run", "--agent", "coder", "Hi");
-    expect(changed.code).toBe(3);
+    expect(changed.code).toBe(8);
     expect(requests).toHaveLength(2);
     expect((await run("trust", "--remove")).talk).toContain("is not trusted any more");
   });
@@ -210,7 +210,7 @@ describe("a trusted project whose code changes", () => {
     for (const args of [["run", "Hi"], ["serve", "--port", "0"], ["worker"]]) {
       const { code, talk } = await run(...args);
       expect([args, code]).toEqual([args, 8]);
-      expect(talk).toContain("run reeve trust, or give the guardrails up with reeve trust --remove");
+      expect(talk).toContain("run reeve trust, or give that code up with reeve trust --remove");
     }
     expect(requests).toHaveLength(1);
     expect((await run("trust", "--yes")).code).toBe(0);
@@ -220,12 +220,12 @@ describe("a trusted project whose code changes", () => {
   test("a run whose project has lost its trust is not continued until reeve trust, and does not fail", async () => {
     let isDown = true;
     const { run, write } = await place(() => (isDown ? { error: 400 } : { text: "done" }));
-    await write({ ".reeve/extensions/e.mjs": "export default () => {};" });
+    await write({ ".reeve/settings.json": '{ "maxTurns": 30 }' });
     expect((await run("trust", "--yes")).code).toBe(0);
     const failed = await run("run", "Look", "--mode", "json");
     const { runId } = JSON.parse(failed.out.at(-1) ?? "{}") as { runId: string };
     isDown = false;
-    await write({ ".reeve/extensions/e.mjs": "export default (api) => void api;" });
+    await write({ ".reeve/settings.json": '{ "maxTurns": 31 }' });
     const { code, talk } = await run("run", "--resume", runId);
     expect([code, talk]).toEqual([8, expect.stringContaining("was trusted when it started")]);
     expect(talk).toContain(`run reeve trust, then reeve run --resume ${runId}`);

@@ -15,8 +15,11 @@ export interface TrustedProject {
   readonly providers?: Readonly<Record<string, string>>;
   /** Hashes of `textHashes`. A text that has changed loses its effect, and code keeps its trust. */
   readonly texts?: Readonly<Record<string, string>>;
-  /** Paths of the guardrails of the project. With one of them the project does not run once its trust no longer holds. */
-  readonly guardrails?: readonly string[];
+  /**
+   * What of the project can limit an agent: guardrails, extensions, packages, agents in code, the configuration and the
+   * choice of an agent. With one of them the project does not run once its trust no longer holds.
+   */
+  readonly guards?: readonly string[];
 }
 
 interface TrustFile {
