@@ -46,6 +46,8 @@ export const entryEdits: readonly (readonly [name: string, sql: string, entry: s
   ["another task", "UPDATE entries SET task = 7 WHERE number = 2", "run_a/2"],
   ["another name", "UPDATE entries SET number = 9 WHERE number = 2", "run_a/9"],
   ["no run", "UPDATE entries SET run_id = NULL WHERE number = 2", "run_a/2"],
+  ["a run that does not exist", "UPDATE entries SET run_id = 'run_gone' WHERE number = 2", "run_a/2"],
+  ["an empty run", "UPDATE entries SET run_id = '' WHERE number = 2", "run_a/2"],
   ["another seal", "UPDATE entries SET seal = 'made up' WHERE number = 2", "run_a/2"],
   [
     "an edited entry of no run",

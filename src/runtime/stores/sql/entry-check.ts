@@ -33,8 +33,8 @@ export interface EntryCheckOptions {
 }
 
 /**
- * E1: checks that session entries are what was written. It reads the entries that a run has in its session and in those within it, and the
- * entries there that belong to no run, such as names and labels.
+ * E1: checks that session entries are what was written. It reads all entries of a run's session and of those within it, page by page. A
+ * row may name any run: an edit of an entry can also change the run that it names.
  */
 export class EntryCheck {
   readonly #options: EntryCheckOptions;
@@ -44,12 +44,12 @@ export class EntryCheck {
     this.#options = options;
     const { entryPlace, entriesOf } = options.tables.dialect;
     this.#readRows = `SELECT ${entryPlace} AS place, stem, number, count, run_id AS "runId", task, type, body, refs, seal
-      FROM {entries} AS entries WHERE ${entriesOf("$1")} AND ${entryPlace} > $2 AND (run_id = $3 OR run_id IS NULL)
+      FROM {entries} AS entries WHERE ${entriesOf("$1")} AND ${entryPlace} > $2
       ORDER BY ${entryPlace} LIMIT ${rowsPerQuery}`;
   }
 
   /** Returns the first entry that was changed. `undefined` if none was. */
-  async check({ runId, sessionId }: RunKey): Promise<EditedEntry | undefined> {
+  async check({ sessionId }: RunKey): Promise<EditedEntry | undefined> {
     const { tables } = this.#options;
     const sessions = await tables.query(() =>
       all<CheckedSession>(
@@ -58,8 +58,8 @@ export class EntryCheck {
       ),
     );
     for (const session of sessions)
-      for (let place = 0; ;) {
-        const { last, problem } = await tables.query(() => this.#page(session, place, runId));
+      for (let place = Number.MIN_SAFE_INTEGER; ;) {
+        const { last, problem } = await tables.query(() => this.#page(session, place));
         if (problem !== undefined) return { problem, sessionId: session.sessionId };
         if (last === undefined) break;
         place = last;
@@ -72,10 +72,9 @@ export class EntryCheck {
   *#page(
     { id, sessionId }: CheckedSession,
     after: number,
-    runId: string,
   ): Work<{ readonly last: number | undefined; readonly problem?: string }> {
     const { contents: stored, chain } = this.#options;
-    const rows = yield* all<CheckedRow>(this.#readRows, id, after, runId);
+    const rows = yield* all<CheckedRow>(this.#readRows, id, after);
     const contents = yield* stored.load(rows.map(({ refs }) => refs));
     for (const row of rows) {
       const isKept = row.seal === chain.entrySeal(sessionId, row);

@@ -181,6 +181,19 @@ test.each(entryEdits)(
   },
 );
 
+test("E1: verify() finds a session entry that was added in the name of another run", async () => {
+  const path = await newPath();
+  const store = await openStore(path);
+  const runId = await writeEntries(store);
+  const connection = connect(path);
+  connection.exec(`CREATE TEMP TABLE added AS SELECT * FROM entries WHERE number = 2;
+    UPDATE added SET id = id + 100, number = 7, run_id = 'run_b'; INSERT INTO entries SELECT * FROM added`);
+  expect(await store.events.verify(runId)).toMatchObject({
+    ok: false,
+    problem: expect.stringContaining("run_a/7") as string,
+  });
+});
+
 test("E1: verify() finds an edited session entry with a new seal that was made without the key", async () => {
   const path = await newPath();
   const store = await openStore(path, { auditKey: "secret" });
