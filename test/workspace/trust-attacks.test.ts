@@ -516,6 +516,54 @@ describe("code is checked when it is loaded", () => {
     expect(existsSync(mark)).toBe(false);
   });
 
+  test("a module cannot hide that it loads a file of the project that the decision does not cover", async () => {
+    const folders = await testFolders();
+    const { project, user, write } = folders;
+    const mark = join(user, "mark");
+    const marking = `require("node:fs").writeFileSync(${JSON.stringify(mark)}, "");`;
+    await write({
+      "created.mjs": 'import p from "p"; p.created("./hid" + "den/y.cjs");',
+      "asPackage.mjs": 'import p from "p"; p.created("phan" + "tom");',
+      "internal.mjs": 'import p from "p"; p.internal("/hid" + "den/y.cjs");',
+      "internalPackage.mjs": 'import p from "p"; p.internal("/node_modules/phan" + "tom/index.js");',
+      "script.mjs": 'import p from "p"; await p.script("hid" + "den/x.mjs");',
+      "named.mjs": 'import p from "p"; await p.script("hid" + "den/x.mjs?reeve=free-1");',
+      "addon.mjs": 'import p from "p"; p.created("./hid" + "den/z.node");',
+      "own.mjs": 'import p from "p"; p.own("/hid" + "den/z.node");',
+      "good.mjs": 'import p from "p"; import "./lib/known.cjs"; p.created("./lib/kno" + "wn.cjs");',
+      "lib/known.cjs": "",
+      "node_modules/p/index.cjs": `
+        const { createRequire } = require("node:module");
+        const vm = require("node:vm");
+        const importModuleDynamically = vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER;
+        exports.created = (name) => createRequire(process.cwd() + "/")(name);
+        exports.internal = (name) => module.constructor._load(process.cwd() + name);
+        exports.own = (name) => require(process.cwd() + name);
+        exports.script = (name) => new vm.Script("import('./" + name + "')", {
+          filename: process.cwd() + "/absent.js", importModuleDynamically }).runInThisContext();`,
+      "node_modules/p/package.json": '{ "main": "index.cjs" }',
+      "node_modules/phantom/index.js": marking,
+      "hidden/x.mjs": ran(mark),
+      "hidden/y.cjs": marking,
+      "hidden/z.node": "",
+    });
+    const hidden = {
+      "created.mjs": "hidden/y.cjs",
+      "asPackage.mjs": "node_modules/phantom/index.js",
+      "internal.mjs": "hidden/y.cjs",
+      "internalPackage.mjs": "node_modules/phantom/index.js",
+      "script.mjs": "hidden/x.mjs",
+      "named.mjs": "hidden/x.mjs",
+      "addon.mjs": "hidden/z.node",
+      "own.mjs": "hidden/z.node",
+    };
+    expect(await loaded(folders, ["good.mjs", ...Object.keys(hidden)])).toEqual([
+      "loaded",
+      ...Object.values(hidden).map((path) => refused(join(project, path))),
+    ]);
+    expect(existsSync(mark)).toBe(false);
+  });
+
   test("a file that changes between the check and its import is not loaded", async () => {
     const folders = await testFolders();
     const { project, user, write } = folders;

@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import { readFileSync, realpathSync } from "node:fs";
-import { registerHooks } from "node:module";
+import { findPackageJSON, registerHooks } from "node:module";
+import { sep } from "node:path";
 import { setTimeout as after } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Fault } from "../../kernel/index.ts";
+import { isBelow } from "./text/bounded-file.ts";
 import { Coverage } from "./trust/coverage.ts";
 
 /** A module of a user. */
@@ -25,12 +27,16 @@ const parameter = "reeve";
 const sharing = new Set<string>();
 let isHooked = false;
 
-/** What modules of each version may load. */
-const allowed = new Map<string, ReadonlyMap<string, string>>();
+/** What modules of each version may load, and the root of their project. */
+const allowed = new Map<string, { readonly root: string; readonly covered: ReadonlyMap<string, string> }>();
+/** Roots of the modules that were loaded, and whether every file below is checked. The nearest root decides. */
+const roots = new Map<string, boolean>();
 /** Versions of the modules whose addresses have no parameter: those of packages and of CommonJS. */
 const versions = new Map<string, string>();
 /** Versions of modules that were found and are not loaded yet. */
 const found = new Map<string, string>();
+/** Addresses of files of a checked project that were found, are not loaded yet, and whose loading module is not known. */
+const hidden = new Set<string>();
 
 /** Lets all modules below a folder import `reeve` from this package: those of an installed package and of its dependencies. */
 export function shareReeve(folder: string): void {
@@ -50,7 +56,9 @@ export async function loadModule(
   hookOnce();
   const url = pathToFileURL(path);
   const version = await versionOfFile(path, root, covered !== undefined);
-  if (covered !== undefined) allowed.set(version, covered);
+  const real = realpathSync(root);
+  if (covered !== undefined) allowed.set(version, { root: real, covered });
+  roots.set(real, covered !== undefined && !hasHost(real));
   url.searchParams.set(parameter, version);
   const stop = new AbortController();
   const loading = import(url.href) as Promise<Readonly<Record<string, unknown>>>;
@@ -85,7 +93,8 @@ function describe(error: unknown): string {
 
 /**
  * Lets modules of users import `reeve` from this package, wherever they are, gives the files that they import the version
- * of the importing module, and checks the content of each file in the moment in which it is loaded.
+ * of the importing module, and checks the content of each file in the moment in which it is loaded. A module can hide who
+ * loads a file, for example with `createRequire` of another folder, so each file of a checked project counts.
  */
 function hookOnce(): void {
   if (isHooked) return;
@@ -95,9 +104,16 @@ function hookOnce(): void {
       const version = versionOf(context.parentURL);
       if (/^reeve(?:\/|$)/u.test(specifier) && (version !== undefined || isSharing(context.parentURL)))
         return next(specifier, { ...context, parentURL: import.meta.url });
-      if (version === undefined) return next(specifier, context);
       const resolved = next(specifier, context);
-      if (!resolved.url.startsWith("file:")) {
+      const isFile = resolved.url.startsWith("file:");
+      const isHidden = isFile && isHiddenLoad(resolved.url, context.parentURL);
+      // Node loads a compiled file without the other hook.
+      if (isFile && /\.node(?:[?#]|$)/u.test(resolved.url)) requireCovered(resolved.url, version, isHidden);
+      if (version === undefined) {
+        if (isHidden) hidden.add(resolved.url);
+        return resolved;
+      }
+      if (!isFile) {
         // A module in an address has no file to check, but it may load files.
         if (resolved.url.startsWith("data:")) versions.set(resolved.url, version);
         return resolved;
@@ -112,22 +128,81 @@ function hookOnce(): void {
     },
     load(url, context, next) {
       const version = found.get(url) ?? versionOf(url);
+      const isHidden = hidden.has(url) || (url.startsWith("file:") && isHiddenLoad(url, url));
       found.delete(url);
-      const covered = version === undefined || !url.startsWith("file:") ? undefined : allowed.get(version);
+      hidden.delete(url);
       const loaded = next(url, context);
-      if (version === undefined || covered === undefined) return loaded;
-      versions.set(url, version);
-      const path = fileURLToPath(url);
+      if (!url.startsWith("file:")) return loaded;
+      const checked = requireCovered(url, version, isHidden, loaded.source);
+      if (checked === undefined) return loaded;
+      versions.set(url, checked);
       // A module of CommonJS has the address of its file when it loads others, whatever address it was imported by.
-      if (loaded.format?.startsWith("module") !== true) versions.set(pathToFileURL(path).href, version);
-      if (covered.get(path) === undefined || !isContent(loaded.source, path, covered.get(path)))
-        throw new Fault(
-          "permission_denied",
-          `${path} is not loaded, because your trust does not cover it as it is; import it by a literal name, and run reeve trust`,
-        );
+      if (loaded.format?.startsWith("module") !== true)
+        versions.set(pathToFileURL(fileURLToPath(url)).href, checked);
       return loaded;
     },
   });
+}
+
+/**
+ * Throws unless the file has the content that the decision of the loading module covers or, if it is hidden which module
+ * loads it, one of the decisions about its project. Returns the version of the decision, or `undefined` if the file may be
+ * loaded without one.
+ */
+function requireCovered(
+  url: string,
+  version: string | undefined,
+  isHidden: boolean,
+  source?: unknown,
+): string | undefined {
+  const path = fileURLToPath(url);
+  const own = version !== undefined && allowed.has(version);
+  if (!own && !isHidden) return undefined;
+  const root = rootOf(path);
+  for (const [each, { root: other, covered }] of allowed) {
+    if (own ? each !== version : other !== root) continue;
+    const hash = covered.get(path);
+    if (hash !== undefined && isContent(source, path, hash)) return each;
+  }
+  throw new Fault(
+    "permission_denied",
+    `${path} is not loaded, because your trust does not cover it as it is; import it by a literal name, and run reeve trust`,
+  );
+}
+
+/**
+ * Whether a file is part of a checked project although it is not known that the project loads it. Packages may be shared
+ * with Reeve, so a package counts only if no module, or a module of the project, loads it.
+ */
+function isHiddenLoad(url: string, parent: string | undefined): boolean {
+  const root = rootOf(fileURLToPath(url));
+  if (root === undefined || roots.get(root) !== true) return false;
+  if (!url.includes("/node_modules/") || parent === undefined) return true;
+  return (
+    parent.startsWith("file:") && !parent.includes("/node_modules/") && rootOf(fileURLToPath(parent)) === root
+  );
+}
+
+/** The nearest root above a file. */
+function rootOf(path: string): string | undefined {
+  let nearest: string | undefined;
+  for (const root of roots.keys())
+    if (isBelow(path, root) && root.length >= (nearest?.length ?? 0)) nearest = root;
+  return nearest;
+}
+
+/** Whether files of a project may be those of a program, which loads them itself: of any one but the command of Reeve. */
+function hasHost(root: string): boolean {
+  const own = findPackageJSON(import.meta.url) ?? import.meta.url;
+  if (isBelow(own, root) && !own.includes(`${sep}node_modules${sep}`)) return true;
+  const [, main] = process.argv;
+  if (main === undefined) return false;
+  try {
+    return findPackageJSON(pathToFileURL(realpathSync(main))) !== own;
+  } catch {
+    // The main module is not a file, so a loader of the program chose it.
+    return true;
+  }
 }
 
 function isSharing(parent: string | undefined): boolean {
@@ -135,7 +210,7 @@ function isSharing(parent: string | undefined): boolean {
 }
 
 /** Whether what is loaded has the hash. Node decodes the text of some modules, and reads that of others itself. */
-function isContent(source: unknown, path: string, hash: string | undefined): boolean {
+function isContent(source: unknown, path: string, hash: string): boolean {
   if (source instanceof Uint8Array) return hashOf(source) === hash;
   if (source instanceof ArrayBuffer) return hashOf(new Uint8Array(source)) === hash;
   const bytes = readFileSync(path);
