@@ -42,6 +42,7 @@ const fixedMembers = ["agentId", "runId", "taskId", "sessionId", "tenantId", "fa
 
 /** Makes the place read-only in a context that all layers around a call share and otherwise may change. Returns the context. */
 export function withFixedPlace<Context extends PlacedContext>(context: Context): Context {
-  for (const name of fixedMembers) Object.defineProperty(context, name, { writable: false });
+  for (const name of fixedMembers)
+    Object.defineProperty(context, name, { writable: false, configurable: false });
   return context;
 }

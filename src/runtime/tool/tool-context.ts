@@ -103,3 +103,6 @@ for (const [name, use] of Object.entries(foreignMembers))
       );
     },
   });
+
+// A tool reaches the prototype through its context. If it could redefine `facts` there, it would do so for all other tools.
+Object.freeze(ToolCallContext.prototype);

@@ -88,13 +88,17 @@ function changes(where: string, holder: object, path: readonly string[] = []): r
     // `metadata` of middleware is what its layers share.
     if (typeof value === "object" && value !== null && name !== "metadata")
       done.push(...changes(where, value, [...path, name]));
-    try {
-      record[name] = "bob";
-      if (record[name] === "bob" && name !== "metadata") done.push([where, ...path, name].join("."));
-      record[name] = value;
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error;
-    }
+    for (const change of [
+      (to: unknown) => void (record[name] = to),
+      (to: unknown) => void Object.defineProperty(record, name, { value: to }),
+    ])
+      try {
+        change("bob");
+        if (record[name] === "bob" && name !== "metadata") done.push([where, ...path, name].join("."));
+        change(value);
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error;
+      }
   }
   return done;
 }
@@ -136,8 +140,11 @@ it.for(["memory", "SQLite"] as const)(
     };
     const tool = simpleTool({
       name: "attack",
-      execute: async (_input, { ctx, facts, meta }) => {
+      execute: async (_input, call) => {
+        const { ctx, facts, meta } = call;
+        const shared = Object.getPrototypeOf(call) as object;
         attack("tool", facts, meta, ctx.facts, ctx.meta);
+        expect(() => Object.defineProperty(shared, "facts", { get: () => facts })).toThrow(TypeError);
         expect(ctx.snapshot).not.toHaveProperty("tasks");
         return text("done");
       },
