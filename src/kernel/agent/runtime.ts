@@ -38,7 +38,7 @@ export interface SubmitOptions<Context = unknown> {
   readonly channel?: Channel;
   /**
    * Data of the caller. Available as `facts.metadata` inside the run, and as `metadata` in lists of runs. `list` can
-   * select runs by its top-level strings.
+   * select runs by its top-level strings. It may have 64 KiB of JSON and 1,000 values.
    */
   readonly metadata?: JsonObject;
   /**

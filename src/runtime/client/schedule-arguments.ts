@@ -27,6 +27,7 @@ import {
   type OptionKinds,
 } from "../../kernel/index.ts";
 import type { CronLoader, StoredSchedule } from "../process/schedule-record.ts";
+import { assertMetadataSize } from "../process/size-limit.ts";
 
 const owner = "schedules.create()";
 
@@ -139,6 +140,9 @@ function runOptions(options: ScheduleOptions): JsonObject {
   )
     throw refused("metadata", metadata, "an object");
   assertJson(run, `the options of schedule ${options.name}`);
+  // A fire adds the name of the schedule and the time.
+  const fired = { ...metadata, schedule: options.name, fireAt: maxTime };
+  assertMetadataSize(fired, `the metadata of schedule ${options.name}`);
   return run;
 }
 

@@ -1,3 +1,4 @@
+import { assertMetadataSize } from "../process/size-limit.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
 import {
   type AgentId,
@@ -220,6 +221,7 @@ function ownMetadata(metadata: JsonObject | undefined, agentId: AgentId): JsonOb
       `invalid metadata of a run of ${agentId}: expected an object, not ${describeValue(metadata)}`,
     );
   assertJson(metadata, `the metadata of a run of ${agentId}`);
+  assertMetadataSize(metadata, `the metadata of a run of ${agentId}`);
   return copyJson(metadata);
 }
 

@@ -2,7 +2,9 @@ import {
   Fault,
   maxJsonValues,
   tooManyValues,
+  valuesLeft,
   type AssistantPart,
+  type JsonObject,
   type JsonValue,
   type LlmReply,
 } from "../../kernel/index.ts";
@@ -17,6 +19,20 @@ const bytesOfReply = 1_200;
 const bytesOfPart = 96;
 /** Number of values that bound the members of a part besides the arguments of a call. */
 const valuesOfPart = 6;
+
+/** Limits of the metadata of a run. Every list of runs contains it, and every label of it is a row. */
+const maxMetadata = { bytes: 65_536, values: 1_000 };
+
+/** Throws `too_large` if metadata, which is JSON, exceeds its limits. `where` names it. */
+export function assertMetadataSize(metadata: JsonObject, where: string): void {
+  const { bytes, values } = maxMetadata;
+  if (valuesLeft(metadata, values) >= 0 && Buffer.byteLength(JSON.stringify(metadata)) <= bytes) return;
+  throw new Fault(
+    "too_large",
+    `${where} is too large: it may have ${bytes} bytes of JSON and ${values} values; put the data into the input, or store it and pass its name`,
+    { details: maxMetadata },
+  );
+}
 
 /**
  * Limits the size of single values that enter a run: inputs, results of steps and tools, messages and signals. Without it, one value could

@@ -148,6 +148,10 @@ describe("schedules.create()", () => {
       [{ priority: "URGENT" }, /invalid priority/u],
       [{ retention: "forever" }, /invalid history retention/u],
       [{ metadata: [] }, /invalid metadata/u],
+      [
+        { metadata: { list: Array.from({ length: 998 }, () => 0) } },
+        /the metadata of schedule \S+ is too large/u,
+      ],
       [{ userId: 5 }, /invalid userId/u],
       [{ input: undefined }, /not_json/u],
       [{ input: "x".repeat(70_000) }, /too_large/u],
