@@ -23,35 +23,82 @@ export function boundedFetch(fetch: FetchLike, maxBytes: number): FetchLike {
   return async (url, init) => {
     const response = await fetch(url, init);
     if (response.body === null) return response;
-    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
-    return new Response(response.body.pipeThrough(limiter(maxBytes, isStream)), response);
+    const type = response.headers.get("content-type")?.toLowerCase();
+    const limiter =
+      type?.startsWith("text/event-stream") === true
+        ? eventLimiter(maxBytes, requestId(init?.body))
+        : bodyLimiter(maxBytes);
+    return new Response(response.body.pipeThrough(limiter), response);
   };
 }
 
-function limiter(maxBytes: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
-  let message = new MessageCounter(maxBytes);
-  /** Whether the line that the next byte belongs to is empty so far. An empty line ends an event. */
-  let isEmpty = false;
+function bodyLimiter(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
+  const message = new MessageCounter(maxBytes);
   return new TransformStream({
     transform: (chunk, controller) => {
-      let from = 0;
-      for (let at = isStream ? 0 : chunk.length; at < chunk.length;) {
-        const end = chunk.indexOf(lineEnd, at);
-        const line = chunk.subarray(at, end === -1 ? chunk.length : end);
-        isEmpty &&= line.every((byte) => byte === carriageReturn);
-        if (end === -1) break;
-        at = end + 1;
-        if (isEmpty) {
-          message.add(chunk.subarray(from, at));
-          message = new MessageCounter(maxBytes);
-          from = at;
-        }
-        isEmpty = true;
-      }
-      message.add(chunk.subarray(from));
+      message.add(chunk);
       controller.enqueue(chunk);
     },
   });
+}
+
+/**
+ * Limits each event of a stream. The MCP package does not settle a request whose stream fails, so an event with an error
+ * that answers the request `id` replaces the rest of the stream. A stream that answers no request fails.
+ */
+function eventLimiter(
+  maxBytes: number,
+  id: string | number | undefined,
+): TransformStream<Uint8Array, Uint8Array> {
+  let message = new MessageCounter(maxBytes);
+  /** Whether the line that the next byte belongs to is empty so far. An empty line ends an event. */
+  let isEmpty = false;
+  /** Whether the last byte was a carriage return. A line feed behind it ends no further line. */
+  let isReturned = false;
+  function count(chunk: Uint8Array): void {
+    let from = 0;
+    for (let at = 0; at < chunk.length; at++) {
+      const byte = chunk[at];
+      const isReturn = byte === carriageReturn;
+      if (isReturn || (byte === lineEnd && !isReturned)) {
+        if (isEmpty) {
+          message.add(chunk.subarray(from, at + 1));
+          message = new MessageCounter(maxBytes);
+          from = at + 1;
+        }
+        isEmpty = true;
+      } else if (byte !== lineEnd) isEmpty = false;
+      isReturned = isReturn;
+    }
+    message.add(chunk.subarray(from));
+  }
+  return new TransformStream({
+    transform: (chunk, controller) => {
+      try {
+        count(chunk);
+      } catch (error) {
+        if (id === undefined) throw error;
+        controller.enqueue(new TextEncoder().encode(refusal(id, error)));
+        controller.terminate();
+        return;
+      }
+      controller.enqueue(chunk);
+    },
+  });
+}
+
+/** The events that end a stream: what was received of the refused one, made invalid, and an answer to the request. */
+function refusal(id: string | number, error: unknown): string {
+  const { message } = Fault.from(error);
+  const answer = { jsonrpc: "2.0", id, error: { code: invalidMessage, message } };
+  return `\ndata: refused\n\ndata: ${JSON.stringify(answer)}\n\n`;
+}
+
+/** The id of the JSON-RPC request in a body. `undefined` if it has none. */
+function requestId(body: unknown): string | number | undefined {
+  if (typeof body !== "string") return undefined;
+  const { id } = JSON.parse(body) as { readonly id?: string | number };
+  return id;
 }
 
 /** Counts the bytes and values of one message of a server while it arrives. */

@@ -36,7 +36,7 @@ export function valuesLeft(value: JsonValue | undefined, left: number): number {
 
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
 const [openArray, closeArray, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
-const [space, lineEnd] = [0x20, 0x0a];
+const [space, lineEnd, carriageReturn] = [0x20, 0x0a, 0x0d];
 
 /**
  * Counts the values and levels of a JSON text in UTF-8 before it is parsed, while its bytes arrive. It does not check
@@ -68,7 +68,7 @@ export class JsonCounter {
         if (isEscaped) isEscaped = false;
         else if (byte === backslash) isEscaped = true;
         // A text of JSON contains no line end. Lines of an event stream that are not JSON may contain one quote.
-        else if (byte === quote || byte === lineEnd) isInText = false;
+        else if (byte === quote || byte === lineEnd || byte === carriageReturn) isInText = false;
         continue;
       }
       if (byte <= space) continue;

@@ -3,10 +3,15 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { boundedFetch, boundedRequest, limitMessages } from "../../../src/capabilities/mcp/message-limit.ts";
 
 /** Returns the text that is read from pieces of a body of a type. */
-async function read(type: string, pieces: readonly string[], maxBytes: number): Promise<string> {
+async function read(
+  type: string,
+  pieces: readonly string[],
+  maxBytes: number,
+  request?: RequestInit,
+): Promise<string> {
   const body = ReadableStream.from(pieces.map((piece) => new TextEncoder().encode(piece)));
   const fetch = boundedFetch(async () => new Response(body, { headers: { "content-type": type } }), maxBytes);
-  return (await fetch("http://localhost/")).text();
+  return (await fetch("http://localhost/", request)).text();
 }
 
 it("boundedFetch() ends a body that is longer than the limit with an error, and passes one of exactly the limit", async () => {
@@ -25,6 +30,28 @@ it("boundedFetch() applies the limit to each event of a stream, and not to the w
     /more than 9 bytes/u,
   );
   await expect(read("text/event-stream", ["a\n\n", "data: ", "xxxx"], 9)).rejects.toThrow(/more than 9/u);
+});
+
+it("boundedFetch() compares the type without case, and ends lines at a carriage return", async () => {
+  const events = Array.from({ length: 50 }, () => "data: x\r\r");
+  expect(await read("Text/Event-Stream", events, 9)).toBe(events.join(""));
+  const halves = ["data: x\r", "\n\r", "\ndata: y\r", "\r", "data: z"];
+  expect(await read("text/event-stream", halves, 11)).toBe(halves.join(""));
+  // A quote in a comment does not hide what follows.
+  await expect(read("text/event-stream", [`: "\rdata: ${list(100_000)}\r\r`], 1e6)).rejects.toThrow(tooMany);
+});
+
+it("boundedFetch() answers the request of a stream with an error in place of a message that is too long", async () => {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 7, method: "tools/call" });
+  const request = { method: "POST", body };
+  const pieces = ["data: x\n\n", 'data: {"id":7,', "x".repeat(99), "data: later\n\n"];
+  const [first, partial, answer, end] = (await read("text/event-stream", pieces, 40, request)).split("\n\n");
+  expect([first, partial, end]).toEqual(["data: x", 'data: {"id":7,\ndata: refused', ""]);
+  expect(JSON.parse((answer ?? "").slice("data: ".length))).toEqual({
+    jsonrpc: "2.0",
+    id: 7,
+    error: { code: -32_600, message: "the server sent a message of more than 40 bytes" },
+  });
 });
 
 it("boundedFetch() passes a response without a body", async () => {
