@@ -121,6 +121,7 @@ const controlling: readonly Attack[] = [
   write("an editor's workspace file", "project.code-workspace"),
   write("a development container", ".devcontainer/devcontainer.json"),
   write("another agent's settings", ".claude/settings.json"),
+  write("the script of a skill", ".agents/skills/s/run.sh"),
   write("a list of MCP servers", ".mcp.json"),
   write("the store of runs", ".reeve/reeve.db"),
   write("new settings of Reeve", ".reeve/settings.json"),

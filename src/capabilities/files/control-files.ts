@@ -11,6 +11,8 @@ import { dirname, resolve } from "node:path";
 /** Names that are control files or folders wherever they occur. All are in lower case. */
 const anywhere: ReadonlySet<string> = new Set([
   ".reeve",
+  // Skills, whose scripts a trusted skill may approve in advance.
+  ".agents",
   // Editors and development environments.
   ".vscode",
   ".idea",
