@@ -1,6 +1,6 @@
+import { createRequire } from "node:module";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { providerPackages, resolvePackage } from "../capabilities/index.ts";
+import { installedAddress, providerPackages } from "../capabilities/index.ts";
 import { Fault } from "../kernel/index.ts";
 import { Coverage, findPackage, loadModule, type TrustedProject } from "./files/index.ts";
 
@@ -8,7 +8,7 @@ import { Coverage, findPackage, loadModule, type TrustedProject } from "./files/
 export async function providerHashes(project: string): Promise<Readonly<Record<string, string>>> {
   const hashes: [string, string][] = [];
   for (const name of providerPackages) {
-    if (resolvePackage(import.meta.url, name) !== undefined) continue;
+    if (installedAddress(name) !== undefined) continue;
     const coverage = await coverageOf(name, project);
     if (coverage !== undefined) hashes.push([name, coverage.hash()]);
   }
@@ -25,7 +25,7 @@ export function providerLoader(
   timeoutMs: number,
 ): (name: string) => Promise<object | undefined> {
   return async (name) => {
-    const path = resolvePackage(pathToFileURL(join(project, "_")), name);
+    const path = mainFile(name, project);
     if (path === undefined) return undefined;
     if (decision === "always") return loadModule({ path, root: project }, timeoutMs);
     const coverage = decision === undefined ? undefined : await coverageOf(name, project);
@@ -45,4 +45,14 @@ async function coverageOf(name: string, project: string): Promise<Coverage | und
   const coverage = new Coverage(project);
   await coverage.addPackage(folder);
   return coverage;
+}
+
+/** Returns the main file of a package of a project, or `undefined` if the project does not have it. */
+function mainFile(name: string, project: string): string | undefined {
+  try {
+    return createRequire(join(project, "_")).resolve(name);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "MODULE_NOT_FOUND") return undefined;
+    throw error;
+  }
 }

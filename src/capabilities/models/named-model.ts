@@ -1,5 +1,3 @@
-import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
 import {
   Fault,
   type Model,
@@ -181,9 +179,8 @@ async function loadPackage({
   options,
 }: ModelReference): Promise<Readonly<Record<string, unknown>>> {
   const wanted = entry.package;
-  const address = resolvePackage(import.meta.url, wanted);
-  const loaded: unknown =
-    address === undefined ? await options.loadPackage?.(wanted) : await import(pathToFileURL(address).href);
+  const address = installedAddress(wanted);
+  const loaded: unknown = address === undefined ? await options.loadPackage?.(wanted) : await import(address);
   if (loaded !== undefined) return loaded as Readonly<Record<string, unknown>>;
   throw new Fault(
     "dependency_missing",
@@ -191,12 +188,15 @@ async function loadPackage({
   );
 }
 
-/** Returns the main file of a package as seen from a place, or `undefined` if it is not installed there. */
-export function resolvePackage(place: string | URL, wanted: string): string | undefined {
+/**
+ * Returns the address of a package where Reeve is installed, or `undefined` if it is not there. It is found as `import`
+ * finds it, so that the variable `NODE_PATH`, which may name the working folder, has no effect.
+ */
+export function installedAddress(wanted: string): string | undefined {
   try {
-    return createRequire(place).resolve(wanted);
+    return import.meta.resolve(wanted);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "MODULE_NOT_FOUND") return undefined;
+    if (error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND") return undefined;
     throw error;
   }
 }

@@ -1,7 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { namedModel, toModel } from "../../../src/capabilities/index.ts";
+import { repository, runNode } from "../../gates/run-node.ts";
 import { classifyError, userMessage, type JsonObject } from "../../../src/kernel/index.ts";
 
 const hello = { messages: [userMessage("hello")] };
@@ -70,6 +74,24 @@ describe("namedModel()", () => {
     await expect(model.stream(hello)[Symbol.asyncIterator]().next()).rejects.toMatchObject({
       code: "dependency_missing",
     });
+  });
+
+  test("namedModel() does not load a package of the working folder that NODE_PATH names", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "reeve-node-path-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const evil = join(folder, "node_modules/@ai-sdk/groq");
+    await mkdir(evil, { recursive: true });
+    await writeFile(join(evil, "index.js"), 'console.log("evil");');
+    const program = `
+      import Module from "node:module";
+      import { namedModel } from ${JSON.stringify(join(repository, "src/capabilities/index.ts"))};
+      process.env.NODE_PATH = "./node_modules";
+      Module._initPaths();
+      const model = namedModel("groq/x", { env: { GROQ_API_KEY: "k" } });
+      try { for await (const part of model.stream({ messages: [] })) console.log(part); }
+      catch (error) { console.log(error.code); }`;
+    const { stdout, stderr } = await runNode(["--input-type=module", "-e", program], folder);
+    expect([stdout, stderr]).toEqual(["dependency_missing\n", ""]);
   });
 
   test("namedModel() finds an OpenAI-compatible server by its variable, without a key", async () => {
