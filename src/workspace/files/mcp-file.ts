@@ -1,8 +1,9 @@
-import { resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import { describeValue, Fault, type JsonObject } from "../../kernel/index.ts";
 import { readNamedFile } from "./text/bounded-file.ts";
 import type { SourceFile } from "./source-file.ts";
-import type { ProgramLine } from "./trust/programs.ts";
+import { languageOf } from "./trust/code-texts.ts";
+import type { ProgramLine } from "./trust/understood.ts";
 
 const maxMcpBytes = 256 * 1024;
 
@@ -25,10 +26,18 @@ export async function readMcpFiles(
     if (file === undefined) continue;
     for (const [name, server] of Object.entries(serversIn(file.text, path))) {
       const isProgram = origin === "project" && isObject(server) && "command" in server;
-      servers[name] = isProgram ? { ...server, cwd: folderOf(server, root, expand) } : server;
+      servers[name] = isProgram
+        ? { ...server, ...environmentOf(server, expand), cwd: folderOf(server, root, expand) }
+        : server;
     }
   }
   return servers;
+}
+
+/** Python of a project writes no compiled files next to its code, where they would be new code that trust does not cover. */
+function environmentOf({ command, env = {} }: JsonObject, expand: (text: string) => string): JsonObject {
+  const isPython = typeof command === "string" && languageOf(basename(expand(command))) === "python";
+  return isPython && isObject(env) ? { env: { PYTHONDONTWRITEBYTECODE: "1", ...env } } : {};
 }
 
 function folderOf({ cwd }: JsonObject, root: string, expand: (text: string) => string): string {

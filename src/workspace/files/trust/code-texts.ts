@@ -85,9 +85,36 @@ const literalArgument = new RegExp(
 const hidden =
   /\beval\s*\(|\bnew\s+Function\b|\bdlopen\b|\b_load\b|\bregisterHooks\b|\bcreateRequire\s*\((?!\s*import\.meta\.(?:url|filename)\s*\))/u;
 
-/** Whether JavaScript loads a module whose name it computes, or code from a text. */
+/** Ways of a program of its own to run code that no import names: other loaders, code from a text, programs and threads. */
+const unchecked =
+  /\b(?:eval|Function|createRequire|getBuiltinModule|dlopen|_compile|_extensions|_resolveFilename|runInThisContext|runInNewContext|runInContext|compileFunction|SourceTextModule|execve)\b|\b(?:child_process|worker_threads|cluster|node:vm|node:module|node:repl)\b|["'`](?:vm|module|repl)["'`]|\bnew\s+Worker\b|\bmodule\s*\.\s*(?:constructor|require)\b|\bmainModule\b/u;
+
+/** `require` as a value, which may get another name. In a comment, a word follows it. */
+const aliased = new RegExp(
+  String.raw`\brequire\b(?!${gap}\(|\.resolve${gap}\(|\.main\b(?!${gap}[.[?])|[ \t]+(?!in\b|of\b|as\b|instanceof\b|satisfies\b)[a-z])`,
+  "u",
+);
+
+/** A literal that is too long to be examined, and may be the name of a module. */
+const long = new RegExp(`["'\`](?:\\.{0,2}/|file:)[^"'\`]{${maxLiteral - 8},}`, "iu");
+
+/** A file with another ending that CommonJS reads as JavaScript. */
+const otherEnding = /\brequire\s*\(\s*["'`][./][^"'`]*\.(?![cm]?[jt]s["'`]|json["'`]|node["'`])\w+["'`]/u;
+
+/** Whether JavaScript loads a module whose name it computes, or code from a text, or starts other programs. */
 function computesInJavaScript(text: string): boolean {
-  if (hidden.test(text) || /\bcreateRequire\b/u.test(text)) return true;
+  // A name in code may have escapes, too.
+  const plain = text.replaceAll(
+    /\\u(?:\{([0-9a-f]{1,6})\}|([0-9a-f]{4}))/giu,
+    (_all, one?: string, two?: string) => character(Number.parseInt(one ?? two ?? "", 16)),
+  );
+  return [...new Set([text, plain])].some(
+    (each) =>
+      [unchecked, aliased, long, otherEnding].some((pattern) => pattern.test(each)) || hasComputedCall(each),
+  );
+}
+
+function hasComputedCall(text: string): boolean {
   for (const { index, 0: call } of text.matchAll(calls)) {
     literalArgument.lastIndex = index + call.length;
     if (!literalArgument.test(text)) return true;
@@ -98,8 +125,9 @@ function computesInJavaScript(text: string): boolean {
 const computing: Readonly<Record<Language, (text: string) => boolean>> = {
   javascript: computesInJavaScript,
   python: (text) =>
-    /\b(?:importlib|__import__|exec|eval|compile|runpy|imp|pkgutil|zipimport|ctypes|addsitedir)\b|\bsys\s*\.\s*(?:path|meta_path|path_hooks)\b/u.test(
-      text,
+    /\b(?:importlib|__import__|__builtins__|builtins|exec|eval|runpy|imp|pkgutil|zipimport|ctypes|cffi|addsitedir|marshal|subprocess|multiprocessing|popen|pty|create_subprocess_\w+)\b|(?<!\bre\s*\.\s*)\bcompile\b|\bsys\s*\.\s*(?:path|meta_path|path_hooks|modules)\b|\bfrom\s+sys\s+import\b|\bimport\s+sys\s+as\b|\bos\s*\.\s*(?:system|exec\w+|spawn\w+|posix_spawn\w*|startfile)\b|\bfrom\s+os\s+import\b/u.test(
+      // Python reads compatible characters in names as one.
+      text.normalize("NFKC"),
     ),
   shell: (text) => shellCommands(text) === undefined,
 };

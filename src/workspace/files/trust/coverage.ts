@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { isBuiltin } from "node:module";
-import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Fault, type JsonObject } from "../../../kernel/index.ts";
 import { isAbsent, isBelow } from "../text/bounded-file.ts";
@@ -31,6 +31,9 @@ const data = /\.(?:db|sqlite3?|csv|tsv|log|md|txt|pdf|png|jpe?g|gif|webp|svg|loc
 /** Files that an interpreter runs. Files with permission to be executed count as well. */
 const program = /\.(?:[cm]?[jt]sx?|sh|bash|zsh|ksh|pyw?|rb|pl|php|lua|wasm|node|so|jar)$/iu;
 
+/** Files that Python imports, compiled ones included. */
+const importable = /\.(?:pyw?|pyc|pyo|so|pyd|dylib|dll)$/iu;
+
 /** Endings that Node tries for a module. */
 const tried = ["", ".js", ".json", ".node", ".cjs", ".mjs", ".ts", ".mts", ".cts"];
 
@@ -46,6 +49,7 @@ export class Coverage {
   readonly #lines = new Set<string>();
   readonly #searched = new Map<string, Runs>();
   readonly #packages = new Set<string>();
+  readonly #importable = new Set<string>();
   readonly #found = new Map<string, Promise<string | undefined>>();
   readonly #unresolved = new Set<string>();
   readonly #fetched = new Set<string>();
@@ -162,6 +166,27 @@ export class Coverage {
     }
   }
 
+  /**
+   * Adds all files below a folder that Python can import: a new file there takes the place of a module of Python's library.
+   * Folders whose name cannot be imported, packages of Node and virtual environments are left out.
+   */
+  async addImportable(folder: string): Promise<void> {
+    const real = await realpath(folder);
+    if (this.#importable.has(real)) return;
+    this.#importable.add(real);
+    for (const entry of await readdir(real)) {
+      const path = join(real, entry);
+      const kind = await kindOf(path);
+      if (kind === "file" && importable.test(entry)) await this.#addLink(path);
+      if (kind !== "folder" || !/^[\p{ID_Start}_][\p{ID_Continue}]*$/u.test(entry)) continue;
+      const isEnvironment = (await kindOf(join(path, "pyvenv.cfg"))) === "file";
+      const isPackage = (await kindOf(join(path, "__init__.py"))) === "file";
+      if (entry === "node_modules" || (isEnvironment && !isPackage)) continue;
+      this.#lines.add(`folder ${this.shown(path)} ${this.shown(await realpath(path))}`);
+      await this.addImportable(path);
+    }
+  }
+
   /** Adds what a text of code names: a file relative to `folder` or to the project, a package, or a name of `imports`. */
   async addReference(text: string, folder: string, runs: Runs): Promise<void> {
     for (const name of spellings(text)) {
@@ -171,17 +196,17 @@ export class Coverage {
         // Programs of the system change with its updates, and are not the project's.
         if (!isAbsolute(name) || program.test(path) || isBelow(path, this.root))
           await this.addModule(path, runs);
-        if (!isAbsolute(name)) await this.#addProgram(resolve(this.root, name), runs);
+        if (!isAbsolute(name)) await this.addIfProgram(resolve(this.root, name), runs);
       } else if (name.startsWith("#")) await this.#addImportMap(folder, "imports");
       else if (bareName.test(name)) {
         const [named = ""] = packageName.exec(name) ?? [];
         if (!isBuiltin(named)) await this.#addNamedPackage(named, folder);
         if (/[./]/u.test(name))
-          for (const base of new Set([folder, this.root])) await this.#addProgram(resolve(base, name), runs);
+          for (const base of new Set([folder, this.root])) await this.addIfProgram(resolve(base, name), runs);
       } else if (/\s/u.test(name))
         // The text may be a command line.
         for (const word of wordsIn(name))
-          for (const base of new Set([folder, this.root])) await this.#addProgram(resolve(base, word), runs);
+          for (const base of new Set([folder, this.root])) await this.addIfProgram(resolve(base, word), runs);
     }
   }
 
@@ -210,11 +235,11 @@ export class Coverage {
     }
   }
 
-  /** Adds a file only if it can be run or imported: other texts of code name files of data. */
-  async #addProgram(path: string, runs: Runs): Promise<void> {
+  /** Adds a file of the project only if it can be run or imported: other texts name files of data. */
+  async addIfProgram(path: string, runs: Runs): Promise<void> {
     const facts = await stat(path).catch(() => undefined);
-    if (facts?.isFile() !== true || !isBelow(path, this.root) || data.test(path)) return;
-    if (program.test(path) || (facts.mode & 0o111) !== 0) await this.addFile(path, runs);
+    if (facts?.isFile() !== true || !isBelow(path, this.root)) return;
+    if (isProgramFile(path, facts.mode)) await this.addFile(path, runs);
   }
 
   async #addNamedPackage(name: string, folder: string): Promise<void> {
@@ -267,7 +292,10 @@ export class Coverage {
     if (before === runs || before === "outside") return;
     this.#searched.set(path, runs);
     const text = (await this.#read(path)).toString("utf8");
-    const language = languageOfFile(path, text.slice(0, 256));
+    const byName = languageOfFile(path, text.slice(0, 256));
+    // Node reads a file without an ending as JavaScript.
+    const isPlain = runs === "outside" && extname(path) === "" && !text.startsWith("#!");
+    const language = byName ?? (isPlain ? "javascript" : undefined);
     if (language !== undefined) await this.addCode(text, language, dirname(path), runs, this.shown(path));
     else if (runs === "outside" && (text.startsWith("#!") || /\.(?:rb|pl|php|lua)$/u.test(path)))
       this.addUnresolved(`${this.shown(path)} is in a language whose imports Reeve does not know`);
@@ -290,9 +318,9 @@ export class Coverage {
   }
 }
 
-/** Whether a path is data by its ending. */
-export function isData(path: string): boolean {
-  return data.test(path);
+/** Whether a file can be run or imported, by its ending or its permissions. */
+export function isProgramFile(path: string, mode: number): boolean {
+  return !data.test(path) && (program.test(path) || (mode & 0o111) !== 0);
 }
 
 const wholeName = /^(?:@[\w~-][\w.~-]*\/)?[\w~-][\w.~-]*$/u;
@@ -302,8 +330,16 @@ const packageName = /^(?:@[\w.~-]+\/)?[\w.~-]+/u;
 /** The ways in which Node may read the name of a module: an address may be percent-encoded and have a query. */
 function spellings(text: string): ReadonlySet<string> {
   if (text.includes("\0")) return new Set();
-  const name = text.replace(/[?#].*$/su, "");
-  const names = [text, name, unescaped(text), unescaped(name)];
+  // The parser of addresses drops tabs and line ends, trims spaces, and reads a backslash as a slash.
+  const address = text
+    .replaceAll(/[\t\n\r]/gu, "")
+    .trim()
+    .replaceAll("\\", "/")
+    .replace(/^file:/iu, "file:");
+  const names = [text, address].flatMap((each) => {
+    const name = each.replace(/[?#].*$/su, "");
+    return [each, name, unescaped(each), unescaped(name)];
+  });
   return new Set(names.filter((each) => each !== ""));
 }
 
@@ -364,7 +400,7 @@ async function manifestFolder(folder: string): Promise<string | undefined> {
 }
 
 /** The manifest of a package. Empty if there is none, or Node cannot read it either. */
-async function manifestOf(folder: string): Promise<JsonObject> {
+export async function manifestOf(folder: string): Promise<JsonObject> {
   try {
     const manifest: unknown = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
     return typeof manifest === "object" && manifest !== null ? (manifest as JsonObject) : {};

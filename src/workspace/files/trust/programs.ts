@@ -1,19 +1,9 @@
-import { constants } from "node:fs";
-import { access, realpath, stat } from "node:fs/promises";
-import { basename, delimiter, dirname, join, resolve } from "node:path";
+import { realpath, stat } from "node:fs/promises";
+import { basename, delimiter, join, resolve } from "node:path";
 import { isBelow } from "../text/bounded-file.ts";
 import { languageOf, languageOfFile, shellCommands, type Language } from "./code-texts.ts";
-import { isData, type Coverage } from "./coverage.ts";
-
-/** A program as it is started. */
-export interface ProgramLine {
-  readonly command: string;
-  readonly args: readonly string[];
-  /** Variables that are set for the program. */
-  readonly env: Readonly<Record<string, string>>;
-  /** Working folder of the program. */
-  readonly cwd: string;
-}
+import type { Coverage } from "./coverage.ts";
+import { addUnlessUnderstood, findProgram, type ProgramLine } from "./understood.ts";
 
 /** Programs that fetch code, or run code in another place, each with the files of the folder that say from where. */
 const fetchers: readonly (readonly [RegExp, readonly string[]])[] = [
@@ -26,9 +16,6 @@ const fetchers: readonly (readonly [RegExp, readonly string[]])[] = [
 /** Programs that run what files of the folder say, which this module does not read. */
 const runners =
   /^(?:make|gmake|just|task|rake|bundle|cargo|go|dotnet|gradle|gradlew|mvn|ant|bazel|cmake|ninja)$/u;
-
-/** Commands of package managers that run a script of `package.json`. */
-const scripts = /^(?:run|run-script|start|test|restart|stop)$/u;
 
 /** Files of the folder that tell a JavaScript runtime other than Node what to load. */
 const runtimeFiles: Readonly<Record<string, readonly string[]>> = {
@@ -53,13 +40,19 @@ const valued =
 /**
  * Adds the files that really run when a program is started: the program itself if it belongs to the project, every file
  * that an argument or a variable names relative to its working folder, and what their code loads. Code that the program
- * fetches is named as fetched. A line that does not say what runs is unresolved. `path` is the search path of this process.
+ * fetches is named as fetched. A line is unresolved unless it has a known form. `path` is the search path of this process.
  */
-export async function addProgram(
+export async function addProgram(coverage: Coverage, line: ProgramLine, path: string): Promise<void> {
+  await addUnlessUnderstood(coverage, line, path);
+  await addParts(coverage, line, path, false);
+}
+
+/** Adds what can be found, also for a line of an unknown form. */
+async function addParts(
   coverage: Coverage,
   line: ProgramLine,
   path: string,
-  isNested = false,
+  isNested: boolean,
 ): Promise<void> {
   const { command, args, env, cwd } = line;
   const name = basename(command).replace(/\.(?:exe|cmd)$/iu, "");
@@ -83,7 +76,7 @@ export async function addProgram(
     const called = basename(arg);
     // A wrapper, such as env or timeout, starts another program. Each rest of the arguments is examined once.
     if (!isNested && (languageOf(called) !== undefined || isLauncher(called)))
-      await addProgram(coverage, { ...line, command: arg, args: args.slice(index + 1), env: {} }, path, true);
+      await addParts(coverage, { ...line, command: arg, args: args.slice(index + 1), env: {} }, path, true);
   }
 }
 
@@ -110,11 +103,6 @@ async function addCommand(coverage: Coverage, { command, cwd }: ProgramLine, pat
   const isOwn = [found, real].some((each) => isBelow(each, coverage.root));
   if (isOwn || (isNamed && languageOf(basename(real)) === undefined))
     await coverage.addFile(found, "outside");
-  const around = dirname(dirname(found));
-  if (isBelow(around, coverage.root) && (await isThere(join(around, "pyvenv.cfg"))))
-    coverage.addUnresolved(
-      `the packages of the virtual environment ${coverage.shown(around)} are not covered`,
-    );
 }
 
 function isLauncher(name: string): boolean {
@@ -124,10 +112,6 @@ function isLauncher(name: string): boolean {
 /** Names what a program that fetches or chooses code does, with the files that it reads for that. */
 async function addLauncher(coverage: Coverage, name: string, { args, cwd }: ProgramLine): Promise<void> {
   const shown = [name, ...args].join(" ");
-  if (runners.test(name))
-    coverage.addUnresolved(
-      `${JSON.stringify(shown)} runs what files of the folder say, which Reeve does not read`,
-    );
   const fetcher = fetchers.find(([each]) => each.test(name));
   if (fetcher === undefined) return;
   coverage.addFetched(`the code that ${JSON.stringify(shown)} fetches or mounts is not covered`);
@@ -139,11 +123,9 @@ async function addLauncher(coverage: Coverage, name: string, { args, cwd }: Prog
     if (wanted.startsWith("-")) continue;
     await coverage.addReference(wanted, cwd, "outside");
     await coverage.addFile(join(cwd, "node_modules/.bin", basename(wanted)), "outside");
+    // What follows the package is data for it.
+    if (/^(?:npx|pnpx|bunx)$/u.test(name)) return;
   }
-  if (name !== "npx" && args.some((arg) => scripts.test(arg)))
-    coverage.addUnresolved(
-      `${JSON.stringify(shown)} runs a script of package.json, which Reeve does not read`,
-    );
 }
 
 /** Adds the script of an interpreter and the code of its options, such as `-c`. */
@@ -157,10 +139,6 @@ async function addInterpreted(
   const language = languageOf(name);
   if (language === undefined) return;
   for (const file of runtimeFiles[name] ?? []) await coverage.addNaming(join(cwd, file));
-  if (/^(?:bun|deno|nodemon)$/u.test(name) && !(await namesFile(args, cwd)))
-    coverage.addUnresolved(
-      `${JSON.stringify([name, ...args].join(" "))} names no file, and may run a script of package.json or deno.json`,
-    );
   for (const [index, arg] of args.entries()) {
     const [option = "", value] = arg.split(/=(.*)/su, 2);
     if (language === "javascript") await addOption(coverage, arg, cwd);
@@ -179,12 +157,6 @@ async function addInterpreted(
     // The first argument that is no option is the script. What follows is for the script.
     return addScript(coverage, language, resolve(cwd, arg));
   }
-}
-
-async function namesFile(args: readonly string[], cwd: string): Promise<boolean> {
-  for (const arg of args)
-    if ((await stat(resolve(cwd, arg)).catch(() => undefined))?.isFile() === true) return true;
-  return false;
 }
 
 async function addScript(coverage: Coverage, language: Language, path: string): Promise<void> {
@@ -207,7 +179,7 @@ async function addEvaluated(
   if (language !== "shell") return;
   for (const { words, env } of shellCommands(code) ?? []) {
     const [command, ...args] = words;
-    if (command !== undefined) await addProgram(coverage, { command, args, env, cwd }, path, true);
+    if (command !== undefined) await addParts(coverage, { command, args, env, cwd }, path, true);
   }
 }
 
@@ -218,14 +190,14 @@ async function addOption(coverage: Coverage, option: string, cwd: string): Promi
     if (!name.startsWith("-")) await coverage.addReference(name, cwd, "outside");
 }
 
-/** Adds the files that the words of an argument name relative to a folder. Data is left out. */
+/** Adds the files that the words of an argument name relative to a folder, if they can be run: a server changes its data. */
 async function addWords(coverage: Coverage, text: string, folder: string): Promise<void> {
   const words = [text, text.replace(/^-[a-zA-Z]/u, ""), ...text.split(/[\s"'`=;|&()<>,:{}[\]]+/u)];
   for (const word of new Set(words)) {
-    if (word === "" || word.includes("\0") || isData(word)) continue;
+    if (word === "" || word.includes("\0")) continue;
     const path = resolve(folder, word);
-    if (isBelow(path, coverage.root) || languageOfFile(path, "") !== undefined)
-      await coverage.addFile(path, "outside");
+    if (isBelow(path, coverage.root)) await coverage.addIfProgram(path, "outside");
+    else if (languageOfFile(path, "") !== undefined) await coverage.addFile(path, "outside");
   }
 }
 
@@ -234,19 +206,4 @@ async function addSearched(coverage: Coverage, path: string): Promise<void> {
   // The whole project would cover every change of it.
   if (facts?.isDirectory() !== true || !isBelow(path, coverage.root) || path === coverage.root) return;
   await coverage.addFolder(path);
-}
-
-async function findProgram(name: string, path: string, cwd: string): Promise<string | undefined> {
-  for (const folder of path.split(delimiter)) {
-    const file = resolve(cwd, folder, name);
-    if (await isThere(file, constants.X_OK)) return file;
-  }
-  return undefined;
-}
-
-async function isThere(path: string, mode: number = constants.F_OK): Promise<boolean> {
-  return access(path, mode).then(
-    () => true,
-    () => false,
-  );
 }
