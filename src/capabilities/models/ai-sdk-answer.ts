@@ -7,8 +7,8 @@ import type {
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
 import {
+  deepestJson,
   JsonCounter,
-  maxJsonValues,
   type AssistantPart,
   type FilePart,
   type JsonObject,
@@ -153,8 +153,9 @@ function count(tokens: number | undefined): number | null {
  */
 function readInput(text: string): JsonValue {
   if (text.trim() === "") return {};
-  // A value takes two bytes or more, so that a shorter text cannot have too many.
-  if (text.length > maxJsonValues) new JsonCounter("the arguments of a tool call").add(Buffer.from(text));
+  // A level takes one byte or more, so that a shorter text has neither too many levels nor too many values.
+  if (text.length > deepestJson)
+    new JsonCounter("the arguments of a tool call", deepestJson).add(Buffer.from(text));
   try {
     return JSON.parse(text) as JsonValue;
   } catch {

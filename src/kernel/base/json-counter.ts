@@ -1,4 +1,5 @@
 import { Fault } from "./fault.ts";
+import { deepestJson } from "./json.ts";
 import type { JsonValue } from "./json-value.ts";
 
 /**
@@ -17,19 +18,24 @@ export function tooManyValues(where: string): Fault {
   );
 }
 
-/** Returns how many of `left` values remain after those of a value. Stops as soon as the result is negative. */
-export function valuesLeft(value: JsonValue | undefined, left: number): number {
+/**
+ * Returns how many of `left` values remain after those of a value. Stops as soon as the result is negative, which it
+ * also is for a value that is nested deeper than `levels`.
+ */
+export function valuesLeft(value: JsonValue | undefined, left: number, levels = deepestJson): number {
   let rest = left - 1;
   if (typeof value !== "object" || value === null) return rest;
+  if (levels === 0) return -1;
   if (Array.isArray(value)) {
     const items = value as readonly JsonValue[];
-    for (let index = 0; index < items.length && rest >= 0; index++) rest = valuesLeft(items[index], rest);
+    for (let index = 0; index < items.length && rest >= 0; index++)
+      rest = valuesLeft(items[index], rest, levels - 1);
     return rest;
   }
   const members = value as Readonly<Record<string, JsonValue>>;
   for (const key in members) {
     if (rest < 0) return rest;
-    rest = valuesLeft(members[key], rest);
+    rest = valuesLeft(members[key], rest, levels - 1);
   }
   return rest;
 }

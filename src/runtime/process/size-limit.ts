@@ -1,4 +1,5 @@
 import {
+  deepestJson,
   Fault,
   maxJsonValues,
   tooManyValues,
@@ -41,6 +42,8 @@ export function assertMetadataSize(metadata: JsonObject, where: string): void {
  */
 export class SizeLimit {
   readonly #maxBytes: number;
+  /** Names the value that is counted. */
+  #where = "";
   #maxValues = maxJsonValues;
   /** What is counted so far: a lower and an upper bound of the bytes, and the number of values. */
   #least = 0;
@@ -64,7 +67,7 @@ export class SizeLimit {
   /** Like `assert`. Reads only the parts of the message that can be long, because every turn passes here. */
   assertReply(reply: LlmReply, where: string): void {
     const { message, model } = reply;
-    this.#begin(maxJsonValues);
+    this.#begin(where, maxJsonValues);
     this.#most += bytesOfReply + bytesPerUnit * (model.provider.length + model.modelId.length);
     for (const part of message.content) this.#addPart(part);
     const isLarge = this.#most > this.#maxBytes || this.#values > maxJsonValues;
@@ -77,8 +80,8 @@ export class SizeLimit {
   }
 
   #assert(value: JsonValue, where: string, maxValues: number): void {
-    this.#begin(maxValues);
-    this.#add(value);
+    this.#begin(where, maxValues);
+    this.#add(value, 0);
     if (this.#values > maxValues) throw tooManyValues(where);
     if (this.#most <= this.#maxBytes) return;
     // A text takes at least one byte per unit, so a huge one is not serialised.
@@ -86,7 +89,8 @@ export class SizeLimit {
     if (bytes > this.#maxBytes) throw this.#tooLarge(where, bytes);
   }
 
-  #begin(maxValues: number): void {
+  #begin(where: string, maxValues: number): void {
+    this.#where = where;
     this.#maxValues = maxValues;
     this.#least = 0;
     this.#most = 0;
@@ -101,12 +105,12 @@ export class SizeLimit {
     } else if (isPlain && part.type === "tool_call") {
       this.#values += valuesOfPart;
       this.#most += bytesOfPart + bytesPerUnit * (part.callId.length + part.toolName.length);
-      this.#add(part.input);
-    } else this.#add(part as unknown as JsonValue);
+      this.#add(part.input, 0);
+    } else this.#add(part as unknown as JsonValue, 0);
   }
 
-  /** Counts a value. Stops as soon as a limit is exceeded for certain. */
-  #add(value: JsonValue | undefined): void {
+  /** Counts a value inside `depth` others. Stops as soon as a limit is exceeded for certain. */
+  #add(value: JsonValue | undefined, depth: number): void {
     this.#values++;
     if (typeof value === "string") {
       this.#least += value.length + 2;
@@ -118,12 +122,14 @@ export class SizeLimit {
       this.#most += bytesOfScalar;
       return;
     }
+    if (depth >= deepestJson) throw this.#tooDeep();
     this.#least += 2;
     this.#most += 2;
     if (Array.isArray(value)) {
       const items = value as readonly JsonValue[];
       this.#most += items.length;
-      for (let index = 0; index < items.length && !this.#isExceeded(); index++) this.#add(items[index]);
+      for (let index = 0; index < items.length && !this.#isExceeded(); index++)
+        this.#add(items[index], depth + 1);
       return;
     }
     const record = value as Readonly<Record<string, JsonValue | undefined>>;
@@ -133,12 +139,19 @@ export class SizeLimit {
       if (member === undefined) continue;
       this.#least += key.length + 3;
       this.#most += bytesPerUnit * key.length + 4;
-      this.#add(member);
+      this.#add(member, depth + 1);
     }
   }
 
   #isExceeded(): boolean {
     return this.#values > this.#maxValues || this.#least > this.#maxBytes;
+  }
+
+  #tooDeep(): Fault {
+    return new Fault(
+      "not_json",
+      `${this.#where} is nested deeper than ${deepestJson} levels; pass a flatter value, or its JSON text`,
+    );
   }
 
   #tooLarge(where: string, bytes: number): Fault {

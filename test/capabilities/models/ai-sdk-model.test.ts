@@ -75,6 +75,16 @@ describe("toModel()", () => {
     });
   });
 
+  test("toModel() refuses the arguments of a tool call that are nested deeper than 1,000 levels", async () => {
+    const nested = (levels: number) => {
+      const input = "[".repeat(levels) + "]".repeat(levels);
+      const call = { type: "tool-call", toolCallId: "c1", toolName: "dump", input } as const;
+      return fake("v4", { content: [call] }).generate(hello);
+    };
+    await expect(nested(1_000)).resolves.toMatchObject({ stopReason: "tool_calls" });
+    await expect(nested(50_000)).rejects.toThrow("nested deeper than 1000 levels");
+  });
+
   test("toModel() returns a Model unchanged", () => {
     const ours = fake("v4", {});
     expect(toModel(ours)).toBe(ours);

@@ -67,4 +67,12 @@ describe("JsonCounter", () => {
       "the body is nested deeper than 2 levels; send a flatter value",
     );
   });
+
+  test("valuesLeft() stops at a value that is nested deeper than 1,000 levels", () => {
+    const nested = (levels: number): JsonValue =>
+      JSON.parse("[".repeat(levels) + "]".repeat(levels)) as JsonValue;
+    expect(valuesLeft(nested(1_000), maxJsonValues)).toBe(maxJsonValues - 1_000);
+    expect(valuesLeft(nested(1_001), maxJsonValues)).toBe(-1);
+    expect(valuesLeft(nested(50_000), maxJsonValues)).toBe(-1);
+  });
 });

@@ -93,4 +93,13 @@ describe("SizeLimit", () => {
     ).toThrow("too large");
     expect(reads).toBeLessThan(200);
   });
+
+  test("SizeLimit refuses a value that is nested deeper than 1,000 levels before it exhausts the stack", () => {
+    const nested = (levels: number): JsonValue =>
+      JSON.parse("[".repeat(levels) + "]".repeat(levels)) as JsonValue;
+    const limit = new SizeLimit();
+    expect(() => limit.assert(nested(1_000), "it")).not.toThrow();
+    for (const levels of [1_001, 50_000])
+      expect(() => limit.assert(nested(levels), "it")).toThrow("it is nested deeper than 1000 levels");
+  });
 });
