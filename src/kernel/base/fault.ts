@@ -281,7 +281,7 @@ function ownFailure(error: unknown): Failure {
     const message = storedMessage(error.message);
     // Details come from arbitrary code. Only JSON can be stored, and without this conversion the run could not be
     // written (J10).
-    const stored = details === undefined ? undefined : withoutSecretsIn(nearestJson(details));
+    const stored = details === undefined ? undefined : withoutSecretsIn(withCutTexts(nearestJson(details)));
     return isObject(stored) ? { code, message, details: stored } : { code, message };
   }
   const name = read(error, "name");
@@ -289,12 +289,26 @@ function ownFailure(error: unknown): Failure {
   return { code: "internal", message: messageOf(error), ...details };
 }
 
-/** Length in characters at which a message is cut. Messages come from arbitrary code and are stored several times. */
+/** Length in characters at which a message, or a text of the details, is cut. They come from arbitrary code and are stored several times. */
 const longMessage = 65_536;
 
 /** Returns the message as it may be stored: without secrets, and cut if it is very long. */
 function storedMessage(message: string): string {
-  return withoutSecrets(message.length > longMessage ? `${message.slice(0, longMessage)} [cut]` : message);
+  return withoutSecrets(cut(message));
+}
+
+function cut(text: string): string {
+  return text.length > longMessage ? `${text.slice(0, longMessage)} [cut]` : text;
+}
+
+/** Cuts the texts of details as messages are cut: the search for secrets reads every character of them. */
+function withCutTexts(value: JsonValue): JsonValue {
+  if (typeof value === "string") return cut(value);
+  if (Array.isArray(value)) return (value as readonly JsonValue[]).map(withCutTexts);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, withCutTexts(member as JsonValue)]),
+  );
 }
 
 function isObject(value: JsonValue | undefined): value is JsonObject {

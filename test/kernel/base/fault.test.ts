@@ -118,6 +118,13 @@ describe("fault codes", () => {
 });
 
 describe("Fault", () => {
+  test("a stored fault has texts of details that are cut like its message", () => {
+    const long = "x".repeat(70_000);
+    const stored = new Fault("not_found", long, { details: { agent: long, of: [long] } }).toJSON();
+    const cut = `${"x".repeat(65_536)} [cut]`;
+    expect(stored).toEqual({ code: "not_found", message: cut, details: { agent: cut, of: [cut] } });
+  });
+
   test("a fault keeps its details and its cause", () => {
     const cause = new TypeError("below");
     const fault = new Fault("tool_failed", "search failed", { details: { toolName: "search" }, cause });

@@ -186,6 +186,25 @@ describe("a server", () => {
     expect(() => createServer(runtime, wrong)).toThrow(/invalid tokens of createServer\(\): .*storedTokens/u);
   });
 
+  it("a request that names an agent with more than 256 characters is refused by its schema", async () => {
+    await using runtime = await openRuntime();
+    const server = createServer(runtime, { agents: [waiter], tokens: null });
+    const sender = { incoming: { socket: { remoteAddress: "127.0.0.1" } } };
+    const statusOf = async (path: string, name: string, more: object) => {
+      const body = JSON.stringify({ agent: name, ...more });
+      const headers = { "content-type": "application/json" };
+      const request = new Request(`http://localhost${path}`, { method: "POST", headers, body });
+      return (await server.fetch(request, sender)).status;
+    };
+    for (const [path, more] of [
+      ["/api/runs", { input: "" }],
+      ["/api/schedules", { input: "", name: "rounds", everyMs: 1_000 }],
+    ] as const) {
+      expect(await statusOf(path, "x".repeat(256), more)).toBe(404);
+      expect(await statusOf(path, "x".repeat(257), more)).toBe(400);
+    }
+  });
+
   it("a server without tokens listens on loopback only, and refuses requests of other machines", async () => {
     await using runtime = await openRuntime();
     const server = createServer(runtime, { agents: [waiter], tokens: null });

@@ -46,7 +46,11 @@ const chatBody = object({
   trigger: optional(choice(["submit-message", "regenerate-message"])),
   messageId: optional(text({ maxLength: 200 })),
   agent: optional(
-    text({ minLength: 1, description: "Name of an agent. Default: that of the session, or the only one." }),
+    text({
+      minLength: 1,
+      maxLength: 256,
+      description: "Name of an agent. Default: that of the session, or the only one.",
+    }),
   ),
 });
 

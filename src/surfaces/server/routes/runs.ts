@@ -90,7 +90,7 @@ const listRuns = route({
 });
 
 const submission = object({
-  agent: text({ minLength: 1, description: "Name of an agent of this server." }),
+  agent: text({ minLength: 1, maxLength: 256, description: "Name of an agent of this server." }),
   input: anyJson({ description: "A text, or what the agent accepts." }),
   sessionId: optional(sessionId),
   channel: optional(

@@ -86,7 +86,7 @@ const moment = schemaOf<number | string>({
 const creation = object(
   {
     name,
-    agent: text({ minLength: 1, description: "Name of an agent of this server." }),
+    agent: text({ minLength: 1, maxLength: 256, description: "Name of an agent of this server." }),
     input: anyJson(),
     cron: optional(text({ maxLength: 256, description: "Such as `0 9 * * 1-5`." })),
     everyMs: optional(integer({ minimum: 1_000 })),
