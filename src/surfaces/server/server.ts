@@ -184,7 +184,7 @@ export function createServer(runtime: Runtime, options: ServerOptions): Server {
 
 class HonoServer implements Server {
   readonly routes: readonly Route[];
-  readonly needsToken: boolean;
+  readonly #needsToken: boolean;
   readonly #runtime: Runtime;
   readonly #app = new Hono<{ Bindings: Bindings }>();
   readonly #limits: ServerLimits;
@@ -212,7 +212,7 @@ class HonoServer implements Server {
     this.#limits = { ...defaultLimits, ...options.limits };
     const { requestsPerSecond: perSecond, requestBurst: burst } = this.#limits;
     this.#gate = new AccessGate({ hosts, cookie, tokens });
-    this.needsToken = tokens !== null;
+    this.#needsToken = tokens !== null;
     this.#rate = new RequestRate({ perSecond, burst }, () => performance.now());
     this.#report = (error) => onError(Fault.from(error));
     this.#page = page === undefined ? undefined : new PageFiles(page);
@@ -236,6 +236,10 @@ class HonoServer implements Server {
     this.#inProgress.add(response);
     void response.finally(() => this.#inProgress.delete(response));
     return response;
+  }
+
+  get needsToken(): boolean {
+    return this.#needsToken;
   }
 
   pageLink(): string | undefined {

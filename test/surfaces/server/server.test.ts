@@ -218,10 +218,12 @@ describe("a server", () => {
           incoming: { socket: { remoteAddress } },
         })
       ).status;
-    for (const own of ["127.0.0.1", "::1", "::ffff:127.0.0.1", undefined])
+    for (const own of ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
       expect(await statusFrom(own, "/api/agents")).toBe(200);
     for (const path of ["/api/agents", "/openapi.json", "/unknown"])
-      for (const other of ["192.0.2.7", "::ffff:10.0.0.1", "fe80::1%eth0"])
+      for (const other of ["192.0.2.7", "::ffff:10.0.0.1", "fe80::1%eth0", undefined])
         expect([path, other, await statusFrom(other, path)]).toEqual([path, other, 403]);
+    expect((await server.fetch(new Request("http://localhost/api/agents"))).status).toBe(403);
+    expect(() => Object.assign(server, { needsToken: true })).toThrow(TypeError);
   });
 });

@@ -29,15 +29,15 @@ export class AccessGate {
 
   /**
    * Refuses a request for another host or from another origin. Without tokens also one from another machine, whatever the
-   * host of the fetch handler listens at.
+   * host of the fetch handler listens at, and one whose sender that host does not tell.
    */
   checkOrigin(request: Request, sender: SenderBindings): void {
     checkOrigin(request, this.#hosts);
     const from = sender.incoming?.socket?.remoteAddress;
-    if (this.#tokens === null && from !== undefined && !isLoopback(from))
+    if (this.#tokens === null && (from === undefined || !isLoopback(from)))
       throw new Fault(
         "permission_denied",
-        "this server needs no token, so it answers only requests of its own machine; create it with tokens, or send the request from that machine",
+        "this server needs no token, so it answers only requests of its own machine; create it with tokens, or send the request from that machine through listen()",
       );
   }
 
