@@ -37,6 +37,8 @@ const versions = new Map<string, string>();
 const found = new Map<string, string>();
 /** Addresses of files of a checked project that were found, are not loaded yet, and whose loading module is not known. */
 const hidden = new Set<string>();
+/** Addresses of files in checked projects that were loaded without a check, because they are packages of Reeve. */
+const shared = new Set<string>();
 
 /** Lets all modules below a folder import `reeve` from this package: those of an installed package and of its dependencies. */
 export function shareReeve(folder: string): void {
@@ -157,8 +159,11 @@ function requireCovered(
 ): string | undefined {
   const path = fileURLToPath(url);
   const own = version !== undefined && allowed.has(version);
-  if (!own && !isHidden) return undefined;
   const root = rootOf(path);
+  if (!own && !isHidden) {
+    if (root !== undefined) shared.add(url);
+    return undefined;
+  }
   for (const [each, { root: other, covered }] of allowed) {
     if (own ? each !== version : other !== root) continue;
     const hash = covered.get(path);
@@ -177,7 +182,9 @@ function requireCovered(
 function isHiddenLoad(url: string, parent: string | undefined): boolean {
   const root = rootOf(fileURLToPath(url));
   if (root === undefined || roots.get(root) !== true) return false;
-  if (!url.includes("/node_modules/") || parent === undefined) return true;
+  if (!url.includes("/node_modules/")) return true;
+  // Some versions of Node find a module of CommonJS that is imported a second time, for no module.
+  if (parent === undefined) return !shared.has(url);
   return (
     parent.startsWith("file:") && !parent.includes("/node_modules/") && rootOf(fileURLToPath(parent)) === root
   );
