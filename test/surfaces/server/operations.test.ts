@@ -207,6 +207,19 @@ describe("top-ups by tokens", () => {
     expect(ledger?.accounts[rootTaskId]?.caps.nanoUsd).toBe(toNanoUsd(101.5));
   });
 
+  it("B8: the server says how much each caller may add, in dollars, tokens and turns", async () => {
+    const server = await serve([waiter({ maxCostUsd: 0.5, maxTurns: 3 })]);
+    const run = await server.tokenOf("acme", "run");
+    const path = `/api/runs/${await begin(server, run)}/top-up`;
+    const left = async (token: string) => (await server.call("GET", path, { token })).json;
+    expect((await server.call("POST", path, { token: run, body: { maxTurns: 1 } })).status).toBe(202);
+    expect(await left(run)).toEqual({ maxCostUsd: 0.5, maxTokens: 0, maxTurns: 2 });
+    const none = { maxCostUsd: 0, maxTokens: 0, maxTurns: 0 };
+    expect(await left(await server.tokenOf("acme", "read"))).toEqual(none);
+    const any = { maxCostUsd: null, maxTokens: null, maxTurns: null };
+    expect(await left(await server.tokenOf("acme", "admin"))).toEqual(any);
+  });
+
   it("B8: a run token adds nothing to a run of an agent without the option, nor after the option was raised for later runs", async () => {
     const store = memoryStore({ hash: sha256 });
     const server = await serve([waiter()], { store });

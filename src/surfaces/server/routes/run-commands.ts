@@ -111,6 +111,8 @@ const addable = {
     maxCostUsd: nullable(
       number({ description: "Dollars that the caller may still add to the budget. null: any amount." }),
     ),
+    maxTokens: nullable(number({ description: "Tokens, in the same way." })),
+    maxTurns: nullable(number({ description: "Turns, in the same way." })),
   }),
 };
 
@@ -125,9 +127,11 @@ const getTopUp = route({
   handle: async (request) => {
     const run = await findRun(request);
     const { access } = request;
-    if (hasScope(access, "admin")) return reply(addable, { maxCostUsd: null });
-    const { maxCostUsd } = await run.topUpLeft();
-    return reply(addable, { maxCostUsd: hasScope(access, "run") ? maxCostUsd : 0 });
+    if (hasScope(access, "admin"))
+      return reply(addable, { maxCostUsd: null, maxTokens: null, maxTurns: null });
+    if (!hasScope(access, "run")) return reply(addable, { maxCostUsd: 0, maxTokens: 0, maxTurns: 0 });
+    const { maxCostUsd, maxTokens, maxTurns } = await run.topUpLeft();
+    return reply(addable, { maxCostUsd, maxTokens, maxTurns });
   },
 });
 
