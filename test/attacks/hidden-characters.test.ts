@@ -76,6 +76,22 @@ describe.each(Object.entries(surfaces))("hidden characters at %s", (_name, shown
   });
 });
 
+test("a channel offers no Yes for a question that it cuts, and lists choices in full that are longer than a button", () => {
+  const confirm = (message: string) =>
+    questionForm(asked("confirm", { message }, ""))?.choices.map(({ label }) => label);
+  expect(confirm("Delete a?")).toEqual(["Yes", "No"]);
+  expect(confirm(`Delete ${"a ".repeat(800)} and b?`)).toEqual(["No"]);
+  const long = `Keep ${"all ".repeat(20)}but delete b`;
+  const select = (choices: string[]) => questionForm(asked("select", { message: "Which?", choices }, ""));
+  const form = select(["Keep", long]);
+  expect(form?.text).toContain(`1. Keep\n2. ${long}`);
+  expect(form?.choices[1]?.label).toBe(`2. ${long}`.slice(0, 60));
+  expect(select(["a", "b"])?.text).toBe("Which?");
+  const endless = select(["a", "b ".repeat(6_000), "c"]);
+  expect(endless?.answers).toEqual(["a"]);
+  expect(endless?.text).toContain("2 more choices are on the page of the server.");
+});
+
 test("an answer that names a choice with hidden characters delivers the choice as it was offered", async () => {
   const request = asked("select", { message: "Which?", choices: ["a", "b\u200b"] }, "");
   const approved = { decision: "approved", input: "b\u200b" };

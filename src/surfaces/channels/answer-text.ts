@@ -44,6 +44,8 @@ const maxInput = 1_500;
 const maxCall = 10_000;
 /** Telegram accepts 100 buttons in a message. One is for declining. */
 const maxOptions = 99;
+/** Longest label of a button, in characters. */
+const maxLabel = 60;
 const deny = { label: "Deny", code: "d" } as const;
 const decline = { label: "Decline", code: "d" } as const;
 
@@ -69,17 +71,21 @@ export function questionForm({
     };
   }
   const message = readProperty(input, "message") ?? readProperty(input, "question");
-  const text = cut(typeof message === "string" ? message : reason);
-  if (kind === "confirm")
+  const question = typeof message === "string" ? message : reason;
+  const text = cut(question);
+  if (kind === "confirm") {
+    const no = { label: "No", code: "d" };
+    // A person must see the whole question to confirm it.
+    const isShown = visibleText(question).length <= maxInput;
     return {
-      text,
-      choices: [
-        { label: "Yes", code: "a" },
-        { label: "No", code: "d" },
-      ],
+      text: isShown
+        ? text
+        : `${text}\n\nThe question is too long to be confirmed here. Use the page of the server, or reeve approve.`,
+      choices: isShown ? [{ label: "Yes", code: "a" }, no] : [no],
       answers: [],
       takesText: false,
     };
+  }
   if (kind === "elicitation")
     return {
       text: `${text}\n\nAnswer it on the page of the server.`,
@@ -89,17 +95,35 @@ export function questionForm({
     };
   const options = readProperty(input, kind === "select" ? "choices" : "options");
   const all = Array.isArray(options) ? options.map(String) : [];
-  const answers = all.slice(0, maxOptions);
+  const offered = offeredLines(all.map(visibleLine));
+  const answers = all.slice(0, offered.length);
   const hidden = all.length - answers.length;
+  // A button shows the beginning of a long choice, so the text lists the choices in full.
+  const isListed = offered.some((line) => line.length > maxLabel);
+  const numbered = isListed ? offered.map((line, index) => `${index + 1}. ${line}`) : offered;
   return {
-    text: hidden === 0 ? text : `${text}\n\n${hidden} more choices are on the page of the server.`,
+    text: [
+      text,
+      ...(isListed ? [numbered.join("\n")] : []),
+      ...(hidden === 0 ? [] : [`${hidden} more choices are on the page of the server.`]),
+    ].join("\n\n"),
     choices: [
-      ...answers.map((label, index) => ({ label: visibleLine(label).slice(0, 60), code: String(index) })),
+      ...numbered.map((label, index) => ({
+        label: label.slice(0, maxLabel).toWellFormed(),
+        code: String(index),
+      })),
       decline,
     ],
     answers,
     takesText: kind !== "select",
   };
+}
+
+/** The first choices, as many as a message can show in full. */
+function offeredLines(lines: readonly string[]): readonly string[] {
+  let size = 0;
+  const end = lines.findIndex((line) => (size += line.length) > maxCall);
+  return lines.slice(0, Math.min(maxOptions, end === -1 ? lines.length : end));
 }
 
 /** The choices of a question. Their data are the code of the choice and the token of the question. */
