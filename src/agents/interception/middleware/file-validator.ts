@@ -13,10 +13,13 @@ import { selects, type ToolSelection } from "./tool-selection.ts";
 
 /**
  * Whether `path` is `root` or below it, judged by names: `.` and `..` are resolved, both kinds of slashes count, and a
- * relative path starts at the root. A name that no file system accepts is outside.
+ * relative path starts at the root. A name that no file system accepts is outside. A URL such as `https://...` is no path.
  */
 function isInside(root: string, path: string): boolean {
-  if (path.includes("\0") || /^[a-z][a-z\d+.-]+:/iu.test(path) || path.startsWith("~")) return false;
+  if (path.includes("\0") || path.startsWith("~") || /(?:^|\W)file:/iu.test(path)) return false;
+  // The address of something that is not a file. A tool that reads it as a name stays below its folder.
+  if (/^[a-z][a-z\d+.-]+:\/\//iu.test(path)) return segments(path) !== undefined;
+  if (/^[a-z][a-z\d+.-]+:/iu.test(path)) return false;
   const [base, asked] = [segments(root), segments(path)];
   if (base === undefined || asked === undefined) return false;
   if (!isAbsolute(path)) return true;
@@ -47,7 +50,7 @@ export interface FileValidatorOptions {
   readonly roots?: readonly string[];
   /**
    * Names of the arguments that hold a path, or a list or an object of paths. They count at any depth: `path` is found in
-   * `{ files: [{ path }] }`. Default: `path`, `paths`, `file`, `files`, `filePath`, `file_path`, `filename`, `directory`.
+   * `{ files: [{ path }] }`. Names of members count as well: `{ files: { "src/a.js": "..." } }`. Default: `path`, `paths`, `file`, `files`, `filePath`, `file_path`, `filename`, `directory`.
    */
   readonly pathArguments?: readonly string[];
   /** Allowed file name extensions, such as `.md`. Default: all. */
@@ -127,29 +130,56 @@ function argumentProblem(
   return undefined;
 }
 
+/** Matches the names of members that hold the content of a file, or words about it, beside its path. */
+const contentNames =
+  /^(?:body|code|contents?|data|description|diff|message|(?:old|new)_?(?:str|string|text|content)|patch|reason|replace|replacement|search|text|title)$/iu;
+
+/** Matches the name of a member that is a path: it has a folder, a drive, a home folder or an extension. */
+const pathNames = /[/\\~\0]|\.[a-z\d]+\s*$|\.\.|^\s*[a-z]:/iu;
+
+/** Matches a path that is absolute, begins at a home folder or leaves its folder. */
+const outward = /^(?:[/\\~]|[a-z]:[/\\]|file:)|(?:^|[/\\])\.\.(?:[/\\]|$)/iu;
+
 /**
- * The paths in arguments, at any depth: all strings with the name of a path argument, and all strings in its lists and
- * objects. An object that names a path itself, such as `{ path, content }`, has no other one.
+ * Which strings in a value are paths: all of them, those that point outward (beside a path), those that are nothing but a
+ * path that points outward (the content of a file that the name of the member gives), or none.
+ */
+type PathUse = "all" | "outward" | "alone" | "none";
+
+/**
+ * The paths in arguments, at any depth: the strings with the name of a path argument and those in its lists and objects,
+ * and names of members there, as in `{ files: { "src/a.js": "..." } }`. Contents beside a path are no paths.
  */
 function pathsIn(
   input: Readonly<Record<string, JsonValue>>,
   { pathArguments = usualPathArguments }: FileValidatorOptions,
 ): readonly string[] {
   const paths: string[] = [];
-  const open: (readonly [value: JsonValue, isPath: boolean])[] = [[input, false]];
+  const open: (readonly [value: JsonValue, use: PathUse])[] = [[input, "none"]];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [value, isPath] = next;
-    if (typeof value === "string" && isPath) paths.push(value);
+    const [value, use] = next;
+    if (typeof value === "string" && isPath(value.trim(), use)) paths.push(value.trim());
     if (typeof value !== "object" || value === null) continue;
-    if (Array.isArray(value)) for (const each of value as readonly JsonValue[]) open.push([each, isPath]);
+    if (Array.isArray(value)) for (const each of value as readonly JsonValue[]) open.push([each, use]);
     else {
       const entries = Object.entries(value as Readonly<Record<string, JsonValue>>);
       const isNamed = entries.some(([name]) => pathArguments.includes(name));
+      const isBeside = use === "alone" || !entries.every(([name]) => contentNames.test(name));
       for (const [name, each] of entries)
-        open.push([each, pathArguments.includes(name) || (isPath && !isNamed)]);
+        if (pathArguments.includes(name)) open.push([each, "all"]);
+        else if (use === "none" || (isBeside && contentNames.test(name))) open.push([each, "none"]);
+        else if (pathNames.test(name)) {
+          paths.push(name.trim());
+          open.push([each, "alone"]);
+        } else open.push([each, isNamed ? "outward" : use]);
     }
   }
   return paths;
+}
+
+function isPath(text: string, use: PathUse): boolean {
+  if (use === "all" || use === "none") return use === "all";
+  return outward.test(text) && (use === "outward" || !/[\s*]/u.test(text));
 }
 
 function pathProblem(path: string, { roots = [], extensions }: FileValidatorOptions): string | undefined {

@@ -23,6 +23,8 @@ describe("fileValidator()", () => {
     "sub/../a.txt",
     "./a.txt",
     "/srv//data/./a.txt",
+    " /srv/data/a.txt",
+    "https://host.example/etc/passwd",
   ])("fileValidator() lets the path %s inside the root through", async (path) => {
     expect(await validate({ roots }, { path })).toEqual({ said: "ok", isError: false, called: 1 });
   });
@@ -38,6 +40,9 @@ describe("fileValidator()", () => {
     "C:\\Windows",
     "~/.ssh/id_rsa",
     "file:///etc/passwd",
+    " /etc/passwd",
+    "\tfile:///etc/passwd",
+    "https://../../etc/passwd",
     "a.txt\0.png",
   ])("fileValidator() refuses the path %j outside the root and does not call the tool", async (path) => {
     const { said, isError, called } = await validate({ roots }, { path });
@@ -50,6 +55,7 @@ describe("fileValidator()", () => {
     expect((await validate({ roots, pathArguments: ["target"] }, { target: "/etc" })).called).toBe(0);
     expect((await validate({ roots, pathArguments: ["target"] }, { path: "/etc" })).called).toBe(1);
     expect((await validate({ extensions: [".md"] }, { path: "a.MD" })).called).toBe(1);
+    expect((await validate({ extensions: [".md"] }, { file: { path: "a.md", mode: "w" } })).called).toBe(1);
     expect((await validate({ extensions: [".md"] }, { path: "a.sh" })).said).toContain("does not end in .md");
   });
 
@@ -62,6 +68,16 @@ describe("fileValidator()", () => {
     [{ file: { location: { uri: "/etc/passwd" } } }, 0],
     [{ files: [{ path: "a", content: "/etc is a folder" }] }, 1],
     [{ request: { text: "/etc/passwd" } }, 1],
+    [{ files: { "/etc/passwd": "x" } }, 0],
+    [{ files: { "../a": { content: "x" } } }, 0],
+    [{ files: { "a.js": "/etc/passwd" } }, 0],
+    [{ file: { path: "a", target: "/etc/passwd" } }, 0],
+    [{ file: { content: "/etc/passwd" } }, 0],
+    [{ files: [{ name: "a.js", content: "/usr" }] }, 1],
+    [{ files: { "src/a.js": "/* hello */" } }, 1],
+    [{ files: { "src/a.js": { content: "/usr" } } }, 1],
+    [{ files: [{ path: "a", edits: [{ old_string: "/usr", new_string: "/opt", count: 1 }] }] }, 1],
+    [{ file: { path: "a", mode: "w", origin: "https://host.example/a" } }, 1],
   ])("fileValidator() finds a path at any depth of the arguments %j", async ([input, called]) => {
     expect((await validate({ roots }, input)).called).toBe(called);
   });
