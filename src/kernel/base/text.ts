@@ -108,7 +108,7 @@ const names =
   "(?:x-)?(?:api|access|account|auth|client|(?<![a-z])id|private|refresh|secret|security|session|subscription)[-_ ]?(?:key|token|secret)|secret|password|passwd|passphrase|pwd|signature|authorization|credentials?";
 
 // The backslashes occur in JSON that is quoted itself.
-const afterName = String.raw`(?:${names})(?:\\{0,3}["'])?\s{0,4}[:=]\s{0,4}`;
+const afterName = String.raw`(?:${names})(?:\\{0,3}["'])?\s{0,4}(?:[:=]|%3[AD])\s{0,4}`;
 const scheme = String.raw`(?:(?:Bearer|Basic|Token|Digest|Negotiate)(?:\s{1,4}|%20))?`;
 
 /** Matches a quoted credential after a name: `"apiKey": "…"`, `password='…'`. */
@@ -124,7 +124,7 @@ const named = new RegExp(String.raw`(${afterName}${scheme})([^\s"'&,;]{4,4000})`
 
 /** Matches the words that a message writes after a name in place of a credential, as in `password: required`. */
 const isPlainWord =
-  /^(?:absent|basic|bearer|boolean|cannot|digest|empty|error|expected|expired|failed|false|forbidden|from|incorrect|invalid|malformed|mismatch|missing|must|negotiate|none|null|number|object|optional|please|refused|rejected|required|revoked|should|string|token|true|undefined|unknown|wrong)[.!?:)\]}]{0,3}$/iu;
+  /^(?:absent|basic|bearer|boolean|cannot|denied|digest|disabled|EACCES|ECONNREFUSED|ECONNRESET|EEXIST|EISDIR|empty|ENOENT|ENOTDIR|ENOTFOUND|EPERM|EROFS|ETIMEDOUT|error|expected|expired|failed|false|forbidden|from|incorrect|invalid|malformed|mismatch|missing|must|negotiate|none|null|number|object|optional|please|refused|rejected|required|revoked|should|string|token|true|unauthorized|unavailable|undefined|unknown|unset|wrong)[.!?:)\]}]{0,3}$/iu;
 
 const cookie = String.raw`[\w!#$%&*.^|~+-]{1,100}=[^\r\n"'\]]{1,4000}`;
 
@@ -138,21 +138,38 @@ const cookies = new RegExp(
 const inQuery = /([?&](?:key|token|sig|code|auth)=)[^\s"'&#]{4,4000}/giu;
 const inAuthority = /(\b[a-z][a-z\d+.-]{1,20}:\/\/)[^\s/@:]{0,200}:[^\s/@]{1,200}@/giu;
 
-/** Matches a text of the length of a secret key of AWS, which has no prefix: 40 characters of Base64. */
-const awsLong = /(?<![\w/+=-])[A-Za-z\d/+]{40}(?![\w/+=-])/gu;
+/** Matches a text of the length of a secret key of AWS, which has no prefix: 40 characters of Base64, also encoded for a URL. */
+const awsLong = /(?:(?<![\w/+%-])|(?<=%3[Dd]))(?:[A-Za-z\d/+]|%2[BbFf]){40}(?![\w/+=%-])/gu;
 
-/** Number of changes between capitals, small letters, digits and signs from which 40 characters count as random. Random ones have about 25. */
-const fewestChanges = 14;
+/** Number of words and numbers from which 40 characters count as random. Random ones have about 22, and paths at most 10. */
+const fewestWords = 12;
 
 /** Matches a hexadecimal number of at least 128 bits that is not a part of a name, a path or an address. */
-const hexLong = /(?<![\w/+=.@#-])[\dA-Fa-f]{32,128}(?![\w/+=@-])/gu;
+const hexLong = /(?<![\w/+.@#-])(?:0x)?[\dA-Fa-f]{32,128}(?![\w/+=@-])/gu;
 
-/** Number of characters before a hexadecimal number that say what it is. */
-const contextLength = 48;
+/** Number of characters around a hexadecimal number that say what it is. */
+const contextLength = 160;
 
-/** Matches the words that say that a hexadecimal number is a hash or an id, and those that say that it is a secret. */
-const meaning =
-  /\b(?:(?<open>actual|blob|bytes|checksum|commit|computed|content|digest|etag|expected|fingerprint|got|hash|head|ids?|image|integrity|layer|md5|merge|object|parent|pathspec|ref|reference|request|rev|revision|run|seed|session|sha|sha-?\d{1,3}|span|tag|task|trace|tree|uuid|version)|key|keys|auth|credentials?|password|secret|signature|token)\b/giu;
+const hashOrId =
+  "address|blob|block|bytes|checkout|checksum|commit|container|content|digest|etag|fingerprint|hash|head|ids?|image|integrity|layer|md5|merge|object|parent|pathspec|ref|reference|request|rev|revision|run|seed|session|sha|sha-?\\d{1,3}|span|tag|task|trace|transaction|tree|tx|uuid|v|version";
+
+/** Matches the text between a word and the number that it describes: `commit <hex>`, `"id":"<hex>"`, `hash of the file is <hex>`. */
+const joint = String.raw`(?: of(?: the)? \w{1,30})?\\{0,3}["']?\s{0,4}(?:[:=]|is|was)?\s{0,4}(?:W\/)?\\{0,3}["'(<[]?`;
+
+/** Matches the end of a text that says that a hexadecimal number follows which is a hash or an id. */
+const saysHash = new RegExp(
+  String.raw`\b(?:(?:${hashOrId})${joint}|(?:branch|head|tag)\b[^.:;\n]{0,60} at )$`,
+  "iu",
+);
+
+/** Matches the end of a text that compares two hashes, if it is about no secret. */
+const compares = new RegExp(String.raw`\b(?:actual|computed|expected|got)${joint}$`, "iu");
+const aboutSecret =
+  /\b(?:keys?|auth|authorization|credentials?|passphrase|password|secret|signature|token)\b/iu;
+
+/** Matches the beginning of a text behind a hash: the extension of a file name, or what git says of an object. */
+const afterHash =
+  /^(?:\.[a-z\d]{1,5}(?![\w])|["']? is (?:not )?an? (?:ancestor|blob|commit|descendant|object|tag|tree)\b)/u;
 
 /**
  * Removes keys, tokens, cookies and passwords that errors of providers and clients quote, before a text is stored,
@@ -166,7 +183,8 @@ export function withoutSecrets(text: string): string {
 /** `name` is that of the member that holds the text. */
 function withoutSecretsUnder(name: string, text: string): string {
   const hexHidden = (found: string, offset: number, whole: string): string =>
-    isHashOrId(`${name} ${whole.slice(Math.max(0, offset - contextLength), offset)}`)
+    isHashOrId(`${name} ${whole.slice(Math.max(0, offset - contextLength), offset)}`) ||
+    afterHash.test(whole.slice(offset + found.length, offset + found.length + contextLength))
       ? found
       : hiddenHex(found);
   return text
@@ -186,14 +204,15 @@ function withoutSecretsUnder(name: string, text: string): string {
 
 /** Whether 40 characters are a secret key rather than a path, an identifier or a hash in hexadecimal digits. */
 function isRandom(text: string): boolean {
-  if (!/\d/u.test(text) || !/[g-z]/u.test(text) || !/[A-Z]/u.test(text)) return false;
-  return text.replaceAll(/[A-Z]+|[a-z]+|\d+|[/+]+/gu, "x").length > fewestChanges;
+  const plain = text.replaceAll(/%2F/giu, "/").replaceAll(/%2B/giu, "+");
+  if (!/\d/u.test(plain) || !/[g-z]/u.test(plain) || !/[A-Z]/u.test(plain)) return false;
+  return (plain.match(/[A-Z]?[a-z]+|[A-Z]+|\d+/gu) ?? []).length >= fewestWords;
 }
 
-/** Whether the last word that says what follows means a hash or an id, such as `commit` or `requestId`. */
+/** Whether the words directly before a number say that it is a hash or an id, such as `commit` or `requestId`. */
 function isHashOrId(before: string): boolean {
   const words = before.replaceAll(/([a-z\d])([A-Z])/gu, "$1 $2").replaceAll("_", " ");
-  return [...words.matchAll(meaning)].at(-1)?.groups?.["open"] !== undefined;
+  return saysHash.test(words) || (compares.test(words) && !aboutSecret.test(words));
 }
 
 /** Keeps what is no key: only digits, or one digit again and again. */

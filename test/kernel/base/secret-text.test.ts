@@ -68,6 +68,16 @@ describe("secrets in error messages", () => {
       'run_7f failed: the key "[secret]" was revoked',
     ],
     [`unknown caller (${hexKey.toUpperCase()})`, "unknown caller ([secret])"],
+    [`X=${awsSecret}`, "X=[secret]"],
+    [`export X=${awsSecret} failed`, "export X=[secret] failed"],
+    [`X=${hexKey}`, "X=[secret]"],
+    [`GET /?x=${encodeURIComponent(awsSecret)}&y=1`, "GET /?x=[secret]&y=1"],
+    [`to=%2Fa%3Fx%3D${encodeURIComponent(awsSecret)}`, "to=%2Fa%3Fx%3D[secret]"],
+    ["to=%2Fa%3Fapi_key%3Dabcdefgh", "to=%2Fa%3Fapi_key%3D[secret]"],
+    [`wallet 0x${hexKey}${hexKey} is empty`, "wallet [secret] is empty"],
+    [`request failed with ${hexKey}`, "request failed with [secret]"],
+    [`expected password, got ${hexKey}`, "expected password, got [secret]"],
+    [`commit 12 was signed by ${hexKey}`, "commit 12 was signed by [secret]"],
   ] as const)("a secret is replaced in: %s", ([text, shown]) => {
     expect(withoutSecrets(text)).toBe(shown);
     expect(withoutSecrets(shown)).toBe(shown);
@@ -108,6 +118,15 @@ describe("secrets in error messages", () => {
     `550e8400-e29b-41d4-a716-446655440000 has ${"0".repeat(40)} and ${"12345678".repeat(5)}`,
     "at Object.handle src/agents/definition/Plan2Definition/x",
     "node_modules/typescript5/lib/typescript/a",
+    `cannot checkout ${gitHash}`,
+    `${gitHash} is not an ancestor`,
+    `branch main at ${gitHash}`,
+    `container ${hexKey}${hexKey} exited`,
+    `ENOENT: open ${hexKey}.json`,
+    `https://host.example/app.js?v=${hexKey}`,
+    "no file Users/Ann/Projects/App2/src/Main/IndexTs",
+    "cannot read credentials: ENOENT",
+    "authorization: denied by policy",
     "commit 3 refers to q1ZraB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5xyz",
   ])("a text without a secret stays unchanged: %s", (text) => {
     expect(withoutSecrets(text)).toBe(text);
