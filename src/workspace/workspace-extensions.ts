@@ -30,8 +30,9 @@ export interface LoadedExtensions {
 }
 
 /**
- * Loads the extensions of files and packages. An extension that cannot be loaded, and a package that cannot be installed
- * or is not the one that was trusted, is a notice and is left out. Of extensions with the same name the last one is used.
+ * Loads the extensions of files and packages. An extension that cannot be loaded, and a package that cannot be installed,
+ * is a notice and is left out. Of extensions with the same name the last one is used. Throws `permission_denied` if the
+ * code of one is not what the user trusted.
  */
 export async function loadExtensions(
   loaded: LoadedWorkspace,
@@ -51,6 +52,7 @@ export async function loadExtensions(
       const extension = await loadExtension(file, options.importTimeoutMs);
       found.set(extension.name, extension);
     } catch (error) {
+      refuseChanged(file.path, error);
       notices.add("warning", file.path, `the extension is not used: ${Fault.from(error).message}`);
     }
   }
@@ -58,6 +60,16 @@ export async function loadExtensions(
     skills.map((each) => ({ folder: each, origin: "package", isTrusted: true, within: folder })),
   );
   return { extensions: [...found.values()], skills: await readSkills(sources, notices) };
+}
+
+/** Refuses to open the workspace without an extension whose code changed, because an extension can limit agents. */
+function refuseChanged(what: string, error: unknown): void {
+  const { code, message } = Fault.from(error);
+  if (code !== "permission_denied") return;
+  throw new Fault(
+    "permission_denied",
+    `the extension ${what} can limit the agents of this project, and its code is not what you trusted: ${message}; look at the change, then run reeve trust`,
+  );
 }
 
 async function loadExtension(file: SourceFile, timeoutMs: number): Promise<Extension> {
@@ -85,10 +97,11 @@ async function loadPackages(
     try {
       const installed = await installedPackage(written, { home, env, canInstall, reeveVersion });
       if (origin === "project" && isChecked && decision?.packages?.[written] !== installed.identity)
-        throw new Fault("permission_denied", "it is not the package that you trusted; run reeve trust");
+        throw new Fault("permission_denied", "the package is not the one that you trusted");
       shareReeve(installed.tree);
       found.push(installed);
     } catch (error) {
+      refuseChanged(written, error);
       notices.add("skipped", written, `the package is not used: ${Fault.from(error).message}`);
     }
   }

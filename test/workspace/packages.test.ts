@@ -107,9 +107,10 @@ describe("packages", () => {
     spoil();
     await rm(join(home, "packages"), { recursive: true });
     await rm(join(user, "cache"), { recursive: true });
-    const other = await open();
-    expect(other.extensions).toEqual([]);
-    expect(other.notices).toMatchObject([{ kind: "skipped", path: "npm:lamp-pack@1.0.0" }]);
+    await expect(open()).rejects.toMatchObject({
+      code: "permission_denied",
+      message: expect.stringContaining("the extension npm:lamp-pack@1.0.0 can limit the agents") as string,
+    });
   });
 
   test("a package from git is installed at its commit without its scripts", async () => {
