@@ -306,9 +306,7 @@ function withCutTexts(value: JsonValue): JsonValue {
   if (typeof value === "string") return cut(value);
   if (Array.isArray(value)) return (value as readonly JsonValue[]).map(withCutTexts);
   if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [key, withCutTexts(member as JsonValue)]),
-  );
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withCutTexts(member)]));
 }
 
 function isObject(value: JsonValue | undefined): value is JsonObject {
