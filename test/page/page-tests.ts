@@ -57,7 +57,11 @@ export function pageTests(): PageTests {
   const emptied = async (page: Page): Promise<Page> => {
     page.removeAllListeners();
     await page.unrouteAll();
-    await page.goto(`${server.url}/icon.svg`);
+    // Its icon is empty, because Chromium otherwise asks for one during the next test.
+    const body = '<link rel="icon" href="data:,">';
+    await page.route("**/empty", (route) => route.fulfill({ contentType: "text/html", body }));
+    await page.goto(`${server.url}/empty`);
+    await page.unrouteAll();
     await page.evaluate(() => {
       localStorage.clear();
       sessionStorage.clear();

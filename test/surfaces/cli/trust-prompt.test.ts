@@ -58,7 +58,7 @@ test("the question names code that is fetched, and what cannot be checked, which
   await askTrust(await open(), terminal);
   expect(said.slice(1, 3)).toEqual([
     '  not covered: the code that "npx tool" fetches or mounts is not covered',
-    '  cannot be checked: "make serve" runs what files of the folder say, which Reeve does not read',
+    '  cannot be checked: "make serve" may run files that Reeve cannot find',
   ]);
   expect((await open()).isTrusted).toBe(true);
   await (await open()).distrust();

@@ -170,7 +170,7 @@ export interface ShellCommand {
 
 /**
  * Returns the commands of a shell text that consists of plain words, joined by `&&`, `||`, `|`, `;` and line ends.
- * `undefined` for any other text: expansions, redirections, functions and the like are not evaluated.
+ * `undefined` for every other text: expansions, redirections, functions and the like are not evaluated.
  */
 export function shellCommands(text: string): readonly ShellCommand[] | undefined {
   const plain = text.replaceAll(/^\s*#[^\n]*$/gmu, "");

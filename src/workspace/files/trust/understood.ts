@@ -105,7 +105,7 @@ async function doubt(coverage: Coverage, line: ProgramLine, path: string): Promi
   return notKnown;
 }
 
-const notKnown = "has a form of which Reeve does not know what it runs";
+const notKnown = "may run files that Reeve cannot find";
 
 function nameOf(path: string): string {
   return basename(path)
