@@ -1,4 +1,4 @@
-import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
+import type { RunId, SessionId } from "../base/identity.ts";
 import type { JsonObject } from "../base/json-value.ts";
 
 /** Whom a run is for. Read-only. Tools and hooks read it with `getRunContext()` anywhere inside the run. */
@@ -28,20 +28,13 @@ export type ContextFactory<Context = unknown> = (
   facts: Omit<RunFacts, "context">,
 ) => Context | Promise<Context>;
 
-/** What a context of middleware says about the call's place. */
-interface PlacedContext {
-  readonly agentId: AgentId;
-  readonly runId: RunId;
-  readonly taskId: TaskId;
-  readonly sessionId: SessionId;
-  readonly tenantId: string | null;
-  readonly facts: RunFacts;
-}
-
+/** The members of a context of middleware that say where the call is made. */
 const fixedMembers = ["agentId", "runId", "taskId", "sessionId", "tenantId", "facts"] as const;
 
 /** Makes the place read-only in a context that all layers around a call share and otherwise may change. Returns the context. */
-export function withFixedPlace<Context extends PlacedContext>(context: Context): Context {
+export function withFixedPlace<Context extends Readonly<Record<(typeof fixedMembers)[number], unknown>>>(
+  context: Context,
+): Context {
   for (const name of fixedMembers)
     Object.defineProperty(context, name, { writable: false, configurable: false });
   return context;
