@@ -263,6 +263,24 @@ describe("the metadata of a run", () => {
   });
 });
 
+test("the providerMetadata of an input part may have 1,000 values, in a submission and in steering", async () => {
+  await using runtime = await openRuntime();
+  const parts = (count: number): JsonValue => {
+    const metadata = Object.fromEntries(Array.from({ length: count - 1 }, (_, at) => [`k${at}`, at]));
+    return [{ type: "text", text: "hello", providerMetadata: metadata }];
+  };
+  const run = await runtime.submit(waits, null);
+  for (const count of [1_000, 1_001]) {
+    const input = parts(count);
+    const refusals = await Promise.all(
+      [runtime.submit(quiet, input), run.steer(input), run.followUp(input)].map(refusalOf),
+    );
+    const expected = count > 1_000 ? { code: "too_large" } : undefined;
+    expect({ refusals }).toMatchObject({ refusals: [expected, expected, expected] });
+  }
+  await run.cancel("done");
+});
+
 describe("a value of more than 100,000 values", () => {
   const numbers = (count: number): readonly number[] => Array.from({ length: count }, () => 0);
   const tooMany = "has more than 100000 JSON values; send fewer at once, or put the data into a file";

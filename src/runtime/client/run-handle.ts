@@ -410,7 +410,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     if (input !== undefined) {
       const message: unknown = checkForkInput(input);
       assertJson(message, `the input of a fork of ${this.runId}`);
-      sizes.assert(message, `the input of a fork of ${this.runId}`);
+      sizes.assertInput(message, `the input of a fork of ${this.runId}`);
     }
     const fork = await forkRun({
       store,
@@ -453,7 +453,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     const content: unknown = body;
     const where = `the ${commandNames[body.type]} for ${this.runId}`;
     assertJson(content, where);
-    sizes.assert(valueIn(body), where);
+    sizes.assertInput(valueIn(body), where);
     if (body.type === "resolve") sizes.assert(body.wait, `the name of ${where}`);
     return store.mailbox.put({ id: id ?? ids.next(), runId: this.runId, from, at: clock.now(), body });
   }

@@ -75,7 +75,7 @@ export function newRun(
   const metadata = ownMetadata(options.metadata, agentId);
   for (const name of ["userId", "tenantId", "channel"] as const) assertName(name, options[name]);
   assertJson(input, `the input of ${agentId}`);
-  worker.sizes?.assert(input, `the input of ${agentId}`);
+  worker.sizes?.assertInput(input, `the input of ${agentId}`);
   worker.sizes?.assert(metadata, `the metadata of a run of ${agentId}`);
   if (options.addedInstructions !== undefined) assertAdded(options.addedInstructions, agentId, worker.sizes);
   const startAt = startTimeOf(options, agentId);

@@ -8,6 +8,7 @@ import {
   type JsonObject,
   type JsonValue,
   type LlmReply,
+  type UserPart,
 } from "../../kernel/index.ts";
 
 /** Maximum number of bytes that JSON writes for one UTF-16 code unit: `\\u001f`. */
@@ -57,6 +58,24 @@ export class SizeLimit {
   /** Throws `too_large` if the value exceeds a limit. `where` names the value. Most values cost O(members), not O(characters). */
   assert(value: JsonValue, where: string): void {
     this.#assert(value, where, maxJsonValues);
+  }
+
+  /**
+   * Like `assert`, for the input of a run: the metadata of a part has the number of values of the metadata of a run, because
+   * the part is stored, checked and sent in several places.
+   */
+  assertInput(input: JsonValue, where: string): void {
+    this.assert(input, where);
+    if (!Array.isArray(input)) return;
+    for (const part of input as readonly JsonValue[]) {
+      const metadata = (part as Partial<UserPart> | null)?.providerMetadata as JsonValue | undefined;
+      if (valuesLeft(metadata, maxMetadata.values) < 0)
+        throw new Fault(
+          "too_large",
+          `the providerMetadata of a part of ${where} has more than ${maxMetadata.values} JSON values; put the data into the text of the part`,
+          { details: { maxValues: maxMetadata.values } },
+        );
+    }
   }
 
   /** Like `assert`, for a value that the code of an agent has computed: the number of its values is not limited. */
