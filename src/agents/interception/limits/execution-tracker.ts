@@ -27,6 +27,15 @@ export interface Amounts {
   readonly turns: number;
 }
 
+/** What `ExecutionTracker.consume` charges. Each amount has the default 0. */
+export interface Consumption {
+  readonly tokens?: number | undefined;
+  readonly costUsd?: number | undefined;
+  /** Another name of `costUsd`. */
+  readonly cost?: number | undefined;
+  readonly turns?: number | undefined;
+}
+
 export interface ExecutionTrackerOptions {
   /** The fraction of a cap at which `onWarning` is called, once per dimension. Default: 0.8. */
   readonly warnAt?: number;
@@ -40,6 +49,13 @@ const knownOptions = optionTable({
   onWarning: is.callback(),
   unknownPrice: is.choice(["refuse", "ignore"]),
 } satisfies OptionKinds<ExecutionTrackerOptions>);
+
+const consumption = optionTable({
+  tokens: is.integer({ from: 0 }),
+  costUsd: is.number({ from: 0, finite: true }),
+  cost: is.number({ from: 0, finite: true }),
+  turns: is.integer({ from: 0 }),
+} satisfies OptionKinds<Consumption>);
 
 /**
  * Tracks the spending of one task. Created from a budget, it owns a ledger. Created from a run (`new
@@ -96,9 +112,29 @@ export class ExecutionTracker {
     this.#writable("refund", "the runtime gives back what was refused").end("refund", hold);
   }
 
-  /** Charges an amount that is known only afterwards. It throws `BudgetExhaustedError` while a cap is exceeded. */
-  consume(used: Partial<Amounts>): void {
-    this.#writable("consume", "what ctx.llm() uses is booked by it").consume(used);
+  /**
+   * Charges an amount that is known only afterwards. It throws `BudgetExhaustedError` while a cap is exceeded. Amounts
+   * in order are tokens, dollars and turns: `consume(4_200)` charges tokens.
+   */
+  consume(used: number | Consumption = {}, cost?: number, turns?: number): void {
+    const own = this.#writable("consume", "what ctx.llm() uses is booked by it");
+    if (typeof used !== "number" && (cost !== undefined || turns !== undefined))
+      throw new Fault(
+        "invalid_argument",
+        "invalid arguments of consume(): expected an object, or tokens, cost and turns in this order; name every amount in the object",
+      );
+    const named: Consumption = typeof used === "number" ? { tokens: used, cost, turns } : used;
+    const amounts = consumption.read("consume()", named);
+    if (amounts.cost !== undefined && amounts.costUsd !== undefined)
+      throw new Fault(
+        "invalid_argument",
+        "invalid cost of consume(): costUsd is given as well, and both mean dollars; give one of them",
+      );
+    own.consume({
+      tokens: amounts.tokens ?? 0,
+      costUsd: amounts.costUsd ?? amounts.cost ?? 0,
+      turns: amounts.turns ?? 0,
+    });
   }
 
   /** Raises the caps by the given amounts. */

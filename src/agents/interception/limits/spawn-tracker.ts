@@ -13,6 +13,7 @@ import {
   type SpawnBudget,
   type RunSnapshot,
   type TaskId,
+  invalidOption,
   is,
   optionTable,
   type OptionKinds,
@@ -61,6 +62,14 @@ export class SpawnTracker {
     priority: Priority | PriorityName = Priority.NORMAL,
     options: AcquireOptions = {},
   ): Promise<void> {
+    if (typeof id !== "string" || id.trim() === "")
+      throw invalidOption(
+        "acquire()",
+        "id",
+        id,
+        "a text that is not empty",
+        "pass an id of your choice for the task",
+      );
     const { parent } = acquireOptionTable.read("acquire()", options);
     const own = this.#writable("acquire", "spawn with ctx.spawn(), which takes the seat");
     await own.acquire(id, parent ?? own.headcount.rootId, parsePriority(priority));

@@ -12,6 +12,9 @@ import {
   type LedgerOutcome,
   type Priority,
   type TopUp,
+  is,
+  optionTable,
+  type OptionKinds,
 } from "../../../kernel/index.ts";
 
 /** The upper bounds of a call that is about to be made. */
@@ -45,6 +48,20 @@ export interface Spending {
   readonly costUsd?: number | null;
 }
 
+const reserving = optionTable({
+  inputTokens: is.integer({ from: 0 }),
+  maxOutputTokens: is.integer({ from: 0 }),
+  minOutputTokens: is.integer({ from: 0 }),
+  inputCostUsd: is.number({ from: 0, finite: true, or: [null, "an unknown price"] }),
+  outputUsdPerToken: is.number({ from: 0, finite: true, or: [null, "an unknown price"] }),
+  turns: is.integer({ from: 0 }),
+  attempt: is.integer({ from: 1 }),
+} satisfies OptionKinds<Reserving>);
+const spending = optionTable({
+  tokens: is.integer({ from: 0, required: true }),
+  costUsd: is.number({ from: 0, finite: true, or: [null, "an unknown price"] }),
+} satisfies OptionKinds<Spending>);
+
 /** A ledger with one account outside any run, and the callers that wait for budget. */
 export class StandaloneLedger {
   #ledger: Ledger;
@@ -70,8 +87,15 @@ export class StandaloneLedger {
   }
 
   reserve(call: Reserving): Promise<Hold> {
-    const { inputTokens = 0, maxOutputTokens = 0, minOutputTokens, turns = 1, attempt = 1 } = call;
-    const { inputCostUsd = 0, outputUsdPerToken = 0 } = call;
+    const {
+      inputTokens = 0,
+      maxOutputTokens = 0,
+      minOutputTokens,
+      turns = 1,
+      attempt = 1,
+      ...prices
+    } = reserving.read("reserve()", call);
+    const { inputCostUsd = 0, outputUsdPerToken = 0 } = prices;
     const id = `hold ${++this.#holds}`;
     const { decisions } = this.#book({
       type: "reserve",
@@ -92,7 +116,8 @@ export class StandaloneLedger {
     return hold.promise;
   }
 
-  settle(hold: Hold, { tokens, costUsd = 0 }: Spending): void {
+  settle(hold: Hold, used: Spending): void {
+    const { tokens, costUsd = 0 } = spending.read("settle()", used);
     this.#end({ type: "settle", id: hold.id, tokens, costUsd }, hold);
   }
 
@@ -101,13 +126,13 @@ export class StandaloneLedger {
   }
 
   consume({
-    tokens = 0,
-    costUsd = 0,
-    turns = 0,
+    tokens,
+    costUsd,
+    turns,
   }: {
-    readonly tokens?: number;
-    readonly costUsd?: number;
-    readonly turns?: number;
+    readonly tokens: number;
+    readonly costUsd: number;
+    readonly turns: number;
   }): void {
     const { overrun } = this.#book({ type: "charge", taskId, tokens, costUsd, turns });
     if (overrun !== null) throw exhausted(overrun);

@@ -37,6 +37,32 @@ describe("ExecutionTracker outside a run", () => {
     expect(() => tracker.consume({ tokens: Number.NaN })).toThrow("invalid tokens NaN");
   });
 
+  it("consume() takes the amounts by position or by name, cost means dollars, and each default is 0", () => {
+    const tracker = new ExecutionTracker({ maxTokens: 10_000, maxCostUsd: 1_000 });
+    tracker.consume();
+    tracker.consume(4_200);
+    tracker.consume(100, 0.5, 1);
+    tracker.consume({ cost: 600, turns: 1 });
+    expect(tracker.spent).toEqual({ tokens: 4_300, costUsd: 600.5, turns: 2 });
+    expect(() => tracker.consume({ cost: 400 })).toThrow("Cost budget exceeded: 1000.5 > 1000");
+  });
+
+  it("consume(), reserve() and settle() refuse a name that they do not know, and charge nothing", async () => {
+    const tracker = new ExecutionTracker({ maxTokens: 100 });
+    const hold = await tracker.reserve({ inputTokens: 10 });
+    expect(() => tracker.consume({ usd: 1 } as never)).toThrow('unknown option "usd" of consume()');
+    expect(() => tracker.consume({ cost: 1, costUsd: 1 })).toThrow("give one of them");
+    expect(() => tracker.consume({ tokens: 1 }, 2)).toThrow("name every amount in the object");
+    expect(() => tracker.consume("4200" as never)).toThrow("invalid options of consume()");
+    await expect(tracker.reserve({ tokens: 10 } as never)).rejects.toThrow(
+      'unknown option "tokens" of reserve()',
+    );
+    expect(() => tracker.settle(hold, { tokens: 1, cost: 1 } as never)).toThrow(
+      'unknown option "cost" of settle()',
+    );
+    expect([tracker.spent.tokens, tracker.reserved.tokens]).toEqual([0, 10]);
+  });
+
   it("B1: reserve() holds the upper bound of a call, clamps it to the remaining budget, and settle() returns the unused part", async () => {
     const tracker = new ExecutionTracker({ maxTokens: 100 });
     const first = await tracker.reserve({ inputTokens: 30, maxOutputTokens: 50 });

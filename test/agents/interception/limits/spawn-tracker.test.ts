@@ -116,6 +116,14 @@ describe("SpawnTracker outside a run", () => {
     expect(tracker.seatsTaken).toBe(3);
   });
 
+  it.each([undefined, "", 7])("acquire() refuses the id %j and takes no seat", async (id) => {
+    const tracker = new SpawnTracker({ maxAgents: 5 });
+    await expect(tracker.acquire(id as never)).rejects.toThrow(
+      "of acquire(): expected a text that is not empty",
+    );
+    expect(tracker.seatsTaken).toBe(1);
+  });
+
   it("a task that is released while it waits is rejected as cancelled, and its victim is no longer paused", async () => {
     const tracker = new SpawnTracker({ maxAgents: 2 });
     await tracker.acquire("low", LOW);
