@@ -36,6 +36,33 @@ test("L2, J3: a silent worker loses its run, writes nothing more, and learns it 
   expect(await all(other.journal.read(lost.runId))).toHaveLength(1);
 });
 
+test("L2: each worker is judged by the lease that it registered with, also by a worker with a shorter one", async () => {
+  const schema = newSchema();
+  const [patient, hasty] = [
+    await openSchema(schema, { leaseMs: 3_600_000 }),
+    await openSchema(schema, { leaseMs: 1_000 }),
+  ];
+  const lease = await ownRun(patient);
+  const { runId } = lease;
+  await hasty.leases.enlist("w2");
+  const takeOver = { suspended: true, ended: false };
+  const only = { workerId: "w2", limit: 1, now: 0, only: [runId] };
+  // The last beat is older than the lease of the other worker, and younger than its own.
+  await silence(schema, "w1");
+  expect(await hasty.leases.findReady({ now: 0, limit: 10 })).toEqual([]);
+  expect(await claim(hasty, "w2")).toEqual([]);
+  expect(await hasty.leases.claim(only)).toEqual([]);
+  await expect(hasty.leases.claim({ ...only, takeOver })).rejects.toMatchObject({ code: "run_owned" });
+  await patient.leases.check(lease);
+  // A worker with a long lease takes over at once what a worker with a short one has left.
+  const other = await createRun(hasty, "b");
+  expect(await claim(hasty, "w2")).toMatchObject([{ runId: other }]);
+  await query(
+    `UPDATE ${schema}.workers SET incarnation = 1, beat_at = now() - interval '2 seconds' WHERE worker_id = 'w2'`,
+  );
+  expect(await claim(patient, "w1")).toMatchObject([{ runId: other, workerId: "w1" }]);
+});
+
 test("J3: check() refuses a run that was taken over after a beat has registered its worker again", async () => {
   const schema = newSchema();
   const [one, other] = [await openSchema(schema, { leaseMs: 3_000 }), await openSchema(schema)];

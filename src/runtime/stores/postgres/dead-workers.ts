@@ -1,6 +1,7 @@
 import { RunState } from "../codec/stored-run.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
+import { isBeating } from "./db/worker-beats.ts";
 import { mostWoken } from "./ready-runs.ts";
 
 const lastCommit = "(SELECT max(number) FROM {commits} WHERE run = runs.id)";
@@ -8,7 +9,7 @@ const lastCommit = "(SELECT max(number) FROM {commits} WHERE run = runs.id)";
 /** L7: SQL of the number of recoveries of a run since its last commit. */
 export const recoveriesNow = `CASE WHEN recoveries > 0 AND recovered_at = ${lastCommit} THEN recoveries ELSE 0 END`;
 
-/** SQL of the dead workers that own runs: a list that costs one look into an index per owner. $1 is the lease in milliseconds. */
+/** SQL of the dead workers that own runs: a list that costs one look into an index per owner. */
 export const deadOwners = `WITH RECURSIVE owners AS (
     (SELECT owner FROM {runs} WHERE owner IS NOT NULL ORDER BY owner LIMIT 1)
     UNION ALL
@@ -16,12 +17,12 @@ export const deadOwners = `WITH RECURSIVE owners AS (
     FROM owners WHERE owners.owner IS NOT NULL
   )
   SELECT owner FROM owners WHERE owner IS NOT NULL AND NOT EXISTS
-    (SELECT 1 FROM {workers} WHERE worker_id = owner AND beat_at > clock_timestamp() - $1 * interval '1 millisecond')`;
+    (SELECT 1 FROM {workers} WHERE worker_id = owner AND ${isBeating})`;
 
 /** A row that no other transaction ever sees. Until the end of this one, no worker can register under the name. */
-const lockName = `INSERT INTO {workers} (worker_id, incarnation, beat_at) VALUES ($1, 0, '-infinity')
+const lockName = `INSERT INTO {workers} (worker_id, incarnation, beat_at, lease_ms) VALUES ($1, 0, '-infinity', 0)
   ON CONFLICT (worker_id) DO NOTHING`;
-const unregister = `DELETE FROM {workers} WHERE worker_id = $1 AND beat_at <= clock_timestamp() - $2 * interval '1 millisecond'`;
+const unregister = `DELETE FROM {workers} WHERE worker_id = $1 AND NOT ${isBeating}`;
 const unregisterEnded = "DELETE FROM {workers} WHERE worker_id = $1 AND incarnation = $2";
 const recover = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READY}, ready_at = $2,
     recoveries_in_all = recoveries_in_all + 1,
@@ -63,13 +64,9 @@ export async function recoverEnded(
 export async function recoverDead(
   tables: Tables,
   transaction: Transaction,
-  {
-    workerId,
-    leaseMs,
-    id = null,
-  }: { readonly workerId: string; readonly leaseMs: number; readonly id?: number | null },
+  { workerId, id = null }: { readonly workerId: string; readonly id?: number | null },
 ): Promise<void> {
   await transaction.run(lockName, workerId);
-  if ((await transaction.run(unregister, workerId, leaseMs)) === 0) return;
+  if ((await transaction.run(unregister, workerId)) === 0) return;
   await recoverRunsOf(tables, transaction, workerId, id);
 }

@@ -21,7 +21,7 @@ import type { Queries } from "./db/queries.ts";
 import { isExcluded, runKeyColumns } from "../sql/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
-import { WorkerBeats, type Registration } from "./db/worker-beats.ts";
+import { isBeating, WorkerBeats, type Registration } from "./db/worker-beats.ts";
 import { hasEnded } from "./db/worker-process.ts";
 import { deadOwners, recoverDead, recoverEnded, recoverRunsOf, recoveriesNow } from "./dead-workers.ts";
 import { freeHeldRuns } from "../sql/held-runs.ts";
@@ -107,10 +107,10 @@ const none: readonly Lease[] = [];
 
 const look = `SELECT ARRAY(${deadOwners}) AS gone, ${hasDueRun} AS "isAnyoneDue", ARRAY(${readyAgents}) AS ready`;
 const findOnly = `SELECT runs.id, run_id AS "runId", agent_id AS "agentId", agent_version AS "agentVersion", owner,
-    incarnation, process, coalesce(beat_at > clock_timestamp() - $3 * interval '1 millisecond', false) AS "isAlive"
+    incarnation, process, coalesce(${isBeating}, false) AS "isAlive"
   FROM unnest($1::text[]) WITH ORDINALITY AS wanted (name, index) JOIN {runs} AS runs ON run_id = wanted.name
     LEFT JOIN {workers} ON worker_id = owner
-  WHERE state = ${RunState.READY} OR wake_at <= $2 OR owner IS NOT NULL OR ($4 AND state = ${RunState.SUSPENDED})
+  WHERE state = ${RunState.READY} OR wake_at <= $2 OR owner IS NOT NULL OR ($3 AND state = ${RunState.SUSPENDED})
   ORDER BY wanted.index`;
 
 /** L1: a row that another worker is about to take is skipped. */
@@ -142,14 +142,13 @@ const endUntold = "UPDATE {runs} SET ended = 0, ended_at = $2 WHERE id = $1 AND 
 export interface PostgresLeasesOptions {
   readonly tables: Tables;
   readonly deltas: DeltaBoard;
-  /** Time after its last beat at which a worker counts as dead. */
+  /** Time after its last beat at which a worker of this store counts as dead. */
   readonly leaseMs: number;
 }
 
 export class PostgresLeases implements Leases {
   readonly #tables: Tables;
   readonly #deltas: DeltaBoard;
-  readonly #leaseMs: number;
   readonly #beats: WorkerBeats;
   readonly #turns = new Turns();
   readonly #onLost = new Map<string, NonNullable<EnlistOptions["onLost"]>>();
@@ -158,7 +157,6 @@ export class PostgresLeases implements Leases {
   constructor({ tables, deltas, leaseMs }: PostgresLeasesOptions) {
     this.#tables = tables;
     this.#deltas = deltas;
-    this.#leaseMs = leaseMs;
     this.#strays = new StrayRuns(tables);
     const onLost = (workerId: string): void => {
       // `onLost` of the worker got the fault, or the next claim rejects with it.
@@ -192,8 +190,7 @@ export class PostgresLeases implements Leases {
     // Most claims find nothing and need no transaction.
     if (!(seen.isAnyoneDue || seen.gone.length > 0 || seen.ready.length > 0)) return none;
     return this.#take(workerId, async (transaction) => {
-      for (const owner of seen.gone)
-        await recoverDead(this.#tables, transaction, { workerId: owner, leaseMs: this.#leaseMs });
+      for (const owner of seen.gone) await recoverDead(this.#tables, transaction, { workerId: owner });
       if (seen.isAnyoneDue) await wakeDueRuns(transaction, now);
       const woke = seen.isAnyoneDue || seen.gone.length > 0;
       const { ready } = woke ? await this.#look(transaction, now) : seen;
@@ -215,11 +212,11 @@ export class PostgresLeases implements Leases {
   }
 
   findReady(options: ReadyOptions): Promise<readonly RunId[]> {
-    return readyRunIds(this.#tables.database.statements, options, this.#leaseMs);
+    return readyRunIds(this.#tables.database.statements, options);
   }
 
   async #look(queries: Queries, now: number): Promise<Outlook> {
-    const seen = await queries.get<Outlook>(look, this.#leaseMs, now);
+    const seen = await queries.get<Outlook>(look, now);
     const { gone = [], isAnyoneDue = false, ready = [] } = seen ?? {};
     // A worker of this process is alive, even if its beats were late and no other worker has noticed.
     return { gone: gone.filter((owner) => !this.#beats.holds(owner)), isAnyoneDue, ready };
@@ -239,7 +236,7 @@ export class PostgresLeases implements Leases {
     };
     const find = async (queries: Queries): Promise<readonly OneRun[]> => {
       const isAnySuspended = takeOver?.suspended === true;
-      const found = await queries.all<OneRun>(findOnly, wanted, now, this.#leaseMs, isAnySuspended);
+      const found = await queries.all<OneRun>(findOnly, wanted, now, isAnySuspended);
       return found.filter((run) => agents === undefined || takesRun(agents, run)).filter(mayTake);
     };
     if ((await find(this.#tables.database.statements)).length === 0) return none;
@@ -249,8 +246,7 @@ export class PostgresLeases implements Leases {
         if (taken.length >= limit) break;
         if (owner !== null && isAlive && incarnation !== null)
           await recoverEnded(this.#tables, transaction, { workerId: owner, incarnation, id });
-        else if (owner !== null)
-          await recoverDead(this.#tables, transaction, { workerId: owner, leaseMs: this.#leaseMs, id });
+        else if (owner !== null) await recoverDead(this.#tables, transaction, { workerId: owner, id });
         const run = await this.#takeOne(transaction, takeDue, workerId, id);
         if (run !== undefined) taken.push(run);
         // Another worker was faster, or the owner has sent a beat.
@@ -389,7 +385,7 @@ export class PostgresLeases implements Leases {
 
   /** Whether a dead worker still owns runs. */
   async hasLeftBehind(): Promise<boolean> {
-    return (await this.#tables.database.statements.get(`${deadOwners} LIMIT 1`, this.#leaseMs)) !== undefined;
+    return (await this.#tables.database.statements.get(`${deadOwners} LIMIT 1`)) !== undefined;
   }
 
   /** L5: takes runs in turn, starting after those that were served last. */

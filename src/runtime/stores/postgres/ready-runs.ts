@@ -9,6 +9,7 @@ import {
 import { RunState } from "../codec/stored-run.ts";
 import { addReady, type ReadyRun } from "../sql/ready-page.ts";
 import type { Queries } from "./db/queries.ts";
+import { isBeating } from "./db/worker-beats.ts";
 
 /** Maximum number of runs of a dead worker, and of runs whose wake time has passed, that become ready in one claim. */
 export const mostWoken = 256;
@@ -22,8 +23,8 @@ export const readyAgents = `WITH RECURSIVE agents AS (
     FROM agents WHERE agents.agent_id IS NOT NULL
   ) SELECT agent_id FROM agents WHERE agent_id IS NOT NULL`;
 
-/** Whether the wake time of a run has passed. $2 is the current time. */
-export const hasDueRun = "EXISTS (SELECT 1 FROM {runs} WHERE wake_at <= $2)";
+/** Whether the wake time of a run has passed. $1 is the current time. */
+export const hasDueRun = "EXISTS (SELECT 1 FROM {runs} WHERE wake_at <= $1)";
 
 /** Returns those of the agents with ready runs that a worker takes, with the version that it takes. */
 export function wantedAgents(
@@ -55,15 +56,11 @@ const readyAfter = `SELECT id, run_id AS "runId", agent_id AS "agentId", agent_v
   WHERE id IN (SELECT id FROM {runs} WHERE state = ${RunState.READY}
       UNION ALL SELECT id FROM {runs} WHERE wake_at <= $1
       UNION ALL SELECT id FROM {runs} WHERE owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {workers}
-        WHERE worker_id = owner AND beat_at > clock_timestamp() - $2 * interval '1 millisecond'))
-    AND id > $3 ORDER BY id LIMIT ${mostWoken}`;
+        WHERE worker_id = owner AND ${isBeating}))
+    AND id > $2 ORDER BY id LIMIT ${mostWoken}`;
 
 /** L16: reads pages of ready runs until enough of them are of the wanted agents. */
-export async function readyRunIds(
-  queries: Queries,
-  options: ReadyOptions,
-  leaseMs: number,
-): Promise<readonly RunId[]> {
+export async function readyRunIds(queries: Queries, options: ReadyOptions): Promise<readonly RunId[]> {
   const { now, after } = options;
   const found: RunId[] = [];
   let last = 0;
@@ -71,7 +68,7 @@ export async function readyRunIds(
     last =
       (await queries.get<{ readonly id: number }>("SELECT id FROM {runs} WHERE run_id = $1", after))?.id ?? 0;
   for (;;) {
-    const page = await queries.all<ReadyRun>(readyAfter, now, leaseMs, last);
+    const page = await queries.all<ReadyRun>(readyAfter, now, last);
     if (addReady(found, page, options)) return found;
     last = page.at(-1)?.id ?? last;
     if (page.length < mostWoken) return found;

@@ -15,7 +15,10 @@ export interface PostgresStoreOptions {
   readonly timeoutMs?: number;
   /** Maximum time for which a call is tried again while the server cannot be reached. Default: 10_000. */
   readonly retryForMs?: number;
-  /** Time after its last sign of life at which a worker counts as dead. A worker sends three signs in this time. Default: 15_000. */
+  /**
+   * Time after its last sign of life at which a worker of this store counts as dead. A worker sends three signs in this time. Other
+   * workers may have other values: each is judged by its own. Default: 15_000.
+   */
   readonly leaseMs?: number;
   /** Interval at which readers look for events of runs that other processes drive. Default: 50. */
   readonly watchEveryMs?: number;

@@ -16,7 +16,7 @@ export const turnUser = "coalesce(user_id, '')";
  * - `runs.holder` is absent: the primary key of `commits` refuses what a second store of the same owner writes.
  * - `entries` has the key (session, place). `id` is what `content_owners` refers to; it stays when an entry is moved.
  * - `messages.id` comes from the sequence `message_places`, so that a message can be moved to the end.
- * - `workers`: a worker is alive while `beat_at` is younger than the lease, by the database's clock. `incarnation` is the
+ * - `workers`: a worker is alive while `beat_at` is younger than its own lease, by the database's clock. `incarnation` is the
  *   registration: a worker whose row was deleted or replaced finds that out with its next beat. `process` names its process
  *   (`worker-process.ts`).
  * - `approvals.number` is the commit that asks, so that a question is found without a search for its event.
@@ -300,5 +300,10 @@ const tables = `
   CREATE INDEX records_due ON {records} (namespace, due_at) WHERE due_at IS NOT NULL;
 `;
 
+/** Format 14: a worker is judged by the lease that it registered with. The workers of format 13 had the default, as far as is known. */
+const ownLeases = "ALTER TABLE {workers} ADD COLUMN lease_ms float8 NOT NULL DEFAULT 15000;";
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
-export const migrations: readonly string[] = [tables.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"')];
+export const migrations: readonly string[] = [tables, ownLeases].map((sql) =>
+  sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'),
+);

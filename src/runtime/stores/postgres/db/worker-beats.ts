@@ -25,16 +25,19 @@ interface Moment {
 
 const never: Moment = { wall: -Infinity, monotonic: -Infinity };
 
-const age = "clock_timestamp() - $3 * interval '1 millisecond'";
-const register = `INSERT INTO {workers} AS known (worker_id, incarnation, beat_at, process)
-  VALUES ($1, $2, clock_timestamp(), $4)
+/** SQL of whether a worker's lease is valid. Each worker is judged by the lease that it registered with, whatever lease the judge has. */
+export const isBeating = "beat_at > clock_timestamp() - lease_ms * interval '1 millisecond'";
+
+const register = `INSERT INTO {workers} AS known (worker_id, incarnation, beat_at, lease_ms, process)
+  VALUES ($1, $2, clock_timestamp(), $3, $4)
   ON CONFLICT (worker_id) DO UPDATE
-  SET incarnation = excluded.incarnation, beat_at = excluded.beat_at, process = excluded.process
-  WHERE known.beat_at <= ${age} OR known.incarnation = excluded.incarnation RETURNING 1`;
+  SET incarnation = excluded.incarnation, beat_at = excluded.beat_at, lease_ms = excluded.lease_ms, process = excluded.process
+  WHERE known.beat_at <= clock_timestamp() - known.lease_ms * interval '1 millisecond'
+    OR known.incarnation = excluded.incarnation RETURNING 1`;
 const timeNow = "extract(epoch FROM clock_timestamp())::float8 * 1000 AS now";
 const beat = `UPDATE {workers} SET beat_at = clock_timestamp() WHERE worker_id = $1 AND incarnation = $2 RETURNING ${timeNow}`;
-const registerAgain = `INSERT INTO {workers} (worker_id, incarnation, beat_at, process)
-  VALUES ($1, $2, clock_timestamp(), $3)
+const registerAgain = `INSERT INTO {workers} (worker_id, incarnation, beat_at, lease_ms, process)
+  VALUES ($1, $2, clock_timestamp(), $3, $4)
   ON CONFLICT (worker_id) DO NOTHING`;
 const lastBeat = "SELECT incarnation, beat_at::text AS at, process FROM {workers} WHERE worker_id = $1";
 const unregister = "DELETE FROM {workers} WHERE worker_id = $1 AND incarnation = $2";
@@ -54,7 +57,7 @@ interface Beat {
 
 export interface WorkerBeatsOptions {
   readonly database: Database;
-  /** Time after its last beat at which a worker counts as dead, by the database's clock. */
+  /** Time after its last beat at which a worker of this process counts as dead, by the database's clock. It is part of the registration. */
   readonly leaseMs: number;
   /** Called with the name of a worker whose beat found that its registration is lost. */
   readonly onLost: (workerId: string) => void;
@@ -143,7 +146,8 @@ export class WorkerBeats {
   async keep(workerId: string): Promise<void> {
     const held = this.#held.get(workerId);
     if (held === undefined) return;
-    const { statements } = this.#options.database;
+    const { leaseMs, database } = this.#options;
+    const { statements } = database;
     const last = await this.#lastBeat(workerId);
     if (last?.incarnation === held.incarnation || this.#held.get(workerId) !== held) return;
     // J3: beats of the old registration find no row, so that they never confirm what the worker owned before. The number is the
@@ -152,7 +156,9 @@ export class WorkerBeats {
     // A row that a failed call has left may be old. The next beat confirms it.
     const confirmed = last === undefined ? now() : never;
     const count =
-      last === undefined ? await statements.run(registerAgain, workerId, incarnation, processName()) : 0;
+      last === undefined
+        ? await statements.run(registerAgain, workerId, incarnation, leaseMs, processName())
+        : 0;
     const isRegistered = count > 0 || (await this.#lastBeat(workerId))?.incarnation === incarnation;
     // The worker was dismissed, or a call at the same time has registered it and reports that.
     if (this.#held.get(workerId) !== held) return;
@@ -163,7 +169,7 @@ export class WorkerBeats {
     this.#held.set(workerId, { incarnation, confirmed });
     throw new Fault(
       "store_unavailable",
-      `worker ${workerId} was registered again: its registration had expired or was deleted, and other workers may have taken over its runs; a worker must reach the database at least every ${this.#options.leaseMs} ms`,
+      `worker ${workerId} was registered again: its registration had expired or was deleted, and other workers may have taken over its runs; a worker must reach the database at least every ${leaseMs} ms`,
       { details: { workerId } },
     );
   }
