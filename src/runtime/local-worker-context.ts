@@ -6,6 +6,7 @@ import {
   type Hash,
   type Store,
 } from "../kernel/index.ts";
+import { CapQueue } from "./process/cap-queue.ts";
 import { CallTimeouts } from "./process/call-timeouts.ts";
 import { ContentHashes } from "./process/content-hashes.ts";
 import { IdleFlusher } from "./process/idle-flusher.ts";
@@ -45,6 +46,8 @@ export function workerContext(store: Store, options: WorkerOptions, parts: Worke
     ...(options.resolveModel !== undefined && { resolveModel: options.resolveModel }),
     unknownPrice: options.unknownPrice,
     caps: capLimits(options.caps),
+    capWaitMs: options.capWaitMs,
+    capQueue: new CapQueue(clock),
     ...(options.warnAt === undefined ? {} : { warnAt: options.warnAt }),
     versionPolicy: options.versionPolicy,
     modelTimeouts: modelTimeouts("openRuntime()", options.modelTimeouts),

@@ -87,6 +87,11 @@ export interface RuntimeOptions {
    */
   readonly caps?: SpendingCaps;
   /**
+   * B7: time that a model call waits at most, if it does not fit into a cap because of what open calls of other runs may
+   * cost. The run has the status `waiting` and waits for `cap` meanwhile. 0: it does not wait. Default: 60_000.
+   */
+  readonly capWaitMs?: number;
+  /**
    * B5: share of a cap, above 0 and at most 1, at which the runtime emits `budget_warning`, once per task and
    * dimension. Default: 0.8.
    */
@@ -214,6 +219,7 @@ const runtimeKinds = {
   ),
   unknownPrice: is.choice(["refuse", "ignore"], { default: "refuse" }),
   caps: is.checkedBy(capLimits),
+  capWaitMs: is.number({ from: 0, finite: true, default: 60_000 }),
   warnAt: is.number({ above: 0, to: 1 }),
   versionPolicy: is.choice(["resume", "pin", "refuse"], { default: "resume" }),
   modelTimeouts: is.checkedBy((changes, _option, owner) => modelTimeouts(owner, changes)),

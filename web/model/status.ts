@@ -67,6 +67,7 @@ const causes: Readonly<Record<Run["waitsFor"][number], string>> = {
   message: "Waits for a reply",
   seat: "Waits for a seat",
   budget: "Waits for money",
+  cap: "Waits for money",
   worker: "Waits for a worker",
   compaction: "Waits for a summary",
 };

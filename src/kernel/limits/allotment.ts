@@ -2,8 +2,8 @@ import type { CapLimits, CapName } from "./budget.ts";
 
 /**
  * B7: an allotment is the part of the caps that a run holds for one UTC day. A run pays only from its allotment, and
- * draws more before a call that does not fit. The commit that suspends or ends the run adds what it spent to the totals
- * and returns the allotment. All amounts are nano-dollars.
+ * draws more before a call that does not fit. The commit that settles a call adds what it cost to the totals and returns
+ * what no other open call of the run needs. All amounts are nano-dollars.
  */
 export interface DrawRequest {
   /** The UTC day for which the run draws. */
@@ -13,6 +13,8 @@ export interface DrawRequest {
   /** What the run would like to hold. At least `need`. */
   readonly want: number;
   readonly caps: CapLimits;
+  /** Whether the run waits rather than hold less than it wants, if other runs hold the difference. Default: `false`. */
+  readonly mayWait?: boolean;
 }
 
 /** What is in use of one cap. */
@@ -25,10 +27,12 @@ export interface CapUse {
   readonly held: number;
 }
 
-/** The outcome of a draw. If it is refused, the run holds what it held before. */
+/** The outcome of a draw. If it is not `held`, the run holds what it held before. */
 export type DrawOutcome =
   /** `tight` is the cap because of which the run holds less than it wanted, or `null`. */
   | { readonly kind: "held"; readonly amount: number; readonly tight: CapUse | null }
+  /** Other runs hold what the run wants, and may return it. */
+  | { readonly kind: "waits"; readonly tight: CapUse }
   | { readonly kind: "exhausted"; readonly tight: CapUse };
 
 /**
@@ -37,13 +41,18 @@ export type DrawOutcome =
  */
 export function decideDraw(
   own: number,
-  { need, want }: Pick<DrawRequest, "need" | "want">,
+  { need, want, mayWait = false }: Pick<DrawRequest, "need" | "want" | "mayWait">,
   uses: readonly CapUse[],
 ): DrawOutcome {
   const tightest = uses.toSorted((one, other) => roomOf(one) - roomOf(other))[0];
   const room = tightest === undefined ? Number.POSITIVE_INFINITY : roomOf(tightest);
   const amount = Math.max(own, Math.min(want, room));
   const tight = tightest !== undefined && amount < want ? tightest : null;
+  if (mayWait && tight !== null) {
+    // What the run can have once all other runs have returned what they hold.
+    const within = Math.min(want, ...uses.map(({ limit, spent }) => limit - spent));
+    if (within >= need && within > amount) return { kind: "waits", tight };
+  }
   if (amount < need && tight !== null) return { kind: "exhausted", tight };
   return { kind: "held", amount, tight };
 }

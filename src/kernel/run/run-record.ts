@@ -86,6 +86,7 @@ export const nothingSpent: RunSpend = Object.freeze({
  * - `message`: the reply of an agent that was asked.
  * - `seat`: a seat for a task that is pending or was preempted.
  * - `budget`: money, tokens or turns that other calls have reserved.
+ * - `cap`: money that open calls of other runs hold of a cap per day (B7).
  * - `worker`: a worker that claims the run.
  * - `compaction`: the end of a compaction of its session (S5).
  */
@@ -96,6 +97,7 @@ export const waitCauses = Object.freeze([
   "message",
   "seat",
   "budget",
+  "cap",
   "worker",
   "compaction",
 ] as const);

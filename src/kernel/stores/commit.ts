@@ -53,9 +53,14 @@ export interface Commit {
   readonly mailThrough?: number;
   /**
    * U1: what the run spent since the last commit with `usage`. Present in a commit that suspends, pauses or ends the run,
-   * if there is anything new. U8: returns the allotments of the run.
+   * and in a run with an allotment (B7) in a commit that settles a call, if there is anything new.
    */
   readonly usage?: readonly UsageDelta[];
+  /**
+   * U8: what the run still holds of its allotments, in nano-dollars by UTC day. Only in a commit with `usage`, which
+   * returns the rest. If absent, it returns all of them.
+   */
+  readonly holds?: Readonly<Record<string, number>>;
   /** Mail to other runs, such as a reply. Mail to a run that no longer exists is dropped. */
   readonly mail?: readonly Mail[];
   readonly inbox?: readonly InboxChange[];

@@ -61,8 +61,9 @@ export interface UsageRow {
  * - U6 An unknown dimension and a day that is not in the calendar are refused with `invalid_argument`.
  * - U7 For each cap of a draw, what the totals of the day hold plus what runs hold is at most the cap afterwards, also if several
  *   processes draw at once. `decideDraw` says what the run gets. A draw of a worker that lost the run fails with `lease_lost`.
- * - U8 An allotment belongs to its run: the next owner of the run has it. A commit with `usage`, even with an empty list, returns all
- *   allotments of its run. The allotment of a run that is deleted counts until its day is over.
+ * - U8 An allotment belongs to its run: the next owner of the run has it. A commit with `usage`, even with an empty list, lowers the
+ *   allotments of its run to `holds`, and returns all of them if that is absent. The allotment of a run that is deleted counts until
+ *   its day is over.
  */
 export interface UsageTotals {
   sum(query: UsageQuery): Promise<readonly UsageRow[]>;

@@ -1,3 +1,5 @@
+import type { Commit } from "../../kernel/index.ts";
+
 /** B7: what a run holds of the caps, as far as its owner knows. */
 export class HeldAllotment {
   /** What the run holds for each UTC day, in nano-dollars. */
@@ -28,10 +30,11 @@ export class HeldAllotment {
     this.#days.set(day, amount);
   }
 
-  /** U8: a commit with `usage` returns the allotment. */
-  giveBack(): void {
+  /** U8: a commit with `usage` returns the allotment, except for what the run still holds. */
+  giveBack(holds: Commit["holds"] = {}): void {
     this.#days.clear();
-    this.#mayExist = false;
+    for (const [day, amount] of Object.entries(holds)) this.#days.set(day, amount);
+    this.#mayExist = this.#days.size > 0;
     this.#returns++;
   }
 }

@@ -3,20 +3,20 @@ import {
   type Commit,
   type Headcount,
   type Ledger,
+  type LedgerCommand,
   type RunSpend,
   type RunStanding,
   type Spend,
   type TaskId,
   type TaskOutcome,
   type Usage,
-  type UsageDelta,
   type WaitCause,
   rootTaskId as root,
   waitCauses,
 } from "../../kernel/index.ts";
 import type { HeldAllotment } from "./held-allotment.ts";
 import { spendOf } from "./run-spend.ts";
-import { RunUsage } from "./run-usage.ts";
+import { RunUsage, type TakenUsage } from "./run-usage.ts";
 
 /** The part of a run's state that decides its standing. */
 interface StandingRun {
@@ -28,6 +28,9 @@ interface StandingRun {
     { readonly outcome: TaskOutcome | null; readonly waitsFor: readonly WaitCause[] }
   >;
 }
+
+/** The commands after which open calls may need less. */
+const freeing: ReadonlySet<LedgerCommand["type"]> = new Set(["settle", "lose", "refund", "crash"]);
 
 const nothing: readonly WaitCause[] = [];
 const running: RunStanding = { status: "running", waitsFor: nothing };
@@ -81,9 +84,9 @@ export class RecordedTotals {
   }
 
   /** Applies a stored commit, after its ledger commands. */
-  note({ standing, usage, spent }: Commit): void {
+  note({ standing, usage, holds, spent }: Commit): void {
     if (standing !== undefined) this.#standing = standing;
-    if (usage !== undefined) this.#usage.note(usage);
+    if (usage !== undefined) this.#usage.note(usage, holds);
     if (spent !== undefined) this.#spend = this.#run.ledger.accounts[root]?.spent;
   }
 
@@ -104,10 +107,14 @@ export class RecordedTotals {
     return spendOf(this.#run);
   }
 
-  /** U1: returns what the run spent since the last call, if the run does not run after this commit. */
-  takeUsage(): UsageDelta[] | undefined {
-    const { ended } = this.#run;
-    if (!ended && this.#standing.status === "running") return undefined;
+  /**
+   * U1: returns what the run spent since the last call, if the run does not run after this commit, or if it has an
+   * allotment and the commit frees a part of it with these commands (U8).
+   */
+  takeUsage(commands: readonly LedgerCommand[] | undefined): TakenUsage | undefined {
+    const { ended, allotment } = this.#run;
+    if (!ended && this.#standing.status === "running")
+      if (!allotment.mayExist || commands?.some(({ type }) => freeing.has(type)) !== true) return undefined;
     return this.#usage.take(ended, () => {
       const { record, clock } = this.#run.task(root);
       return { agentId: record.agentId, createdAt: clock.startedAt };

@@ -51,6 +51,8 @@ export interface LogObservers {
 export interface LogOwner {
   /** A step was added to the next commit. */
   onStep(): void;
+  /** A commit with `usage` is durable: the run may have returned a part of its allotment (B7). */
+  onUsage(): void;
   /** A write failed: the lease is lost, or the store fails. No further write is attempted. */
   onWriteFailure(fault: Fault): void;
 }
@@ -272,8 +274,8 @@ export class RunLog implements FlushableLog {
       const standing = this.#state.totals.takeStanding();
       if (standing !== undefined) draft.standing = standing;
     }
-    const usage = this.#state.totals.takeUsage();
-    if (usage !== undefined) draft.usage = usage;
+    const taken = this.#state.totals.takeUsage(draft.ledger);
+    if (taken !== undefined) Object.assign(draft, taken);
     const spent = this.#state.totals.takeSpend();
     if (spent !== undefined) draft.spent = spent;
     this.#draft = {};
@@ -282,9 +284,10 @@ export class RunLog implements FlushableLog {
     return draft as Commit;
   }
 
-  readonly #onWritten = ({ events }: Commit): void => {
+  readonly #onWritten = ({ events, usage }: Commit): void => {
     this.#writing = undefined;
     if (events !== undefined) this.#observers.show(events);
+    if (usage !== undefined) this.#owner.onUsage();
   };
 
   readonly #onFailed = (error: unknown): never => {

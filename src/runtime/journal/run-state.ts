@@ -239,9 +239,11 @@ export class RunState {
     if (task !== undefined) task.isStarted = true;
   }
 
-  #noteSuspend({ taskId, data }: Event<"task_suspend">): void {
+  #noteSuspend({ taskId, data, at }: Event<"task_suspend">): void {
     const task = this.tasks.get(taskId);
-    if (task !== undefined) task.waitsFor = causesOf(data);
+    if (task === undefined) return;
+    task.waitsFor = causesOf(data);
+    task.suspendedAt = at;
   }
 
   /**

@@ -1,9 +1,11 @@
 import {
   agentNameOf,
+  boundOf,
   clearTally,
   noUsageDelta,
   utcDay,
   type AgentId,
+  type Commit,
   type Ledger,
   type UsageDelta,
 } from "../../kernel/index.ts";
@@ -15,6 +17,9 @@ interface UsageRoot {
   /** Epoch milliseconds. */
   readonly createdAt: number;
 }
+
+/** What a commit says about the usage and the allotment of its run. */
+export type TakenUsage = Required<Pick<Commit, "usage">> & Pick<Commit, "holds">;
 
 /** U1: which part of a run's usage its commits hold. */
 export class RunUsage {
@@ -29,28 +34,42 @@ export class RunUsage {
   }
 
   /** A commit holds this usage. */
-  note(usage: readonly UsageDelta[]): void {
+  note(usage: readonly UsageDelta[], holds?: Commit["holds"]): void {
     this.#isCounted ||= usage.some(({ runs }) => runs > 0);
     clearTally(this.#ledger);
-    this.#allotment.giveBack();
+    this.#allotment.giveBack(holds);
   }
 
   /**
-   * Returns what the run spent since the last call, for the commit that suspends, pauses or ends the run. While calls
-   * are in flight, as in a run that was just paused, nothing is returned: the commit that records the last of them holds
-   * their usage. The first usage counts the run; an ended run is always counted. The list is empty if the run only
-   * returns its allotment (U8).
+   * Returns what the run spent since the last call, for a commit that suspends, pauses or ends the run, or settles a call
+   * of a run with an allotment. In a run without an allotment nothing is returned while calls are in flight, as after a
+   * pause: the commit that records the last of them holds their usage. The first usage counts the run; an ended run is
+   * always counted. The list is empty if the run only returns a part of its allotment (U8).
    */
-  take(hasEnded: boolean, root: () => UsageRoot): UsageDelta[] | undefined {
+  take(hasEnded: boolean, root: () => UsageRoot): TakenUsage | undefined {
     const { open, tally } = this.#ledger;
-    if (open.length > 0) return undefined;
+    const { mayExist } = this.#allotment;
+    if (open.length > 0 && !mayExist) return undefined;
     const rows = Object.values(tally);
     const isCountedNow = !this.#isCounted && (hasEnded || rows.length > 0);
-    if (rows.length === 0 && !isCountedNow && !this.#allotment.mayExist) return undefined;
+    if (rows.length === 0 && !isCountedNow && !mayExist) return undefined;
     const usage = isCountedNow ? withRun(rows, root()) : rows;
-    this.note(usage);
-    return usage;
+    const holds = heldBy(this.#ledger);
+    this.note(usage, holds);
+    return holds === undefined ? { usage } : { usage, holds };
   }
+}
+
+/** What the open and the waiting reservations need, by day. */
+function heldBy({ open, waiting }: Ledger): Commit["holds"] {
+  if (open.length === 0 && waiting.length === 0) return undefined;
+  const holds: Record<string, number> = {};
+  const add = (day: string | undefined, amount: number): void => {
+    if (day !== undefined && amount > 0) holds[day] = (holds[day] ?? 0) + amount;
+  };
+  for (const { day, held } of open) add(day, held.nanoUsd);
+  for (const each of waiting) add(each.day, boundOf(each, each.output.maxTokens).nanoUsd);
+  return holds;
 }
 
 /** Counts the run in the first row of its root agent, or in a row of its own if that agent has called no model. */

@@ -61,6 +61,8 @@ export interface TaskState {
   unseated: boolean;
   /** What the task waits for, as of its last `task_suspend`. */
   waitsFor: readonly WaitCause[];
+  /** When the task last emitted `task_suspend`. Epoch milliseconds; 0 if it never did. */
+  suspendedAt: number;
 }
 
 const empty: readonly never[] = [];
@@ -90,6 +92,7 @@ export function newTaskState(record: TaskRecord, at: number): TaskState {
     cancelled: null,
     unseated: false,
     waitsFor: empty,
+    suspendedAt: 0,
   };
 }
 

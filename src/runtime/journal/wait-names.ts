@@ -183,6 +183,7 @@ const causes: Readonly<Record<string, WaitCause>> = {
   sleep: "time",
   reply: "message",
   budget: "budget",
+  cap: "cap",
 };
 
 /** Returns what a task waits for, from the data of its `task_suspend`. */

@@ -3,14 +3,16 @@ import {
   fromNanoUsd,
   type Account,
   type Decision,
+  type ExhaustedCap,
   type Exhaustion,
   type JsonObject,
   type Model,
+  type ReserveCommand,
   type TaskId,
 } from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { exhausted } from "../task/budget-stop.ts";
-import type { DrawnAllotment } from "../task/task-host.ts";
+import type { DrawnAllotment, TaskAllotment } from "../task/task-host.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { boundCost, type BoundedCall, type CostBound, type PriceOf } from "./call-cost.ts";
 import { canCount, countInput, type CountingModel } from "./token-count.ts";
@@ -90,20 +92,50 @@ function coverCall(call: CallReservation, prepared: CostBound): CostBound | unde
 
 /**
  * B7: draws what the call needs. If that is not available, the model counts the input tokens (B1). A call that does not
- * fit waits while other calls of the run are open, and fails when none is open.
+ * fit waits for open calls of other runs, at most `capWaitMs`, then for other open calls of its run, and fails when none
+ * is open.
  */
 async function reserveDrawn(call: CallReservation, { command }: CostBound): Promise<Grant> {
   const { drawn: _drawn, ...again } = call;
   const { step, model, isCounted = false } = call;
   const { activity, host } = step.runner;
-  if (host.allotment === undefined) return reserve(call);
-  const drawn = await activity.whileAlive(host.allotment.draw(command));
+  const { allotment } = host;
+  if (allotment === undefined) return reserve(call);
+  let drawn = await activity.whileAlive(allotment.draw(command, true));
   if (drawn.tight !== null && !isCounted && canCount(model)) return reserveCounted(again, model);
-  if (!drawn.isExhausted || drawn.tight === null) return reserve({ ...call, drawn });
+  if (drawn.kind === "waits") drawn = await drawLater(step, allotment, command, drawn.tight.cap);
+  if (drawn.kind === "held") return reserve({ ...call, drawn });
   const freed = host.ledger.whenFreed();
   if (freed === undefined) throw exhausted(step, drawn.tight);
   await activity.waitFor(step.cancelScope, freed, { name: "budget" });
   return reserve(again);
+}
+
+/** B7: draws when other runs have returned what the call needs. After `capWaitMs`, the call takes what is left. */
+async function drawLater(
+  { runner, cancelScope }: ActiveStep,
+  allotment: TaskAllotment,
+  command: ReserveCommand,
+  cap: ExhaustedCap,
+): Promise<DrawnAllotment> {
+  const { worker, state, taskId, task, activity } = runner;
+  // The time passes also while no process drives the run: the seat is idle since an earlier owner began to wait.
+  const isSame = state.headcount.tasks[taskId]?.idle === true && task.waitsFor.includes("cap");
+  const since = isSame ? task.suspendedAt : worker.clock.now();
+  const place = worker.capQueue.join(cap, since + worker.capWaitMs);
+  const drawing = async (): Promise<DrawnAllotment> => {
+    for (;;) {
+      place.reset();
+      const drawn = await allotment.draw(command, !place.isOver);
+      if (drawn.kind !== "waits") return drawn;
+      await place.wait();
+    }
+  };
+  try {
+    return await activity.waitFor(cancelScope, drawing(), { name: "cap", staysHere: true });
+  } finally {
+    place.leave();
+  }
 }
 
 /** Waits until the reservation is decided. */

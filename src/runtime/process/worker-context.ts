@@ -17,6 +17,7 @@ import {
   type Store,
   type UnknownPrice,
 } from "../../kernel/index.ts";
+import type { CapQueue } from "./cap-queue.ts";
 import type { CallTimeouts } from "./call-timeouts.ts";
 import type { IdleFlusher } from "./idle-flusher.ts";
 import type { ContentHashes } from "./content-hashes.ts";
@@ -57,6 +58,9 @@ export interface WorkerContext {
   readonly unknownPrice: UnknownPrice;
   /** B7: caps per UTC day. If absent, there are none. */
   readonly caps?: CapLimits | undefined;
+  /** B7: time that a call waits at most until other runs return what they hold of a cap. */
+  readonly capWaitMs: number;
+  readonly capQueue: CapQueue;
   /** B5: share of a cap at which `budget_warning` is emitted. Default: 0.8. */
   readonly warnAt?: number;
   readonly modelTimeouts: ModelTimeouts;

@@ -6,6 +6,7 @@ import {
   largestOutput,
   type CapLimits,
   type CapUse,
+  type ExhaustedCap,
   type Exhaustion,
   type ReserveCommand,
   type RunRecord,
@@ -50,7 +51,7 @@ export class RunAllotment implements TaskAllotment {
     return outputTokens === undefined ? { kind: "short" } : { kind: "clamped", outputTokens };
   }
 
-  async draw(command: ReserveCommand): Promise<DrawnAllotment> {
+  async draw(command: ReserveCommand, mayWait: boolean): Promise<DrawnAllotment> {
     const { allotment } = this.#state;
     const day = dayOf(command);
     const { maxTokens, minTokens = 1 } = command.output;
@@ -60,16 +61,19 @@ export class RunAllotment implements TaskAllotment {
       const whole = boundOf(command, maxTokens).nanoUsd;
       const { returns } = allotment;
       allotment.expect();
-      const outcome = await this.#log.draw({ day, need: used + least, want: used + whole, caps: this.#caps });
+      const caps = this.#caps;
+      const outcome = await this.#log.draw({ day, need: used + least, want: used + whole, caps, mayWait });
       // A commit returned the allotment meanwhile, for example because the run was paused.
       if (returns !== allotment.returns) continue;
+      if (outcome.kind === "held") {
+        const { amount, tight } = outcome;
+        allotment.set(day, amount);
+        return { kind: "held", tight: tight === null ? null : this.#exhaustion(command, tight, whole) };
+      }
       // A call of the run ended meanwhile, so that less is needed.
-      if (outcome.kind === "exhausted" && this.#used(day) < used) continue;
-      if (outcome.kind === "held") allotment.set(day, outcome.amount);
-      const isExhausted = outcome.kind === "exhausted";
-      const { tight } = outcome;
-      const needed = isExhausted ? least : whole;
-      return { isExhausted, tight: tight === null ? null : this.#exhaustion(command, tight, needed) };
+      if (this.#used(day) < used) continue;
+      const { kind, tight } = outcome;
+      return { kind, tight: this.#exhaustion(command, tight, kind === "waits" ? whole : least) };
     }
   }
 
@@ -87,7 +91,11 @@ export class RunAllotment implements TaskAllotment {
     return rows.reduce((sum, row) => sum + (row.day === day ? row.nanoUsd : 0), 0);
   }
 
-  #exhaustion({ taskId, day = "" }: ReserveCommand, use: CapUse, needed: number): Exhaustion {
+  #exhaustion(
+    { taskId, day = "" }: ReserveCommand,
+    use: CapUse,
+    needed: number,
+  ): Exhaustion & { readonly cap: ExhaustedCap } {
     const { name, limit } = use;
     const spent = use.spent + this.#spent(day);
     const held = use.held + this.#used(day) - this.#spent(day);

@@ -177,6 +177,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#options.onStep?.();
   }
 
+  onUsage(): void {
+    this.#worker.capQueue.returned(this.#record);
+  }
+
   onWriteFailure(fault: Fault): void {
     if (refusals.has(fault.code)) this.#refusal = fault;
     this.fail(fault);

@@ -20,14 +20,15 @@ export interface TaskActivityOptions {
  *
  * A task has several lines of code at a time: its own, one per branch, one per tool body. States of a line:
  * - working: the line executes or has a call in flight (`beginCall`, `endCall`). The task holds a slot.
- * - waiting (`waitFor`): the line awaits a name that the log shows, such as a child or a signal. The run may leave memory.
+ * - waiting (`waitFor`): the line awaits a name that the log shows, such as a child or a signal. The run may leave memory, except if
+ *   only this process can end the wait (`staysHere`).
  * - delayed (`pauseFor`): the line awaits something that only this process can deliver. The run stays in memory.
  * - yielding (`yieldSlotWhile`): the line awaits another run. The run stays in memory.
  * - parked (`whenSeated`, `whenReady`): the line must not start a call, because the task has no seat (H7). `unpark`
  *   moves it back to working.
  *
- * The slot is given back once no line works. The task is idle if each line waits or is parked, and resting if it is
- * idle or only awaits other runs. `end` gives the slot back for good. After `drop`, no awaited promise settles.
+ * The slot is given back once no line works. The task is idle if each line waits or is parked and the run may leave memory,
+ * and resting if it is idle or only awaits other runs. `end` gives the slot back for good. After `drop`, no awaited promise settles.
  */
 export class TaskActivity implements SlotYielder {
   readonly #taskId: TaskId;
@@ -57,9 +58,14 @@ export class TaskActivity implements SlotYielder {
   }
 
   /** Every line of the task waits or is parked. */
-  get isIdle(): boolean {
+  get #onlyWaits(): boolean {
     if (this.#waits.length === 0 && this.#parked.length === 0) return false;
     return this.#delays === 0 && this.#yields === 0 && !this.#slot.isRequested && !this.isCalling;
+  }
+
+  /** Every line of the task waits or is parked, and the run may leave memory meanwhile. */
+  get isIdle(): boolean {
+    return this.#onlyWaits && this.#waits.every(({ staysHere = false }) => !staysHere);
   }
 
   /** The task holds no slot and requests none until something arrives that it awaits, from this run or from another. */
@@ -69,7 +75,8 @@ export class TaskActivity implements SlotYielder {
 
   /** The task rests, or only awaits a delay. It takes no room of the worker. */
   get isOffSlot(): boolean {
-    return this.isResting || (this.#delays > 0 && !this.#slot.isHeld && !this.#slot.isRequested);
+    if (this.isResting) return true;
+    return (this.#delays > 0 || this.#onlyWaits) && !this.#slot.isHeld && !this.#slot.isRequested;
   }
 
   /** A line of the task must not start its next call. */
@@ -153,9 +160,9 @@ export class TaskActivity implements SlotYielder {
   async waitFor<Value>(
     cancelScope: CancellationScope,
     work: Promise<Value>,
-    { name, due }: AwaitedName,
+    awaited: AwaitedName,
   ): Promise<Value> {
-    const awaited = { name, due };
+    const { name, due } = awaited;
     this.#waits = [...this.#waits, awaited];
     cancelScope.addBlocked(1);
     this.#noteRestSoon();
@@ -287,10 +294,10 @@ export class TaskActivity implements SlotYielder {
 
   #noteRest(): void {
     if (this.#isDropped) return;
-    if (this.#yields > 0) this.#slot.give();
+    if (this.#yields > 0 || this.#onlyWaits) this.#slot.give();
     if (!this.isOffSlot) return;
     this.#slot.give();
-    if (this.isIdle && this.#waits.length > 0) this.#host.seats.suspend(this.#taskId, this.#waits);
+    if (this.#onlyWaits && this.#waits.length > 0) this.#host.seats.suspend(this.#taskId, this.#waits);
     this.#host.listener.noteIdle();
   }
 

@@ -3,6 +3,7 @@ import type {
   CancellationStatus,
   Decision,
   Delivery,
+  ExhaustedCap,
   Exhaustion,
   JsonValue,
   LedgerCommand,
@@ -70,19 +71,21 @@ export type CoveredCall =
   | { readonly kind: "unpriced" };
 
 /** The outcome of a draw. */
-export interface DrawnAllotment {
-  /** The caps leave less than the least that the call needs. */
-  readonly isExhausted: boolean;
-  /** The cap because of which the run holds less than the call would like. */
-  readonly tight: Exhaustion | null;
-}
+export type DrawnAllotment =
+  /** `tight` is the cap because of which the run holds less than the call would like. */
+  | { readonly kind: "held"; readonly tight: Exhaustion | null }
+  /** `waits`: other runs hold what the call needs. `exhausted`: the caps leave less than the least that the call needs. */
+  | { readonly kind: "waits" | "exhausted"; readonly tight: Exhaustion & { readonly cap: ExhaustedCap } };
 
 /** B7: the allotment of the run, as a task uses it. */
 export interface TaskAllotment {
   /** Call it synchronously before `TaskLedger.reserve`. With `mayClamp`, a lower output limit is accepted. */
   cover(command: ReserveCommand, mayClamp: boolean): CoveredCall;
-  /** Draws what the call needs. Rejects when the lease is lost or the store fails. */
-  draw(command: ReserveCommand): Promise<DrawnAllotment>;
+  /**
+   * Draws what the call needs. With `mayWait`, the run holds nothing rather than less than the call would like, if other
+   * runs hold the difference. Rejects when the lease is lost or the store fails.
+   */
+  draw(command: ReserveCommand, mayWait: boolean): Promise<DrawnAllotment>;
 }
 
 /** The seats of the run, as a task uses them. */

@@ -319,6 +319,25 @@ function drawing(harness: ContractHarness): void {
     expect((await store.usage.draw(other, request(1, caps, { day: "2026-11-17" }))).kind).toBe("exhausted");
   });
 
+  test("U7: a draw that may wait holds nothing while other runs hold what it wants, and is exhausted at once if the totals leave too little", async () => {
+    const store = await open();
+    const [one, other] = [await ownRunOf(store, "a"), await ownRunOf(store, "b")];
+    const caps = { perDayUsd: 100, perTenantPerDayUsd: 90 };
+    await store.usage.draw(one, request(60, caps));
+    const asked = request(10, caps, { want: 50, mayWait: true });
+    const tight = { name: "perTenantPerDayUsd", limit: 90, spent: 0, held: 60 };
+    expect(await store.usage.draw(other, asked)).toEqual({ kind: "waits", tight });
+    // It holds nothing: the other run can draw the rest.
+    expect(await store.usage.draw(one, request(90, caps))).toEqual(held(90));
+    await store.journal.append(one, { number: 1, at: 2, usage: [delta({ nanoUsd: 50 })] });
+    // No run holds anything, so it gets what is left.
+    const left = { ...tight, spent: 50, held: 0 };
+    expect(await store.usage.draw(other, asked)).toEqual({ kind: "held", amount: 40, tight: left });
+    await store.usage.draw(one, request(40, { perDayUsd: 100 }));
+    const more = request(41, caps, { mayWait: true });
+    expect((await store.usage.draw(other, more)).kind).toBe("exhausted");
+  });
+
   test("U7: a draw of a worker that lost the run is refused with lease_lost and holds nothing", async () => {
     const store = await open();
     const lost = await ownRunOf(store, "a");
@@ -361,6 +380,23 @@ function returning({ test, expect, open, reopen }: ContractHarness): void {
     await store.journal.append(other, { number: 1, at: 4, usage: [] });
     expect(await store.usage.draw(one, request(70, caps))).toEqual(held(70));
     expect((await store.usage.draw(one, request(71, caps))).kind).toBe("exhausted");
+  });
+
+  test("U8: a commit with usage and holds lowers the allotments of its run to them and never raises one", async () => {
+    const store = await open();
+    const [one, other] = [await ownRunOf(store, "a"), await ownRunOf(store, "b")];
+    const later = { day: "2026-11-17" };
+    await store.usage.draw(one, request(80, caps));
+    await store.usage.draw(one, request(80, caps, later));
+    const usage = [delta({ nanoUsd: 10 })];
+    await store.journal.append(one, { number: 1, at: 2, usage, holds: { [day]: 30 } });
+    expect((await store.usage.draw(other, request(61, caps))).kind).toBe("exhausted");
+    expect(await store.usage.draw(other, request(60, caps))).toEqual(held(60));
+    expect(await store.usage.draw(other, request(100, caps, later))).toEqual(held(100));
+    await store.journal.append(one, { number: 2, at: 3, usage: [], holds: { [day]: 90 } });
+    await store.journal.append(other, { number: 1, at: 3, usage: [] });
+    expect(await store.usage.draw(other, request(60, caps))).toEqual(held(60));
+    expect((await store.usage.draw(other, request(61, caps))).kind).toBe("exhausted");
   });
 
   test("U8: the next owner of a run has the allotment that its last owner drew", async () => {

@@ -27,6 +27,7 @@ const moves = fc.array(
         day,
         more: fc.nat({ max: 12 }),
         extra: fc.nat({ max: 6 }),
+        mayWait: fc.boolean(),
       }),
     },
     {
@@ -34,6 +35,10 @@ const moves = fc.array(
       arbitrary: fc.record({ type: fc.constant("pay" as const), run, day, amount: fc.nat({ max: 8 }) }),
     },
     { weight: 2, arbitrary: fc.record({ type: fc.constant("rest" as const), run }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ type: fc.constant("settle" as const), run, day, keep: fc.nat({ max: 8 }) }),
+    },
     { weight: 1, arbitrary: fc.record({ type: fc.constant("crash" as const), run }) },
     { weight: 1, arbitrary: fc.record({ type: fc.constant("delete" as const), run }) },
   ),
@@ -86,6 +91,16 @@ function roomOf(payers: readonly Payer[], payer: Payer, on: string): number {
   );
 }
 
+/** What the caps leave for a run if all other runs return what they hold, counted from scratch. */
+function reachOf(payers: readonly Payer[], payer: Payer, on: string): number {
+  return Math.min(
+    ...(Object.entries(caps) as [CapName, number][]).map(([name, limit]) => {
+      const peers = payers.filter((each) => isUnder(name, each.place, payer.place));
+      return limit - peers.reduce((sum, each) => sum + each.of(each.totalled, on), 0);
+    }),
+  );
+}
+
 /** B7: for every cap and day, what all runs were billed is at most what is spent and held, which is at most the cap. */
 function assertWithinCaps(payers: readonly Payer[]): void {
   for (const on of days)
@@ -106,7 +121,8 @@ async function own(store: Store, place: number, workerId: string): Promise<Lease
   return lease;
 }
 
-async function rest(store: Store, payer: Payer): Promise<void> {
+/** Adds what the run has paid to the totals. It keeps only `holds` of its allotments. */
+async function rest(store: Store, payer: Payer, holds?: Readonly<Record<string, number>>): Promise<void> {
   const usage = [...payer.paid].map(([on, nanoUsd]) => ({
     ...noUsageDelta,
     day: on,
@@ -114,10 +130,13 @@ async function rest(store: Store, payer: Payer): Promise<void> {
     model: null,
     nanoUsd,
   }));
-  await store.journal.append(payer.lease, { number: payer.number++, at: 1, usage });
+  await store.journal.append(payer.lease, { number: payer.number++, at: 1, usage, ...(holds && { holds }) });
   for (const [on, amount] of payer.paid) payer.totalled.set(on, payer.of(payer.totalled, on) + amount);
   payer.paid.clear();
+  const before = new Map(payer.held);
   payer.held.clear();
+  for (const [on, amount] of Object.entries(holds ?? {}))
+    payer.held.set(on, Math.min(amount, payer.of(before, on)));
 }
 
 /** U7, U8, B7: runs draw, pay, rest, crash and are deleted in any order. Compared with amounts counted from scratch. */
@@ -137,8 +156,12 @@ export const allotmentModel: Model = (open) =>
         const want = need + move.extra;
         const room = roomOf(payers, payer, move.day);
         const had = payer.of(payer.held, move.day);
-        const outcome = await store.usage.draw(payer.lease, { day: move.day, need, want, caps });
-        assert.equal(outcome.kind, Math.max(had, room) >= need ? "held" : "exhausted");
+        const { mayWait } = move;
+        const outcome = await store.usage.draw(payer.lease, { day: move.day, need, want, caps, mayWait });
+        const within = Math.min(want, reachOf(payers, payer, move.day));
+        const waits = mayWait && within >= need && within > Math.max(had, Math.min(want, room));
+        if (waits) assert.equal(outcome.kind, "waits");
+        else assert.equal(outcome.kind, Math.max(had, room) >= need ? "held" : "exhausted");
         if (outcome.kind === "held") {
           assert.equal(outcome.amount, Math.max(had, Math.min(want, room)));
           if (outcome.amount > 0) payer.held.set(move.day, outcome.amount);
@@ -147,7 +170,10 @@ export const allotmentModel: Model = (open) =>
         const free = payer.of(payer.held, move.day) - payer.of(payer.paid, move.day);
         if (move.amount <= free) payer.paid.set(move.day, payer.of(payer.paid, move.day) + move.amount);
       } else if (move.type === "rest") await rest(store, payer);
-      else if (move.type === "crash") {
+      else if (move.type === "settle") {
+        const free = payer.of(payer.held, move.day) - payer.of(payer.paid, move.day);
+        await rest(store, payer, { [move.day]: Math.max(0, Math.min(free, move.keep)) });
+      } else if (move.type === "crash") {
         const late = payer.lease;
         await store.leases.dismiss(late.workerId);
         payer.lease = await own(store, payer.place, `w${workers++}`);

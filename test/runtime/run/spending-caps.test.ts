@@ -76,10 +76,12 @@ interface Desk {
   readonly caps: SpendingCaps;
   readonly store: Store;
   readonly clock?: FakeClock;
+  readonly capWaitMs?: number;
+  readonly concurrency?: number;
 }
 
-function openOn({ caps, store, clock = new FakeClock() }: Desk): Promise<Runtime> {
-  return createRuntime({ store, clock, prices, caps, pollMs: 10, sameName: "replace" });
+function openOn({ caps, store, clock = new FakeClock(), ...more }: Desk): Promise<Runtime> {
+  return createRuntime({ store, clock, prices, caps, pollMs: 10, sameName: "replace", ...more });
 }
 
 async function statusOf(runtime: Runtime, who: Caller, options: SubmitOptions = {}): Promise<string> {
@@ -130,25 +132,141 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     expect(await spentUsd(runtime)).toBe(5e-4);
   });
 
-  it("B7: two processes share one cap, and a run in progress holds what its open call may cost", async () => {
+  /** Two processes on one store. A run of the first one has an open call, which ends with `answered`. */
+  async function besideAnOpenCall(more: Partial<Desk> = {}) {
     const reopen = await prepare();
     const clock = new FakeClock();
     const caps = { perUserPerDayUsd: mostUsd };
-    await using one = await openOn({ store: await reopen(), caps, clock });
-    await using two = await openOn({ store: await reopen(), caps, clock });
+    const one = await openOn({ store: await reopen(), caps, clock, ...more });
+    const two = await openOn({ store: await reopen(), caps, clock, ...more });
     const answered = gate();
-    const slow = billing(() => answered.promise);
     const patient = agent("patient", async (ctx) => void (await ctx.llm(request)), {
-      models: { main: slow },
+      models: { main: billing(() => answered.promise) },
     });
     const run = await one.submit(patient, null, { userId: "ann" });
     await until(async () => (await run.snapshot()).ledger.open.length === 1);
+    const end = async (): Promise<void> => {
+      answered.resolve();
+      expect((await run.result()).status).toBe("completed");
+      await one.close();
+      await two.close();
+    };
+    return { clock, one, two, answered, end };
+  }
+
+  it("B7: two processes share one cap, and with capWaitMs 0 a call is refused that the open call of another run leaves no room", async () => {
+    const { two, end } = await besideAnOpenCall({ capWaitMs: 0 });
     const refused = await (await two.submit(caller(1).agent, null, { userId: "ann" })).result();
     expect(refused.status).toBe("budget_exhausted");
     expect(refused.error?.message).toContain("are held by calls and runs in progress");
+    expect(await spentUsd(two)).toBe(0);
+    await end();
+  });
+
+  it("B7: a call that does not fit waits for the open call of a run in another process, without a slot, and then uses what it returns", async () => {
+    const { clock, two, answered, end } = await besideAnOpenCall({ concurrency: 1 });
+    const run = await two.submit(caller(1).agent, null, { userId: "ann" });
+    await until(async () => (await run.summary()).status === "waiting");
+    expect((await run.summary()).waitsFor).toEqual(["cap"]);
+    // The only slot of the process is free, and a run of another user has a cap of its own.
+    expect(await statusOf(two, caller(1), { userId: "bob" })).toBe("completed");
     answered.resolve();
+    let status: string | undefined;
+    void run.result().then((result) => (status = result.status));
+    await until(async () => {
+      await clock.advance(1_000);
+      return status !== undefined;
+    });
+    expect(status).toBe("completed");
+    await end();
+  });
+
+  it("B7: a call that still does not fit after capWaitMs is refused, and the run can be resumed", async () => {
+    const { clock, two, end } = await besideAnOpenCall({ capWaitMs: 30_000 });
+    const who = caller(1);
+    const run = await two.submit(who.agent, null, { userId: "ann" });
+    await until(async () => (await run.summary()).status === "waiting");
+    await clock.advance(29_000);
+    expect((await run.summary()).status).toBe("waiting");
+    await clock.advance(1_000);
+    const { status, error } = await run.result();
+    expect([status, error?.code, who.calls()]).toEqual(["budget_exhausted", "budget_exhausted", 0]);
+    expect(error?.message).toContain("are held by calls and runs in progress");
+    const events = [];
+    for await (const { type } of run.events({ follow: false })) events.push(type);
+    // It waited once, however often it asked.
+    expect(events.filter((type) => type === "task_suspend" || type === "task_wake")).toEqual([
+      "task_suspend",
+      "task_wake",
+    ]);
+    await end();
+  });
+
+  it("B7: the time of a wait also passes while no process drives the run", async () => {
+    const reopen = await prepare();
+    const clock = new FakeClock();
+    const caps = { perDayUsd: mostUsd };
+    const holder = await reopen();
+    const limits = { perDayUsd: 200e3, perTenantPerDayUsd: null, perUserPerDayUsd: null };
+    await holder.usage.draw(await ownRun(holder, "held"), { day, need: 200e3, want: 200e3, caps: limits });
+    const first = await openOn({ store: await reopen(), caps, clock });
+    const who = caller(1);
+    const { runId } = await first.submit(who.agent, null);
+    await until(async () => (await (await first.find(runId))?.summary())?.status === "waiting");
+    await first.close();
+    await clock.advance(60_000);
+    await using second = await openOn({ store: await reopen(), caps, clock });
+    second.register(who.agent);
+    expect((await (await second.find(runId))?.result())?.status).toBe("budget_exhausted");
+    await holder.close();
+  });
+
+  it("B7: four parallel runs under a cap for the bounds of two all complete, and a cancelled wait ends at once", async () => {
+    const store = await (await prepare())();
+    await using runtime = await openOn({ store, caps: { perDayUsd: 500e-6 } });
+    const gates = Array.from({ length: 4 }, () => gate());
+    let started = 0;
+    const model = billing(() => gates[started++]?.promise ?? Promise.resolve());
+    const one = agent("one", async (ctx) => void (await ctx.llm(request)), { models: { main: model } });
+    const runs = await Promise.all(Array.from({ length: 5 }, () => runtime.submit(one, null)));
+    const waiting = async (): Promise<number> =>
+      (await runtime.list()).runs.filter(({ waitsFor }) => waitsFor.includes("cap")).length;
+    await until(async () => (await waiting()) === 2);
+    const { runs: listed } = await runtime.list();
+    const [stopped] = listed.filter(({ waitsFor }) => waitsFor.includes("cap"));
+    const handle = runs.find(({ runId }) => runId === stopped?.runId);
+    await handle?.cancel();
+    expect((await handle?.result())?.status).toBe("cancelled");
+    for (const each of gates) each.resolve();
+    const ends = await Promise.all(runs.filter((run) => run !== handle).map((run) => run.result()));
+    expect(ends.map(({ status }) => status)).toEqual(Array.from({ length: 4 }, () => "completed"));
+    expect(await spentUsd(runtime)).toBe(4 * callUsd);
+  });
+
+  it("B7: a call returns what it did not spend while other calls of its run are still open", async () => {
+    const store = await (await prepare())();
+    await using runtime = await openOn({ store, caps: { perDayUsd: 3 * callUsd }, capWaitMs: 0 });
+    const [short, long] = [gate(), gate()];
+    const answers = [short.promise, long.promise];
+    const model = billing(() => answers.shift() ?? Promise.resolve());
+    const code = async (ctx: RunContext): Promise<string> => {
+      const call = async (branch: RunContext): Promise<null> => {
+        await branch.llm(request);
+        return null;
+      };
+      await ctx.parallel({ a: call, b: call });
+      return "done";
+    };
+    const run = await runtime.submit(agent("two", code, { models: { main: model } }), null);
+    await until(async () => (await run.snapshot()).ledger.open.length === 2);
+    const roomBefore = await roomIn(store, 300e3, "before");
+    short.resolve();
+    await until(async () => (await run.snapshot()).ledger.open.length === 1);
+    await until(async () => (await spentUsd(runtime)) === callUsd);
+    // The first call held more than it cost.
+    expect(await roomIn(store, 300e3, "after")).toBeGreaterThan(roomBefore);
+    long.resolve();
     expect((await run.result()).status).toBe("completed");
-    expect(await spentUsd(two)).toBe(callUsd);
   });
 
   it("B7: a run that waits for a signal holds nothing, and draws again when it continues", async () => {
@@ -311,8 +429,10 @@ test("B7: after a kill at any write, the run completes within the cap and holds 
 });
 
 /** What a new run could draw from the cap, in nano-dollars. */
-async function roomIn(store: Store, perDayUsd: number): Promise<number> {
+async function roomIn(store: Store, perDayUsd: number, name = "new"): Promise<number> {
   const caps = { perDayUsd, perTenantPerDayUsd: null, perUserPerDayUsd: null };
-  const outcome = await store.usage.draw(await ownRun(store, "new"), { day, need: 0, want: 1e15, caps });
+  const lease = await ownRun(store, name);
+  const outcome = await store.usage.draw(lease, { day, need: 0, want: 1e15, caps });
+  await store.journal.append(lease, { number: 1, at: 1, usage: [] });
   return outcome.kind === "held" ? outcome.amount : 0;
 }

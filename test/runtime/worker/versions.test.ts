@@ -15,6 +15,7 @@ import type { WorkerContext, VersionPolicy } from "../../../src/runtime/process/
 import { StoredRunHandle } from "../../../src/runtime/client/run-handle.ts";
 import { RunOwner } from "../../../src/runtime/run/run-owner.ts";
 import { runRetry } from "../../../src/runtime/process/run-retry.ts";
+import { CapQueue } from "../../../src/runtime/process/cap-queue.ts";
 import { CallTimeouts } from "../../../src/runtime/process/call-timeouts.ts";
 import { IdleFlusher } from "../../../src/runtime/process/idle-flusher.ts";
 import { ContentHashes } from "../../../src/runtime/process/content-hashes.ts";
@@ -39,6 +40,8 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
     random: { next: () => 0.5 },
     prices: { find: () => null },
     unknownPrice: "refuse",
+    capWaitMs: 0,
+    capQueue: new CapQueue(clock),
     modelTimeouts: modelTimeouts("test"),
     retry: retrySettings(),
     runRetry: runRetry(),

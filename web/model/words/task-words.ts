@@ -60,6 +60,8 @@ export function waitWord(name: string, view: RunView): string {
       return `the signal ${rest.join(" ")}`;
     case "budget":
       return "money that is held";
+    case "cap":
+      return "money that other runs hold";
     case "steer":
     case "follow_up":
       return "input";

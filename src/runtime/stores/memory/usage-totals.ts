@@ -3,6 +3,7 @@ import {
   decideDraw,
   type CapName,
   type CapUse,
+  type Commit,
   type DrawOutcome,
   type DrawRequest,
   type Lease,
@@ -89,9 +90,17 @@ export class MemoryUsageTotals implements UsageTotals {
   }
 
   /** Adds the usage of a commit. The journal calls this together with the other changes of the commit. */
-  addNow({ runId, tenantId, userId }: RunRecord, usage: readonly UsageDelta[]): void {
+  addNow(
+    { runId, tenantId, userId }: RunRecord,
+    usage: readonly UsageDelta[],
+    holds: Commit["holds"] = {},
+  ): void {
     if (this.#allotments.length > 0)
-      this.#allotments = this.#allotments.filter((each) => each.runId !== runId);
+      this.#allotments = this.#allotments.flatMap((each) => {
+        if (each.runId !== runId) return [each];
+        const amount = Math.min(each.amount, holds[each.day] ?? 0);
+        return amount > 0 ? [{ ...each, amount }] : [];
+      });
     for (const delta of usage) {
       const { day, agent, model } = delta;
       const key = JSON.stringify([day, tenantId, userId, agent, model]);

@@ -2,6 +2,7 @@ import {
   decideDraw,
   type CapName,
   type CapUse,
+  type Commit,
   type DrawOutcome,
   type DrawRequest,
   type Lease,
@@ -29,6 +30,12 @@ const amounts = [
   "unpriced",
   "runs",
 ] as const satisfies readonly (keyof UsageAmounts)[];
+
+/** Until the draw ends, no commit of the run changes what it has spent and holds. */
+const lockRun = "SELECT 1 FROM {runs} WHERE run_id = $1 FOR NO KEY UPDATE";
+const returnAll = "DELETE FROM {allotments} WHERE run_id = $1";
+const returnOthers = "DELETE FROM {allotments} WHERE run_id = $1 AND NOT (day = ANY($2::text[]))";
+const lower = "UPDATE {allotments} SET nano_usd = $3 WHERE run_id = $1 AND day = $2 AND nano_usd > $3";
 
 /** The columns of the amounts. */
 const columns = amounts.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
@@ -109,6 +116,7 @@ export class SqlUsageTotals implements UsageTotals {
   *#draw(lease: Lease, request: DrawRequest): Work<DrawOutcome> {
     const { day, caps } = request;
     yield* lock("draws");
+    yield* get(lockRun, lease.runId);
     const { runId, tenantId, userId } = yield* this.#tables.ownerNow(lease);
     const whose = [day, keyText(tenantId), keyText(userId), runId] as const;
     const limits = capsInForce(caps);
@@ -131,9 +139,12 @@ export class SqlUsageTotals implements UsageTotals {
     return outcome;
   }
 
-  /** Adds the usage of a commit and returns the allotments of its run, inside its transaction. */
-  *addNow(owner: RunKey, usage: readonly UsageDelta[]): Work<void> {
-    yield* run("DELETE FROM {allotments} WHERE run_id = $1", owner.runId);
+  /** Adds the usage of a commit and lowers the allotments of its run to `holds`, inside its transaction. */
+  *addNow(owner: RunKey, usage: readonly UsageDelta[], holds: Commit["holds"] = {}): Work<void> {
+    const held = Object.entries(holds);
+    if (held.length === 0) yield* run(returnAll, owner.runId);
+    else yield* run(returnOthers, owner.runId, Object.keys(holds));
+    for (const [day, most] of held) yield* run(lower, owner.runId, day, most);
     for (const delta of perRow(usage)) yield* run(this.#sql.add, ...usageValues(owner, delta));
   }
 }
