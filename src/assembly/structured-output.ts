@@ -61,7 +61,7 @@ export function structuredOutput<const Source extends Schema>(
     onInvalid: "fail",
     format: { type: "json", schema: reader.jsonSchema, name, ...described },
   });
-  return {
+  const layer: Layer = {
     ...validator,
     name: "structured-output",
     chat: async (context, next) => {
@@ -69,8 +69,11 @@ export function structuredOutput<const Source extends Schema>(
       if (check !== schema) await check["~standard"].validate(null);
       await validator.chat(context, next);
     },
-    parse: async (answer) => reader.parse(typeof answer === "string" ? readJson(answer, refuse) : answer),
   };
+  const parse = async (answer: JsonValue): Promise<Infer<Source>> =>
+    reader.parse(typeof answer === "string" ? readJson(answer, refuse) : answer);
+  // Not enumerable: an enumerable function of a layer would have to be a level.
+  return Object.defineProperty(layer, "parse", { value: parse }) as StructuredOutput<Infer<Source>>;
 }
 
 function readJson(text: string, refuse: (problems: readonly string[]) => Fault): JsonValue {

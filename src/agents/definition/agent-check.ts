@@ -6,6 +6,7 @@ import {
   modelTimeouts,
   ofSettings,
   optionTable,
+  readProperty,
   retrySettings,
   spawnBudget,
   spelledAs,
@@ -49,7 +50,11 @@ export const agentKinds = {
   models: is.any,
   modelTimeouts: is.checkedBy((changes, _option, owner) => modelTimeouts(owner, changes)),
   retry: is.checkedBy((changes, _option, owner) => retrySettings(changes, owner)),
-  instructions: is.any,
+  instructions: is.checkedBy((value: unknown, option, owner) => {
+    if (value === null || typeof value === "string" || typeof value === "function") return;
+    if (typeof readProperty(value, "build") !== "function")
+      throw invalidOption(owner, option, value, "a text, a function, or an object with build()");
+  }),
   tools: is.checkedBy((tools, _option, owner) => checkToolList(owner, tools)),
   architecture: is.any,
   maxTurns: is.integer({ from: 1 }),

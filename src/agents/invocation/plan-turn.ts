@@ -3,6 +3,7 @@ import {
   describeValue,
   Fault,
   HistoryRetention,
+  readProperty,
   rootTaskId as root,
   sessionWithin,
   type ChatMessage,
@@ -85,12 +86,17 @@ async function builtPrompt(
   query: PromptQuery,
 ): Promise<Awaited<ReturnType<PromptSource["build"]>>> {
   if (typeof instructions === "string") return { text: instructions, fromCache: false };
-  if (typeof instructions === "object") return instructions.build(query);
-  const text: unknown = await instructions(facts);
-  if (typeof text === "string") return { text, fromCache: false };
+  const isSource = typeof instructions === "object";
+  const built: unknown = await (isSource ? instructions.build(query) : instructions(facts));
+  if (typeof built === "string") return { text: built, fromCache: false };
+  const text = isSource ? readProperty(built, "text") : undefined;
+  if (typeof text === "string") return { text, fromCache: readProperty(built, "fromCache") === true };
+  const [what, expected] = isSource
+    ? ["build()", "a text, or { text, fromCache }"]
+    : ["the function", "a text"];
   throw new Fault(
     "invalid_argument",
-    `invalid instructions of agent ${agentId}: the function returned ${describeValue(text)}; expected a text`,
+    `invalid instructions of agent ${agentId}: ${what} returned ${describeValue(built)}; expected ${expected}`,
   );
 }
 

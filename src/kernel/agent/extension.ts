@@ -80,7 +80,7 @@ export interface ExtensionApi {
 
 /**
  * Code that handles an agent's events. S4: an error that it throws is recorded, and the run continues. An error in the
- * handler of `tool_call` denies the call.
+ * handler of `tool_call` denies the call; one in the handler of `tool_result` withholds the result from the model.
  *
  * @example
  * ```ts
@@ -105,7 +105,7 @@ export interface Extension {
   readonly name: string;
   /**
    * Whether tool calls are denied if `setup` fails, because the extension was meant to check them. They are denied as
-   * well if `setup` fails after it has registered a handler of `tool_call`. Default: `false`.
+   * well if `setup` fails after it has registered a handler of `tool_call` or `tool_result`. Default: `false`.
    */
   readonly required?: boolean;
   /**

@@ -30,8 +30,13 @@ export interface PromptSource {
   reload(): Promise<void>;
 }
 
+type BuiltPrompt = string | { readonly text: string; readonly fromCache?: boolean };
+
 /** What the instructions of an agent need of a prompt source. A source without `reload` has no cache. */
-export type InstructionsSource = Pick<PromptSource, "build"> & Partial<Pick<PromptSource, "reload">>;
+export interface InstructionsSource extends Partial<Pick<PromptSource, "reload">> {
+  /** Builds the system prompt: the text, or the text and whether an earlier call built it. Default of `fromCache`: `false`. */
+  build(query: PromptQuery): BuiltPrompt | Promise<BuiltPrompt>;
+}
 
 /**
  * Live state for one model call, such as the tabs of an open browser. It is sent after the transcript and never stored

@@ -50,11 +50,14 @@ export interface ExtensionEvents {
     readonly event: ToolCall;
     readonly result: { readonly block: true; readonly reason: string };
   };
-  /** Sent after a tool call. A handler may patch the result; the next handler receives the patched result. */
+  /**
+   * Sent after a tool call. A handler may patch the result; the next handler receives the patched result. A text as the
+   * `output` is the whole output. If a handler fails, the model receives an error in place of the result.
+   */
   tool_result: {
     readonly event: { readonly call: ToolCall; readonly result: ToolResult };
     readonly result: {
-      readonly output?: ToolOutput;
+      readonly output?: ToolOutput | string;
       readonly isError?: boolean;
       readonly terminate?: ToolResult["terminate"];
     };

@@ -18,6 +18,7 @@ import {
   type RunId,
   type RunRecord,
   type ToolPipeline,
+  readProperty,
 } from "../../kernel/index.ts";
 import { AgentResolvers } from "./agent-resolvers.ts";
 import type { AgentLookup, VersionPolicy } from "../process/worker-context.ts";
@@ -212,7 +213,43 @@ const modelPipelineTable = optionTable({
   around: is.withMethods(["process"]),
 } satisfies OptionKinds<ModelPipeline>);
 
+/** How an agent of your own brings the policy that `new Agent()` takes as options. */
+const gateOf = (part: string): string =>
+  `use callPath: { tool: composeGate({ ${part} }) }, or new Agent({ ${part} })`;
+const pathOfMiddleware =
+  "use callPath: new MiddlewarePipeline(middleware).callPath(), or new Agent({ middleware })";
+
+/** Options of `new Agent()` that are policy, and what an agent of your own has in their place. */
+const policyOptions: ReadonlyMap<string, string> = new Map([
+  ["middleware", pathOfMiddleware],
+  ["permissions", gateOf("permissions")],
+  ["guardrails", gateOf("guardrails")],
+  ["toolHooks", "use callPath: { tool: composeGate({ hooks }) }, or new Agent({ toolHooks })"],
+  ["hooks", "use callPath: { observer: hooks }, or new Agent({ hooks })"],
+  ["extensions", "use new Agent({ extensions, architecture })"],
+]);
+
+/**
+ * Refuses policy that the runtime does not read on an agent of your own. An agent that has it means it to apply, and
+ * every call would pass without it. A private member (`#hooks`) is not seen.
+ */
+function checkPolicy(agent: HostedAgent): void {
+  for (const [option, fix] of policyOptions) {
+    const value: unknown = readProperty(agent, option);
+    if (value === undefined || value === null) continue;
+    throw new Fault(
+      "invalid_argument",
+      `agent ${agent.id} has ${option}, which would have no effect, because it is no option of a HostedAgent: ${fix}`,
+    );
+  }
+}
+
 const movedMembers: ReadonlyMap<string, string> = new Map([
+  ["middleware", pathOfMiddleware],
+  ["agent", "a call path has no level agent; use new Agent({ middleware })"],
+  ["permissions", gateOf("permissions")],
+  ["guardrails", gateOf("guardrails")],
+  ["hooks", "use observer"],
   ["gate", "use tool.before and tool.after, which are lists of entries"],
   ["function", "use tool.around"],
   ["repair", "use tool.repair"],
@@ -223,7 +260,7 @@ const callPathTable = optionTable(
   {
     model: is.options(modelPipelineTable),
     tool: is.options(toolPipelineTable),
-    observer: is.any,
+    observer: is.withMethods(["observe", "settled"], "use new HookManager()"),
   } satisfies OptionKinds<CallPath>,
   (name) => movedMembers.get(name),
 );
@@ -245,6 +282,7 @@ export function agentTree(agent: HostedAgent, tree = new Map<AgentId, HostedAgen
     );
   checkModelSettings(agent);
   checkCallPath(agent);
+  checkPolicy(agent);
   tree.set(agent.id, agent);
   for (const subAgent of agent.subAgents ?? []) agentTree(subAgent, tree);
   return tree;

@@ -335,4 +335,28 @@ describe("instructions as a function", () => {
     );
     expect(model.calls).toEqual([]);
   });
+
+  test.each<[string, NonNullable<ConstructorParameters<typeof Agent>[0]["instructions"]>]>([
+    ["a text", { build: () => "Be brief." }],
+    ["a promise of a text", { build: async () => "Be brief." }],
+    ["an object with a text", { build: async () => ({ text: "Be brief." }) }],
+  ])("an object whose build() returns %s gives the system prompt", async (_what, instructions) => {
+    const model = scriptedModel(["one"]);
+    const { status } = await new Agent({ name: "clerk", model, instructions }).invoke("x");
+    expect({ status, first: model.calls[0]?.messages[0]?.content }).toEqual({
+      status: "completed",
+      first: "Be brief.",
+    });
+  });
+
+  test("an object whose build() returns no text fails the run before a model call", async () => {
+    const model = scriptedModel([]);
+    const instructions = { build: async () => ({ prompt: "Be brief." }) } as never;
+    const { status, error } = await new Agent({ name: "clerk", model, instructions }).invoke("x");
+    expect(status).toBe("failed");
+    expect(error?.message).toBe(
+      "invalid instructions of agent clerk: build() returned an object; expected a text, or { text, fromCache }",
+    );
+    expect(model.calls).toEqual([]);
+  });
 });

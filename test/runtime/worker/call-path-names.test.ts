@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { HookManager } from "../../../src/entries/index.ts";
 import { mcpServer } from "../../../src/entries/mcp.ts";
-import type { CallPath } from "../../../src/kernel/index.ts";
+import { MiddlewarePipeline } from "../../../src/entries/middleware.ts";
+import { formatAgentId, type CallPath, type HostedAgent } from "../../../src/kernel/index.ts";
 import { agent, setUp, simpleTool, text } from "../runtime-setup.ts";
 
 const process = async (): Promise<void> => undefined;
@@ -17,7 +19,49 @@ const refused: readonly (readonly [path: object, problem: string])[] = [
     "invalid before of tool of callPath of agent OWNER: expected an array",
   ],
   [{ model: { before: [entry] } }, 'unknown option "before" of model of callPath of agent OWNER'],
+  [
+    { middleware: [{ chat: process }] },
+    'unknown option "middleware" of callPath of agent OWNER: use callPath: new MiddlewarePipeline(middleware).callPath()',
+  ],
+  [
+    new MiddlewarePipeline([{ chat: process }]),
+    'unknown option "agent" of callPath of agent OWNER: a call path has no level agent',
+  ],
+  [{ permissions: {} }, 'unknown option "permissions" of callPath of agent OWNER: use callPath: { tool: com'],
+  [{ guardrails: [] }, 'unknown option "guardrails" of callPath of agent OWNER: use callPath: { tool: comp'],
+  [{ observer: {} }, "invalid observer of callPath of agent OWNER: it has no method observe; use new HookM"],
 ];
+
+const policies: readonly (readonly [option: string, value: unknown, fix: string])[] = [
+  ["middleware", [{ chat: process }], "use callPath: new MiddlewarePipeline(middleware).callPath()"],
+  ["permissions", { check: () => undefined }, "use callPath: { tool: composeGate({ permissions }) }"],
+  ["guardrails", [{ name: "pii" }], "use callPath: { tool: composeGate({ guardrails }) }"],
+  ["hooks", new HookManager(), "use callPath: { observer: hooks }"],
+  ["toolHooks", {}, "use callPath: { tool: composeGate({ hooks }) }"],
+  ["extensions", [], "use new Agent({ extensions, architecture })"],
+];
+
+describe("an agent of your own with policy that only Agent takes", () => {
+  test.each(policies)("register() and submit() refuse %s, also of a class", async (option, value, fix) => {
+    const { runtime } = await setUp();
+    class Clerk implements HostedAgent {
+      readonly id = formatAgentId({ name: "clerk" });
+      run = async (): Promise<string> => "done";
+    }
+    // The member belongs to the class, not to the instance.
+    Object.defineProperty(Clerk.prototype, option, { get: () => value });
+    const clerk = new Clerk();
+    const fault = expect.objectContaining({
+      code: "invalid_argument",
+      message: expect.stringContaining(`agent clerk has ${option}, which would have no effect`),
+    });
+    expect(() => runtime.register(clerk)).toThrow(fault);
+    expect(() => runtime.register(clerk)).toThrow(fix);
+    expect(() => runtime.register(agent("lead", async () => null, { subAgents: [clerk] }))).toThrow(fault);
+    await expect(runtime.submit(clerk, null)).rejects.toThrow(fault);
+    await runtime.close();
+  });
+});
 
 describe("a callPath with a member that has no meaning", () => {
   test.each(refused)("register() and submit() refuse it: %j", async (path, problem) => {

@@ -274,6 +274,26 @@ describe("agents in code", () => {
       expect(results).not.toContain("was executed");
     }
   });
+
+  test("--yes confirms, refuses a question for a choice or a text without a terminal, and leaves no run waiting", async () => {
+    const { run, write } = await place();
+    await write({
+      "~/extensions/chooser.mjs": `export default function chooser(api) {
+        api.on("input", async (event, { ui }) => {
+          const sure = await ui.confirm("Sure?");
+          const colour = await ui.select("Which?", ["red", "blue"]);
+          const name = await ui.input("Who?");
+          return { action: "handled", reply: [sure, colour, name].join() };
+        });
+      }`,
+    });
+    const { code, out, talk } = await run("run", "--yes", "Hi");
+    expect({ code, out }).toEqual({ code: 0, out: ["true,,"] });
+    expect(talk).toContain(
+      "denied chooser: no terminal to ask; --yes allows calls, but it cannot answer this question",
+    );
+    expect((await run("run", "--yes", "--continue", "And?")).code).toBe(0);
+  });
 });
 
 describe("runtime in reeve.config.ts", () => {

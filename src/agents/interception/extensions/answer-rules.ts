@@ -107,12 +107,15 @@ export const answerRules: { readonly [Type in AnswerableEventType]: AnswerRule<T
   },
   tool_result: {
     read: readPatch,
-    expected: "{ output, isError, terminate }, each of them optional",
+    expected:
+      '{ output, isError, terminate }, each of them optional, with a text or a tool output such as { type: "json", value } as the output',
     table: optionTable({ output: is.any, isError: is.any, terminate: is.any } satisfies OptionKinds<
       Answer<"tool_result">
     >),
     next: ({ call, result }, patch) => ({ call, result: { ...result, ...patch } as ToolResult }),
     isFinal: never,
+    // S4: the result is withheld, because the handler may have meant to replace it. The error may quote the result.
+    onFailure: () => ({ output: withheld, isError: true }),
   },
   session_before_compact: {
     read: (value) => {
@@ -168,12 +171,19 @@ function readInputAnswer(value: object): Answer<"input"> | undefined {
   return isMessage ? { action, input: sealedCopy(input) } : undefined;
 }
 
+/** What the model receives in place of a result that an extension failed to patch. */
+const withheld = deepFreeze({
+  type: "text",
+  text: "[withheld: an extension failed to process this result]",
+} as const);
+
 function readPatch(value: object): Answer<"tool_result"> | undefined {
-  const [output, isError, terminate] = [
+  const [given, isError, terminate] = [
     readProperty(value, "output"),
     readProperty(value, "isError"),
     readProperty(value, "terminate"),
   ];
+  const output = typeof given === "string" ? { type: "text", text: given } : given;
   if (output !== undefined && !(isJson(output) && isToolOutput(output))) return undefined;
   if (isError !== undefined && typeof isError !== "boolean") return undefined;
   if (!isTerminate(terminate)) return undefined;

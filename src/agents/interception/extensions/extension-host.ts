@@ -368,7 +368,8 @@ export class ExtensionHost {
     } catch (error) {
       const fault = Fault.from(error);
       this.#failures.push({ extension: name, fault });
-      if (required || api.registered.handlers.has("tool_call"))
+      const { handlers } = api.registered;
+      if (required || handlers.has("tool_call") || handlers.has("tool_result"))
         this.#denial ??= `extension ${name}, which checks tool calls, could not be set up: ${fault.message}`;
     } finally {
       api.end();

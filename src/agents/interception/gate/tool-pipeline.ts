@@ -151,7 +151,7 @@ function toolCallEvent(host: ExtensionHost): readonly BeforeCall[] {
 
 /**
  * The handlers of the event `tool_result`, whose patches accumulate. S4: a handler that throws, takes too long or returns
- * an invalid result leaves the result as it was.
+ * an invalid result withholds the result from the model.
  */
 function toolResultEvent(host: ExtensionHost): readonly AfterCall[] {
   if (!host.has("tool_result")) return [];

@@ -4,6 +4,7 @@ import {
   describeValue,
   Fault,
   nearestName,
+  readProperty,
   type AgentMiddleware,
   type AgentRunContext,
   type ChatContext,
@@ -55,8 +56,8 @@ export interface ReadLayer {
 }
 
 /**
- * Reads an entry of the option `middleware`. Refuses an entry that would take part in no level. An entry without
- * anything but a name is a layer that its options have switched off.
+ * Reads an entry of the option `middleware`. Refuses an entry that would take part in no level, and an entry with a
+ * function that no call would pass. An entry without anything but a name is a layer that its options have switched off.
  */
 export function readLayer(entry: Layer | LevelMiddleware, index: number): ReadLayer {
   if (typeof entry !== "object" || entry === null)
@@ -69,6 +70,7 @@ export function readLayer(entry: Layer | LevelMiddleware, index: number): ReadLa
   const layer = atOwnLevel(entry, place) ?? atLevels(entry, place);
   if (layer.agent === undefined && layer.chat === undefined && layer.function === undefined)
     refuseWithoutLevel(entry, place);
+  else refuseOtherParts(entry, place);
   return layer;
 }
 
@@ -86,7 +88,68 @@ function atLevels(entry: Layer | LevelMiddleware, place: string): ReadLayer {
   const layer = { name, agent, chat, function: tool };
   for (const level of levels)
     if (typeof layer[level] !== "function") checkMethods(`${level} of ${place}`, layer[level], ["process"]);
-  return layer;
+  return {
+    name,
+    agent: ownStage(agent, entry),
+    chat: ownStage(chat, entry),
+    function: ownStage(tool, entry),
+  };
+}
+
+/** Binds a method to its entry, so that an instance of a class keeps its state. */
+function ownStage<Context>(stage: Stage<Context> | undefined, entry: object): Stage<Context> | undefined {
+  return typeof stage === "function" ? stage.bind(entry) : stage;
+}
+
+/** Words of other frameworks for the levels. */
+const otherWords: ReadonlyMap<string, Level> = new Map([
+  ["tool", "function"],
+  ["tools", "function"],
+  ["model", "chat"],
+  ["llm", "chat"],
+  ["run", "agent"],
+]);
+
+/**
+ * Refuses a member beside the levels of an entry that could be middleware, because no call would pass it: a function or
+ * an object with `process`, of the entry or of its class. Properties of the entry that are not enumerable do not count.
+ */
+function refuseOtherParts(entry: object, place: string): void {
+  const hasOwnLevel = "level" in entry && entry.level !== undefined;
+  const known: readonly string[] = hasOwnLevel ? ["process"] : levels;
+  const other = memberNames(entry).find((name) => !known.includes(name) && isPart(readProperty(entry, name)));
+  if (other === undefined) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${place}: ${describeValue(other)} is no level, so that no call would pass it; ${fixOf(other, hasOwnLevel)}`,
+  );
+}
+
+function fixOf(other: string, hasOwnLevel: boolean): string {
+  const meant = otherWords.get(other.toLowerCase()) ?? nearestName(other, levels);
+  const helper = `make a helper a private member (#${other}), or pass an object with process() as { chat: object }`;
+  if (hasOwnLevel && meant !== undefined)
+    return `beside level, only process() is called; add an entry { ${meant}: ... }`;
+  if (hasOwnLevel) return `beside level, only process() is called; ${helper}`;
+  if (other === "process")
+    return `it is called only beside level; use { level, process }, or the levels ${levels.join(", ")}`;
+  return meant === undefined
+    ? `expected some of ${levels.join(", ")}; ${helper}`
+    : `use ${describeValue(meant)}`;
+}
+
+/** The names of the enumerable members of an object, and of all members of its class. Members of every object do not count. */
+function memberNames(entry: object): readonly string[] {
+  const names = new Set(Object.keys(entry));
+  let at = Object.getPrototypeOf(entry) as object | null;
+  for (; at !== null && Object.getPrototypeOf(at) !== null; at = Object.getPrototypeOf(at) as object | null)
+    for (const name of Object.getOwnPropertyNames(at)) names.add(name);
+  names.delete("constructor");
+  return [...names];
+}
+
+function isPart(value: unknown): boolean {
+  return typeof value === "function" || typeof readProperty(value, "process") === "function";
 }
 
 function refuseWithoutLevel(entry: object, place: string): void {

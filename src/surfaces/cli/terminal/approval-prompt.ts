@@ -15,6 +15,11 @@ export function isForPerson({ kind }: ApprovalRequest): boolean {
   return kind !== "client_tool";
 }
 
+/** Whether an approval without an answer is refused: a choice or a text is asked. */
+export function needsAnswer({ kind }: ApprovalRequest): boolean {
+  return kind === "select" || kind === "input";
+}
+
 /**
  * Asks a person for a decision until the answer is one. Only `n` denies: an empty or unknown answer asks again. Resolves
  * to `undefined` if there is no terminal, if the person leaves without an answer, or if a program must answer. `isShown` says that the call is on
@@ -30,7 +35,7 @@ export async function askDecision(
     terminal.say(`  ${printable(request.toolName)} waits for a program that sends ${printable(call)}`);
     return undefined;
   }
-  if (request.kind === "select" || request.kind === "input") return askAnswer(request, terminal, signal);
+  if (needsAnswer(request)) return askAnswer(request, terminal, signal);
   let shown = isShown ? "" : `${requestLines(request).join("\n")}\n`;
   for (;;) {
     const isCall = request.kind !== "confirm";

@@ -156,7 +156,7 @@ describe("handlers that fail", () => {
       block: null,
     }),
   };
-  const types = ["input", "before_agent_start", "context", "tool_result"] as const;
+  const types = ["input", "before_agent_start", "context"] as const;
 
   test.each(
     Object.entries(wrong).flatMap(([what, handler]) => types.map((type) => [type, what, handler] as const)),
@@ -182,6 +182,47 @@ describe("handlers that fail", () => {
       ]);
     },
   );
+
+  test.each(Object.entries(wrong))(
+    "S4: a handler of tool_result that %s is recorded, the model receives no result, and the run completes",
+    async (_what, handler) => {
+      const done: string[] = [];
+      const model = scriptedModel(calls);
+      const agent = new Agent({
+        name: "scout",
+        model,
+        tools: [wipe(done)],
+        extensions: [extension("bad", (api) => api.on("tool_result", handler as never))],
+      });
+      await using runtime = await openRuntime();
+      expect(await agent.invoke("go", { runtime })).toMatchObject({ status: "completed", output: "Done." });
+      expect(done).toEqual(["wiped"]);
+      const sent = JSON.stringify(model.calls.at(-1)?.messages.at(-1));
+      expect(sent).toContain("[withheld: an extension failed to process this result]");
+      expect(sent).not.toContain("gone");
+      expect(runtime.extensionErrors()).toMatchObject([{ extension: "bad", event: "tool_result" }]);
+    },
+  );
+
+  test("S4: a handler of tool_result may give a text as the output, which the next handler receives", async () => {
+    const model = scriptedModel(calls);
+    const seen: unknown[] = [];
+    const agent = new Agent({
+      name: "scout",
+      model,
+      tools: [wipe([])],
+      extensions: [
+        extension("short", (api) => api.on("tool_result", () => ({ output: "[redacted]" }))),
+        extension("next", (api) => api.on("tool_result", ({ result }) => void seen.push(result.output))),
+      ],
+    });
+    await using runtime = await openRuntime();
+    await agent.invoke("go", { runtime });
+    const output = { type: "text", text: "[redacted]" };
+    expect(seen).toEqual([output]);
+    expect(model.calls.at(-1)?.messages.at(-1)).toMatchObject({ content: [{ output, isError: false }] });
+    expect(runtime.extensionErrors()).toEqual([]);
+  });
 
   test.each(Object.entries(wrong))(
     "S4: a handler of tool_call that %s denies the call",

@@ -36,7 +36,6 @@ describe("an extension that does not keep to its contract", () => {
     input: (api) => api.on("input", (event) => assign(event, "text", 7)),
     before_agent_start: (api) => api.on("before_agent_start", (event) => assign(event, "systemPrompt", 7)),
     context: (api) => api.on("context", (event) => assign(event, "messages", "none")),
-    tool_result: (api) => api.on("tool_result", (event) => assign(event, "result", "none")),
   };
 
   test.each(Object.entries(changes))(
@@ -50,8 +49,6 @@ describe("an extension that does not keep to its contract", () => {
   const answers: Readonly<Record<string, (api: ExtensionApi) => void>> = {
     context: (api) =>
       api.on("context", () => ({ messages: [{ role: "user", content: [{ type: "text" }] }] }) as never),
-    tool_result: (api) =>
-      api.on("tool_result", () => ({ output: { type: "content", parts: [{ type: "text" }] } }) as never),
   };
 
   test.each(Object.entries(answers))(
@@ -61,6 +58,34 @@ describe("an extension that does not keep to its contract", () => {
       expect(await run(setup)).toEqual({ ...good, errors: [type] });
     },
   );
+
+  test.each<[string, (api: ExtensionApi) => void]>([
+    ["assigning to its event", (api) => api.on("tool_result", (event) => assign(event, "result", "none"))],
+    [
+      "answering with an incomplete part",
+      (api) =>
+        api.on("tool_result", () => ({ output: { type: "content", parts: [{ type: "text" }] } }) as never),
+    ],
+    ["answering with a number", (api) => api.on("tool_result", () => ({ output: 7 }) as never)],
+  ])(
+    "an extension that does not keep to its contract withholds the result by %s, and the run completes",
+    async (_how, setup) => {
+      const bad = await run(setup);
+      expect(bad).toMatchObject({ status: "completed", output: "It rains.", errors: ["tool_result"] });
+      expect(bad.sent?.at(-1)).toMatchObject({
+        content: [{ output: { text: expect.stringContaining("[withheld: ") }, isError: true }],
+      });
+    },
+  );
+
+  test("an extension whose setup fails after it has registered a handler of tool_result lets no tool call pass", async () => {
+    const bad = await run((api) => {
+      api.on("tool_result", () => ({ output: "[redacted]" }));
+      throw new Error("no key");
+    });
+    expect(bad).toMatchObject({ status: "completed", errors: ["setup"] });
+    expect(JSON.stringify(bad.sent?.at(-1))).toContain("could not be set up: no key");
+  });
 
   test.each<[string, () => string | Promise<string>]>([
     [

@@ -97,7 +97,7 @@ describe("composeGate()", () => {
     expect(log).not.toContain("permissions");
   });
 
-  test("S4: a hook and an extension that throw deny, an allowing guardrail that throws is ignored, and each error is recorded", async () => {
+  test("S4: a hook and an extension that throw deny or withhold, an allowing guardrail that throws is ignored, and each error is recorded", async () => {
     const boom = (): never => {
       throw new Error("boom");
     };
@@ -117,8 +117,12 @@ describe("composeGate()", () => {
       verdict: { decision: "allow" },
       told: ["guardrail_error"],
     });
-    expect(await review({ ...parts, extensions }, text("done"))).toEqual({
+    expect(await review(parts, text("done"))).toEqual({
       result: text("done"),
+      told: ["guardrail_error", "hook_error"],
+    });
+    expect(await review({ ...parts, extensions }, text("done"))).toEqual({
+      result: { ...text("[withheld: an extension failed to process this result]"), isError: true },
       told: ["extension_error", "guardrail_error", "hook_error"],
     });
   });

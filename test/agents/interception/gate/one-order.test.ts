@@ -208,7 +208,12 @@ describe("what an error of an entry means", () => {
       { result: "error: boom", executed: 0, denied: 0 },
       [],
     ],
-    ["tool_result", { extensions: extension("tool_result") }, done, ["extension_error"]],
+    [
+      "tool_result",
+      { extensions: extension("tool_result") },
+      { ...done, result: "error: [withheld: an extension failed to process this result]" },
+      ["extension_error"],
+    ],
     ["afterCall", { guardrails: [{ name: "g", afterCall: fails }] }, done, ["guardrail_error"]],
     [
       'afterCall with onError: "block"',

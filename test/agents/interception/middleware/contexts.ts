@@ -82,6 +82,7 @@ export function chatScene(
     request,
     streaming,
     filters: [],
+    costOf: ({ usage: { costUsd = null } }) => costUsd,
   };
   const next = async (): Promise<void> => {
     context.result = streaming

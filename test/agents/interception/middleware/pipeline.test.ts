@@ -146,6 +146,24 @@ describe("the level of middleware", () => {
     expect(counting.calls).toBe(1);
   });
 
+  test("a method of an instance with levels is called with its state, and may use private helpers and data", async () => {
+    class Counting {
+      readonly name = "counting";
+      readonly limits = { calls: 10 };
+      calls = 0;
+      async chat(_context: ChatContext, next: () => Promise<void>): Promise<void> {
+        this.#note();
+        await next();
+      }
+      #note(): void {
+        this.calls++;
+      }
+    }
+    const counting = new Counting();
+    await chatScene(["hi"]).call([counting]);
+    expect(counting.calls).toBe(1);
+  });
+
   test.each([
     [
       "process() without a level",
@@ -180,6 +198,61 @@ describe("the level of middleware", () => {
       "a level without process()",
       { level: "chat", process: 1 },
       "invalid middleware 1: it has no method process",
+    ],
+    [
+      "a level beside the word of another framework",
+      { name: "timed", chat: process, tool: process },
+      'invalid middleware timed: "tool" is no level, so that no call would pass it; use "function"',
+    ],
+    [
+      "a level beside an object with process()",
+      { name: "timed", chat: process, tool: { process } },
+      'invalid middleware timed: "tool" is no level, so that no call would pass it; use "function"',
+    ],
+    [
+      "a level beside one in another case",
+      { chat: process, Function: process },
+      'invalid middleware 1: "Function" is no level, so that no call would pass it; use "function"',
+    ],
+    [
+      "a level beside process()",
+      { chat: process, process },
+      'invalid middleware 1: "process" is no level, so that no call would pass it; it is called only beside level',
+    ],
+    [
+      "an own level beside another one",
+      { level: "chat", process, function: process },
+      'invalid middleware 1: "function" is no level, so that no call would pass it; beside level, only process() is called; add an entry { function: ... }',
+    ],
+    [
+      "an own level beside the same one",
+      { level: "chat", process, chat: process },
+      'invalid middleware 1: "chat" is no level, so that no call would pass it',
+    ],
+    [
+      "an instance with a level and the word of another framework",
+      new (class {
+        chat = process;
+        tool(): Promise<void> {
+          return Promise.resolve();
+        }
+      })(),
+      'invalid middleware 1: "tool" is no level, so that no call would pass it; use "function"',
+    ],
+    [
+      "an instance whose class inherits a further method",
+      new (class extends class {
+        log(): void {}
+      } {
+        readonly level = "chat" as const;
+        process = process;
+      })(),
+      'invalid middleware 1: "log" is no level, so that no call would pass it; beside level, only process() is called; make a helper a private member (#log)',
+    ],
+    [
+      "an object without a prototype with a further function",
+      Object.assign(Object.create(null) as object, { chat: process, onTool: process }),
+      'invalid middleware 1: "onTool" is no level',
     ],
   ])("%s is refused at construction with a hint", (_what, entry, message) => {
     expect(() => new MiddlewarePipeline([entry as unknown as Layer])).toThrow(

@@ -34,7 +34,7 @@ import {
   type RunSettings,
 } from "../../setup/run-settings.ts";
 import { numberOf, settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
-import { askDecision, isForPerson } from "../../terminal/approval-prompt.ts";
+import { askDecision, isForPerson, needsAnswer } from "../../terminal/approval-prompt.ts";
 import { JsonWatcher, TextWatcher, type RunWatcher } from "../../terminal/run-watcher.ts";
 
 /**
@@ -314,11 +314,14 @@ async function decide(
   { terminal, yes }: Person,
 ): Promise<void> {
   const { approvalId, toolName } = request;
+  const needsText = needsAnswer(request);
   // The approval was requested by a process that did not have --yes.
-  if (yes && isForPerson(request))
+  if (yes && isForPerson(request) && !needsText)
     return answerIfLive(run.as("person"), approvalId, { decision: "approved" });
   if (!terminal.canAsk) {
-    const reason = "no terminal to ask; --yes allows every call";
+    const reason = needsText
+      ? "no terminal to ask; --yes allows calls, but it cannot answer this question"
+      : "no terminal to ask; --yes allows every call";
     terminal.say(`  denied ${printable(toolName)}: ${reason}`);
     return answerIfLive(run.as("person"), approvalId, { decision: "denied", reason });
   }

@@ -13,7 +13,7 @@ import {
 } from "../../../../kernel/index.ts";
 import { openRuntime } from "../../../../assembly/open-runtime.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
-import { askDecision, isForPerson } from "../../terminal/approval-prompt.ts";
+import { askDecision, isForPerson, needsAnswer } from "../../terminal/approval-prompt.ts";
 import { requestLines } from "../../terminal/run-watcher.ts";
 import { withStore, type StoreOptions } from "../../setup/stored-runs.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
@@ -168,11 +168,13 @@ async function answer(
 ): Promise<void> {
   const { approvalId } = request;
   let decision: ApprovalDecision | undefined;
-  if (yes && isForPerson(request)) decision = { decision: "approved", ...(remember && { remember }) };
+  // A question for a choice or a text needs an answer, which --yes does not have.
+  const canAllow = isForPerson(request) && !needsAnswer(request);
+  if (yes && canAllow) decision = { decision: "approved", ...(remember && { remember }) };
   else if (deny === undefined) decision = await askDecision(request, terminal);
   else decision = { decision: "denied", reason: typeof deny === "string" ? deny : "by the person" };
   if (decision === undefined) {
-    const remedy = isForPerson(request) ? "--yes allows it, --deny refuses it" : "--deny refuses it";
+    const remedy = canAllow ? "--yes allows it, --deny refuses it" : "--deny refuses it";
     terminal.say(`  ${printable(approvalId)} stays open; ${remedy}`);
     return;
   }
