@@ -289,6 +289,7 @@ async function chatCall(pipeline: MiddlewarePipeline | undefined): Promise<void>
     request,
     streaming: false,
     filters: [],
+    costOf: () => null,
   };
   const next = async (): Promise<void> => {
     context.result = response;

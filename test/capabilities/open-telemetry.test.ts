@@ -247,6 +247,15 @@ describe("openTelemetry() spans with the real SDK", () => {
     );
   });
 
+  test("have the costs at the prices of the runtime, also with the option telemetry of an agent", async () => {
+    const telemetry = await openTelemetry();
+    const script = scriptedModel([{ text: "rain", usage }]);
+    const { result } = await run(new Agent({ name: "scout", model: script, telemetry }));
+    expect(result.costUsd).toBeCloseTo(0.12);
+    for (const name of ["invoke_agent scout", "chat script"])
+      expect(named(name).attributes["reeve.cost_usd"]).toBeCloseTo(0.12);
+  });
+
   test("contain the messages if the option is set", async () => {
     await run(await company({ content: true }));
     expect(named("chat script").attributes["gen_ai.output.messages"]).toContain("rain");

@@ -120,6 +120,24 @@ test.each(cases)(
   },
 );
 
+test.each(
+  ["error", "network_error", "insufficient_system_resource"].flatMap((reason) =>
+    ways.map((way) => ({ reason, way })),
+  ),
+)(
+  "an answer with the finish reason $reason and without an error object is a failed call ($way)",
+  async ({ reason, way }) => {
+    server.script.push(half(reason));
+    const runtime = await createRuntime({ unknownPrice: "ignore", retry: false });
+    const agent = new Agent({ name: "clerk", model: server.models["openai chat"] });
+    const handle = await runtime.submit(agent, "Go.", { streaming: way === "streamed" });
+    const { status, error } = await handle.result();
+    await runtime.close();
+    expect({ status, code: error?.code }).toEqual({ status: "failed", code: "model_server_error" });
+    expect(error?.message).toContain(`the answer failed with the finish reason "${reason}"`);
+  },
+);
+
 const lengthReasons: readonly (readonly [Wire, string])[] = [
   ["openai", "max_output_tokens"],
   ["openai chat", "length"],

@@ -149,8 +149,8 @@ export interface AgentDefinition<Context = unknown> {
   readonly history?: HistoryProvider;
   /**
    * Where spans and metrics of the agent go, such as `openTelemetry()`. Adds the middleware `tracing` as the outermost
-   * layer, without costs and contents; to have them, add `tracing({ telemetry, prices, content })` to `middleware`
-   * instead. If absent, the agent is not traced.
+   * layer, without contents; to have them, add `tracing({ telemetry, content: true })` to `middleware` instead. If absent,
+   * the agent is not traced.
    */
   readonly telemetry?: Telemetry;
   /** How many waiting inputs one drain returns. Default: `"one"`. */

@@ -1,5 +1,4 @@
 import {
-  type AgentSession,
   type ChatMessage,
   type RunContext,
   type SessionChange,
@@ -39,13 +38,7 @@ export function isSilent({ heartbeat }: RunContext, { status, output }: AgentRun
 /**
  * Closes an invocation in the commit that ends the task, so that its entries become visible together with `agent_end`.
  */
-export function closeInvocation(
-  ctx: RunContext,
-  session: AgentSession,
-  turn: Turn,
-  place: Place,
-  closing: Closing,
-): void {
+export function closeInvocation(ctx: RunContext, turn: Turn, place: Place, closing: Closing): void {
   const { messages, isStopped } = closing;
   const { changes, leafId } =
     messages === null
@@ -57,18 +50,19 @@ export function closeInvocation(
   if (reviews !== undefined) place.kept.push(reviews.change);
   ctx.report({ sessions: place.kept, ...(reviews && { next: reviews.next }) });
   const last = reviews === undefined ? leafId : reviews.change.entry.id;
-  for (const draft of closingEvents(ctx, session, closing, last)) ctx.emitEvent(draft, turn);
+  for (const draft of closingEvents(ctx, closing, last)) ctx.emitEvent(draft, turn);
   // The runtime drops this event if a compaction or unread input follows the end of the task.
   if (place.isFollowed !== true)
     ctx.emitEvent(eventDraft("settled", { sessionId: ctx.facts.sessionId }), turn);
 }
 
+/** E1: turns and usage are those that the runtime has counted, as in the result, and not those of the architecture. */
 function closingEvents(
-  { facts: { sessionId } }: RunContext,
-  { turns, cumulativeUsage: usage }: AgentSession,
+  { facts: { sessionId }, snapshot: { ledger }, taskId, usage }: RunContext,
   { status, interruptionReason, output }: AgentRunResult,
   leafId: string | null,
 ): readonly TurnEvent[] {
+  const { turns } = ledger.accounts[taskId]?.spent ?? { turns: 0 };
   return [
     eventDraft("agent_end", { status, output: jsonText(output), turns, usage, interruptionReason }),
     eventDraft("save_point", { sessionId, leafId }),

@@ -16,7 +16,15 @@ import {
 } from "../../kernel/index.ts";
 import { historyKey, planTurn } from "./plan-turn.ts";
 import { checkContinuation, type ReadInput } from "../base/agent-input.ts";
-import { acceptForm, acceptSchema, fitAnswer, formatOf, requireTextOutput } from "../base/answer-format.ts";
+import {
+  acceptForm,
+  acceptSchema,
+  fitAnswer,
+  formatOf,
+  hasEvents,
+  refuseEvents,
+  requireTextOutput,
+} from "../base/answer-format.ts";
 import { type Place, closeInvocation, isSilent } from "./close-invocation.ts";
 import { type Stop, stopOf } from "../base/interruption-status.ts";
 import { decideCompaction, type CompactionDecision } from "../context/compaction/compaction-schedule.ts";
@@ -182,7 +190,7 @@ class Invocation {
     const messages = isKept ? this.#addedMessages(result, stop) : null;
     const { reviewers } = this.#plan;
     const closing = { ...result, messages, isStopped, reviewers };
-    closeInvocation(this.#ctx, this.#conversation.session, this.#turn, this.#place, closing);
+    closeInvocation(this.#ctx, this.#turn, this.#place, closing);
   }
 
   /**
@@ -229,7 +237,9 @@ class Invocation {
     let prompt: string | undefined = this.#input.prompt;
     for (let round = 0; prompt !== undefined; round++) {
       conversation.startRound(prompt);
-      for await (const draft of architecture.run(session, deps, prompt)) this.#ctx.emitEvent(draft);
+      const events: unknown = architecture.run(session, deps, prompt);
+      if (!hasEvents(events)) return refuseEvents(events, architecture);
+      for await (const draft of events) this.#ctx.emitEvent(draft);
       requireTextOutput(session, architecture);
       prompt = await this.#nextPrompt(session, round);
     }

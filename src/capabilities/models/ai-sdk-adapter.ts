@@ -167,8 +167,15 @@ export class AiSdkAdapter implements Model {
   ): ModelResponse {
     const { parts, finishReason, usage, modelId, streamed } = answer;
     const stopReason = stopReasonOf(finishReason, streamed);
-    if (stopReason === null)
-      throw new Error(streamed ? cut : "the provider reported that the answer failed: server_error");
+    if (stopReason === null) {
+      const { raw } = finishReason;
+      const reason = raw === undefined ? "" : ` with the finish reason ${JSON.stringify(raw)}`;
+      throw new Error(
+        streamed && raw === undefined
+          ? cut
+          : `the provider reported that the answer failed${reason}: server_error`,
+      );
+    }
     const message = { role: "assistant", content: parts } as const;
     // Some servers report tool calls as "stop", or with an unknown reason. A paused turn with calls waits for results.
     const calls = asksForResults.has(stopReason) && toolCallsOf(message).length > 0;

@@ -93,10 +93,21 @@ const rawReasons: Readonly<Record<string, StopReason>> = {
 };
 
 /**
+ * Reasons with which OpenAI-compatible servers report that the answer failed, without an error beside them: OpenRouter and
+ * Mistral, DeepSeek, Z.ai. Their packages unify these with other unknown reasons.
+ */
+const failedReasons: ReadonlySet<string> = new Set([
+  "error",
+  "insufficient_system_resource",
+  "network_error",
+]);
+
+/**
  * Converts the reason why the model stopped. Returns `null` if the answer failed or was interrupted. A V3 provider that
  * lost its connection in a stream reports `other` without a raw reason, which counts as failed.
  */
 export function stopReasonOf({ unified, raw }: FinishReason, streamed: boolean): StopReason | null {
+  if (raw !== undefined && failedReasons.has(raw.toLowerCase())) return null;
   const known = raw !== undefined && Object.hasOwn(rawReasons, raw) ? rawReasons[raw] : undefined;
   if (known !== undefined) return known;
   switch (unified) {

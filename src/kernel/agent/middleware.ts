@@ -115,6 +115,11 @@ export interface ChatContext extends ContextBase {
   readonly filters: DeltaFilter[];
   /** The complete answer. Set after `next`, or by a layer that answers itself (M1). */
   result?: ModelResponse;
+  /**
+   * Returns the cost of an answer in USD: as the provider reported it, else at the price with which the runtime charges
+   * the last call of `next`. `null` if the price is unknown or no model was called.
+   */
+  costOf(response: ModelResponse): number | null;
 }
 
 /** What a layer around one tool call receives. */

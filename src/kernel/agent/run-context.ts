@@ -20,6 +20,7 @@ import type { RunSnapshot } from "../limits/account.ts";
 import type { ChildRequest, SpawnOptions, SpawnOutcome, TaskHandle } from "../run/spawn-options.ts";
 import type { WaitContext } from "../run/wait-context.ts";
 import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
+import type { Usage } from "../messages/usage.ts";
 import type { LlmRequest } from "./llm-request.ts";
 import type { TaskReport } from "./task-report.ts";
 import type { Tool } from "./tool.ts";
@@ -118,6 +119,11 @@ export interface RunContext extends WaitContext {
   readonly signal: CancelSignal;
   /** Current seats and ledger of the run. Read-only. */
   readonly snapshot: RunSnapshot;
+  /**
+   * Usage that providers have reported for the task and its descendants so far. It is not journaled, so decisions that a
+   * replay must repeat may not depend on it.
+   */
+  readonly usage: Usage;
   /** What the runtime provides to the extensions of the agent. Nothing that it does is journaled. */
   readonly extensionPort: ExtensionPort;
 

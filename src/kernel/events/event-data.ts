@@ -320,7 +320,10 @@ export interface AgentEvents {
   before_agent_start: { readonly instructionsHash: string; readonly fromCache: boolean };
   /** The history is loaded and compacted. `messages` is the number of messages. */
   context: { readonly sessionId: SessionId; readonly leafId: string | null; readonly messages: number };
-  /** An invocation ended. */
+  /**
+   * An invocation has ended. `turns` and `usage` are those of its task and its descendants so far, as the runtime has
+   * counted them: the last `agent_end` of the root has those of the result, if no child runs longer.
+   */
   agent_end: {
     readonly status: RunStatus;
     readonly output: string;

@@ -10,6 +10,7 @@ import type {
   RunMeta,
   RunSnapshot,
   TaskId,
+  Usage,
 } from "../../kernel/index.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
@@ -65,6 +66,10 @@ export class TaskFacts implements Pick<RunContext, keyof TaskFacts> {
 
   get snapshot(): RunSnapshot {
     return (this.#snapshot ??= new StandingView(this.#runner.state));
+  }
+
+  get usage(): Usage {
+    return this.#runner.state.usageOf(this.#runner.taskId);
   }
 
   get streaming(): boolean {

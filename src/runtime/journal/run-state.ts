@@ -325,6 +325,15 @@ export class RunState {
     this.usage = isOnlyUser ? task.usage : addUsage(this.usage, usage);
   }
 
+  /** Usage of the recorded model calls of a task and its descendants. Costs O(descendants), for the root O(1). */
+  usageOf(taskId: TaskId): Usage {
+    if (taskId === root) return this.usage;
+    let { usage } = this.task(taskId);
+    for (const { record } of this.#children.get(taskId) ?? empty)
+      usage = addUsage(usage, this.usageOf(record.taskId));
+    return usage;
+  }
+
   /** Applies a seat command, and stops or starts the clocks of the tasks that it pauses or recalls (H5). */
   applySeat(command: HeadcountCommand, at: number): HeadcountOutcome {
     const outcome = seatHeadcount(this.headcount, command);

@@ -3,6 +3,7 @@ import {
   Fault,
   messageText,
   noUsage,
+  priceUsage,
   stopsTask,
   withFixedPlace,
   type ChatContext,
@@ -53,6 +54,7 @@ export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall
     request: modelRequest,
     streaming,
     filters: [],
+    costOf: ({ usage }) => priceUsage(reply?.grant.priceOf(usage.inputTokens) ?? null, usage),
   });
   const next = async (): Promise<void> => {
     if (reply !== undefined) {

@@ -5,6 +5,7 @@ import {
   type Model,
   type ModelRequest,
   type ModelResponse,
+  type StopReason,
   addUsage,
   classifyError,
   describeValue,
@@ -52,6 +53,37 @@ function requireUsage(
   throw new Fault("invalid_argument", `${provider}/${modelId} returned an invalid ${problem}`, {
     details: { provider, modelId },
   });
+}
+
+const stopReasons: Readonly<Record<StopReason, true>> = {
+  stop: true,
+  length: true,
+  tool_calls: true,
+  content_blocked: true,
+  pause: true,
+  malformed_call: true,
+  other: true,
+};
+
+/**
+ * Charges a response with an unknown stop reason, and throws: a model that returns `error` in place of throwing has not
+ * answered. Another attempt could not fix it, because the fault is in the code of the model.
+ */
+function requireStopReason(
+  step: ActiveStep,
+  { provider, modelId }: Model,
+  grant: Grant,
+  response: ModelResponse,
+): void {
+  const { stopReason } = response;
+  if (Object.hasOwn(stopReasons, stopReason)) return;
+  settleResponse(step, grant, response);
+  step.end();
+  throw new Fault(
+    "invalid_argument",
+    `${provider}/${modelId} returned an invalid stopReason ${describeValue(stopReason)}: expected one of ${Object.keys(stopReasons).join(", ")}; throw an error if the call failed`,
+    { details: { provider, modelId } },
+  );
 }
 
 /** `usage` is checked as an unknown value, because the model may be code without types. */
@@ -271,6 +303,7 @@ export class ModelAttempts implements CallBody {
   #replyOf(model: Model, grant: Grant, response: ModelResponse): PendingReply | undefined {
     const step = this.#step;
     requireUsage(step, model, grant, response);
+    requireStopReason(step, model, grant, response);
     this.#count.turns = 0;
     if (this.#isRepeated(model, response)) {
       this.#earlierUsage = addUsage(this.#earlierUsage, settleResponse(step, grant, response));

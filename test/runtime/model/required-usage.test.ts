@@ -80,3 +80,32 @@ test("usage without cache and reasoning tokens counts them as 0", async () => {
     },
   });
 });
+
+test.each([["error"], [undefined]])(
+  "a response with the stop reason %s fails the run at the first call, which is charged as it was reported",
+  async (stopReason) => {
+    await using runtime = await openRuntime({ unknownPrice: "ignore" });
+    for (const streaming of [false, true]) {
+      const response = { ...(await modelWith(counts).generate({ messages: [] })), stopReason } as never;
+      const model: Model = {
+        ...modelWith(counts),
+        generate: async () => response,
+        stream: async function* stream() {
+          yield { type: "finish", ...(response as ModelResponse) };
+        },
+      };
+      const agent = new Agent({ name: streaming ? "streamed" : "invoked", model, tools: [look] });
+      const result = await (streaming
+        ? agent.stream("Go", { runtime }).result()
+        : agent.invoke("Go", { runtime }));
+      expect(result).toMatchObject({
+        status: "failed",
+        error: {
+          code: "invalid_argument",
+          message: expect.stringContaining(`custom/m returned an invalid stopReason`) as string,
+        },
+      });
+      expect(result).toMatchObject({ turns: 1, unreported: { tokens: 0 } });
+    }
+  },
+);

@@ -10,7 +10,6 @@ import {
   type Clock,
   type FunctionContext,
   type Model,
-  type ModelPrice,
   type ModelRequest,
   type ModelResponse,
   type PriceTable,
@@ -32,7 +31,7 @@ export interface TracingOptions {
   /** The telemetry: `openTelemetry()`, or your own. */
   readonly telemetry: Telemetry;
   readonly clock: Clock;
-  /** Prices for calls whose cost the provider does not report. Without them such costs are not reported. */
+  /** Prices for calls whose cost the provider does not report. Default: the prices with which the runtime charges. */
   readonly prices?: PriceTable;
   /**
    * Whether prompts, answers, arguments and results are added. Default: `false`, because they may contain confidential
@@ -106,10 +105,12 @@ export function tracing(options: TracingOptions): Layer {
     }
   }
 
-  function priceOf({ model }: ChatContext, { usage, modelId }: ModelResponse): ModelPrice | null {
-    const { provider } = model;
-    const query = { provider, inputTokens: usage.inputTokens, at: clock.now() };
-    return prices?.find({ ...query, modelId: modelId ?? model.modelId }) ?? null;
+  function costOf(context: ChatContext, response: ModelResponse): number | null {
+    if (prices === undefined) return context.costOf(response);
+    const { model } = context;
+    const { usage, modelId = model.modelId } = response;
+    const query = { provider: model.provider, modelId, inputTokens: usage.inputTokens, at: clock.now() };
+    return priceUsage(prices.find(query), usage);
   }
 
   return {
@@ -138,7 +139,7 @@ export function tracing(options: TracingOptions): Layer {
         after: (span) => {
           const { result } = context;
           if (result === undefined) return undefined;
-          const costUsd = priceUsage(priceOf(context, result), result.usage);
+          const costUsd = costOf(context, result);
           open.add(context, result, costUsd);
           span.set({
             ...answered(result),
