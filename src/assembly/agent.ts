@@ -438,6 +438,22 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
   }
 }
 
+/** Methods that agents of other libraries have, and what to call in their place. They are not part of the type. */
+const foreignMethods = {
+  generate: "invoke(input)",
+  generateText: "invoke(input)",
+  streamText: "stream(input)",
+  chat: "invoke(input, { sessionId })",
+  call: "invoke(input)",
+} as const;
+
+for (const [method, use] of Object.entries(foreignMethods))
+  Object.defineProperty(Agent.prototype, method, {
+    value(this: Agent): never {
+      throw new Fault("unsupported", `agent ${this.name} has no method ${method}(); use agent.${use}`);
+    },
+  });
+
 /** Whether a guardrail may refuse the input of the agent. */
 function refusesInput({ guardrails }: AgentSettings): boolean {
   return guardrails.some((each) => each.onInput !== undefined);

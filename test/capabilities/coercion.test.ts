@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { Agent } from "../../src/assembly/agent.ts";
 import { tool } from "../../src/capabilities/index.ts";
 import type { JsonSchema, JsonValue } from "../../src/kernel/index.ts";
+import { scriptedModel } from "../../src/testing/index.ts";
 
 function coerced(schema: JsonSchema, input: JsonValue): JsonValue {
   const made = tool({ name: "t", description: "x", inputSchema: schema, execute: () => "" });
@@ -65,6 +67,63 @@ describe("T3: tool() coerces arguments only if nothing is lost", () => {
     [{}, "8"],
   ])("schema %j leaves %j unchanged", ([schema, value]) => {
     expect(member(schema, value)).toBe(value);
+  });
+
+  test.for<[JsonSchema, string]>([
+    [{ type: "string" }, "a type"],
+    [{ type: ["string", "number"] }, "several types"],
+    [{ enum: ["a", "b"] }, "a list of values"],
+    [{ const: 1 }, "one value"],
+    [{ anyOf: [{ type: "string" }, { type: "number" }] }, "alternatives"],
+    [{ oneOf: [{ enum: [1] }, { type: "array" }] }, "exclusive alternatives"],
+    [{ allOf: [{ minimum: 1 }, { type: "integer" }] }, "several conditions"],
+    [{ $ref: "#/$defs/name" }, "a reference"],
+  ])("null for an optional property with the schema %j is left out", ([value]) => {
+    const $defs = { name: { type: "string" } };
+    const optional = { type: "object", properties: { value, other: { type: "number" } }, $defs };
+    expect(coerced(optional, { value: null, other: "1" })).toEqual({ other: 1 });
+    const nested = { type: "object", properties: { list: { type: "array", items: optional } }, $defs };
+    expect(coerced(nested, { list: [{ value: null }] })).toEqual({ list: [{}] });
+    const required = { ...optional, required: ["value"] };
+    expect(coerced(required, { value: null, other: 1 })).toEqual({ value: null, other: 1 });
+  });
+
+  test.for<[JsonSchema]>([
+    [{}],
+    [{ type: ["string", "null"] }],
+    [{ enum: ["a", null] }],
+    [{ const: null }],
+    [{ anyOf: [{ type: "string" }, { type: "null" }] }],
+    [{ oneOf: [{ type: "string" }, {}] }],
+    [{ $ref: "#/$defs/missing" }],
+  ])("null for an optional property with the schema %j stays, because it may be accepted", ([value]) => {
+    const input = { value: null };
+    expect(coerced({ type: "object", properties: { value } }, input)).toBe(input);
+  });
+
+  test("null for a property that the schema does not name stays", () => {
+    const input = { other: null };
+    expect(coerced({ type: "object", additionalProperties: { type: "string" } }, input)).toBe(input);
+  });
+
+  test("a call with null for an optional argument is executed, with its default, and costs no further turn", async () => {
+    const seen: unknown[] = [];
+    const search = tool({
+      name: "search",
+      description: "x",
+      inputSchema: z.object({
+        query: z.string(),
+        limit: z.number().optional(),
+        order: z.enum(["new", "old"]).default("new"),
+        note: z.string().nullable().optional(),
+      }),
+      execute: (input) => (seen.push(input), "found"),
+    });
+    const input = { query: "fig", limit: null, order: null, note: null };
+    const model = scriptedModel([{ toolCalls: [{ name: "search", input }] }, "Done."]);
+    const { turns } = await new Agent({ name: "scout", model, tools: [search] }).invoke("Go.");
+    expect(seen).toEqual([{ query: "fig", order: "new", note: null }]);
+    expect(turns).toBe(2);
   });
 
   test("arguments that arrive as one JSON text are parsed, and references in the schema are followed", () => {

@@ -2,8 +2,10 @@ import {
   addUsage,
   assistantMessage,
   eventDraft,
+  describeKind,
   describeValue,
   Fault,
+  isPromise,
   messageText,
   modelFor,
   toolCallsOf,
@@ -12,6 +14,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
+  type EmittableEvent,
   type JsonSchema,
   type JsonValue,
   type LlmRequest,
@@ -168,6 +171,25 @@ async function readAnswer(
   for (const value of plainAnswersIn(text))
     if (value !== "" && (await check(schema, value)).length === 0) return { value };
   return { problems: first ?? ["it is not JSON and contains no JSON list or object"] };
+}
+
+/**
+ * Rejects with the fault of an architecture whose `run` returns no events. An async function, for example, returns a
+ * promise, and its code would run beside the invocation.
+ */
+export async function refuseEvents(events: unknown, { name }: Architecture): Promise<never> {
+  // The code has started. It ends before the invocation does.
+  if (isPromise(events)) await events;
+  throw new Fault(
+    "invalid_argument",
+    `run() of architecture ${name} returned ${describeKind(events)} and no events; declare it as async *run(session, deps, prompt)`,
+  );
+}
+
+/** Whether a value is a list or a generator of events, asynchronous or not. */
+export function hasEvents(events: unknown): events is AsyncIterable<EmittableEvent> {
+  if (typeof events !== "object" || events === null) return false;
+  return Symbol.asyncIterator in events || Symbol.iterator in events;
 }
 
 /** An architecture in JavaScript may set any output. */

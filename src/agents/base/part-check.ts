@@ -79,14 +79,19 @@ export function checkArchitecture(architecture: Architecture, place: string): Ar
 export function checkToolList(owner: string, tools: unknown): void {
   if (tools === undefined || tools === null || typeof tools === "function") return;
   if (Array.isArray(tools)) {
-    for (const each of tools as readonly Tool[])
-      if (typeof each !== "object" || each === null) checkTool(each);
+    for (const [index, each] of (tools as readonly Tool[]).entries())
+      if (typeof each !== "object" || each === null) checkTool(each, placeIn(index));
     return;
   }
   throw new Fault(
     "invalid_argument",
     `invalid tools of ${owner}: expected a list of tools, not ${describeKind(tools)}; use ${listFor(tools)}`,
   );
+}
+
+/** Names a tool of a list by its position, from 0. */
+export function placeIn(index: number): string {
+  return `tool ${index + 1} of the list`;
 }
 
 /** What to use in place of a value that is no list of tools. */
@@ -96,19 +101,17 @@ function listFor(tools: unknown): string {
   return "tools: [tool({ name, description, inputSchema, execute })]";
 }
 
-/** Refuses a tool that could not be called. */
-export function checkTool(tool: Tool): void {
+/** Refuses a tool that could not be called. `place` says which tool of a list it is, if it has no name. */
+export function checkTool(tool: Tool, place?: string): void {
+  const isUnnamed = typeof readProperty(tool, "name") !== "string";
+  const what = isUnnamed && place !== undefined ? place : `tool ${describeName(tool)}`;
+  const use = "use tool({ name, description, inputSchema, execute })";
   if (tool !== null && typeof tool === "object" && !("parse" in tool) && "execute" in tool)
     throw new Fault(
       "invalid_argument",
-      `invalid tool ${describeName(tool)}: it was not created by tool() of reeve; use tool({ name, description, inputSchema, execute }) imported from "reeve"`,
+      `invalid ${what}: it was not created by tool() of reeve; ${use} imported from "reeve"${isUnnamed ? ", because a tool of the AI SDK has no name" : ""}`,
     );
-  checkMethods(
-    `tool ${describeName(tool)}`,
-    tool ?? {},
-    ["execute", "parse", "needsApproval"],
-    "use tool({ name, description, inputSchema, execute })",
-  );
+  checkMethods(what, tool ?? {}, ["execute", "parse", "needsApproval"], use);
 }
 
 /** The name of a part for an error. */

@@ -1,5 +1,5 @@
 import type { Tool, ToolSpec } from "../../kernel/index.ts";
-import { checkTool } from "./part-check.ts";
+import { checkTool, placeIn } from "./part-check.ts";
 
 /**
  * The tool specifications that the model receives. The same array is returned until the tools change. If two tools have
@@ -46,7 +46,7 @@ export function specOf({ name, description, inputSchema, foundBy }: Tool): ToolS
  * those of a turn, so that V8 does not recompile code that was compiled for the list of an earlier turn.
  */
 function specsOf(tools: readonly Tool[]): readonly ToolSpec[] {
-  for (const tool of tools) checkTool(tool);
+  for (const [index, tool] of tools.entries()) checkTool(tool, placeIn(index));
   return Object.freeze(tools.map((tool) => Object.freeze(specOf(tool))));
 }
 

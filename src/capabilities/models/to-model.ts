@@ -38,5 +38,7 @@ function expectedModel(value: unknown): string {
 }
 
 function isOurs(value: Model | AiSdkModel): value is Model {
-  return typeof value === "object" && value !== null && "generate" in value && "stream" in value;
+  if (typeof value !== "object" || value === null) return false;
+  // An agent has methods of these names, and no id of a model.
+  return "generate" in value && "stream" in value && "modelId" in value;
 }

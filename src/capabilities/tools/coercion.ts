@@ -2,7 +2,7 @@ import type { JsonObject, JsonSchema, JsonValue } from "../../kernel/index.ts";
 
 /**
  * T3: converts arguments whose types do not match the schema, for example `"8"` to a number, `"true"` to a boolean, or a JSON text to an
- * object or array. It converts only if nothing is lost and only one reading is possible; every other mismatch is left to the validation.
+ * object or array. It leaves out a `null` for a property that is not required and does not accept `null`. It converts only if nothing is lost and only one reading is possible; every other mismatch is left to the validation.
  * Values that match are not changed. Returns the same value if nothing was converted.
  */
 export function coerceInput(schema: JsonSchema, input: JsonValue): JsonValue {
@@ -146,6 +146,11 @@ function insideObject(value: JsonObject, schema: JsonObject, place: Place): Json
   let copy: Record<string, JsonValue> | undefined;
   for (const key of Object.keys(value)) {
     const member = value[key] as JsonValue;
+    if (member === null && isLeftOut(key, schema, known, place)) {
+      copy ??= { ...value };
+      delete copy[key];
+      continue;
+    }
     const own = Object.hasOwn(known, key) ? known[key] : additionalProperties;
     const coerced = key === "__proto__" ? member : coerce(member, own, place);
     if (coerced === member) continue;
@@ -153,6 +158,32 @@ function insideObject(value: JsonObject, schema: JsonObject, place: Place): Json
     copy[key] = coerced;
   }
   return copy ?? value;
+}
+
+/**
+ * Whether `null` for a property means that the property is absent: the schema knows it, does not require it, and refuses
+ * `null` for it.
+ */
+function isLeftOut(key: string, { required }: JsonObject, known: JsonObject, place: Place): boolean {
+  const isRequired = Array.isArray(required) && required.includes(key);
+  return Object.hasOwn(known, key) && !isRequired && refusesNull(known[key], place);
+}
+
+/** Whether a schema certainly refuses `null`. A schema that says nothing about the type does not. */
+function refusesNull(schema: JsonValue | undefined, { root, depth }: Place): boolean {
+  if (schema === false) return true;
+  if (!isObject(schema) || depth > maxDepth) return false;
+  const { $ref, anyOf, oneOf, allOf, enum: values } = schema;
+  const below = { root, depth: depth + 1 };
+  const refuses = (each: JsonValue): boolean => refusesNull(each, below);
+  const types = typesOf(schema);
+  if (types !== undefined && !types.includes("null")) return true;
+  if (Array.isArray(values) && !values.includes(null)) return true;
+  if ("const" in schema && schema["const"] !== null) return true;
+  if (typeof $ref === "string" && refusesNull(resolveReference(root, $ref), below)) return true;
+  if (Array.isArray(anyOf) && anyOf.every(refuses)) return true;
+  if (Array.isArray(oneOf) && oneOf.every(refuses)) return true;
+  return Array.isArray(allOf) && allOf.some(refuses);
 }
 
 /**

@@ -1,6 +1,9 @@
+import { describeValue } from "../base/describe-value.ts";
+import { Fault } from "../base/fault.ts";
 import type { UserPart } from "../messages/content.ts";
 import type { SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
+import { readProperty } from "../base/read-property.ts";
 import type { ToolResult } from "../messages/tool-call.ts";
 import { ReplyReasons } from "../messages/llm-reply.ts";
 import { Transcript } from "../messages/transcript.ts";
@@ -15,7 +18,10 @@ export interface AgentSession {
   readonly id: SessionId;
   /** The system prompt of this session. */
   readonly instructions: string;
-  /** The conversation so far, without the system prompt. */
+  /**
+   * The conversation so far, without the system prompt. A value of another type is refused: use `messages.append(message)`
+   * or `Transcript.of(list)`.
+   */
   messages: Transcript;
   /**
    * The parts of an input that is more than one plain text, in order, with its texts. The first prompt includes them;
@@ -56,8 +62,15 @@ export interface AgentSession {
 export function agentSession(
   fields: Pick<AgentSession, "id" | "instructions"> & Partial<Pick<AgentSession, "messages" | "attachments">>,
 ): AgentSession {
+  const { messages: first = Transcript.empty, ...others } = fields;
+  let messages = first;
   return {
-    messages: Transcript.empty,
+    get messages() {
+      return messages;
+    },
+    set messages(value: Transcript) {
+      messages = requireTranscript(value);
+    },
     attachments: [],
     settled: [],
     turns: 0,
@@ -68,6 +81,15 @@ export function agentSession(
     interrupted: false,
     interruptionReason: null,
     metadata: {},
-    ...fields,
+    ...others,
   };
+}
+
+/** Refuses a list of messages. The form is compared and not the class, because code may use another copy of this package. */
+function requireTranscript(value: Transcript): Transcript {
+  if (typeof readProperty(value, "append") === "function") return value;
+  throw new Fault(
+    "invalid_argument",
+    `invalid session.messages: expected a Transcript, not ${describeValue(value)}; use session.messages.append(message), or Transcript.of(messages) for a new list`,
+  );
 }

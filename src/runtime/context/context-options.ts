@@ -5,6 +5,8 @@ import {
   type InputQueue,
   type JsonValue,
   type ParallelOptions,
+  readProperty,
+  type TaskHandle,
   type TaskReport,
   type ToolsOptions,
   is,
@@ -54,6 +56,26 @@ const reportTable = optionTable({
 export const maxDrained: Readonly<Record<DrainMode, number>> = { one: 1, all: Infinity };
 
 // Absent options cost nothing: these functions are called in every turn.
+
+/** Refuses a value that is no handle of a child, such as the outcome of `ctx.spawn` itself. */
+export function requireHandle(
+  owner: string,
+  value: unknown,
+  expected = "the handle of a child",
+): asserts value is TaskHandle {
+  if (typeof readProperty(value, "taskId") === "string") return;
+  const kind = readProperty(value, "kind");
+  const fix =
+    kind === "spawned"
+      ? "pass outcome.handle, not the outcome of ctx.spawn() itself"
+      : kind === "refused"
+        ? "the spawn was refused, so that there is no child; read outcome.kind first"
+        : 'use the handle of an outcome of ctx.spawn() whose kind is "spawned"';
+  throw new Fault(
+    "invalid_argument",
+    `invalid target ${describeValue(value)} of ${owner}: expected ${expected}; ${fix}`,
+  );
+}
 
 export function checkWaitOptions(owner: string, options: WaitOptions | undefined): void {
   if (options !== undefined) waitTable.read(owner, options);

@@ -1,4 +1,11 @@
-import { assertJson, type CancelSignal, type JsonValue, type StepContext } from "../../kernel/index.ts";
+import {
+  assertJson,
+  describeValue,
+  Fault,
+  type CancelSignal,
+  type JsonValue,
+  type StepContext,
+} from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { AbandonableCall, type NestedContext } from "../task/nested-scope.ts";
 import type { InFlightCall } from "../task/in-flight-calls.ts";
@@ -50,6 +57,8 @@ export function runStep<Value extends JsonValue>(
   body: (step: StepContext) => Promise<Value>,
   options: StepOptions | undefined,
 ): Promise<Value> {
+  const problem = stepProblem(name, body);
+  if (problem !== undefined) return Promise.reject(problem);
   const input = options?.input ?? null;
   const step = steps.identify("step", name, input);
   return steps.run<Value>(step, async (open) => {
@@ -65,6 +74,21 @@ export function runStep<Value extends JsonValue>(
     call.body = running;
     return runBody(open, name, running, body);
   });
+}
+
+/** What is wrong with the name and the body of a step. They are checked here, because not every caller is type-checked. */
+function stepProblem(name: unknown, body: unknown): Fault | undefined {
+  const use = "use ctx.step(name, async () => value)";
+  if (typeof name !== "string" || name === "")
+    return new Fault(
+      "invalid_argument",
+      `invalid name ${describeValue(name)} of ctx.step(): expected a text that is not empty; ${use}`,
+    );
+  if (typeof body === "function") return undefined;
+  return new Fault(
+    "invalid_argument",
+    `invalid body of ctx.step(${JSON.stringify(name)}): expected a function, not ${describeValue(body)}; ${use}`,
+  );
 }
 
 /** Runs the body of a step, and emits `step_end` with the time that it took. The event commits with the step's record. */

@@ -53,6 +53,7 @@ import {
   checkWaitOptions,
   maxDrained,
   noInput,
+  requireHandle,
 } from "./context-options.ts";
 import { raceBranches, runBranches, type RaceResult } from "./branches.ts";
 import { CallHistory } from "../tool/call-history.ts";
@@ -304,15 +305,19 @@ export class TaskContext extends TaskFacts implements RunContext {
     return this.#children.spawn(agentId, input, options);
   }
 
-  join(handle: TaskHandle): Promise<TaskOutcome> {
+  async join(handle: TaskHandle): Promise<TaskOutcome> {
+    requireHandle("ctx.join()", handle);
     return this.#children.join(handle);
   }
 
-  joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]> {
+  async joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]> {
+    for (const handle of handles) requireHandle("ctx.joinAll()", handle);
     return this.#children.joinAll(handles);
   }
 
-  cancel({ taskId }: TaskHandle, reason: string): Promise<void> {
+  async cancel(handle: TaskHandle, reason: string): Promise<void> {
+    requireHandle("ctx.cancel()", handle);
+    const { taskId } = handle;
     return this.#messages.send("cancel", taskId, { reason }, async () => () => {
       this.#runner.host.cancel(taskId, reason);
     });
@@ -351,6 +356,8 @@ export class TaskContext extends TaskFacts implements RunContext {
 
   async ask(target: AgentId | TaskHandle, body: JsonValue, options: WaitOptions = {}): Promise<AskOutcome> {
     checkWaitOptions("ctx.ask()", options);
+    if (typeof target !== "string" || target.trim() === "")
+      requireHandle("ctx.ask()", target, "the id of an agent, or the handle of a child");
     return this.#messages.ask(target, body, options);
   }
 

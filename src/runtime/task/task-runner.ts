@@ -1,7 +1,9 @@
 import {
   assertJson,
   CancellationToken,
+  describeValue,
   Fault,
+  readProperty,
   RunMeta,
   Supervision,
   modelFor,
@@ -262,7 +264,7 @@ export class TaskRunner implements CancellationRoot {
       // Without a closure around it: a closure here would keep ended runs in old space until the next full collection.
       this.#fail = reject;
       try {
-        code().then(
+        promiseOf(this.agentId, code()).then(
           (value) => end({ value }),
           (error: unknown) => end({ error }),
         );
@@ -335,3 +337,12 @@ export class TaskRunner implements CancellationRoot {
 }
 
 const nextTick = Promise.resolve();
+
+/** The promise of an agent's code. Throws for code that is not asynchronous: it has not waited for its own calls. */
+function promiseOf(agentId: AgentId, running: Promise<unknown>): Promise<unknown> {
+  if (typeof readProperty(running, "then") === "function") return running;
+  throw new Fault(
+    "invalid_argument",
+    `run() of agent ${agentId} returned ${describeValue(running)} and no promise; declare it as async run(ctx), and await what the methods of ctx return`,
+  );
+}

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { Agent, tool } from "../../../src/entries/index.ts";
+import { Agent, ExecutionTracker, SpawnTracker, tool } from "../../../src/entries/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 
 const model = scriptedModel([]);
@@ -49,6 +49,46 @@ const mistakes: readonly (readonly [mistake: string, attempt: () => unknown, mes
     "a tool that was not created by tool() of reeve",
     () => agentOf({ tools: [{ description: "The weather", inputSchema, execute }] }),
     'it was not created by tool() of reeve; use tool({ name, description, inputSchema, execute }) imported from "reeve"',
+  ],
+  [
+    "a tool of the AI SDK, which has no name",
+    () => agentOf({ tools: [toolOf({ inputSchema, execute }), { inputSchema, execute }] }),
+    'invalid tool 2 of the list: it was not created by tool() of reeve; use tool({ name, description, inputSchema, execute }) imported from "reeve", because a tool of the AI SDK has no name',
+  ],
+  [
+    "a tool of the AI SDK without `execute`",
+    () => agentOf({ tools: [{ description: "The weather", inputSchema }] }),
+    "invalid tool 1 of the list: it has no method execute; use tool({ name, description, inputSchema, execute })",
+  ],
+  [
+    "generate() of an agent",
+    () => (agentOf({}) as never as { generate: () => unknown }).generate(),
+    "agent eye has no method generate(); use agent.invoke(input)",
+  ],
+  [
+    "streamText() of an agent",
+    () => (agentOf({}) as never as { streamText: () => unknown }).streamText(),
+    "agent eye has no method streamText(); use agent.stream(input)",
+  ],
+  [
+    "an agent as a model",
+    () => agentOf({ model: agentOf({}) }),
+    "invalid model of type object: expected a model of an AI SDK provider",
+  ],
+  [
+    "a number as the budget of a SpawnTracker",
+    () => new SpawnTracker(50 as never),
+    "invalid budget 50 of SpawnTracker: expected an object, or the context of a run; use new SpawnTracker({ maxAgents: 50 })",
+  ],
+  [
+    "a number as the budget of an ExecutionTracker",
+    () => new ExecutionTracker(4_000 as never),
+    "invalid budget 4000 of ExecutionTracker: expected an object, or the context of a run; use new ExecutionTracker({ maxTokens: 4000 })",
+  ],
+  [
+    "a list of texts as the instructions of an agent",
+    () => agentOf({ instructions: ["Be brief."] }),
+    "invalid instructions of agent eye: expected a text, a function, or an object with build(), not an array",
   ],
   [
     "tools keyed by name",

@@ -18,6 +18,7 @@ import {
   optionTable,
   type OptionKinds,
 } from "../../../kernel/index.ts";
+import { requireBudget } from "./spawn-tracker.ts";
 import { StandaloneLedger, type Hold, type Reserving, type Spending } from "./standalone-ledger.ts";
 
 /** Amounts in the units of the public API. */
@@ -73,6 +74,7 @@ export class ExecutionTracker {
     source: Partial<ExecutionBudget> | { readonly snapshot: RunSnapshot; readonly taskId: TaskId } = {},
     options: ExecutionTrackerOptions = {},
   ) {
+    requireBudget("ExecutionTracker", source, "maxTokens");
     if ("snapshot" in source) {
       this.#own = null;
       this.#look = () => source.snapshot.ledger.accounts[source.taskId];

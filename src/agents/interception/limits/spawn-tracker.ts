@@ -1,4 +1,5 @@
 import {
+  describeValue,
   Fault,
   holdsSeat,
   openHeadcount,
@@ -20,6 +21,16 @@ import {
 } from "../../../kernel/index.ts";
 import { StandaloneHeadcount } from "./standalone-headcount.ts";
 
+/** Refuses a number in place of a budget, such as 50. `limit` is the option that the number may mean. */
+export function requireBudget(tracker: string, source: unknown, limit: string): void {
+  if (typeof source === "object" && source !== null) return;
+  const amount = typeof source === "number" ? String(source) : "...";
+  throw new Fault(
+    "invalid_argument",
+    `invalid budget ${describeValue(source)} of ${tracker}: expected an object, or the context of a run; use new ${tracker}({ ${limit}: ${amount} })`,
+  );
+}
+
 interface AcquireOptions {
   readonly parent?: string;
 }
@@ -39,6 +50,7 @@ export class SpawnTracker {
   readonly #look: () => Headcount;
 
   constructor(source: Partial<SpawnBudget> | { readonly snapshot: RunSnapshot } = {}) {
+    requireBudget("SpawnTracker", source, "maxAgents");
     if ("snapshot" in source) {
       this.#own = null;
       this.#look = () => source.snapshot.headcount;
