@@ -1,8 +1,15 @@
-// npm run bench -- NAME [--json] [--gate]
+// npm run bench -- NAME [--json] [--gate] [--update]
 import { formatRow, meets, type Row } from "./row.ts";
 
-const benches: Readonly<Record<string, () => Promise<{ rows: () => AsyncIterable<Row> }>>> = {
+interface Bench {
+  rows(): AsyncIterable<Row>;
+  /** Stores what was measured, for a bench that compares with a stored table. */
+  update?(): Promise<void>;
+}
+
+const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   architectures: () => import("./architectures.ts"),
+  counts: () => import("./counts.ts"),
   loop: () => import("./loop.ts"),
   page: () => import("./page.ts"),
   policy: () => import("./policy.ts"),
@@ -14,14 +21,23 @@ const benches: Readonly<Record<string, () => Promise<{ rows: () => AsyncIterable
 };
 
 const [name = "", ...flags] = process.argv.slice(2);
-const unknown = flags.filter((flag) => flag !== "--json" && flag !== "--gate");
+const unknown = flags.filter((flag) => !["--json", "--gate", "--update"].includes(flag));
 const load = benches[name];
 if (load === undefined || unknown.length > 0) {
-  console.error(`usage: npm run bench -- NAME [--json] [--gate]\nNAME: ${Object.keys(benches).join(", ")}`);
+  console.error(
+    `usage: npm run bench -- NAME [--json] [--gate] [--update]\nNAME: ${Object.keys(benches).join(", ")}`,
+  );
   process.exit(2);
 }
 
-const { rows } = await load();
+const { rows, update } = await load();
+if (flags.includes("--update")) {
+  if (update === undefined) {
+    console.error(`the bench ${name} has no stored table; leave out --update`);
+    process.exit(2);
+  }
+  await update();
+}
 const measured: Row[] = [];
 for await (const row of rows()) {
   measured.push(row);

@@ -1,0 +1,99 @@
+// The work of a turn, a tool call, a delta, a spawn and a run, counted: function calls, promises, bytes, statements. The counts of memory
+// repeat exactly, also on a busy machine, so that a gate can compare them with a stored table.
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { type Counts, type ScriptName, scripts } from "./counts-process.ts";
+import type { Row } from "./row.ts";
+
+const program = fileURLToPath(new URL("counts-process.ts", import.meta.url));
+const table = fileURLToPath(new URL("counts.json", import.meta.url));
+
+/** The stored table. A count may grow above `counts` only by a line of `growth` that says why. */
+interface CountTable {
+  readonly counts: Readonly<Record<string, Partial<Counts>>>;
+  readonly growth: readonly {
+    readonly script: ScriptName;
+    readonly count: keyof Counts;
+    readonly to: number;
+    readonly why: string;
+  }[];
+}
+
+const units: Readonly<Record<keyof Counts, string>> = {
+  calls: "calls",
+  promises: "promises",
+  allocated: "bytes",
+  statements: "SQL",
+  written: "bytes",
+  serialisations: "JSON",
+};
+
+/** How far a count may be above its limit: counts of SQLite vary, because its timers run beside the script. */
+const tolerance = { memory: 1.03, durable: 1.05 };
+
+/**
+ * Code is only interpreted, because optimised code allocates less and the moment of its compilation varies. A new space of 256 MB keeps
+ * collections away while bytes are counted.
+ */
+const flags = [
+  "--expose-gc",
+  "--no-opt",
+  "--no-maglev",
+  "--no-sparkplug",
+  "--no-lazy-feedback-allocation",
+  "--no-flush-bytecode",
+  "--min-semi-space-size=256",
+  "--max-semi-space-size=256",
+];
+
+function countScript(name: ScriptName): Counts {
+  const output = execFileSync(process.execPath, [...flags, program, name], { encoding: "utf8", env: {} });
+  return JSON.parse(output) as Counts;
+}
+
+function readTable(): CountTable {
+  return JSON.parse(readFileSync(table, "utf8")) as CountTable;
+}
+
+function limitOf({ counts, growth }: CountTable, script: ScriptName, count: keyof Counts): number | null {
+  const accepted = growth.filter((line) => line.script === script && line.count === count);
+  return accepted.at(-1)?.to ?? counts[script]?.[count] ?? null;
+}
+
+export async function* rows(): AsyncIterable<Row> {
+  const stored = readTable();
+  for (const [name, { durable }] of Object.entries(scripts)) {
+    const script = name as ScriptName;
+    const measured = countScript(script);
+    for (const count of Object.keys(units) as (keyof Counts)[]) {
+      const against = limitOf(stored, script, count);
+      // Scripts in memory make no statement, and zero has no ratio.
+      if (against === 0 && measured[count] === 0) continue;
+      yield {
+        name: `${script}: ${count}`,
+        value: measured[count],
+        unit: units[count],
+        against,
+        goal: against === null ? null : { atMost: durable ? tolerance.durable : tolerance.memory },
+      };
+    }
+  }
+}
+
+/** Writes the measured counts that are new or lower than those of the table, and removes the lines of growth that they undo. */
+export async function update(): Promise<void> {
+  const stored = readTable();
+  const counts: Record<string, Counts> = {};
+  for (const name of Object.keys(scripts) as ScriptName[]) {
+    const measured = countScript(name);
+    counts[name] = Object.fromEntries(
+      (Object.keys(units) as (keyof Counts)[]).map((count) => [
+        count,
+        Math.min(measured[count], stored.counts[name]?.[count] ?? measured[count]),
+      ]),
+    ) as unknown as Counts;
+  }
+  const growth = stored.growth.filter(({ script, count, to }) => (counts[script]?.[count] ?? 0) < to);
+  writeFileSync(table, `${JSON.stringify({ counts, growth }, null, 2)}\n`);
+}
