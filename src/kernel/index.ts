@@ -135,7 +135,8 @@ export {
   type UserMessage,
 } from "./messages/chat-message.ts";
 export * from "./messages/content.ts";
-export type { Delta } from "./messages/delta.ts";
+export { deltaTypes, type Delta } from "./messages/delta.ts";
+export { JoinedDelta } from "./messages/joined-delta.ts";
 export {
   type FinishReason,
   finishReasonOf,

@@ -84,6 +84,10 @@ export function extensionPort(
         await (await runtime.find(open.runId))?.result();
       }
     },
-    reportError: (error) => errors.add({ ...error, at: clock.now(), sessionId, runId, tenantId, userId }),
+    reportError: (reported) => {
+      const error = { ...reported, at: clock.now(), sessionId, runId, tenantId, userId };
+      errors.add(error);
+      if (runId === null) surface?.reportError?.(error);
+    },
   };
 }

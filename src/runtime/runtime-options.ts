@@ -71,8 +71,8 @@ export interface RuntimeOptions {
    */
   readonly resolveModel?: (name: string) => Model | undefined;
   /**
-   * The part of this process that shows sessions to a person, for the extensions of agents: notices outside a run,
-   * navigation, `shutdown` and `reload`. What it lacks is `unsupported` for extensions. Default: no surface.
+   * The part of this process that shows sessions to a person, for the extensions of agents: notices and errors outside
+   * a run, navigation, `shutdown` and `reload`. What it lacks is `unsupported` for extensions. Default: no surface.
    */
   readonly surface?: ExtensionSurface;
   /**
@@ -201,7 +201,13 @@ export interface RuntimeOptions {
 /** Signals that a process cannot handle. */
 const unhandledSignals: readonly string[] = ["SIGKILL", "SIGSTOP"];
 
-const surfaceMethods = ["notify", "showSession", "shutdown", "reload"] satisfies (keyof ExtensionSurface)[];
+const surfaceMethods = [
+  "notify",
+  "reportError",
+  "showSession",
+  "shutdown",
+  "reload",
+] satisfies (keyof ExtensionSurface)[];
 
 const runtimeKinds = {
   store: is.any,

@@ -3,6 +3,7 @@ import type { Event, EventType } from "../events/event.ts";
 import type { EmittableEvent } from "../events/emittable-event.ts";
 import type { RunId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
+import type { Delta } from "../messages/delta.ts";
 import type { ExtensionPort } from "./extension-context.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { ModelPipeline, ToolPipeline } from "./call-pipeline.ts";
@@ -44,10 +45,18 @@ export interface ObservedTask {
  * once and none during a replay, because a replay writes no events.
  */
 export interface EventObserver {
-  /** F1: whether the observer wants events of this type at the moment. If absent, the observer receives all events. */
-  watches?(type: EventType): boolean;
+  /**
+   * F1: whether the observer wants events or deltas of this type at the moment. If absent, the observer receives all of
+   * them.
+   */
+  watches?(type: EventType | Delta["type"]): boolean;
   /** Receives one event. It must return synchronously and must not throw. */
   observe(event: Event, task: ObservedTask): void;
+  /**
+   * E2: receives a piece of a message or of a tool's progress while it is produced. Pieces are not durable: an attempt that
+   * is repeated sends them again. If absent, the observer receives none.
+   */
+  observeDelta?(delta: Delta, task: ObservedTask): void;
   /** Resolves when all events of the run observed so far have been processed. `RunHandle.result` waits for it. */
   settled(runId: RunId): Promise<void>;
 }

@@ -168,6 +168,11 @@ export interface ExtensionNotice {
 export interface ExtensionSurface {
   /** Shows a notice that belongs to no run. If absent, `ui.notify` throws `unsupported` outside a run. */
   notify?(notice: ExtensionNotice): void;
+  /**
+   * Shows an error of an extension that belongs to no run, such as that of a command. The errors of a run are events
+   * `extension_error` of its log. `Runtime.extensionErrors` lists both.
+   */
+  reportError?(error: ExtensionError): void;
   /** Continues in another session. If absent, handlers of committed events cannot navigate (`unsupported`). */
   showSession?(sessionId: SessionId, from: SessionId): void;
   /** Ends the process after running invocations have settled. If absent, `shutdown` throws `unsupported`. */

@@ -3,6 +3,7 @@ import type { ToolOutput } from "../messages/content.ts";
 import type { Event, EventType } from "./event.ts";
 import type { SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
+import type { Delta } from "../messages/delta.ts";
 import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 
 /** What a handler returns to refuse a change of the session. `reason` is part of the caller's error. */
@@ -104,18 +105,21 @@ export type SessionNavigation = {
   };
 }["session_before_switch" | "session_before_fork" | "session_before_tree"];
 
-/** A type of event that an extension can handle: an event that it may answer, or any event of the run's log. */
-export type ExtensionEventType = AnswerableEventType | EventType;
+/**
+ * A type of event that an extension can handle: an event that it may answer, any event of the run's log, or a delta, which
+ * is streamed and not stored (E2).
+ */
+export type ExtensionEventType = AnswerableEventType | EventType | Delta["type"];
 
 /**
  * What a handler of this event type receives: the answerable form from `ExtensionEvents` if there is one, else the
- * event of the log.
+ * event of the log, or the delta.
  */
 export type ExtensionEvent<Type extends ExtensionEventType> = Type extends AnswerableEventType
   ? ExtensionEvents[Type]["event"]
   : Type extends EventType
     ? Event<Type>
-    : never;
+    : Extract<Delta, { readonly type: Type }>;
 
 /** What a handler of this event type may return. Only the events of `ExtensionEvents` accept a result. */
 export type ExtensionResult<Type extends ExtensionEventType> = Type extends AnswerableEventType

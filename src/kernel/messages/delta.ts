@@ -1,6 +1,9 @@
 import type { RunId, TaskId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 
+/** The types of deltas. */
+export const deltaTypes = ["message_update", "message_reset", "tool_execution_update"] as const;
+
 interface DeltaBase {
   readonly runId: RunId;
   readonly taskId: TaskId;

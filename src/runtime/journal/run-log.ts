@@ -3,6 +3,7 @@ import {
   Fault,
   type Clock,
   type Commit,
+  type Delta,
   type DrawOutcome,
   type DrawRequest,
   type Event,
@@ -46,6 +47,8 @@ export interface RunLogOptions {
 export interface LogObservers {
   /** Receives events once, after the commit that makes them durable. */
   show(events: readonly Event[]): void;
+  /** Receives a delta when readers of the run receive it. */
+  showDelta(delta: Delta): void;
 }
 
 export interface LogOwner {
@@ -144,6 +147,12 @@ export class RunLog implements FlushableLog {
     this.#events[this.#eventCount++] = event;
     if (!this.#dirty) this.#touch();
     return event;
+  }
+
+  /** E2: passes a delta to the readers and observers of the run. It is not a part of a commit. */
+  putDelta(delta: Delta): void {
+    this.#store.events.putDelta(this.lease, delta);
+    this.#observers.showDelta(delta);
   }
 
   applySeat(command: HeadcountCommand): HeadcountOutcome {

@@ -1,4 +1,5 @@
-import type { DeltaFilter, EventLog, Lease, StreamedDelta, TaskId } from "../../kernel/index.ts";
+import type { DeltaFilter, StreamedDelta, TaskId } from "../../kernel/index.ts";
+import type { RunLog } from "../journal/run-log.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 
 const kinds = { text_delta: "text", reasoning_delta: "reasoning", tool_input_delta: "tool_input" } as const;
@@ -22,8 +23,7 @@ export function openDeltaSink(step: ActiveStep, attempt: number, filters: readon
 
 /** Writes deltas to the event log, where readers of the run receive them. */
 class DeltaStream implements DeltaSink {
-  readonly #events: EventLog;
-  readonly #lease: Lease;
+  readonly #log: RunLog;
   readonly #taskId: TaskId;
   readonly #messageSeq: number;
   readonly #attempt: number;
@@ -33,9 +33,8 @@ class DeltaStream implements DeltaSink {
   text = "";
 
   constructor({ runner, startSeq, isRepeated }: ActiveStep, attempt: number) {
-    const { taskId, log, worker } = runner;
-    this.#events = worker.store.events;
-    this.#lease = log.lease;
+    const { taskId, log } = runner;
+    this.#log = log;
     this.#taskId = taskId;
     this.#messageSeq = startSeq;
     this.#attempt = attempt;
@@ -44,8 +43,8 @@ class DeltaStream implements DeltaSink {
 
   begin(): void {
     if (this.#attempt === 1 && !this.#isRepeated) return;
-    this.#events.putDelta(this.#lease, {
-      runId: this.#lease.runId,
+    this.#log.putDelta({
+      runId: this.#log.lease.runId,
       taskId: this.#taskId,
       messageSeq: this.#messageSeq,
       attempt: this.#attempt,
@@ -58,8 +57,8 @@ class DeltaStream implements DeltaSink {
     const offset = this.#offsets[kind];
     this.#offsets[kind] = offset + text.length;
     if (kind === "text") this.text += text;
-    this.#events.putDelta(this.#lease, {
-      runId: this.#lease.runId,
+    this.#log.putDelta({
+      runId: this.#log.lease.runId,
       taskId: this.#taskId,
       messageSeq: this.#messageSeq,
       attempt: this.#attempt,

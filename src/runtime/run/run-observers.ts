@@ -1,13 +1,16 @@
 import {
   assertEmittable,
+  copyJson,
   deepFreeze,
   Fault,
   rootTaskId,
   sealMadeJson,
   type AgentId,
+  type Delta,
   type Event,
   type EventDraft,
   type EventObserver,
+  type JsonValue,
   type MessageSender,
   type ObservedTask,
   type RunRecord,
@@ -83,6 +86,17 @@ export class RunObservers {
     }
   }
 
+  /** E2: passes a delta to the observer of its agent, if that watches deltas. */
+  showDelta(delta: Delta): void {
+    const { agentId } = this.#state.task(delta.taskId).record;
+    const observer = this.#worker.agents.get(agentId)?.callPath?.observer;
+    if (observer?.observeDelta === undefined || observer.watches?.(delta.type) === false) return;
+    const task = this.#notify(observer, delta.taskId);
+    // A copy, because the code of a tool may still change the value that it reported.
+    const observed = deepFreeze(copyJson(delta as unknown as JsonValue)) as unknown as Delta;
+    withRunFacts(task.facts, () => observer.observeDelta?.(observed, task));
+  }
+
   /** Resolves when every observer has handled the events it received. Returns `undefined` if no observer received any. */
   whenSettled(runId: Event["runId"]): Promise<void> | undefined {
     const sending = this.#progress.whenSent();
@@ -91,17 +105,24 @@ export class RunObservers {
   }
 
   #show(event: Event, observer: EventObserver): void {
-    if (this.#notified === undefined) this.#notified = [observer];
-    else if (!this.#notified.includes(observer)) this.#notified.push(observer);
-    const tasks = (this.#tasks ??= new Map());
-    let task = tasks.get(event.taskId);
-    if (task === undefined) tasks.set(event.taskId, (task = this.#observedTask(event)));
+    const task = this.#notify(observer, event.taskId);
     // The flush may run in the async context of another run. The event is frozen, because a store may hold the same object (E1).
     withRunFacts(task.facts, () => observer.observe(deepFreeze(event), task));
   }
 
-  #observedTask({ taskId, agentId }: Event): ObservedTask {
+  /** Notes that the observer receives something of a task, and returns the task. */
+  #notify(observer: EventObserver, taskId: TaskId): ObservedTask {
+    if (this.#notified === undefined) this.#notified = [observer];
+    else if (!this.#notified.includes(observer)) this.#notified.push(observer);
+    const tasks = (this.#tasks ??= new Map());
+    let task = tasks.get(taskId);
+    if (task === undefined) tasks.set(taskId, (task = this.#observedTask(taskId)));
+    return task;
+  }
+
+  #observedTask(taskId: TaskId): ObservedTask {
     const { record } = this.#state.task(taskId);
+    const { agentId } = record;
     const facts = factsOf(this.#tenantId, record, this.#live);
     const worker = this.#worker;
     return {
@@ -115,7 +136,12 @@ export class RunObservers {
       emitEvent: (draft) => {
         assertEmittable(draft);
         sealMadeJson(draft.data, `the data of event ${draft.type}`);
-        if (!this.#log.emitObserved(taskId, draft)) this.#worker.onError(lateEvent(agentId, draft));
+        if (this.#log.emitObserved(taskId, draft)) return;
+        const { surface } = portFor(worker, facts);
+        // A notice that comes after the end belongs to no run any more.
+        if (draft.type === "extension_notice" && surface?.notify !== undefined)
+          surface.notify({ ...draft.data, sessionId: facts.sessionId });
+        else worker.onError(lateEvent(agentId, draft));
       },
     };
   }
@@ -127,10 +153,22 @@ async function settledOf(observers: readonly EventObserver[], runId: Event["runI
 }
 
 function lateEvent(agentId: AgentId, draft: EventDraft): Fault {
-  const description =
-    draft.type === "hook_error" ? `${draft.data.hook}: ${draft.data.failure.message}` : draft.type;
+  const description = descriptionOf(draft);
   return new Fault(
     "internal",
     `an observer of agent ${agentId} emitted an event after the run had ended; the event is lost: ${description}`,
   );
+}
+
+function descriptionOf({ type, data }: EventDraft): string {
+  switch (type) {
+    case "hook_error":
+      return `${data.hook}: ${data.failure.message}`;
+    case "extension_error":
+      return `extension ${data.extension} failed in ${data.event}: ${data.failure.message}`;
+    case "extension_notice":
+      return `${data.level} of extension ${data.extension}: ${data.message}`;
+    default:
+      return type;
+  }
 }

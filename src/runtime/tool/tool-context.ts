@@ -76,13 +76,7 @@ export class ToolCallContext extends AbandonableCall implements ToolContext {
     return (whole) => {
       const update = this.#filters.reduce((shown, filter) => filter(shown), whole);
       worker.sizes.assert(update, `the progress of tool ${toolName}`);
-      worker.store.events.putDelta(log.lease, {
-        type: "tool_execution_update",
-        runId,
-        taskId,
-        callId,
-        update,
-      });
+      log.putDelta({ type: "tool_execution_update", runId, taskId, callId, update });
     };
   }
 }

@@ -1,43 +1,78 @@
-import type { Event, EventObserver, EventType, ObservedTask, RunId } from "../../../kernel/index.ts";
+import {
+  deepFreeze,
+  JoinedDelta,
+  type Delta,
+  type Event,
+  type EventObserver,
+  type EventType,
+  type ObservedTask,
+  type RunId,
+} from "../../../kernel/index.ts";
 
-/** Delivers one committed event to the handlers of its type. Never rejects. */
-export type Deliver = (event: Event, task: ObservedTask) => Promise<void>;
+/** The type of what an observer receives. */
+export type ObservedType = EventType | Delta["type"];
+
+/** Delivers one committed event, or one delta, to the handlers of its type. Never rejects. */
+export type Deliver = (event: Event | Delta, task: ObservedTask) => Promise<void>;
+
+/** What waits for the handlers of a run. */
+interface Queue {
+  readonly end: Promise<void>;
+  /** The delta at the end of the queue, until its delivery starts. */
+  readonly waiting: JoinedDelta | undefined;
+}
 
 /**
- * Delivers the committed events of each run to the handlers of extensions, one event after another, beside the run. Each
- * event is delivered at most once: a process that dies delivers no more, and a replay commits no events.
+ * Delivers the committed events and the deltas of each run to the handlers of extensions, one after another, beside the
+ * run. Each event is delivered at most once: a process that dies delivers no more, and a replay commits no events. While
+ * handlers are slower than a model, the pieces of its message that wait are joined.
  */
 export class EventDelivery implements EventObserver {
-  readonly #watches: (type: EventType) => boolean;
+  readonly #watches: (type: ObservedType) => boolean;
   readonly #deliver: Deliver;
-  /** The end of the queue of each run whose events are being delivered. */
-  readonly #queues = new Map<RunId, Promise<void>>();
+  readonly #queues = new Map<RunId, Queue>();
 
-  constructor(watches: (type: EventType) => boolean, deliver: Deliver) {
+  constructor(watches: (type: ObservedType) => boolean, deliver: Deliver) {
     this.#watches = watches;
     this.#deliver = deliver;
   }
 
-  watches(type: EventType): boolean {
+  watches(type: ObservedType): boolean {
     return this.#watches(type);
   }
 
   observe(event: Event, task: ObservedTask): void {
-    const { runId } = event;
-    const before = this.#queues.get(runId) ?? Promise.resolve();
-    const queue = before.then(() => this.#deliver(event, task));
-    this.#queues.set(runId, queue);
-    void queue.finally(() => {
-      if (this.#queues.get(runId) === queue) this.#queues.delete(runId);
-    });
+    this.#add(event.runId, () => this.#deliver(event, task));
+  }
+
+  observeDelta(delta: Delta, task: ObservedTask): void {
+    const { runId } = delta;
+    if (this.#queues.get(runId)?.waiting?.join(delta) === true) return;
+    const joined = new JoinedDelta(delta);
+    const deliver = (): Promise<void> => {
+      // A piece that comes from now on is a delivery of its own.
+      const queue = this.#queues.get(runId);
+      if (queue?.waiting === joined) this.#queues.set(runId, { ...queue, waiting: undefined });
+      return this.#deliver(deepFreeze(joined.whole), task);
+    };
+    this.#add(runId, deliver, joined);
   }
 
   async settled(runId: RunId): Promise<void> {
-    await this.#queues.get(runId);
+    await this.#queues.get(runId)?.end;
+  }
+
+  #add(runId: RunId, deliver: () => Promise<void>, waiting?: JoinedDelta): void {
+    const before = this.#queues.get(runId)?.end ?? Promise.resolve();
+    const end = before.then(deliver);
+    this.#queues.set(runId, { end, waiting });
+    void end.finally(() => {
+      if (this.#queues.get(runId)?.end === end) this.#queues.delete(runId);
+    });
   }
 }
 
-function wants(observer: EventObserver, type: EventType): boolean {
+function wants(observer: EventObserver, type: ObservedType): boolean {
   return observer.watches?.(type) !== false;
 }
 
@@ -48,6 +83,9 @@ export function bothObservers(one: EventObserver, other: EventObserver): EventOb
     watches: (type) => observers.some((observer) => wants(observer, type)),
     observe: (event, task) => {
       for (const observer of observers) if (wants(observer, event.type)) observer.observe(event, task);
+    },
+    observeDelta: (delta, task) => {
+      for (const observer of observers) if (wants(observer, delta.type)) observer.observeDelta?.(delta, task);
     },
     settled: async (runId) => {
       for (const observer of observers) await observer.settled(runId);

@@ -5,9 +5,11 @@ import {
   type Command,
   type CommandResult,
   type CompactionResult,
+  type Delta,
   type Event,
   type EventObserver,
   type Extension,
+  type ExtensionEventType,
   type ExtensionPort,
   Fault,
   type ObservedTask,
@@ -32,6 +34,7 @@ import { HandlerContext, type ExtendedAgent, type HandlerPlace } from "./handler
 import { HandlerTime } from "./handler-time.ts";
 import {
   isAnswerable,
+  isDelta,
   memoryHook,
   Registrations,
   SetupApi,
@@ -108,7 +111,7 @@ export class ExtensionHost {
     this.#onReady = onReady;
     this.observer = new EventDelivery(
       (type) =>
-        !this.#isReady ||
+        (!this.#isReady && !isDelta(type)) ||
         type === "run_end" ||
         (type === "hook_error" && this.registered.hasSources) ||
         (!isAnswerable(type) && this.has(type)),
@@ -122,7 +125,7 @@ export class ExtensionHost {
   }
 
   /** Whether a handler is registered for events of this type. */
-  has(type: Event["type"] | AnswerableEventType): boolean {
+  has(type: ExtensionEventType): boolean {
     return this.registered.handlers.has(type);
   }
 
@@ -314,8 +317,11 @@ export class ExtensionHost {
     return new HandlerContext({ agent: this.#agent(), extension, event, place, time });
   }
 
-  /** Delivers a committed event to its handlers. Never rejects. */
-  async #deliver(event: Event, task: ObservedTask): Promise<void> {
+  /**
+   * Delivers a committed event or a delta to its handlers. A handler of deltas that fails receives no more of them in that
+   * run, because a message has thousands. Never rejects.
+   */
+  async #deliver(event: Event | Delta, task: ObservedTask): Promise<void> {
     // A child that shares the agent's prompt has no extensions.
     if (task.sharesPrompt) return;
     const { type, runId } = event;
@@ -337,7 +343,8 @@ export class ExtensionHost {
         hangs.delete(handler);
       } catch (error) {
         const fault = this.#record(handler.extension, type, Fault.from(error), place);
-        if (HandlerTime.isExpiry(fault)) hangs.set(handler, (hangs.get(handler) ?? 0) + 1);
+        if (isDelta(type)) hangs.set(handler, mostHangs);
+        else if (HandlerTime.isExpiry(fault)) hangs.set(handler, (hangs.get(handler) ?? 0) + 1);
       }
     }
     if (type === "run_end" || hangs.size === 0) this.#hangs.delete(runId);

@@ -1,6 +1,7 @@
 import {
   checkMethods,
   checkSkill,
+  deltaTypes,
   describeValue,
   eventTypes,
   Fault,
@@ -9,6 +10,7 @@ import {
   type AnswerableEventType,
   type Architecture,
   type Command,
+  type Delta,
   type EphemeralSource,
   type ExtensionApi,
   type ExtensionEventType,
@@ -67,7 +69,16 @@ const noNames: { readonly [Kind in PartKind]: true } = {
 export const memoryHook = "memory";
 
 /** All event types that a handler can be registered for. */
-const handledTypes: ReadonlySet<string> = new Set([...Object.keys(answerRules), ...eventTypes]);
+const handledTypes: ReadonlySet<string> = new Set([
+  ...Object.keys(answerRules),
+  ...eventTypes,
+  ...deltaTypes,
+]);
+
+/** Whether events of this type are deltas, which are streamed and not stored. */
+export function isDelta(type: ExtensionEventType): type is Delta["type"] {
+  return (deltaTypes as readonly string[]).includes(type);
+}
 
 export function isAnswerable(type: ExtensionEventType): type is AnswerableEventType {
   return Object.hasOwn(answerRules, type);

@@ -1,6 +1,5 @@
-import type { Delta, Event } from "../../../kernel/index.ts";
+import { JoinedDelta, type Delta, type Event } from "../../../kernel/index.ts";
 import { keyOfDelta, keyOfEvent } from "../delta-key.ts";
-import { JoinedDelta } from "../joined-delta.ts";
 
 /** E2: deltas of messages that are not recorded yet, for readers that join late. */
 export class ShownDeltas {

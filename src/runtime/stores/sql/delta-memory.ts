@@ -1,6 +1,5 @@
-import type { Delta, Event, RunId } from "../../../kernel/index.ts";
+import { JoinedDelta, type Delta, type Event, type RunId } from "../../../kernel/index.ts";
 import { keyOfDelta, keyOfEvent } from "../delta-key.ts";
-import { JoinedDelta } from "../joined-delta.ts";
 
 export interface ShownDelta {
   /** Counter over all runs of this process. */

@@ -39,6 +39,63 @@ const single: Architecture = {
 };
 
 describe("what an extension registers", () => {
+  test("handlers of message_update and tool_execution_update receive what readers of the run receive, in the order of the run", async () => {
+    const count = tool({
+      name: "count",
+      description: "Counts",
+      inputSchema: { type: "object" },
+      execute: (_input, { progress }) => {
+        const update = { done: 1 };
+        progress(update);
+        update.done = 2;
+        progress(update);
+        return "counted";
+      },
+    });
+    const seen: string[] = [];
+    const agent = new Agent({
+      name: "scout",
+      model: scriptedModel([{ toolCalls: [{ name: "count", input: {} }] }, { deltas: ["One ", "two."] }]),
+      tools: [count],
+      extensions: [
+        extension((api) => {
+          api.on("message_update", ({ kind, text }) => void (kind === "text" && seen.push(text)));
+          api.on("tool_execution_update", ({ update }) => void seen.push(JSON.stringify(update)));
+          api.on("tool_execution_end", () => void seen.push("tool ends"));
+          api.on("message_end", () => void seen.push("message ends"));
+        }),
+      ],
+    });
+    await using runtime = await openRuntime();
+    const run = await agent.submit("go", { runtime, streaming: true });
+    expect((await run.result()).output).toBe("One two.");
+    const joined = seen.join("|").replace("One |two.", "One two.");
+    expect(joined).toBe('message ends|{"done":1}|{"done":2}|tool ends|One two.|message ends');
+  });
+
+  test("a handler of message_update that fails is recorded once and receives no more pieces of the run", async () => {
+    let calls = 0;
+    const agent = new Agent({
+      name: "scout",
+      model: scriptedModel([{ deltas: ["One ", "two ", "three."], toolCalls: [] }]),
+      extensions: [
+        extension((api) =>
+          api.on("message_update", () => {
+            calls += 1;
+            throw new Error("no screen");
+          }),
+        ),
+      ],
+    });
+    await using runtime = await openRuntime();
+    const run = await agent.submit("go", { runtime, streaming: true });
+    expect((await run.result()).status).toBe("completed");
+    expect(calls).toBe(1);
+    expect(runtime.extensionErrors()).toMatchObject([
+      { extension: "adder", event: "message_update", failure: { message: "no screen" } },
+    ]);
+  });
+
   test("a registered guardrail blocks a tool call of the agent", async () => {
     const done: string[] = [];
     const agent = new Agent({

@@ -1,4 +1,4 @@
-import type { Delta } from "../../kernel/index.ts";
+import type { Delta } from "./delta.ts";
 
 /** E2: a delta, merged with the text deltas that continue it. */
 export class JoinedDelta {
