@@ -6,6 +6,8 @@ export type CompactionSkip =
   | "cancelled"
   /** The summary failed, is empty or was cut. */
   | "no_summary"
+  /** The summary is longer than what it would replace. */
+  | "longer_summary"
   /** The context window of the model is unknown, so that no compaction is automatic. */
   | "unknown_window"
   /** The agent was created with `compaction: false`. */

@@ -37,7 +37,7 @@ export async function compactTranscript(
     digest: transcript,
   };
   const entryId = steps.idempotencyKey(step.address);
-  const before: EventDraft = {
+  const starting: EventDraft = {
     type: "session_before_compact",
     data: { sessionId, contextTokens, manual },
   };
@@ -51,12 +51,15 @@ export async function compactTranscript(
       const pieces = piecesOf(messages, window);
       if (isWhole(pieces, messages.length)) return null;
       requirePairs(window);
-      const tokensAfter = scale(contextTokens, boundMessages(window), boundMessages(messages));
+      const [before, after] = [boundMessages(messages), boundMessages(window)];
+      // A summary can be longer than what it replaces.
+      if (after > before) return null;
+      const tokensAfter = scale(contextTokens, after, before);
       const data = { sessionId, entryId, tokensBefore: contextTokens, tokensAfter };
       open.emit({ type: "session_compact", data });
       return { pieces, tokensAfter };
     },
-    before,
+    starting,
   );
   if (record === null) return { transcript, entryId: null, tokens: contextTokens };
   return { transcript: Transcript.of(windowOf(transcript, record)), entryId, tokens: record.tokensAfter };

@@ -1,5 +1,7 @@
 import {
   compactionProblem,
+  contextMessages,
+  estimateTokens,
   Fault,
   modelFor,
   rootTaskId,
@@ -70,6 +72,7 @@ export async function compactSession(
       for (const draft of ctx.takeEvents()) open.emit(draft);
       if ("skipped" in result) return result;
       const entry = entryOf(runner, found, path, result, steps.idempotencyKey(step.address));
+      if (seenTokens([...path, entry]) > seenTokens(path)) return { skipped: "longer_summary" };
       return { entry, tokensAfter: usageOf(runner, [...path, entry]).tokens };
     },
     { type: "session_before_compact", data: { sessionId, contextTokens, manual } },
@@ -123,6 +126,11 @@ function usageOf({ agent, worker }: TaskRunner, path: readonly SessionEntry[]): 
   const findModel = (reference: ModelReference | null): Model | undefined =>
     reference === null ? modelFor(agent, "main") : resolveModel(worker, agent, reference);
   return contextUsage(path, findModel);
+}
+
+/** An estimate of what the model sees of a path. The provider's own count has another measure. */
+function seenTokens(path: readonly SessionEntry[]): number {
+  return estimateTokens(contextMessages(path));
 }
 
 /** S3: the entry keeps a part of the path that begins with no result of a call before it. */

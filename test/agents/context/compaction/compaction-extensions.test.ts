@@ -8,6 +8,7 @@ import {
   fill,
   hasCompaction,
   isSummary,
+  long,
   sessionId,
   typesIn,
 } from "./compacted-session.ts";
@@ -43,12 +44,27 @@ describe("an extension that handles session_before_compact", () => {
     let kept = "";
     const extension = answering(() => ({ summary: "As I say.", firstKeptEntryId: kept }));
     const agent = chat(model, { extensions: [extension] });
-    await agent.invoke("one", { runtime, sessionId });
-    kept = (await runtime.sessions.path(sessionId))[0]?.id ?? "";
+    await agent.invoke("one ".repeat(100), { runtime, sessionId });
+    kept = (await runtime.sessions.path(sessionId)).at(-1)?.id ?? "";
     const run = await runtime.sessions.compact(sessionId);
     expect((await run.result()).output).toMatchObject({ entryId: expect.any(String) });
     expect((await runtime.sessions.path(sessionId)).at(-1)).toMatchObject({ summary: "As I say." });
     expect(model.calls.some(isSummary)).toBe(false);
+  });
+
+  it("a summary that is longer than what it replaces is not stored, and the run says so", async () => {
+    await using runtime = await openRuntime({ unknownPrice: "ignore" });
+    const agent = chat(chatModel(() => `Not short: ${long.repeat(3)}`));
+    const { compaction } = await fill(agent, { runtime, sessionId });
+    expect(await compaction.result()).toMatchObject({
+      status: "completed",
+      output: { skipped: "longer_summary" },
+    });
+    expect(await hasCompaction(runtime)).toBe(false);
+    const skipped = (await eventsOf(runtime, compaction.runId)).filter(
+      ({ type }) => type === "compaction_skipped",
+    );
+    expect(skipped).toMatchObject([{ data: { reason: "longer_summary" } }]);
   });
 
   it("an extension that handles session_before_compact writes no entry and records an error of the extension if it keeps an entry that does not exist", async () => {
