@@ -1,12 +1,10 @@
 import { Agent, type AgentOptions } from "../assembly/agent.ts";
 import { loopDetection } from "../agents/interception/guardrails/index.ts";
-import { permissions, type Reviewer, type SubAgent } from "../agents/index.ts";
-import { namedModel } from "../capabilities/index.ts";
+import { permissions, reviewer, type Reviewer, type SubAgent } from "../agents/index.ts";
 import {
   Fault,
   nearestName,
   parseAgentId,
-  type ExecutionBudget,
   type Extension,
   type Guardrail,
   type HostedAgent,
@@ -14,16 +12,20 @@ import {
   type PermissionRule,
   type Tool,
 } from "../kernel/index.ts";
+import { workspaceModel } from "./workspace-model.ts";
 import type { ActiveSkills } from "./workspace-skills.ts";
 import { readableBelow, type LackingTool, type ToolShelf } from "./workspace-tools.ts";
 import {
+  agentFields,
+  combineValues,
+  freeValues,
   isAgentName,
   loadModule,
   ownToolName,
-  providerOf,
   readAgentFile,
-  type AgentBudget,
+  sharedFields,
   type AgentFile,
+  type AgentValues,
   type Notices,
   type Origin,
   type PromptCache,
@@ -41,6 +43,8 @@ export interface WorkspaceAgent {
   readonly path?: string;
   /** Names of its tools, or of a set of tools. Absent for an agent in code. */
   readonly tools?: readonly string[];
+  /** Names of the agents that it may hire. Absent for an agent in code, and if there are none. */
+  readonly subAgents?: readonly string[];
   /** Its model as `provider/id`. Absent for an agent in code, and if neither the file nor the settings name one. */
   readonly model?: string;
   /** What each of its runs may spend at most, from its file or the settings. Absent for an agent in code, and without a limit. */
@@ -145,6 +149,7 @@ export class AgentShelf {
         ...(path !== undefined && { path }),
         ...(description !== undefined && { description }),
         ...(isDescribed && { tools: this.#toolNames(file) }),
+        ...(file?.subAgents !== undefined && { subAgents: file.subAgents }),
         ...(isDescribed && this.#modelName(file)),
         ...(isDescribed && this.#maxCostUsd(entry)),
       };
@@ -224,20 +229,25 @@ export class AgentShelf {
     return origin !== "project" || file === undefined || this.#parts.accepts(file.path, file.hash);
   }
 
-  /** The budget of an agent. One that is not free can only lower that of the settings. */
-  #budget(file: AgentFile | undefined, isFree: boolean): Partial<ExecutionBudget> {
+  /**
+   * What the settings and the front matter of an agent say together. The front matter takes precedence; an agent that is
+   * not free can only narrow the settings.
+   */
+  #values({ file }: Entry, isFree: boolean): AgentValues {
     const { settings } = this.#parts;
-    return isFree ? { ...settings.budget, ...file?.budget } : narrower(settings.budget, file?.budget);
+    const usual = Object.fromEntries(Object.entries(settings).filter(([key]) => key in sharedFields));
+    const own = Object.fromEntries(Object.entries(file ?? {}).filter(([key]) => key in agentFields));
+    return combineValues(usual, isFree ? own : freeValues(own, usual, agentFields), agentFields);
   }
 
   #maxCostUsd(entry: Entry): Pick<WorkspaceAgent, "maxCostUsd"> {
-    const { maxCostUsd } = this.#budget(entry.file, this.#isFree(entry));
-    return maxCostUsd == null ? {} : { maxCostUsd };
+    const { maxCostUsd } = this.#values(entry, this.#isFree(entry)).budget ?? {};
+    return maxCostUsd === undefined ? {} : { maxCostUsd };
   }
 
   async #fromFile(entry: Entry, key: string | undefined, above: readonly string[]): Promise<Agent> {
     const { name, file } = entry;
-    const { settings, flags, prompts, root, guardrails, shelf } = this.#parts;
+    const { flags, prompts, root, guardrails, shelf } = this.#parts;
     const where = file?.path ?? `agent ${name}`;
     const isFree = this.#isFree(entry);
     if (!isFree) this.#refuseUnasked(name, where, file);
@@ -245,15 +255,13 @@ export class AgentShelf {
     const lacking = await shelf.lacking(names);
     refuseLacking(name, file?.path, lacking);
     const { tools, ephemeral } = await shelf.choose(names, where, lacking);
-    const budget = this.#budget(file, isFree);
-    const turns = isFree
-      ? (file?.maxTurns ?? settings.maxTurns)
-      : least(file?.maxTurns, settings.maxTurns ?? 25);
-    const maxTurns = flags.maxTurns ?? turns;
     const subAgents: SubAgent[] = [];
     for (const each of file?.subAgents ?? [])
       subAgents.push({ agent: await this.#make(each, undefined, [...above, name]) });
-    const options: AgentOptions = {
+    const { reviewers, ...values } = this.#values(entry, isFree);
+    const own: AgentOptions = {
+      ...optionsOf(values),
+      ...(flags.maxTurns !== undefined && { maxTurns: flags.maxTurns }),
       name,
       ...(key !== undefined && { key }),
       model: this.#model(file, isFree),
@@ -262,20 +270,14 @@ export class AgentShelf {
         instructions: file?.instructions ?? "",
         canRead: readableBelow(root),
       }),
-      ...this.#reviewed(tools),
+      ...this.#reviewed(tools, fileReviewers(reviewers, where, tools)),
       ephemeral,
       guardrails: byName([loopDetection(), ...guardrails]),
       ...(this.#parts.extensions.length > 0 && { extensions: this.#parts.extensions }),
-      budget,
-      // A project that the user has not accepted must not widen what callers may spend.
-      ...(isFree && file?.topUp !== undefined && { topUp: file.topUp }),
       permissions: this.#permissions(isFree),
-      ...(file?.description !== undefined && { description: file.description }),
-      ...(file?.architecture !== undefined && { architecture: file.architecture }),
-      ...(maxTurns !== undefined && { maxTurns }),
       ...(subAgents.length > 0 && { subAgents }),
     };
-    return new Agent(options);
+    return new Agent(own);
   }
 
   /**
@@ -297,12 +299,15 @@ export class AgentShelf {
   }
 
   /** Adds the review of the memory, unless the agent has no tools: reviews are counted in tool calls. */
-  #reviewed(tools: () => readonly Tool[]): Pick<AgentOptions, "tools" | "reviewers"> {
+  #reviewed(
+    tools: () => readonly Tool[],
+    reviewers: readonly Reviewer[],
+  ): Pick<AgentOptions, "tools" | "reviewers"> {
     const { memoryReview } = this.#parts;
-    if (memoryReview === undefined || tools().length === 0) return { tools };
-    const { tool, reviewer } = memoryReview;
+    if (memoryReview === undefined || tools().length === 0) return { tools, reviewers };
+    const { tool, reviewer: ofMemory } = memoryReview;
     const others = (): readonly Tool[] => tools().filter(({ name }) => name !== tool.name);
-    return { tools: () => [...others(), tool], reviewers: [reviewer] };
+    return { tools: () => [...others(), tool], reviewers: [...reviewers, ofMemory] };
   }
 
   #toolNames(file: AgentFile | undefined): readonly string[] {
@@ -319,10 +324,6 @@ export class AgentShelf {
     return model === undefined ? {} : { model };
   }
 
-  /**
-   * The address and the key of the settings belong to the provider that they name. Settings without a model leave the
-   * provider to the agent, unless it has changed since its project was trusted (`isFree` is `false`).
-   */
   #model(file: AgentFile | undefined, isFree: boolean): Model {
     const { settings, env, resolveModel, loadPackage } = this.#parts;
     const { model: name } = this.#modelName(file);
@@ -331,20 +332,13 @@ export class AgentShelf {
         "invalid_argument",
         `missing model; use --model provider/id, such as anthropic/claude-sonnet-5, set REEVE_MODEL, or set "model" in settings.json`,
       );
-    if (resolveModel !== undefined) return resolveModel(name);
-    const isSame = settings.model === undefined ? isFree : providerOf(settings.model) === providerOf(name);
-    const { baseUrl, apiKeyEnv } = isSame ? settings : {};
-    const apiKey = apiKeyEnv === undefined ? undefined : env[apiKeyEnv];
-    if (apiKeyEnv !== undefined && (apiKey === undefined || apiKey === ""))
-      throw new Fault(
-        "invalid_argument",
-        `the setting "apiKeyEnv" names ${apiKeyEnv}, which the environment does not set`,
-      );
-    return namedModel(name, {
+    return workspaceModel(name, {
+      settings,
+      file: isFree ? file : undefined,
+      isFree,
       env,
+      resolveModel,
       loadPackage,
-      ...(baseUrl !== undefined && { baseUrl }),
-      ...(apiKey !== undefined && { apiKey }),
     });
   }
 
@@ -441,16 +435,42 @@ function byName<Part extends { readonly name: string }>(parts: readonly Part[]):
   return [...new Map(parts.map((part) => [part.name, part])).values()];
 }
 
-function least(one: number | undefined, other: number): number {
-  return one === undefined ? other : Math.min(one, other);
+/** What a front matter sets and the workspace makes something of. `Agent` has everything else as an option. */
+const madeKeys = [
+  "name",
+  "model",
+  "tools",
+  "subAgents",
+  "contextWindow",
+] as const satisfies (keyof AgentValues)[];
+
+/** The options of `Agent` that a front matter sets. */
+function optionsOf(
+  values: Omit<AgentValues, "reviewers">,
+): Omit<AgentValues, (typeof madeKeys)[number] | "reviewers"> {
+  return Object.fromEntries(
+    Object.entries(values).filter(([key]) => !(madeKeys as readonly string[]).includes(key)),
+  );
 }
 
-/** The smaller limit of each dimension. An absent limit is no limit. */
-function narrower(user: AgentBudget = {}, own: AgentBudget = {}): AgentBudget {
-  const names = ["maxTokens", "maxCostUsd", "maxTurns", "deadlineMs"] as const;
-  const pairs = names.flatMap((name) => {
-    const limits = [user[name], own[name]].filter((value) => value !== undefined);
-    return limits.length === 0 ? [] : [[name, Math.min(...limits)] as const];
+/** The reviewers of a front matter. Throws `invalid_argument`, which names the file, for one that could not work. */
+function fileReviewers(
+  written: AgentValues["reviewers"],
+  where: string,
+  tools: () => readonly Tool[],
+): readonly Reviewer[] {
+  return Object.entries(written ?? {}).map(([name, values]) => {
+    const problem = (text: string): Fault =>
+      new Fault("invalid_argument", `invalid "reviewers.${name}" in ${where}: ${text}`);
+    const { every, prompt, tools: named, budget } = values;
+    if (every === undefined || prompt === undefined || named === undefined)
+      throw problem("expected every, tools and prompt");
+    const known = tools().map((tool) => tool.name);
+    const unknown = named.find((tool) => !known.includes(tool));
+    if (unknown !== undefined)
+      throw problem(
+        `there is no tool ${JSON.stringify(unknown)}; expected some of ${known.join(", ") || "none"}`,
+      );
+    return reviewer({ name, every, prompt, tools: named, ...(budget !== undefined && { budget }) });
   });
-  return Object.fromEntries(pairs);
 }

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { openRuntime, type Agent } from "../../src/entries/index.ts";
+import { openRuntime, type Agent, type AgentOptions } from "../../src/entries/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { openWorkspace, type WorkspaceOptions } from "../../src/workspace/workspace.ts";
 import { readAllowedTool } from "../../src/workspace/files/allowed-tools.ts";
@@ -176,12 +176,81 @@ describe("agents from files", () => {
     ["---\nname: other\n---\n", 'invalid "name" in'],
     ["---\ntools: 5\n---\n", 'invalid "tools" in'],
     ["---\nmodel: [a]\n---\n", 'invalid "model" in'],
+    ["---\nretry: true\n---\n", 'invalid "retry" in'],
+    ["---\ncompaction: { keepTokens: 5 }\n---\n", 'use "compaction.keepRecentTokens"'],
+    ["---\nreviewers: { notes: { every: 2 } }\n---\n", 'invalid "reviewers.notes" in'],
+    [
+      "---\ntools: [ls]\nreviewers: { notes: { every: 2, tools: [remember], prompt: x } }\n---\n",
+      'there is no tool "remember"',
+    ],
   ] as const)("the agent file %j is an error when the agent is made", async ([text, message]) => {
     const folders = await testFolders();
     await folders.write({ ".reeve/agents/bad.md": text, ".reeve/agents/good.md": "Good." });
     const { workspace } = await opened(folders, []);
     await expect(workspace.agent("bad")).rejects.toThrow(message);
     await expect(workspace.agent("good")).resolves.toMatchObject({ id: "good" });
+  });
+
+  test("retry, compaction, context window and reviewers of front matter and settings reach the agent, and the front matter takes precedence", async () => {
+    const folders = await testFolders();
+    await folders.write({
+      "~/.reeve/settings.json": JSON.stringify({
+        model: "scripted/x",
+        contextWindow: 5_000,
+        retry: { maxRetries: 1, baseDelayMs: 10 },
+        compaction: false,
+      }),
+      "~/.reeve/agents/usual.md": "Usual.",
+      "~/.reeve/agents/own.md": `---
+model: scripted/y
+contextWindow: 9000
+retry: { maxRetries: 5 }
+compaction: { keepRecentTokens: 700, budget: { maxTurns: 2 } }
+tools: [ls, read]
+reviewers:
+  notes: { every: 3, tools: [read], prompt: Look again. }
+---
+Own.`,
+      "~/.reeve/agents/other.md": "---\nmodel: scripted/y\nretry: false\n---\nOther.",
+    });
+    const { workspace } = await opened(folders, [], {
+      env: {},
+      resolveModel: (name) => Object.assign(scriptedModel([]), { modelId: name.split("/")[1] }),
+    });
+    const made = async (name: string): Promise<Agent> => (await workspace.agent(name)) as Agent;
+    const optionsOf = (agent: Agent): AgentOptions => {
+      let found: AgentOptions | undefined;
+      agent.with((options) => {
+        found = options as AgentOptions;
+        return {};
+      });
+      return found as AgentOptions;
+    };
+    const [usual, own, other] = [await made("usual"), await made("own"), await made("other")];
+    expect(usual.models["main"]).toMatchObject({ modelId: "x", contextWindow: 5_000 });
+    expect(usual.retry).toEqual({ maxRetries: 1, baseDelayMs: 10 });
+    expect(optionsOf(usual).compaction).toBe(false);
+    expect(own.models["main"]).toMatchObject({ modelId: "y", contextWindow: 9_000 });
+    expect(own.retry).toEqual({ maxRetries: 5, baseDelayMs: 10 });
+    expect(own.compactionBudget).toEqual({ maxTurns: 2 });
+    expect(optionsOf(own)).toMatchObject({
+      compaction: { keepRecentTokens: 700 },
+      reviewers: [{ name: "notes", every: 3, tools: ["read"], prompt: "Look again." }],
+    });
+    // A context window belongs to the model beside it.
+    expect(other.models["main"]?.contextWindow).toBeUndefined();
+    expect(other.retry).toBe(false);
+  });
+
+  test("an agent that has changed since its project was trusted retries no more than the user's settings say", async () => {
+    const folders = await testFolders();
+    await changedAgents(folders, { eager: "---\nretry: { maxRetries: 9 }\n---\nx" });
+    const { workspace } = await opened(folders, [], { trust: "stored" });
+    const eager = (await workspace.agent("eager")) as Agent;
+    expect(eager.retry).toBeUndefined();
+    await workspace.trust();
+    const accepted = (await workspace.agent("eager")) as Agent;
+    expect(accepted.retry).toEqual({ maxRetries: 9 });
   });
 
   test("an unknown key of an agent file is a warning that suggests the nearest one", async () => {

@@ -86,6 +86,11 @@ describe("the system prompt", () => {
     ],
     ["SOUL.md replaces the default persona", { "~/.reeve/SOUL.md": "I am the soul." }, "I am the soul.\n\n"],
     ["without both there is a default persona", {}, "You are a capable assistant."],
+    [
+      "AGENT.md of the home folder follows the persona",
+      { "~/.reeve/SOUL.md": "I am the soul.", "~/.reeve/AGENT.md": "At home." },
+      "I am the soul.\n\nAt home.\n\n",
+    ],
   ] as const)("%s", async ([, files, start]) => {
     const folders = await testFolders();
     await folders.write(files);

@@ -1,6 +1,7 @@
-export { isAgentName, readAgentFile, type AgentBudget, type AgentFile } from "./agent-file.ts";
+export { isAgentName, readAgentFile, type AgentFile } from "./agent-file.ts";
 export { ownToolName, readAllowedTool } from "./allowed-tools.ts";
 export { isBelow } from "./text/bounded-file.ts";
+export { makeFolder } from "./text/make-folder.ts";
 export { loadWorkspace, projectCoverage, type LoadWorkspaceOptions, type LoadedWorkspace } from "./load.ts";
 export type { Origin, SourceFile } from "./source-file.ts";
 export { readMcpFiles } from "./mcp-file.ts";
@@ -12,7 +13,8 @@ export type { Places, Profile } from "./places.ts";
 export { docsPrefix, loadMaterial } from "./prompt/load-material.ts";
 export { memoryFolder, PromptCache, promptCaches } from "./prompt/prompt-cache.ts";
 export type { PromptMaterial } from "./prompt/system-prompt.ts";
-export { providerOf } from "./settings/combine-settings.ts";
+export { agentFields, sharedFields, type AgentValues } from "./settings/agent-fields.ts";
+export { combineValues, freeValues, providerOf } from "./settings/combine-settings.ts";
 export { checkSettings } from "./settings/read-settings.ts";
 export type { ChannelSettings, NotificationSettings, Settings } from "./settings/settings-fields.ts";
 export { readDocument, type KnowledgeDocument } from "./skills/knowledge.ts";

@@ -4,6 +4,7 @@ import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Fault, type JsonObject } from "../../kernel/index.ts";
 import { isFolder, readNamedFile } from "./text/bounded-file.ts";
+import { makeFolder } from "./text/make-folder.ts";
 
 /** A package in a lock file of npm, by the path of its folder relative to the lock file. */
 interface LockedPackage {
@@ -103,7 +104,7 @@ async function install(
   { env, reeveVersion }: Pick<PackageOptions, "env" | "reeveVersion">,
 ): Promise<void> {
   const temporary = `${target}.${randomUUID()}.tmp`;
-  await mkdir(temporary, { recursive: true, mode: 0o700 });
+  await makeFolder(temporary, 0o700);
   try {
     await addPeer(temporary, reeveVersion);
     const fixed = ["--json", "--ignore-scripts", "--save-exact", "--no-audit", "--no-fund", "--omit=dev"];

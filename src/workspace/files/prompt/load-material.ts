@@ -24,9 +24,9 @@ export async function loadMaterial(
   const notices = new Notices();
   const person = (name: string): Promise<string | undefined> =>
     personFile(join(profile?.folder ?? home, name), notices);
-  const [soul, profileAgent, memory, user] = [
+  const [soul, agent, memory, user] = [
     await person("SOUL.md"),
-    profile === undefined ? undefined : await person("AGENT.md"),
+    await person("AGENT.md"),
     await person("MEMORY.md"),
     await person("USER.md"),
   ];
@@ -42,7 +42,7 @@ export async function loadMaterial(
     instructions: await readInstructionFiles({ home, root: instructionsRoot, cwd }, notices),
     ...(system !== undefined && { system }),
     ...(soul !== undefined && { soul }),
-    ...(profileAgent !== undefined && { profileAgent }),
+    ...(agent !== undefined && { agent }),
     ...(memory !== undefined && { memory }),
     ...(user !== undefined && { user }),
     ...(settings.appendSystemPrompt !== undefined && { append: settings.appendSystemPrompt }),

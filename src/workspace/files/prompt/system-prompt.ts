@@ -38,8 +38,8 @@ export interface PromptMaterial {
   readonly system?: string;
   /** Text of `SOUL.md`. */
   readonly soul?: string;
-  /** Text of `AGENT.md` of the profile. */
-  readonly profileAgent?: string;
+  /** Text of `AGENT.md` of the profile, or without one of the folder of the user. */
+  readonly agent?: string;
   /** Documentation of the installed package. */
   readonly docs: readonly DocumentTitle[];
   readonly append?: string;
@@ -81,7 +81,7 @@ export function promptPrefix(
   const canUse = (tool: string): boolean => toolNames.includes(tool);
   return sections([
     identity(material, agent),
-    material.profileAgent,
+    material.agent,
     canUse("knowledge") ? docsMap(material.docs) : "",
     material.append,
     knowledge(material.knowledge, agent, canUse),

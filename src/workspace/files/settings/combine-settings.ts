@@ -1,31 +1,35 @@
-import { settingsFields, type Field, type Fields, type Settings } from "./settings-fields.ts";
+import type { Field, Fields } from "./fields.ts";
+import { settingsFields, type Settings } from "./settings-fields.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
 /**
  * Combines settings. The latter take precedence; groups are combined key by key, and lists are joined, so that a rule
  * of one place is not removed by another. Address and key belong to the provider of the model beside them: a later model
- * of another provider does not inherit them, so that a key is sent only to the provider for which it was set.
+ * of another provider does not inherit them, so that a key is sent only to the provider for which it was set. The context
+ * window belongs to the model itself.
  */
 export function combineSettings(...all: readonly Settings[]): Settings {
-  const settings: Settings = all.reduce((lower, upper) => combined(lower, upper, settingsFields), {});
-  const foreign = addressKeys.filter((key) => isForeign(key, all, settings.model));
-  return Object.fromEntries(
-    Object.entries(settings).filter(([key]) => !(foreign as readonly string[]).includes(key)),
-  );
+  const settings: Settings = all.reduce((lower, upper) => combineValues(lower, upper, settingsFields), {});
+  const foreign = Object.keys(ofModel).filter((key) => isForeign(key as ModelKey, all, settings.model));
+  return Object.fromEntries(Object.entries(settings).filter(([key]) => !foreign.includes(key)));
 }
 
-const addressKeys = ["baseUrl", "apiKeyEnv"] as const;
+/** Keys that belong to a model, each with the part of its name that must be the same. */
+const ofModel = {
+  baseUrl: providerOf,
+  apiKeyEnv: providerOf,
+  contextWindow: (model: string) => model,
+} as const satisfies { readonly [Key in keyof Settings]?: (model: string) => string };
 
-/** Whether a key was set beside a model of another provider than that of the model in use. */
-function isForeign(
-  key: (typeof addressKeys)[number],
-  all: readonly Settings[],
-  model: string | undefined,
-): boolean {
+type ModelKey = keyof typeof ofModel;
+
+/** Whether a key was set beside another model than the one in use. */
+function isForeign(key: ModelKey, all: readonly Settings[], model: string | undefined): boolean {
   const setBy = all.findLastIndex((each) => each[key] !== undefined);
   const beside = all.slice(0, setBy + 1).findLast((each) => each.model !== undefined)?.model;
-  return beside !== undefined && model !== undefined && providerOf(beside) !== providerOf(model);
+  const part = ofModel[key];
+  return beside !== undefined && model !== undefined && part(beside) !== part(model);
 }
 
 /** The provider of a model, such as `anthropic` of `anthropic/claude-sonnet-5`. */
@@ -33,14 +37,15 @@ export function providerOf(model: string): string {
   return model.slice(0, model.indexOf("/"));
 }
 
-function combined(lower: Values, upper: Values, fields: Fields): Values {
+/** Combines values of one table. The latter take precedence; groups are combined key by key, and lists are joined. */
+export function combineValues(lower: Values, upper: Values, fields: Fields): Values {
   const result: Record<string, unknown> = { ...lower };
   for (const [name, value] of Object.entries(upper)) {
     if (value === undefined) continue;
     const before = lower[name];
     const field = fields[name];
-    if (field?.type === "group" && before !== undefined)
-      result[name] = combined(before as Values, value as Values, field.fields);
+    if (field?.type === "group" && isOn(before) && isOn(value))
+      result[name] = combineValues(before, value, field.fields);
     else if (field?.type === "map" && before !== undefined)
       result[name] = combinedMap(before as Values, value as Values, field.fields);
     else if (field?.type === "texts" && before !== undefined)
@@ -54,8 +59,13 @@ function combined(lower: Values, upper: Values, fields: Fields): Values {
 function combinedMap(lower: Values, upper: Values, fields: Fields): Values {
   const result: Record<string, unknown> = { ...lower };
   for (const [name, value] of Object.entries(upper))
-    result[name] = combined((lower[name] ?? {}) as Values, value as Values, fields);
+    result[name] = combineValues((lower[name] ?? {}) as Values, value as Values, fields);
   return result;
+}
+
+/** Whether a group has values. `false` switches a group off. */
+function isOn(group: unknown): group is Values {
+  return typeof group === "object";
 }
 
 /** The settings of a project, divided by whether they need trust. */
@@ -73,19 +83,24 @@ export function divideSettings(project: Settings, user: Settings): DividedSettin
   return { free, guarded };
 }
 
+/** Returns the values of a table that need no trust. `user` are the values of the user. */
+export function freeValues(values: Values, user: Values, fields: Fields): Values {
+  return divided(values, user, fields, "", []);
+}
+
 function divided(project: Values, user: Values, fields: Fields, key: string, guarded: string[]): Values {
   const free: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(project)) {
     const field = fields[name];
     if (field === undefined) continue;
-    if (field.type === "group") {
-      const inner = divided(
-        value as Values,
-        (user[name] ?? {}) as Values,
-        field.fields,
-        `${key}${name}.`,
-        guarded,
-      );
+    if (field.type === "group" && isOn(value)) {
+      const own = user[name];
+      // A group that the user has switched off stays off.
+      if (own === false) {
+        guarded.push(`${key}${name}`);
+        continue;
+      }
+      const inner = divided(value, (own ?? {}) as Values, field.fields, `${key}${name}.`, guarded);
       if (Object.keys(inner).length > 0) free[name] = inner;
     } else if (needsTrust(field, value, user[name])) guarded.push(`${key}${name}`);
     else free[name] = value;

@@ -1,24 +1,5 @@
-/** One key of `settings.json`: its type, its meaning, and whether a project needs trust to set it. */
-export type Field =
-  | (AnyField & { readonly type: "text" | "boolean" | "texts" })
-  | (AnyField & { readonly type: "integer" | "number" })
-  | (AnyField & { readonly type: "choice"; readonly choices: readonly string[] })
-  | (AnyField & { readonly type: "group"; readonly fields: Fields })
-  /** Groups with the same fields, each under a name that the user chooses. */
-  | (AnyField & { readonly type: "map"; readonly fields: Fields });
-
-interface AnyField {
-  readonly description: string;
-  /**
-   * When a project needs trust to set the key: `always`, or only if its value is `wider` than that of the user. Absent if
-   * it never needs trust.
-   */
-  readonly trust?: "always" | "wider";
-  /** For `trust: "wider"`: the value that applies if the user sets none. Absent if that means no limit. */
-  readonly usual?: number | string;
-}
-
-export type Fields = Readonly<Record<string, Field>>;
+import { sharedFields } from "./agent-fields.ts";
+import type { Fields, ValuesOf } from "./fields.ts";
 
 const flags = {
   useScreenshot: {
@@ -132,25 +113,14 @@ export const settingsFields = {
     description: "The sandbox of shell commands. Default: enforce.",
     trust: "always",
   },
-  maxTurns: {
-    type: "integer",
-    description: "Maximum number of turns of an agent that names none. Default: 25.",
+  ...sharedFields,
+  unknownPrice: {
+    type: "choice",
+    choices: ["refuse", "ignore"],
+    description:
+      "What a model without a known price does in a run with a limit in dollars: its call is refused, or it runs, and its money is unknown. Default: refuse.",
     trust: "wider",
-    usual: 25,
-  },
-  budget: {
-    type: "group",
-    description: "Limits of a run. An absent limit is no limit.",
-    fields: {
-      maxTokens: {
-        type: "integer",
-        description: "Maximum number of tokens, input and output.",
-        trust: "wider",
-      },
-      maxCostUsd: { type: "number", description: "Maximum cost in dollars.", trust: "wider" },
-      maxTurns: { type: "integer", description: "Maximum number of turns of all agents.", trust: "wider" },
-      deadlineMs: { type: "integer", description: "Maximum time in milliseconds.", trust: "wider" },
-    },
+    usual: "refuse",
   },
   permissions: {
     type: "group",
@@ -196,6 +166,11 @@ export const settingsFields = {
         description: "Path of the browser's program. Default: a Chromium that is found on this machine.",
         trust: "always",
       },
+      allowPrivate: {
+        type: "texts",
+        description: "Private hosts that the browser may open, as HOST or HOST:PORT. Default: none.",
+        trust: "always",
+      },
     },
   },
   server: {
@@ -225,25 +200,6 @@ export const settingsFields = {
     },
   },
 } as const satisfies Fields;
-
-/** The value of a field in TypeScript. */
-type ValueOf<Each extends Field> = Each extends { readonly type: "text" }
-  ? string
-  : Each extends { readonly type: "boolean" }
-    ? boolean
-    : Each extends { readonly type: "texts" }
-      ? readonly string[]
-      : Each extends { readonly type: "integer" | "number" }
-        ? number
-        : Each extends { readonly type: "choice"; readonly choices: readonly (infer Choice)[] }
-          ? Choice
-          : Each extends { readonly type: "group"; readonly fields: infer Inner extends Fields }
-            ? ValuesOf<Inner>
-            : Each extends { readonly type: "map"; readonly fields: infer Inner extends Fields }
-              ? Readonly<Record<string, ValuesOf<Inner>>>
-              : never;
-
-type ValuesOf<All extends Fields> = { readonly [Name in keyof All]?: ValueOf<All[Name]> };
 
 /** One notification of the setting `server.notifications`. */
 export type NotificationSettings = ValuesOf<typeof notificationFields>;

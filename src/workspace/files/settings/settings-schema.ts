@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../../kernel/index.ts";
-import { settingsFields, type Field, type Fields } from "./settings-fields.ts";
+import type { Field, Fields } from "./fields.ts";
+import { settingsFields } from "./settings-fields.ts";
 
 /** Returns the JSON Schema of `settings.json`, which the package publishes as `settings.schema.json`. */
 export function settingsSchema(): JsonObject {
@@ -35,7 +36,9 @@ function fieldSchema(field: Field): JsonObject {
     case "choice":
       return { enum: [...field.choices], description };
     case "group":
-      return { ...objectSchema(field.fields), description };
+      return field.canBeOff === true
+        ? { anyOf: [{ const: false }, objectSchema(field.fields)], description }
+        : { ...objectSchema(field.fields), description };
     case "map":
       return { type: "object", additionalProperties: objectSchema(field.fields), description };
   }

@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import { makeFolder } from "./make-folder.ts";
 
 /**
  * Writes a file as a whole: a reader sees the old or the new text, also after a crash. The file can be read only by its
  * owner. Missing folders are created.
  */
 export async function replaceText(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(path), 0o700);
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
     const file = await open(temporary, "wx", 0o600);
