@@ -221,7 +221,7 @@ Own.`,
     const optionsOf = (agent: Agent): AgentOptions => {
       let found: AgentOptions | undefined;
       agent.with((options) => {
-        found = options as AgentOptions;
+        found = options;
         return {};
       });
       return found as AgentOptions;

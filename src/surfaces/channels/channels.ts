@@ -1,16 +1,8 @@
-import {
-  Fault,
-  type HostedAgent,
-  type Runtime,
-  type Store,
-  is,
-  optionTable,
-  type OptionKinds,
-} from "../../kernel/index.ts";
+import { Fault, type Runtime, type Store, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { limitedRequest } from "../http/request-body.ts";
 import { route, type Route } from "../http/route.ts";
 import { anyObject } from "../http/schema/schema.ts";
-import { ServedAgents, type ServedAgent } from "../http/served-agents.ts";
+import { ServedAgents, type AgentList } from "../http/served-agents.ts";
 import { allowList, type AllowedSender } from "./access/allow-list.ts";
 import { storedPairings } from "./access/pairings.ts";
 import { Senders } from "./access/senders.ts";
@@ -35,8 +27,8 @@ export interface ChannelEntry {
 export interface ChannelsOptions {
   /** The store of the runtime. Messages, answers and pairings are kept in its records. */
   readonly store: Pick<Store, "records" | "onChange">;
-  /** The agents that channels may name. An agent is registered with the runtime; a `ServedAgent` is not. */
-  readonly agents: readonly (HostedAgent | ServedAgent)[];
+  /** The agents that channels may name, as for `createServer`. An agent is registered with the runtime; a `ServedAgent` is not. */
+  readonly agents: AgentList;
   readonly channels: readonly ChannelEntry[];
   /** Notifications about runs that wait for a person or have ended. Default: none. */
   readonly notifications?: readonly NotificationRule[];
@@ -98,7 +90,7 @@ export function createChannels(runtime: Runtime, options: ChannelsOptions): Chan
     log = warn,
   } = knownOptions.read("createChannels()", options);
   const served = new ServedAgents(agents);
-  for (const agent of agents) if ("id" in agent) runtime.register(agent);
+  ServedAgents.register(agents, runtime);
   const hosts = new Map<string, ChannelHost>();
   const hostOf: MakeHost = (entry, agent) =>
     new ChannelHost({

@@ -7,6 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
   type MaybePromise,
+  type Runtime,
 } from "../../kernel/index.ts";
 
 /** What is known about a run before its agent is made. */
@@ -36,8 +37,17 @@ export interface ServedAgent {
   /** Name of the model, `provider/id`. */
   readonly model?: string;
   readonly tools?: readonly string[];
+  /** Names of the agents that it may hire. */
+  readonly subAgents?: readonly string[];
+  /** Names of the skills that it may load. */
+  readonly skills?: readonly string[];
   /** What each run of the agent may spend at most. If absent, callers are not told. */
   readonly maxCostUsd?: number;
+  /**
+   * Whether the agent is left out of lists, because it cannot be used at the moment. `start` then says why. Default:
+   * `false`.
+   */
+  readonly hidden?: boolean;
   start(request: StartRequest): MaybePromise<StartedAgent>;
   /**
    * Replaces a text of a caller before the agent receives it, such as `/name arguments` by a prompt template. Throws
@@ -53,38 +63,49 @@ export interface AgentInfo {
   readonly model: string | null;
   readonly tools: readonly string[];
   readonly subAgents: readonly string[];
+  readonly skills: readonly string[];
   /** The agent's own allowance for a run. A submission can only lower it. `null`: none, or not known before the start. */
   readonly maxCostUsd: number | null;
 }
 
-interface Entry extends Pick<ServedAgent, "start" | "expand"> {
+interface Entry extends Pick<ServedAgent, "start" | "expand" | "hidden"> {
   readonly info: AgentInfo;
   /** Whether `start` makes an agent for each run, such as one with the session as its key. */
   readonly makesAgents: boolean;
 }
 
+/** Agents of a server: a list, or a function that returns the list of the moment. */
+export type AgentList = readonly (HostedAgent | ServedAgent)[] | (() => readonly ServedAgent[]);
+
 /** The agents that callers of a server may start. */
 export class ServedAgents {
-  readonly #agents = new Map<string, Entry>();
+  readonly #source: () => readonly (HostedAgent | ServedAgent)[];
+  /** The list from which the entries were made. A function that returns another list replaces them. */
+  #read: readonly (HostedAgent | ServedAgent)[] = [];
+  #entries: ReadonlyMap<string, Entry> = new Map();
 
-  constructor(agents: readonly (HostedAgent | ServedAgent)[]) {
-    for (const agent of agents) {
-      const info = "id" in agent ? hostedInfo(agent) : servedInfo(agent);
-      if (this.#agents.has(info.name))
-        throw new Fault(
-          "already_exists",
-          `two agents of the server have the name ${info.name}; rename one of them`,
-        );
-      const start: ServedAgent["start"] =
-        "id" in agent ? () => ({ agent }) : (request) => agent.start(request);
-      const expand = "id" in agent ? undefined : agent.expand?.bind(agent);
-      const makesAgents = !("id" in agent);
-      this.#agents.set(info.name, { info, start, makesAgents, ...(expand !== undefined && { expand }) });
-    }
+  constructor(agents: AgentList) {
+    this.#source = typeof agents === "function" ? agents : () => agents;
+    // Two agents with the same name are refused at once.
+    this.#entries = this.#agents;
+  }
+
+  /** Registers the agents of a list. One that is made for each run is registered as a resolver by the caller. */
+  static register(agents: AgentList, runtime: Pick<Runtime, "register">): void {
+    if (typeof agents === "function") return;
+    for (const agent of agents) if ("id" in agent) runtime.register(agent);
+  }
+
+  get #agents(): ReadonlyMap<string, Entry> {
+    const agents = this.#source();
+    if (agents === this.#read) return this.#entries;
+    this.#entries = entriesOf(agents);
+    this.#read = agents;
+    return this.#entries;
   }
 
   get list(): readonly AgentInfo[] {
-    return [...this.#agents.values()].map(({ info }) => info);
+    return [...this.#agents.values()].flatMap(({ info, hidden = false }) => (hidden ? [] : [info]));
   }
 
   find(name: string): AgentInfo {
@@ -123,7 +144,7 @@ export class ServedAgents {
   #find(name: string): Entry {
     const found = this.#lookUp(name);
     if (found !== undefined) return found;
-    const names = [...this.#agents.keys()];
+    const names = this.list.map((info) => info.name);
     const nearest = nearestName(name, names);
     const advice =
       nearest !== undefined
@@ -137,7 +158,33 @@ export class ServedAgents {
   }
 }
 
-function hostedInfo({ id, models, tools = [], subAgents = [], budget, ...agent }: HostedAgent): AgentInfo {
+function entriesOf(agents: readonly (HostedAgent | ServedAgent)[]): ReadonlyMap<string, Entry> {
+  const entries = new Map<string, Entry>();
+  for (const agent of agents) {
+    const info = "id" in agent ? hostedInfo(agent) : servedInfo(agent);
+    if (entries.has(info.name))
+      throw new Fault(
+        "already_exists",
+        `two agents of the server have the name ${info.name}; rename one of them`,
+      );
+    const start: ServedAgent["start"] = "id" in agent ? () => ({ agent }) : (request) => agent.start(request);
+    const expand = "id" in agent ? undefined : agent.expand?.bind(agent);
+    const makesAgents = !("id" in agent);
+    const hidden = !("id" in agent) && agent.hidden === true;
+    entries.set(info.name, { info, start, hidden, makesAgents, ...(expand !== undefined && { expand }) });
+  }
+  return entries;
+}
+
+/** Describes an agent as `GET /api/agents` shows it. */
+export function hostedInfo({
+  id,
+  models,
+  tools = [],
+  subAgents = [],
+  budget,
+  ...agent
+}: HostedAgent): AgentInfo {
   const main = models?.["main"];
   const description: unknown = "description" in agent ? agent.description : undefined;
   return {
@@ -146,17 +193,20 @@ function hostedInfo({ id, models, tools = [], subAgents = [], budget, ...agent }
     model: main === undefined ? null : `${main.provider}/${main.modelId}`,
     tools: tools.map(({ name }) => name),
     subAgents: subAgents.map((each) => parseAgentId(each.id).name),
+    skills: [],
     maxCostUsd: budget?.maxCostUsd ?? null,
   };
 }
 
-function servedInfo({ name, description, model, tools = [], maxCostUsd }: ServedAgent): AgentInfo {
+function servedInfo(agent: ServedAgent): AgentInfo {
+  const { name, description, model, tools = [], subAgents = [], skills = [], maxCostUsd } = agent;
   return {
     name,
     description: description ?? null,
     model: model ?? null,
     tools,
-    subAgents: [],
+    subAgents,
+    skills,
     maxCostUsd: maxCostUsd ?? null,
   };
 }

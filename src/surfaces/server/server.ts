@@ -1,7 +1,6 @@
 import { Hono, type Context } from "hono";
 import {
   Fault,
-  type HostedAgent,
   type RunSummary,
   type Runtime,
   checkMethods,
@@ -31,7 +30,7 @@ import { RunViews } from "../http/run-views.ts";
 import { routeTable } from "./routes/table.ts";
 import { object } from "../http/schema/schema.ts";
 import { Validator } from "../http/schema/validator.ts";
-import { ServedAgents, type ServedAgent } from "../http/served-agents.ts";
+import { ServedAgents, type AgentList } from "../http/served-agents.ts";
 import type { ServerParts } from "../http/server-parts.ts";
 import { OpenStreams } from "../http/streams/open-streams.ts";
 
@@ -91,9 +90,10 @@ const defaultLimits: ServerLimits = Object.freeze({
 export interface ServerOptions {
   /**
    * The agents that callers may start by name. An agent is registered with the runtime; one that is made for each run
-   * (`ServedAgent`) must be registered as a resolver by the caller. Default: none.
+   * (`ServedAgent`) must be registered as a resolver by the caller. A function returns the list of the moment, with agents
+   * that are made for each run; it must return the same list until the list changes. Default: none.
    */
-  readonly agents?: readonly (HostedAgent | ServedAgent)[];
+  readonly agents?: AgentList;
   /**
    * The tokens that callers need. `null`: callers need none and act as the person at this machine, with access to the
    * whole store. Such a server listens on loopback only, and refuses requests of other machines.
@@ -178,7 +178,7 @@ const serverTable = optionTable({
  */
 export function createServer(runtime: Runtime, options: ServerOptions): Server {
   const { agents = [] } = serverTable.read("createServer()", options);
-  for (const agent of agents) if ("id" in agent) runtime.register(agent);
+  ServedAgents.register(agents, runtime);
   return new HonoServer(runtime, options);
 }
 

@@ -46,6 +46,10 @@ test("reeve serve starts without bubblewrap, Chromium and a display, says what i
   const server = await serve(folder, url, "--no-token");
   for (const text of said) expect(server.said()).toMatch(text);
   expect(server.said()).not.toContain("--tools all");
+  const listed = (await (await fetch(`${server.link.origin}/api/agents`)).json()) as {
+    readonly agents: readonly { readonly name: string }[];
+  };
+  expect(listed.agents.map(({ name }) => name)).toEqual(["assistant", "handy"]);
   const start = async (agent: string) => {
     const response = await fetch(`${server.link.origin}/api/runs`, {
       method: "POST",
@@ -73,6 +77,8 @@ test("reeve serve starts without bubblewrap, Chromium and a display, says what i
 test("reeve worker starts without bubblewrap, Chromium and a display, says what is missing, and leaves runs of agents that name it to others", async () => {
   const { folder, alone } = await bareMachine(() => ({ text: "done" }));
   const worker = await startWorker({ main, cwd: folder, env: alone });
+  const started = await worker.logged(({ event }) => event === "worker_started");
+  expect(started).toMatchObject({ agents: ["assistant", "handy"] });
   for (const text of said)
     expect(worker.lines).toContainEqual(
       expect.objectContaining({

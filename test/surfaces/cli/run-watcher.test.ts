@@ -2,12 +2,14 @@ import { expect, test } from "vitest";
 import {
   formatTaskId,
   noUsage,
+  rootTaskId,
   type ApprovalRequest,
   type Delta,
   type Event,
   type JsonValue,
   type RunResult,
 } from "../../../src/kernel/index.ts";
+import { eventLine } from "../../../src/surfaces/cli/commands/runs/event-line.ts";
 import { requestLines, TextWatcher } from "../../../src/surfaces/cli/terminal/run-watcher.ts";
 import type { Terminal } from "../../../src/surfaces/cli/terminal/terminal.ts";
 
@@ -27,6 +29,8 @@ function ended(output: string): RunResult<JsonValue> {
     metadata: {},
   } as unknown as RunResult<JsonValue>;
 }
+
+const eventBase = { seq: 1, runId: "run_1", taskId: rootTaskId, agentId: "scout", parentId: null, at: 0 };
 
 /** A terminal that records the printed lines and texts. */
 function screen(isWatched = false) {
@@ -58,6 +62,64 @@ test.for([
     expect(out).toEqual([shown]);
   },
 );
+
+const broken = { code: "internal", message: "no key\u{1b}" } as const;
+
+test.for([
+  {
+    type: "permission_deny",
+    data: { callId: "c", toolName: "wipe", by: "guardrail careful", reason: "Not here." },
+    words: "wipe is denied by guardrail careful: Not here.",
+  },
+  {
+    type: "guardrail_decision",
+    data: { guardrail: "careful", stage: "input", decision: "block", reason: "Rude." },
+    words: "guardrail careful decides block at input: Rude.",
+  },
+  {
+    type: "guardrail_error",
+    data: { guardrail: "careful", stage: "input", failure: broken },
+    words: String.raw`guardrail careful failed at input: no key\u001b`,
+  },
+  {
+    type: "hook_error",
+    data: { hook: "onAgentEnd", failure: broken },
+    words: String.raw`hook onAgentEnd failed: no key\u001b`,
+  },
+  {
+    type: "extension_error",
+    data: { extension: "noisy", event: "setup", failure: broken },
+    words: String.raw`extension noisy failed in setup: no key\u001b`,
+  },
+  {
+    type: "extension_notice",
+    data: { extension: "noisy", message: "Mind the gap.", level: "warning" },
+    words: "extension noisy: warning: Mind the gap.",
+  },
+] as const)("reeve run and reeve logs show the event $type", async ({ type, data, words }) => {
+  const { terminal, said } = screen();
+  const event = { ...eventBase, type, data } as unknown as Event;
+  await new TextWatcher(terminal).see(event);
+  expect(said).toEqual([`  ${words}`]);
+  expect(eventLine(event)).toBe(`00:00:00  scout  ${words}`);
+});
+
+test("reeve run and reeve logs distinguish a denied call from a failed one", async () => {
+  const { terminal, said } = screen();
+  const result = { output: { type: "text", text: "[denied: no]" }, isError: true };
+  const callEnd = (status: string): Event =>
+    ({
+      ...eventBase,
+      type: "tool_execution_end",
+      data: { callId: "c", toolName: "wipe", result, durationMs: 1, status },
+    }) as unknown as Event;
+  for (const status of ["denied", "error"]) await new TextWatcher(terminal).see(callEnd(status));
+  expect(said).toEqual(["  denied wipe: [denied: no]", "  ! wipe: [denied: no]"]);
+  expect([eventLine(callEnd("denied")), eventLine(callEnd("error"))]).toEqual([
+    "00:00:00  scout  wipe was denied: [denied: no]",
+    "00:00:00  scout  wipe failed: [denied: no]",
+  ]);
+});
 
 test("B3: unreported tokens are printed next to the reported ones", async () => {
   const { terminal, said } = screen();

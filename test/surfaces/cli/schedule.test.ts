@@ -87,6 +87,18 @@ test("reeve schedule add reads intervals and single times", async () => {
   expect(times).toMatchObject([{ everyMs: 900_000 }, { at: Date.parse("2999-12-01T00:00Z") }]);
 });
 
+test("reeve schedule add warns about an agent that the workspace of the folder does not have", async () => {
+  const store = await newStore();
+  const add = (agent: string) =>
+    reeve(["schedule", "add", agent, "go", "--agent", agent, "--every", "1h", ...store]);
+  const unknown = await add("asistant");
+  expect([unknown.code, unknown.out]).toEqual([0, ["asistant"]]);
+  expect(unknown.talk).toContain(
+    'reeve: warning: reeve serve in this folder does not host the agent: agent "asistant" not found: use assistant',
+  );
+  expect((await add("assistant")).talk).not.toContain("warning");
+});
+
 test("reeve schedule add says what is wrong with its arguments and stores nothing", async () => {
   const store = await newStore();
   const refused: readonly [string[], string][] = [

@@ -120,6 +120,84 @@ describe("reeve serve", () => {
     expect(await server.stop("SIGTERM")).toBe(0);
   });
 
+  test("ctx.reload() and SIGHUP of reeve serve pick up new agents, and its agents are listed with tools, skills and sub-agents", async () => {
+    const { folder, url } = await setUp(() => ({ text: "Done." }));
+    const files = {
+      "home/extensions/broken.mjs": 'export default () => { throw new Error("no key"); };',
+      "home/extensions/reloader.mjs": `export default (api) => api.on("input", async ({ text }, ctx) => {
+  if (text !== "reload") return undefined;
+  await ctx.reload();
+  ctx.ui.notify("The files are read again.");
+  return { action: "handled", reply: "reloaded" };
+});`,
+      "home/agents/lead.md":
+        "---\nmodel: openai-compatible/mini\ntools: [ls]\nsubAgents: [fellow]\n---\nLead.",
+      "home/agents/fellow.md": "---\nmodel: openai-compatible/mini\ntools: none\n---\nHelp.",
+      "home/agents/boss.md": "---\nmodel: openai-compatible/mini\nsubAgents: [helper]\n---\nRule.",
+      "home/agents/helper.md": "---\ntools: none\n---\nHelp.",
+      "home/agents/coded.mjs": `export default {
+  id: "coded", run: async () => "x", description: "In code", tools: [{ name: "count" }],
+  with() { return this; }, submit() {},
+};`,
+      "home/agents/other.mjs": 'export default { id: "other", run: async () => "x" };',
+      "home/skills/tea/SKILL.md": "---\nname: tea\ndescription: Makes tea.\n---\nBoil the water.",
+    };
+    const write = async (path: string, text: string): Promise<void> => {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await writeFile(join(folder, path), text);
+    };
+    for (const [path, text] of Object.entries(files)) await write(path, text);
+    const { REEVE_MODEL: model, ...models } = env(url);
+    const at = { ...models, REEVE_HOME: join(folder, "home"), REEVE_MODEL: "" };
+    const server = await serve(folder, at, "--no-token");
+    const agents = async () => {
+      const response = await fetch(`${server.link.origin}/api/agents`);
+      const { agents: list } = (await response.json()) as { agents: { name: string }[] };
+      return list;
+    };
+    expect(await agents()).toMatchObject([
+      { name: "coded", description: "In code", tools: ["count"], skills: [] },
+      { name: "fellow", tools: ["none"], subAgents: [], skills: [] },
+      { name: "lead", tools: ["ls"], subAgents: ["fellow"], skills: ["tea"] },
+    ]);
+    expect(server.said()).toContain("agent boss is not hosted: its sub-agent helper has no model");
+    expect(server.said()).toContain("not hosted, because they have no model: assistant, helper;");
+    expect(server.said()).toContain("agent other is not hosted: it is not an instance of Agent");
+    const start = async (agent: string, input: string) => {
+      const submitted = await fetch(`${server.link.origin}/api/runs`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ agent, input }),
+      });
+      const { run } = (await submitted.json()) as { run: { runId: string } };
+      const ended = await fetch(`${server.link.origin}/api/runs/${run.runId}/result?waitMs=30000`);
+      return ((await ended.json()) as { output: string }).output;
+    };
+    await write("home/agents/novice.md", "---\nmodel: openai-compatible/mini\n---\nLearn.");
+    expect(await start("lead", "reload")).toBe("reloaded");
+    await server.saying("extension broken failed in setup: no key");
+    await server.saying("extension reloader: The files are read again.");
+    expect((await agents()).map(({ name }) => name)).toEqual(["coded", "fellow", "lead", "novice"]);
+    expect(await start("novice", "Hi")).toBe("Done.");
+    await write("home/agents/helper.md", `---\nmodel: ${model}\ntools: none\n---\nHelp.`);
+    server.signal("SIGHUP");
+    await expect.poll(async () => (await agents()).map(({ name }) => name)).toContain("helper");
+    expect(await server.stop("SIGTERM")).toBe(0);
+  });
+
+  test("reeve serve --agent hosts one agent, and --profile uses the files of the profile", async () => {
+    const { folder, url } = await setUp(() => ({ text: "Done." }));
+    await mkdir(join(folder, "home/profiles/work/agents"), { recursive: true });
+    await writeFile(join(folder, "home/profiles/work/agents/clerk.md"), "Work.");
+    const at = { ...env(url), REEVE_HOME: join(folder, "home") };
+    const server = await serve(folder, at, "--no-token", "--profile", "work", "--agent", "clerk");
+    const response = await fetch(`${server.link.origin}/api/agents`);
+    expect(await response.json()).toMatchObject({ agents: [{ name: "clerk" }] });
+    expect(await server.stop("SIGTERM")).toBe(0);
+    const refused = await reeve(["serve", "--agent", "clerk"], { cwd: folder, env: at });
+    expect([refused.code, refused.talk]).toEqual([3, expect.stringContaining('agent "clerk" not found')]);
+  });
+
   test("POST /api/runs and steering expand /name and /skill:name as reeve run does", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "Done." }));
     const files = {

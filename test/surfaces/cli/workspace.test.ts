@@ -110,7 +110,71 @@ describe("reeve run in a workspace", () => {
   });
 });
 
+/** Extensions of the user: one whose setup fails, one whose handler fails, and that writes to stdout and notifies. */
+const extensions = {
+  "~/extensions/broken.mjs": 'export default () => { throw new Error("no key"); };',
+  "~/extensions/noisy.mjs": `const isJson = process.argv.includes("json");
+if (isJson) console.log("loaded");
+export default (api) => {
+  if (isJson) process.stdout.write("set up\\n");
+  api.on("turn_start", () => { throw new Error("boom"); });
+  api.on("turn_start", (_event, { ui }) => ui.notify("Mind the gap.", "warning"));
+  api.on("run_end", (_event, { ui }) => ui.notify("Goodbye."));
+};`,
+};
+const reports = [
+  "extension broken failed in setup: no key",
+  "extension noisy failed in turn_start: boom",
+  "extension noisy: warning: Mind the gap.",
+];
+
+test("reeve run and reeve logs show failed extensions and their notices, and stdout has only the data of the command", async () => {
+  const { run, runProcess, write } = await place();
+  await write(extensions);
+  const { code, out, talk } = await runProcess("run", "Hi", "--mode", "json");
+  expect(code).toBe(0);
+  const { type, runId } = out.map((line) => JSON.parse(line) as { type: string; runId: string }).at(-1) ?? {};
+  expect(type).toBe("result");
+  expect(talk).toMatch(/^loaded\n[^]*\nset up\n/u);
+  expect(talk).toContain("reeve: extension noisy: Goodbye.\n");
+  const log = (await run("logs", runId ?? "")).out.join("\n");
+  const watched = (await run("run", "Hi")).talk;
+  for (const report of reports) {
+    expect(log).toContain(report);
+    expect(watched).toContain(report);
+  }
+});
+
 describe("reeve init, agents and trust", () => {
+  test("reeve init ends with an error in a file system that creates no folders", async () => {
+    const { run } = await place();
+    const { code, talk } = await run("init", "/proc/x");
+    expect([code, talk]).toEqual([2, expect.stringContaining("/proc/x/AGENTS.md cannot be written")]);
+  });
+
+  test("the settings of reeve init limit a model without a known price by its tokens, and its money is said to be unknown", async () => {
+    const { run, runProcess, project } = await place();
+    await run("init");
+    const settings = await readFile(join(project, ".reeve/settings.json"), "utf8");
+    expect(JSON.parse(settings)).toMatchObject({
+      budget: { maxCostUsd: 1, maxTokens: 1_000_000 },
+      unknownPrice: "ignore",
+    });
+    expect(settings).not.toContain("http");
+    const unpriced = ["run", "Hi", "--model", "openai-compatible/nameless"];
+    const untrusted = await run(...unpriced);
+    expect([untrusted.code, untrusted.talk]).toEqual([
+      10,
+      expect.stringContaining('"unknownPrice": "ignore"'),
+    ]);
+    await run("trust", "--yes");
+    const { code, talk } = await runProcess(...unpriced);
+    expect(code).toBe(0);
+    expect(talk).toMatch(/completed · 1 turn · 1,100 tokens · price unknown/u);
+    const { runId } = JSON.parse((await run("ps", "--all", "--json")).out[0] ?? "{}") as { runId: string };
+    expect((await run("cost", runId)).out.join("\n")).toContain("price unknown");
+  });
+
   test("reeve init says which file cannot be written if .reeve is a file", async () => {
     const { run, write } = await place();
     await write({ ".reeve": "" });

@@ -40,7 +40,7 @@ function AgentCard({
   readonly agent: AgentInfo;
   readonly byName: ReadonlyMap<string, AgentInfo>;
 }): JSX.Element {
-  const { name, description, model, tools, subAgents } = agent;
+  const { name, description, model, tools, subAgents, skills } = agent;
   // Whom it may hire is said above.
   const own = tools.filter((tool) => !isHandOff(tool));
   return (
@@ -56,6 +56,8 @@ function AgentCard({
         <dd>{model ?? "chosen in code"}</dd>
         <dt>May hire</dt>
         <dd>{subAgents.length === 0 ? "no one" : subAgents.join(", ")}</dd>
+        {skills.length > 0 && <dt>Skills</dt>}
+        {skills.length > 0 && <dd>{skills.join(", ")}</dd>}
       </dl>
       <p class="chips">
         {own.map((tool) => (

@@ -74,6 +74,8 @@ export function addServerCommands(
     .option("--engine <local|restate>", "the engine of the workers that drive the runs", "local")
     .option("--ingress-url <url>", "the ingress of Restate (default: http://127.0.0.1:8080)")
     .option("--service <name>", "the name of the runs in Restate (default: reeve-runs)")
+    .option("--agent <name>", "host only this agent of the workspace")
+    .option("--profile <name>", "the profile (default: $REEVE_PROFILE)")
     .option("--root <folder>", "the folder that the tools may use (default: the current folder)")
     .option(
       "--store <address>",

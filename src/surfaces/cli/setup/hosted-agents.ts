@@ -1,24 +1,131 @@
-import { Fault, type AgentResolver, type HostedAgent, type RunRecord } from "../../../kernel/index.ts";
-import type { Workspace } from "../../../workspace/workspace.ts";
+import {
+  Fault,
+  type AgentResolver,
+  type HostedAgent,
+  type RunRecord,
+  type Runtime,
+} from "../../../kernel/index.ts";
+import { isAgent, type Workspace, type WorkspaceAgent } from "../../../workspace/workspace.ts";
+import { hostedInfo, type AgentInfo } from "../../http/served-agents.ts";
+import { printable, type Terminal } from "../terminal/terminal.ts";
+import { reportTools } from "./machine-tools.ts";
 import { defaultAgentName, inFolder, runResolver, type RunResolverOptions } from "./run-agent.ts";
 import type { RunSettings } from "./run-settings.ts";
 import { agentSettings } from "./run-workspace.ts";
 
+/** An agent of the workspace that this process hosts, or would host if it could be used. */
+export interface HostedFacts extends AgentInfo {
+  /** Settings of its runs. */
+  readonly settings: RunSettings;
+  /** Whether the agent can be used. Making another one throws the reason. */
+  readonly isUsable: boolean;
+}
+
 /**
- * The settings of each agent of the workspace that has a model, as far as `reeve.config.ts` lists them for the server, or
- * of the agent that `--agent` names.
+ * Finds the agents that a server or worker of the workspace hosts: those with a model, as far as `reeve.config.ts` lists
+ * them, or the one that `--agent` names. Agents in code are loaded. Prints why others cannot be used; an error of the agent
+ * that `--agent` names is thrown. Without a worker the runs are driven elsewhere, so what this machine lacks does not matter.
  */
-export async function hostedSettings(
+export async function hostableAgents(
   workspace: Workspace,
   flags: RunSettings,
-): Promise<readonly RunSettings[]> {
-  if (flags.agent !== undefined) return [await agentSettings(workspace, flags)];
-  const settings: RunSettings[] = [];
-  for (const { name } of workspace.agents()) {
-    const own = await currentSettings(workspace, flags, name);
-    if (own !== undefined) settings.push(own);
+  terminal: Terminal,
+  { isWorker }: { readonly isWorker: boolean },
+): Promise<readonly HostedFacts[]> {
+  const agents: HostedFacts[] = [];
+  const withoutModel: string[] = [];
+  const say = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
+  const served = servedBy(workspace, flags);
+  const names = served.flatMap((agent) => (lacksModel(agent) ? [] : [agent.name]));
+  const missing = isWorker ? await reportTools(workspace, names, flags.root, terminal) : [];
+  const refused = missing.flatMap((each) => each.refused);
+  // The error names the nearest agent.
+  if (flags.agent !== undefined && served.length === 0) await agentSettings(workspace, flags);
+  for (const agent of served) {
+    const { name } = agent;
+    const unusable = { ...described(workspace, agent), settings: { ...flags, agent: name }, isUsable: false };
+    if (name !== flags.agent && (refused.includes(name) || lacksModel(agent))) {
+      if (lacksModel(agent)) withoutModel.push(name);
+      agents.push(unusable);
+      continue;
+    }
+    try {
+      // Making an agent that the machine cannot offer throws the error that names it.
+      if (refused.includes(name)) await workspace.agent(name);
+      requireTeam(workspace, agent, refused);
+      agents.push(await factsOf(workspace, agent, flags));
+    } catch (error) {
+      if (name === flags.agent) throw error;
+      say(`agent ${name} is not hosted: ${Fault.from(error).message}`);
+      agents.push(unusable);
+    }
   }
-  return settings;
+  if (withoutModel.length > 0)
+    say(
+      `not hosted, because they have no model: ${withoutModel.join(", ")}; use --model provider/id, set REEVE_MODEL, or set "model" in settings.json`,
+    );
+  return agents;
+}
+
+/** The agents of the workspace that `--agent`, or else `reeve.config.ts`, lets a server host. */
+function servedBy(workspace: Workspace, { agent: chosen }: RunSettings): readonly WorkspaceAgent[] {
+  const names = chosen === undefined ? workspace.config.server?.agents : [chosen];
+  const all = workspace.agents();
+  return names === undefined ? all : all.filter(({ name }) => names.includes(name));
+}
+
+/** Whether an agent has no model. An agent in code has its own, which the workspace does not know. */
+function lacksModel({ model, tools }: WorkspaceAgent): boolean {
+  return model === undefined && tools !== undefined;
+}
+
+/** Throws if the agent cannot be made because of an agent below it. */
+function requireTeam(
+  workspace: Workspace,
+  { subAgents = [] }: WorkspaceAgent,
+  refused: readonly string[],
+  seen = new Set<string>(),
+): void {
+  for (const name of subAgents) {
+    if (seen.has(name)) continue;
+    seen.add(name);
+    const found = workspace.agents().find((each) => each.name === name);
+    if (found === undefined) throw new Fault("not_found", `its sub-agent ${name} does not exist`);
+    if (lacksModel(found)) throw new Fault("invalid_argument", `its sub-agent ${name} has no model`);
+    if (refused.includes(name))
+      throw new Fault("dependency_missing", `this machine cannot offer its sub-agent ${name}`);
+    requireTeam(workspace, found, refused, seen);
+  }
+}
+
+async function factsOf(
+  workspace: Workspace,
+  agent: WorkspaceAgent,
+  flags: RunSettings,
+): Promise<HostedFacts> {
+  const { name, tools } = agent;
+  const settings = await agentSettings(workspace, { ...flags, agent: name });
+  if (tools !== undefined) return { ...described(workspace, agent), settings, isUsable: true };
+  const made = await workspace.agent(name);
+  if (!isAgent(made))
+    throw new Fault("unsupported", "it is not an instance of Agent; host it in a program of yours");
+  return { ...hostedInfo(made), name, settings, isUsable: true };
+}
+
+/** An agent as the files describe it. Of an agent in code they have only the name. */
+function described(workspace: Workspace, agent: WorkspaceAgent): AgentInfo {
+  const { name, description, model, tools = [], subAgents = [], maxCostUsd } = agent;
+  const canRead = tools.some((tool) => tool !== "none");
+  const skills = canRead ? workspace.skills.filter(({ hidden = false }) => !hidden) : [];
+  return {
+    name,
+    description: description ?? null,
+    model: model ?? null,
+    tools,
+    subAgents,
+    skills: skills.map((skill) => skill.name),
+    maxCostUsd: maxCostUsd ?? null,
+  };
 }
 
 /** The settings of one of these agents, as the files say that the workspace has read last. `undefined` if it is not hosted. */
@@ -29,12 +136,10 @@ export async function currentSettings(
 ): Promise<RunSettings | undefined> {
   if (flags.agent !== undefined)
     return flags.agent === name ? await agentSettings(workspace, flags) : undefined;
-  const agent = workspace.agents().find((each) => each.name === name);
-  const isServed = workspace.config.server?.agents?.includes(name) ?? true;
-  // An agent in code has its own model, which the workspace does not know.
-  if (agent === undefined || !isServed || (agent.model === undefined && agent.tools !== undefined))
-    return undefined;
-  return agentSettings(workspace, { ...flags, agent: name });
+  const agent = servedBy(workspace, flags).find((each) => each.name === name);
+  return agent === undefined || lacksModel(agent)
+    ? undefined
+    : agentSettings(workspace, { ...flags, agent: name });
 }
 
 interface HostedResolverOptions {
@@ -46,14 +151,16 @@ interface HostedResolverOptions {
 }
 
 /**
- * Make the agents of the runs of this folder, whichever process started them. The hosted ones also execute the runs of
- * schedules, with the settings of the files at that time.
+ * Registers resolvers that make the agents of the runs of this folder, whichever process started them. The hosted ones also
+ * execute the runs of schedules, with the settings of the files at that time. Call the returned function after a reload, so
+ * that the runs of new agents are driven, too.
  */
-export function hostedResolvers(
+export function hostRuns(
+  runtime: Pick<Runtime, "register">,
   workspace: Workspace,
   { flags, onOpen, onLeave }: HostedResolverOptions,
-): readonly AgentResolver[] {
-  const names = new Set([defaultAgentName, ...workspace.agents().map(({ name }) => name)]);
+): () => void {
+  const registered = new Set<string>();
   const { root } = flags;
   const isOfFolder = inFolder(root);
   const told = new Set<string>();
@@ -68,11 +175,17 @@ export function hostedResolvers(
     if (reason !== undefined) leave(run, reason);
     return reason === undefined;
   };
-  return [...names].map((name) => {
-    const settings = (): Promise<RunSettings | undefined> => currentSettings(workspace, flags, name);
-    const resolver = runResolver({ name, accepts, onOpen, settings });
-    return { name, resolve: (run) => whereComplete(resolver, run, leave) };
-  });
+  const registerNew = (): void => {
+    for (const name of [defaultAgentName, ...workspace.agents().map((agent) => agent.name)]) {
+      if (registered.has(name)) continue;
+      registered.add(name);
+      const settings = (): Promise<RunSettings | undefined> => currentSettings(workspace, flags, name);
+      const resolver = runResolver({ name, accepts, onOpen, settings });
+      runtime.register({ name, resolve: (run) => whereComplete(resolver, run, leave) });
+    }
+  };
+  registerNew();
+  return registerNew;
 }
 
 /** Makes the agent of a run. Leaves the run to other workers if this machine lacks something that the agent needs. */

@@ -11,13 +11,13 @@ import type { RunSettings } from "./run-settings.ts";
  */
 export async function reportTools(
   workspace: Workspace,
-  hosted: readonly RunSettings[],
+  agents: readonly string[],
+  root: string,
   terminal: Terminal,
 ): Promise<readonly MissingTool[]> {
-  const agents = hosted.map(({ agent = defaultAgentName }) => agent);
   const missing = await workspace.missingTools(agents);
   for (const each of missing) terminal.say(`reeve: ${printable(describe(each))}`);
-  const unsafe = await withoutSandbox(workspace, agents, hosted[0]?.root);
+  const unsafe = await withoutSandbox(workspace, agents, root);
   if (unsafe !== undefined)
     terminal.say(`reeve: shell commands run WITHOUT a sandbox, with all your permissions${unsafe}`);
   return missing;
@@ -33,13 +33,14 @@ export async function requireTools(
   terminal: Terminal,
   needsShell: ((problem: string) => string) | undefined,
 ): Promise<void> {
-  const missing = await workspace.missingTools([settings.agent ?? defaultAgentName]);
+  const { agent = defaultAgentName, root } = settings;
+  const missing = await workspace.missingTools([agent]);
   const shell = missing.find(({ tool }) => tool === "bash");
   if (shell !== undefined && needsShell !== undefined)
     throw new Fault("dependency_missing", needsShell(shell.problem));
   // Making the agent throws the error that names it.
   if (missing.some(({ refused }) => refused.length > 0)) await workspace.agent(settings.agent);
-  await reportTools(workspace, [settings], terminal);
+  await reportTools(workspace, [agent], root, terminal);
 }
 
 function describe({ tool, problem, without, refused }: MissingTool): string {
@@ -52,7 +53,7 @@ function describe({ tool, problem, without, refused }: MissingTool): string {
 async function withoutSandbox(
   workspace: Workspace,
   agents: readonly string[],
-  root = ".",
+  root: string,
 ): Promise<string | undefined> {
   const { sandbox: mode = "enforce" } = workspace.settings;
   const hasShell = workspace

@@ -1,19 +1,10 @@
 import { randomUUID } from "node:crypto";
-import {
-  existsSync,
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { existsSync, linkSync, lstatSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { Fault, type Store } from "../../../kernel/index.ts";
 import { openStore } from "../../../runtime/index.ts";
-import { isBelow, StoreList } from "../../../workspace/files/index.ts";
+import { isBelow, makeFolder, StoreList } from "../../../workspace/files/index.ts";
 import { defaultStore } from "./stored-runs.ts";
 
 export interface OwnStoreOptions {
@@ -109,7 +100,7 @@ function isNew(path: string): boolean {
  * that dies at any moment leaves no store that the next command would refuse.
  */
 async function createStore(path: string, onWarning: (text: string) => void): Promise<void> {
-  mkdirSync(dirname(path), { recursive: true });
+  await makeFolder(dirname(path));
   // An empty file contains nothing foreign. Another process may be creating it, so it stays in its place.
   const isEmptyFile = existsSync(path);
   if (!isEmptyFile) refuseLeftovers(path);

@@ -1,6 +1,6 @@
 import { Fault } from "../../../kernel/index.ts";
+import type { RuntimeOptions } from "../../../runtime/index.ts";
 import type { Workspace } from "../../../workspace/workspace.ts";
-import type { OpenParts } from "./open-parts.ts";
 import { printable, type Terminal } from "../terminal/terminal.ts";
 import { askTrust } from "./ask-trust.ts";
 import { openRunWorkspace, type RunWorkspaceOptions } from "./run-agent.ts";
@@ -63,29 +63,20 @@ export async function agentSettings(workspace: Workspace, flags: RunSettings): P
   };
 }
 
-/** Prints what the workspace has to say about its files. */
-export function reportNotices({ notices }: Workspace, terminal: Terminal): void {
-  for (const { kind, path, message } of notices)
-    terminal.say(`reeve: ${kind}: ${printable(path)}: ${printable(message)}`);
+/** The options of a runtime that the files of a workspace set. `reeve.config.ts` takes precedence over settings. */
+export function runtimeOptions({ config, settings }: Workspace): Omit<RuntimeOptions, "store"> {
+  const { unknownPrice } = settings;
+  return { ...(unknownPrice !== undefined && { unknownPrice }), ...config.runtime };
 }
 
-/**
- * Reads the files of a workspace again when the process receives SIGHUP, and prints what it has to say about them. Settings with
- * an error keep the old state. `onReload` is called after each other reload.
- */
-export function reloadOnHangup(
-  workspace: Workspace,
-  open: OpenParts,
-  terminal: Terminal,
-  onReload: () => void = () => undefined,
-): void {
-  const stop = workspace.reloadOnSignal(
-    "SIGHUP",
-    (error) => terminal.say(`reeve: the files were not read again: ${printable(Fault.from(error).message)}`),
-    () => {
-      reportNotices(workspace, terminal);
-      onReload();
-    },
+/** Prints what the workspace has to say about its files. */
+export function reportNotices(workspace: Workspace, terminal: Terminal): void {
+  for (const line of noticeLines(workspace)) terminal.say(line);
+}
+
+/** What the workspace has to say about its files, one line for each notice. */
+export function noticeLines({ notices }: Workspace): readonly string[] {
+  return notices.map(
+    ({ kind, path, message }) => `reeve: ${kind}: ${printable(path)}: ${printable(message)}`,
   );
-  open.add({ close: async () => stop() });
 }

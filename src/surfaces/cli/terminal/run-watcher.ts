@@ -10,6 +10,7 @@ import {
   type RunResult,
 } from "../../../kernel/index.ts";
 import { counted, dollars, duration, short, shortResult } from "./format.ts";
+import { policyWords } from "./policy-words.ts";
 import { type Terminal, printable, shownText } from "./terminal.ts";
 
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -189,7 +190,7 @@ function adviceOn({ code, details }: Failure): string | undefined {
   const { provider, modelId } = details ?? {};
   const isNamed = typeof provider === "string" && typeof modelId === "string";
   const model = isNamed ? `${provider}/${modelId}` : "the model";
-  return `${model} has no known price, so a budget in dollars (--max-budget-usd, or maxCostUsd in settings.json or of the agent) cannot be enforced; remove it and limit the run with --max-tokens or --max-turns`;
+  return `${model} has no known price, so a budget in dollars (--max-budget-usd, or maxCostUsd in settings.json or of the agent) cannot be enforced; limit the run with --max-tokens or --max-turns and remove it, or set "unknownPrice": "ignore" in settings.json`;
 }
 
 /** The call that a person is asked about: the tool and its arguments, also as they are executed if that differs. */
@@ -211,7 +212,7 @@ function progressLine(event: Event): string | undefined {
     case "tool_execution_start":
       return callLine(who, event.data.toolName, short(event.data.input));
     case "tool_execution_end":
-      return `  ${who}${event.data.result.isError ? "!" : "="} ${printable(event.data.toolName)}: ${shortResult(event.data.result)}`;
+      return `  ${who}${callMark(event)} ${printable(event.data.toolName)}: ${shortResult(event.data.result)}`;
     case "spawn_start":
       return `  ${who}hires ${printable(event.data.agentId)}`;
     case "retry_start":
@@ -220,7 +221,14 @@ function progressLine(event: Event): string | undefined {
       return `  ${who}${event.data.used} of ${event.data.limit} ${event.data.dimension} are used`;
     case "run_recover":
       return `  resumes from where it stopped; recorded answers are not requested again`;
-    default:
-      return undefined;
+    default: {
+      const words = policyWords(event);
+      return words === undefined ? undefined : `  ${who}${words}`;
+    }
   }
+}
+
+function callMark({ data: { status, result } }: Event<"tool_execution_end">): string {
+  if (status === "denied") return "denied";
+  return result.isError ? "!" : "=";
 }

@@ -32,8 +32,24 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
+/** Writes to stdout, once it is reserved for the data of a command. */
+let writeData: typeof process.stdout.write | undefined;
+
+/**
+ * Reserves stdout for the data of a command, and returns the function that writes it. Everything else that this process
+ * would write there, such as `console.log` of an extension, goes to stderr: programs read all of stdout as data.
+ */
+export function reserveStdout(): typeof process.stdout.write {
+  if (writeData !== undefined) return writeData;
+  const { stdout, stderr } = process;
+  writeData = stdout.write.bind(stdout);
+  stdout.write = stderr.write.bind(stderr);
+  return writeData;
+}
+
 export function processTerminal(): Terminal {
   const { stdout, stderr, env } = process;
+  const write = reserveStdout();
   // The reader may close the pipe early, as `head` does. The exit code still reports the outcome.
   let isRead = true;
   stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -51,7 +67,7 @@ export function processTerminal(): Terminal {
   return {
     async out(text) {
       line.clear();
-      if (!isRead || stdout.write(`${text}\n`)) return;
+      if (!isRead || write(`${text}\n`)) return;
       await new Promise<void>((resolve) => {
         stdout
           .once("drain", resolve)
@@ -63,7 +79,7 @@ export function processTerminal(): Terminal {
       line.clear();
       // A status would be appended to an unfinished line of the answer.
       line.isHeld = stdout.isTTY && !text.endsWith("\n");
-      if (isRead) stdout.write(text);
+      if (isRead) write(text);
     },
     isWatched: stdout.isTTY,
     ...(stdout.isTTY && { columns: stdout.columns }),

@@ -44,6 +44,7 @@ const agent = named(
     model: nullable(text()),
     tools: list(text()),
     subAgents: list(text()),
+    skills: list(text()),
     maxCostUsd: nullable(
       number({
         description:

@@ -22,7 +22,7 @@ export function checkFields<All extends Fields>(
   fields: All,
   source: FieldSource,
 ): ValuesOf<All> {
-  return checkGroup(value, fields, { ...source, key: "" }) as ValuesOf<All>;
+  return checkGroup(value, fields, { ...source, key: "" });
 }
 
 interface Where extends FieldSource {

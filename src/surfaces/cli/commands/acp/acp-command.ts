@@ -3,7 +3,7 @@ import { needingPackage } from "../../../../capabilities/optional-package.ts";
 import { connectEditor, type AcpSdk } from "../../../protocols/acp/acp-agent.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
-import { printable, type Terminal } from "../../terminal/terminal.ts";
+import { printable, reserveStdout, type Terminal } from "../../terminal/terminal.ts";
 import { EditorFolders, type AcpOptions } from "./editor-folders.ts";
 
 /** Answers an editor over stdin and stdout, until the editor closes stdin or the process is interrupted. */
@@ -38,15 +38,12 @@ async function loadSdk(): Promise<AcpSdk> {
 }
 
 /**
- * The stream of the protocol. Everything else that this process would write to stdout, such as `console.log` of an
- * extension, goes to stderr: the editor reads every line of stdout as a message. The stream writes through
+ * The stream of the protocol: the editor reads every line of stdout as a message. The stream writes through
  * `process.stdout`, which waits for an editor that reads slowly; its pipe is non-blocking, so a write to the file
  * descriptor would fail with EAGAIN.
  */
 function protocolOutput(): Writable {
-  const { stdout } = process;
-  const write = stdout.write.bind(stdout);
-  stdout.write = process.stderr.write.bind(process.stderr);
+  const write = reserveStdout();
   const output = new Writable({
     write: (chunk: Uint8Array, _encoding, done) => void write(chunk, done),
   });

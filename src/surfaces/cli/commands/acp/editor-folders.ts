@@ -10,6 +10,7 @@ import type {
   EditorHost,
   SessionAgent,
 } from "../../../protocols/acp/acp-host.ts";
+import { extensionSurface, LiveWorkspaces } from "../../setup/live-workspaces.ts";
 import type { OpenParts } from "../../setup/open-parts.ts";
 import { openOwnStore } from "../../setup/own-store.ts";
 import { packageVersion } from "../../../../assembly/package-root.ts";
@@ -17,7 +18,7 @@ import { obeyedOrders } from "../../setup/obeyed-orders.ts";
 import { defaultAgentName, openRunWorkspace, runAgent } from "../../setup/run-agent.ts";
 import { reportTools } from "../../setup/machine-tools.ts";
 import { toMetadata, type RunSettings } from "../../setup/run-settings.ts";
-import { agentSettings, reloadOnHangup, reportNotices } from "../../setup/run-workspace.ts";
+import { agentSettings, reportNotices, runtimeOptions } from "../../setup/run-workspace.ts";
 import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 
@@ -44,6 +45,7 @@ export class EditorFolders implements EditorHost {
   readonly #flags: RunSettings;
   readonly #terminal: Terminal;
   readonly #open: OpenParts;
+  readonly #live: LiveWorkspaces;
   readonly #stores = new Map<string, Promise<OpenStore>>();
   readonly #workspaces = new Map<string, Promise<Workspace>>();
   readonly #folders = new Map<string, Promise<EditorFolder>>();
@@ -53,6 +55,7 @@ export class EditorFolders implements EditorHost {
     this.#flags = settingsOf(options);
     this.#terminal = terminal;
     this.#open = open;
+    this.#live = new LiveWorkspaces(open, terminal);
   }
 
   open(cwd: string, servers: ServerConfigs): Promise<EditorFolder> {
@@ -76,15 +79,15 @@ export class EditorFolders implements EditorHost {
     reportNotices(workspace, this.#terminal);
     const flags = this.#flagsOf(cwd);
     const settings = await agentSettings(workspace, flags);
-    await reportTools(workspace, [settings], this.#terminal);
+    const { agent = defaultAgentName, root } = settings;
+    await reportTools(workspace, [agent], root, this.#terminal);
     return new WorkspaceFolder(workspace, flags, settings, await this.#openStore(cwd));
   }
 
   #openWorkspace(cwd: string, servers: ServerConfigs): Promise<Workspace> {
     return kept(this.#workspaces, JSON.stringify([cwd, servers]), async () => {
       const workspace = await openRunWorkspace(this.#flagsOf(cwd), { mcpServers: servers });
-      reloadOnHangup(this.#open.add(workspace), this.#open, this.#terminal);
-      return workspace;
+      return this.#live.add(workspace);
     });
   }
 
@@ -96,14 +99,15 @@ export class EditorFolders implements EditorHost {
   #openStore(cwd: string): Promise<OpenStore> {
     const address = this.#storeOf(cwd);
     return kept(this.#stores, address, async () => {
-      const { config } = await this.#openWorkspace(cwd, {});
+      const workspace = await this.#openWorkspace(cwd, {});
       const onWarning = (text: string): void => this.log(text);
       const isOfFolder = this.#options.store === undefined;
       const store = this.#open.add(await openOwnStore(address, { onWarning, refusesLinks: isOfFolder }));
       const runtime = this.#open.add(
         await openRuntime({
-          ...config.runtime,
+          ...runtimeOptions(workspace),
           store,
+          surface: extensionSurface(this.#terminal, () => this.#live.reload()),
           // A session that is loaded again may have other MCP servers, and therefore another agent.
           sameName: "replace",
           onError: ({ message }) => this.log(message),

@@ -25,7 +25,13 @@ import type { Workspace } from "../../../../workspace/workspace.ts";
 import { obeyedOrders } from "../../setup/obeyed-orders.ts";
 import { openRunWorkspace, runAgent, runResolver } from "../../setup/run-agent.ts";
 import { requireTools } from "../../setup/machine-tools.ts";
-import { completeSettings, openAskedWorkspace, reportNotices } from "../../setup/run-workspace.ts";
+import { extensionSurface } from "../../setup/live-workspaces.ts";
+import {
+  completeSettings,
+  openAskedWorkspace,
+  reportNotices,
+  runtimeOptions,
+} from "../../setup/run-workspace.ts";
 import {
   findSettings,
   fromMetadata,
@@ -94,18 +100,24 @@ export async function runCommand(
         onWarning: (text) => terminal.say(`reeve: ${printable(text)}`),
       }),
     );
-    const surface = starting === undefined ? {} : { reload: () => starting.workspace.reload() };
-    const configured = starting?.workspace.config.runtime;
-    const runtime = open.add(await openRuntime({ ...configured, store, surface }));
+    const runtimeOf: RuntimeOf = async (workspace) =>
+      open.add(
+        await openRuntime({
+          ...(workspace !== undefined && runtimeOptions(workspace)),
+          store,
+          surface: extensionSurface(terminal, async () => workspace?.reload()),
+          onError: ({ message }) => terminal.say(`reeve: ${printable(message)}`),
+        }),
+      );
     const following =
       starting === undefined
-        ? await resumed(store, runtime, await findRunId(store, resume ?? "", options.store), {
+        ? await resumed(store, runtimeOf, await findRunId(store, resume ?? "", options.store), {
             budget,
             yes,
             terminal,
             open,
           })
-        : await started(store, runtime, { ...options, ...starting, budget });
+        : await started(store, await runtimeOf(starting.workspace), { ...options, ...starting, budget });
     terminal.say(`${following.run.runId} of session ${following.run.sessionId}`);
     if (starting !== undefined) reportNotices(starting.workspace, terminal);
     const { status } = await follow(following, watcher, { terminal, yes });
@@ -149,6 +161,9 @@ interface Following {
 }
 
 type OpenRuntime = Awaited<ReturnType<typeof openRuntime>>;
+
+/** Opens the runtime of the store with the options that the files of a workspace set. */
+type RuntimeOf = (workspace: Workspace | undefined) => Promise<OpenRuntime>;
 
 async function started(
   store: Store,
@@ -200,15 +215,18 @@ interface Resuming {
 /** Resumes a run. Making its agent continues an unfinished run; an ended run is resumed explicitly. */
 async function resumed(
   store: Store,
-  runtime: OpenRuntime,
+  runtimeOf: RuntimeOf,
   runId: RunId,
   { budget, open, ...person }: Person & Resuming,
 ): Promise<Following> {
+  const { settings, fromSeq, asked } = await soFar(store, runId);
+  const isDone = (await store.journal.summary(runId))?.status === "completed";
+  const own = isDone ? undefined : open.add(await openRunWorkspace(settings, person));
+  const runtime = await runtimeOf(own);
   const run = await runtime.find(runId);
   if (run === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
-  const { settings, fromSeq, asked } = await soFar(store, runId);
   const { status } = await run.snapshot();
-  if (status === "completed") return { run, fromSeq: fromSeq - 1, asked: [] };
+  if (own === undefined || status === "completed") return { run, fromSeq: fromSeq - 1, asked: [] };
   if (notResumable.includes(status)) {
     throw new Fault(
       "invalid_argument",
@@ -227,7 +245,6 @@ async function resumed(
   const isRun = ({ agentId }: { readonly agentId: string }): boolean => agentId === run.agentId;
   const onOpen = (workspace: Workspace): void => void open.add(workspace);
   const resolver = runResolver({ name, accepts: isRun, yes: person.yes, onOpen });
-  const own = open.add(await openRunWorkspace(settings, person));
   const needsShell = (problem: string): string =>
     `${runId} was started with the tool bash, which this machine cannot offer: ${problem}`;
   await requireTools(own, settings, person.terminal, settings.tools === "all" ? needsShell : undefined);

@@ -1,5 +1,6 @@
 import { messageText, rootTaskId, totalTokens, type Event } from "../../../../kernel/index.ts";
 import { counted, dollars, short, shortResult, shortText } from "../../terminal/format.ts";
+import { policyWords } from "../../terminal/policy-words.ts";
 import { printable } from "../../terminal/terminal.ts";
 
 /** Describes an event in one line: time, agent and what happened. `undefined` for events that only programs need. */
@@ -31,7 +32,7 @@ function eventWords(event: Event): string | undefined {
     case "tool_execution_start":
       return `calls ${printable(event.data.toolName)} ${printable(short(event.data.input))}`;
     case "tool_execution_end":
-      return `${printable(event.data.toolName)} ${event.data.result.isError ? "failed" : "returned"}: ${shortResult(event.data.result)}`;
+      return `${printable(event.data.toolName)} ${callOutcome(event)}: ${shortResult(event.data.result)}`;
     case "approval_request":
       return `asks for approval ${printable(event.data.approvalId)}: ${printable(event.data.toolName)} ${printable(short(event.data.input))}`;
     case "approval_decision":
@@ -66,8 +67,13 @@ function troubleWords(event: Event): string | undefined {
       return `ends (${status}): ${turns} turns, ${counted(totalTokens(usage))} tokens, ${dollars(costUsd)}`;
     }
     default:
-      return undefined;
+      return policyWords(event);
   }
+}
+
+function callOutcome({ data: { status, result } }: Event<"tool_execution_end">): string {
+  if (status === "denied") return "was denied";
+  return result.isError ? "failed" : "returned";
 }
 
 function messageWords({ data: { message, usage } }: Event<"message_end">): string | undefined {

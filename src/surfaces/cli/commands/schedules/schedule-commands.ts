@@ -1,4 +1,12 @@
-import { Fault, type Schedule, type ScheduleOptions, type Store } from "../../../../kernel/index.ts";
+import {
+  Fault,
+  parseAgentId,
+  type AgentId,
+  type Schedule,
+  type ScheduleOptions,
+  type Store,
+} from "../../../../kernel/index.ts";
+import { openWorkspace } from "../../../../workspace/workspace.ts";
 import { sha256, storedSchedules, systemClock } from "../../../../runtime/index.ts";
 import { cronReader } from "../../../../capabilities/schedules/cron-reader.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
@@ -56,9 +64,24 @@ export async function addSchedule(
     terminal.say(
       `It fires while a process that hosts the agent ${printable(schedule.agentId)} is open on this store.`,
     );
+    await warnUnknown(schedule.agentId, terminal);
     return "ok";
   } finally {
     await store.close();
+  }
+}
+
+/** Warns if the workspace of this folder does not have the agent. A program of the user may still host it. */
+async function warnUnknown(agentId: AgentId, terminal: Terminal): Promise<void> {
+  const { name } = parseAgentId(agentId);
+  try {
+    await using workspace = await openWorkspace();
+    if (workspace.agents().some((agent) => agent.name === name)) return;
+    // The error says what the workspace has, and whether trust is missing.
+    await workspace.agent(name);
+  } catch (error) {
+    const reason = printable(Fault.from(error).message);
+    terminal.say(`reeve: warning: reeve serve in this folder does not host the agent: ${reason}`);
   }
 }
 

@@ -21,17 +21,18 @@ import { interrupted } from "../../terminal/interrupted.ts";
 import { portOption } from "../../terminal/number-option.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
 import { openOwnStore } from "../../setup/own-store.ts";
-import { currentSettings, hostedResolvers, hostedSettings } from "../../setup/hosted-agents.ts";
-import { defaultAgentName, runAgent } from "../../setup/run-agent.ts";
+import { currentSettings, hostableAgents, hostRuns, type HostedFacts } from "../../setup/hosted-agents.ts";
+import { extensionReports, extensionSurface, LiveWorkspaces } from "../../setup/live-workspaces.ts";
+import { runAgent } from "../../setup/run-agent.ts";
 import { builtPage } from "../../setup/page-folder.ts";
-import { reportTools } from "../../setup/machine-tools.ts";
 import { toMetadata, type RunSettings } from "../../setup/run-settings.ts";
-import { openAskedWorkspace, reloadOnHangup, reportNotices } from "../../setup/run-workspace.ts";
+import { openAskedWorkspace, reportNotices, runtimeOptions } from "../../setup/run-workspace.ts";
 import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import { servingEngineOf, type EngineAddressOptions } from "../worker/worker-engine.ts";
 import { askTrust } from "../../setup/ask-trust.ts";
 import { idleEngine } from "../../setup/idle-engine.ts";
+import { observedStore } from "../worker/observed-store.ts";
 
 const place = { namespace: "server", key: "mcp-state-key" } as const;
 
@@ -69,45 +70,55 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
   const open = new OpenParts();
   const warn = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
   try {
-    const workspace = open.add(await openAskedWorkspace(flags, terminal));
+    const live = new LiveWorkspaces(open, terminal);
+    const workspace = live.add(await openAskedWorkspace(flags, terminal));
     await askTrust(workspace, terminal);
-    const hosted = await hostedSettings(workspace, flags);
-    if (isWorker) await reportTools(workspace, hosted, terminal);
+    let agents: readonly ServedAgent[] = [];
+    const readAgents = async (): Promise<void> => {
+      const hosted = await hostableAgents(workspace, flags, terminal, { isWorker });
+      agents = hosted.map((each) => servedAgent(workspace, each, flags));
+    };
+    await readAgents();
     // The tokens of a store that others created would admit them from other machines.
     const allowForeign = !isWorker && isLoopback(host);
-    const store = open.add(await openOwnStore(options.store, { allowForeign, onWarning: warn }));
+    const store = observedStore(
+      open.add(await openOwnStore(options.store, { allowForeign, onWarning: warn })),
+      extensionReports(terminal),
+    );
     const tokens = storedTokens(store.records);
     await requireTokens(tokens, host);
     const runtime = open.add(
       await openRuntime({
-        ...workspace.config.runtime,
+        ...runtimeOptions(workspace),
         store,
+        surface: extensionSurface(terminal, () => live.reload()),
         keepAlive: true,
         // Each run of a session makes the agent of the session again, with the files as they are then.
         sameName: "replace",
+        onError: ({ message }) => warn(message),
         ...(!isWorker && { engine: engine ?? idleEngine }),
       }),
     );
-    const onOpen = (opened: Workspace): void => reloadOnHangup(open.add(opened), open, terminal);
+    const onOpen = (opened: Workspace): void => void live.add(opened);
     const onLeave = (runId: string, reason: string): void =>
       warn(`${runId} is left alone: ${reason}; drive it with reeve run --resume ${runId}`);
-    reloadOnHangup(workspace, open, terminal);
-    if (isWorker)
-      for (const resolver of hostedResolvers(workspace, { flags, onOpen, onLeave }))
-        runtime.register(resolver);
+    const registerNew = isWorker ? hostRuns(runtime, workspace, { flags, onOpen, onLeave }) : undefined;
+    live.whenReloaded(async () => {
+      await readAgents();
+      registerNew?.();
+    });
     const page = builtPage();
-    const agents = hosted.map((settings) => servedAgent(workspace, settings, flags));
     const channels = open.add(
       createChannels(runtime, {
         store,
-        agents,
+        agents: () => agents,
         channels: configuredChannels(workspace, terminal.env),
         notifications: configuredNotifications(workspace, terminal.env),
         log: (line) => terminal.say(`reeve: ${printable(line)}`),
       }),
     );
     const server = createServer(runtime, {
-      agents,
+      agents: () => agents,
       routes: channels.routes,
       mcp: { stateKey: await storedStateKey(store.records) },
       tokens: needsToken ? tokens : null,
@@ -121,7 +132,13 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     const stopping = interrupted(terminal);
     channels.start();
     reportNotices(workspace, terminal);
-    await announce(terminal, { options, server, listening, hosted, channels });
+    await announce(terminal, {
+      options,
+      server,
+      listening,
+      isHosting: agents.some(({ hidden }) => hidden !== true),
+      channels,
+    });
     await stopping;
     terminal.say("reeve: finishing calls in flight; press Ctrl-C again to end this process at once");
     await channels.close();
@@ -133,15 +150,18 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
 }
 
 /** An agent of the workspace, for callers of the server. Each session has its own instance, with the files as they are then. */
-function servedAgent(workspace: Workspace, hosted: RunSettings, flags: RunSettings): ServedAgent {
-  const { agent: name = defaultAgentName, model } = hosted;
-  const { description, tools, maxCostUsd } = workspace.agents().find((each) => each.name === name) ?? {};
+function servedAgent(
+  workspace: Workspace,
+  { name, settings: hosted, isUsable, description, model, maxCostUsd, ...lists }: HostedFacts,
+  flags: RunSettings,
+): ServedAgent {
   return {
     name,
-    ...(description !== undefined && { description }),
-    ...(model !== undefined && { model }),
-    ...(tools !== undefined && { tools }),
-    ...(maxCostUsd !== undefined && { maxCostUsd }),
+    hidden: !isUsable,
+    ...lists,
+    ...(description !== null && { description }),
+    ...(model !== null && { model }),
+    ...(maxCostUsd !== null && { maxCostUsd }),
     expand: (text, session) => workspace.expand(text, session),
     start: async ({ runId, sessionId }) => {
       const session = sessionId === undefined ? formatSessionId(runId) : parseSessionId(sessionId);
@@ -157,13 +177,14 @@ interface Started {
   readonly options: ServeOptions;
   readonly server: Server;
   readonly listening: Listening;
-  readonly hosted: readonly RunSettings[];
+  /** Whether an agent is hosted. */
+  readonly isHosting: boolean;
 }
 
 /** Prints the address to stdout: the page's one-time link, if the person at this machine can use one. */
 async function announce(
   terminal: Terminal,
-  { options, server, listening, hosted, channels }: Started,
+  { options, server, listening, isHosting, channels }: Started,
 ): Promise<void> {
   const link = isLoopback(options.host) ? server.pageLink() : undefined;
   await terminal.out(`${listening.url}${link ?? "/"}`);
@@ -173,10 +194,7 @@ async function announce(
     );
   if (builtPage() === undefined)
     terminal.say("The page is not built; run npm run build:page in the checkout.");
-  if (hosted.length === 0)
-    terminal.say(
-      "No agent is hosted, because none has a model; use --model provider/id, or set REEVE_MODEL.",
-    );
+  if (!isHosting) terminal.say("No agent is hosted, so callers can start no run.");
   if (channels.names.length > 0)
     terminal.say(`Channels: ${channels.names.join(", ")}. Admit senders with: reeve pair`);
   if (!options.token) terminal.say("Every program of this machine may use the server (--no-token).");

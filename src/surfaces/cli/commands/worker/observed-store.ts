@@ -10,18 +10,18 @@ import {
   type Store,
 } from "../../../../kernel/index.ts";
 
-/** Receives what the worker of this process does, after it is durable. */
+/** Receives what the worker of this process does, after it is durable. All methods are optional. */
 export interface StoreObserver {
   /** The worker owns the run from now on. */
-  claimed(lease: Lease): void;
+  claimed?(lease: Lease): void;
   /** The worker has released the run. */
-  released(lease: Lease, rest: Rest): void;
+  released?(lease: Lease, rest: Rest): void;
   /** The store refused a call, because another worker owns the run. Called once for each lease. */
-  leaseLost(lease: Lease): void;
+  leaseLost?(lease: Lease): void;
   /** The registration of the worker was lost (L12). */
-  registrationLost(fault: Fault): void;
+  registrationLost?(fault: Fault): void;
   /** A commit of a run that the worker owns. */
-  committed(lease: Lease, commit: Commit): void;
+  committed?(lease: Lease, commit: Commit): void;
 }
 
 /**
@@ -59,11 +59,11 @@ class LeaseWatch {
 
   claimed(lease: Lease): void {
     this.#owned.set(lease.runId, lease.epoch);
-    this.observer.claimed(lease);
+    this.observer.claimed?.(lease);
   }
 
   released(lease: Lease, rest: Rest): void {
-    if (this.#forget(lease)) this.observer.released(lease, rest);
+    if (this.#forget(lease)) this.observer.released?.(lease, rest);
   }
 
   /** Calls `work` and reports `lease_lost`. */
@@ -78,7 +78,8 @@ class LeaseWatch {
   }
 
   #failed(lease: Lease, error: unknown): never {
-    if (Fault.is(error) && error.code === "lease_lost" && this.#forget(lease)) this.observer.leaseLost(lease);
+    if (Fault.is(error) && error.code === "lease_lost" && this.#forget(lease))
+      this.observer.leaseLost?.(lease);
     throw error;
   }
 
@@ -95,7 +96,7 @@ function observedJournal(journal: Journal, watch: LeaseWatch): Journal {
     append: (lease, commit, submissions) =>
       watch.during(lease, () =>
         andThen(journal.append(lease, commit, submissions), (stored) => {
-          watch.observer.committed(lease, commit);
+          watch.observer.committed?.(lease, commit);
           return stored;
         }),
       ),
@@ -109,7 +110,7 @@ function observedJournal(journal: Journal, watch: LeaseWatch): Journal {
     ...(appendAndRelease !== undefined && {
       appendAndRelease: async (lease, commit, submissions, rest) => {
         const stored = await watch.during(lease, () => appendAndRelease(lease, commit, submissions, rest));
-        watch.observer.committed(lease, commit);
+        watch.observer.committed?.(lease, commit);
         watch.released(lease, rest);
         return stored;
       },
@@ -131,7 +132,7 @@ function observedLeases(leases: Leases, watch: LeaseWatch): Leases {
       leases.enlist(workerId, {
         ...(onLost !== undefined && {
           onLost: (fault) => {
-            watch.observer.registrationLost(fault);
+            watch.observer.registrationLost?.(fault);
             onLost(fault);
           },
         }),

@@ -10,10 +10,9 @@ import { interrupted } from "../../terminal/interrupted.ts";
 import { portOption, positiveInteger } from "../../terminal/number-option.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
 import { openOwnStore } from "../../setup/own-store.ts";
-import { hostedResolvers, hostedSettings } from "../../setup/hosted-agents.ts";
-import { defaultAgentName } from "../../setup/run-agent.ts";
-import { reportTools } from "../../setup/machine-tools.ts";
-import { openAskedWorkspace, reloadOnHangup, reportNotices } from "../../setup/run-workspace.ts";
+import { hostableAgents, hostRuns } from "../../setup/hosted-agents.ts";
+import { extensionSurface, LiveWorkspaces } from "../../setup/live-workspaces.ts";
+import { openAskedWorkspace, reportNotices, runtimeOptions } from "../../setup/run-workspace.ts";
 import { numberOf, settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 import { askTrust } from "../../setup/ask-trust.ts";
@@ -44,10 +43,14 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
   const talk = log.terminal(terminal);
   const open = new OpenParts();
   try {
-    const workspace = open.add(await openAskedWorkspace(flags, talk));
+    const live = new LiveWorkspaces(open, talk);
+    const workspace = live.add(await openAskedWorkspace(flags, talk));
     await askTrust(workspace, talk);
-    const hosted = await hostedSettings(workspace, flags);
-    await reportTools(workspace, hosted, talk);
+    const findAgents = async (): Promise<readonly string[]> =>
+      (await hostableAgents(workspace, flags, talk, { isWorker: true })).flatMap(({ name, isUsable }) =>
+        isUsable ? [name] : [],
+      );
+    const agents = await findAgents();
     const onWarning = (text: string): void => talk.say(text);
     const opened: Store = open.add(await openOwnStore(options.store, { onWarning }));
     const metrics = new WorkerMetrics();
@@ -55,9 +58,10 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
     const workerId = `worker-${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
     const runtime = open.add(
       await openRuntime({
-        ...workspace.config.runtime,
+        ...runtimeOptions(workspace),
         ...limits,
         store,
+        surface: extensionSurface(talk, () => live.reload()),
         workerId,
         keepAlive: true,
         // Each run of a session makes the agent of the session again, with the files as they are then.
@@ -66,17 +70,19 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
         ...(engine.factory !== undefined && { engine: engine.factory }),
       }),
     );
-    const onOpen = (other: Workspace): void => reloadOnHangup(open.add(other), open, talk);
+    const onOpen = (other: Workspace): void => void live.add(other);
     const onLeave = (runId: string, reason: string): void =>
       log.write("warn", "run_left_alone", `the run is left alone: ${reason}`, { runId });
-    reloadOnHangup(workspace, open, talk, () =>
+    const registerNew = hostRuns(runtime, workspace, { flags, onOpen, onLeave });
+    live.whenReloaded(async () => {
+      registerNew();
       log.write(
         "info",
         "workspace_reloaded",
         "the files of the workspace were read again, and new runs use them",
-      ),
-    );
-    for (const resolver of hostedResolvers(workspace, { flags, onOpen, onLeave })) runtime.register(resolver);
+        { agents: await findAgents() },
+      );
+    });
     const probe = new WorkerProbe({
       store,
       clock: systemClock,
@@ -90,7 +96,6 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
     if (listening !== undefined) open.add(listening);
     const stopping = interrupted(terminal);
     reportNotices(workspace, talk);
-    const agents = hosted.map(({ agent = defaultAgentName }) => agent);
     log.write("info", "worker_started", "the worker claims runs", {
       workerId,
       engine: options.engine,
@@ -99,11 +104,7 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
       ...(listening !== undefined && { url: listening.url }),
     });
     if (agents.length === 0)
-      log.write(
-        "warn",
-        "no_agents",
-        "no agent is hosted, because none has a model; use --model provider/id, or set REEVE_MODEL",
-      );
+      log.write("warn", "no_agents", "no agent is hosted; the notices before this line say why");
     await stopping;
     probe.noteDraining();
     log.write("info", "worker_draining", "the worker claims no more runs and finishes calls in flight");

@@ -1,11 +1,13 @@
 import {
   checkChoice,
   type Commit,
+  type Event,
   type Fault,
   type JsonObject,
   type Lease,
   type Rest,
 } from "../../../../kernel/index.ts";
+import { extensionWords } from "../../terminal/policy-words.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import type { StoreObserver } from "./observed-store.ts";
 
@@ -77,11 +79,19 @@ export class WorkerLog implements StoreObserver {
 
   committed({ runId }: Lease, { events = [] }: Commit): void {
     for (const event of events) {
+      const words = extensionWords(event);
+      if (words !== undefined) this.write(levelOf(event), event.type, words, { runId });
       if (event.type !== "run_end") continue;
       const { status, costUsd, turns } = event.data;
       this.write("info", "run_ended", "a run ended", { runId, status, turns, costUsd });
     }
   }
+}
+
+function levelOf(event: Event): Level {
+  if (event.type !== "extension_notice") return "warn";
+  const { level } = event.data;
+  return level === "warning" ? "warn" : level;
 }
 
 function factsText(facts: JsonObject): string {
@@ -98,10 +108,10 @@ export function allObservers(...observers: readonly StoreObserver[]): StoreObser
     for (const observer of observers) tell(observer);
   };
   return {
-    claimed: (lease) => each((to) => to.claimed(lease)),
-    released: (lease, rest) => each((to) => to.released(lease, rest)),
-    leaseLost: (lease) => each((to) => to.leaseLost(lease)),
-    registrationLost: (fault) => each((to) => to.registrationLost(fault)),
-    committed: (lease, commit) => each((to) => to.committed(lease, commit)),
+    claimed: (lease) => each((to) => to.claimed?.(lease)),
+    released: (lease, rest) => each((to) => to.released?.(lease, rest)),
+    leaseLost: (lease) => each((to) => to.leaseLost?.(lease)),
+    registrationLost: (fault) => each((to) => to.registrationLost?.(fault)),
+    committed: (lease, commit) => each((to) => to.committed?.(lease, commit)),
   };
 }

@@ -1,16 +1,29 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { Fault } from "../../../../kernel/index.ts";
+import { makeFolder } from "../../../../workspace/files/index.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 
-const settings = `{
-  "$schema": "https://unpkg.com/reeve/settings.schema.json",
-  "tools": "read",
-  "budget": { "maxCostUsd": 1 },
-  "permissions": { "deny": [] }
+/** The schema that an editor uses, if the folder has Reeve among its packages. */
+const schema = "node_modules/reeve/settings.schema.json";
+
+/** A model without a known price is limited by its tokens, and its money is unknown. */
+function settings(folder: string): string {
+  const hasSchema = existsSync(join(folder, schema));
+  return `${JSON.stringify(
+    {
+      ...(hasSchema && { $schema: `../${schema}` }),
+      tools: "read",
+      budget: { maxCostUsd: 1, maxTokens: 1_000_000 },
+      unknownPrice: "ignore",
+      permissions: { deny: [] },
+    },
+    null,
+    2,
+  )}\n`;
 }
-`;
 
 const reviewer = `---
 # An agent. Run it with: reeve run --agent reviewer "Review the last change"
@@ -20,6 +33,7 @@ tools: [read, grep, find, ls]
 maxTurns: 20
 budget:
   maxCostUsd: 0.50
+  maxTokens: 500000                  # limits a model without a known price
 # subAgents: [other-agent]           # agents of this workspace that it may hire
 ---
 
@@ -57,20 +71,22 @@ const instructions = `# Instructions for agents
 `;
 
 /** The files of a new workspace, by their path. */
-const files: Readonly<Record<string, string>> = {
-  "AGENTS.md": instructions,
-  "reeve.config.ts": config,
-  ".reeve/.gitignore": "# The store of runs\nreeve.db*\n",
-  ".reeve/settings.json": settings,
-  ".reeve/agents/reviewer.md": reviewer,
-  ".reeve/prompts/explain.md": prompt,
-  ".reeve/skills/commit-message/SKILL.md": skill,
-};
+function filesOf(folder: string): Readonly<Record<string, string>> {
+  return {
+    "AGENTS.md": instructions,
+    "reeve.config.ts": config,
+    ".reeve/.gitignore": "# The store of runs\nreeve.db*\n",
+    ".reeve/settings.json": settings(folder),
+    ".reeve/agents/reviewer.md": reviewer,
+    ".reeve/prompts/explain.md": prompt,
+    ".reeve/skills/commit-message/SKILL.md": skill,
+  };
+}
 
 /** Writes a commented starting point. Existing files are never changed. */
 export async function initCommand(path: string | undefined, terminal: Terminal): Promise<ExitKind> {
   const folder = resolve(path ?? ".");
-  for (const [name, text] of Object.entries(files)) {
+  for (const [name, text] of Object.entries(filesOf(folder))) {
     const target = join(folder, name);
     const isNew = await write(target, text);
     if (isNew) await terminal.out(target);
@@ -84,7 +100,7 @@ export async function initCommand(path: string | undefined, terminal: Terminal):
 
 async function write(path: string, text: string): Promise<boolean> {
   try {
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
   } catch (error) {
     throw unwritable(path, error);
   }
