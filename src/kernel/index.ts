@@ -267,6 +267,7 @@ export {
   type StepScope,
   type TokenCount,
 } from "./run/step.ts";
+export type * from "./run/crash-loop.ts";
 export * from "./run/run-record.ts";
 export * from "./run/run-summary.ts";
 export * from "./run/run-summary.ts";

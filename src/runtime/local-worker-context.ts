@@ -60,6 +60,7 @@ export function workerContext(store: Store, options: WorkerOptions, parts: Worke
     sizes: new SizeLimit(options.maxValueBytes),
     stopGraceMs: options.stopGraceMs,
     suspendAfterMs: options.suspendAfterMs,
+    crashLoopLimit: options.crashLoopLimit,
     onError: parts.onError,
     agents,
     contexts,

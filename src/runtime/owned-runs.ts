@@ -1,4 +1,13 @@
-import type { DriveOptions, DriveResult, Fault, Journal, Lease, RunHost, RunId } from "../kernel/index.ts";
+import {
+  type DriveOptions,
+  type DriveResult,
+  Fault,
+  type Journal,
+  type Lease,
+  type Rest,
+  type RunHost,
+  type RunId,
+} from "../kernel/index.ts";
 import type { LiveContexts } from "./process/live-contexts.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
 import { RunOwner } from "./run/run-owner.ts";
@@ -31,7 +40,8 @@ export class OwnedRuns implements RunHost {
 
   async drive(lease: Lease, options: DriveOptions = {}): Promise<DriveResult> {
     const { runId } = lease;
-    const owner = await RunOwner.load(await this.#contextOf(runId), lease, options);
+    const owner = await this.#load(lease, options);
+    if (!(owner instanceof RunOwner)) return { rest: owner, isReleased: false };
     // `releaseAll` releases the runs that are owned when it is called. A run that was loaded later is handed back here.
     if (this.#isClosing) return { rest: { kind: "ready" }, isReleased: false };
     this.#owners.set(runId, owner);
@@ -42,6 +52,19 @@ export class OwnedRuns implements RunHost {
       return result;
     } finally {
       this.#noteReleased(runId, owner);
+    }
+  }
+
+  /** Loads the run. L7: returns how the run rests if it must not be loaded yet. */
+  async #load(lease: Lease, options: DriveOptions): Promise<RunOwner | Rest> {
+    try {
+      return await RunOwner.load(await this.#contextOf(lease.runId), lease, options);
+    } catch (error) {
+      const { code, details } = Fault.from(error);
+      const retryAt = code === "crash_loop" ? details?.["retryAt"] : undefined;
+      if (typeof retryAt !== "number") throw error;
+      this.#options.onError(error);
+      return { kind: "unloaded", wakeAt: retryAt };
     }
   }
 

@@ -136,6 +136,11 @@ export interface RuntimeOptions {
    */
   readonly suspendAfterMs?: number;
   /**
+   * L7: number of processes in a row, known to have ended while they executed a run, at which the run is paused: it waits for
+   * `crash_loop`, and only `resume()` continues it. Progress of the run starts the count again. Default: 5.
+   */
+  readonly crashLoopLimit?: number;
+  /**
    * Interval at which the worker polls the store for due runs and for runs of workers that have died. Changes that the
    * store reports are picked up at once. Default: 500.
    */
@@ -234,6 +239,7 @@ const runtimeKinds = {
   concurrency: is.number({ from: 1, default: 64 }),
   maxValueBytes: is.integer({ from: 1 }),
   suspendAfterMs: is.number({ from: 0, default: 5_000 }),
+  crashLoopLimit: is.integer({ from: 1, default: 5 }),
   pollMs: is.number({ from: 1, default: 500 }),
   keepAlive: is.boolean(),
   sameName: is.choice(["refuse", "replace"], { default: "refuse" }),

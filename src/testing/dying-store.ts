@@ -131,6 +131,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       nextWakeAt: (now) => leases.nextWakeAt(now),
       isConfirmed: (workerId) => leases.isConfirmed(workerId),
       countReady: (now, limit) => leases.countReady(now, limit),
+      haveEnded: (owners) => leases.haveEnded(owners),
       findReady: (options) => leases.findReady(options),
     },
     topics: {

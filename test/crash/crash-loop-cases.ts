@@ -1,6 +1,6 @@
 import { test } from "vitest";
 import { formatRunId } from "../../src/kernel/index.ts";
-import { deadly, endOf, failed, type DeadlySite } from "./deadly-site.ts";
+import { deadly, endOf, loopOf, type DeadlySite } from "./deadly-site.ts";
 
 /** Calls a function with a new site. */
 type OnSite = (check: (site: DeadlySite) => Promise<void>) => Promise<void>;
@@ -17,7 +17,7 @@ export function crashLoopCases(onSite: OnSite): void {
       expect(endOf(await events(deadly))).toMatchObject({ status: "completed", output: "survived" });
     }));
 
-  test("L7: a run that kills its process completes after crash_loop if it is resumed with code that does not kill the process", ({
+  test("L7: a run that kills its process completes after its crash loop if it is resumed with code that does not kill the process", ({
     expect,
   }) =>
     onSite(async ({ workUntilDone, attempts, events }) => {
@@ -31,31 +31,33 @@ export function crashLoopCases(onSite: OnSite): void {
 /** The cases that depend on how a store counts recoveries. `npm test` runs only these on further stores and engines. */
 export function crashLoopCore(onSite: OnSite, places: readonly string[] = ["model"]): void {
   test.for(places)(
-    "L7: a run that kills its process fails with crash_loop at its fifth recovery if its %s kills it each time, and other runs complete",
+    "L7: a run that kills its process is paused at its fifth recovery if its %s kills it each time, no task of it ends, and other runs complete",
     (place, { expect }) =>
-      onSite(async ({ workUntilDone, attempts, events }) => {
+      onSite(async ({ workUntilDone, attempts, events, summary }) => {
         expect(await workUntilDone(place)).toBe(5);
         expect(await attempts()).toEqual(Array.from({ length: 5 }, () => place));
         const log = await events(deadly);
-        expect(endOf(log)).toMatchObject(failed(5) as object);
-        expect(log.at(-1)).toMatchObject({ type: "run_end", data: { status: "failed" } });
-        expect((await events(formatRunId("peaceful"))).at(-1)).toMatchObject({
-          data: { status: "completed" },
-        });
+        expect(loopOf(log)).toMatchObject({ limit: 5, unknown: [] });
+        expect(loopOf(log)?.ended).toHaveLength(5);
+        const call = { tool: { kind: "tool", name: "explode" }, model: { kind: "model" } }[place];
+        expect(loopOf(log)?.calls).toMatchObject(call === undefined ? [] : [{ taskId: "t0", ...call }]);
+        expect(log.filter(({ type }) => type === "task_end" || type === "run_end")).toEqual([]);
+        expect(await summary(deadly)).toMatchObject({ status: "paused", waitsFor: ["crash_loop"] });
+        expect(await summary(formatRunId("peaceful"))).toMatchObject({ status: "completed" });
         // B3: each model call that was cut off is charged.
         const lost = log.filter(({ type }) => type === "budget_lost");
         expect(lost.length).toBe(place === "model" ? 5 : 0);
       }),
   );
 
-  test("L7: a run that kills its process fails with crash_loop although the process dies before the failure of the fifth recovery is written", ({
+  test("L7: a run that kills its process is paused although the process dies before the pause of the fifth recovery is written", ({
     expect,
   }) =>
     onSite(async ({ work, workUntilDone, attempts, events }) => {
       for (let count = 0; count < 5; count++) expect(await work("tool")).toMatchObject({ kind: "failed" });
-      expect(await work("end")).toMatchObject({ kind: "failed" });
+      expect(await work("pause")).toMatchObject({ kind: "failed" });
       expect(await workUntilDone("tool")).toBe(0);
-      expect(await attempts()).toEqual([...Array.from({ length: 5 }, () => "tool"), "end"]);
-      expect(endOf(await events(deadly))).toMatchObject(failed(6) as object);
+      expect(await attempts()).toEqual([...Array.from({ length: 5 }, () => "tool"), "pause"]);
+      expect(loopOf(await events(deadly))?.ended).toHaveLength(5);
     }));
 }

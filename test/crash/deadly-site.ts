@@ -2,7 +2,14 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject } from "vitest";
-import { formatRunId, type Event, type RunId } from "../../src/kernel/index.ts";
+import {
+  formatRunId,
+  type CrashLoop,
+  type Event,
+  type RunId,
+  type RunSummary,
+  type Store,
+} from "../../src/kernel/index.ts";
 import { WorkerProcess, type WorkerEnd } from "../../src/testing/index.ts";
 import { readAll } from "../runtime/runtime-setup.ts";
 import { openCrashStore } from "./crash-store.ts";
@@ -21,6 +28,7 @@ export interface DeadlySite {
   readonly workUntilDone: (place: string) => Promise<number>;
   readonly attempts: () => Promise<readonly string[]>;
   readonly events: (runId: RunId) => Promise<readonly Event[]>;
+  readonly summary: (runId: RunId) => Promise<RunSummary | undefined>;
 }
 
 /**
@@ -39,6 +47,14 @@ export async function onDeadlySite(
     const orders = { file, workload: "deadly", data, death: null, server: { url: "", caller: "" } };
     return WorkerProcess.start(script, orders, join(folder, "compiled")).endWithin(boundMs);
   };
+  const read = async <Value>(from: (store: Store) => Promise<Value>): Promise<Value> => {
+    const store = await openCrashStore(file);
+    try {
+      return await from(store);
+    } finally {
+      await store.close();
+    }
+  };
   const workUntilDone = async (place: string): Promise<number> => {
     for (let killed = 0; killed < 20; killed++) {
       const end = await work(place);
@@ -52,12 +68,8 @@ export async function onDeadlySite(
       work,
       workUntilDone,
       attempts: async () => (await readFile(`${file}.attempts`, "utf8")).trim().split("\n"),
-      async events(runId) {
-        const store = await openCrashStore(file);
-        const events = await readAll(store, runId);
-        await store.close();
-        return events;
-      },
+      events: (runId) => read((store) => readAll(store, runId)),
+      summary: (runId) => read((store) => store.journal.summary(runId)),
     });
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -67,8 +79,7 @@ export async function onDeadlySite(
 /** How the root task of a run ended. */
 export const endOf = (events: readonly Event[]): unknown =>
   events.findLast(({ type }) => type === "task_end")?.data;
-/** The end of the deadly run as a crash loop. */
-export const failed = (recoveries: number): unknown => ({
-  status: "failed",
-  failure: { code: "crash_loop", details: { runId: deadly, recoveries } },
-});
+
+/** How the last pause of a run tells of its crash loop. */
+export const loopOf = (events: readonly Event[]): CrashLoop | undefined =>
+  events.findLast((event): event is Event<"run_pause"> => event.type === "run_pause")?.data.crashLoop;

@@ -18,10 +18,10 @@ import { openCrashStore } from "./crash-store.ts";
 import { siteEngine, type SiteAddress } from "./site-engine.ts";
 
 /**
- * Where the agent ends its process. `steps`: in each of three steps, the first three times. `end`: in its tool, and the process
- * also ends before it records the end of the run. `nowhere`: the run is resumed.
+ * Where the agent ends its process. `steps`: in each of three steps, the first three times. `pause`: in its tool, and the process
+ * also ends before it records that the run is paused. `nowhere`: the run is resumed.
  */
-type DeadlyPlace = "tool" | "model" | "code" | "steps" | "end" | "nowhere";
+type DeadlyPlace = "tool" | "model" | "code" | "steps" | "pause" | "nowhere";
 
 const deadlyRun = formatRunId("deadly");
 
@@ -31,7 +31,7 @@ interface DeadlyOrders {
   readonly site?: SiteAddress;
 }
 
-/** Hosts an agent that kills this process, and one that does not. Ends when the runs of both have ended. */
+/** Hosts an agent that kills this process, and one that does not. Ends when the runs of both have ended, or the first is paused. */
 await runWorkerDuty(async ({ file, data, mortal }) => {
   const { place, site } = data as unknown as DeadlyOrders;
   /** Notes the attempt in a file, which survives the process. Returns the number of attempts so far. */
@@ -43,7 +43,7 @@ await runWorkerDuty(async ({ file, data, mortal }) => {
   const store = mortal(await openCrashStore(file));
   const runtime = await createRuntime({
     ...(site !== undefined && { engine: siteEngine(site) }),
-    store: place === "end" ? dyingAtEnd(store, attempt) : store,
+    store: place === "pause" ? dyingAtPause(store, attempt) : store,
     pollMs: 10,
     unknownPrice: "ignore",
     onError: (error) => process.stderr.write(`${error.code}: ${error.message}\n`),
@@ -58,7 +58,8 @@ await runWorkerDuty(async ({ file, data, mortal }) => {
   await second.result();
   const first = await runtime.submit(deadly, null, { runId: deadlyRun });
   if (place === "nowhere") await first.resume();
-  await first.result();
+  for await (const event of first.events())
+    if (event.type === "run_end" || (event.type === "run_pause" && place !== "nowhere")) break;
   await runtime.close();
   return [first.runId, second.runId];
 });
@@ -68,13 +69,13 @@ function die(): Promise<never> {
   return new Promise(() => undefined);
 }
 
-/** A store that kills the process before a commit that ends the deadly run. */
-function dyingAtEnd(store: Store, attempt: (name: string) => number): Store {
+/** A store that kills the process before a commit that pauses the deadly run. */
+function dyingAtPause(store: Store, attempt: (name: string) => number): Store {
   const { journal } = store;
   const appendAndRelease = journal.appendAndRelease?.bind(journal);
   const survive = async ({ runId }: Lease, { events = [] }: Commit): Promise<void> => {
-    if (runId !== deadlyRun || !events.some(({ type }) => type === "run_end")) return;
-    attempt("end");
+    if (runId !== deadlyRun || !events.some(({ type }) => type === "run_pause")) return;
+    attempt("pause");
     await die();
   };
   return {
@@ -108,7 +109,7 @@ function deadlyAgent(place: DeadlyPlace, attempt: (name: string) => number): Hos
       for (const name of ["one", "two", "three"])
         await ctx.step(name, async () => (attempt(name) <= 3 ? die() : name));
     },
-    end: (ctx) => ways.tool(ctx),
+    pause: (ctx) => ways.tool(ctx),
     nowhere: async () => attempt("nowhere"),
   };
   const explode = tool({

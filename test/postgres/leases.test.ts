@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Client } from "pg";
 import { expect, inject, onTestFinished, test, vi } from "vitest";
-import type { Fault, Lease, Store, StoreChange } from "../../src/kernel/index.ts";
+import type { Fault, Lease, LostOwner, Store, StoreChange } from "../../src/kernel/index.ts";
 import { hasEnded, processName } from "../../src/runtime/stores/postgres/db/worker-process.ts";
 import { all, createRun, ownRun, stepRecord } from "../../src/testing/contracts/store-fixtures.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";
@@ -200,6 +200,49 @@ test.runIf(process.platform === "linux")(
     expect(await claim(other, "w1")).toMatchObject([{ runId: lost.runId, recoveries: 1 }]);
   },
 );
+
+/** Two stores of one schema. The worker w1 of the first runs on another machine, was silent, and has lost its run to w2 of the second. */
+async function loseRun(): Promise<{
+  readonly schema: string;
+  readonly one: Store;
+  readonly other: Store;
+  readonly lost: LostOwner;
+}> {
+  const schema = newSchema();
+  const [one, other] = [await openSchema(schema), await openSchema(schema)];
+  await ownRun(one);
+  await other.leases.enlist("w2");
+  await silence(schema, "w1");
+  await query(`UPDATE ${schema}.workers SET process = 'far-away boot pid:[1] 7 1' WHERE worker_id = 'w1'`);
+  const [lease] = await claim(other, "w2");
+  if (lease?.lostOwner === undefined) throw new Error("the lease names no lost owner");
+  return { schema, one, other, lost: lease.lostOwner };
+}
+
+test("L7: the end of a silent worker of another machine is known after ten leases, and a later sign of life withdraws it", async () => {
+  const { schema, one, other, lost } = await loseRun();
+  expect(lost).toMatchObject({ workerId: "w1", host: "far-away", hasEnded: false });
+  expect(await other.leases.haveEnded([lost])).toEqual([false]);
+  await query(`UPDATE ${schema}.lost_workers SET beat_at = now() - interval '149 seconds'`);
+  expect(await other.leases.haveEnded([lost])).toEqual([false]);
+  await query(`UPDATE ${schema}.lost_workers SET beat_at = now() - interval '151 seconds'`);
+  expect(await other.leases.haveEnded([lost, { ...lost, registration: "1" }])).toEqual([true, false]);
+  await one.leases.enlist("w1", { onLost: () => undefined });
+  await claim(one, "w1");
+  expect(await other.leases.haveEnded([lost])).toEqual([false]);
+  expect(await other.leases.haveEnded([{ ...lost, hasEnded: true }])).toEqual([false]);
+});
+
+test("L7: the end of a silent worker is known when its name registers again, until the worker itself gives a sign of life", async () => {
+  const { schema, one, other, lost } = await loseRun();
+  // A new process takes the name. The row of the old one is gone.
+  const third = await openSchema(schema);
+  await third.leases.enlist("w1");
+  expect(await other.leases.haveEnded([lost])).toEqual([true]);
+  await one.leases.enlist("w1", { onLost: () => undefined });
+  await expect(Promise.resolve(claim(one, "w1"))).rejects.toMatchObject({ code: "already_exists" });
+  expect(await other.leases.haveEnded([lost])).toEqual([false]);
+});
 
 test("L2: a worker whose beat arrives before it is taken over keeps its run", async () => {
   const schema = newSchema();

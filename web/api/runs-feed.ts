@@ -12,8 +12,9 @@ export const approvals = signal<readonly Approval[] | null>(null);
 export const asking = computed(
   (): ReadonlySet<string> => new Set(approvals.value?.map(({ runId }) => runId)),
 );
-/** The runs that stopped at their allowance, and the messages that could not be delivered. */
+/** The runs that stopped at their allowance, those that are paused as crash loops, and the messages that could not be delivered. */
 export const stopped = signal<readonly Run[]>([]);
+export const looping = signal<readonly Run[]>([]);
 export const letters = signal<readonly DeadLetter[]>([]);
 /** The titles of the runs with questions, by their ids. */
 export const titles = signal<ReadonlyMap<string, string>>(new Map());
@@ -49,10 +50,11 @@ export function refreshSoon(): void {
 
 async function refresh(): Promise<void> {
   try {
-    const [read, { approvals: open }, { runs }, { deadLetters }] = await Promise.all([
+    const [read, { approvals: open }, { runs }, { runs: paused }, { deadLetters }] = await Promise.all([
       get("/api/facts"),
       get("/api/approvals", { query: { limit: 200 } }),
       get("/api/runs", { query: { status: ["budget_exhausted"], limit: 100 } }),
+      get("/api/runs", { query: { status: ["paused"], limit: 100 } }),
       get("/api/dead-letters"),
     ]);
     sayNew(open);
@@ -60,6 +62,7 @@ async function refresh(): Promise<void> {
       facts.value = read;
       approvals.value = open;
       stopped.value = runs;
+      looping.value = paused.filter(({ waitsFor }) => waitsFor.includes("crash_loop"));
       letters.value = deadLetters;
     });
     await readTitles(open);

@@ -1,7 +1,7 @@
 import { argumentOf } from "../../src/surfaces/view/excerpt.ts";
 import { visibleLine } from "../../src/kernel/index.ts";
 import { computed } from "@preact/signals";
-import { approvals, letters, stopped, titles } from "../api/runs-feed.ts";
+import { approvals, letters, looping, stopped, titles } from "../api/runs-feed.ts";
 import type { Approval, DeadLetter, Run } from "../api/types.ts";
 import { questionText } from "./words/approval-words.ts";
 import { shortId, usd } from "../base/format.ts";
@@ -9,7 +9,7 @@ import { shortId, usd } from "../base/format.ts";
 /** One thing that waits for a person. */
 export type InboxItem =
   | { readonly kind: "question"; readonly id: string; readonly at: number; readonly approval: Approval }
-  | { readonly kind: "stopped"; readonly id: string; readonly at: number; readonly run: Run }
+  | { readonly kind: "stopped" | "looping"; readonly id: string; readonly at: number; readonly run: Run }
   | { readonly kind: "letter"; readonly id: string; readonly at: number; readonly letter: DeadLetter };
 
 /** Everything that waits for a person, the oldest need on top. `null` until it is read. List, badge and figures share it. */
@@ -28,6 +28,7 @@ export const inbox = computed((): readonly InboxItem[] | null => {
       at: run.endedAt ?? run.updatedAt,
       run,
     })),
+    ...looping.value.map((run): InboxItem => ({ kind: "looping", id: run.runId, at: run.updatedAt, run })),
     ...letters.value.map((letter): InboxItem => ({
       kind: "letter",
       id: letter.message.id,
@@ -42,6 +43,8 @@ export function headlineOf(item: InboxItem): string {
   switch (item.kind) {
     case "stopped":
       return `Stopped at its allowance: ${usd(item.run.costUsd)} spent`;
+    case "looping":
+      return "Paused: it ends the processes that execute it";
     case "letter":
       return `A message could not be delivered, ${item.letter.deliveries} tries`;
     case "question": {
@@ -63,6 +66,7 @@ function placeNames(item: InboxItem): readonly [string, string] {
     case "question":
       return [item.approval.agentId, titles.value.get(item.approval.runId) ?? shortId(item.approval.runId)];
     case "stopped":
+    case "looping":
       return [item.run.agentId, item.run.title ?? item.run.runId];
     case "letter":
       return [item.letter.message.to, item.letter.runId ?? ""];

@@ -70,6 +70,7 @@ const causes: Readonly<Record<Run["waitsFor"][number], string>> = {
   cap: "Waits for money",
   worker: "Waits for a worker",
   compaction: "Waits for a summary",
+  crash_loop: "Paused: it ends its processes",
 };
 
 /** The status of a run in a list, in words. */
@@ -77,7 +78,9 @@ export function runWord(run: ListedRun, asking: ReadonlySet<string>): string {
   const { status, waitsFor } = run;
   const [first] = waitsFor;
   if (waitsForPerson(run, asking)) return causes.person;
-  return status === "waiting" && first !== undefined ? causes[first] : words[status];
+  return first !== undefined && (status === "waiting" || first === "crash_loop")
+    ? causes[first]
+    : words[status];
 }
 
 export function hasEnded(status: RunStatus): boolean {

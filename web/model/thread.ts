@@ -1,3 +1,4 @@
+import { crashLoopHeadline } from "../../src/surfaces/view/crash-loop-words.ts";
 import { inputText } from "./words/input-text.ts";
 import {
   messageText,
@@ -255,6 +256,8 @@ function noteOf(event: Event): Note | null {
         tone: "hold",
       };
     case "run_pause":
+      if (event.data.crashLoop !== undefined)
+        return { text: `Paused: ${crashLoopHeadline(event.data.crashLoop)}`, tone: "bad" };
       return { text: `${personName(event.data.by)} paused the run`, tone: "hold" };
     case "run_resume":
       return { text: `${personName(event.data.by)} resumed the run`, tone: "plain" };

@@ -17,6 +17,7 @@ import type {
   GuardrailStage,
 } from "../run/approval.ts";
 import type { CompactionSkip } from "../run/compaction-skip.ts";
+import type { CrashLoop, LostOwner } from "../run/crash-loop.ts";
 import type { Interruption, RunStatus, UnreportedSpend } from "../run/run-result.ts";
 
 /** Events of the tool gate. */
@@ -156,12 +157,18 @@ export interface RunEvents {
     readonly topUp?: Partial<TopUp>;
   };
   /**
-   * A new owner took over the run and replays it. `recoveries` is the number of workers in a row, including the last one, that died while
-   * they owned the run and recorded no progress. Absent if the last owner released the run.
+   * A new owner took over the run and replays it. `recoveries` is the number of workers in a row, as far as it is known, whose processes
+   * ended while they executed the run, without progress of the run. Absent if the last owner released the run. `lost` is the last
+   * owner. Absent if the run only waited, was paused or had not started when it was lost (L7).
    */
-  run_recover: { readonly epoch: number; readonly recoveries?: number };
-  /** A caller paused the run. */
-  run_pause: { readonly by: string };
+  run_recover: { readonly epoch: number; readonly recoveries?: number; readonly lost?: LostOwner };
+  /** A caller paused the run, or the runtime did because the run ended its processes again and again. */
+  run_pause: {
+    /** The caller. The name of the worker for a crash loop. */
+    readonly by: string;
+    /** L7: what is known about the processes that ended. Absent if a caller paused the run. */
+    readonly crashLoop?: CrashLoop;
+  };
   /** A caller resumed the run. */
   run_resume: { readonly by: string };
   /** A caller cancelled the run. */

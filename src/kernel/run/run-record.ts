@@ -43,7 +43,7 @@ export interface RunRecord {
   readonly createdAt: number;
   /** L9: time before which the run does not start, in epoch milliseconds. `null` for a run that starts at once. */
   readonly startAt: number | null;
-  /** L7: how often a worker died while it owned the run. 0 for a new run. */
+  /** L7: how often a worker was lost while it owned the run. 0 for a new run. */
   readonly recoveries: number;
 }
 
@@ -89,6 +89,7 @@ export const nothingSpent: RunSpend = Object.freeze({
  * - `cap`: money that open calls of other runs hold of a cap per day (B7).
  * - `worker`: a worker that claims the run.
  * - `compaction`: the end of a compaction of its session (S5).
+ * - `crash_loop`: `RunHandle.resume`, because the run ended the processes that drove it (L7).
  */
 export const waitCauses = Object.freeze([
   "person",
@@ -100,6 +101,7 @@ export const waitCauses = Object.freeze([
   "cap",
   "worker",
   "compaction",
+  "crash_loop",
 ] as const);
 
 /** What a run waits for. */
@@ -109,7 +111,7 @@ export type WaitCause = (typeof waitCauses)[number];
 export interface RunStanding {
   /** `waiting`: every live task only waits. `paused`: no step starts until `RunHandle.resume`. */
   readonly status: "running" | "waiting" | "paused";
-  /** What the tasks of a waiting run wait for, in the order of `waitCauses`. Empty in the other cases. */
+  /** What the tasks of a waiting run wait for, in the order of `waitCauses`; `crash_loop` for a run that is paused for that. Empty in the other cases. */
   readonly waitsFor: readonly WaitCause[];
 }
 

@@ -10,8 +10,8 @@ export const unfinishedStatuses = Object.freeze(["pending", "running", "waiting"
 
 /**
  * Status of a run: `pending` until a worker claims it, also again after mail arrived or its time was reached; `running`;
- * `waiting` while every live task only waits; `paused` from `RunHandle.pause` to `resume`; or the status with which it
- * ended. A run whose worker died keeps its status until another worker finds it.
+ * `waiting` while every live task only waits; `paused` from `RunHandle.pause` or a crash loop to `resume`; or the status with
+ * which it ended.
  */
 export type RunSummaryStatus = (typeof runSummaryStatuses)[number];
 
@@ -22,7 +22,7 @@ export type RunSummaryStatus = (typeof runSummaryStatuses)[number];
 export interface RunSummary extends RunRecord, RunSpend {
   /** Status of the run. */
   readonly status: RunSummaryStatus;
-  /** What a waiting run waits for; `worker` for a pending run. Empty for any other status. */
+  /** What a waiting run waits for; `worker` for a pending run; `crash_loop` for a run that is paused for that. Otherwise empty. */
   readonly waitsFor: readonly WaitCause[];
   /** Time of the last commit, in epoch milliseconds. */
   readonly updatedAt: number;

@@ -71,8 +71,8 @@ export type Creation =
  *   that reads or writes.
  * - E1 After a commit with `erases`, no reader sees the text of those tasks, even after a crash. The hash chain remains valid.
  * - K1 A run has ended once a commit holds `run_end`, and is unfinished again once a commit reopens a task. Before its end it stands as
- *   the last commit with a `standing` says, and is `pending` while it is ready and not paused. `list` and `summary` report the status
- *   from that commit on, with the same words.
+ *   the last commit with a `standing` says, and is `pending` while it is ready and not paused, also if it was running and its
+ *   owner is dead. `list` and `summary` report the status from that commit on, with the same words.
  * - K2 `list` returns the newest runs first, and each run once, however many runs are created or deleted between two pages.
  * - K3 `list` and `summary` report what a run has used as the last commit with `spent` or `run_end` says. That costs the same for every
  *   length of the run.

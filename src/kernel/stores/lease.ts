@@ -1,6 +1,7 @@
 import type { Fault } from "../base/fault.ts";
 import { agentNameOf, type AgentId, type RunId } from "../base/identity.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
+import type { LostOwner } from "../run/crash-loop.ts";
 import type { RunRecord } from "../run/run-record.ts";
 
 /** The right to write to one run. A later lease of the same run has a higher epoch and invalidates this one (J3). */
@@ -8,18 +9,22 @@ export interface Lease {
   readonly runId: RunId;
   readonly epoch: number;
   readonly workerId: string;
-  /** L7: number of workers in a row that died while they owned the run and added no commit to it. Absent if there are none. */
+  /** L7: number of workers in a row that were lost while they owned the run, and neither committed nor released it. Absent if there are none. */
   readonly recoveries?: number;
+  /** L7: the first of these workers. It is the one that could execute the run as its last commit shows it. */
+  readonly lostOwner?: LostOwner;
 }
 
 /**
  * How an owner releases a run: as ended, as ready for the next owner, or as suspended until mail arrives or the time
- * `wakeAt` (epoch milliseconds).
+ * `wakeAt` (epoch milliseconds). `unloaded` is like `suspended`, for a run that the owner did not even load, because loading it may
+ * be what ends processes (L7).
  */
 export type Rest =
   | { readonly kind: "ended" }
   | { readonly kind: "ready" }
-  | { readonly kind: "suspended"; readonly wakeAt: number | null };
+  | { readonly kind: "suspended"; readonly wakeAt: number | null }
+  | { readonly kind: "unloaded"; readonly wakeAt: number };
 
 /** An agent that a worker hosts. */
 export interface AgentVersion {
@@ -111,9 +116,10 @@ export interface EnlistOptions {
  *   the higher priority comes first. At equal priority, each pair of user and agent is served in turn, so that many runs of one do not
  *   delay the runs of another. Within a pair, the run that has been ready longest comes first.
  * - L6 Runs belong to a worker process, not to its name: see `enlist`.
- * - L7 The store counts recoveries, so that a run that ends every process that drives it can be recognised: the count grows each time a
- *   dead worker leaves the run, and starts again after a new commit of the run. A release by a live worker does not change it.
- *   `RunRecord.recoveries` is the total, which never starts again.
+ * - L7 A lease shows whether the owners before it were lost, so that a run that ends every process that drives it can be recognised:
+ *   `recoveries` grows each time a dead worker leaves the run, and starts again after a commit and after a release that is not
+ *   `unloaded`. `lostOwner` is the first worker of the count. `haveEnded` tells of which lost owners the process is known to have
+ *   ended: a later sign of life of the worker withdraws this. `RunRecord.recoveries` is the total, which never starts again.
  * - L8 `nextWakeAt` returns the earliest `wakeAt` after `now` of all suspended runs, so that a worker can wake them on time.
  * - L9 A run that is created with a later `startAt` is suspended until that time. Mail makes it ready earlier, so that it can be
  *   cancelled; its owner starts no task before that time.
@@ -158,6 +164,8 @@ export interface Leases {
   isConfirmed(workerId: string): boolean;
   /** L14: number of ready runs at this time (epoch milliseconds), at most `limit`. */
   countReady(now: number, limit: number): MaybePromise<number>;
+  /** L7: for each of these lost owners, whether its process is known to have ended, and no sign of life has come since. */
+  haveEnded(owners: readonly LostOwner[]): MaybePromise<readonly boolean[]>;
   /** L16: ids of ready runs, also of those that a dead worker has left. */
   findReady(options: ReadyOptions): MaybePromise<readonly RunId[]>;
 }

@@ -22,6 +22,8 @@ import { RunUsage, type TakenUsage } from "./run-usage.ts";
 interface StandingRun {
   readonly liveTasks: number;
   readonly paused: boolean;
+  readonly isCrashLoop: boolean;
+  readonly isDrivenAgain: boolean;
   readonly headcount: Headcount;
   readonly tasks: ReadonlyMap<
     TaskId,
@@ -35,11 +37,13 @@ const freeing: ReadonlySet<LedgerCommand["type"]> = new Set(["settle", "lose", "
 const nothing: readonly WaitCause[] = [];
 const running: RunStanding = { status: "running", waitsFor: nothing };
 const paused: RunStanding = { status: "paused", waitsFor: nothing };
+const crashLoop: RunStanding = { status: "paused", waitsFor: ["crash_loop"] };
 
 /** K1: the standing of a run. A run waits if each of its live tasks waits, or has no seat. Costs O(tasks that have not ended). */
 function standingOf(run: StandingRun): RunStanding {
   if (run.liveTasks === 0) return running;
-  if (run.paused) return paused;
+  if (run.paused) return run.isCrashLoop ? crashLoop : paused;
+  if (run.isDrivenAgain) return running;
   const found = new Set<WaitCause>();
   const { tasks } = run.headcount;
   for (const taskId in tasks) {
@@ -88,6 +92,11 @@ export class RecordedTotals {
     if (standing !== undefined) this.#standing = standing;
     if (usage !== undefined) this.#usage.note(usage, holds);
     if (spent !== undefined) this.#spend = this.#run.ledger.accounts[root]?.spent;
+  }
+
+  /** Whether the run runs, as of the last commit. */
+  get isRunning(): boolean {
+    return this.#standing.status === "running";
   }
 
   /** K1: returns the standing of the run if it has changed since the last call, and notes it as recorded. */

@@ -91,6 +91,8 @@ export class RunLog implements FlushableLog {
   #addedAt = 0;
   #submissions: Submission[] | undefined;
   #dirty = false;
+  /** The next commit says how the run stands, if that has changed. */
+  #isStandingDue = false;
   #writing: Promise<void> | undefined;
   /** `IdleFlusher` writes the next commit if no flush has written it by the next turn of the event loop. Present while dirty. */
   #idleWait: IdleWait | undefined;
@@ -172,6 +174,12 @@ export class RunLog implements FlushableLog {
     else this.#draft.ledger.push(command);
     if (!this.#dirty) this.#touch();
     return outcome;
+  }
+
+  /** K1: lets the next commit say how the run stands. Changes of tasks and seats need no call. */
+  noteStanding(): void {
+    this.#isStandingDue = true;
+    this.#touch();
   }
 
   /** S5: submits another run with the next commit. */
@@ -279,7 +287,8 @@ export class RunLog implements FlushableLog {
     if (this.#eventCount > 0) draft.events = this.#events.slice(0, this.#eventCount);
     this.#eventCount = 0;
     // Only such changes can change the standing. A turn has none of them.
-    if ((draft.headcount ?? draft.tasks ?? draft.mailThrough) !== undefined) {
+    if (this.#isStandingDue || (draft.headcount ?? draft.tasks ?? draft.mailThrough) !== undefined) {
+      this.#isStandingDue = false;
       const standing = this.#state.totals.takeStanding();
       if (standing !== undefined) draft.standing = standing;
     }

@@ -17,6 +17,7 @@ import {
   type InputQueue,
   type JsonValue,
   type Ledger,
+  type LostOwner,
   type Message,
   type SessionChange,
   type SessionId,
@@ -117,8 +118,10 @@ export class RunState {
   liveTasks = 0;
   /** Place of the last mailbox message that was consumed. -1 if there is none. */
   mailThrough = -1;
-  /** Number of recoveries in a row that are recorded without progress since. */
-  recoveries = 0;
+  /** L7: the owners in a row, the oldest first, that were lost while they executed the run, without progress of it since. */
+  losses: readonly LostOwner[] = empty;
+  /** L7: a new owner executes what a lost one left. It ends when the run only waits again. */
+  isDrivenAgain = false;
   /** `run_end` is the last event. */
   ended = false;
   /** The runs that the commit that ends this run submits. The end of the root sets them. */
@@ -131,8 +134,10 @@ export class RunState {
   #isFork = false;
   /** The run is a fork at the end of its origin, with an input. The owner resumes it before it drives it. */
   resumesFork = false;
-  /** A person paused the run: no step starts until the run is resumed. */
+  /** A person, or a crash loop, paused the run: no step starts until the run is resumed. */
   paused = false;
+  /** L7: the run is paused because of a crash loop. */
+  isCrashLoop = false;
   /** Usage of all recorded model calls. In a fork, of those after the fork. */
   usage: Usage = noUsage;
   /** B7: what the run holds of the caps per day. */
@@ -149,6 +154,15 @@ export class RunState {
     if (this.#headcount === undefined)
       throw new Fault("store_corrupt", "the journal of this run does not create a root task");
     return this.#headcount;
+  }
+
+  /**
+   * L7: whether the code of the run was executed, or a call was in flight, after its last commit. It is not if the run waits, is paused,
+   * has ended or has not started.
+   */
+  get isExecuting(): boolean {
+    if (this.ended || this.paused) return false;
+    return this.isDrivenAgain || (this.totals.isRunning && this.task(root).isStarted);
   }
 
   task(taskId: TaskId): TaskState {
@@ -173,7 +187,7 @@ export class RunState {
 
   /** Applies a stored commit. */
   fold(commit: Commit): void {
-    const { number, at, events, steps, tasks, headcount, ledger, mailThrough } = commit;
+    const { number, at, events, steps, tasks, headcount, ledger, standing } = commit;
     this.nextCommit = number + 1;
     if (events !== undefined) for (const event of events) this.noteEvent(event);
     this.apply(commit, at);
@@ -181,8 +195,9 @@ export class RunState {
     if (ledger !== undefined) for (const command of ledger) bookLedger(this.ledger, command);
     if (events !== undefined) this.#foldEvents(events, tasks !== undefined);
     this.totals.note(commit);
-    // A step, a change of a task or a message from the mailbox is progress.
-    if ((steps ?? tasks ?? mailThrough) !== undefined) this.recoveries = 0;
+    // L7: a step or a change of a task is progress.
+    if ((steps ?? tasks) !== undefined) this.losses = empty;
+    if (standing !== undefined && standing.status !== "running") this.isDrivenAgain = false;
   }
 
   #foldEvents(events: readonly Event[], changesTasks: boolean): void {
@@ -190,7 +205,9 @@ export class RunState {
       // The loop above missed the start of a task that this commit creates.
       if (event.type === "task_start" && changesTasks) this.#noteStart(event);
       if (event.type === "task_suspend" && changesTasks) this.#noteSuspend(event);
-      if (event.type === "run_recover") this.recoveries = event.data.recoveries ?? this.recoveries;
+      if (event.type === "run_recover" && event.data.lost !== undefined)
+        this.losses = [...this.losses, event.data.lost];
+      if (event.type === "run_resume") this.losses = empty;
       if (event.type === "run_carry_over") this.carryOver(event.data.kind);
       if (event.type === "run_fork") this.#startFork(event);
     }
@@ -205,6 +222,8 @@ export class RunState {
   #startFork({ data: { input } }: Event<"run_fork">): void {
     this.#isFork = true;
     this.resumesFork = input !== undefined && this.task(root).outcome !== null;
+    this.losses = empty;
+    this.isDrivenAgain = false;
     this.usage = noUsage;
     for (const task of this.tasks.values()) {
       task.usage = noUsage;
@@ -229,8 +248,10 @@ export class RunState {
     if (type === "task_start") this.#noteStart(event);
     if (type === "task_suspend") this.#noteSuspend(event);
     if (type === "compaction_requested") this.compactionRequest = requestIn(event.data);
+    if (type === "run_recover" && event.data.recoveries !== undefined) this.isDrivenAgain = true;
     if (type !== "run_pause" && type !== "run_resume") return;
     this.paused = type === "run_pause";
+    this.isCrashLoop = type === "run_pause" && (this.isCrashLoop || event.data.crashLoop !== undefined);
     for (const task of this.tasks.values()) updateClock(task, this.paused, at);
   }
 
@@ -244,6 +265,7 @@ export class RunState {
     if (task === undefined) return;
     task.waitsFor = causesOf(data);
     task.suspendedAt = at;
+    task.suspension = data;
   }
 
   /**

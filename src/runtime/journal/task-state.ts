@@ -1,6 +1,7 @@
 import {
   noUsage,
   type CancellationStatus,
+  type EventData,
   type JsonValue,
   type Message,
   type StepAddress,
@@ -63,6 +64,8 @@ export interface TaskState {
   waitsFor: readonly WaitCause[];
   /** When the task last emitted `task_suspend`. Epoch milliseconds; 0 if it never did. */
   suspendedAt: number;
+  /** The data of its last `task_suspend`. */
+  suspension: EventData["task_suspend"] | undefined;
 }
 
 const empty: readonly never[] = [];
@@ -93,6 +96,7 @@ export function newTaskState(record: TaskRecord, at: number): TaskState {
     unseated: false,
     waitsFor: empty,
     suspendedAt: 0,
+    suspension: undefined,
   };
 }
 

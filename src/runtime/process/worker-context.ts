@@ -73,6 +73,8 @@ export interface WorkerContext {
   readonly sizes: SizeLimit;
   /** Time after which a run that only waits is dropped from memory. */
   readonly suspendAfterMs: number;
+  /** L7: number of processes in a row that ended while they executed a run, at which the run is paused. */
+  readonly crashLoopLimit: number;
   /** Time that the calls of a cancelled task may still take. */
   readonly stopGraceMs: number;
   /** Default: `resume`. */

@@ -8,13 +8,14 @@ import {
   HistoryRetention,
   type HostedAgent,
   type Lease,
+  type LostOwner,
   type Rest,
-  type RunId,
   type RunRecord,
   type TaskId,
   rootTaskId as root,
 } from "../../kernel/index.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
+import { callsInFlight, judgeLosses, restOf } from "./crash-recovery.ts";
 import { MailboxReader, type MailboxOwner } from "./mailbox-reader.ts";
 import { RunObservers, type ObservedLog } from "./run-observers.ts";
 import { RunLog, type LogOwner } from "../journal/run-log.ts";
@@ -74,20 +75,25 @@ function ownsHistory(agent: HostedAgent): agent is HistoryOwner {
 /** Fault codes by which a store refuses a commit itself, for example an entry without its parent. Writing the commit again fails again. */
 const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_found", "invalid_argument"]);
 
-/** Number of recoveries in a row, without progress, at which a run fails instead of being driven. */
-const maxRecoveries = 5;
-
-/** Number of recoveries from which a run is not even loaded, because recording that it failed has ended the process as well. */
-const maxLoads = 2 * maxRecoveries;
+/** Number of recoveries without a commit from which a run is not loaded at once, because loading it may be what ends the process. */
+const maxLoads = 10;
 
 /** Milliseconds until a failed deletion of the history of an ended run is repeated. */
 const clearAgainMs = 1_000;
 
-function crashLoop(runId: RunId, recoveries: number): Fault {
-  return new Fault(
+/**
+ * L7: throws `crash_loop` if so many owners were lost without a commit that the run must not be loaded yet. It is tried again when as
+ * much time has passed since the first loss as 2 to the power of the further losses, in seconds. A run that was only owned beside the
+ * one that ends the processes is so loaded soon, and one that cannot be loaded ends few processes.
+ */
+function refuseLoad({ runId, recoveries = 0, lostOwner }: Lease, now: number): void {
+  if (recoveries < maxLoads || lostOwner === undefined) return;
+  const retryAt = lostOwner.at + 1_000 * 2 ** (recoveries - maxLoads);
+  if (retryAt <= now) return;
+  throw new Fault(
     "crash_loop",
-    `run ${runId} failed because the process of its worker ended ${recoveries} times in a row before the run recorded a step; correct the tool or the agent code that ends the process, then resume the run`,
-    { details: { runId, recoveries } },
+    `run ${runId} is not loaded for another ${Math.ceil((retryAt - now) / 1_000)} s, because ${recoveries} workers in a row were lost after they claimed it, before it had a commit; find out why their processes ended, for example because the run needs more memory than they have`,
+    { details: { runId, recoveries, retryAt } },
   );
 }
 
@@ -186,10 +192,9 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.fail(fault);
   }
 
-  /** Costs O(commits of the run). Rejects with `crash_loop` if the run must not be loaded. */
+  /** Costs O(commits of the run). Rejects with `crash_loop` if the run must not be loaded yet. */
   static async load(worker: WorkerContext, lease: Lease, options: DriveOptions = {}): Promise<RunOwner> {
-    const { recoveries = 0 } = lease;
-    if (recoveries >= maxLoads) throw crashLoop(lease.runId, recoveries);
+    refuseLoad(lease, worker.clock.now());
     const state = new RunState(worker.unknownPrice);
     const record = await worker.store.journal.replay(lease.runId, (commit) => state.fold(commit));
     return new RunOwner(worker, lease, record, state, options);
@@ -213,13 +218,17 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (mismatch !== undefined && this.#worker.versionPolicy === "pin") throw mismatch;
     const loading = this.#supervisor.load();
     if (loading !== undefined) await loading;
-    const recoveries = this.#countRecoveries();
-    if (!this.#state.ended) this.#supervisor.recover(recoveries);
-    if (recoveries >= maxRecoveries && !this.#state.ended) {
-      // Before the mailbox is read, so that no message starts code. The next owner reads it (L3).
-      this.#supervisor.failAll(crashLoop(this.#record.runId, recoveries));
-      return;
+    const { lostOwner } = this.#lease;
+    const mayRest =
+      refusal === undefined && (mismatch === undefined || this.#worker.versionPolicy !== "refuse");
+    if (lostOwner === undefined) {
+      if (!this.#state.ended) this.#supervisor.recover();
+    } else if (!this.#state.ended) {
+      if (mayRest && (await this.#restAgain())) return;
+      // Before the mailbox is read, because a message may start code.
+      await this.#recoverFrom(lostOwner);
     }
+    if (this.#isClosed) return;
     if (this.#state.resumesFork) this.#supervisor.reopen(planResume(this.#state));
     await this.#mailbox.read();
     if (this.#isClosed) return;
@@ -232,10 +241,32 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.noteCallEnd();
   }
 
-  /** L7: recoveries in a row without progress: those without a commit, which the store counts, and those that only recorded a recovery. */
-  #countRecoveries(): number {
-    const { recoveries = 0 } = this.#lease;
-    return recoveries === 0 ? 0 : recoveries + this.#state.recoveries;
+  /** L7: releases a run that only waits, without executing its code. Returns `false` if the run has work. */
+  async #restAgain(): Promise<boolean> {
+    const { store, clock } = this.#worker;
+    const rest = restOf(this.#state, clock.now());
+    if (rest === undefined) return false;
+    const mail = await store.mailbox.read(this.#record.runId);
+    if (mail.some(({ place }) => place > this.#state.mailThrough)) return false;
+    await this.#release({ kind: "suspended", ...rest }, () => restOf(this.#state, clock.now()) !== undefined);
+    return this.#isClosed;
+  }
+
+  /**
+   * L7: records that the last owner was lost, and what is known about it, before any code is executed. At the limit the run is paused
+   * instead: no task ends, and only `resume` continues it.
+   */
+  async #recoverFrom(lostOwner: LostOwner): Promise<void> {
+    const { store, crashLoopLimit: limit } = this.#worker;
+    const losses = await judgeLosses(store, this.#state, lostOwner);
+    const { ended, unknown } = losses;
+    const isLoop = losses.lost !== undefined && ended.length >= limit;
+    const calls = isLoop ? await callsInFlight(store, this.#state, this.#record.runId) : [];
+    if (this.#isClosed) return;
+    this.#supervisor.recover(losses);
+    if (isLoop) this.#supervisor.pause({ limit, ended, unknown, calls });
+    const flushed = this.#log.flush();
+    if (flushed !== undefined) await flushed;
   }
 
   /** Every task has ended. The run may still be resumed. */
@@ -321,6 +352,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (this.#cancelIdleTimer !== undefined || !this.#running.isOffSlot) return;
     this.#countIdle(true);
     if (!this.#running.isResting) return;
+    if (this.#state.isDrivenAgain && this.#running.isIdle) this.#noteRest();
     this.noteCallEnd();
     if (this.#isDraining || !this.#running.isIdle) return;
     const { clock, suspendAfterMs } = this.#worker;
@@ -328,6 +360,12 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
       this.#cancelIdleTimer = undefined;
       if (this.#running.isIdle) void this.#suspend();
     });
+  }
+
+  /** L7: what a lost owner left is executed as far as it goes. From here on its loss would not count. */
+  #noteRest(): void {
+    this.#state.isDrivenAgain = false;
+    this.#log.noteStanding();
   }
 
   stayAwake(): void {

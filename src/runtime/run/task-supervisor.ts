@@ -5,6 +5,7 @@ import {
   turnKey,
   type AgentId,
   type CancellationStatus,
+  type CrashLoop,
   type EventDraft,
   type JsonValue,
   type Lease,
@@ -21,6 +22,7 @@ import type { NewTaskOptions } from "../journal/task-record.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { type WorkerContext, hostedAgent } from "../process/worker-context.ts";
 import { RunAllotment } from "./run-allotment.ts";
+import type { JudgedLosses } from "./crash-recovery.ts";
 import { lostReservationEvent, RunLedger } from "./run-ledger.ts";
 import { parentEnded, type ResumedTask } from "../journal/resume-plan.ts";
 import type { RunLog } from "../journal/run-log.ts";
@@ -167,18 +169,29 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   }
 
   /**
-   * B3, H2: charges the calls that the last owner left in flight, and pauses the tasks that waited only for those calls. `recoveries` is
-   * the number of workers in a row that died without progress.
+   * B3, H2: charges the calls that the last owner left in flight, and pauses the tasks that waited only for those calls. `losses` is
+   * what is known about the owners in a row that were lost. Absent if the last owner released the run.
    */
-  recover(recoveries: number): void {
+  recover(losses?: JudgedLosses): void {
     const { ledger, headcount } = this.#state;
-    if (ledger.open.length === 0 && ledger.waiting.length === 0 && !hasPausing(headcount)) return;
+    const isLeft = ledger.open.length > 0 || ledger.waiting.length > 0 || hasPausing(headcount);
+    if (!isLeft && losses === undefined) return;
     const { epoch } = this.#lease;
-    this.#log.emit(root, { type: "run_recover", data: recoveries === 0 ? { epoch } : { epoch, recoveries } });
+    const lost = losses?.lost;
+    const data = losses && { recoveries: losses.ended.length, ...(lost !== undefined && { lost }) };
+    this.#log.emit(root, { type: "run_recover", data: { epoch, ...data } });
+    // L7: from here on the code of the run is executed, until a commit says that it waits.
+    if (losses !== undefined) this.#log.noteStanding();
     for (const reservation of ledger.open)
       this.#log.emit(reservation.taskId, lostReservationEvent(reservation));
     this.ledger.apply(root, { type: "crash" });
     this.seats.apply({ type: "crash" });
+  }
+
+  /** L7: pauses the run, because it ended the processes that executed it. No task ends. */
+  pause(crashLoop: CrashLoop): void {
+    this.#log.emit(root, { type: "run_pause", data: { by: this.#lease.workerId, crashLoop } });
+    this.#log.noteStanding();
   }
 
   /** Starts every live task that holds a seat and is not running yet. Ends the run if no task is live. */

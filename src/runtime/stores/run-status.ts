@@ -22,7 +22,7 @@ export function statusOf(
   holder: Holder,
 ): Pick<RunSummary, "status" | "waitsFor"> {
   if (end !== null) return { status: end.status, waitsFor: nothing };
-  if (standing?.status === "paused") return { status: "paused", waitsFor: nothing };
+  if (standing?.status === "paused") return standing;
   if (holder === "ready") return { status: "pending", waitsFor: aWorker };
   if (holder === "held") return { status: "pending", waitsFor: aCompaction };
   if (holder === "scheduled") return { status: "pending", waitsFor: time };

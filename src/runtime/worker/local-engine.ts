@@ -274,7 +274,9 @@ export class LocalEngine implements Engine, RunClaimer {
         if (this.#wasFull && this.#startQueue.size <= maxWaiting / 2) this.#claimSoon();
       }
       const { rest, isReleased } = (await this.#host?.drive(lease, this.#driveOptions)) ?? notDriven;
-      if (rest.kind === "suspended" && rest.wakeAt !== null) this.#pollBy(rest.wakeAt);
+      if ("wakeAt" in rest && rest.wakeAt !== null) this.#pollBy(rest.wakeAt);
+      // Unread mail would make the run ready at once.
+      if (rest.kind === "unloaded") await this.#pause();
       if (isReleased) return;
       const releasing = leases.release(lease, rest);
       if (releasing !== undefined) await releasing;

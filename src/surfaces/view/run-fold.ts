@@ -89,13 +89,13 @@ export class RunFold {
       case "run_fork":
         return this.#fork(event);
       case "run_pause":
-        return this.#set({ status: "paused" });
+        return this.#set({ status: "paused", crashLoop: event.data.crashLoop ?? this.#facts.crashLoop });
       case "run_resume":
-        return this.#set({ status: "running", endedAt: null, cancelled: null });
+        return this.#set({ status: "running", endedAt: null, cancelled: null, crashLoop: null });
       case "run_cancel":
         return this.#set({ cancelled: { reason: event.data.reason, by: event.data.by } });
       case "run_end":
-        return this.#set({ status: event.data.status, endedAt: event.at });
+        return this.#set({ status: event.data.status, endedAt: event.at, crashLoop: null });
       default:
         this.#addTaskEvent(event);
     }

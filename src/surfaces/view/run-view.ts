@@ -1,4 +1,5 @@
 import type {
+  CrashLoop,
   ApprovalDecision,
   ApprovalRequest,
   ExecutionBudget,
@@ -156,6 +157,8 @@ export interface RunFactsView {
   /** Number of messages that agents and people sent to each other. */
   readonly messages: number;
   readonly recoveries: readonly RecoveryView[];
+  /** L7: why the run is paused as a crash loop. `null` if it is not. */
+  readonly crashLoop: CrashLoop | null;
   /**
    * The run that this run was forked from, and the last event that both share. The latter may be before the event at which the
    * run was forked, because events of one commit are shared together. `null` if it is not a fork.

@@ -125,6 +125,30 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(await names(store, { status: "pending" })).toEqual(["a"]);
   });
 
+  test("K1: a run that its dead owner left is pending and waits for a worker, and one that waits still waits", async () => {
+    const store = await open();
+    const [left, waits] = [await ownRun(store, "a"), await ownRun(store, "b")];
+    await store.journal.append(waits, {
+      number: 1,
+      at: 2,
+      standing: { status: "waiting", waitsFor: ["person"] },
+    });
+    const statusesOf = async (): Promise<unknown> => {
+      const found: unknown[] = [];
+      for (const { runId } of [left, waits]) {
+        const { status, waitsFor } = (await store.journal.summary(runId)) ?? {};
+        found.push([status, waitsFor]);
+      }
+      for (const status of ["running", "pending", "waiting"] as const)
+        found.push((await store.journal.list({ status })).runs.map(({ runId }) => runId));
+      return found;
+    };
+    const asking = ["waiting", ["person"]];
+    expect(await statusesOf()).toEqual([["running", []], asking, [left.runId], [], [waits.runId]]);
+    await store.leases.dismiss("w1");
+    expect(await statusesOf()).toEqual([["pending", ["worker"]], asking, [], [left.runId], [waits.runId]]);
+  });
+
   test("K1: a run ends with the commit of its run_end and is running again with the commit that reopens it", async () => {
     const store = await open();
     const lease = await ownRun(store);
@@ -200,6 +224,8 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(await shown()).toEqual(["waiting", ["person", "time"]]);
     await stand("running");
     expect(await shown()).toEqual(["running", []]);
+    await stand("paused", "crash_loop");
+    expect(await shown()).toEqual(["paused", ["crash_loop"]]);
     await stand("paused");
     expect(await shown()).toEqual(["paused", []]);
     await store.leases.release(lease, { kind: "suspended", wakeAt: null });

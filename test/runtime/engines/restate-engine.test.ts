@@ -94,6 +94,7 @@ it("a slice that Restate gives up while it claims the run releases the run at on
       nextWakeAt: (now) => leases.nextWakeAt(now),
       isConfirmed: (workerId) => leases.isConfirmed(workerId),
       countReady: (now, limit) => leases.countReady(now, limit),
+      haveEnded: (owners) => leases.haveEnded(owners),
       findReady: (options) => leases.findReady(options),
       claim: async (options) => {
         const claimed = await leases.claim(options);

@@ -52,6 +52,7 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
     sizes: new SizeLimit(),
     stopGraceMs: 0,
     suspendAfterMs: 1_000,
+    crashLoopLimit: 5,
     versionPolicy: policy,
     onError: () => undefined,
     agents: new Map(hosted.map((each) => [each.id, each])),

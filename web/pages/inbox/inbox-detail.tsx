@@ -1,4 +1,5 @@
 import { visibleLine } from "../../../src/kernel/index.ts";
+import { crashLoopHeadline, crashLoopLines } from "../../../src/surfaces/view/crash-loop-words.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { errorText, get, post } from "../../api/client.ts";
@@ -34,6 +35,8 @@ export function InboxDetail({
       return <Asked approval={item.approval} isOver={isOver} />;
     case "stopped":
       return <Stopped run={item.run} onChanged={onChanged} />;
+    case "looping":
+      return <Looping run={item.run} onChanged={onChanged} />;
     case "letter":
       return (
         <Detail runId={item.letter.runId ?? null} names={[item.letter.message.to]}>
@@ -161,6 +164,58 @@ function Stopped({ run, onChanged }: { readonly run: Run; readonly onChanged: ()
               </button>
             )}
             <a class="button" href={runPath(run.runId)}>
+              Open the run
+            </a>
+          </div>
+        </div>
+      </section>
+    </Detail>
+  );
+}
+
+/** A run that is paused as a crash loop, with what is known about its processes and what is not. */
+function Looping({ run, onChanged }: { readonly run: Run; readonly onChanged: () => void }): JSX.Element {
+  const { runId } = run;
+  const [state, setState] = useState<string | null>(null);
+  const { value } = useRead(() => get("/api/runs/{runId}/tasks", { params: { runId } }), [runId]);
+  const crashLoop = value?.crashLoop ?? null;
+  const resume = async (): Promise<void> => {
+    try {
+      await post("/api/runs/{runId}/resume", { params: { runId } });
+      setState("Resumed. The run continues where it stood.");
+      onChanged();
+    } catch (error) {
+      setState(errorText(error));
+    }
+  };
+  return (
+    <Detail runId={runId} names={[run.title ?? run.agentId]}>
+      <section class="fault letter" aria-label="Paused as a crash loop">
+        <header>
+          <Glyph look="paused" />
+          Paused as a crash loop
+          <code>crash_loop</code>
+        </header>
+        <div class="letter-body">
+          {crashLoop !== null && (
+            <>
+              <p class="lead">{crashLoopHeadline(crashLoop)}.</p>
+              {crashLoopLines(crashLoop).map((line) => (
+                <p class="mid" key={line}>
+                  {line}
+                </p>
+              ))}
+            </>
+          )}
+          <p class="mid">
+            No task has ended. Correct the tool or the code that ends the process, then let the run continue.
+          </p>
+          {state !== null && <p role="status">{state}</p>}
+          <div class="actions">
+            <button class="button primary" disabled={isOffline.value} onClick={() => void resume()}>
+              Continue where it stood
+            </button>
+            <a class="button" href={runPath(runId)}>
               Open the run
             </a>
           </div>

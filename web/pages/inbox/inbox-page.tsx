@@ -10,7 +10,7 @@ import { nextChoice, noChoice, type Choice } from "./inbox-choice.ts";
 import { InboxDetail } from "./inbox-detail.tsx";
 import { headlineOf, inbox, placeOf, type InboxItem } from "../../model/inbox-items.ts";
 
-/** Everything that waits for a person, over all runs: questions, stopped runs and messages that were not delivered. */
+/** Everything that waits for a person, over all runs: questions, stopped runs, crash loops and messages that were not delivered. */
 export function InboxPage(): JSX.Element {
   const { query } = place.value;
   const run = query.get("run");
@@ -72,7 +72,7 @@ function choose(item: InboxItem): void {
 
 function isOf(item: InboxItem, runId: string): boolean {
   if (item.kind === "question") return item.approval.runId === runId;
-  return item.kind === "stopped" ? item.run.runId === runId : item.letter.runId === runId;
+  return item.kind === "letter" ? item.letter.runId === runId : item.run.runId === runId;
 }
 
 function NothingWaits({ isFiltered }: { readonly isFiltered: boolean }): JSX.Element {
@@ -81,7 +81,7 @@ function NothingWaits({ isFiltered }: { readonly isFiltered: boolean }): JSX.Ele
       <h1>Nothing waits for you</h1>
       <p>
         Approvals and questions of all runs appear here and where they happened, and so do runs that stopped
-        at their allowance and messages that could not be delivered.
+        at their allowance, runs that end their processes, and messages that could not be delivered.
       </p>
       {isFiltered && (
         <p>
@@ -101,14 +101,7 @@ interface LineProps {
 
 function Line({ item, isChosen }: LineProps): JSX.Element {
   const [who, where] = placeOf(item);
-  const look =
-    item.kind === "letter"
-      ? "letter"
-      : item.kind === "stopped"
-        ? "failed"
-        : item.approval.kind === "tool_call"
-          ? "waits"
-          : "question";
+  const look = lookOf(item);
   return (
     <button class="inbox-item" aria-current={isChosen} onClick={() => choose(item)}>
       <Glyph look={look} />
@@ -120,4 +113,17 @@ function Line({ item, isChosen }: LineProps): JSX.Element {
       </span>
     </button>
   );
+}
+
+function lookOf(item: InboxItem): "letter" | "failed" | "paused" | "waits" | "question" {
+  switch (item.kind) {
+    case "letter":
+      return "letter";
+    case "stopped":
+      return "failed";
+    case "looping":
+      return "paused";
+    case "question":
+      return item.approval.kind === "tool_call" ? "waits" : "question";
+  }
 }

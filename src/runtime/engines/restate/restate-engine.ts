@@ -256,8 +256,10 @@ export class RestateEngine implements Engine, SliceDriver {
         onIdle,
         onStep: end.noteStep,
       });
+      // Unread mail would make the run ready at once.
+      if (rest.kind === "unloaded") await this.#pause();
       if (!isReleased) await leases.release(lease, rest);
-      const wakeAt = rest.kind === "suspended" ? rest.wakeAt : null;
+      const wakeAt = "wakeAt" in rest ? rest.wakeAt : null;
       return { isOwned: true, isReady: rest.kind === "ready", wake: this.#wakeTime(wakeAt) };
     } catch (error) {
       await this.#handBack(lease, Fault.from(error));
@@ -311,9 +313,16 @@ export class RestateEngine implements Engine, SliceDriver {
     if (fault.code !== "lease_lost") await this.#giveBack(lease);
   }
 
+  #pause(): Promise<void> {
+    const { clock } = this.#port;
+    return new Promise((resolve) => {
+      clock.schedule(clock.now() + retryMs, resolve);
+    });
+  }
+
   /** Releases a run as ready. Tries again while the store is away, because the lease would block other workers. */
   async #giveBack(lease: Lease): Promise<void> {
-    const { leases, clock, onError } = this.#port;
+    const { leases, onError } = this.#port;
     for (;;) {
       try {
         await leases.release(lease, { kind: "ready" });
@@ -321,9 +330,7 @@ export class RestateEngine implements Engine, SliceDriver {
       } catch (error) {
         if (Fault.from(error).code === "lease_lost" || this.#host === undefined) return;
         onError(error);
-        await new Promise<void>((resolve) => {
-          clock.schedule(clock.now() + retryMs, resolve);
-        });
+        await this.#pause();
       }
     }
   }

@@ -3,6 +3,8 @@ import {
   runKinds,
   type AgentId,
   type JsonObject,
+  type Lease,
+  type LostOwner,
   type Priority,
   type RunId,
   type RunRecord,
@@ -29,6 +31,21 @@ export interface RunKey {
   readonly userId: string | null;
   /** JSON of the erasures that retention ordered for this run. */
   readonly erases?: string | null;
+}
+
+/** A run that a worker has taken. */
+export interface TakenRun extends RunKey {
+  readonly epoch: number;
+  /** L7: 0 after a new commit. */
+  readonly recoveries: number;
+  /** JSON of the first lost owner of these recoveries. */
+  readonly lost: string | null;
+}
+
+/** The lease of a run that a worker has taken. */
+export function leaseOf({ runId, epoch, recoveries, lost }: TakenRun, workerId: string): Lease {
+  if (recoveries === 0 || lost === null) return { runId, epoch, workerId };
+  return { runId, epoch, workerId, recoveries, lostOwner: JSON.parse(lost) as LostOwner };
 }
 
 export interface RunRow {
@@ -80,22 +97,24 @@ export function tenantOf(text: string): string | null {
   return text === noTenant ? null : text.slice(1);
 }
 
-/** Stored standing of a paused run. */
-export const pausedText = "paused";
-
 /** Stored standing of a waiting run, before what it waits for. */
 export const waitingText = "waiting";
 
-/** K1: the stored form of a standing: `null` for a running run, `paused`, or `waiting` and what the run waits for. */
+/** SQL condition for the standing of a paused run: `paused` sorts before `waiting`, whatever follows. */
+export const isPausedText = `standing < '${waitingText}'`;
+
+/** SQL condition for any other standing. */
+export const isNotPausedText = `(standing IS NULL OR standing >= '${waitingText}')`;
+
+/** K1: the stored form of a standing: `null` for a running run, or `paused` or `waiting`, and what the run waits for. */
 export function standingText({ status, waitsFor }: RunStanding): string | null {
-  if (status === "running") return null;
-  return status === "paused" ? pausedText : [waitingText, ...waitsFor].join(" ");
+  return status === "running" ? null : [status, ...waitsFor].join(" ");
 }
 
 export function standingOf(text: string | null): RunStanding | null {
   if (text === null) return null;
-  if (text === pausedText) return { status: "paused", waitsFor: [] };
-  return { status: "waiting", waitsFor: text.split(" ").slice(1) as WaitCause[] };
+  const [status, ...waitsFor] = text.split(" ");
+  return { status: status === waitingText ? status : "paused", waitsFor: waitsFor as WaitCause[] };
 }
 
 /** K3: the stored form of what a run has used. `null` if it is nothing or unknown. */

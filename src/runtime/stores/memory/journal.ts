@@ -110,6 +110,7 @@ export class MemoryJournal implements Journal {
       epoch: 0,
       owner: null,
       recoveries: 0,
+      lostOwner: null,
       recoveredAt: 0,
       isHeld: false,
       rest: startsLater(record) ? { kind: "suspended", wakeAt: record.startAt } : ready,
@@ -141,7 +142,7 @@ export class MemoryJournal implements Journal {
 
   async summary(runId: RunId): Promise<RunSummary | undefined> {
     const row = this.#tables.runs.get(runId);
-    return row === undefined ? undefined : summaryOf(row);
+    return row === undefined ? undefined : summaryOf(row, this.#tables.workers);
   }
 
   async list(query: RunQuery = {}): Promise<RunPage> {
@@ -153,10 +154,10 @@ export class MemoryJournal implements Journal {
       const { place, record } = row;
       const listed = { row, place, createdAt: record.createdAt };
       if (inOrder(cursor.after, listed) >= 0 || !matches(record, query, cursor)) continue;
-      if (statuses?.includes(memoryStatusOf(row).status) ?? true) found.push(listed);
+      if (statuses?.includes(memoryStatusOf(row, this.#tables.workers).status) ?? true) found.push(listed);
     }
     const { shown, next } = pageOf(cursor.isByTime ? found.toSorted(inOrder) : found.toReversed(), cursor);
-    return { runs: shown.map(({ row }) => summaryOf(row)), next };
+    return { runs: shown.map(({ row }) => summaryOf(row, this.#tables.workers)), next };
   }
 
   async approvals(query?: ApprovalQuery): Promise<ApprovalPage> {
@@ -248,7 +249,7 @@ export class MemoryJournal implements Journal {
     if (row === undefined) return undefined;
     // A run that keeps no history has no session.
     if (!isInScope(row.record, scope)) return { kind: "foreign" };
-    const { status } = memoryStatusOf(row);
+    const { status } = memoryStatusOf(row, this.#tables.workers);
     // A run that mail has woken is pending until a worker claims it. A held run waits for a compaction.
     const isLeft =
       status === "waiting" ||
@@ -258,7 +259,7 @@ export class MemoryJournal implements Journal {
     // L9: a run takes no input as steering before its start time.
     const isScheduled = startsLater({ startAt: row.record.startAt, createdAt: run.createdAt });
     if ((!always && (!isLeft || isScheduled)) || !sameCaller(row.record, run))
-      return { kind: "busy", run: summaryOf(row) };
+      return { kind: "busy", run: summaryOf(row, this.#tables.workers) };
     this.#siblings.mailbox.putNow({ ...steering, runId: row.record.runId });
     return { kind: "steered", runId: row.record.runId };
   }

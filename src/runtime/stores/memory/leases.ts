@@ -4,6 +4,7 @@ import {
   type ClaimOptions,
   type Lease,
   type Leases,
+  type LostOwner,
   type ReadyOptions,
   type Rest,
   type RunId,
@@ -108,6 +109,11 @@ export class MemoryLeases implements Leases {
     return Math.min(limit, this.#tables.ready.count(now));
   }
 
+  /** A worker in memory is lost only with its registration. */
+  haveEnded(owners: readonly LostOwner[]): readonly boolean[] {
+    return owners.map(({ hasEnded }) => hasEnded);
+  }
+
   findReady({ agents, now, limit, after }: ReadyOptions): readonly RunId[] {
     const { ready: line, runs } = this.#tables;
     line.count(now);
@@ -123,7 +129,8 @@ export class MemoryLeases implements Leases {
   #release(lease: Lease, rest: Rest): undefined {
     const row = this.#tables.owned(lease);
     row.owner = null;
-    row.rest = rest;
+    row.rest = rest.kind === "unloaded" ? { kind: "suspended", wakeAt: rest.wakeAt } : rest;
+    if (rest.kind !== "unloaded") Object.assign(row, { recoveries: 0, lostOwner: null });
     if (rest.kind === "ended" && row.mail.length === 0) row.isLive = false;
     if (rest.kind === "ended" && row.end === null)
       this.#tables.setEnd(row, { status: "completed", at: row.commits.at(-1)?.at ?? 0 });
@@ -146,16 +153,22 @@ export class MemoryLeases implements Leases {
     row.owner = workerId;
     row.rest = ready;
     this.#tables.place(row);
-    const { epoch, record, recoveries, recoveredAt, commits } = row;
+    const { epoch, record, recoveries, lostOwner, recoveredAt, commits } = row;
     const { runId } = record;
     const isInRow = recoveries > 0 && recoveredAt === commits.length;
-    return isInRow ? { runId, epoch, workerId, recoveries } : { runId, epoch, workerId };
+    if (!isInRow || lostOwner === null) return { runId, epoch, workerId };
+    return { runId, epoch, workerId, recoveries, lostOwner };
   }
 }
 
-/** L7: counts a recovery. The count starts again if the run has a new commit since the last one. */
+/** L7: counts a recovery. The count starts again if the run has a new commit since the last one. The time is that of the last commit. */
 function noteRecovery(row: RunRow): void {
-  row.recoveries = row.recoveredAt === row.commits.length ? row.recoveries + 1 : 1;
+  const isInRow = row.recoveredAt === row.commits.length;
+  const workerId = row.owner ?? "";
+  const at = row.commits.at(-1)?.at ?? 0;
+  const lost: LostOwner = { workerId, registration: null, host: null, at, hasEnded: true };
+  row.lostOwner = (isInRow ? row.lostOwner : null) ?? lost;
+  row.recoveries = isInRow ? row.recoveries + 1 : 1;
   row.recoveredAt = row.commits.length;
   row.record = { ...row.record, recoveries: row.record.recoveries + 1 };
 }

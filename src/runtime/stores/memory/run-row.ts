@@ -5,6 +5,7 @@ import type {
   Commit,
   Delta,
   Event,
+  LostOwner,
   PlacedMail,
   Rest,
   RunRecord,
@@ -41,6 +42,8 @@ export interface RunRow {
   owner: string | null;
   /** L7: number of recoveries in a row, valid while the run has `recoveredAt` commits. The record has the total. */
   recoveries: number;
+  /** L7: the first lost owner of these recoveries. `null` if there are none. */
+  lostOwner: LostOwner | null;
   recoveredAt: number;
   rest: Rest;
   /** S5: a compaction of the session has to end before a worker may claim the run. */

@@ -2,9 +2,14 @@ import type { RunSummary } from "../../../kernel/index.ts";
 import { statusOf, type Holder } from "../run-status.ts";
 import type { RunRow } from "./run-row.ts";
 
-/** The status of a run and what it waits for. */
-export function memoryStatusOf(row: StatusRow): Pick<RunSummary, "status" | "waitsFor"> {
-  return statusOf(row.end, row.standing, holderOf(row));
+/** The status of a run and what it waits for. `workers` are those that are alive. */
+export function memoryStatusOf(
+  row: StatusRow,
+  workers: ReadonlySet<string>,
+): Pick<RunSummary, "status" | "waitsFor"> {
+  const { owner, standing } = row;
+  const isLeft = owner !== null && !workers.has(owner) && standing?.status !== "waiting";
+  return statusOf(row.end, row.standing, isLeft ? "ready" : holderOf(row));
 }
 
 type StatusRow = Pick<RunRow, "record" | "end" | "standing" | "owner" | "rest" | "mail" | "isHeld">;
@@ -16,8 +21,8 @@ function holderOf({ record, owner, rest, mail, isHeld }: StatusRow): Holder {
   return rest.wakeAt !== null && rest.wakeAt === record.startAt ? "scheduled" : "suspended";
 }
 
-export function summaryOf(row: RunRow): RunSummary {
+export function summaryOf(row: RunRow, workers: ReadonlySet<string>): RunSummary {
   const { record, end, spent, commits } = row;
   const updatedAt = commits.at(-1)?.at ?? record.createdAt;
-  return { ...record, ...memoryStatusOf(row), ...spent, updatedAt, endedAt: end?.at ?? null };
+  return { ...record, ...memoryStatusOf(row, workers), ...spent, updatedAt, endedAt: end?.at ?? null };
 }

@@ -1,45 +1,120 @@
+import type { LostOwner } from "../../../kernel/index.ts";
 import { RunState } from "../codec/stored-run.ts";
+import type { Queries } from "./db/queries.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
-import { isBeating } from "./db/worker-beats.ts";
+import { type FormerWorker, isBeating } from "./db/worker-beats.ts";
+import { hasEnded, hostOf } from "./db/worker-process.ts";
 import { mostWoken } from "./ready-runs.ts";
 
 const lastCommit = "(SELECT max(number) FROM {commits} WHERE run = runs.id)";
 
+/** L7: number of leases without a beat after which the process of a worker counts as ended, wherever it ran. */
+const leasesUntilKnown = 10;
+
 /** L7: SQL of the number of recoveries of a run since its last commit. */
 export const recoveriesNow = `CASE WHEN recoveries > 0 AND recovered_at = ${lastCommit} THEN recoveries ELSE 0 END`;
 
-/** SQL of the dead workers that own runs: a list that costs one look into an index per owner. */
-export const deadOwners = `WITH RECURSIVE owners AS (
+/** SQL of the workers that own runs: a list that costs one look into an index per owner. */
+const withOwners = `WITH RECURSIVE owners AS (
     (SELECT owner FROM {runs} WHERE owner IS NOT NULL ORDER BY owner LIMIT 1)
     UNION ALL
     SELECT (SELECT runs.owner FROM {runs} AS runs WHERE runs.owner > owners.owner ORDER BY runs.owner LIMIT 1)
     FROM owners WHERE owners.owner IS NOT NULL
-  )
+  )`;
+
+/** SQL of the dead workers that own runs. */
+export const deadOwners = `${withOwners}
   SELECT owner FROM owners WHERE owner IS NOT NULL AND NOT EXISTS
     (SELECT 1 FROM {workers} WHERE worker_id = owner AND ${isBeating})`;
+
+const ownersNow = `${withOwners}
+  SELECT owner, process, coalesce(${isBeating}, false) AS "isBeating" FROM owners LEFT JOIN {workers} ON worker_id = owner
+  WHERE owner IS NOT NULL`;
+
+/** The workers that own runs and whose lease has expired, or whose process is known to have ended. */
+export async function goneOwners(queries: Queries): Promise<readonly string[]> {
+  const found = await queries.all<{
+    readonly owner: string;
+    readonly process: string | null;
+    readonly isBeating: boolean;
+  }>(ownersNow);
+  return found.filter((each) => !each.isBeating || hasEnded(each.process)).map(({ owner }) => owner);
+}
 
 /** A row that no other transaction ever sees. Until the end of this one, no worker can register under the name. */
 const lockName = `INSERT INTO {workers} (worker_id, incarnation, beat_at, lease_ms) VALUES ($1, 0, '-infinity', 0)
   ON CONFLICT (worker_id) DO NOTHING`;
-const unregister = `DELETE FROM {workers} WHERE worker_id = $1 AND NOT ${isBeating}`;
-const unregisterEnded = "DELETE FROM {workers} WHERE worker_id = $1 AND incarnation = $2";
+const gone = 'RETURNING incarnation, beat_at::text AS "beatAt", lease_ms AS "leaseMs", process';
+const unregister = `DELETE FROM {workers} WHERE worker_id = $1 AND NOT ${isBeating} ${gone}`;
+const unregisterEnded = `DELETE FROM {workers} WHERE worker_id = $1 AND incarnation = $2 ${gone}`;
+
+const noteLost = `INSERT INTO {lost_workers} (worker_id, incarnation, beat_at, lease_ms, process, ended)
+  VALUES ($1, $2, $3::timestamptz, $4, $5, $6) ON CONFLICT (worker_id, incarnation) DO UPDATE SET ended = excluded.ended`;
+const forgetOld = "DELETE FROM {lost_workers} WHERE beat_at < clock_timestamp() - interval '30 days'";
+const lastLost = `SELECT incarnation, process, ended FROM {lost_workers} WHERE worker_id = $1
+  ORDER BY beat_at DESC LIMIT 1`;
+/** L7: the name of the worker has a new registration, so that its earlier lives are over. */
+const endEarlier = "UPDATE {lost_workers} SET ended = true WHERE worker_id = $1 AND NOT withdrawn";
+const endedNow = `SELECT lost.worker_id AS "workerId", incarnation::text AS registration, process, withdrawn,
+    ended OR beat_at <= clock_timestamp() - ${leasesUntilKnown} * lease_ms * interval '1 millisecond' AS "isKnown"
+  FROM {lost_workers} AS lost JOIN unnest($1::text[], $2::bigint[]) AS wanted (worker_id, registration)
+    ON lost.worker_id = wanted.worker_id AND lost.incarnation = wanted.registration`;
+
 const recover = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READY}, ready_at = $2,
     recoveries_in_all = recoveries_in_all + 1,
-    recoveries = CASE WHEN recovered_at = ${lastCommit} THEN recoveries + 1 ELSE 1 END, recovered_at = ${lastCommit}`;
+    recoveries = CASE WHEN recovered_at = ${lastCommit} THEN recoveries + 1 ELSE 1 END,
+    lost = CASE WHEN recovered_at = ${lastCommit} THEN coalesce(lost, $4) ELSE $4 END, recovered_at = ${lastCommit}`;
 const recoverRuns = `${recover} WHERE id IN (SELECT id FROM {runs} WHERE owner = $1 AND ($3::bigint IS NULL OR id = $3)
     ORDER BY id LIMIT ${mostWoken} FOR UPDATE SKIP LOCKED)`;
 
+/** A registration that was deleted because its worker seems dead. */
+interface GoneWorker {
+  readonly incarnation: number;
+  readonly beatAt: string;
+  readonly leaseMs: number;
+  readonly process: string | null;
+}
+
+/** What is known about a worker whose runs are recovered. */
+interface LostWorker {
+  readonly workerId: string;
+  /** `null` if its registration was gone before, because it was dismissed. */
+  readonly incarnation: number | null;
+  readonly process: string | null;
+  /** Whether its process is known to have ended. */
+  readonly hasEnded: boolean;
+}
+
 /** L7: makes some runs of a worker, or one of them, ready, counts their recovery and returns their number. */
-export async function recoverRunsOf(
+async function recoverRunsOf(
   tables: Tables,
   transaction: Transaction,
-  workerId: string,
+  { workerId, incarnation, process, hasEnded: isKnown }: LostWorker,
   id: number | null = null,
 ): Promise<number> {
   for (const run of tables.owned.values())
     if (run.workerId === workerId && (id === null || run.id === id)) tables.owned.delete(run.runId);
-  return transaction.run(recoverRuns, workerId, tables.tick(), id);
+  const now = tables.tick();
+  const lost: LostOwner = {
+    workerId,
+    registration: incarnation === null ? null : String(incarnation),
+    host: hostOf(process),
+    at: Math.floor(now / 1_000),
+    hasEnded: isKnown,
+  };
+  return transaction.run(recoverRuns, workerId, now, id, JSON.stringify(lost));
+}
+
+/** L6, L7: a worker has registered under the name of this one, which frees the runs of its earlier life. Returns their number. */
+export async function recoverFormer(
+  tables: Tables,
+  transaction: Transaction,
+  workerId: string,
+  former: FormerWorker,
+): Promise<number> {
+  await transaction.run(endEarlier, workerId);
+  return recoverRunsOf(tables, transaction, { workerId, ...former, hasEnded: true });
 }
 
 /** L15: unregisters a worker whose process has ended and recovers one of its runs, unless the worker has registered again. */
@@ -52,8 +127,9 @@ export async function recoverEnded(
     id,
   }: { readonly workerId: string; readonly incarnation: number; readonly id: number },
 ): Promise<void> {
-  if ((await transaction.run(unregisterEnded, workerId, incarnation)) === 0) return;
-  await recoverRunsOf(tables, transaction, workerId, id);
+  const [row] = await transaction.all<GoneWorker>(unregisterEnded, workerId, incarnation);
+  if (row === undefined) return;
+  await recoverRunsOf(tables, transaction, await lostWorker(transaction, workerId, row), id);
 }
 
 /**
@@ -67,6 +143,52 @@ export async function recoverDead(
   { workerId, id = null }: { readonly workerId: string; readonly id?: number | null },
 ): Promise<void> {
   await transaction.run(lockName, workerId);
-  if ((await transaction.run(unregister, workerId)) === 0) return;
-  await recoverRunsOf(tables, transaction, workerId, id);
+  const [row] = await transaction.all<GoneWorker>(unregister, workerId);
+  if (row === undefined) return;
+  await recoverRunsOf(tables, transaction, await lostWorker(transaction, workerId, row), id);
+}
+
+/** Notes that a registration is lost. If it was gone before, the last note about the worker counts; without one it was dismissed. */
+async function lostWorker(
+  transaction: Transaction,
+  workerId: string,
+  { incarnation, beatAt, leaseMs, process }: GoneWorker,
+): Promise<LostWorker> {
+  if (incarnation === 0) {
+    const known = await transaction.get<Pick<LostWorker, "incarnation" | "process"> & { ended: boolean }>(
+      lastLost,
+      workerId,
+    );
+    if (known === undefined) return { workerId, incarnation: null, process: null, hasEnded: true };
+    return { workerId, ...known, hasEnded: known.ended || hasEnded(known.process) };
+  }
+  const isKnown = hasEnded(process);
+  await transaction.run(forgetOld);
+  await transaction.run(noteLost, workerId, incarnation, beatAt, leaseMs, process, isKnown);
+  return { workerId, incarnation, process, hasEnded: isKnown };
+}
+
+/**
+ * L7: of which lost owners the process is known to have ended: when it was lost, because the process is gone from this machine, because
+ * the worker has registered again with a new process, or after ten leases without a beat. A later beat withdraws each of these.
+ */
+export async function knownEnds(queries: Queries, owners: readonly LostOwner[]): Promise<readonly boolean[]> {
+  const registered = owners.filter(({ registration }) => registration !== null);
+  if (registered.length === 0) return owners.map(({ hasEnded: isKnown }) => isKnown);
+  const rows = await queries.all<{
+    readonly workerId: string;
+    readonly registration: string;
+    readonly process: string | null;
+    readonly withdrawn: boolean;
+    readonly isKnown: boolean;
+  }>(
+    endedNow,
+    registered.map(({ workerId }) => workerId),
+    registered.map(({ registration }) => Number(registration)),
+  );
+  return owners.map(({ workerId, registration, hasEnded: wasKnown }) => {
+    const row = rows.find((each) => each.workerId === workerId && each.registration === registration);
+    if (row === undefined) return wasKnown;
+    return !row.withdrawn && (wasKnown || row.isKnown || hasEnded(row.process));
+  });
 }

@@ -5,6 +5,7 @@ import {
   Fault,
   type Lease,
   type Leases,
+  type LostOwner,
   type ReadyOptions,
   type Rest,
   type RunId,
@@ -14,7 +15,7 @@ import {
   startsLater,
   takesRun,
 } from "../../../kernel/index.ts";
-import { type RunKey, RunState, spendText } from "../codec/stored-run.ts";
+import { leaseOf, type RunKey, RunState, spendText, type TakenRun } from "../codec/stored-run.ts";
 import { ownedRun } from "../owned-run.ts";
 import type { RunEnd } from "../run-end.ts";
 import type { Queries } from "./db/queries.ts";
@@ -23,7 +24,15 @@ import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
 import { isBeating, WorkerBeats, type Registration } from "./db/worker-beats.ts";
 import { hasEnded } from "./db/worker-process.ts";
-import { deadOwners, recoverDead, recoverEnded, recoverRunsOf, recoveriesNow } from "./dead-workers.ts";
+import {
+  deadOwners,
+  goneOwners,
+  knownEnds,
+  recoverDead,
+  recoverEnded,
+  recoverFormer,
+  recoveriesNow,
+} from "./dead-workers.ts";
 import { freeHeldRuns } from "../sql/held-runs.ts";
 import { get, type Work } from "../sql/work.ts";
 import { hasDueRun, readyAgents, readyRunIds, wakeDueRuns, wantedAgents } from "./ready-runs.ts";
@@ -74,12 +83,6 @@ class StrayRuns {
   }
 }
 
-interface Taken extends RunKey {
-  readonly epoch: number;
-  /** L7: 0 after a new commit. */
-  readonly recoveries: number;
-}
-
 /** What a claim may find, as read before its transaction. */
 interface Outlook {
   /** Dead workers that still own runs. */
@@ -117,7 +120,7 @@ const findOnly = `SELECT runs.id, run_id AS "runId", agent_id AS "agentId", agen
 const takeRun = (which: string): string =>
   `UPDATE {runs} AS runs SET epoch = epoch + 1, owner = $1, state = ${RunState.OWNED}, wake_at = NULL
    WHERE id = (SELECT id FROM {runs} WHERE ${which})
-   RETURNING ${runKeyColumns}, epoch, ${recoveriesNow} AS recoveries`;
+   RETURNING ${runKeyColumns}, epoch, ${recoveriesNow} AS recoveries, lost`;
 const takeReady = takeRun(`id = $2 AND state = ${RunState.READY} FOR UPDATE SKIP LOCKED`);
 const takeDue = takeRun(`id = $2 AND owner IS NULL AND state <> ${RunState.ENDED} FOR UPDATE SKIP LOCKED`);
 const seizeAny = takeRun(`run_id = $2 AND state <> ${RunState.ENDED} FOR UPDATE`);
@@ -134,8 +137,11 @@ const mailOfRun = `SELECT EXISTS (SELECT 1 FROM {mail} WHERE run = $1) AS waits,
   EXISTS (SELECT 1 FROM {mail_ids} WHERE run = $1) AS had, ${isExcluded} AS "isHeld" FROM {runs} AS runs WHERE id = $1`;
 const releaseRun = (more: string): string =>
   `UPDATE {runs} SET owner = NULL, state = $2, wake_at = $3, ready_at = $4 ${more} WHERE id = $1`;
-const releaseAsItIs = releaseRun("");
-const releaseEnded = releaseRun(", ended = $5, ended_at = $6, spent = coalesce($7, spent)");
+/** L7: a release ends the row of recoveries, unless the run was not even loaded. */
+const inOrder = ", recoveries = 0, lost = NULL";
+const releaseUnloaded = releaseRun("");
+const releaseAsItIs = releaseRun(inOrder);
+const releaseEnded = releaseRun(`${inOrder}, ended = $5, ended_at = $6, spent = coalesce($7, spent)`);
 /** For a run that its owner released as ended although no commit holds `run_end`. */
 const endUntold = "UPDATE {runs} SET ended = 0, ended_at = $2 WHERE id = $1 AND ended IS NULL";
 
@@ -163,14 +169,21 @@ export class PostgresLeases implements Leases {
       this.#keep(workerId).catch(() => undefined);
     };
     this.#beats = new WorkerBeats({ database: tables.database, leaseMs, onLost });
+    tables.goneOwners = async () => {
+      const found = await goneOwners(tables.database.statements);
+      return found.filter((owner) => !this.#beats.holds(owner));
+    };
   }
 
   /** L6: the runs of a former worker of this name become ready. */
   async enlist(workerId: string, { onLost }: EnlistOptions = {}): Promise<void> {
     if (onLost !== undefined) this.#onLost.set(workerId, onLost);
-    if (!(await this.#beats.take(workerId))) return;
+    const former = await this.#beats.take(workerId);
+    if (former === undefined) return;
     const recover = (): Promise<number> =>
-      this.#tables.database.write((transaction) => recoverRunsOf(this.#tables, transaction, workerId));
+      this.#tables.database.write((transaction) =>
+        recoverFormer(this.#tables, transaction, workerId, former),
+      );
     while ((await recover()) > 0);
   }
 
@@ -211,6 +224,10 @@ export class PostgresLeases implements Leases {
     return (await statements.get<{ readonly count: number }>(countWaiting, now, limit))?.count ?? 0;
   }
 
+  haveEnded(owners: readonly LostOwner[]): Promise<readonly boolean[]> {
+    return knownEnds(this.#tables.database.statements, owners);
+  }
+
   findReady(options: ReadyOptions): Promise<readonly RunId[]> {
     return readyRunIds(this.#tables.database.statements, options);
   }
@@ -241,7 +258,7 @@ export class PostgresLeases implements Leases {
     };
     if ((await find(this.#tables.database.statements)).length === 0) return none;
     return this.#take(workerId, async (transaction) => {
-      const taken: Taken[] = [];
+      const taken: TakenRun[] = [];
       for (const { id, runId, owner, isAlive, incarnation } of await find(transaction)) {
         if (taken.length >= limit) break;
         if (owner !== null && isAlive && incarnation !== null)
@@ -258,7 +275,7 @@ export class PostgresLeases implements Leases {
 
   async #take(
     workerId: string,
-    work: (transaction: Transaction) => Promise<readonly Taken[]>,
+    work: (transaction: Transaction) => Promise<readonly TakenRun[]>,
   ): Promise<readonly Lease[]> {
     const registration = this.#beats.registration(workerId);
     const runs = await this.#tables.database.write(work, (transaction, taken) =>
@@ -346,8 +363,9 @@ export class PostgresLeases implements Leases {
     // L3: unread mail makes the run ready. S5: unless a compaction of its session has to end first.
     const woken = mail?.isHeld === true ? RunState.HELD : RunState.READY;
     const state = mail?.waits === true ? woken : stateOf(rest);
-    const wakeAt = state === RunState.SUSPENDED && rest.kind === "suspended" ? rest.wakeAt : null;
-    if (end === undefined) await transaction.run(releaseAsItIs, id, state, wakeAt, now);
+    const wakeAt = state === RunState.SUSPENDED && "wakeAt" in rest ? rest.wakeAt : null;
+    const release = rest.kind === "unloaded" ? releaseUnloaded : releaseAsItIs;
+    if (end === undefined) await transaction.run(release, id, state, wakeAt, now);
     else {
       const status = runStatuses.indexOf(end.status);
       await transaction.run(releaseEnded, id, state, wakeAt, now, status, end.at, spendText(spent));
@@ -393,9 +411,9 @@ export class PostgresLeases implements Leases {
     transaction: Transaction,
     { workerId, limit, agents, except = [] }: ClaimOptions,
     ready: readonly AgentId[],
-  ): Promise<readonly Taken[]> {
+  ): Promise<readonly TakenRun[]> {
     const wanted = wantedAgents(ready, agents);
-    const served: Taken[] = [];
+    const served: TakenRun[] = [];
     const skipped = [...except];
     while (served.length < limit && wanted.length > 0) {
       const next = await this.#turns.next(transaction, wanted, skipped);
@@ -415,15 +433,15 @@ export class PostgresLeases implements Leases {
     sql: string,
     workerId: string,
     which: string | number,
-  ): Promise<Taken | undefined> {
-    const run = await queries.get<Taken>(sql, workerId, which);
+  ): Promise<TakenRun | undefined> {
+    const run = await queries.get<TakenRun>(sql, workerId, which);
     if (run === undefined) return undefined;
     if (run.epoch > 1) await queries.run("DELETE FROM {deltas} WHERE run = $1", run.id);
     return run;
   }
 
   /** Called after it is durable that this worker owns the run. */
-  #note(run: Taken, workerId: string, registration: Registration | undefined): void {
+  #note(run: TakenRun, workerId: string, registration: Registration | undefined): void {
     const { id, runId, agentId, sessionId, tenantId, userId, epoch } = run;
     const key: RunKey = { id, runId, agentId, sessionId, tenantId, userId };
     this.#tables.owned.set(runId, { ...key, epoch, workerId, registration });
@@ -439,10 +457,6 @@ export class PostgresLeases implements Leases {
   close(): Promise<void> {
     return this.#beats.close();
   }
-}
-
-function leaseOf({ runId, epoch, recoveries }: Taken, workerId: string): Lease {
-  return recoveries === 0 ? { runId, epoch, workerId } : { runId, epoch, workerId, recoveries };
 }
 
 function stateOf({ kind }: Rest): number {

@@ -5,7 +5,14 @@ import {
   type RunQuery,
   type RunSummaryStatus,
 } from "../../../kernel/index.ts";
-import { noTenant, pausedText, RunState, tenantText, waitingText } from "../codec/stored-run.ts";
+import {
+  isNotPausedText,
+  isPausedText,
+  noTenant,
+  RunState,
+  tenantText,
+  waitingText,
+} from "../codec/stored-run.ts";
 import type { RunCursor } from "../run-cursor.ts";
 import { Conditions } from "./conditions.ts";
 import type { Dialect } from "./dialect.ts";
@@ -15,6 +22,8 @@ import { isScheduled, isSuspended } from "./run-row.ts";
 export interface StatusRows {
   readonly where: string;
   readonly index: string;
+  /** If given, the runs whose owners are gone, or all others. */
+  readonly owners?: "gone" | "alive";
   /** Few runs have this condition at a time, so that its index is more selective than one for another filter. */
   readonly isRare?: boolean;
 }
@@ -24,13 +33,19 @@ export interface StatusRows {
 const unfinished: Readonly<Partial<Record<RunSummaryStatus, readonly StatusRows[]>>> = {
   pending: [
     {
-      where: `state = ${RunState.READY} AND ended IS NULL AND standing IS DISTINCT FROM '${pausedText}' AND agent_id > ''`,
+      where: `state = ${RunState.READY} AND ended IS NULL AND ${isNotPausedText} AND agent_id > ''`,
       index: "runs_ready",
       isRare: true,
     },
     {
-      where: `state = ${RunState.HELD} AND ended IS NULL AND standing IS DISTINCT FROM '${pausedText}' AND session_id > ''`,
+      where: `state = ${RunState.HELD} AND ended IS NULL AND ${isNotPausedText} AND session_id > ''`,
       index: "runs_held",
+      isRare: true,
+    },
+    {
+      where: `state = ${RunState.OWNED} AND ended IS NULL AND standing IS NULL AND owner > ''`,
+      index: "runs_owned",
+      owners: "gone",
       isRare: true,
     },
     { where: `${isSuspended} AND ${isScheduled}`, index: "runs_scheduled" },
@@ -39,12 +54,13 @@ const unfinished: Readonly<Partial<Record<RunSummaryStatus, readonly StatusRows[
     {
       where: `state = ${RunState.OWNED} AND ended IS NULL AND standing IS NULL AND owner > ''`,
       index: "runs_owned",
+      owners: "alive",
       isRare: true,
     },
   ],
   waiting: [
     {
-      where: `${isSuspended} AND NOT ${isScheduled} AND standing IS DISTINCT FROM '${pausedText}'`,
+      where: `${isSuspended} AND NOT ${isScheduled} AND ${isNotPausedText}`,
       index: "runs_suspended",
     },
     {
@@ -53,14 +69,15 @@ const unfinished: Readonly<Partial<Record<RunSummaryStatus, readonly StatusRows[
       isRare: true,
     },
   ],
-  paused: [{ where: `standing = '${pausedText}' AND ended IS NULL`, index: "runs_paused", isRare: true }],
+  paused: [{ where: `${isPausedText} AND ended IS NULL`, index: "runs_paused", isRare: true }],
 };
 
-/** The rows that have a status, in disjoint parts. A run may also end as `paused`. */
-export function rowsOf(status: RunSummaryStatus): readonly StatusRows[] {
+/** The rows that have a status, in disjoint parts. A run may also end as `paused`. `isAnyGone`: whether an owner of runs is gone. */
+export function rowsOf(status: RunSummaryStatus, isAnyGone: boolean): readonly StatusRows[] {
   const end = (runStatuses as readonly string[]).indexOf(status);
   const ended = end < 0 ? [] : [{ where: `ended = ${end} AND ended IS NOT NULL`, index: "runs_by_end" }];
-  return [...(unfinished[status] ?? []), ...ended];
+  const open = unfinished[status]?.filter(({ owners }) => owners !== "gone" || isAnyGone) ?? [];
+  return [...open, ...ended];
 }
 
 /** How a part of a list is read. */
@@ -76,6 +93,7 @@ export function planOf(
   query: RunQuery,
   rows: StatusRows | undefined,
   cursor: RunCursor,
+  gone: readonly string[],
 ): RunPlan {
   const { after, isByTime, labels } = cursor;
   const index = indexFor(query, rows, cursor);
@@ -86,6 +104,10 @@ export function planOf(
   const [first] = isByLabel ? labels : [];
   const where = conditionsOf(query).add("run_id IS NOT NULL");
   if (rows !== undefined) where.add(rows.where);
+  if (rows?.owners !== undefined && gone.length > 0) {
+    const names = gone.map((owner) => where.value(owner)).join(", ");
+    where.add(`owner ${rows.owners === "gone" ? "IN" : "NOT IN"} (${names})`);
+  }
   for (const label of labels) {
     const [name, value] = [where.value(label[0]), where.value(label[1])] as const;
     where.add(

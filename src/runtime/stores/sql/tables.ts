@@ -31,6 +31,8 @@ export abstract class SqlTables<Owned extends OwnedRun = OwnedRun> {
   readonly owned = new Map<RunId, Owned>();
   readonly listeners = new Set<(change: StoreChange) => void>();
   readonly dialect: Dialect;
+  /** The owners of runs whose process has ended or whose lease has expired. The leases of the store set it. */
+  goneOwners: () => MaybePromise<readonly string[]> = () => [];
   readonly #clock: Clock;
   #lastTick = 0;
 

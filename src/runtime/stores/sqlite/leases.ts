@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { setImmediate } from "node:timers/promises";
 import {
   andThen,
@@ -10,6 +11,7 @@ import {
   type EnlistOptions,
   type Lease,
   type Leases,
+  type LostOwner,
   type MaybePromise,
   type ReadyOptions,
   type Rest,
@@ -32,7 +34,7 @@ import type { DeltaBoard } from "./tail/delta-board.ts";
 import { freeHeldRuns } from "../sql/held-runs.ts";
 import { get, type Work } from "../sql/work.ts";
 import { sqliteText } from "./db/dialect.ts";
-import { type RunKey, RunState, spendText } from "../codec/stored-run.ts";
+import { leaseOf, RunState, spendText, type TakenRun } from "../codec/stored-run.ts";
 import { isExcluded, runKeyColumns } from "../sql/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { WorkerLocks } from "./db/worker-lock.ts";
@@ -62,16 +64,27 @@ class DeadWorkers {
   /** L7: makes some runs of a dead worker, or one of them, ready, counts their recovery and returns their number. */
   recover(workerId: string, id: number | null = null): number {
     const { owned } = this.#tables;
+    const now = this.#tables.tick();
+    // The lock of a worker ends with its process.
+    const lost = {
+      workerId,
+      registration: null,
+      host: hostname(),
+      at: Math.floor(now / 1_000),
+      hasEnded: true,
+    };
     for (const run of owned.values())
       if (run.workerId === workerId && (id === null || run.id === id)) owned.delete(run.runId);
     return this.#tables.database.run(
       `UPDATE runs SET owner = NULL, holder = NULL, state = ${RunState.READY}, ready_at = ?2,
          recoveries_in_all = recoveries_in_all + 1,
-         recoveries = iif(recovered_at = ${lastCommit}, recoveries + 1, 1), recovered_at = ${lastCommit}
+         recoveries = iif(recovered_at = ${lastCommit}, recoveries + 1, 1),
+         lost = iif(recovered_at = ${lastCommit}, ifnull(lost, ?4), ?4), recovered_at = ${lastCommit}
        WHERE id IN (SELECT id FROM runs WHERE owner = ?1 AND (?3 IS NULL OR id = ?3) LIMIT ${mostWoken})`,
       workerId,
-      this.#tables.tick(),
+      now,
       id,
+      JSON.stringify(lost satisfies LostOwner),
     );
   }
 
@@ -94,12 +107,6 @@ export interface ReleasedRun {
   readonly concernsOthers: boolean;
   /** Whether a worker may claim the run now. */
   readonly isReady: boolean;
-}
-
-interface Taken extends RunKey {
-  readonly epoch: number;
-  /** L7: 0 after a new commit. */
-  readonly recoveries: number;
 }
 
 /** What a claim may find, as read before the transaction. */
@@ -133,7 +140,7 @@ function isReadyAt({ state, wakeAt }: OneRun, now: number): boolean {
 const takeRun = (which: string): string =>
   `UPDATE runs SET epoch = epoch + 1, owner = ?1, holder = ?3, state = ${RunState.OWNED}, wake_at = NULL
    WHERE ${which} RETURNING ${runKeyColumns}, epoch,
-     ${recoveriesNow} AS recoveries`;
+     ${recoveriesNow} AS recoveries, lost`;
 const takeReady = takeRun("id = ?2");
 const seizeAny = takeRun(`run_id = ?2 AND state <> ${RunState.ENDED}`);
 
@@ -150,8 +157,11 @@ const mailOfRun = `SELECT EXISTS (SELECT 1 FROM mail WHERE run = ?1) AS waits FR
 const releaseRun = (more: string): string =>
   `UPDATE runs SET owner = NULL, holder = NULL, state = ?4, wake_at = ?5, ready_at = ?6 ${more}
    WHERE id = ?1 AND epoch = ?2 AND owner = ?3`;
-const releaseAsItIs = releaseRun("");
-const releaseEnded = releaseRun(", ended = ?7, ended_at = ?8, spent = ifnull(?9, spent)");
+/** L7: a release ends the row of recoveries, unless the run was not even loaded. */
+const inOrder = ", recoveries = 0, lost = NULL";
+const releaseUnloaded = releaseRun("");
+const releaseAsItIs = releaseRun(inOrder);
+const releaseEnded = releaseRun(`${inOrder}, ended = ?7, ended_at = ?8, spent = ifnull(?9, spent)`);
 const excludedRun = sqliteText(`SELECT 1 FROM {runs} WHERE id = $1 AND ${isExcluded}`);
 /** For a run that its owner released as ended although no commit holds `run_end`. */
 const endUntold = "UPDATE runs SET ended = 0, ended_at = ?2 WHERE id = ?1 AND ended IS NULL";
@@ -169,6 +179,7 @@ export class SqliteLeases implements Leases {
     this.#locks = locks;
     this.#deltas = deltas;
     this.#deadWorkers = new DeadWorkers(tables, locks);
+    tables.goneOwners = () => tables.read(() => this.#deadWorkers.find());
   }
 
   /** L6: if the worker's lock was free, a former worker of this name is dead, and its runs become ready. */
@@ -209,6 +220,10 @@ export class SqliteLeases implements Leases {
     return this.#tables.read(
       () => this.#tables.database.get<{ readonly count: number }>(countWaiting, now, limit)?.count ?? 0,
     );
+  }
+
+  haveEnded(owners: readonly LostOwner[]): readonly boolean[] {
+    return owners.map(({ hasEnded }) => hasEnded);
   }
 
   findReady(options: ReadyOptions): MaybePromise<readonly RunId[]> {
@@ -345,11 +360,11 @@ export class SqliteLeases implements Leases {
     const mail = database.get<{ readonly waits: number }>(mailOfRun, id);
     // L3: unread mail makes the run ready. S5: unless a compaction of its session has to end first.
     const state = mail?.waits === 1 ? this.#readyState(id) : stateOf(rest);
-    const wakeAt = state === RunState.SUSPENDED && rest.kind === "suspended" ? rest.wakeAt : null;
+    const wakeAt = state === RunState.SUSPENDED && "wakeAt" in rest ? rest.wakeAt : null;
     const left = [id, epoch, workerId, state, wakeAt, now] as const;
     const count =
       end === undefined
-        ? database.run(releaseAsItIs, ...left)
+        ? database.run(rest.kind === "unloaded" ? releaseUnloaded : releaseAsItIs, ...left)
         : database.run(releaseEnded, ...left, runStatuses.indexOf(end.status), end.at, spendText(spent));
     if (count === 0) return undefined;
     this.#tables.owned.delete(runId);
@@ -394,8 +409,8 @@ export class SqliteLeases implements Leases {
   }
 
   /** L5: takes runs in turn, starting after those that were served last. */
-  #serve({ workerId }: ClaimOptions, { agents, count }: ReadyRuns): Taken[] {
-    const served: Taken[] = [];
+  #serve({ workerId }: ClaimOptions, { agents, count }: ReadyRuns): TakenRun[] {
+    const served: TakenRun[] = [];
     while (served.length < count) {
       const next = this.#turns.next(this.#tables.database, agents);
       const run = next === undefined ? undefined : this.#take(takeReady, workerId, next.id);
@@ -407,9 +422,9 @@ export class SqliteLeases implements Leases {
   }
 
   /** L1: takes the run. Deltas of the former owner are deleted. */
-  #take(sql: string, workerId: string, which: string | number): Taken | undefined {
+  #take(sql: string, workerId: string, which: string | number): TakenRun | undefined {
     const { database, holder } = this.#tables;
-    const run = database.get<Taken>(sql, workerId, which, holder);
+    const run = database.get<TakenRun>(sql, workerId, which, holder);
     if (run === undefined) return undefined;
     this.#tables.owned.delete(run.runId);
     if (run.epoch > 1) database.run("DELETE FROM deltas WHERE run = ?", run.id);
@@ -417,14 +432,10 @@ export class SqliteLeases implements Leases {
   }
 
   /** Called after it is durable that this worker owns the run. */
-  note({ id, runId, agentId, sessionId, tenantId, userId, epoch }: Taken, workerId: string): void {
+  note({ id, runId, agentId, sessionId, tenantId, userId, epoch }: TakenRun, workerId: string): void {
     this.#tables.owned.set(runId, { id, runId, agentId, sessionId, tenantId, userId, epoch, workerId });
     this.#deltas.forget(runId);
   }
-}
-
-function leaseOf({ runId, epoch, recoveries }: Taken, workerId: string): Lease {
-  return recoveries === 0 ? { runId, epoch, workerId } : { runId, epoch, workerId, recoveries };
 }
 
 function stateOf({ kind }: Rest): number {

@@ -1,4 +1,5 @@
 import {
+  type CrashLoop,
   runKinds,
   runSummaryStatuses,
   waitCauses,
@@ -100,7 +101,7 @@ export const runSummary = named(
     metadata: anyObject(),
     createdAt: time,
     startAt: nullable(time),
-    recoveries: integer({ description: "How often a worker died while it owned the run." }),
+    recoveries: integer({ description: "How often a worker was lost while it owned the run." }),
     status: runStatus,
     waitsFor: list(choice(waitCauses)),
     updatedAt: time,
@@ -285,6 +286,13 @@ export const runView = named(
         replayed: integer(),
         savedUsd: number({ description: "Cost of the recorded calls, which was not paid again." }),
         lost: integer({ description: "Model calls that were in flight and are made again." }),
+      }),
+    ),
+    crashLoop: nullable(
+      schemaOf<CrashLoop>({
+        type: "object",
+        description:
+          "Why the run is paused as a crash loop: the owners that ended, those of which that is unknown, and the calls in flight.",
       }),
     ),
     forkedFrom: nullable(

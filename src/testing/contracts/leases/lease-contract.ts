@@ -168,24 +168,58 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect([await claimAndDie(store, "v4"), await claimAndDie(store, "v5")]).toEqual([1, 2]);
   });
 
-  test("L7: a release by a live worker neither counts as a recovery nor starts the count again", async () => {
-    const rests = [{ kind: "ready" }, { kind: "suspended", wakeAt: 0 }] as const;
+  test("L7: a release by a live worker does not count as a recovery, and starts the count again unless the run was not loaded", async () => {
+    const rests = [
+      { kind: "ready" },
+      { kind: "suspended", wakeAt: 0 },
+      { kind: "unloaded", wakeAt: 0 },
+    ] as const;
     for (const rest of rests) {
       const store = await open();
       await createRun(store);
       await store.leases.enlist("w1");
-      for (const recoveries of [undefined, undefined]) {
+      const releaseAndCount = async (): Promise<number | undefined> => {
         const [lease] = await claim(store, "w1");
-        expect(lease?.recoveries).toBe(recoveries);
         if (lease !== undefined) await store.leases.release(lease, rest);
-      }
+        return lease?.recoveries;
+      };
+      expect([await releaseAndCount(), await releaseAndCount()]).toEqual([undefined, undefined]);
       await claimAndDie(store, "v1");
-      for (const recoveries of [1, 1]) {
-        const [lease] = await claim(store, "w1");
-        expect(lease?.recoveries).toBe(recoveries);
-        if (lease !== undefined) await store.leases.release(lease, rest);
-      }
+      const kept = rest.kind === "unloaded" ? 1 : undefined;
+      expect([await releaseAndCount(), await releaseAndCount()]).toEqual([1, kept]);
+      await claimAndDie(store, "v2");
+      expect(await releaseAndCount()).toBe(kept === undefined ? 1 : 2);
     }
+  });
+
+  test("L7: an unloaded run is claimed from its wake time on, and at once if it has mail", async () => {
+    const store = await open();
+    const { runId } = await left(store, { kind: "unloaded", wakeAt: 100 });
+    expect(await claimed(store, "w2", 99)).toEqual([]);
+    const [lease] = await claim(store, "w2", 100);
+    await store.leases.release(lease as Lease, { kind: "unloaded", wakeAt: 200 });
+    expect(await claimed(store, "w2", 100)).toEqual([]);
+    await store.mailbox.put({ id: "m", runId, from: "x", at: 1, body: { type: "resume" } });
+    expect(await claimed(store, "w2", 100)).toEqual([runId]);
+  });
+
+  test("L7: the lease names the first worker that was lost since the last commit, and haveEnded() knows that its process ended", async () => {
+    const store = await open();
+    await createRun(store);
+    for (const name of ["v1", "v2"]) await claimAndDie(store, name);
+    const [lease] = await claimBy(store, "v3");
+    if (lease?.lostOwner === undefined) throw new Error("the lease names no lost owner");
+    expect([lease.lostOwner.workerId, lease.lostOwner.hasEnded]).toEqual(["v1", true]);
+    expect(typeof lease.lostOwner.at).toBe("number");
+    expect(await store.leases.haveEnded([lease.lostOwner])).toEqual([true]);
+    expect(await store.leases.haveEnded([])).toEqual([]);
+    await store.journal.append(lease, { number: 1, at: 2 });
+    await store.leases.dismiss("v3");
+    const [next] = await claimBy(store, "v4");
+    expect(next?.lostOwner?.workerId).toBe("v3");
+    if (next !== undefined) await store.leases.release(next, { kind: "ready" });
+    const [last] = await claim(store, "v4");
+    expect([last?.recoveries, last?.lostOwner]).toEqual([undefined, undefined]);
   });
 
   test("L7: a run that was released after a new commit has no recoveries", async () => {

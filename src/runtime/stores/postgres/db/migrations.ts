@@ -1,5 +1,5 @@
 import { OwnerKind } from "../../codec/owner-kind.ts";
-import { noTenant, pausedText, RunState } from "../../codec/stored-run.ts";
+import { isPausedText, noTenant, RunState } from "../../codec/stored-run.ts";
 import { isCompacting, isScheduled, isSuspended } from "../../sql/run-row.ts";
 import { isUnnamed } from "../../sql/session-rows.ts";
 
@@ -70,7 +70,7 @@ const tables = `
   CREATE INDEX runs_held ON {runs} (session_id) WHERE state = ${RunState.HELD};
   CREATE INDEX runs_suspended ON {runs} (id) WHERE ${isSuspended} AND NOT ${isScheduled} AND run_id IS NOT NULL;
   CREATE INDEX runs_scheduled ON {runs} (id) WHERE ${isSuspended} AND ${isScheduled} AND run_id IS NOT NULL;
-  CREATE INDEX runs_paused ON {runs} (id) WHERE standing = '${pausedText}' AND ended IS NULL AND run_id IS NOT NULL;
+  CREATE INDEX runs_paused ON {runs} (id) WHERE standing = 'paused' AND ended IS NULL AND run_id IS NOT NULL;
   CREATE INDEX runs_by_end ON {runs} (ended, id) WHERE ended IS NOT NULL AND run_id IS NOT NULL;
   CREATE INDEX runs_by_age_of_end ON {runs} (ended_at) WHERE ended_at IS NOT NULL AND run_id IS NOT NULL;
   CREATE INDEX runs_erasing ON {runs} (id) WHERE erasing = 1;
@@ -300,10 +300,30 @@ const tables = `
   CREATE INDEX records_due ON {records} (namespace, due_at) WHERE due_at IS NOT NULL;
 `;
 
-/** Format 14: a worker is judged by the lease that it registered with. The workers of format 13 had the default, as far as is known. */
-const ownLeases = "ALTER TABLE {workers} ADD COLUMN lease_ms float8 NOT NULL DEFAULT 15000;";
+/**
+ * Format 14. A worker is judged by the lease that it registered with; the workers of format 13 had the default, as far as is known.
+ *
+ * - `lost_workers` has a row for each registration whose runs other workers have taken over. `ended`: the process is known to have
+ *   ended. `withdrawn`: the worker has given a sign of life since.
+ */
+const lostOwners = `
+  ALTER TABLE {workers} ADD COLUMN lease_ms float8 NOT NULL DEFAULT 15000;
+  ALTER TABLE {runs} ADD COLUMN lost TEXT;
+  DROP INDEX {runs_paused};
+  CREATE INDEX runs_paused ON {runs} (id) WHERE ${isPausedText} AND ended IS NULL AND run_id IS NOT NULL;
+  CREATE TABLE {lost_workers} (
+    worker_id TEXT NOT NULL,
+    incarnation bigint NOT NULL,
+    beat_at timestamptz NOT NULL,
+    lease_ms float8 NOT NULL,
+    process TEXT,
+    ended boolean NOT NULL,
+    withdrawn boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (worker_id, incarnation)
+  );
+`;
 
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
-export const migrations: readonly string[] = [tables, ownLeases].map((sql) =>
+export const migrations: readonly string[] = [tables, lostOwners].map((sql) =>
   sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'),
 );

@@ -41,6 +41,9 @@ const registerAgain = `INSERT INTO {workers} (worker_id, incarnation, beat_at, l
   ON CONFLICT (worker_id) DO NOTHING`;
 const lastBeat = "SELECT incarnation, beat_at::text AS at, process FROM {workers} WHERE worker_id = $1";
 const unregister = "DELETE FROM {workers} WHERE worker_id = $1 AND incarnation = $2";
+const withdraw = `INSERT INTO {lost_workers} (worker_id, incarnation, beat_at, lease_ms, process, ended, withdrawn)
+  VALUES ($1, $2, clock_timestamp(), $3, $4, false, true)
+  ON CONFLICT (worker_id, incarnation) DO UPDATE SET ended = false, withdrawn = true`;
 
 /** The clock of the database, in epoch milliseconds. */
 interface DatabaseTime {
@@ -52,6 +55,14 @@ interface Beat {
   /** As text, because it is only compared with itself. */
   readonly at: string;
   /** What names the process of the worker. */
+  readonly process: string | null;
+}
+
+/** What is known about the worker that had a name before. */
+export interface FormerWorker {
+  /** Its registration. `null` if it has none any more. */
+  readonly incarnation: number | null;
+  /** What names its process. */
   readonly process: string | null;
 }
 
@@ -78,30 +89,29 @@ export class WorkerBeats {
   }
 
   /**
-   * Registers a worker. Returns `false` if this process has registered it already. If a worker of this name may be alive, waits
+   * Registers a worker. Returns the registration that it replaces, and `undefined` if this process has registered it already. If a worker of this name may be alive, waits
    * for its next beat, or until its lease has expired, unless its process is known to have ended. Rejects with `already_exists` if it
    * is alive.
    */
-  async take(workerId: string): Promise<boolean> {
-    if (this.#held.has(workerId)) return false;
+  async take(workerId: string): Promise<FormerWorker | undefined> {
+    if (this.#held.has(workerId)) return undefined;
     await this.#checkClock();
     const { leaseMs, database } = this.#options;
     const incarnation = randomInt(2 ** 47);
     const first = await this.#lastBeat(workerId);
     if (first !== undefined && hasEnded(first.process))
       await database.statements.run(unregister, workerId, first.incarnation);
-    for (;;) {
+    for (let last = first; ; last = await this.#lastBeat(workerId)) {
+      if (last !== undefined && first !== undefined && last.at !== first.at) throw alreadyExists(workerId);
       const confirmed = now();
       const count = await database.statements.run(register, workerId, incarnation, leaseMs, processName());
-      if (this.#held.has(workerId)) return false;
+      if (this.#held.has(workerId)) return undefined;
       if (count > 0) {
         this.#held.set(workerId, { incarnation, confirmed });
         database.workers.add(workerId);
         this.#timer ??= setInterval(this.#beat, leaseMs / 3).unref();
-        return true;
+        return { incarnation: last?.incarnation ?? null, process: last?.process ?? null };
       }
-      const last = await this.#lastBeat(workerId);
-      if (last !== undefined && first !== undefined && last.at !== first.at) throw alreadyExists(workerId);
       await pause(Math.min(250, leaseMs / 8));
     }
   }
@@ -160,6 +170,8 @@ export class WorkerBeats {
         ? await statements.run(registerAgain, workerId, incarnation, leaseMs, processName())
         : 0;
     const isRegistered = count > 0 || (await this.#lastBeat(workerId))?.incarnation === incarnation;
+    // L7: the worker was taken for dead, and lives.
+    await statements.run(withdraw, workerId, held.incarnation, leaseMs, processName());
     // The worker was dismissed, or a call at the same time has registered it and reports that.
     if (this.#held.get(workerId) !== held) return;
     if (!isRegistered) {

@@ -44,6 +44,11 @@ export function hasEnded(name: string | null): boolean {
   return found !== undefined && (found.startedAt !== startedAt || endedStates.includes(found.state));
 }
 
+/** The machine of the process with this name. */
+export function hostOf(name: string | null): string | null {
+  return name?.split(" ", 1)[0] ?? null;
+}
+
 function spaceName(): string | null {
   if (ownSpace === undefined) {
     const space = findSpace();

@@ -1,7 +1,7 @@
 import type { FileSchema } from "./migrate.ts";
 import { unreleasedFormats } from "../../codec/stored-format.ts";
 import { OwnerKind } from "../../codec/owner-kind.ts";
-import { noTenant, pausedText, RunState } from "../../codec/stored-run.ts";
+import { isPausedText, noTenant, RunState } from "../../codec/stored-run.ts";
 import { isCompacting, isScheduled, isSuspended } from "../../sql/run-row.ts";
 import { isUnnamed } from "../../sql/session-rows.ts";
 
@@ -34,7 +34,7 @@ export const turnUser = "ifnull(user_id, '')";
  *   commit whose text was erased has a `seal`, which covers the link that its own `link` in the chain follows.
  * - `runs.recoveries` counts recoveries in a row (L7). It is valid while commit `recovered_at` is the last one, so that a commit need not
  *   update it.
- *   `recoveries_in_all` counts all recoveries.
+ *   `lost` is JSON of the first owner of this count (`LostOwner`). A release clears both. `recoveries_in_all` counts all recoveries.
  * - `runs.kind` is an index into `runKinds`. A run is scheduled while it is suspended until its `start_at` (L9).
  * - `runs.spent` is the JSON of a `RunSpend` (K3). NULL means that the run has used nothing.
  * - `approvals`: the open questions of runs (K4), in the order in which they were asked. `seq` is the event that asks.
@@ -99,7 +99,7 @@ const migrations: readonly string[] = [
   CREATE INDEX runs_held ON runs (session_id) WHERE state = ${RunState.HELD};
   CREATE INDEX runs_suspended ON runs (state) WHERE ${isSuspended} AND NOT ${isScheduled} AND run_id IS NOT NULL;
   CREATE INDEX runs_scheduled ON runs (state) WHERE ${isSuspended} AND ${isScheduled} AND run_id IS NOT NULL;
-  CREATE INDEX runs_paused ON runs (standing) WHERE standing = '${pausedText}' AND ended IS NULL AND run_id IS NOT NULL;
+  CREATE INDEX runs_paused ON runs (standing) WHERE standing = 'paused' AND ended IS NULL AND run_id IS NOT NULL;
   CREATE INDEX runs_by_end ON runs (ended) WHERE ended IS NOT NULL AND run_id IS NOT NULL;
   CREATE INDEX runs_by_age_of_end ON runs (ended_at) WHERE ended_at IS NOT NULL AND run_id IS NOT NULL;
   CREATE INDEX runs_erasing ON runs (erasing) WHERE erasing = 1;
@@ -303,6 +303,12 @@ const migrations: readonly string[] = [
   );
   CREATE UNIQUE INDEX records_by_key ON records (namespace, tenant, key);
   CREATE INDEX records_due ON records (namespace, due_at) WHERE due_at IS NOT NULL;
+  `,
+  // Format 14.
+  `
+  ALTER TABLE runs ADD COLUMN lost TEXT;
+  DROP INDEX runs_paused;
+  CREATE INDEX runs_paused ON runs (ended) WHERE ${isPausedText} AND ended IS NULL AND run_id IS NOT NULL;
   `,
 ];
 

@@ -1,4 +1,5 @@
 import { messageText, rootTaskId, totalTokens, type Event } from "../../../../kernel/index.ts";
+import { crashLoopHeadline } from "../../../view/crash-loop-words.ts";
 import { counted, dollars, short, shortResult, shortText } from "../../terminal/format.ts";
 import { policyWords } from "../../terminal/policy-words.ts";
 import { printable } from "../../terminal/terminal.ts";
@@ -20,7 +21,9 @@ function eventWords(event: Event): string | undefined {
     case "run_recover":
       return "is resumed by another process";
     case "run_pause":
-      return `is paused by ${printable(event.data.by)}`;
+      return event.data.crashLoop === undefined
+        ? `is paused by ${printable(event.data.by)}`
+        : `is paused as a crash loop: ${crashLoopHeadline(event.data.crashLoop)}`;
     case "run_resume":
       return `is resumed by ${printable(event.data.by)}`;
     case "run_cancel":

@@ -19,7 +19,7 @@ import type { LostSpend } from "../../../view/spend.ts";
 export type TaskReport = Pick<TaskView, "taskId" | "agentId" | "parentId" | "priority" | "status">;
 
 /** A run as its summary and its events describe it. */
-export interface RunReport extends Pick<RunView, "input" | "output" | "failure"> {
+export interface RunReport extends Pick<RunView, "input" | "output" | "failure" | "crashLoop"> {
   readonly summary: RunSummary;
   readonly tasks: ReadonlyMap<TaskId, TaskReport>;
   /** The model calls by agent and model. */
@@ -39,7 +39,7 @@ export async function readReport(store: Store, runId: RunId): Promise<RunReport>
   const fold = new RunFold();
   for await (const event of store.events.read(runId)) fold.add(event);
   const view = fold.view();
-  const { tasks, money, input, output, failure, seq } = view;
+  const { tasks, money, input, output, failure, crashLoop, seq } = view;
   return {
     summary,
     tasks: new Map([...tasks].map((task) => [task.taskId, taskReport(task)])),
@@ -50,6 +50,7 @@ export async function readReport(store: Store, runId: RunId): Promise<RunReport>
     input,
     output,
     failure,
+    crashLoop,
     events: seq + 1,
   };
 }

@@ -1,4 +1,11 @@
-import { jsonText, totalTokens, type ApprovalRequest, type TaskId } from "../../../../kernel/index.ts";
+import {
+  jsonText,
+  totalTokens,
+  type ApprovalRequest,
+  type CrashLoop,
+  type TaskId,
+} from "../../../../kernel/index.ts";
+import { crashLoopHeadline, crashLoopLines } from "../../../view/crash-loop-words.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { columns, counted, dollars, duration, shortText } from "../../terminal/format.ts";
 import { withStore, type StoreOptions } from "../../setup/stored-runs.ts";
@@ -16,11 +23,12 @@ export interface ReportOptions extends StoreOptions {
 export function showRun(name: string, options: ReportOptions, terminal: Terminal): Promise<ExitKind> {
   return printReport(name, options, terminal, {
     lines: showLines,
-    json: ({ summary, tasks, approvals, input, output, failure, events, ...spent }) => ({
+    json: ({ summary, tasks, approvals, input, output, failure, crashLoop, events, ...spent }) => ({
       ...summary,
       input,
       output,
       error: failure,
+      crashLoop,
       pendingApprovals: approvals,
       tasks: [...tasks.values()],
       events,
@@ -71,7 +79,7 @@ function printReport(
 }
 
 function showLines(report: RunReport): readonly string[] {
-  const { summary, approvals, input, output, failure, events, tasks, unreported } = report;
+  const { summary, approvals, input, output, failure, crashLoop, events, tasks, unreported } = report;
   const { runId, status, waitsFor, agentId, sessionId, createdAt, endedAt } = summary;
   const { calls, usage, costUsd } = totalOf(report);
   const waits = waitsFor.length === 0 ? "" : ` (waits for: ${waitsFor.join(", ")})`;
@@ -90,11 +98,19 @@ function showLines(report: RunReport): readonly string[] {
   return [
     ...facts,
     ...(failure === null ? [] : [`error    ${failure.code}: ${printable(failure.message)}`]),
+    ...(crashLoop === null ? [] : crashLines(crashLoop, runId)),
     ...approvals.flatMap((request) => [
       `asks     ${printable(request.approvalId)}: ${printable(request.reason)}; ${printable(answerTo(request, runId))}`,
       ...requestLines(request),
     ]),
     ...(output === null || output === "" ? [] : ["", shownText(jsonText(output))]),
+  ];
+}
+
+function crashLines(crashLoop: CrashLoop, runId: string): readonly string[] {
+  return [
+    `crashes  ${crashLoopHeadline(crashLoop)}; correct the cause, then continue with reeve run --resume ${runId}`,
+    ...crashLoopLines(crashLoop).map((line) => `         ${printable(line)}`),
   ];
 }
 

@@ -162,6 +162,7 @@ function observedLeases(leases: Leases, watch: LeaseWatch): Leases {
     nextWakeAt: (now) => leases.nextWakeAt(now),
     isConfirmed: (workerId) => leases.isConfirmed(workerId),
     countReady: (now, limit) => leases.countReady(now, limit),
+    haveEnded: (owners) => leases.haveEnded(owners),
     findReady: (options) => leases.findReady(options),
   };
 }

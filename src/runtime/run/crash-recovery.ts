@@ -1,0 +1,101 @@
+import {
+  type CrashLoop,
+  type LostCall,
+  type LostOwner,
+  type RunId,
+  type Store,
+  type TaskId,
+} from "../../kernel/index.ts";
+import type { RunState } from "../journal/run-state.ts";
+import { deadlineOf } from "../journal/task-clock.ts";
+import type { TaskState } from "../journal/task-state.ts";
+import { asksPerson, isCall } from "../journal/wait-names.ts";
+import { hasPausing } from "./run-headcount.ts";
+
+/** The first word of the waits that only a message, a time or the end of a task ends. The journal shows whether that has come. */
+const lastingWaits: readonly string[] = ["approval", "signal", "reply", "sleep", "join"];
+
+/** How long a run that only waits may rest. `wakeAt` is in epoch milliseconds; `null` means until mail arrives. */
+export interface RunRest {
+  readonly wakeAt: number | null;
+}
+
+/**
+ * L7: returns how long a run may rest that its last owner left without releasing it. `undefined` if it has work. A run that only waits is
+ * not replayed, so that its code cannot end the process, and the end of the process cannot count against it. Costs O(live tasks).
+ */
+export function restOf(state: RunState, now: number): RunRest | undefined {
+  const { ledger, headcount } = state;
+  const isLeft = ledger.open.length > 0 || ledger.waiting.length > 0 || hasPausing(headcount);
+  if (state.ended || state.resumesFork || isLeft) return undefined;
+  if (state.paused) return { wakeAt: null };
+  let wakeAt = Infinity;
+  for (const taskId in headcount.tasks) {
+    const task = state.task(taskId as TaskId);
+    if (task.outcome !== null) continue;
+    if (task.cancelled !== null || task.crashes > 0) return undefined;
+    const deadline = task.clock.isStopped ? null : deadlineOf(task);
+    wakeAt = Math.min(wakeAt, deadline === null ? Infinity : deadline + 1);
+    if (headcount.tasks[taskId as TaskId]?.status !== "seated") continue;
+    if (headcount.tasks[taskId as TaskId]?.idle !== true || !stillWaits(state, task)) return undefined;
+    wakeAt = Math.min(wakeAt, task.suspension?.until ?? Infinity);
+  }
+  if (wakeAt <= now) return undefined;
+  return { wakeAt: wakeAt === Infinity ? null : wakeAt };
+}
+
+/** Whether nothing has come that ends a wait of the task, as of its last `task_suspend`. */
+function stillWaits(state: RunState, { record, suspension }: TaskState): boolean {
+  if (suspension === undefined || suspension.waitsFor.length === 0) return false;
+  return suspension.waitsFor.every((name) => {
+    const [kind = "", ...rest] = name.split(" ");
+    if (!lastingWaits.includes(kind)) return false;
+    if (kind === "join") return rest.every((child) => state.tasks.get(child as TaskId)?.outcome === null);
+    return state.resolutions.first(record.taskId, name) === undefined;
+  });
+}
+
+/** What is known about the owners in a row that a run lost. */
+export interface JudgedLosses extends Pick<CrashLoop, "ended" | "unknown"> {
+  /** The last of them. `undefined` if the run only waited or had not started, so that the loss does not count. */
+  readonly lost: LostOwner | undefined;
+}
+
+/** L7: judges the loss of the last owner together with those before it that the journal holds. */
+export async function judgeLosses(
+  { leases }: Pick<Store, "leases">,
+  state: RunState,
+  last: LostOwner,
+): Promise<JudgedLosses> {
+  const lost = state.isExecuting ? last : undefined;
+  const losses = lost === undefined ? state.losses : [...state.losses, lost];
+  const known = losses.length === 0 ? [] : await leases.haveEnded(losses);
+  return {
+    lost,
+    ended: losses.filter((_, index) => known[index] === true),
+    unknown: losses.filter((_, index) => known[index] !== true),
+  };
+}
+
+/** The calls that the last owner left in flight, as far as the journal names them. Reads the events since the first of them. */
+export async function callsInFlight(
+  { events }: Pick<Store, "events">,
+  state: RunState,
+  runId: RunId,
+): Promise<readonly LostCall[]> {
+  const calls: LostCall[] = state.ledger.open.map(({ taskId, label }) => ({
+    taskId,
+    kind: "model",
+    name: label?.modelId ?? null,
+  }));
+  const begun = new Set<number>();
+  for (const { outcome, opened } of state.tasks.values())
+    for (const [address, seq] of opened)
+      if (outcome === null && isCall(address) && !asksPerson(address)) begun.add(seq);
+  if (begun.size === 0) return calls;
+  for await (const event of events.read(runId, Math.min(...begun))) {
+    if (event.type !== "tool_execution_start" || !begun.has(event.seq)) continue;
+    calls.push({ taskId: event.taskId, kind: "tool", name: event.data.toolName });
+  }
+  return calls;
+}
