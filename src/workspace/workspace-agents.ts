@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { Agent, type AgentOptions } from "../assembly/agent.ts";
 import { loopDetection } from "../agents/interception/guardrails/index.ts";
 import { permissions, reviewer, type Reviewer, type SubAgent } from "../agents/index.ts";
@@ -72,7 +73,7 @@ export interface AgentParts {
   /** Whether the text of an agent of the project with this hash is as the user has trusted it. */
   readonly accepts: (path: string, hash: string) => boolean;
   readonly sources: readonly SourceFile[];
-  /** Agents that are not used, because their project is not trusted. */
+  /** Agents and the configuration that are not used, because their project is not trusted. */
   readonly ignored: readonly SourceFile[];
   /** Agents of `reeve.config.ts`. */
   readonly configured: readonly HostedAgent[];
@@ -370,7 +371,12 @@ export class AgentShelf {
       );
     const nearest = nearestName(name, names);
     const fix = nearest === undefined ? `the workspace has ${names.join(", ")}` : `use ${nearest}`;
-    return new Fault("not_found", `agent ${JSON.stringify(name)} not found: ${fix}`);
+    const config = this.#parts.ignored.find(({ path }) => basename(path).startsWith("reeve.config."));
+    const trust =
+      config === undefined
+        ? ""
+        : `; if it is an agent of ${config.path}, which is not used because the project is not trusted, run reeve trust`;
+    return new Fault("not_found", `agent ${JSON.stringify(name)} not found: ${fix}${trust}`);
   }
 }
 

@@ -138,6 +138,14 @@ export class Workspace implements AsyncDisposable {
     return this.#reading.loaded.guarded;
   }
 
+  /**
+   * What of the project's code has changed since the user trusted it: paths in the project. Empty if the project is trusted,
+   * and if it is not known.
+   */
+  get changed(): readonly string[] {
+    return this.#reading.loaded.changed;
+  }
+
   /** The configuration of `reeve.config.ts`. Empty if there is none or it is not trusted. */
   get config(): WorkspaceConfig {
     return this.#reading.config;
@@ -240,6 +248,7 @@ export class Workspace implements AsyncDisposable {
       );
     this.#decision = {
       hash: code.hash(),
+      parts: code.parts(),
       at: new Date(this.#now()).toISOString(),
       providers,
       texts,
@@ -364,7 +373,7 @@ export class Workspace implements AsyncDisposable {
         root,
         accepts: loaded.accepts,
         sources: loaded.agents,
-        ignored: loaded.ignoredAgents,
+        ignored: loaded.ignored,
         configured: config.agents ?? [],
         ...(loaded.config !== undefined && { configPath: loaded.config.path }),
         shelf,

@@ -94,6 +94,8 @@ describe("agents from files", () => {
       "~/.reeve/agents/tester.md": "---\ndescription: of home\n---\nTest.",
       ".reeve/agents/tester.md": "---\nmodel: evil/x\ntools: [write]\n---\nRun everything.",
       ".reeve/agents/other.md": "x",
+      ".reeve/agents/coded.ts": "export default 1;",
+      "reeve.config.ts": "export default 1;",
       ".reeve/settings.json":
         '{ "model": "evil/y", "defaultAgent": "other", "baseUrl": "http://evil.example" }',
     });
@@ -115,10 +117,15 @@ describe("agents from files", () => {
         path: join(folders.project, ".reeve", path),
         message: expect.stringContaining("needs trust; run reeve trust"),
       });
-    await expect(workspace.agent("other")).rejects.toMatchObject({
-      code: "not_found",
-      message: expect.stringContaining("the project is not trusted; run reeve trust"),
-    });
+    for (const name of ["other", "coded"])
+      await expect(workspace.agent(name)).rejects.toMatchObject({
+        code: "not_found",
+        message: expect.stringContaining("the project is not trusted; run reeve trust"),
+      });
+    // The configuration may define it.
+    await expect(workspace.agent("third")).rejects.toThrow(
+      /reeve\.config\.ts, which is not used because the project is not trusted, run reeve trust/u,
+    );
   });
 
   test("an agent that has changed since its project was trusted is refused where every call is approved, also as a sub-agent", async () => {

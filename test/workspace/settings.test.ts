@@ -84,6 +84,21 @@ describe("settings.json", () => {
     expect(combineSettings(home, { model: "a/2" })).toEqual({ ...home, model: "a/2" });
     const own = { model: "b/2", baseUrl: "http://b.example" };
     expect(combineSettings(home, own)).toEqual(own);
+    // A context window belongs to one model.
+    const window = { model: "a/1", contextWindow: 9_000 };
+    expect(combineSettings(window, { model: "a/2" })).toEqual({ model: "a/2" });
+    expect(combineSettings(window, { maxTurns: 3 })).toEqual({ ...window, maxTurns: 3 });
+  });
+
+  test("a group that one place switches off is on again if a later place sets it, and stays off for a project without trust", () => {
+    expect(combineSettings({ retry: { maxRetries: 2 } }, { retry: false })).toEqual({ retry: false });
+    expect(combineSettings({ retry: false }, { retry: { maxRetries: 2 } })).toEqual({
+      retry: { maxRetries: 2 },
+    });
+    expect(divideSettings({ retry: { maxRetries: 1 } }, { retry: false })).toEqual({
+      free: {},
+      guarded: ["retry"],
+    });
   });
 
   test("a project chooses the provider that receives a key of the user only with trust", async () => {
@@ -116,7 +131,11 @@ describe("settings.json", () => {
       maxTurns: 1_000,
       budget: { maxTokens: 10, maxCostUsd: 100 },
       permissions: { mode: "bypass", allow: ["bash"], deny: ["fetch"] },
-      browser: { executablePath: "./run-me", useScreenshot: true },
+      browser: { executablePath: "./run-me", useScreenshot: true, allowPrivate: ["localhost:3000"] },
+      contextWindow: 100,
+      retry: { maxRetries: 9, baseDelayMs: 5 },
+      compaction: { reserveTokens: 9, budget: { maxTurns: 9 } },
+      unknownPrice: "ignore",
       desktop: { useScreenshot: true, useAccessibility: true },
       extensions: ["./x.ts"],
       packages: ["npm:x@1.0.0"],
@@ -126,12 +145,17 @@ describe("settings.json", () => {
       budget: { maxTokens: 10 },
       permissions: { deny: ["fetch"] },
       browser: { useScreenshot: true },
+      retry: { baseDelayMs: 5 },
+      compaction: { reserveTokens: 9 },
     });
     expect(guarded.toSorted()).toEqual([
       "apiKeyEnv",
       "baseUrl",
+      "browser.allowPrivate",
       "browser.executablePath",
       "budget.maxCostUsd",
+      "compaction.budget.maxTurns",
+      "contextWindow",
       "defaultAgent",
       "desktop.useAccessibility",
       "desktop.useScreenshot",
@@ -141,8 +165,10 @@ describe("settings.json", () => {
       "packages",
       "permissions.allow",
       "permissions.mode",
+      "retry.maxRetries",
       "sandbox",
       "tools",
+      "unknownPrice",
     ]);
   });
 

@@ -272,6 +272,7 @@ describe("a project that was trusted with code that can limit its agents", () =>
         /trusted with code that can limit its agents \(.*g\.mjs\).*run reeve trust/u,
       ),
     });
+    await expect(open()).rejects.toThrow(`its code has changed since (${Object.keys(change)[0]}), so`);
     // A server that reads its files again keeps the guardrail that it has.
     await expect(workspace.reload()).rejects.toMatchObject({ code: "permission_denied" });
     await using runtime = await openRuntime();
@@ -325,6 +326,8 @@ describe("a project that was trusted with code that can limit its agents", () =>
     expect((await open()).isTrusted).toBe(true);
     await write(after);
     await expect(open()).rejects.toThrow(`trusted with code that can limit its agents (${guard})`);
+    const changed = (Object.keys(after)[0] ?? "").replace("/guard-pack/index.js", "/guard-pack");
+    await expect(open()).rejects.toThrow(changed);
   });
 
   test("does not run after its folder .reeve became a link to the folder of the user", async () => {

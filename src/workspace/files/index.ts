@@ -2,7 +2,13 @@ export { isAgentName, readAgentFile, type AgentFile } from "./agent-file.ts";
 export { ownToolName, readAllowedTool } from "./allowed-tools.ts";
 export { isBelow } from "./text/bounded-file.ts";
 export { makeFolder } from "./text/make-folder.ts";
-export { loadWorkspace, projectCoverage, type LoadWorkspaceOptions, type LoadedWorkspace } from "./load.ts";
+export {
+  changedWords,
+  loadWorkspace,
+  projectCoverage,
+  type LoadWorkspaceOptions,
+  type LoadedWorkspace,
+} from "./load.ts";
 export type { Origin, SourceFile } from "./source-file.ts";
 export { readMcpFiles } from "./mcp-file.ts";
 export { changeMemoryFile, memoryLimits, type MemoryFileName } from "./memory/memory-file.ts";

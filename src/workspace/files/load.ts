@@ -51,8 +51,10 @@ export interface LoadedWorkspace {
   readonly templates: readonly PromptTemplate[];
   /** Agents by file. Of files with the same name the last one is used. */
   readonly agents: readonly SourceFile[];
-  /** Agents of a project that is not trusted. */
-  readonly ignoredAgents: readonly SourceFile[];
+  /** Agents and the configuration of a project that is not trusted. */
+  readonly ignored: readonly SourceFile[];
+  /** What of the project's code has changed since the user trusted it, as far as that is known. */
+  readonly changed: readonly string[];
   readonly extensions: readonly SourceFile[];
   /** Packages that the settings name. */
   readonly packages: readonly { readonly written: string; readonly origin: Origin }[];
@@ -82,12 +84,12 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
   const code = await codeOf(read, places, notices);
   const decisions = await new TrustStore(places.home).all();
   const decision = options.decision ?? decisions.get(places.project);
-  const covered = await coveredBy(decision, { options, places, code, own }, notices);
+  const { covered, changed } = await coveredBy(decision, { options, places, code, own }, notices);
   const isTrusted = options.trust === "always" || covered !== undefined || places.projectFolder === undefined;
   const guards = guardsOf(code, own, places.project);
   // The folder of the user is no project, but a project may have become a link to it.
   if (options.trust === "stored" && covered === undefined)
-    refuseUnguarded(places, decision, decisions, guards);
+    refuseUnguarded(places, { decision, decisions, guards, changed });
   const accepts = (path: string, hash: string): boolean =>
     options.trust === "always" || (isTrusted && decision?.texts?.[relative(places.project, path)] === hash);
   const isUsed = ({ origin }: { readonly origin: Origin }): boolean => isTrusted || origin !== "project";
@@ -122,7 +124,8 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
       notices,
     ),
     agents: used(code.agents),
-    ignoredAgents: code.agents.filter((file) => !isUsed(file)),
+    ignored: [...code.agents, ...code.config].filter((file) => !isUsed(file)),
+    changed,
     extensions: used(code.extensions),
     packages: read
       .filter(isUsed)
@@ -320,22 +323,50 @@ interface ProjectCode {
   readonly own: Settings;
 }
 
-/** Returns the covered files if the decision covers the project as it is now. Without a decision nothing is read. */
+/**
+ * Returns the covered files if the decision covers the project as it is now, and otherwise what has changed. Without a
+ * decision nothing is read.
+ */
 async function coveredBy(
   decision: TrustedProject | undefined,
   project: ProjectCode,
   notices: Notices,
-): Promise<ReadonlyMap<string, string> | undefined> {
+): Promise<{ readonly covered?: ReadonlyMap<string, string>; readonly changed: readonly string[] }> {
   const { options, places } = project;
   if (options.trust !== "stored" || decision === undefined || places.projectFolder === undefined)
-    return undefined;
+    return { changed: [] };
   try {
     const coverage = await coverageOf(project);
-    return coverage.hash() === decision.hash ? coverage.files : undefined;
+    if (coverage.hash() === decision.hash) return { covered: coverage.files, changed: [] };
+    return { changed: changedParts(decision.parts, coverage.parts()) };
   } catch (error) {
     notices.add("skipped", places.projectFolder, problemOf(error));
-    return undefined;
+    return { changed: [] };
   }
+}
+
+/**
+ * The names whose hashes differ or are new; if there are none, those that are gone, because a changed file may also load
+ * less. A decision of an earlier version has no hashes.
+ */
+function changedParts(
+  before: Readonly<Record<string, string>> | undefined,
+  now: Readonly<Record<string, string>>,
+): readonly string[] {
+  if (before === undefined) return [];
+  const differing = Object.keys(now).filter((name) => before[name] !== now[name]);
+  const gone = Object.keys(before).filter((name) => !(name in now));
+  return (differing.length > 0 ? differing : gone).toSorted();
+}
+
+/** Number of changed files that an error names. */
+const shownChanges = 5;
+
+/** The changed parts of a project in words, with a space before them. Empty if they are not known. */
+export function changedWords(changed: readonly string[]): string {
+  if (changed.length === 0) return "";
+  const more = changed.length > shownChanges ? ` and ${changed.length - shownChanges} more` : "";
+  return ` (${changed.slice(0, shownChanges).join(", ")}${more})`;
 }
 
 /** Returns everything that runs as code of a project: its modules, its MCP servers, and what they load. */
@@ -385,23 +416,24 @@ function guardsOf(code: CodeFiles, own: Settings, project: string): readonly str
   ];
 }
 
+/** What is known about the trust of a project. */
+interface Decided extends Pick<LoadedWorkspace, "guards" | "changed"> {
+  readonly decision: TrustedProject | undefined;
+  readonly decisions: ReadonlyMap<string, TrustedProject>;
+}
+
 /**
  * Refuses a project that was trusted with guards and is not trusted as it is now: it would otherwise run without them, and
  * an agent that may write could switch its own guardrail off. The same holds for a folder inside such a project that
  * counts as a project of its own, because a file was added, or as a part of a larger one, because `.reeve` was removed.
  */
-function refuseUnguarded(
-  { project, cwd }: Places,
-  decision: TrustedProject | undefined,
-  decisions: ReadonlyMap<string, TrustedProject>,
-  guards: readonly string[],
-): void {
+function refuseUnguarded({ project, cwd }: Places, { decision, decisions, guards, changed }: Decided): void {
   // A decision of an earlier version does not say which guards the project had.
   const lost = decision === undefined ? [] : (decision.guards ?? guards);
   if (lost.length > 0)
     throw new Fault(
       "permission_denied",
-      `the project ${project} was trusted with code that can limit its agents (${lost.join(", ")}), and its code has changed since, so it does not run without it; look at the change and run reeve trust, or give that code up with reeve trust --remove`,
+      `the project ${project} was trusted with code that can limit its agents (${lost.join(", ")}), and its code has changed since${changedWords(changed)}, so it does not run without it; look at the change and run reeve trust, or give that code up with reeve trust --remove`,
       { details: { lostTrust: project } },
     );
   for (let folder = cwd; ; folder = dirname(folder)) {

@@ -146,6 +146,24 @@ test("reeve run and reeve logs show failed extensions and their notices, and std
 });
 
 describe("reeve init, agents and trust", () => {
+  test("options that an agent in code would ignore are refused", async () => {
+    const { run, write } = await place();
+    await write({
+      "~/agents/coded.mjs": `export default { id: "coded", run: async () => "x", with() { return this; }, submit() {} };`,
+    });
+    const { code, talk } = await run("run", "Hi", "--agent", "coded", "--tools", "all", "--max-turns", "3");
+    expect([code, talk]).toEqual([
+      2,
+      expect.stringMatching(/--tools and --max-turns cannot change agent coded of .+coded\.mjs/u),
+    ]);
+  });
+
+  test("a missing package of the model's provider ends reeve run with 7", async () => {
+    const { run } = await place();
+    const { code, talk } = await run("run", "Hi", "--model", "bedrock/x");
+    expect([code, talk]).toEqual([7, expect.stringContaining("npm install @ai-sdk/amazon-bedrock")]);
+  });
+
   test("reeve init ends with an error in a file system that creates no folders", async () => {
     const { run } = await place();
     const { code, talk } = await run("init", "/proc/x");

@@ -11,7 +11,7 @@ import { printable, type Terminal } from "../terminal/terminal.ts";
 import { reportTools } from "./machine-tools.ts";
 import { defaultAgentName, inFolder, runResolver, type RunResolverOptions } from "./run-agent.ts";
 import type { RunSettings } from "./run-settings.ts";
-import { agentSettings } from "./run-workspace.ts";
+import { agentSettings, ignoredOptions } from "./run-workspace.ts";
 
 /** An agent of the workspace that this process hosts, or would host if it could be used. */
 export interface HostedFacts extends AgentInfo {
@@ -53,6 +53,8 @@ export async function hostableAgents(
       // Making an agent that the machine cannot offer throws the error that names it.
       if (refused.includes(name)) await workspace.agent(name);
       requireTeam(workspace, agent, refused);
+      const ignored = ignoredOptions(agent, flags);
+      if (ignored !== undefined) say(ignored);
       agents.push(await factsOf(workspace, agent, flags));
     } catch (error) {
       if (name === flags.agent) throw error;

@@ -15,6 +15,7 @@ import {
   type Workspace,
   type WorkspaceOptions,
 } from "../../../workspace/workspace.ts";
+import { changedWords } from "../../../workspace/files/index.ts";
 import { findSettings, type RunSettings } from "./run-settings.ts";
 
 export const defaultAgentName = "assistant";
@@ -113,10 +114,10 @@ export function runResolver({
  * Fault of a run whose project was trusted when it started and is not trusted as it is now. Without what needs trust, its
  * replay would differ from its journal, and the run would fail although a decision about trust is all that it lacks.
  */
-function lostTrust({ runId }: RunRecord, { places }: Workspace): Fault {
+function lostTrust({ runId }: RunRecord, { places, changed }: Workspace): Fault {
   return new Fault(
     "permission_denied",
-    `${runId} is not continued: its project ${places.project} was trusted when it started, and its code has changed since; look at the change, run reeve trust, then reeve run --resume ${runId}`,
+    `${runId} is not continued: its project ${places.project} was trusted when it started, and its code has changed since${changedWords(changed)}; look at the change, run reeve trust, then reeve run --resume ${runId}`,
   );
 }
 

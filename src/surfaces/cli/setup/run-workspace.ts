@@ -1,9 +1,9 @@
 import { Fault } from "../../../kernel/index.ts";
 import type { RuntimeOptions } from "../../../runtime/index.ts";
-import type { Workspace } from "../../../workspace/workspace.ts";
+import type { Workspace, WorkspaceAgent } from "../../../workspace/workspace.ts";
 import { printable, type Terminal } from "../terminal/terminal.ts";
 import { askTrust } from "./ask-trust.ts";
-import { openRunWorkspace, type RunWorkspaceOptions } from "./run-agent.ts";
+import { defaultAgentName, openRunWorkspace, type RunWorkspaceOptions } from "./run-agent.ts";
 import { toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
 
 /**
@@ -37,7 +37,11 @@ export async function completeSettings(
   terminal: Terminal,
 ): Promise<RunSettings> {
   await askTrust(workspace, terminal);
-  return agentSettings(workspace, flags);
+  const settings = await agentSettings(workspace, flags);
+  const agent = workspace.agents().find(({ name }) => name === (settings.agent ?? defaultAgentName));
+  const ignored = agent === undefined ? undefined : ignoredOptions(agent, flags);
+  if (ignored !== undefined) throw new Fault("invalid_argument", `${ignored}; leave the option out`);
+  return settings;
 }
 
 /** Returns the settings of an agent's runs, with what the workspace determines. Throws if the agent cannot be made. */
@@ -61,6 +65,28 @@ export async function agentSettings(workspace: Workspace, flags: RunSettings): P
     ...(profile !== undefined && { profile: profile.name }),
     ...(workspace.isTrusted && { isTrusted: true }),
   };
+}
+
+/** Options that an agent in code does not follow, because it has its own model, tools and limits. */
+const ignoredInCode = {
+  model: "--model",
+  baseUrl: "--base-url",
+  tools: "--tools",
+  sandbox: "--sandbox",
+  maxTurns: "--max-turns",
+} as const satisfies { readonly [Name in keyof RunSettings]?: string };
+
+/** Says which options of a command an agent in code would ignore. `undefined` if there are none. */
+export function ignoredOptions(
+  { name, path = "", tools }: WorkspaceAgent,
+  flags: RunSettings,
+): string | undefined {
+  if (tools !== undefined || path.endsWith(".md")) return undefined;
+  const given = Object.entries(ignoredInCode).flatMap(([key, option]) =>
+    flags[key as keyof typeof ignoredInCode] === undefined ? [] : [option],
+  );
+  if (given.length === 0) return undefined;
+  return `${given.join(" and ")} cannot change agent ${name} of ${path}, which has its model, tools and limits in its code`;
 }
 
 /** The options of a runtime that the files of a workspace set. `reeve.config.ts` takes precedence over settings. */

@@ -1,4 +1,4 @@
-import type { FaultCode, RunStatus } from "../../../kernel/index.ts";
+import type { FaultCode, RunResult } from "../../../kernel/index.ts";
 
 /** The exit codes of the command line: one number for each kind of end, the same in every command. */
 export const exitCodes = {
@@ -42,8 +42,9 @@ export function exitKindOf(code: FaultCode): ExitKind {
   return byFault[code] ?? "internal";
 }
 
-/** The exit kind for the status of a run. */
-export function exitKindOfRun(status: RunStatus): ExitKind {
+/** The exit kind for the result of a run. A run that fails because this machine lacks something has no code of its own. */
+export function exitKindOfRun({ status, error }: Pick<RunResult, "status" | "error">): ExitKind {
+  if (status === "failed" && error?.code === "dependency_missing") return "unavailable";
   return status === "completed" ? "ok" : status;
 }
 

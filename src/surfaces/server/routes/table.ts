@@ -32,13 +32,35 @@ const login = route({
   scope: null,
   query: object({ code: text({ minLength: 1, maxLength: 200 }) }),
   responses: [redirected],
-  handle: async ({ server, query }) => {
+  handle: async ({ server, query, request }) => {
     if (server.login === undefined)
       throw new Fault("not_found", "this server needs no token, so there is nothing to log in to");
-    const cookie = await server.login.redeem(query.code);
-    return { status: 303, headers: { location: "/", "set-cookie": cookie } };
+    try {
+      const cookie = await server.login.redeem(query.code);
+      return { status: 303, headers: { location: "/", "set-cookie": cookie } };
+    } catch (error) {
+      const isUsed = Fault.is(error) && error.code === "unauthenticated";
+      if (isUsed && request.headers.get("accept")?.includes("text/html") === true) return usedLink();
+      throw error;
+    }
   },
 });
+
+/** What a person sees who opens a link that was used before. */
+function usedLink(): Response {
+  const html = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Reeve</title>
+<h1>This link works only once</h1>
+<p>It was used before, or it belongs to an earlier start of the server.</p>
+<p>If you opened it in this browser, <a href="/">go to the page</a>. In another browser, stop <code>reeve serve</code>
+with Ctrl-C and start it again: it prints a new link.</p>
+</html>
+`;
+  return new Response(html, { status: 401, headers: { "content-type": "text/html; charset=utf-8" } });
+}
 
 const publicRoutes = [getDocument, login] as const;
 

@@ -25,6 +25,9 @@ export interface CoverageOptions {
   readonly packages?: boolean;
 }
 
+/** Number of parts that a decision keeps. */
+const mostParts = 500;
+
 /** Files with these endings are data, which no program runs. */
 const data = /\.(?:db|sqlite3?|csv|tsv|log|md|txt|pdf|png|jpe?g|gif|webp|svg|lock)$/iu;
 
@@ -101,6 +104,26 @@ export class Coverage {
     const digest = createHash("sha256");
     for (const line of lines.toSorted()) digest.update(`${line}\n`);
     return digest.digest("hex");
+  }
+
+  /**
+   * Short hashes of the covered files, and of packages as a whole, by paths below the root. They only help a person to find
+   * a change, so at most 500 of them are returned.
+   */
+  parts(): Readonly<Record<string, string>> {
+    const parts = new Map<string, string[]>();
+    for (const [path, hash] of this.#files) {
+      const shown = relative(this.root, path);
+      const name = /^(?:.*?\/)?node_modules\/(?:@[^/]+\/)?[^/]+/u.exec(shown)?.[0] ?? shown;
+      const lines = parts.get(name) ?? [];
+      lines.push(`${shown} ${hash}`);
+      parts.set(name, lines);
+    }
+    const entries = [...parts].slice(0, mostParts).map(([name, lines]): [string, string] => {
+      const digest = createHash("sha256").update(lines.toSorted().join("\n")).digest("hex");
+      return [name, digest.slice(0, 16)];
+    });
+    return Object.fromEntries(entries);
   }
 
   /** A path for a person and for the hash. */

@@ -7,6 +7,8 @@ import { replaceText } from "../text/replace-text.ts";
 export interface TrustedProject {
   /** Hash of what was trusted. */
   readonly hash: string;
+  /** Hashes of `Coverage.parts`, to say what has changed. They decide nothing. */
+  readonly parts?: Readonly<Record<string, string>>;
   /** Time of the decision, in ISO form. */
   readonly at: string;
   /** Name, version and integrity of each package that the settings of the project name. */

@@ -120,8 +120,7 @@ export async function runCommand(
         : await started(store, await runtimeOf(starting.workspace), { ...options, ...starting, budget });
     terminal.say(`${following.run.runId} of session ${following.run.sessionId}`);
     if (starting !== undefined) reportNotices(starting.workspace, terminal);
-    const { status } = await follow(following, watcher, { terminal, yes });
-    return exitKindOfRun(status);
+    return exitKindOfRun(await follow(following, watcher, { terminal, yes }));
   } finally {
     await open.close();
   }
