@@ -16,7 +16,7 @@ import { PostgresServer } from "./server.ts";
 
 const script = new URL("fleet-worker.mjs", inject("crashWorkers"));
 const workers = 4;
-const runs = casesOf(1_000, 50);
+const runs = casesOf(1_000, 15);
 /** With many runs, a worker on a slow machine may be silent for a second. */
 const leaseMs = casesOf(3_000, 1_000);
 const seed = Number(process.env["REEVE_FLEET_SEED"] ?? 24);

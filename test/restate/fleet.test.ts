@@ -13,7 +13,7 @@ import { RestateServer } from "./server.ts";
 import { WorkerSite } from "./worker-site.ts";
 
 const workers = 4;
-const runs = casesOf(1_000, 50);
+const runs = casesOf(1_000, 15);
 /** With many runs, a worker on a slow machine may be silent for a second. */
 const leaseMs = casesOf(3_000, 1_000);
 const seed = Number(process.env["REEVE_FLEET_SEED"] ?? 24);
