@@ -74,7 +74,7 @@ export class CuttingProxy {
   }
 
   #connect(client: Socket, server: Socket): void {
-    let isCut = this.#isRefusing;
+    let cut: Cut | undefined;
     let hold: Hold | undefined;
     for (const socket of [client, server]) {
       this.#sockets.add(socket);
@@ -85,13 +85,13 @@ export class CuttingProxy {
         server.destroy();
       });
     }
-    if (isCut) client.destroy();
+    if (this.#isRefusing) client.destroy();
     client.on("data", (data: Buffer) => {
       if (this.#cut !== undefined && data.includes(this.#cut.after)) {
-        this.#isRefusing = this.#cut.isLast;
+        cut = this.#cut;
         this.#cut = undefined;
+        this.#isRefusing = cut.isLast;
         this.#cuts++;
-        isCut = true;
       }
       if (this.#hold !== undefined && data.includes(this.#hold.after)) {
         hold = this.#hold;
@@ -102,12 +102,17 @@ export class CuttingProxy {
     });
     server.on("data", (data: Buffer) => {
       // The answer shows that the server has executed the statement.
-      if (isCut) client.destroy();
-      else if (hold === undefined) client.write(data);
+      if (cut !== undefined && isAnswer(data, cut.after)) client.destroy();
+      else if (hold === undefined || !isAnswer(data, hold.after)) client.write(data);
       else {
         hold.answered.resolve();
         void hold.released.promise.then(() => client.write(data));
       }
     });
   }
+}
+
+/** Whether data of the server may answer a statement. The server may send other messages before it answers COMMIT. */
+function isAnswer(data: Buffer, statement: string): boolean {
+  return statement !== "COMMIT" || data.includes("COMMIT\0");
 }
