@@ -63,7 +63,7 @@ const setups: Readonly<Record<string, readonly string[]>> = {
  * The suites whose files may share a process: no file leaves anything behind that another one notices. The tests of the
  * view count executed blocks, which functions that other files have warmed up would change.
  */
-const shared = new Set(["attacks", "contract", "mcp", "postgres", "providers", "surfaces"]);
+const shared = new Set(["attacks", "contract", "crash", "mcp", "postgres", "providers", "surfaces"]);
 
 export default defineConfig({
   test: {

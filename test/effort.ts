@@ -13,3 +13,12 @@ export function casesOf(full: number, few: number): number {
 export function propertyRuns(full: number): number {
   return casesOf(full, Math.ceil(full / 20));
 }
+
+/**
+ * Returns whether a simulated worker dies before or after write number `at`. `npm test` alternates, because the store has the
+ * same state after a write as before the next one.
+ */
+export function deathsAt(at: number): readonly ("before" | "after")[] {
+  if (isFull) return ["before", "after"];
+  return at % 2 === 1 ? ["before"] : ["after"];
+}

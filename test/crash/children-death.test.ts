@@ -11,6 +11,7 @@ import {
 import { memoryStore, sha256 } from "../../src/runtime/index.ts";
 import { dyingStore, scriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
 import { runWorkload, type Workload } from "../runtime/simulated-crash.ts";
+import { deathsAt } from "../effort.ts";
 
 const prompt = "What did you learn?";
 const sessionId = parseSessionId("chat");
@@ -84,7 +85,7 @@ test.for(["ctx.child()", "a reviewer"] as const)(
       kind === "a reviewer" ? ["child completed", "invocation completed"] : ["invocation completed"],
     );
     for (let at = 2; at <= calm.writes; at++) {
-      for (const when of ["before", "after"] as const) {
+      for (const when of deathsAt(at)) {
         const [calls, notes]: [string[], string[]] = [[], []];
         const { status, store } = await runWorkload(workload(calls, notes), { at, when });
         const repeated = calls.length - new Set(calls).size;

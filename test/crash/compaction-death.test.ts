@@ -11,6 +11,7 @@ import {
 } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { runWorkload, type Workload, type WorkloadResult } from "../runtime/simulated-crash.ts";
+import { deathsAt } from "../effort.ts";
 
 const sessionId = formatSessionId("talk");
 const long = "word ".repeat(900);
@@ -108,7 +109,7 @@ test.each<Cause>(["window", "request"])(
     });
     expect(calmWorld).toEqual(["turn", "turn", "summary"]);
     for (let at = 1; at <= calm.writes; at++)
-      for (const when of ["before", "after"] as const) {
+      for (const when of deathsAt(at)) {
         const world: string[] = [];
         const crashed = await runWorkload(compactedTalk(world, cause), {
           at,

@@ -3,6 +3,7 @@ import { Agent, tool, type Extension } from "../../src/entries/index.ts";
 import type { Event, ModelRequest, RunHandle } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { runWorkload, type Workload } from "../runtime/simulated-crash.ts";
+import { deathsAt } from "../effort.ts";
 
 /** What the code of the extension has done, by worker. */
 interface Trace {
@@ -81,7 +82,7 @@ test("J1, J7: an extension that asks a person gets each answer once wherever its
   const expected = typesOf(calm.events);
   expect(expected.filter((type) => type === "approval_request")).toHaveLength(2);
   for (let at = 2; at <= calm.writes; at++)
-    for (const when of ["before", "after"] as const) {
+    for (const when of deathsAt(at)) {
       const traces: Trace[] = [];
       const { status, events, eventsAtCrash } = await runWorkload(workload(traces), { at, when });
       const place = `${when} write ${at}`;

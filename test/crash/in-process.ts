@@ -13,18 +13,12 @@ import {
 } from "../../src/testing/index.ts";
 import { InProcessServices } from "../agents/architecture-cases/in-process-services.ts";
 import type { ArchitectureCase } from "../agents/architecture-cases/architecture-case.ts";
-import { isFull } from "../effort.ts";
+import { deathsAt } from "../effort.ts";
 import { price } from "./workload.ts";
 
 const runId = formatRunId("thinker");
 /** Maximum number of steps of 25 ms each, measured by the test's clock. */
 const mostRounds = 400;
-
-/** Odd writes are killed before, even ones after the write. With `npm run test:full`, every write is killed before and after. */
-export function deathsAt(at: number): readonly Death["when"][] {
-  if (isFull) return ["before", "after"];
-  return at % 2 === 1 ? ["before"] : ["after"];
-}
 
 /** Does the same as `runCrashes` in this process and in memory. A worker dies when its store stops answering. */
 export async function crashInProcess(thinker: ArchitectureCase): Promise<CrashReport> {

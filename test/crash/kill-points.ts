@@ -4,20 +4,22 @@ import { isFull } from "../effort.ts";
 type Kills = NonNullable<CrashOptions["kills"]>;
 
 /**
- * Chooses the writes at which workers die, for workloads that run one after the other. Most writes of a workload have
- * the same kind as a write of an earlier workload: every worker enlists, creates a run and claims it. Only the first
- * write of a kind is chosen, alternately before and after it, and the last commit of each workload, after it. With `npm run
- * test:full` every write is chosen, before and after.
+ * Chooses the writes at which workers die, for workloads that run one after the other. A write has an operation, such as
+ * `journal.append`, and contains events and fields. A write is chosen if one of them is in no earlier write, alternately
+ * before and after the write: every worker enlists, creates a run and claims it. The last commit of each workload is chosen,
+ * too, after it. With `npm run test:full` every write is chosen, before and after.
  */
 export function killPoints(): Kills {
   const seen = new Set<string>();
   const chosen = new WeakMap<readonly string[], ReadonlyMap<number, "before" | "after">>();
+  let count = 0;
   const choose = (kinds: readonly string[]): ReadonlyMap<number, "before" | "after"> => {
     const points = new Map<number, "before" | "after">();
     for (const [index, kind] of kinds.entries()) {
-      if (seen.has(kind)) continue;
-      seen.add(kind);
-      points.set(index + 1, seen.size % 2 === 0 ? "before" : "after");
+      const parts = kind.split(" ");
+      if (parts.every((part) => seen.has(part))) continue;
+      for (const part of parts) seen.add(part);
+      points.set(index + 1, count++ % 2 === 0 ? "after" : "before");
     }
     const lastCommit = kinds.findLastIndex((kind) => kind.startsWith("journal.append"));
     return points.set(lastCommit + 1, "after");

@@ -17,6 +17,7 @@ import { until } from "../runtime/runtime-setup.ts";
 import { runWorkload, type Workload } from "../runtime/simulated-crash.ts";
 import { turn } from "../agents/architectures/deep-agent-script.ts";
 import { promptOf } from "../agents/architectures/run-agent.ts";
+import { deathsAt } from "../effort.ts";
 
 type World = string[];
 type Answer = (asked: string, turns: number) => string | ScriptedReply;
@@ -164,7 +165,7 @@ test.for(Object.entries(nests))(
     const calm = await runWorkload(workload(calmWorld));
     expect(calm.status).toBe("completed");
     for (let at = 2; at <= calm.writes; at++) {
-      for (const when of ["before", "after"] as const) {
+      for (const when of deathsAt(at)) {
         const world: World = [];
         const { output, status, events } = await runWorkload(workload(world), { at, when });
         expect({ at, when, output, status, told: told(events) }).toEqual({

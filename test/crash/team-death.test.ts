@@ -17,6 +17,7 @@ import {
 } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
 import { runWorkload, type Workload } from "../runtime/simulated-crash.ts";
+import { deathsAt } from "../effort.ts";
 
 type World = string[];
 type Answer = (asked: string, turns: number) => string | ScriptedReply;
@@ -133,7 +134,7 @@ test.for(Object.entries(teams))(
     const calm = await runWorkload(workload(calmWorld));
     expect(calm.status).toBe("completed");
     for (let at = 2; at <= calm.writes; at++) {
-      for (const when of ["before", "after"] as const) {
+      for (const when of deathsAt(at)) {
         const world: World = [];
         const { output, status, events } = await runWorkload(workload(world), { at, when });
         expect({ at, when, output, status, ...told(events) }).toEqual({

@@ -7,8 +7,8 @@ import { runCrashes } from "../../src/testing/index.ts";
 import { architectureCases } from "../agents/architecture-cases/index.ts";
 import { failingFlowCases } from "../agents/architecture-cases/flows.ts";
 import type { ArchitectureCase } from "../agents/architecture-cases/architecture-case.ts";
-import { crashInProcess, deathsAt } from "./in-process.ts";
-import { isFull } from "../effort.ts";
+import { crashInProcess } from "./in-process.ts";
+import { deathsAt, isFull } from "../effort.ts";
 import { thinkerWorkloads } from "./thinker-workloads.ts";
 
 describe.each(Object.entries({ ...architectureCases, ...failingFlowCases }))(

@@ -15,6 +15,7 @@ import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src
 import { runWorkload, type Workload } from "../runtime/simulated-crash.ts";
 import { read, turn, write } from "../agents/architectures/deep-agent-script.ts";
 import { promptOf } from "../agents/architectures/run-agent.ts";
+import { deathsAt } from "../effort.ts";
 
 /**
  * A model whose answers depend on the request alone, so that a restarted worker can continue. It records its requests.
@@ -107,7 +108,7 @@ test.for(architectures.map((architecture) => [architecture.name, architecture] a
     const calm = await runWorkload(workload(calmWorld));
     expect(calm.status).toBe("completed");
     for (let at = 2; at <= calm.writes; at++) {
-      for (const when of ["before", "after"] as const) {
+      for (const when of deathsAt(at)) {
         const world: string[] = [];
         const life = await runWorkload(workload(world), { at, when });
         const { output, status } = life;

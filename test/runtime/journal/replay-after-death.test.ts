@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { rootTaskId, type Event } from "../../../src/kernel/index.ts";
 import { workloads, type World } from "../crash-workloads.ts";
 import { runWorkload, type WorkloadResult } from "../simulated-crash.ts";
+import { deathsAt } from "../../effort.ts";
 
 /** Number of calls of the workload to the outside. */
 function callsOf(world: World): number {
@@ -37,7 +38,7 @@ describe.each(Object.entries(workloads))("the workload %s", (_name, workload) =>
     expect(calm.status).toBe("completed");
     // Write 1 registers the worker, which has no run yet.
     for (let at = 2; at <= calm.writes; at++) {
-      for (const when of ["before", "after"] as const) {
+      for (const when of deathsAt(at)) {
         const world: World = new Map();
         const life = await runWorkload(workload(world), { at, when, countCalls: () => callsOf(world) });
         const promises = {

@@ -10,6 +10,7 @@ import {
 import { scriptedModel } from "../../../../src/testing/index.ts";
 import { runWorkload, type Workload } from "../../../runtime/simulated-crash.ts";
 import { eventsOf, openBench, ran, speaker } from "./flow-run.ts";
+import { deathsAt } from "../../../effort.ts";
 
 const names = ["a", "b", "c", "d"] as const;
 
@@ -155,7 +156,7 @@ describe("a flow with fewer seats than concurrent tasks", () => {
     const calm = await runWorkload(workload([]));
     expect(calm.status).toBe("completed");
     for (let at = 2; at <= calm.writes; at++) {
-      for (const when of ["before", "after"] as const) {
+      for (const when of deathsAt(at)) {
         const world: string[] = [];
         const life = await runWorkload(workload(world), { at, when });
         expect({ at, when, status: life.status, output: life.output }).toEqual({
