@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { isFull } from "../effort.ts";
 import { axeIssues } from "./axe-issues.ts";
 import { releaseTask } from "./company.ts";
 import { releaseRun } from "./page-runs.ts";
@@ -218,10 +219,14 @@ const sections = "runs inbox sessions agents schedules usage compare find?text=p
 const tabs = ["chart", "timeline", "conversation", "money", "events", "messages"];
 
 test.each([
-  ["the sections", 1440],
   ["the sections", 390],
   ["a run", 1440],
-  ["a run", 390],
+  ...(isFull
+    ? ([
+        ["the sections", 1440],
+        ["a run", 390],
+      ] as const)
+    : []),
 ] as const)("axe finds no serious issue in the views of %s on %i px, in both themes", async (what, width) => {
   const runId = await releaseRun(server);
   const paths =

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createHash } from "node:crypto";
@@ -18,7 +18,7 @@ async function makePackage(
   folder: string,
   { peer, code = "" }: { readonly peer?: string | undefined; readonly code?: string } = {},
 ): Promise<string> {
-  const source = join(folder, "lamp-pack");
+  const source = join(folder, "package");
   await mkdir(join(source, "skills/dim"), { recursive: true });
   const script = `node -e "require('fs').writeFileSync('${join(folder, "script-ran")}', '')"`;
   await writeFile(
@@ -49,13 +49,10 @@ async function registry(
   folder: string,
   options: { readonly peer?: string; readonly code?: string } = {},
 ): Promise<{ readonly url: string; readonly requests: string[]; readonly spoil: () => void }> {
-  const source = await makePackage(folder, options);
+  await makePackage(folder, options);
   const peers = options.peer !== undefined && { peerDependencies: { reeve: options.peer } };
-  execFileSync("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], {
-    cwd: source,
-    stdio: "ignore",
-  });
-  let tarball = await readFile(join(folder, "lamp-pack-1.0.0.tgz"));
+  // What `npm pack` makes, in a tenth of its time.
+  let tarball = execFileSync("tar", ["-cz", "package"], { cwd: folder });
   const requests: string[] = [];
   const server = createServer((request, response) => {
     requests.push(request.url ?? "");
@@ -74,10 +71,6 @@ async function registry(
     url,
     requests,
     spoil() {
-      execFileSync("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], {
-        cwd: source,
-        stdio: "ignore",
-      });
       tarball = Buffer.concat([tarball, Buffer.alloc(512)]);
     },
   };

@@ -4,15 +4,25 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, it } from "vitest";
+import { bundleScripts, type BundledScripts } from "../../bundle-scripts.ts";
 
-const program = fileURLToPath(new URL("./open-process.ts", import.meta.url));
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const warning = "an open runtime keeps this process alive, although no caller waits for a run";
 let folder: string;
+/** The program is bundled, because it starts many times. */
+let bundled: BundledScripts;
 
 beforeAll(async () => {
+  bundled = await bundleScripts({
+    "open-process": here("open-process.ts"),
+    checkpointer: here("../../../src/runtime/stores/sqlite/db/checkpointer.ts"),
+  });
   folder = await mkdtemp(join(tmpdir(), "reeve-open-"));
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(async () => {
+  await bundled.remove();
+  await rm(folder, { recursive: true, force: true });
+});
 
 interface Observed {
   /** `null` if the process was still alive when it printed `alive`, or warned. */
@@ -23,6 +33,7 @@ interface Observed {
 
 /** Runs the program until it ends, or until it printed that it is alive after more than a second without work. */
 function observe(what: string, store: string): Promise<Observed> {
+  const program = join(bundled.dir, "open-process.mjs");
   const child = spawn(process.execPath, [program, what, store], { stdio: ["ignore", "pipe", "pipe"] });
   let [stdout, stderr] = ["", ""];
   return new Promise((resolve, reject) => {
