@@ -42,6 +42,12 @@ test.each([
   ["a database that does not exist", (url: string) => url.replace("/postgres", "/nowhere"), "not_found"],
   ["a role that does not exist", (url: string) => url.replace("reeve@", "nobody@"), "permission_denied"],
   ["an invalid schema", (url: string) => `${url}?schema=No`, "invalid_argument"],
+  ["an unknown option of the URL", (url: string) => `${url}?shcema=other`, "invalid_argument"],
+  [
+    "an option that the driver ignores",
+    (url: string) => `${url}?channel_binding=require`,
+    "invalid_argument",
+  ],
   ["an unreadable URL", () => "postgres://a b:99999999/x", "invalid_argument"],
 ])("openStore() refuses %s", async (_what, urlOf, code) => {
   await expect(openStore(urlOf(inject("postgresUrl")))).rejects.toMatchObject({ code });
@@ -179,10 +185,10 @@ test("R2: a transaction whose COMMIT gets no answer takes effect once and report
   const { records, mailbox, ...store } = await openSchema(newSchema(), { url: proxy.url });
   const runId = await createRun({ records, mailbox, ...store });
   const key = { namespace: "tokens", key: "k" };
-  proxy.cutAfter("COMMIT");
+  proxy.cutAfter("COMMIT\0");
   const written = await records.put({ ...key, value: 1 }, "absent");
   expect(written).toMatchObject({ kind: "stored" });
-  proxy.cutAfter("COMMIT");
+  proxy.cutAfter("COMMIT\0");
   expect(await mailbox.put({ id: "m", runId, from: "x", at: 1, body: { type: "pause" } })).toBe(true);
   expect(proxy.cuts).toBe(2);
   expect(await records.get(key)).toMatchObject({
@@ -196,7 +202,7 @@ test("a submission whose outcome stays unknown fails with store_unavailable, and
   const proxy = await proxied();
   const schema = newSchema();
   const store = await openSchema(schema, { url: proxy.url, retryForMs: 0, connections: 1 });
-  proxy.cutAfter("COMMIT", { isLast: true });
+  proxy.cutAfter("COMMIT\0", { isLast: true });
   await expect(createRun(store)).rejects.toMatchObject({ code: "store_unavailable" });
   expect(await query(`SELECT run_id FROM ${schema}.runs`)).toEqual([{ run_id: "run_a" }]);
   proxy.accept();

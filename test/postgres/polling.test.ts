@@ -1,4 +1,4 @@
-import { Pool } from "pg";
+import { Client } from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { openRuntime } from "../../src/entries/index.ts";
 import { formatAgentId, type HostedAgent, type StoreChange } from "../../src/kernel/index.ts";
@@ -11,8 +11,11 @@ const polls = 8;
 async function statementsOf(runs: number): Promise<readonly string[]> {
   const schema = newSchema();
   const sent: string[] = [];
-  const send = Reflect.get(Pool.prototype, "query") as (...args: unknown[]) => unknown;
-  const spy = vi.spyOn(Pool.prototype, "query").mockImplementation(function (this: Pool, ...args: unknown[]) {
+  const send = Reflect.get(Client.prototype, "query") as (...args: unknown[]) => unknown;
+  const spy = vi.spyOn(Client.prototype, "query").mockImplementation(function (
+    this: Client,
+    ...args: unknown[]
+  ) {
     if (typeof args[0] === "string" && args[0].includes(`"${schema}"`)) sent.push(args[0]);
     return Reflect.apply(send, this, args) as never;
   });

@@ -18,7 +18,7 @@ import type { CreatedRun } from "../sql/run-creator.ts";
 import { sessionLock } from "../sql/session-rows.ts";
 import type { Queries } from "./db/queries.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
-import type { Transaction } from "./db/transaction.ts";
+import { isReadCommitted, type Transaction } from "./db/transaction.ts";
 import type { PostgresLeases } from "./leases.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import { RunReader } from "./run-reader.ts";
@@ -51,12 +51,14 @@ interface Appended {
   readonly created?: readonly CreatedRun<OwnedRun>[] | undefined;
 }
 
+const otherLevel = -1;
 /**
  * J1, J3: inserts a commit if its writer owns the run and its number is free, and deletes the deltas of what it records. Returns no
- * row otherwise. The function locks the row of the run first: the lock waits for a transaction that takes the run and then sees
+ * row otherwise, and the id `otherLevel` if the transaction has another isolation level than this needs. The function locks the row of the run first: the lock waits for a transaction that takes the run and then sees
  * that the owner has changed, and a transaction that wants to take the run waits until the commit is stored.
  */
-const fencedInsert = `SELECT id FROM {append_commit}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text[]) AS id WHERE id IS NOT NULL`;
+const fencedInsert = `SELECT id FROM (SELECT CASE WHEN ${isReadCommitted}
+    THEN {append_commit}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text[]) ELSE ${otherLevel} END AS id) AS appended WHERE id IS NOT NULL`;
 
 export class PostgresJournal extends SqlJournal<OwnedRun> {
   readonly #tables: Tables;
@@ -65,6 +67,8 @@ export class PostgresJournal extends SqlJournal<OwnedRun> {
   readonly #leases: PostgresLeases;
   readonly #deltas: DeltaBoard;
   readonly #feeds: RunFeeds;
+  /** Whether single statements must state their isolation level, because the default of the server is another one. */
+  #statesLevel = false;
 
   constructor({ rows, leases, ...parts }: PostgresJournalOptions) {
     const { tables, chain, deltas, feeds } = parts;
@@ -131,7 +135,7 @@ export class PostgresJournal extends SqlJournal<OwnedRun> {
     checkGaps(draft.commit, before);
     await this.#clearDeltas(run, draft.commit);
     const next = positionAfter(this.#chain, before, draft);
-    if ((await this.#insert(statements, run, draft, next)) === undefined) return false;
+    if ((await this.#insertAlone(run, draft, next)) === undefined) return false;
     run.position = next;
     this.#committed(run, draft.commit);
     return true;
@@ -227,6 +231,16 @@ export class PostgresJournal extends SqlJournal<OwnedRun> {
     if (draft.values.length > 0) await transaction.do(this.#rows.keep(run, row.id, draft.values));
     await transaction.do(this.effects.apply(run, draft, { precondition, isLast }));
     return next;
+  }
+
+  async #insertAlone(run: OwnedRun, draft: Draft, next: Position): Promise<object | undefined> {
+    const { guarded, statements } = this.#tables.database;
+    if (!this.#statesLevel) {
+      const row = await this.#insert(guarded, run, draft, next);
+      if (row?.id !== otherLevel) return row;
+      this.#statesLevel = true;
+    }
+    return this.#insert(statements, run, draft, next);
   }
 
   #insert(

@@ -1,4 +1,30 @@
-import { describeValue, Fault } from "../../../../kernel/index.ts";
+import { describeValue, Fault, is, optionTable } from "../../../../kernel/index.ts";
+
+/**
+ * The options of a URL: `schema`, and those to which the driver gives a meaning. The driver ignores all others, among them some that
+ * protect the connection elsewhere, such as `channel_binding`.
+ */
+const urlOptions = optionTable({
+  schema: is.text(),
+  host: is.text(),
+  port: is.text(),
+  user: is.text(),
+  password: is.text(),
+  ssl: is.text(),
+  sslmode: is.text(),
+  sslcert: is.text(),
+  sslkey: is.text(),
+  sslrootcert: is.text(),
+  sslnegotiation: is.text(),
+  uselibpqcompat: is.text(),
+  application_name: is.text(),
+  fallback_application_name: is.text(),
+  statement_timeout: is.text(),
+  lock_timeout: is.text(),
+  idle_in_transaction_session_timeout: is.text(),
+  query_timeout: is.text(),
+  options: is.text(),
+});
 
 /** A schema of a database. */
 export interface SchemaPlace {
@@ -15,10 +41,11 @@ export interface SchemaOptions {
   readonly otherwise: string;
 }
 
-/** Returns the schema that the options or the URL name. `caller` is the function whose options these are. */
+/** Returns the schema that the options or the URL name. Throws `invalid_argument` for an option that has no meaning. `caller` is the function whose options these are. */
 export function schemaOf({ url, schema, otherwise }: SchemaOptions, caller: string): SchemaPlace {
   const [, before = url, query = ""] = /^([^?]*)\?(.*)$/su.exec(url) ?? [];
   const parameters = new URLSearchParams(query);
+  urlOptions.read(`the URL of ${caller}`, Object.fromEntries(parameters));
   const name = schema ?? parameters.get("schema") ?? otherwise;
   parameters.delete("schema");
   if (!/^[a-z_][a-z0-9_]{0,62}$/u.test(name))

@@ -11,20 +11,44 @@ interface Names {
   named(sql: string): string;
 }
 
+/** States the isolation level: a default of the server, the database or the role must not change what the statements see. */
+const begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
+/** Whether the transaction of a statement has that level. For a statement that is sent without BEGIN. */
+export const isReadCommitted = "current_setting('transaction_isolation') = 'read committed'";
 /**
  * The settings end a transaction whose process was stopped, so that its locks do not block other workers. `SET LOCAL` ends with
  * the transaction. The id lets a process that lost its connection ask whether the transaction has committed.
  */
-const beginWrite = `BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL idle_in_transaction_session_timeout = '5s';
+const beginWrite = `${begin}; SET LOCAL lock_timeout = '5s'; SET LOCAL idle_in_transaction_session_timeout = '5s';
   SELECT pg_current_xact_id()::text AS id`;
 const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 const notify = "SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload";
+
+const uniqueNames = "(SELECT DISTINCT name FROM unnest($2::text[]) AS name ORDER BY name) AS names";
+const lockNames = `SELECT pg_advisory_xact_lock(hashtextextended($1 || name, 0)) FROM ${uniqueNames}`;
+const tryLockNames = `SELECT bool_and(pg_try_advisory_xact_lock(hashtextextended($1 || name, 0))) AS "isHeld" FROM ${uniqueNames}`;
 
 /** A notification: the store that sends it, what has changed, and whether its process has a registered worker. */
 export type Notice = readonly [holder: number, change: StoreChange, hasWorker?: boolean];
 
 /** Maximum length of a notification. PostgreSQL refuses 8,000 bytes. */
 const mostPayload = 2_000;
+
+/**
+ * Runs one statement in a transaction of its own. The three messages are sent at once, so that this costs one round trip. A setting of
+ * the connection would be cheaper, but a transaction pooler keeps none.
+ */
+export async function performAlone(
+  client: PoolClient,
+  sql: string,
+  values: readonly unknown[],
+): Promise<QueryResult> {
+  const sent = [client.query(begin), client.query(sql, [...values]), client.query("END")] as const;
+  // The connection is free when all three are answered.
+  await Promise.allSettled(sent);
+  const [, answer] = await Promise.all(sent);
+  return answer;
+}
 
 /** The work on one connection between BEGIN and COMMIT. */
 export class Transaction extends Queries {
@@ -66,15 +90,22 @@ export class Transaction extends Queries {
 
   /** Locks names until the end of the transaction, so that transactions that lock the same name run one after another. */
   async lock(...names: readonly string[]): Promise<void> {
-    await this.all(
-      "SELECT pg_advisory_xact_lock(hashtextextended($1 || name, 0)) FROM (SELECT DISTINCT name FROM unnest($2::text[]) AS name ORDER BY name) AS names",
+    await this.all(lockNames, `${this.#names.channel} `, names);
+  }
+
+  /** Like `lock`, without a wait. Returns `false` if another transaction holds one of the names. */
+  async tryLock(...names: readonly string[]): Promise<boolean> {
+    const answer = await this.get<{ readonly isHeld: boolean }>(
+      tryLockNames,
       `${this.#names.channel} `,
       names,
     );
+    return answer?.isHeld === true;
   }
 
   protected override async answer(request: Request): Promise<unknown> {
     if (request.kind === "lock") return this.lock(...request.names);
+    if (request.kind === "tryLock") return this.tryLock(...request.names);
     if (request.kind !== "announce") return super.answer(request);
     this.announce(request.change, request);
     return undefined;
