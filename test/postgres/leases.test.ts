@@ -2,9 +2,16 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Client } from "pg";
 import { expect, inject, onTestFinished, test, vi } from "vitest";
-import type { Fault, Lease, LostOwner, Store, StoreChange } from "../../src/kernel/index.ts";
+import {
+  formatAgentId,
+  type Fault,
+  type Lease,
+  type LostOwner,
+  type Store,
+  type StoreChange,
+} from "../../src/kernel/index.ts";
 import { hasEnded, processName } from "../../src/runtime/stores/postgres/db/worker-process.ts";
-import { all, createRun, ownRun, stepRecord } from "../../src/testing/contracts/store-fixtures.ts";
+import { all, createRun, ownRun, runRecord, stepRecord } from "../../src/testing/contracts/store-fixtures.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";
 import { newSchema, openSchema, query } from "./schemas.ts";
 
@@ -377,11 +384,29 @@ test("a run that a claim took although it failed is ready again for that worker"
   const runId = await createRun(store);
   await store.leases.enlist("w1");
   // The server commits. The process gets no answer and cannot ask for the outcome.
-  proxy.cutAfter("COMMIT", { isLast: true });
+  proxy.cutAfter("COMMIT\0", { isLast: true });
   await expect(claim(store, "w1")).rejects.toMatchObject({ code: "store_unavailable" });
   expect(await query(`SELECT owner FROM ${schema}.runs`)).toEqual([{ owner: "w1" }]);
   proxy.accept();
   expect(await claim(store, "w1")).toMatchObject([{ runId, epoch: 2 }]);
+});
+
+test("a worker does not wait for another one that is creating the run of the same message", async () => {
+  const proxy = await CuttingProxy.open(inject("postgresUrl"));
+  onTestFinished(() => proxy.close());
+  const schema = newSchema();
+  const [first, second] = [await openSchema(schema, { url: proxy.url }), await openSchema(schema)];
+  const to = formatAgentId({ name: "reader" });
+  await second.inbox.deliver({ id: "m", from: null, to, body: null, sentAt: 1 });
+  const take = { type: "take", agentId: to, messageIds: ["m"] } as const;
+  const create = async (store: Store) =>
+    store.journal.create(runRecord("a"), { number: 0, at: 1, inbox: [take] });
+  const { answered, release } = proxy.holdAfter("INSERT INTO");
+  const creating = create(first);
+  await answered;
+  expect(await create(second)).toEqual({ kind: "taken" });
+  release();
+  expect(await creating).toEqual({ kind: "created" });
 });
 
 test("a claim that frees the runs of a failed one keeps off the runs of a claim that is still under way", async () => {
@@ -392,10 +417,10 @@ test("a claim that frees the runs of a failed one keeps off the runs of a claim 
   const [first, second] = [await createRun(store, "first"), await createRun(store, "second")];
   await store.leases.enlist("w1");
   const claimOne = () => store.leases.claim({ workerId: "w1", limit: 1, now: 0 });
-  const { answered, release } = proxy.holdAfter("COMMIT");
+  const { answered, release } = proxy.holdAfter("COMMIT\0");
   const underWay = claimOne();
   await answered;
-  proxy.cutAfter("COMMIT", { isLast: true });
+  proxy.cutAfter("COMMIT\0", { isLast: true });
   await expect(claimOne()).rejects.toMatchObject({ code: "store_unavailable" });
   proxy.accept();
   expect(await claim(store, "w1")).toMatchObject([{ runId: second, epoch: 2 }]);

@@ -39,7 +39,7 @@ export type Creation =
   | { readonly kind: "created"; readonly lease?: Lease }
   /** A run with this id already exists. Nothing changed. */
   | { readonly kind: "exists" }
-  /** I5: another run holds a message that this run was to start with. Nothing changed. */
+  /** I5: another run holds a message that this run was to start with, or is being created to hold it. Nothing changed. */
   | { readonly kind: "taken" }
   /** The agent has an unfinished run in the session, which got the mail. */
   | { readonly kind: "steered"; readonly runId: RunId }

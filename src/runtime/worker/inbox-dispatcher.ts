@@ -21,7 +21,13 @@ export interface InboxDispatcherOptions {
 /** Delay after an error of the store. */
 const retryMs = 1_000;
 
-/** Starts runs for the inbox messages of the hosted agents: on `dispatch`, and when a delayed delivery is due. */
+/** Maximum number of runs that start for one agent before the other agents have their turn. */
+const batchSize = 16;
+
+/**
+ * Starts runs for the inbox messages of the hosted agents: on `dispatch`, and when a delayed delivery is due. The agents take
+ * turns: each round starts one batch per agent, so that a flood of messages to one agent does not delay the others.
+ */
 export class InboxDispatcher {
   readonly #options: InboxDispatcherOptions;
   #isDispatching = false;
@@ -54,13 +60,15 @@ export class InboxDispatcher {
     this.#isDispatching = false;
   }
 
-  /** Returns when the next delivery is due. Epoch milliseconds; `Infinity` means never. */
+  /** Starts one batch per agent. Returns when the next delivery is due. Epoch milliseconds; `Infinity` means never. */
   async #startAll(): Promise<number> {
     const { worker, agents } = this.#options;
     let next = Infinity;
     try {
-      for (const agentId of await worker.store.inbox.waiting([...agents.keys()]))
+      for (const agentId of await worker.store.inbox.waiting([...agents.keys()])) {
+        if (this.#isClosed) break;
         next = Math.min(next, await this.#start(agentId));
+      }
     } catch (error) {
       next = this.#retryAfter(error);
     }
@@ -73,7 +81,10 @@ export class InboxDispatcher {
     const agent = agents.get(agentId);
     if (agent === undefined) return Infinity;
     try {
-      return (await startRuns(worker, agent)) ?? Infinity;
+      const { isAnyStarted, at } = await startBatch(worker, agent);
+      // More messages may wait. They get the next round.
+      if (isAnyStarted) this.#isDue = true;
+      return at ?? Infinity;
     } catch (error) {
       return this.#retryAfter(error);
     }
@@ -95,24 +106,31 @@ export class InboxDispatcher {
   }
 }
 
+interface Batch {
+  /** Whether this worker has started a run. If not, other workers are starting all of them. */
+  readonly isAnyStarted: boolean;
+  /** When the next delayed delivery is due. `null` means never. */
+  readonly at: number | null;
+}
+
 /**
- * Starts runs for the messages in an agent's inbox. Mode `each`: one run per message. Mode `together`: one run for all
- * messages, once the run before it has ended. Returns when the next delayed delivery is due; `null` means never.
+ * Starts runs for messages in an agent's inbox. Mode `each`: one run per message, for the first messages. Mode `together`: one
+ * run for all messages, once the run before it has ended.
  */
-async function startRuns(worker: WorkerContext, agent: HostedAgent): Promise<number | null> {
+async function startBatch(worker: WorkerContext, agent: HostedAgent): Promise<Batch> {
   const { inbox: mode = "each" } = agent;
-  for (;;) {
-    const { deliveries, at } = await worker.store.inbox.next(agent.id, { mode, now: worker.clock.now() });
-    const batches = mode === "each" ? deliveries.map((each) => [each]) : [ofOneTenant(deliveries)];
-    let isAnyStarted = false;
-    for (const batch of batches) if (await startRun(worker, agent, batch)) isAnyStarted = true;
-    if (!isAnyStarted) return at;
-  }
+  const limit = mode === "each" ? { limit: batchSize } : {};
+  const now = worker.clock.now();
+  const { deliveries, at } = await worker.store.inbox.next(agent.id, { mode, now, ...limit });
+  const runs = mode === "each" ? deliveries.map((each) => [each]) : [ofOneTenant(deliveries)];
+  let isAnyStarted = false;
+  for (const messages of runs) if (await startRun(worker, agent, messages)) isAnyStarted = true;
+  return { isAnyStarted, at };
 }
 
 /**
  * Returns whether this call created the run. The run id is derived from the first message and the number of its
- * deliveries, so that every worker that tries creates the same run.
+ * deliveries, so that every worker that tries creates the same run. A worker that is not the first gets its answer at once.
  */
 async function startRun(
   worker: WorkerContext,

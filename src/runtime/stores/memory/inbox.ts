@@ -135,7 +135,7 @@ export class MemoryInbox implements Inbox {
   /** Applies the inbox changes of a commit. The journal calls this. */
   applyNow(changes: readonly InboxChange[], { runId, at }: CommitSource): void {
     for (const change of changes) this.#apply(change, runId, at);
-    if (changes.length > 0) this.#tables.announce({ kind: "message" });
+    if (changes.some(({ type }) => type !== "take")) this.#tables.announce({ kind: "message" });
   }
 
   /** I5: whether all messages that these changes take are free. */

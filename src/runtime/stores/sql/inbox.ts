@@ -113,6 +113,16 @@ export function inboxLock(agentId: AgentId): string {
   return `inbox ${agentId}`;
 }
 
+/**
+ * The names of the locks of the messages that these changes take. A transaction that creates a run holds them, so that another one
+ * that would create the same run need not wait to see that it is not the first.
+ */
+export function takeLocks(changes: readonly InboxChange[]): readonly string[] {
+  return changes.flatMap((change) =>
+    change.type === "take" ? change.messageIds.map((id) => `take ${change.agentId} ${id}`) : [],
+  );
+}
+
 /** Returns the agents whose inboxes these changes concern. */
 export function agentsIn(changes: readonly InboxChange[]): readonly AgentId[] {
   return changes.map((change) => (change.type === "deliver" ? change.message.to : change.agentId));
@@ -213,7 +223,8 @@ export class SqlInbox implements Inbox {
       else if (change.type === "ack") yield* acknowledgeAll(change.agentId, change.messageIds, runId);
       else yield* this.#handBack({ ...change, at, runId });
     }
-    if (changes.length > 0) yield* announce({ kind: "message" });
+    // A message that is taken makes no other one available.
+    if (changes.some(({ type }) => type !== "take")) yield* announce({ kind: "message" });
   }
 
   async #read(sql: string, ...values: readonly Value[]): Promise<readonly Delivery[]> {

@@ -19,14 +19,14 @@ import type { Chain } from "../codec/chain.ts";
 import { positionAfter, type Draft, type Position } from "../codec/commit-draft.ts";
 import { RunState, tenantText, type RunKey } from "../codec/stored-run.ts";
 import type { CommitEffects } from "./commit-effects.ts";
-import { agentsIn, areFree, inboxLock } from "./inbox.ts";
+import { agentsIn, areFree, inboxLock, takeLocks } from "./inbox.ts";
 import { findSubmitted, hasMail, type SqlMailbox } from "./mailbox.ts";
 import type { RunList } from "./run-list.ts";
 import { insertMetadata } from "./run-metadata.ts";
 import { sessionLock } from "./session-rows.ts";
 import { isAvailable } from "./sessions.ts";
 import type { OwnedRun, SqlTables } from "./tables.ts";
-import { announce, get, lock, type Work } from "./work.ts";
+import { announce, get, lock, tryLock, type Work } from "./work.ts";
 
 /** The outcome of creating a run. */
 export interface CreatedRun<Owned extends OwnedRun> {
@@ -89,6 +89,7 @@ export class RunCreator<Owned extends OwnedRun> {
     flight: SingleFlight | undefined,
     claim: ClaimOptions | undefined,
   ): Work<CreatedRun<Owned>> {
+    if (!(yield* tryLock(...takeLocks(draft.commit.inbox ?? [])))) return { creation: { kind: "taken" } };
     yield* lock(...this.locksOf(record, draft));
     return yield* this.#create(record, draft, flight, claim);
   }

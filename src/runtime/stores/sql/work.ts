@@ -11,6 +11,7 @@ export type Request =
       readonly values: readonly Value[];
     }
   | { readonly kind: "lock"; readonly names: readonly string[] }
+  | { readonly kind: "tryLock"; readonly names: readonly string[] }
   | { readonly kind: "announce"; readonly change: StoreChange; readonly everywhere: boolean };
 
 /**
@@ -56,6 +57,14 @@ export function* erase(sql: string, ...values: readonly Value[]): Work<number> {
  */
 export function* lock(...names: readonly string[]): Work<void> {
   if (names.length > 0) yield { kind: "lock", names };
+}
+
+/**
+ * Like `lock`, without a wait. Returns `false` if another transaction holds one of the names. Transactions of SQLite wait for each
+ * other before their first statement, so no other one holds a name.
+ */
+export function* tryLock(...names: readonly string[]): Work<boolean> {
+  return names.length === 0 || ((yield { kind: "tryLock", names }) as boolean);
 }
 
 /** Announces a change to the listeners of this process and, with `everywhere`, of all processes, after the commit. */

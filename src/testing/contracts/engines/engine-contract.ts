@@ -47,6 +47,32 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
     await runtime.close();
   });
 
+  test("G2: a message to an agent does not wait until the full inbox of another agent is empty", async () => {
+    const reopen = await prepare();
+    const store = await reopen();
+    const flood = 20;
+    const { promise: all, resolve: haveStarted } = Promise.withResolvers<void>();
+    let started = 0;
+    const reader = (name: string): HostedAgent =>
+      agent(name, async () => (++started > flood && haveStarted(), null));
+    const [flooded, quiet] = [reader("flooded"), reader("quiet")];
+    const send = (to: HostedAgent, index: number): Promise<boolean> => {
+      const from = formatAgentId({ name: `sender-${index}` });
+      return store.inbox.deliver({ id: `m${index}`, from, to: to.id, body: null, sentAt: 1 });
+    };
+    for (let index = 0; index < flood; index++) await send(flooded, index);
+    await send(quiet, flood);
+    await store.close();
+    const runtime = await open(await reopen(), engine, "one");
+    // Both agents at once, so that the first round knows both.
+    runtime.register({ ...flooded, subAgents: [quiet] });
+    await all;
+    const { runs } = await runtime.list();
+    const earlier = runs.slice(runs.findIndex(({ agentId }) => agentId === quiet.id) + 1);
+    expect([runs.length, earlier.length < flood]).toEqual([flood + 1, true]);
+    await runtime.close();
+  });
+
   test("G2: mail wakes a run that waits for a signal", async () => {
     const runtime = await open(await (await prepare())(), engine, "one");
     const worker = agent("worker", async (ctx) => (await ctx.waitForSignal("go")) ?? null);

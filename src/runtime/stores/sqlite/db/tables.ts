@@ -82,6 +82,7 @@ export class Tables extends SqlTables<OwnedRun> {
 
   #answer(request: Request): unknown {
     if (request.kind === "lock") return undefined;
+    if (request.kind === "tryLock") return true;
     // No listener is called before the transaction ends, because it is synchronous.
     if (request.kind === "announce") return this.announce(request.change);
     const { database } = this;
