@@ -7,3 +7,4 @@ export { sha256 } from "./process/sha256.ts";
 export { systemClock, systemRandom } from "./process/system-sources.ts";
 export type { RuntimeOptions } from "./runtime-options.ts";
 export { memoryStore } from "./stores/memory/store.ts";
+export { readOnlyPlace } from "./stores/sqlite/db/read-only-place.ts";

@@ -97,6 +97,8 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   /** Whether a caller in this process has started or looked up a run. A worker that only hosts agents has no callers. */
   #hasCallers = false;
   #unsubscribe: (() => void) | undefined;
+  /** The fault `store_lost`, after which the worker stops. */
+  #lost: Fault | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(store: Store, options: WorkerOptions) {
@@ -231,12 +233,13 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     const scheduled = this.#schedules.close();
     for (const signal of this.#closeOn) process.off(signal, this.#onSignal);
     const stopped = this.engine.stop();
-    await this.#owned.releaseAll(this.#closeGraceMs);
+    // Results of calls in flight could not be stored.
+    await this.#owned.releaseAll(this.#lost === undefined ? this.#closeGraceMs : 0);
     await stopped;
     await scheduled;
     for (const each of this.#sweeps) await each.stop();
     await this.#owned.whenAllObserved();
-    this.lifetime.end();
+    this.lifetime.end(this.#lost);
     this.context.callTimeouts.close();
     await this.#store.close();
   }
@@ -283,7 +286,16 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   }
 
   #report(error: unknown): void {
-    this.#onError(Fault.from(error));
+    const fault = Fault.from(error);
+    if (fault.code !== "store_lost") this.#onError(fault);
+    else if (this.#lost === undefined) this.#stop(fault);
+  }
+
+  /** Stops the worker, because its store is lost: each further call would be paid for and not be recorded. */
+  #stop(fault: Fault): void {
+    this.#lost = fault;
+    this.#onError(fault);
+    this.close().catch((error: unknown) => this.#report(error));
   }
 }
 

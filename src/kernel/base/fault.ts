@@ -147,6 +147,8 @@ const retryByCode = {
   store_read_only: "never",
   store_full: "never",
   store_corrupt: "never",
+  /** The file of the store was deleted or replaced while it was open. Nothing more is stored, and the worker has stopped. */
+  store_lost: "never",
   /** Code threw something other than a fault, or Reeve has a bug. */
   internal: "never",
 } as const satisfies Record<string, Retry>;

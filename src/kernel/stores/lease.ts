@@ -99,7 +99,8 @@ export interface EnlistOptions {
   /**
    * L12: called if the registration is lost, for example because the lock file of the worker was deleted. Other workers
    * may have taken over its runs. With `store_unavailable` the worker is registered again. With `already_exists` another
-   * worker has registered under its name, so it can claim no more runs. If absent, `claim` rejects with the fault.
+   * worker has registered under its name, so it can claim no more runs. With `store_lost` the store itself is gone, so the
+   * worker must stop. If absent, `claim` rejects with the fault.
    */
   readonly onLost?: (fault: Fault) => void;
 }

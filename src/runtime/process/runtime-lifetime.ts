@@ -14,7 +14,7 @@ export class RuntimeLifetime implements Lifetime {
     return this.#guests.size > 0;
   }
 
-  /** Throws `closed` after the end. */
+  /** Throws the fault of the end after it, most often `closed`. */
   check(): void {
     if (this.#fault !== undefined) throw this.#fault;
   }
@@ -27,14 +27,18 @@ export class RuntimeLifetime implements Lifetime {
     this.#guests.delete(guest);
   }
 
-  end(): void {
-    const fault = new Fault(
-      "closed",
-      "the runtime was closed: open another runtime on its store to resume runs that have not ended",
-    );
+  /** Ends the lifetime with a fault that callers get. Default: `closed`. */
+  end(fault = closed()): void {
     this.#fault = fault;
     const guests = this.#guests;
     this.#guests = new Set();
     for (const guest of guests) guest.lifeEnded(fault);
   }
+}
+
+function closed(): Fault {
+  return new Fault(
+    "closed",
+    "the runtime was closed: open another runtime on its store to resume runs that have not ended",
+  );
 }

@@ -33,6 +33,7 @@ const statuses: { readonly [Code in FaultCode]?: number } = {
   closed: 503,
   store_unavailable: 503,
   store_read_only: 503,
+  store_lost: 503,
   store_full: 507,
 };
 

@@ -216,6 +216,24 @@ describe("reeve run", () => {
     expect(await run("--resume", "run_7")).toMatchObject({ code: 3, out: [] });
   });
 
+  test("reeve run --resume of a run that a program started names the program, and not the trust in its store", async () => {
+    const { folder, run } = await setUp(() => ({ text: "never" }));
+    const store = `sqlite:${join(folder, "program.db")}` as const;
+    const runtime = await openRuntime({ store });
+    const waits: HostedAgent = {
+      id: agentIdOf("waits"),
+      run: async (ctx) => void (await ctx.waitForSignal("go")),
+    };
+    const { runId } = await runtime.submit(waits, null);
+    await runtime.close();
+    const { code, talk } = await run("--resume", runId, "--store", store);
+    expect([code, talk]).toEqual([
+      2,
+      expect.stringContaining(`${runId} was not started by reeve run, and only the program`),
+    ]);
+    expect(talk).not.toContain("reeve trust");
+  });
+
   test("reeve run exits with 10 when the model fails permanently, and the run can be resumed", async () => {
     let works = false;
     const { folder, url, run } = await setUp(() => (works ? { text: "It works." } : undefined));

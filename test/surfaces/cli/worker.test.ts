@@ -1,4 +1,5 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Agent, type Runtime } from "../../../src/entries/index.ts";
@@ -56,6 +57,17 @@ async function metrics(url: string): Promise<ReturnType<typeof parseExposition>>
 }
 
 describe("reeve worker", () => {
+  test("a worker ends with exit code 4 and names the file when its store was deleted", async () => {
+    const { folder, url } = await setUp(() => ({ text: "Done." }));
+    const place = { cwd: folder, env: { ...env(url), REEVE_HOME: join(folder, "home") } };
+    const ended = reeve(["worker"], place);
+    const file = join(folder, ".reeve/reeve.db");
+    await expect.poll(() => existsSync(`${file}-workers`)).toBe(true);
+    await rm(file);
+    const { code, talk } = await ended;
+    expect([code, talk]).toEqual([4, expect.stringContaining("reeve.db was deleted or moved away")]);
+  });
+
   test("a worker drives submitted runs, answers its probes and counts runs, steps, tokens and dollars", async () => {
     const { folder, url } = await setUp(() => ({ text: "Done." }));
     const one = await worker(folder, url, "--concurrency", "4", "--allow-host", "probes.example");

@@ -292,6 +292,8 @@ export class SqliteLeases implements Leases {
   /** L12: notices that the registration of a worker was lost. */
   #keep(workerId: string): void {
     try {
+      // If the whole store was deleted, its lock files are not created again.
+      if (!this.#locks.holds(workerId)) this.#tables.database.verify({ isNew: true });
       this.#locks.keep(workerId);
     } catch (error) {
       const onLost = this.#onLost.get(workerId);
@@ -306,6 +308,13 @@ export class SqliteLeases implements Leases {
   /** L12: notices lost registrations of workers that claim no runs at the moment. */
   keepRegistered(): void {
     for (const workerId of this.#onLost.keys()) this.#keep(workerId);
+  }
+
+  /** L12: the store is lost, and the registrations with it. */
+  lose(fault: Fault): void {
+    const told = [...this.#onLost.values()];
+    this.#onLost.clear();
+    for (const onLost of told) onLost(fault);
   }
 
   async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {

@@ -150,6 +150,10 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
       leases.keepRegistered();
       if (tables.listeners.size > 0 && leases.hasLeftBehind()) tables.announce({ kind: "worker" });
     },
+    onLost: (fault) => {
+      feeds.close(fault);
+      leases.lose(fault);
+    },
   });
   const close = async (): Promise<void> => {
     watch.close();

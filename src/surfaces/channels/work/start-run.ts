@@ -16,6 +16,7 @@ export const transientCodes: ReadonlySet<string> = new Set([
   "store_unavailable",
   "store_full",
   "store_read_only",
+  "store_lost",
   "closed",
   "rate_limited",
   "agent_busy",

@@ -3,7 +3,7 @@ import { existsSync, linkSync, lstatSync, realpathSync, renameSync, rmSync, stat
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { Fault, type Store } from "../../../kernel/index.ts";
-import { openStore } from "../../../runtime/index.ts";
+import { openStore, readOnlyPlace } from "../../../runtime/index.ts";
 import { isBelow, makeFolder, StoreList } from "../../../workspace/files/index.ts";
 import { defaultStore } from "./stored-runs.ts";
 
@@ -100,7 +100,9 @@ function isNew(path: string): boolean {
  * that dies at any moment leaves no store that the next command would refuse.
  */
 async function createStore(path: string, onWarning: (text: string) => void): Promise<void> {
-  await makeFolder(dirname(path));
+  await makeFolder(dirname(path)).catch((error: unknown) => {
+    throw readOnlyPlace(path, error) ?? error;
+  });
   // An empty file contains nothing foreign. Another process may be creating it, so it stays in its place.
   const isEmptyFile = existsSync(path);
   if (!isEmptyFile) refuseLeftovers(path);

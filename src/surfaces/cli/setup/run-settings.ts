@@ -69,6 +69,6 @@ export function fromMetadata(metadata: JsonObject, runId: string): RunSettings {
 export function notStartedHere(runId: string): Fault {
   return new Fault(
     "invalid_argument",
-    `${runId} was not started by reeve run; resume it in a program that registers its agent`,
+    `${runId} was not started by reeve run, and only the program that started it can make its agent: start that program again, which continues the run when it registers the agent; a run that has ended is resumed there with (await runtime.find("${runId}")).resume()`,
   );
 }

@@ -6,7 +6,7 @@ export const exitCodes = {
   tampered: { code: 1, means: "an event log does not verify" },
   usage: { code: 2, means: "the arguments are invalid" },
   notFound: { code: 3, means: "the store or the run does not exist" },
-  unreadable: { code: 4, means: "the store cannot be read: locked, damaged, or of another version" },
+  unreadable: { code: 4, means: "the store cannot be read: locked, damaged, deleted, or of another version" },
   internal: { code: 5, means: "an internal error of Reeve" },
   busy: { code: 6, means: "a run that has not ended prevents it" },
   unavailable: { code: 7, means: "a program, package or server that the command needs is missing" },
@@ -35,6 +35,7 @@ const byFault: { readonly [Code in FaultCode]?: ExitKind } = {
   store_read_only: "unreadable",
   store_full: "unreadable",
   store_corrupt: "unreadable",
+  store_lost: "unreadable",
   version_mismatch: "unreadable",
 };
 

@@ -103,7 +103,7 @@ async function versionOf(
   if (version > 0 && version <= refused)
     throw new Fault(
       "version_mismatch",
-      `${where} was written by a development version of Reeve before the first release: its tables have version ${version}, the first supported version is ${refused + 1}; drop the schema, or choose another one`,
+      `${where} was written by a development version of Reeve before the first release: its tables have version ${version}, the first supported version is ${refused + 1}. Its runs may not have ended: let them end with the version of Reeve that wrote them; then rename or drop the schema, or choose another one`,
       { details: { schema, version, known } },
     );
   return version;

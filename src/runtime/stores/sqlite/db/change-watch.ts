@@ -1,3 +1,4 @@
+import { Fault } from "../../../../kernel/index.ts";
 import type { Database } from "./database.ts";
 
 export interface ChangeWatchOptions {
@@ -7,6 +8,8 @@ export interface ChangeWatchOptions {
   readonly onWrite: () => boolean;
   /** Called at every eighth poll, for changes that leave no trace in the file, such as the death of a worker. */
   readonly onRound: () => void;
+  /** Called once if the file was deleted or replaced. The watch ends. */
+  readonly onLost: (fault: Fault) => void;
 }
 
 /** Number of polls per call of `onRound`. */
@@ -50,15 +53,18 @@ export class ChangeWatch {
   }
 
   readonly #look = (): void => {
-    const { database, onWrite, onRound } = this.#options;
+    const { database, onWrite, onRound, onLost } = this.#options;
     try {
+      database.verify();
       const version = database.version();
       if (this.#version === undefined || version === this.#version || onWrite()) this.#version = version;
       if (++this.#looks % looksPerRound === 0) onRound();
-    } catch {
-      // The file is locked for a moment, or it fails. In the second case readers and writers get the error. The next
-      // poll tries again.
-      return;
+    } catch (error) {
+      // Otherwise the file is locked for a moment, or it fails. In the second case readers and writers get the error. The
+      // next poll tries again.
+      if (!Fault.is(error) || error.code !== "store_lost") return;
+      this.close();
+      onLost(error);
     }
   };
 }

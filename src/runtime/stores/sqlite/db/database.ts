@@ -1,8 +1,9 @@
-import { statSync } from "node:fs";
-import { dirname } from "node:path";
+import { statSync, type Stats } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { Fault, type MaybePromise } from "../../../../kernel/index.ts";
 import { BusyWait } from "./busy-wait.ts";
+import { readOnlyPlace } from "./read-only-place.ts";
 import { isBusy, isPlainError, sqliteFault } from "./sqlite-fault.ts";
 import { Statement } from "./statement.ts";
 
@@ -23,6 +24,8 @@ export interface DatabaseOptions {
 const checkpointAfter = { normal: 64_000, full: 1_000 } as const satisfies Record<Durability, number>;
 /** Size in bytes to which SQLite truncates the WAL file after a checkpoint. */
 const logSizeKept = 33_554_432;
+/** Time in milliseconds for which a comparison of the open file with its path counts. A call of the file system takes microseconds. */
+const comparedForMs = 20;
 
 /** One connection. Every statement is prepared once. All calls are synchronous and never wait for a lock. */
 export class Database {
@@ -31,6 +34,11 @@ export class Database {
   readonly busyLimitMs: number;
   readonly #connection: DatabaseSync;
   readonly #statements = new Map<string, Statement>();
+  /** The files that the connection has open: the database and its WAL. */
+  readonly #files: readonly OpenFile[];
+  /** When the files were last compared with their paths, by the monotonic clock. */
+  #comparedAt = performance.now();
+  #lost: Fault | undefined;
   #isOpen = true;
 
   private constructor(connection: DatabaseSync, { path, durability, busyLimitMs }: DatabaseOptions) {
@@ -38,6 +46,8 @@ export class Database {
     this.durability = durability;
     this.#connection = connection;
     this.busyLimitMs = busyLimitMs;
+    // Absolute, because the process may change its working folder.
+    this.#files = [path, `${path}-wal`].map((each) => ({ path: resolve(each), id: undefined }));
   }
 
   static async open(options: DatabaseOptions): Promise<Database> {
@@ -52,7 +62,10 @@ export class Database {
         database.exec(`PRAGMA journal_size_limit = ${logSizeKept}`);
         // Overwrites copies that remain when content moves within a page: an erasure would not find them there.
         database.exec("PRAGMA secure_delete = FAST");
+        // Opens the WAL.
+        database.version();
       });
+      for (const file of database.#files) file.id = idOf(file.path);
     } catch (error) {
       database.close();
       throw error;
@@ -111,6 +124,21 @@ export class Database {
     return this.get<{ readonly data_version: number }>("PRAGMA data_version")?.data_version ?? 0;
   }
 
+  /**
+   * Throws `store_lost` if the file or its WAL was deleted or replaced: the connection would write to a file that no other
+   * process can open. SQLite does not notice that. A comparison counts for `comparedForMs`, unless the caller wants a new one.
+   */
+  verify({ isNew = false }: { readonly isNew?: boolean } = {}): void {
+    if (this.#lost !== undefined) throw this.#lost;
+    const now = performance.now();
+    if (!isNew && now - this.#comparedAt < comparedForMs) return;
+    const moved = this.#files.find(({ path, id }) => id !== undefined && idOf(path) !== id);
+    this.#comparedAt = now;
+    if (moved === undefined) return;
+    this.#lost = lostFile(this.path, moved.path);
+    throw this.#lost;
+  }
+
   /** Runs `work` in a transaction: all of its changes are stored, or none. */
   transaction<Result>(kind: "IMMEDIATE" | "DEFERRED", work: () => Result): Result {
     this.statement(kind === "IMMEDIATE" ? "BEGIN IMMEDIATE" : "BEGIN DEFERRED").run();
@@ -136,10 +164,11 @@ export class Database {
 
   /**
    * Does the work synchronously if no other connection holds a lock, otherwise as soon as the lock is released. Rejects with
-   * faults only; with `store_unavailable` if the file is still locked after `busyLimitMs`.
+   * faults only; with `store_unavailable` if the file is still locked after `busyLimitMs`, and as `verify` does.
    */
   patiently<Result>(work: () => Result): MaybePromise<Result> {
     try {
+      this.verify();
       return work();
     } catch (error) {
       return isBusy(error) ? this.#retry(work) : Promise.reject(sqliteFault(error, this.path));
@@ -176,6 +205,26 @@ export class Database {
   }
 }
 
+interface OpenFile {
+  readonly path: string;
+  /** Device and inode. While the file is open, no other file gets the same. `undefined` before the file is open. */
+  id: string | undefined;
+}
+
+function idOf(path: string): string | undefined {
+  const file = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return file && `${file.dev} ${file.ino}`;
+}
+
+function lostFile(path: string, moved: string): Fault {
+  const what = idOf(moved) === undefined ? "deleted or moved away" : "replaced by another file";
+  return new Fault(
+    "store_lost",
+    `the store at ${path} is lost to this process: ${moved} was ${what} while the process had it open, so nothing more would be stored; put the file of the store in its place while no process has it open, then start the process again`,
+    { details: { path, file: moved } },
+  );
+}
+
 function openFile(path: string): DatabaseSync {
   try {
     return new DatabaseSync(path);
@@ -192,13 +241,22 @@ function refuseUnusable(path: string): void {
     );
   }
   const folder = dirname(path);
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
+  if (statAt(folder, path)?.isDirectory() !== true) {
     throw new Fault(
       "not_found",
       `the store cannot be at ${path}: there is no folder ${folder}; create it first`,
     );
   }
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) {
+  if (statAt(path, path)?.isDirectory() === true) {
     throw new Fault("invalid_argument", `the store cannot be at ${path}: that is a folder; name a file`);
+  }
+}
+
+/** Reads what is at a place. A folder that this user must not search hides it. */
+function statAt(place: string, path: string): Stats | undefined {
+  try {
+    return statSync(place, { throwIfNoEntry: false });
+  } catch (error) {
+    throw readOnlyPlace(path, error) ?? error;
   }
 }

@@ -129,6 +129,7 @@ export class GroupCommit {
    */
   writeNow<Result extends object>(work: () => Result, bytes: number): Result | undefined {
     try {
+      this.#database.verify();
       const result = work();
       this.#watch?.note(bytes);
       return result;
@@ -229,6 +230,7 @@ export class GroupCommit {
   /** Writes as many as fit into one transaction. */
   #writeTogether(waiting: readonly Waiting[]): Outcome[] {
     const [only] = waiting;
+    this.#database.verify();
     if (waiting.length === 1 && only?.isOneStatement === true) return [only.attempt()];
     return this.#database.transaction("IMMEDIATE", () => {
       const outcomes: Outcome[] = [];

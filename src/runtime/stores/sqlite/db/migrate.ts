@@ -51,7 +51,7 @@ function migrationsDone(database: Database, schema: FileSchema): number {
   if (version > 0 && version <= unreleased) {
     throw new Fault(
       "version_mismatch",
-      `${path} was written by a development version of Reeve before the first release: its tables have version ${version}, the first supported version is ${unreleased + 1}; delete it and the files beside it that begin with its name, or open another file`,
+      `${path} was written by a development version of Reeve before the first release: its tables have version ${version}, the first supported version is ${unreleased + 1}. Its runs may not have ended: let them end with the version of Reeve that wrote them; then move it away, with the files beside it that begin with its name, or open another file`,
       { details: { path, version, known } },
     );
   }

@@ -1,4 +1,5 @@
 import { Fault, type FaultCode, type SubclassCode } from "../../../../kernel/index.ts";
+import { readOnlyPlace } from "./read-only-place.ts";
 
 interface Meaning {
   readonly code: Exclude<FaultCode, SubclassCode>;
@@ -22,16 +23,27 @@ const meanings = new Map<number, Meaning>([
   [10, { code: "store_unavailable", says: "could not be read or written by the file system" }],
   [11, broken],
   [13, { code: "store_full", says: "cannot grow because the disk is full; free some space" }],
-  [14, { code: "store_unavailable", says: "could not be opened" }],
+  [
+    14,
+    {
+      code: "store_unavailable",
+      says: "could not be opened; check that the path names a file, and that this process may open more files",
+    },
+  ],
   [18, { code: "invalid_argument", says: "was given a value larger than a billion bytes" }],
   [26, broken],
 ]);
+
+/** Result codes that a place that cannot be written causes: SQLITE_READONLY, SQLITE_IOERR and SQLITE_CANTOPEN. */
+const ofReadOnlyPlaces: ReadonlySet<number> = new Set([8, 10, 14]);
 
 /** Converts an error of SQLite into a fault that says what to do. Any other error is converted by `Fault.from`. */
 export function sqliteFault(error: unknown, path: string): Fault {
   const result = resultCode(error);
   const meaning = result === undefined ? undefined : meanings.get(result & 0xff);
   if (result === undefined || meaning === undefined) return Fault.from(error);
+  const readOnly = ofReadOnlyPlaces.has(result & 0xff) ? readOnlyPlace(path, error) : undefined;
+  if (readOnly !== undefined) return readOnly;
   return new Fault(meaning.code, `the store at ${path} ${meaning.says}`, {
     cause: error,
     details: { path, sqlite: result },

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Fault } from "../../../../kernel/index.ts";
 import { BusyWait } from "./busy-wait.ts";
+import { readOnlyPlace } from "./read-only-place.ts";
 import { isBusy, sqliteFault } from "./sqlite-fault.ts";
 
 /**
@@ -37,7 +38,7 @@ export class WorkerLocks {
    */
   async take(workerId: string): Promise<boolean> {
     if (this.#held.has(workerId)) return false;
-    mkdirSync(this.#folder, { recursive: true });
+    this.#makeFolder();
     const wait = new BusyWait();
     const file = this.#file(workerId);
     for (;;) {
@@ -62,7 +63,7 @@ export class WorkerLocks {
     const held = this.#held.get(workerId);
     const file = this.#file(workerId);
     if (held === undefined || held.inode === inodeOf(file)) return;
-    mkdirSync(this.#folder, { recursive: true });
+    this.#makeFolder();
     const lock = openLock(file);
     const found = tryLock(lock, file);
     if (found !== "taken") {
@@ -137,6 +138,14 @@ export class WorkerLocks {
     const found = tryLock(second, file);
     second.close();
     return found === "busy";
+  }
+
+  #makeFolder(): void {
+    try {
+      mkdirSync(this.#folder, { recursive: true });
+    } catch (error) {
+      throw readOnlyPlace(this.#folder, error) ?? error;
+    }
   }
 
   #file(workerId: string): string {

@@ -98,9 +98,10 @@ export class RunFeeds {
     return isDone;
   }
 
-  close(): void {
+  /** Ends all feeds. Readers that wait get the fault. */
+  close(fault = this.#tables.closed()): void {
     for (const feed of this.#feeds.values()) {
-      feed.fault ??= this.#tables.closed();
+      feed.fault ??= fault;
       feed.ring();
     }
     this.#feeds.clear();

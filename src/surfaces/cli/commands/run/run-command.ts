@@ -14,12 +14,14 @@ import {
   formatRunId,
   formatSessionId,
   parseAgentId,
+  parseRunId,
   parseSessionId,
 } from "../../../../kernel/index.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
 import { exitKindOfRun, type ExitKind } from "../../terminal/exit-code.ts";
 import { openOwnStore } from "../../setup/own-store.ts";
 import { findRunId } from "../../setup/find-run.ts";
+import { withStore } from "../../setup/stored-runs.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import type { Workspace } from "../../../../workspace/workspace.ts";
 import { obeyedOrders } from "../../setup/obeyed-orders.ts";
@@ -91,6 +93,7 @@ export async function runCommand(
   const budget = budgetOf(options);
   const { resume } = options;
   refuseTogether(words, options);
+  if (resume !== undefined) await refuseRunOfProgram(resume, options, terminal);
   const open = new OpenParts();
   try {
     const starting = resume === undefined ? await prepared(words, options, terminal, open) : undefined;
@@ -124,6 +127,23 @@ export async function runCommand(
   } finally {
     await open.close();
   }
+}
+
+/**
+ * Refuses to resume a run that a program has started, before the store of the program is refused because no command created it: the
+ * advice to trust the store would not help.
+ */
+async function refuseRunOfProgram(
+  id: string,
+  { store: address }: RunCommandOptions,
+  terminal: Terminal,
+): Promise<void> {
+  parseRunId(id);
+  await withStore({ store: address }, terminal, async (store) => {
+    const runId = await findRunId(store, id, address);
+    const record = await store.journal.find(runId);
+    if (record !== undefined) fromMetadata(record.metadata, runId);
+  });
 }
 
 /** Reads the workspace and the prompt before a store is created, so that a wrong option leaves nothing behind. */

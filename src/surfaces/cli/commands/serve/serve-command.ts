@@ -19,6 +19,7 @@ import { hostsOf } from "../../../server/listen.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { interrupted } from "../../terminal/interrupted.ts";
 import { portOption } from "../../terminal/number-option.ts";
+import { LostStore } from "../../setup/lost-store.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
 import { openOwnStore } from "../../setup/own-store.ts";
 import { currentSettings, hostableAgents, hostRuns, type HostedFacts } from "../../setup/hosted-agents.ts";
@@ -68,6 +69,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
   const engine = await servingEngineOf(options);
   const flags = settingsOf(options);
   const open = new OpenParts();
+  const lost = new LostStore();
   const warn = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
   try {
     const live = new LiveWorkspaces(open, terminal);
@@ -87,6 +89,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     );
     const tokens = storedTokens(store.records);
     await requireTokens(tokens, host);
+    const report = workspace.config.runtime?.onError ?? ((fault: Fault): void => warn(fault.message));
     const runtime = open.add(
       await openRuntime({
         ...runtimeOptions(workspace),
@@ -95,7 +98,10 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
         keepAlive: true,
         // Each run of a session makes the agent of the session again, with the files as they are then.
         sameName: "replace",
-        onError: ({ message }) => warn(message),
+        onError: (fault) => {
+          report(fault);
+          lost.note(fault);
+        },
         ...(!isWorker && { engine: engine ?? idleEngine }),
       }),
     );
@@ -127,7 +133,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
       cookie: port === 0 ? "reeve" : `reeve-${port}`,
       onError: (error) => terminal.say(`reeve: ${error.message}`),
     });
-    const listening = await listen(server, { port, host });
+    const listening = open.add(await listen(server, { port, host }));
     // The handlers are set before the address is printed, because a caller that reads it may stop the process at once.
     const stopping = interrupted(terminal);
     channels.start();
@@ -139,10 +145,9 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
       isHosting: agents.some(({ hidden }) => hidden !== true),
       channels,
     });
-    await stopping;
+    await lost.before(stopping);
     terminal.say("reeve: finishing calls in flight; press Ctrl-C again to end this process at once");
     await channels.close();
-    await listening.close();
     return "ok";
   } finally {
     await open.close();

@@ -8,6 +8,7 @@ import { hostsOf, listen } from "../../../server/listen.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { interrupted } from "../../terminal/interrupted.ts";
 import { portOption, positiveInteger } from "../../terminal/number-option.ts";
+import { LostStore } from "../../setup/lost-store.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
 import { openOwnStore } from "../../setup/own-store.ts";
 import { hostableAgents, hostRuns } from "../../setup/hosted-agents.ts";
@@ -42,6 +43,7 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
   const flags = settingsOf(options);
   const talk = log.terminal(terminal);
   const open = new OpenParts();
+  const lost = new LostStore();
   try {
     const live = new LiveWorkspaces(open, talk);
     const workspace = live.add(await openAskedWorkspace(flags, talk));
@@ -66,7 +68,10 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
         keepAlive: true,
         // Each run of a session makes the agent of the session again, with the files as they are then.
         sameName: "replace",
-        onError: (fault) => log.error(fault),
+        onError: (fault) => {
+          log.error(fault);
+          lost.note(fault);
+        },
         ...(engine.factory !== undefined && { engine: engine.factory }),
       }),
     );
@@ -105,7 +110,7 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
     });
     if (agents.length === 0)
       log.write("warn", "no_agents", "no agent is hosted; the notices before this line say why");
-    await stopping;
+    await lost.before(stopping);
     probe.noteDraining();
     log.write("info", "worker_draining", "the worker claims no more runs and finishes calls in flight");
     // The probes answer until the runtime is closed, so that a supervisor sees the drain.

@@ -1,6 +1,8 @@
-import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import type { Commit, JsonValue, Lease, Store } from "../../../../../src/kernel/index.ts";
 import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
@@ -131,6 +133,37 @@ test("opening a store at an unusable path fails with an error that says how to f
   });
   await expect(openStore(dirname(path))).rejects.toMatchObject({ code: "invalid_argument" });
   await expect(openStore(":memory:")).rejects.toMatchObject({ code: "invalid_argument" });
+});
+
+/** Opens stores in a process whose user has no special rights, so that the rights of folders count. Returns the errors. */
+async function openUnprivileged(paths: readonly string[]): Promise<readonly string[]> {
+  const source = new URL("../../../../../src/runtime/", import.meta.url);
+  const code = `
+    import { sqliteStore } from ${JSON.stringify(new URL("stores/sqlite/store.ts", source).href)};
+    import { sha256 } from ${JSON.stringify(new URL("process/sha256.ts", source).href)};
+    if (process.getuid() === 0) process.setuid(65534);
+    const errors = ${JSON.stringify(paths)}.map((path) =>
+      sqliteStore({ path, hash: sha256 }).then(() => "opened", ({ code, message }) => code + ": " + message));
+    console.log(JSON.stringify(await Promise.all(errors)));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", code]);
+  return JSON.parse(stdout) as readonly string[];
+}
+
+test("a store in a folder that cannot be written is refused with store_read_only, which names the place", async () => {
+  const path = await newPath();
+  const folder = dirname(path);
+  const hidden = join(folder, "hidden");
+  await (await openStore(path)).close();
+  mkdirSync(hidden, { mode: 0o000 });
+  chmodSync(path, 0o444);
+  chmodSync(folder, 0o555);
+  const errors = await openUnprivileged([path, join(folder, "new.db"), join(hidden, "new.db")]);
+  const refused = (place: string): unknown =>
+    expect.stringMatching(
+      new RegExp(`^store_read_only: .*this user has no right to write ${place}[;/]`, "u"),
+    );
+  expect(errors).toEqual([refused(path), refused(folder), refused(hidden)]);
+  for (const each of [folder, hidden]) chmodSync(each, 0o755);
 });
 
 test("a closed store finishes pending writes and rejects new calls with closed; closing it twice is harmless", async () => {

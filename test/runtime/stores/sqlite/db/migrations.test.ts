@@ -49,7 +49,7 @@ test.each([1, 2, 8])(
     connection.exec("CREATE TABLE commits (id INTEGER PRIMARY KEY, content TEXT)");
     await expect(openStore(path)).rejects.toMatchObject({
       code: "version_mismatch",
-      message: expect.stringMatching(/development version of Reeve.+ delete it/),
+      message: expect.stringMatching(/development version of Reeve.+ runs may not have ended.+ move it away/),
     });
     expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: version });
     expect(connection.prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "commits" }]);
