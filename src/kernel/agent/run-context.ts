@@ -321,7 +321,8 @@ export interface RunContext extends WaitContext {
   /**
    * Runs branches concurrently, each in a scope of its own, and waits for all of them. If branches fail, it then throws
    * the fault of the first failed branch in declaration order. With `stopOnFault` it throws the first fault without
-   * waiting for the other branches; signals and inputs that these have taken are available to the next waits.
+   * waiting for the other branches; signals and inputs that these have taken are available to the next waits. C1: the
+   * children that these have spawned are cancelled, without those with another `onParentEnd` than `cancel`.
    *
    * @example
    * ```ts
@@ -344,8 +345,9 @@ export interface RunContext extends WaitContext {
   ): Promise<BranchResults<Branches>>;
   /**
    * Runs branches concurrently. The first branch to settle wins; the winner is recorded and the other branches are
-   * cancelled. Signals and queued inputs that a losing branch took are available to the next waits. If the first branch
-   * to settle fails, the race fails with its fault.
+   * cancelled, with the children that they have spawned (C1), without those with another `onParentEnd` than `cancel`. Signals
+   * and queued inputs that a losing branch took are available to the next waits. If the first branch to settle fails, the
+   * race fails with its fault.
    */
   race<Value>(
     branches: Readonly<Record<string, Branch<Value>>>,

@@ -15,7 +15,8 @@ interface Branches {
 
 /**
  * Runs branches concurrently and returns how each settled, in declaration order. With `stopOnFault` the first fault is
- * thrown, and the other branches are abandoned. W1: the values that these have taken return to their waits.
+ * thrown, and the other branches are abandoned. W1: the values that these have taken return to their waits. C1: the
+ * children that they have spawned are cancelled.
  */
 export async function runBranches(
   steps: StepExecutor,
@@ -26,12 +27,14 @@ export async function runBranches(
   // Emitted now, because otherwise these events would come after those of the branches.
   const events = steps.takeEvents();
   if (events.length > 0) openStep(steps.runner, emittedAddress(address), steps.cancelScope, events);
-  steps.runner.journal.passAbandonments(address);
+  const before = steps.runner.journal.passAbandonments(address);
   const settled: string[] = [];
   const running = Object.entries(branches).map(async ([name, branch]) => {
-    const ctx = contextOf(name, cancelScope);
+    const wasAbandoned = before !== undefined && !before.settled.includes(name);
+    const scope = wasAbandoned ? cancelScope.abandonedBefore() : cancelScope;
+    const ctx = contextOf(name, scope);
     try {
-      return await insideBranch(steps.runner.inside, cancelScope.token, () => branch(ctx));
+      return await insideBranch(steps.runner.inside, scope.token, () => branch(ctx));
     } finally {
       settled.push(name);
       for (const draft of ctx.takeEvents()) steps.emit(draft);
@@ -43,7 +46,7 @@ export async function runBranches(
   } catch (error) {
     cancelScope.abandon("another branch failed");
     // A cancelled task runs the branches again when it is resumed, so they keep their values.
-    if (isOutcome(Fault.from(error))) steps.runner.journal.abandon(address, settled);
+    if (isOutcome(Fault.from(error))) steps.abandon({ step: address, settled });
     throw error;
   }
   return Promise.allSettled(running);

@@ -14,6 +14,7 @@ import {
   assertJson,
   spawnTable,
 } from "../../kernel/index.ts";
+import type { NewTaskOptions } from "../journal/task-record.ts";
 import { joinWait } from "../journal/wait-names.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import { inheritedBy } from "./shared-request.ts";
@@ -63,7 +64,7 @@ export class ChildSteps {
       assertJson(input, `the input of ${agentId}`);
       runner.worker.sizes.assert(input, `the input of ${agentId}`);
       spawnTable.read("ctx.spawn()", options);
-      return () => runner.host.spawn(runner.taskId, agentId, input, options);
+      return () => this.#spawn(agentId, input, options);
     });
   }
 
@@ -78,9 +79,15 @@ export class ChildSteps {
       const input = prompt as JsonValue;
       assertJson(input, "the prompt of ctx.child()");
       runner.worker.sizes.assert(input, "the prompt of ctx.child()");
-      return () =>
-        runner.host.spawn(runner.taskId, runner.agentId, input, { ...options, inherited: inherited() });
+      return () => this.#spawn(runner.agentId, input, { ...options, inherited: inherited() });
     });
+  }
+
+  /** C2: a scope that was cancelled or abandoned meanwhile spawns no child, because the cancel would not reach it. */
+  #spawn(agentId: AgentId, input: JsonValue, options: NewTaskOptions): SpawnOutcome {
+    const { runner, cancelScope } = this.#steps;
+    cancelScope.check();
+    return runner.host.spawn(runner.taskId, agentId, input, options);
   }
 
   async join({ taskId }: TaskHandle): Promise<TaskOutcome> {

@@ -94,7 +94,8 @@ export class BranchValues {
   }
 }
 
-function isInside(address: StepAddress, { step, settled }: Abandonment): boolean {
+/** Whether a step belongs to an abandoned branch. */
+export function isInside(address: StepAddress, { step, settled }: Abandonment): boolean {
   if (!address.startsWith(`${step}/`)) return false;
   const [branch = ""] = address.slice(step.length + 1).split("/", 1);
   return !settled.includes(branch);

@@ -6,12 +6,15 @@ import {
   type StepRecord,
   type TaskId,
 } from "../../kernel/index.ts";
-import { abandonmentOf } from "./branch-values.ts";
+import { abandonmentOf, isInside } from "./branch-values.ts";
 import type { RunState } from "./run-state.ts";
 import type { TaskState } from "./task-state.ts";
 
 /** Reason with which the end of a parent cancels its children. */
 export const parentEnded = "its parent has ended";
+
+/** Reason with which an abandoned branch, or the abandoned body of a tool, cancels the children that it has spawned. */
+export const branchAbandoned = "the code that spawned it was abandoned";
 
 /** J5: an ended task to resume, and the records to void before it continues. */
 export interface ResumedTask {
@@ -21,8 +24,8 @@ export interface ResumedTask {
 
 /**
  * J5: which tasks of an ended run are resumed with it. The root, if it did not complete; of each resumed task, the children whose
- * failure ended it, and the children that were cancelled because it ended. A child whose failure the parent handled is not resumed:
- * later steps depend on that outcome. A task whose history retention has erased is not resumed either: its records are gone.
+ * failure ended it, the children that were cancelled because it ended, and those of abandoned branches that run again. A child whose
+ * failure the parent handled is not resumed: later steps depend on that outcome. A task whose history retention has erased is not resumed either: its records are gone.
  */
 export function planResume(state: RunState): readonly ResumedTask[] {
   const root = state.task(rootTaskId);
@@ -39,8 +42,8 @@ export function planResume(state: RunState): readonly ResumedTask[] {
         .filter((child) => !isErased(child));
     const stale = joins.filter(({ name }) => failed(name).length > 0);
     for (const { name } of stale) for (const child of failed(name)) reached.add(child);
-    for (const child of cancelledWith(state, task)) reached.add(child);
     const voids = [...task.endedOn.flatMap((address) => sameFailure(task, address)), ...stale.map(addressOf)];
+    for (const child of cancelledWith(state, task, voids)) reached.add(child);
     plan.push({ taskId: task.record.taskId, voids: [...voids, ...repeatedBranches(task, voids)] });
   }
   return plan;
@@ -51,14 +54,25 @@ function isErased({ record }: TaskState): boolean {
   return record.supervision.retention === HistoryRetention.NONE;
 }
 
-/** Children that were cancelled because this task ended. */
-function cancelledWith(state: RunState, { record }: TaskState): readonly TaskState[] {
-  return [...state.tasks.values()].filter(
+/** Children that were cancelled because this task ended, or because a branch of it was abandoned that runs again. */
+function cancelledWith(
+  state: RunState,
+  task: TaskState,
+  voids: readonly StepAddress[],
+): readonly TaskState[] {
+  const children = [...state.tasks.values()].filter(
     (each) =>
-      each.record.parentId === record.taskId &&
+      each.record.parentId === task.record.taskId &&
       !isErased(each) &&
       each.outcome?.status === "cancelled" &&
-      each.cancelled?.reason === parentEnded,
+      (each.cancelled?.reason === parentEnded || each.cancelled?.reason === branchAbandoned),
+  );
+  if (children.length === 0) return children;
+  const given = [...task.steps.values()]
+    .flatMap((step) => abandonmentOf(step) ?? [])
+    .filter(({ step }) => !runsAgain(task, step, voids));
+  return children.filter(
+    ({ spawnedBy }) => spawnedBy === undefined || !given.some((each) => isInside(spawnedBy, each)),
   );
 }
 
@@ -110,11 +124,10 @@ function addressOf({ address }: StepRecord): StepAddress {
  */
 function repeatedBranches(task: TaskState, voids: readonly StepAddress[]): readonly StepAddress[] {
   const { steps, branchValues } = task;
-  if (branchValues === undefined) return [];
   return [...steps.values()].flatMap((record) => {
     const abandoned = record.kind === "abandon" ? abandonmentOf(record) : undefined;
     if (abandoned === undefined || !runsAgain(task, abandoned.step, voids)) return [];
-    const lost = branchValues.takenSince(record.address);
+    const lost = branchValues?.takenSince(record.address) ?? [];
     return [record.address, ...lost.flatMap((wait) => fromWaitOn(steps.keys(), abandoned.step, wait))];
   });
 }

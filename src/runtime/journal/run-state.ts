@@ -21,6 +21,7 @@ import {
   type Message,
   type SessionChange,
   type SessionId,
+  type SpawnOutcome,
   type StepAddress,
   type StepOpening,
   type StepRecord,
@@ -36,7 +37,7 @@ import { HeldAllotment } from "./held-allotment.ts";
 import { RecordedTotals } from "./recorded-totals.ts";
 import { Resolutions } from "./resolutions.ts";
 import { updateClock } from "./task-clock.ts";
-import { abandonmentOf, BranchValues } from "./branch-values.ts";
+import { abandonmentOf, BranchValues, isInside, type Abandonment } from "./branch-values.ts";
 import { continueTask, newTaskState, noteFailedStart, type TaskState } from "./task-state.ts";
 import {
   asksPerson,
@@ -180,6 +181,14 @@ export class RunState {
       .map(({ record }) => record.taskId);
   }
 
+  /** Live children that the abandoned branches of a task have spawned, without those that outlive their parent. Costs O(children of the task). */
+  childrenIn(parentId: TaskId, abandoned: Abandonment): readonly TaskId[] {
+    return this.liveChildren(parentId, "cancel").filter((taskId) => {
+      const { spawnedBy, cancelled } = this.task(taskId);
+      return cancelled === null && spawnedBy !== undefined && isInside(spawnedBy, abandoned);
+    });
+  }
+
   /** Releases the records of a run that is no longer owned. Timers may refer to this object for a while. */
   dispose(): void {
     for (const { steps } of this.tasks.values()) steps.clear();
@@ -319,6 +328,7 @@ export class RunState {
     const taken = resolutionsTaken(step);
     if (taken !== undefined) this.#take(task, step, taken);
     if (outcome.kind === "failed") return;
+    if (kind === "spawn") this.#noteSpawn(address, outcome.value);
     if (task.branchValues !== undefined) {
       const abandoned = abandonmentOf(step);
       if (abandoned !== undefined) task.branchValues.giveBack(address, abandoned);
@@ -329,6 +339,13 @@ export class RunState {
     const messages = outcome.value as unknown as readonly Message[];
     for (const message of messages) task.drained.push(message);
     if (messages.length > 0) task.messages = [...task.messages, ...messages];
+  }
+
+  /** The value is `null` if retention has erased it. */
+  #noteSpawn(address: StepAddress, value: JsonValue): void {
+    const spawned = value as unknown as SpawnOutcome | null;
+    const child = spawned?.kind === "spawned" ? this.tasks.get(spawned.handle.taskId) : undefined;
+    if (child !== undefined) child.spawnedBy = address;
   }
 
   #take(task: TaskState, { address }: StepRecord, taken: TakenWait): void {

@@ -19,6 +19,8 @@ import { TaskClock } from "./task-clock.ts";
 export interface TaskState {
   readonly record: TaskRecord;
   readonly clock: TaskClock;
+  /** Address of the parent's step that spawned the task. `undefined` for the root. */
+  spawnedBy: StepAddress | undefined;
   /** Records of the present journal, by address. */
   readonly steps: Map<StepAddress, StepRecord>;
   /** Steps that have begun and have no record yet. */
@@ -75,6 +77,7 @@ export function newTaskState(record: TaskRecord, at: number): TaskState {
   return {
     record,
     clock: new TaskClock(Math.max(at, record.startAt ?? at)),
+    spawnedBy: undefined,
     steps: new Map(),
     opened: new Map(),
     failedStarts: new Map(),

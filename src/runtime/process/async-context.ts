@@ -1,5 +1,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { deepFreeze, type CancellationToken, type RunFacts, type TaskRecord } from "../../kernel/index.ts";
+import {
+  deepFreeze,
+  type CancellationError,
+  type CancellationToken,
+  type CancelListener,
+  type RunFacts,
+  type TaskRecord,
+} from "../../kernel/index.ts";
 
 /** A task whose code may wait for the result of another run. */
 export interface SlotYielder {
@@ -14,6 +21,8 @@ export interface SlotYielder {
    */
   yieldSlotUnlessCancelled<Value>(work: Promise<Value>, isCleanup?: boolean): Promise<Value>;
   readonly isCancelled: boolean;
+  /** Calls the listener once when the code is cancelled, and not when its task is dropped. The returned function removes it. */
+  onCancel(listener: CancelListener): () => void;
   /** The same task, for code that is also cancelled with `token`. */
   within(token: CancellationToken): SlotYielder;
 }
@@ -95,18 +104,25 @@ export function insideBranch<Result>(
 
 /**
  * Runs a call that submits a run and waits for it. Whether it is part of the cleanup of a cancelled task is decided now,
- * and not when it starts to wait: a call whose task is cancelled while it submits the run rejects, like one that waits.
+ * and not when it starts to wait: a call whose task is cancelled while it submits the run rejects, like one that waits,
+ * also if the task has ended by then.
  */
-export function insideCall<Result>(body: () => Result): Result {
+export function insideCall<Value>(body: () => Promise<Value>): Promise<Value> {
   const inside = storage.getStore();
-  if (inside?.task === undefined || inside.task.isCancelled) return body();
+  const { task } = inside ?? {};
+  if (inside === undefined || task === undefined || task.isCancelled) return body();
+  let stop: CancellationError | undefined;
+  const forget = task.onCancel((error) => {
+    stop = error;
+  });
   const call: AsyncContext = {
     facts: inside.facts,
     get task() {
+      if (stop !== undefined) return cancelledTask(stop);
       return inside.task && beforeCancel(inside.task);
     },
   };
-  return storage.run(call, body);
+  return storage.run(call, body).finally(forget);
 }
 
 /** The task, for code that started before the task was cancelled. */
@@ -115,8 +131,24 @@ function beforeCancel(task: SlotYielder): SlotYielder {
     yieldSlotWhile: (work) => task.yieldSlotWhile(work),
     yieldSlotUnlessCancelled: (work, isCleanup = false) => task.yieldSlotUnlessCancelled(work, isCleanup),
     isCancelled: false,
+    onCancel: (listener) => task.onCancel(listener),
     within: (token) => task.within(token),
   };
+}
+
+/** A task that was cancelled, for code that started before. The task may have ended since. */
+function cancelledTask(stop: CancellationError): SlotYielder {
+  const task: SlotYielder = {
+    yieldSlotWhile: (work) => work,
+    yieldSlotUnlessCancelled: (work, isCleanup = false) => (isCleanup ? work : Promise.reject(stop)),
+    isCancelled: false,
+    onCancel: (listener) => {
+      listener(stop);
+      return () => undefined;
+    },
+    within: () => task,
+  };
+  return task;
 }
 
 /** Runs code that observes a run, such as a hook, in the context of the run. The code belongs to no task. */

@@ -24,7 +24,8 @@ import { type WorkerContext, hostedAgent } from "../process/worker-context.ts";
 import { RunAllotment } from "./run-allotment.ts";
 import type { JudgedLosses } from "./crash-recovery.ts";
 import { lostReservationEvent, RunLedger } from "./run-ledger.ts";
-import { parentEnded, type ResumedTask } from "../journal/resume-plan.ts";
+import type { Abandonment } from "../journal/branch-values.ts";
+import { branchAbandoned, parentEnded, type ResumedTask } from "../journal/resume-plan.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { LiveContext } from "../process/live-contexts.ts";
 import { insideTask } from "../process/async-context.ts";
@@ -151,6 +152,12 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
 
   cancel(taskId: TaskId, reason: string, status: CancellationStatus = "cancelled"): void {
     this.#cancelAll([taskId], reason, status);
+  }
+
+  cancelAbandoned(parentId: TaskId, abandoned: Abandonment): boolean {
+    const children = this.#state.childrenIn(parentId, abandoned);
+    this.#cancelAll(children, branchAbandoned, "cancelled");
+    return children.length > 0;
   }
 
   /** C1: also cancels live tasks below tasks that have ended already. Costs O(tasks of the run), for any number of given tasks. */

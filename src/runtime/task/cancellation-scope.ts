@@ -15,6 +15,8 @@ export interface CancellationRoot {
  * - active.
  * - cancelled: its token or a token above it was cancelled. The code receives the error at its next step and may clean up.
  * - abandoned (`abandon`, here or in a scope above): also cancelled, and no call of the code settles any more.
+ *
+ * A scope that an earlier owner abandoned replays its recorded steps and starts no other (`startsNoStep`).
  */
 export class CancellationScope {
   readonly token: CancellationToken;
@@ -25,6 +27,7 @@ export class CancellationScope {
   #signal: AbortSignal | undefined;
   #attempt: AbortController | undefined;
   #isAbandoned = false;
+  #wasAbandoned = false;
 
   constructor(above: CancellationScope | CancellationRoot, call?: InFlightCall) {
     const isNested = above instanceof CancellationScope;
@@ -36,6 +39,18 @@ export class CancellationScope {
 
   get isAbandoned(): boolean {
     return this.#isAbandoned || (this.#parent?.isAbandoned ?? false);
+  }
+
+  /** Whether an earlier owner of the run had abandoned this scope or a scope above, which the replay executes again. */
+  get startsNoStep(): boolean {
+    return this.#wasAbandoned || (this.#parent?.startsNoStep ?? false);
+  }
+
+  /** A scope inside this one that an earlier owner had abandoned. */
+  abandonedBefore(): CancellationScope {
+    const scope = new CancellationScope(this);
+    scope.#wasAbandoned = true;
+    return scope;
   }
 
   /** An `AbortSignal` that follows the token. Created on first use. */

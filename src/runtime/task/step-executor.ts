@@ -16,6 +16,7 @@ import type { CancellationScope } from "./cancellation-scope.ts";
 import { ambiguous, isMismatch, lateCall, type Body, type Call } from "./step-body.ts";
 import { failureOf, none, noneOutcome, outcomeOf, valueOf } from "./step-outcome.ts";
 import type { TaskRunner } from "./task-runner.ts";
+import type { Abandonment } from "../journal/branch-values.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 
 /**
@@ -125,7 +126,8 @@ export class StepExecutor implements FlushableLog {
   /** Like `run`, for a step whose value is available synchronously. */
   runSync<Value>(step: StepIdentity, read: () => Value): Promise<Value> {
     const { activity, journal } = this.runner;
-    if (!activity.isSeated && !journal.isRecorded(step)) return this.run<Value>(step, () => read);
+    const isReady = activity.isSeated && !this.cancelScope.startsNoStep;
+    if (!isReady && !journal.isRecorded(step)) return this.run<Value>(step, () => read);
     return this.#atOnce(step, () => this.#recordNow(step, read));
   }
 
@@ -211,6 +213,7 @@ export class StepExecutor implements FlushableLog {
     const events = this.takeEvents();
     const found = journal.find(step);
     if (found !== undefined) return valueOf(journal, step, found, as);
+    if (cancelScope.startsNoStep) return pendingForever();
     try {
       // C2, H7: the step waits for a seat. A crash meanwhile loses nothing, because the step has not started.
       const wait = runner.activity.whenSeated(cancelScope);
@@ -249,11 +252,21 @@ export class StepExecutor implements FlushableLog {
   }
 
   #record(step: StepIdentity, open: ActiveStep, outcome: StepOutcome): void {
-    const { journal } = this.runner;
+    const { journal, host, taskId } = this.runner;
+    const { address } = step;
     journal.record(step, outcome, open.events, open.endedAt);
-    if (open.nested?.isAbandoned === true) journal.abandon(step.address, noBranches);
-    else if (outcome.kind === "failed" && open.firstBranch !== undefined)
-      journal.abandon(step.address, [open.firstBranch]);
+    if (open.nested?.isAbandoned === true) this.abandon({ step: address, settled: noBranches });
+    if (open.firstBranch === undefined) return;
+    const abandoned = { step: address, settled: [open.firstBranch] };
+    // The record of a race with a winner is that of its abandoned branches.
+    if (outcome.kind === "failed") this.abandon(abandoned);
+    else host.cancelAbandoned(taskId, abandoned);
+  }
+
+  /** The step ends without some of its branches: their children are cancelled, and their values return to their waits (W1). */
+  abandon(abandoned: Abandonment): void {
+    const { journal, host, taskId } = this.runner;
+    journal.abandon(abandoned, host.cancelAbandoned(taskId, abandoned));
   }
 
   #recordNow<Value>(step: StepIdentity, read: () => Value): Value {

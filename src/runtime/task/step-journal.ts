@@ -10,7 +10,7 @@ import {
   type StepRecord,
   type TaskId,
 } from "../../kernel/index.ts";
-import { abandonmentAddress } from "../journal/branch-values.ts";
+import { abandonmentAddress, abandonmentOf, type Abandonment } from "../journal/branch-values.ts";
 import { ReplayProgress } from "../journal/replay-progress.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { TaskState } from "../journal/task-state.ts";
@@ -120,21 +120,27 @@ export class StepJournal {
   }
 
   /**
-   * W1: records that branches of a step were abandoned, so that the values they took return to their waits. `settled`
-   * are the names of the other branches. If no value was taken, there is nothing to record.
+   * W1: records that branches of a step were abandoned, so that the values they took return to their waits. If no value was
+   * taken and the branches had no children, there is nothing to record.
    */
-  abandon(step: StepAddress, settled: readonly string[]): void {
-    if (this.#task.branchValues?.isAnyIn({ step, settled }) !== true) return;
+  abandon({ step, settled }: Abandonment, hadChildren: boolean): void {
+    if (!hadChildren && this.#task.branchValues?.isAnyIn({ step, settled }) !== true) return;
     const address = abandonmentAddress(step, this.#abandonments(step));
     const identity = { address, kind: "abandon", name: "branches", digest: JsonDigest.ofNull } as const;
     this.record(identity, sealedOutcome({ settled: [...settled] }), []);
   }
 
-  /** A step that records no result of its own runs again: the replay passes the records of its abandoned branches. */
-  passAbandonments(step: StepAddress): void {
-    if (!this.#cursor.remain) return;
-    for (let ordinal = this.#abandonments(step) - 1; ordinal >= 0; ordinal--)
+  /**
+   * A step that records no result of its own runs again: the replay passes the records of its abandoned branches. Returns
+   * the last abandonment, if there is one.
+   */
+  passAbandonments(step: StepAddress): Abandonment | undefined {
+    if (!this.#cursor.remain) return undefined;
+    const count = this.#abandonments(step);
+    for (let ordinal = count - 1; ordinal >= 0; ordinal--)
       this.#cursor.visit(abandonmentAddress(step, ordinal), "abandon");
+    const last = this.#task.steps.get(abandonmentAddress(step, count - 1));
+    return last && abandonmentOf(last);
   }
 
   #abandonments(step: StepAddress): number {

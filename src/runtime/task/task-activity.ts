@@ -1,4 +1,9 @@
-import { CancellationError, type CancellationToken, type TaskId } from "../../kernel/index.ts";
+import {
+  CancellationError,
+  type CancellationToken,
+  type CancelListener,
+  type TaskId,
+} from "../../kernel/index.ts";
 import type { SlotYielder } from "../process/async-context.ts";
 import { pendingForever } from "../process/pending-forever.ts";
 import type { TaskSlots } from "../process/task-slots.ts";
@@ -221,12 +226,19 @@ export class TaskActivity implements SlotYielder {
     return this.yieldSlotWhile(isCleanup ? work : this.whileAlive(unlessCancelled(work, token)));
   }
 
+  onCancel(listener: CancelListener, token = this.#token): () => void {
+    return token.onCancel((error) => {
+      if (!this.#isDropped) listener(error);
+    });
+  }
+
   within(token: CancellationToken): SlotYielder {
     return {
       yieldSlotWhile: (work) => this.yieldSlotWhile(work),
       yieldSlotUnlessCancelled: (work, isCleanup = token.cancelled) =>
         this.yieldSlotUnlessCancelled(work, isCleanup, token),
       isCancelled: token.cancelled,
+      onCancel: (listener) => this.onCancel(listener, token),
       within: (inner) => this.within(inner),
     };
   }

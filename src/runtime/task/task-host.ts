@@ -15,6 +15,7 @@ import type {
   TaskId,
   TaskOutcome,
 } from "../../kernel/index.ts";
+import type { Abandonment } from "../journal/branch-values.ts";
 import type { NewTaskOptions } from "../journal/task-record.ts";
 import type { LiveContext } from "../process/live-contexts.ts";
 import type { AwaitedName, WaitRegistry } from "./wait-registry.ts";
@@ -42,6 +43,11 @@ export interface TaskHost {
   whenEnded(taskId: TaskId): Promise<TaskOutcome>;
   /** C1: cancels the task and every task below it. */
   cancel(taskId: TaskId, reason: string, status?: CancellationStatus): void;
+  /**
+   * C1: cancels the children that abandoned branches of the task have spawned, and all tasks below them. Call it
+   * synchronously with the record of the abandonment, so that one commit holds both. Returns whether there are such children.
+   */
+  cancelAbandoned(parentId: TaskId, abandoned: Abandonment): boolean;
 }
 
 /** The ledger of the run, as a task uses it. */

@@ -166,13 +166,16 @@ const ways: readonly Call[] = [
 describe.each(twoStores)(
   "a tool that is cancelled while it submits a run to a %s store",
   (_name, prepare) => {
-    const cases = ways.flatMap((way) => [
-      { ...way, timeoutMs: 1, reason: "consult took longer than 1 ms" },
-      { ...way, timeoutMs: null, reason: "no longer needed" },
-    ]);
-    test.each(cases)("$name cancels the run because $reason", async ({ call, timeoutMs, reason }) => {
+    const cases = ways.flatMap((way) =>
+      (["before", "after"] as const).flatMap((when) => [
+        { ...way, when, timeoutMs: 1, reason: "consult took longer than 1 ms" },
+        { ...way, when, timeoutMs: null, reason: "no longer needed" },
+      ]),
+    );
+    test.each(cases)("$name, a run that exists $when the end: $reason", async (nested) => {
+      const { call, when, timeoutMs, reason } = nested;
       const { store, isHeld, release } = holdingStore(await (await prepare())());
-      await using runtime = await openRuntime({ store, unknownPrice: "ignore" });
+      await using runtime = await openRuntime({ store, unknownPrice: "ignore", stopGraceMs: 10 });
       const inner = new Agent({ name: "inner", model: silentModel(true).model });
       const settled = Promise.withResolvers<void>();
       const consult = tool({
@@ -181,7 +184,7 @@ describe.each(twoStores)(
         inputSchema: z.object({}),
         ...(timeoutMs !== null && { timeoutMs }),
         execute: (_input, { signal }) => {
-          signal.addEventListener("abort", () => release(), { once: true });
+          if (when === "before") signal.addEventListener("abort", () => release(), { once: true });
           return call(inner, runtime).finally(settled.resolve);
         },
       });
@@ -189,6 +192,10 @@ describe.each(twoStores)(
       const run = await new Agent({ name: "outer", model, tools: [consult] }).submit("go", { runtime });
       await isHeld;
       if (timeoutMs === null) await run.cancel(reason);
+      if (when === "after") {
+        await run.result();
+        release();
+      }
       await settled.promise;
       const [{ runId } = { runId: "" }] = (await runtime.list({ agentId: "inner" })).runs;
       expect(await (await runtime.find(runId))?.result()).toMatchObject({

@@ -2,40 +2,54 @@ import { Fault, formatRunId, type Branch, type JsonValue } from "../../../src/ke
 import { servedAgent, use } from "../served-agent.ts";
 import { toolAnswer, type Workload } from "../workload.ts";
 import { isSent } from "./lost-race.ts";
+import { hired } from "./spawn-tree.ts";
 
 const runId = formatRunId("failed-branches");
 
 /**
- * A branch takes a signal and is abandoned, first by a race that fails, then by a `parallel` that stops on a fault. The
- * code after both must receive the signal.
+ * A branch spawns a child, takes a signal and is abandoned, first by a race that fails, then by a `parallel` that stops on
+ * a fault. The code after both must receive the signal, and each child must give its seat to the next one.
  */
 export const failedBranches: Workload = {
-  agents: (server) => [
-    servedAgent(server, {
+  agents: (server) => {
+    const idle = servedAgent(server, {
+      name: "idle",
+      run: async (ctx) => (await ctx.waitForSignal("never")) ?? null,
+    });
+    const abandon = (run: (branches: Branches) => Promise<unknown>): Promise<string> => {
+      const spawned = Promise.withResolvers<void>();
+      const slow: Branch<JsonValue> = async (branch) => {
+        hired(await branch.spawn(idle.id, null, { onFull: "wait" }));
+        spawned.resolve();
+        await branch.waitForSignal("news");
+        return (await branch.waitForSignal("never")) ?? null;
+      };
+      const failing: Branch<JsonValue> = async (branch) => {
+        await use(branch, "start");
+        await spawned.promise;
+        await branch.waitForSignal("go");
+        throw new Fault("tool_failed", "the branch failed");
+      };
+      return codeOf(run({ slow, failing }));
+    };
+    const racer = servedAgent(server, {
       name: "racer",
       tools: ["start", "deliver"],
+      subAgents: [idle],
       run: async (ctx) => {
-        const slow: Branch<JsonValue> = async (branch) => {
-          await branch.waitForSignal("news");
-          return (await branch.waitForSignal("never")) ?? null;
-        };
-        const failing: Branch<JsonValue> = async (branch) => {
-          await use(branch, "start");
-          await branch.waitForSignal("go");
-          throw new Fault("tool_failed", "the branch failed");
-        };
         const faults = [
-          await codeOf(ctx.race({ slow, failing })),
-          await codeOf(ctx.parallel({ slow, failing }, { stopOnFault: true })),
+          await abandon((branches) => ctx.race(branches)),
+          await abandon((branches) => ctx.parallel(branches, { stopOnFault: true })),
         ];
         const news = await ctx.waitForSignal("news");
         await use(ctx, "deliver");
         return [faults, news ?? null];
       },
-    }),
-  ],
+    });
+    return [racer];
+  },
   drive: async ({ runtime, store, agent }) => {
-    const run = await runtime.submit(agent, "go", { runId });
+    const run = await runtime.submit(agent, "go", { runId, spawnBudget: { maxAgents: 2 } });
     if (!(await isSent(store, runId, "news"))) await run.signal("news", "signal news");
     for (let count = 1; count <= 2; count++)
       if (!(await isSent(store, runId, "go", count))) await run.signal("go", `signal go ${count}`);
@@ -45,6 +59,8 @@ export const failedBranches: Workload = {
   outputs: [[["tool_failed", "tool_failed"], "signal news"]],
   world: { branches: 2, answering: ({ name, body }) => toolAnswer(name, body) },
 };
+
+type Branches = Readonly<Record<string, Branch<JsonValue>>>;
 
 async function codeOf(work: Promise<unknown>): Promise<string> {
   return work.then(

@@ -3,12 +3,15 @@ import {
   Fault,
   HistoryRetention,
   type Branch,
+  type EventType,
   type HostedAgent,
   type JsonValue,
   type RunContext,
   type RunHandle,
   type Runtime,
+  type SpawnOutcome,
   type Store,
+  type TaskHandle,
 } from "../../../src/kernel/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { all } from "../../../src/testing/contracts/store-fixtures.ts";
@@ -75,6 +78,11 @@ async function repairable(
   }
 }
 
+function spawned(outcome: SpawnOutcome): TaskHandle {
+  if (outcome.kind === "refused") throw new Fault("internal", outcome.reason);
+  return outcome.handle;
+}
+
 async function codeOf(work: Promise<unknown>): Promise<string> {
   return work.then(
     () => "none",
@@ -105,6 +113,19 @@ async function untilTaken(store: Store, { runId }: RunHandle, signal: string, co
   });
 }
 
+/** Waits until the log of the run has as many events of this type. */
+async function untilEvents(
+  store: Store,
+  { runId }: RunHandle,
+  type: EventType,
+  count: number,
+): Promise<void> {
+  await until(async () => {
+    await settle();
+    return (await all(store.events.read(runId))).filter((event) => event.type === type).length >= count;
+  });
+}
+
 async function reopen(open: () => Promise<Store>, before: Runtime, worker: HostedAgent): Promise<Runtime> {
   await before.close();
   const runtime = await createRuntime({ store: await open() });
@@ -113,7 +134,7 @@ async function reopen(open: () => Promise<Store>, before: Runtime, worker: Hoste
 }
 
 describe.each(twoStores)("%s", (_store, prepare) => {
-  describe.each(constructs)("%s", (_construct, run) => {
+  describe.each(constructs)("%s", (construct, run) => {
     test("W1: signals that an abandoned branch took are received by the next waits, in their order, if a branch fails", async () => {
       const open = await prepare();
       const store = await open();
@@ -254,6 +275,121 @@ describe.each(twoStores)("%s", (_store, prepare) => {
       await sendAll(handle, [2]);
       for (const name of ["heard", "repaired"]) await handle.signal(name);
       expect((await handle.result()).output).toEqual([2, 1]);
+      await runtime.close();
+    });
+
+    test("C1: the child of an abandoned branch is cancelled, and a child that outlives its parent is not", async () => {
+      const open = await prepare();
+      const store = await open();
+      const runtime = await createRuntime({ store });
+      const idle = agent("idle", async (ctx) => (await ctx.waitForSignal("end")) ?? null);
+      const worker = agent(
+        "worker",
+        async (ctx) => {
+          const children: TaskHandle[] = [];
+          const slow: Branch<JsonValue> = async (branch) => {
+            for (const onParentEnd of ["cancel", "detach"] as const)
+              children.push(spawned(await branch.spawn(idle.id, null, { onParentEnd })));
+            return (await branch.waitForSignal("never")) ?? null;
+          };
+          await codeOf(run(ctx, { slow, failing: failsAtGo }));
+          const ends = await ctx.joinAll(children);
+          return ends.map(({ status }) => status);
+        },
+        { subAgents: [idle] },
+      );
+      const handle = await runtime.submit(worker, null);
+      await untilEvents(store, handle, "spawn_start", 2);
+      await handle.signal("go");
+      await settle();
+      await handle.signal("end", null, "t2");
+      expect((await handle.result()).output).toEqual(["cancelled", "completed"]);
+      await runtime.close();
+    });
+
+    test("J5: the child of a branch that runs again in a resumed run continues where it stood", async () => {
+      const open = await prepare();
+      const store = await open();
+      const world = { isBroken: true };
+      const steps: string[] = [];
+      const child = agent("child", async (ctx) => {
+        await ctx.step("first", async () => (steps.push("first"), null));
+        return (await ctx.waitForSignal("end")) ?? null;
+      });
+      const worker = agent(
+        "worker",
+        async (ctx) => {
+          const outputs: JsonValue[] = [];
+          const slow: Branch<JsonValue> = async (branch) => {
+            outputs.push((await branch.join(spawned(await branch.spawn(child.id, null)))).output);
+            return null;
+          };
+          const failing: Branch<JsonValue> = async (branch) => {
+            await branch.waitForSignal("go");
+            await branch.step("work", async () => {
+              if (world.isBroken) throw new Fault("tool_failed", "no luck");
+              return null;
+            });
+            return (await branch.waitForSignal("repaired")) ?? null;
+          };
+          await run(ctx, { slow, failing });
+          return outputs;
+        },
+        { subAgents: [child] },
+      );
+      let runtime = await createRuntime({ store });
+      const { runId } = await runtime.submit(worker, null);
+      let handle = (await runtime.find(runId)) as RunHandle;
+      await until(() => steps.length === 1);
+      await handle.signal("go");
+      expect((await handle.result()).status).toBe("failed");
+      runtime = await reopen(open, runtime, worker);
+      world.isBroken = false;
+      handle = (await runtime.find(runId)) as RunHandle;
+      await handle.resume();
+      await handle.signal("end", "done", "t1");
+      const reader = await open();
+      await untilEvents(reader, handle, "task_end", 3);
+      // The end of the child ends the race.
+      if (construct !== "ctx.race") await handle.signal("repaired");
+      expect([(await handle.result()).output, steps]).toEqual([["done"], ["first"]]);
+      await runtime.close();
+      await reader.close();
+    });
+
+    test("J1: a replay starts no step of a branch that was abandoned, although its child has ended", async () => {
+      const open = await prepare();
+      const store = await open();
+      const world = { works: 0 };
+      const idle = agent("idle", async (ctx) => (await ctx.waitForSignal("never")) ?? null);
+      const worker = agent(
+        "worker",
+        async (ctx) => {
+          const slow: Branch<JsonValue> = async (branch) => {
+            await branch.join(spawned(await branch.spawn(idle.id, null)));
+            return branch.step("work", async () => ++world.works);
+          };
+          const failing: Branch<JsonValue> = async (branch) => {
+            // Many steps, so that a replay reaches the fault after the other branch has joined its child.
+            for (let index = 0; index < 20; index++) await branch.now();
+            return failsInStep(branch);
+          };
+          const code = await codeOf(run(ctx, { slow, failing }));
+          await ctx.waitForSignal("proceed");
+          return code;
+        },
+        { subAgents: [idle] },
+      );
+      let runtime = await createRuntime({ store });
+      const { runId } = await runtime.submit(worker, null);
+      let handle = (await runtime.find(runId)) as RunHandle;
+      await untilEvents(store, handle, "spawn_start", 1);
+      await handle.signal("go");
+      await untilEvents(store, handle, "task_end", 1);
+      runtime = await reopen(open, runtime, worker);
+      handle = (await runtime.find(runId)) as RunHandle;
+      await handle.signal("proceed");
+      expect([(await handle.result()).output, world.works]).toEqual(["tool_failed", 0]);
       await runtime.close();
     });
 

@@ -46,7 +46,7 @@ export interface RunStreamParts<Result> {
   /** Cancels the run when it aborts, also after a reader has left the loop. */
   readonly signal?: CancelSignal | undefined;
   /** Starts the run and waits for it as one call of the task that reads: if the task is cancelled meanwhile, so is the run. */
-  readonly insideCall: <Value>(call: () => Value) => Value;
+  readonly insideCall: <Value>(call: () => Promise<Value>) => Promise<Value>;
 }
 
 /**

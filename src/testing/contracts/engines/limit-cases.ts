@@ -1,9 +1,14 @@
 import {
+  Fault,
   Priority,
   Transcript,
   userMessage,
+  type Branch,
   type HostedAgent,
   type RunContext,
+  type RunHandle,
+  type TaskHandle,
+  type Tool,
 } from "../../../kernel/index.ts";
 import { scriptedModel } from "../../scripted-model.ts";
 import {
@@ -22,6 +27,51 @@ const twoSeats = { spawnBudget: { maxAgents: 2, allowPreempt: true } };
 async function callModel(ctx: RunContext, times: number): Promise<string> {
   for (let call = 0; call < times; call++) await ctx.llm(request);
   return "done";
+}
+
+/** What abandons a branch that has not settled, at the signal `go`. */
+const abandoning: Readonly<Record<string, (ctx: RunContext, slow: Branch<null>) => Promise<unknown>>> = {
+  "ctx.race": (ctx, slow) => ctx.race({ slow, fast: takeGo }),
+  "ctx.race with a fault": (ctx, slow) => faultOf(ctx.race({ slow, failing: failAtGo })),
+  "ctx.parallel with stopOnFault": (ctx, slow) =>
+    faultOf(ctx.parallel({ slow, failing: failAtGo }, { stopOnFault: true })),
+};
+
+async function takeGo(ctx: RunContext): Promise<null> {
+  await ctx.waitForSignal("go");
+  return null;
+}
+
+async function failAtGo(ctx: RunContext): Promise<null> {
+  await ctx.waitForSignal("go");
+  throw new Fault("tool_failed", "no luck");
+}
+
+async function faultOf(work: Promise<unknown>): Promise<void> {
+  await work.catch((error: unknown) => {
+    if (!Fault.is(error) || error.code !== "tool_failed") throw error;
+  });
+}
+
+/** A tool that works until its timeout: a body that only waits for a step would let the run be suspended. */
+function slowTool(name: string, timeoutMs: number, start: (ctx: RunContext) => Promise<unknown>): Tool {
+  return {
+    name,
+    description: "Does not end",
+    inputSchema: { type: "object" },
+    risk: "safe",
+    destructive: false,
+    edits: false,
+    concurrency: "parallel",
+    timeoutMs,
+    suspends: false,
+    needsApproval: () => false,
+    parse: (input) => input,
+    execute: async (_input, { ctx, signal }) => {
+      await start(ctx);
+      return new Promise((_resolve, reject) => signal.addEventListener("abort", reject));
+    },
+  };
 }
 
 /** Cases about cancellation, budgets, seats and pauses. */
@@ -78,6 +128,72 @@ export function limitCases(harness: EngineHarness): void {
     const found = await world.takeOver(one, run, worker());
     await found.cancel("late");
     expect((await found.result()).status).toBe("cancelled");
+  });
+
+  const leaf = agentOf("leaf", async (ctx) => void (await ctx.waitForSignal("never")));
+  const hirer = agentOf("hirer", async (ctx) => void (await ctx.join(await spawnChild(ctx, leaf))), {
+    subAgents: [leaf],
+  });
+  /** Spawns two levels of tasks. */
+  const hire = (ctx: RunContext): Promise<TaskHandle> => spawnChild(ctx, hirer);
+  const endless: Branch<null> = async (ctx) => {
+    await hire(ctx);
+    await ctx.waitForSignal("never");
+    return null;
+  };
+  /** An agent whose code abandons what has spawned `hirer`. Its next child needs the seat of an abandoned one. */
+  const abandoner = (abandon: (ctx: RunContext) => Promise<unknown>, tools: readonly Tool[] = []) =>
+    agentOf(
+      "abandoner",
+      async (ctx) => {
+        await abandon(ctx);
+        const next = await spawnChild(ctx, leaf, { onFull: "wait" });
+        await ctx.cancel(next, "enough");
+        return (await ctx.join(next)).status;
+      },
+      { subAgents: [hirer], spawnBudget: { maxAgents: 3 }, tools },
+    );
+  const endsOf = async (run: RunHandle): Promise<readonly unknown[]> =>
+    (await eventsOf(run)).flatMap((event) =>
+      event.type === "task_end" ? [[event.taskId, event.data.failure?.message ?? event.data.output]] : [],
+    );
+  const abandonedEnds = [
+    ["t0", "cancelled"],
+    ["t1", "the code that spawned it was abandoned"],
+    ["t2", "the code that spawned it was abandoned"],
+    ["t3", "enough"],
+  ];
+
+  for (const [construct, abandon] of Object.entries(abandoning))
+    declare(`C1, cancel: ${construct} cancels the tasks of the branch that it abandons`, async (world) => {
+      const runtime = await world.open();
+      const run = await runtime.submit(
+        abandoner((ctx) => abandon(ctx, endless)),
+        null,
+      );
+      await suspended(run, "t1", "t2");
+      await run.signal("go");
+      await run.result();
+      expect((await endsOf(run)).toSorted()).toEqual(abandonedEnds);
+    });
+
+  declare("C1, cancel: a tool that exceeds its timeout leaves no task behind", async (world) => {
+    const runtime = await world.open();
+    const timeouts = [100, 1_000, 10_000];
+    const tools = timeouts.map((timeoutMs) => slowTool(`slow${timeoutMs}`, timeoutMs, hire));
+    for (const { name: toolName } of tools) {
+      const call = { callId: "1", toolName, input: {} };
+      const run = await runtime.submit(
+        abandoner((ctx) => ctx.tool(call), tools),
+        null,
+      );
+      await run.result();
+      const ends = await endsOf(run);
+      // On a busy machine a short timeout may come before the tasks have been spawned.
+      if (ends.length < abandonedEnds.length && toolName !== tools.at(-1)?.name) continue;
+      expect(ends.toSorted()).toEqual(abandonedEnds);
+      return;
+    }
   });
 
   declare("B5, budget: a run without turns left ends as budget_exhausted", async (world) => {
