@@ -68,13 +68,22 @@ async function seen(store: Store) {
   };
 }
 
-test.for(["ctx.child()", "a reviewer"] as const)(
+test.for(["ctx.child()", "a reviewer", "a reviewer of a resolved agent"] as const)(
   "J1, J6: an invocation with %s ends with one child wherever its worker dies, and repeats only the call in flight",
-  async (kind) => {
+  async (child) => {
+    const kind = child === "ctx.child()" ? child : "a reviewer";
     const workload = (calls: string[], notes: string[]): Workload => ({
       agents: () => [clerk(calls, notes, kind)],
+      // As the command line does: a run without the settings of its agent is left to other workers.
+      ...(child === "a reviewer of a resolved agent" && {
+        resolver: () => ({
+          name: "clerk",
+          resolve: ({ metadata }) =>
+            metadata["settings"] === undefined ? undefined : clerk(calls, notes, kind),
+        }),
+      }),
       input: "Work.",
-      submit: { sessionId },
+      submit: { sessionId, metadata: { settings: "of the clerk" } },
       options: { unknownPrice: "ignore" },
     });
     const [calmCalls, calmNotes]: [string[], string[]] = [[], []];

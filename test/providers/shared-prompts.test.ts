@@ -74,7 +74,7 @@ const bare = (body: MessagesBody | undefined): readonly object[] =>
   body === undefined ? [] : blocksOf(body).map(withoutMark);
 
 test.each(["ctx.child()", "agent.spawnChild()"])(
-  "the first request of %s equals the parent's last one up to the prompt, and marks the parent's last marked block",
+  "the first request of %s equals the parent's last one up to the answer, and marks the parent's last marked block",
   async (kind) => {
     const { server, agent, runtime, close } = await setUp({
       ephemeral: kind === "ctx.child()" ? [{ name: "screen", messages: async () => [live] }] : [],
@@ -84,7 +84,10 @@ test.each(["ctx.child()", "agent.spawnChild()"])(
     const at = server.requests.findIndex((body) => JSON.stringify(body).includes(prompt));
     const [parent, child] = [server.requests[at - 1], server.requests[at]];
     const withoutLive = bare(parent).filter((block) => !JSON.stringify(block).includes(screen));
-    expect(JSON.stringify(bare(child).slice(0, -1))).toBe(JSON.stringify(withoutLive));
+    const shared = bare(child).slice(0, withoutLive.length);
+    expect(JSON.stringify(shared)).toBe(JSON.stringify(withoutLive));
+    // The answer follows, and the result of its open call.
+    expect(bare(child).slice(shared.length, -1)).toHaveLength(kind === "ctx.child()" ? 2 : 1);
     expect(bare(child).at(-1)).toEqual({ role: "user", type: "text", text: prompt });
     expect(marksOf(child)).toContain(marksOf(parent).at(-1));
     const { messages: _own, system: _system, tools: _tools, ...settings } = child ?? { messages: [] };

@@ -1,4 +1,5 @@
 import type {
+  AgentResolver,
   HostedAgent,
   Event,
   JsonValue,
@@ -24,6 +25,8 @@ await import("ajv");
 export interface Workload {
   /** Creates the agents of one worker. The first one is the agent of the run. */
   readonly agents: () => readonly [HostedAgent, ...HostedAgent[]];
+  /** Makes the agents of runs in place of `agents`, from what is stored with each run. */
+  readonly resolver?: () => AgentResolver;
   readonly input?: JsonValue;
   readonly submit?: SubmitOptions;
   readonly options?: RuntimeOptions;
@@ -56,7 +59,7 @@ const effects: ReadonlySet<StepKind> = new Set(["llm", "tool", "step"]);
 
 /** Runs a workload on a worker that crashes before or after write number `at`, and then on a second worker that does not crash. */
 export async function runWorkload(
-  { agents, input = null, submit = {}, options = {}, interact, isComplete = () => true }: Workload,
+  { agents, resolver, input = null, submit = {}, options = {}, interact, isComplete = () => true }: Workload,
   {
     countCalls = () => 0,
     at = Number.POSITIVE_INFINITY,
@@ -105,7 +108,8 @@ export async function runWorkload(
   const opening = createRuntime({ ...common, store, ids: sequentialIds("a"), workerId: "one", onError });
   // A worker may crash before its runtime is open.
   const one = await Promise.race([opening, crash.promise]);
-  for (const agent of agents()) one?.register(agent);
+  const hosted = (): readonly (HostedAgent | AgentResolver)[] => (resolver ? [resolver()] : agents());
+  for (const each of hosted()) one?.register(each);
   const hasEnded = async (): Promise<boolean> => {
     if ((await readAll(real, runId)).at(-1)?.type !== "run_end") return false;
     const { runs } = await real.journal.list();
@@ -126,7 +130,7 @@ export async function runWorkload(
   if (hasCrashed) {
     await real.leases.dismiss("one");
     const two = await createRuntime({ ...common, store: real, ids: sequentialIds("b"), workerId: "two" });
-    for (const agent of agents()) two.register(agent);
+    for (const each of hosted()) two.register(each);
     await drive(hasEnded);
   }
   await until(hasEnded);

@@ -10,14 +10,15 @@ const mark: JsonObject = { cacheControl: { type: "ephemeral" } };
 
 /**
  * Marks where a provider may cache the prompt: after the system message, which includes the tools, and after the last
- * two user or tool messages, so that the next call finds the prefix of the previous one. The first call of a child
- * (`RunContext.child`) thus marks its parent's last marked message. The `ephemeral` last messages are not repeated, so
+ * three user or tool messages, so that the next call finds the prefix of the previous one. The first call of a child
+ * (`RunContext.child`) thus marks its parent's last marked message: after it come the results of the parent's open calls and
+ * the prompt of the child. The `ephemeral` last messages are not repeated, so
  * that they get no mark. Anthropic allows four marks; other providers ignore them.
  */
 export function markPrefix(messages: readonly ChatMessage[], ephemeral = 0): readonly ChatMessage[] {
   const places = new Set([messages.findLastIndex(({ role }) => role === "system")]);
   let last = messages.length - ephemeral - 1;
-  for (let marks = 0; last >= 0 && marks < 2; last--) {
+  for (let marks = 0; last >= 0 && marks < 3; last--) {
     const role = messages[last]?.role;
     if (role !== "user" && role !== "tool") continue;
     places.add(last);

@@ -269,7 +269,8 @@ export interface RunContext extends WaitContext {
   /**
    * Spawns a child that shares this task's prompt, and returns without waiting for it. Its request starts with the last
    * request of this task that the model answered, without ephemeral messages: the same model, system prompt, tools and
-   * settings. A provider that caches prompts therefore bills only `prompt` in full. The child is a task of this run: it
+   * settings. The answer follows, then `prompt`. S1: a call of the answer that has no result yet gets `[not executed: ...]`. A
+   * provider that caches prompts therefore bills only the answer and `prompt` in full. The child is a task of this run: it
    * takes a seat and counts against this task's budget. It runs the agent's tools without extensions, compaction and
    * hooks of the loop. The shared messages are stored once.
    *

@@ -284,7 +284,10 @@ export interface NextRun {
   readonly priority?: Priority;
   /** How long the history of the new run is kept. Default: `HistoryRetention.PERMANENT`. */
   readonly retention?: HistoryRetention;
-  /** Data of the new run. Default: the metadata of the run that ends. */
+  /**
+   * Data of the new run, beside the metadata of the run that ends: an `AgentResolver` makes the agents of both from it. A key
+   * of both has the value that is given here.
+   */
   readonly metadata?: JsonObject;
 }
 

@@ -305,7 +305,14 @@ export class StoredSessions implements RuntimeSessions {
     const instructions = checkCompaction(options);
     const session = await this.#find(sessionId);
     const { agent, submission } = compactionOf(this.#worker, session);
-    return this.#compact(agent, { ...instructions, manual: true }, submission);
+    // Like a compaction that follows a run: a resolver makes the agent of both from the metadata.
+    const { runs } = await this.#worker.store.journal.list({
+      sessionId: session.sessionId,
+      kind: "invocation",
+      limit: 1,
+    });
+    const { metadata = {} } = runs[0] ?? {};
+    return this.#compact(agent, { ...instructions, manual: true }, { ...submission, metadata });
   }
 
   async #appendSummary(sessionId: string, compaction: SessionCompaction): Promise<string> {

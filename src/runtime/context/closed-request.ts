@@ -35,8 +35,9 @@ interface ClosedRun {
 }
 
 /**
- * Returns the last request of an ended run. The messages are those of the session up to an entry, so that none of them
- * is copied; only an invocation whose transcript was compacted sent others.
+ * Returns the last request of an ended run, with the answer to it. The messages are those of the session up to an entry, so
+ * that none of them is copied; only an invocation whose transcript was compacted sent others. S1: the entries of an
+ * invocation that was stopped hold a result for each call.
  */
 export async function requestOfRun(worker: WorkerContext, { runId }: RequestOfRun): Promise<RequestOfTask> {
   const run = await readClosedRun(worker, runId);
@@ -64,9 +65,8 @@ export async function requestOfRun(worker: WorkerContext, { runId }: RequestOfRu
   };
   if (sent.window !== undefined)
     return { ...shared, sessionId: null, leafId: null, history: store(sent.window), said: [] };
-  if (history === undefined)
-    return { ...shared, sessionId, leafId: entries[sent.count - 1]?.id ?? leafId, said: [] };
-  const said = entries.slice(0, sent.count).map(({ message }) => message);
+  if (history === undefined) return { ...shared, sessionId, leafId: entries.at(-1)?.id ?? leafId, said: [] };
+  const said = entries.map(({ message }) => message);
   return { ...shared, sessionId, leafId, history: share(history), said: [store(said)] };
 }
 
@@ -125,12 +125,10 @@ function heldContent({ contents }: RunState, hash: string): JsonValue {
   throw new Fault("not_found", `the content ${hash} of an ended run was erased, so a child cannot share it`);
 }
 
-/** What the last model call of an invocation was sent. */
+/** What the last model call of an invocation was sent, and what followed it. */
 interface SentRequest {
   readonly role: string;
-  /** Number of the invocation's own entries that were part of the request. */
-  readonly count: number;
-  /** The messages of the request, if they are not the history followed by own entries. */
+  /** The messages of the request and those after it, if they are not the history followed by own entries. */
   readonly window?: readonly ChatMessage[];
 }
 
@@ -160,6 +158,11 @@ class Conversation {
     this.#byDigest = new Map(this.#transcripts.map((transcript, count) => [transcript.digest(hash), count]));
   }
 
+  /** The window with all entries that follow it. */
+  get messages(): readonly ChatMessage[] {
+    return this.#transcripts.at(-1)?.slice() ?? [];
+  }
+
   /** The number of following entries in the transcript with this digest. */
   find(digest: string): { readonly count: number; readonly transcript: Transcript } | undefined {
     const count = this.#byDigest.get(digest);
@@ -170,8 +173,7 @@ class Conversation {
 
 /**
  * Finds the last request by the digests of the recorded steps (J4). A request that was not made from the history and the
- * entries, as that of an architecture with messages of its own, is not found: the messages before the last answer are
- * used then.
+ * entries, as that of an architecture with messages of its own, is not found: the messages of the session are used then.
  */
 function findSent({ steps, entries }: ClosedRun, history: readonly ChatMessage[], hash: Hash): SentRequest {
   let current = new Conversation(history, entries, { from: 0, hash, isCompacted: false });
@@ -180,20 +182,14 @@ function findSent({ steps, entries }: ClosedRun, history: readonly ChatMessage[]
     if (step.outcome.kind !== "ok" || (step.kind !== "llm" && step.kind !== "compaction")) continue;
     const match = current.find(digestOf(step, hash));
     if (match === undefined) continue;
-    const count = current.from + match.count;
     if (step.kind === "llm") {
-      const window = current.isCompacted ? { window: match.transcript.slice() } : undefined;
-      found = { role: step.name, count, ...window };
+      found = { role: step.name, ...(current.isCompacted && { window: current.messages }) };
       continue;
     }
+    const count = current.from + match.count;
     const window = compactedMessages(match.transcript, step.outcome.value);
     if (window !== undefined)
       current = new Conversation(window, entries.slice(count), { from: count, hash, isCompacted: true });
   }
-  return found ?? { role: "main", count: beforeAnswer(entries) };
-}
-
-function beforeAnswer(entries: readonly OwnEntry[]): number {
-  const answer = entries.findLastIndex(({ message }) => message.role === "assistant");
-  return answer < 0 ? entries.length : answer;
+  return found ?? { role: "main" };
 }

@@ -3,6 +3,9 @@ import {
   Fault,
   HistoryRetention,
   samplingNames,
+  toolCallsOf,
+  toolMessage,
+  toolResultPart,
   type CallSettings,
   type ChatMessage,
   type ChildRequest,
@@ -12,7 +15,7 @@ import {
   type Transcript,
 } from "../../kernel/index.ts";
 import type { InheritedChild } from "../journal/task-record.ts";
-import type { TaskRunner } from "../task/task-runner.ts";
+import type { AnsweredRequest, TaskRunner } from "../task/task-runner.ts";
 
 /** Checks the request of a child and returns what the child inherits from the task. */
 export function inheritedBy(runner: TaskRunner, request: ChildRequest): () => InheritedChild {
@@ -36,10 +39,8 @@ interface SharedHistory extends Pick<RequestOfTask, "sessionId" | "leafId" | "hi
 }
 
 /** What the child inherits. Contents that the run holds already are referred to by their hashes. */
-function requestToShare(
-  runner: TaskRunner,
-  { request, role }: NonNullable<TaskRunner["lastRequest"]>,
-): InheritedChild["request"] {
+function requestToShare(runner: TaskRunner, lastRequest: AnsweredRequest): InheritedChild["request"] {
+  const { request, role } = lastRequest;
   const { contentHashes } = runner.worker;
   const lasting = runner.task.record.supervision.retention !== HistoryRetention.NONE;
   const contents: Record<string, JsonValue> = {};
@@ -50,11 +51,14 @@ function requestToShare(
   const { instructions = "", tools = none, transcript, thinkingLevel } = request;
   const { rest, said, ...stored } = storedPart(runner, transcript);
   const { model, maxToolCallsPerTurn } = runner.turn?.record ?? {};
-  const last = rest.length === 0 ? none : [hold(contentHashes.ofJson(rest, "the messages of a child"), rest)];
+  const holdAll = (messages: readonly ChatMessage[]): string =>
+    hold(contentHashes.ofJson(messages, "the messages of a child"), messages);
+  const last = rest.length === 0 ? none : [holdAll(rest)];
   if (last.length > 0) runner.shared = { transcript, stored: { ...stored, said: [...said, ...last] } };
   return {
     ...stored,
-    said: [...said, ...last],
+    // Apart from the request: a later request has other results of the calls.
+    said: [...said, ...last, holdAll(answered(lastRequest))],
     instructions: hold(contentHashes.ofText(instructions), instructions),
     tools: hold(contentHashes.ofJson(tools, "the tools of a child"), tools),
     role,
@@ -64,6 +68,19 @@ function requestToShare(
     ...(Object.keys(contents).length > 0 && { contents: Object.freeze(contents) }),
   };
 }
+
+/** The answer to the request. S1: a call that has no result yet gets one that says so. */
+function answered({ answer, results }: AnsweredRequest): readonly ChatMessage[] {
+  const calls = toolCallsOf(answer);
+  if (calls.length === 0) return [answer];
+  const parts = calls.map((call) => toolResultPart(call, results.get(call.callId) ?? notExecuted));
+  return [answer, toolMessage(parts)];
+}
+
+const notExecuted = {
+  output: { type: "text", text: "[not executed: the call was open when this child started]" },
+  isError: true,
+} as const;
 
 /**
  * The longest beginning of a transcript that is stored already: what an earlier child shared, or the history of the

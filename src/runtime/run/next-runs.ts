@@ -65,7 +65,8 @@ function submissionOf(
     ...(kind !== undefined && { kind }),
     ...(shares !== undefined && childOf(record, shares)),
     priority: priority ?? ended.priority,
-    metadata: metadata ?? record.metadata,
+    // A resolver makes the agent of a run from what is stored with it, so the next run has what the ended one has.
+    metadata: { ...record.metadata, ...metadata },
     ...(channel !== undefined && { channel }),
     ...(userId !== null && { userId }),
     ...(tenantId !== null && { tenantId }),

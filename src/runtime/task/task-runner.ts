@@ -9,6 +9,7 @@ import {
   modelFor,
   type HostedAgent,
   type AgentId,
+  type AssistantMessage,
   type CancellationError,
   type ChatMessage,
   type JsonValue,
@@ -21,6 +22,7 @@ import {
   type TaskId,
   type TaskReport,
   type ThinkingLevel,
+  type ToolResult,
   type Transcript,
 } from "../../kernel/index.ts";
 import type { RunLog } from "../journal/run-log.ts";
@@ -94,6 +96,15 @@ export interface TaskRunnerOptions {
 /** A history by the places and hashes under which it is stored. */
 type StoredHistory = Pick<RequestOfTask, "sessionId" | "leafId" | "history" | "said">;
 
+/** A request of a task that a model has answered. */
+export interface AnsweredRequest {
+  readonly request: LlmRequest;
+  readonly role: string;
+  readonly answer: AssistantMessage;
+  /** The results of the calls of the answer so far, by call id. */
+  readonly results: Map<string, ToolResult>;
+}
+
 /** How a task's code ended: it returned a value or threw an error. */
 export type Ending = { readonly value: unknown } | { readonly error: unknown };
 
@@ -149,8 +160,8 @@ export class TaskRunner implements CancellationRoot {
   thinkingLevel: ThinkingLevel | undefined;
   /** The turn that the code took last, with the history that it saw. */
   turn: { readonly record: TurnRecord; readonly history: Transcript } | undefined;
-  /** The last request that a model answered, outside the bodies of tools and steps. */
-  lastRequest: { readonly request: LlmRequest; readonly role: string } | undefined;
+  /** The last request that a model answered, outside the bodies of tools and steps, with the answer. */
+  lastRequest: AnsweredRequest | undefined;
   /** What the last child of the task shares, so that the next child stores only later messages. */
   shared: { readonly transcript: Transcript; readonly stored: StoredHistory } | undefined;
   /** The replies of models by their messages. */

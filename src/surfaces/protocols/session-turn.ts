@@ -124,7 +124,13 @@ async function runsOf(
   runtime: Runtime,
   { sessionId, messageId }: KnownMessage,
 ): Promise<readonly RunSummary[]> {
-  const { runs } = await runtime.list({ sessionId, metadata: { clientMessageId: messageId }, limit: 500 });
+  // A compaction that follows a run has its metadata as well.
+  const { runs } = await runtime.list({
+    sessionId,
+    kind: "invocation",
+    metadata: { clientMessageId: messageId },
+    limit: 500,
+  });
   return runs;
 }
 

@@ -60,7 +60,7 @@ describe("ctx.report({ next })", () => {
     expect(last?.events?.at(-1)?.type).toBe("run_end");
   });
 
-  it("ctx.report({ next }) gives the new run its own kind, session, budget, retention, priority and metadata", async () => {
+  it("ctx.report({ next }) gives the new run its own kind, session, budget, retention and priority, and adds its metadata to that of the run", async () => {
     const bench = await setUp();
     const other = formatSessionId("other");
     const next: NextRun[] = [
@@ -74,7 +74,8 @@ describe("ctx.report({ next })", () => {
       { key: "aside", input: "aside", sessionId: other, retention: HistoryRetention.NONE },
       { key: "new", input: "new", sessionId: null },
     ];
-    const run = await bench.runtime.submit(reporter(next), "start", { sessionId });
+    const metadata = { origin: "start", agent: "clerk" };
+    const run = await bench.runtime.submit(reporter(next), "start", { sessionId, metadata });
     await run.result();
     const events = await bench.events(run.runId);
     const ids = events.flatMap((event) =>
@@ -86,7 +87,12 @@ describe("ctx.report({ next })", () => {
       ["invocation", false],
       ["invocation", false],
     ]);
-    expect(records[0]).toMatchObject({ priority: Priority.LOW, metadata: { origin: "test" } });
+    expect(records[0]?.priority).toBe(Priority.LOW);
+    expect(records.map((record) => record?.metadata)).toEqual([
+      { origin: "test", agent: "clerk" },
+      metadata,
+      metadata,
+    ]);
     const [first] = ids;
     const [start] = first === undefined ? [] : await bench.events(first);
     expect(start?.type === "run_start" && start.data.supervision.executionBudget).toMatchObject({

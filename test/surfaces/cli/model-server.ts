@@ -42,7 +42,7 @@ export async function setUp(script: Script, inputTokens = 1_000): Promise<Setup>
     const said = await script(requests.length, body);
     if (said === undefined) return;
     if ("error" in said) response.writeHead(said.error, { "content-type": "application/json" }).end("{}");
-    else stream(response, said, inputTokens);
+    else stream(response, said, { inputTokens, isWhole: body["stream"] !== true });
   }
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -71,13 +71,14 @@ export function env(url: string): Record<string, string> {
   };
 }
 
+/** Sends the answer in chunks, or whole to a caller that does not stream. */
 function stream(
   response: ServerResponse,
   said: Exclude<Answer, { error: number }>,
-  inputTokens: number,
+  { inputTokens, isWhole }: { readonly inputTokens: number; readonly isWhole: boolean },
 ): void {
   const usage = { prompt_tokens: inputTokens, completion_tokens: 100, total_tokens: inputTokens + 100 };
-  const delta =
+  const message =
     "text" in said
       ? { role: "assistant", content: said.text }
       : {
@@ -91,14 +92,21 @@ function stream(
             },
           ],
         };
-  const common = { id: "x", object: "chat.completion.chunk", created: 1, model: "gpt-4o" };
+  const common = { id: "x", created: 1, model: "gpt-4o" };
   const reason = "tool" in said ? "tool_calls" : said.cut === true ? "length" : "stop";
+  if (isWhole) {
+    const choices = [{ index: 0, message, finish_reason: reason }];
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ ...common, object: "chat.completion", choices, usage }));
+    return;
+  }
+  const chunk = { ...common, object: "chat.completion.chunk" };
   const chunks = [
-    { ...common, choices: [{ index: 0, delta, finish_reason: null }] },
-    { ...common, choices: [{ index: 0, delta: {}, finish_reason: reason }] },
-    { ...common, choices: [], usage },
+    { ...chunk, choices: [{ index: 0, delta: message, finish_reason: null }] },
+    { ...chunk, choices: [{ index: 0, delta: {}, finish_reason: reason }] },
+    { ...chunk, choices: [], usage },
   ];
   response.writeHead(200, { "content-type": "text/event-stream" });
-  for (const chunk of chunks) response.write(`data: ${JSON.stringify(chunk)}\n\n`);
+  for (const each of chunks) response.write(`data: ${JSON.stringify(each)}\n\n`);
   response.end("data: [DONE]\n\n");
 }

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openRuntime } from "../../../src/entries/index.ts";
-import { agentIdOf, formatSessionId, type HostedAgent } from "../../../src/kernel/index.ts";
+import { agentIdOf, formatSessionId, type HostedAgent, type RunRecord } from "../../../src/kernel/index.ts";
 import {
   inFolder,
   openRunWorkspace,
@@ -15,6 +15,7 @@ import {
   runResolver,
   type RunResolverOptions,
 } from "../../../src/surfaces/cli/setup/run-agent.ts";
+import { idleEngine } from "../../../src/surfaces/cli/setup/idle-engine.ts";
 import { toMetadata } from "../../../src/surfaces/cli/setup/run-settings.ts";
 import { env, setUp, type Script } from "./model-server.ts";
 import { acceptStore } from "../../../src/surfaces/cli/setup/own-store.ts";
@@ -320,6 +321,72 @@ describe("reeve run", () => {
     expect(code).toBe(6);
     expect(talk).toMatch(/^reeve: (run_[\w-]+) of session .* has not ended; .* --resume \1\n$/);
     expect(requests).toHaveLength(1);
+  });
+
+  describe("with a compaction and a review after each run", () => {
+    /** The conversation fills the context window, and each session is reviewed after one tool call. */
+    const afterwards = async (script: Script) => {
+      const { folder, url, ...rest } = await setUp(script, 121_000);
+      const home = join(folder, "home");
+      await mkdir(home);
+      await writeFile(join(home, "settings.json"), '{ "memoryReviewEvery": 1 }');
+      const variables = { ...env(url), REEVE_HOME: home };
+      const run = (...args: string[]) => reeve(["run", ...args], { cwd: folder, env: variables });
+      return { ...rest, folder, variables, run, store: `sqlite:${join(folder, ".reeve/reeve.db")}` as const };
+    };
+    const standing = async (store: `sqlite:${string}`): Promise<readonly string[]> => {
+      await using runtime = await openRuntime({ store });
+      return (await runtime.list()).runs.map(({ kind, status }) => `${kind} ${status}`).toSorted();
+    };
+
+    test("reeve run ends after the runs that follow its run", async () => {
+      const { run, store } = await afterwards(looksThenAnswers);
+      const { code, out, talk } = await run("Which colour?");
+      expect({ code, out }).toEqual({ code: 0, out: ["It is green."] });
+      expect(talk.match(/finishing run_\S+, which follows the run/gu)).toHaveLength(2);
+      expect(await standing(store)).toEqual([
+        "child completed",
+        "compaction completed",
+        "invocation completed",
+      ]);
+    });
+
+    test("what a process leaves is driven by a worker and by --continue", async () => {
+      let isKilled = false;
+      const { run, store, folder, variables, asked } = await afterwards((request) =>
+        request > 2 && !isKilled ? undefined : looksThenAnswers(request, {}),
+      );
+      const child = spawn(process.execPath, [main, "run", "Which colour?"], {
+        cwd: folder,
+        env: { ...process.env, ...variables },
+      });
+      await asked(3);
+      child.kill("SIGKILL");
+      await once(child, "exit");
+      isKilled = true;
+      for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+      onTestFinished(() => void vi.unstubAllEnvs());
+      {
+        await using worker = await openRuntime({ store });
+        worker.register(runResolver({ accepts: inFolder(folder) }));
+        const [review] = (await worker.list({ kind: "child" })).runs;
+        expect((await (await worker.find(review?.runId ?? ""))?.result())?.status).toBe("completed");
+      }
+      {
+        await using desk = await openRuntime({ store, engine: idleEngine });
+        const [invocation] = (await desk.list({ kind: "invocation" })).runs;
+        const resolver = runResolver({ accepts: () => true });
+        const agent = await resolver.resolve(invocation as RunRecord);
+        if (agent !== undefined) desk.register(agent);
+        const left = await desk.sessions.compact(invocation?.sessionId ?? "");
+        expect(await left.summary()).toMatchObject({ status: "pending", metadata: invocation?.metadata });
+      }
+      const { code, out } = await run("--continue", "And now?");
+      expect({ code, out }).toEqual({ code: 0, out: ["It is green."] });
+      expect(new Set(await standing(store))).toEqual(
+        new Set(["child completed", "compaction completed", "invocation completed"]),
+      );
+    });
   });
 
   test("reeve run --resume of a run that timed out names the --session option to continue", async () => {

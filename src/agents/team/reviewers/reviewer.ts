@@ -37,7 +37,7 @@ const knownOptions = optionTable({
 /**
  * Creates a reviewer for memory or skills. It counts the tool calls of each session, durably. When an invocation ends and
  * `every` calls have been made since the last review, a child of the session starts (`Agent.spawnChild`): it sees what
- * the invocation was sent, and may call `tools`. A session has at most one review of a reviewer at a time; a review that
+ * the invocation was sent and its answer, and may call `tools`. A session has at most one review of a reviewer at a time; a review that
  * is due meanwhile is left out. After a review that has executed a tool, the agent's cached system prompt is built
  * again.
  *

@@ -1,4 +1,4 @@
-import { Fault, type HostedAgent } from "../../../kernel/index.ts";
+import { Fault, type HostedAgent, type JsonValue } from "../../../kernel/index.ts";
 import { agentOf, casesOf, eventOf, eventsOf, runIn, type EngineHarness } from "./engine-world.ts";
 
 /** Time until the fire of a schedule, which must be in the future when the schedule is stored. */
@@ -54,6 +54,33 @@ export function lifeCases(harness: EngineHarness): void {
     expect(answers.filter(({ status }) => status === "rejected").length).toBe(1);
     expect((await run.result()).output).toBe(won === 0 ? "approved" : "denied");
   });
+
+  declare(
+    "next run: a run that a closed worker leaves has the metadata from which the next worker makes its agent",
+    async (world) => {
+      const clerk = (mark: JsonValue): HostedAgent =>
+        agentOf("clerk", async (ctx) => {
+          if (ctx.input === "start") {
+            ctx.report({ next: [{ key: "review", input: "review", metadata: { reviewer: "memory" } }] });
+            return null;
+          }
+          await ctx.waitForSignal("go");
+          return [mark, ctx.facts.metadata];
+        });
+      const one = await world.open("one");
+      const run = await one.submit(clerk("unused"), "start", { metadata: { mark: "green" } });
+      const { data } = await eventOf(run, "run_scheduled");
+      await one.close();
+      const two = await world.open("two");
+      two.register({
+        name: "clerk",
+        resolve: ({ metadata: { mark } }) => (mark === undefined ? undefined : clerk(mark)),
+      });
+      const left = await runIn(two, data);
+      await left.signal("go");
+      expect((await left.result()).output).toEqual(["green", { mark: "green", reviewer: "memory" }]);
+    },
+  );
 
   declare("J5, resume: a failed run restarts and repeats no recorded step", async (world) => {
     const runtime = await world.open();

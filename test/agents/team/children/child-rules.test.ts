@@ -140,9 +140,37 @@ describe("limits of a child", () => {
     });
     expect(await agent.invoke("Go.", { runtime })).toMatchObject({ output: "Done." });
     const [parent, first, inner, , second] = model.calls;
-    expect(first?.messages.slice(0, -1)).toEqual(parent?.messages);
-    expect(second?.messages.slice(0, -1)).toEqual(parent?.messages);
-    expect(inner?.messages.slice(0, -1)).toEqual(first?.messages);
+    // The answer of the parent and the result of its open call follow the request.
+    expect(first?.messages.slice(0, -3)).toEqual(parent?.messages);
+    expect(second?.messages.slice(0, -3)).toEqual(parent?.messages);
+    expect(inner?.messages.slice(0, -3)).toEqual(first?.messages);
+    await runtime.close();
+  });
+
+  test("a child sees the results that calls of the last answer have by then", async () => {
+    const calls = ["look", "delegate"].map((name) => ({ name, input: {}, callId: name }));
+    // Sequential, so that the call has its result before the other one starts.
+    const look = tool({
+      name: "look",
+      description: "Looks",
+      inputSchema: noInput,
+      concurrency: "sequential",
+      execute: () => "rain",
+    });
+    const { agent, model, runtime } = await setUp(
+      [{ toolCalls: calls }, "Seen.", "Done."],
+      (ctx) => ended(ctx, { prompt: "What?" }),
+      { tools: [look] },
+    );
+    expect(await agent.invoke("Go.", { runtime })).toMatchObject({ output: "Done." });
+    const [, child] = model.calls;
+    expect(child?.messages.at(-2)).toMatchObject({
+      role: "tool",
+      content: [
+        { output: { text: "rain" } },
+        { output: { text: expect.stringMatching(/^\[not executed: /u) } },
+      ],
+    });
     await runtime.close();
   });
 });

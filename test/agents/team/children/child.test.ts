@@ -58,11 +58,13 @@ async function setUp(open: () => Promise<Store>, script: readonly ScriptStep[], 
 const live: ChatMessage = { role: "user", content: [{ type: "text", text: "The screen is blue." }] };
 const asks = (name: string, callId: string): ScriptStep => ({ toolCalls: [{ name, input: {}, callId }] });
 
+const openCall = "[not executed: the call was open when this child started]";
+
 const withoutLive = (request: ModelRequest | undefined): readonly ChatMessage[] =>
   (request?.messages ?? []).filter((message) => message !== live);
 
 describe.each(twoStores)("ctx.child() on the %s store", (_name, prepare) => {
-  test("sends the parent's last request without ephemeral messages, followed by the prompt", async () => {
+  test("S1: sends the parent's last request without ephemeral messages, the answer with a result for its open call, and the prompt", async () => {
     const { agent, runtime, model, outcomes } = await setUp(
       await prepare(),
       [asks("look", "c1"), asks("delegate", "c2"), "Two mistakes.", "Done."],
@@ -73,7 +75,11 @@ describe.each(twoStores)("ctx.child() on the %s store", (_name, prepare) => {
     expect(outcomes).toMatchObject([{ status: "completed", output: "Two mistakes." }]);
     const [, parent, child] = model.calls;
     expect(withoutLive(child)).toEqual(child?.messages);
-    expect(child?.messages.slice(0, -1)).toEqual(withoutLive(parent));
+    expect(child?.messages.slice(0, -3)).toEqual(withoutLive(parent));
+    expect(child?.messages.slice(-3, -1)).toMatchObject([
+      { role: "assistant", content: [{ callId: "c2", toolName: "delegate" }] },
+      { role: "tool", content: [{ callId: "c2", isError: true, output: { text: openCall } }] },
+    ]);
     expect(child?.messages.at(-1)).toEqual({
       role: "user",
       content: [{ type: "text", text: "List the mistakes." }],

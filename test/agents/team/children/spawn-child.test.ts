@@ -41,7 +41,7 @@ async function openOn(open: () => Promise<Store>) {
 }
 
 describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) => {
-  test("sends what the last closed invocation of the session was sent, followed by the prompt, also in another process", async () => {
+  test("sends what the last closed invocation of the session was sent, its answer and the prompt, also in another process", async () => {
     const open = await prepare();
     const first = await openOn(open);
     const before = scout([asks("look", "c1"), "It rains."]);
@@ -58,7 +58,7 @@ describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) 
     const parent = before.model.calls.at(-1);
     expect(model.calls[0]).toEqual({
       ...parent,
-      messages: [...(parent?.messages ?? []), userMessage(prompt)],
+      messages: [...(parent?.messages ?? []), assistantMessage("It rains."), userMessage(prompt)],
     });
     expect(model.calls[1]?.messages.at(-1)).toMatchObject({
       content: [{ callId: "c2", isError: true, output: { text: expect.stringContaining("may call: look") } }],
@@ -113,7 +113,35 @@ describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) 
     const sent = model.calls.at(-1)?.messages ?? [];
     expect(sent[1]).toEqual(userMessage("[summary]"));
     await (await agent.spawnChild({ sessionId, prompt, runtime })).result();
-    expect(model.calls.at(-1)?.messages).toEqual([...sent, userMessage(prompt)]);
+    expect(model.calls.at(-1)?.messages).toEqual([...sent, assistantMessage("Rain."), userMessage(prompt)]);
+    await runtime.close();
+  });
+
+  test("S1: sends the results of a stopped invocation, in which open calls are not executed", async () => {
+    const runtime = await openRuntime({
+      store: await (await prepare())(),
+      unknownPrice: "ignore",
+      stopGraceMs: 10,
+    });
+    const never = new Promise<string>(() => undefined);
+    const stuck = tool({ name: "look", description: "Looks", inputSchema: noInput, execute: () => never });
+    const { agent, model } = scout([asks("look", "c1"), "Learnt."], { tools: [stuck] });
+    const parent = await agent.submit("Where?", { runtime });
+    for await (const { type } of parent.events()) if (type === "tool_execution_start") break;
+    await parent.cancel("enough");
+    await parent.result();
+    await (await agent.spawnChild({ sessionId: parent.sessionId, prompt, runtime })).result();
+    const [sent, child] = model.calls;
+    expect(child?.messages.slice(0, sent?.messages.length)).toEqual(sent?.messages);
+    expect(child?.messages.slice(sent?.messages.length)).toMatchObject([
+      { role: "assistant", content: [{ callId: "c1" }] },
+      {
+        role: "tool",
+        content: [{ callId: "c1", output: { text: expect.stringMatching(/^\[not executed: /u) } }],
+      },
+      { role: "assistant", content: [{ text: "[interrupted: cancelled]" }] },
+      { role: "user", content: [{ text: prompt }] },
+    ]);
     await runtime.close();
   });
 
@@ -138,7 +166,7 @@ describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) 
     const parent = model.calls[0];
     expect(model.calls[1]).toEqual({
       ...parent,
-      messages: [...(parent?.messages ?? []), userMessage(prompt)],
+      messages: [...(parent?.messages ?? []), assistantMessage("It rains."), userMessage(prompt)],
     });
     const helped = await agent.invoke("/help", { runtime });
     await expect(agent.spawnChild({ sessionId: helped.sessionId, prompt, runtime })).rejects.toMatchObject({
@@ -227,10 +255,10 @@ test("a child of a 1 MB history adds less than 16 KB to the SQLite file", async 
   const before = await sizeOf();
   await (await agent.spawnChild({ sessionId, prompt, runtime })).result();
   const outside = (await sizeOf()) - before;
-  expect(model.calls.at(-1)?.messages).toHaveLength(1_003);
+  expect(model.calls.at(-1)?.messages).toHaveLength(1_004);
   await agent.invoke("Delegate.", { sessionId, runtime });
   const inside = (await sizeOf()) - before - outside;
-  expect(model.calls.at(-2)?.messages).toHaveLength(1_005);
+  expect(model.calls.at(-2)?.messages).toHaveLength(1_007);
   await runtime.close();
   await rm(folder, { recursive: true, force: true });
   expect({ outside, inside }).toEqual({

@@ -50,7 +50,8 @@ describe.each(twoStores)("a reviewer on the %s store", (_name, prepare) => {
       turns: 2,
     });
     const [, parent, child, refused] = model.calls;
-    expect(child?.messages.slice(0, -1)).toEqual(parent?.messages);
+    expect(child?.messages.slice(0, -2)).toEqual(parent?.messages);
+    expect(child?.messages.at(-2)).toMatchObject({ role: "assistant", content: [{ text: "Rain again." }] });
     expect(child?.messages.at(-1)).toMatchObject({ role: "user", content: [{ text: prompt }] });
     expect(refused?.messages.at(-1)).toMatchObject({
       content: [

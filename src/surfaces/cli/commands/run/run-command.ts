@@ -123,7 +123,10 @@ export async function runCommand(
         : await started(store, await runtimeOf(starting.workspace), { ...options, ...starting, budget });
     terminal.say(`${following.run.runId} of session ${following.run.sessionId}`);
     if (starting !== undefined) reportNotices(starting.workspace, terminal);
-    return exitKindOfRun(await follow(following, watcher, { terminal, yes }));
+    const ended = await follow(following, watcher, { terminal, yes });
+    // A person who cancels a run wants to leave.
+    if (ended.status !== "cancelled") await finish(following.runtime, ended.scheduled, terminal);
+    return exitKindOfRun(ended);
   } finally {
     await open.close();
   }
@@ -174,6 +177,7 @@ interface Starting extends RunCommandOptions {
 
 /** The run to follow, the event from which it is shown, and the approvals that are still unanswered. */
 interface Following {
+  readonly runtime: OpenRuntime;
   readonly run: RunHandle;
   readonly fromSeq: number;
   readonly asked: readonly ApprovalRequest[];
@@ -203,17 +207,25 @@ async function started(
     userId: "person",
     streaming: true,
   });
-  if (run.runId === runId) return { run, fromSeq: 0, asked: [] };
+  if (run.runId === runId) return { runtime, run, fromSeq: 0, asked: [] };
   // S5: the input became steering of a waiting run. Events that were shown there are not shown again.
   const { fromSeq, asked } = await soFar(store, run.runId);
-  return { run, fromSeq, asked };
+  return { runtime, run, fromSeq, asked };
 }
 
 const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting"];
 
-/** Refuses a session with an unfinished run. Hosting its agent would continue that run, and pay for it, unnoticed. */
+/**
+ * Refuses a session with an unfinished invocation. Hosting its agent would continue that run, and pay for it, unnoticed. A
+ * compaction that another process has left is continued: the new run waits for it (S5).
+ */
 async function refuseBusy({ journal }: Store, sessionId: SessionId): Promise<void> {
-  const { runs } = await journal.list({ sessionId, status: ["pending", "running"], limit: 1 });
+  const { runs } = await journal.list({
+    sessionId,
+    kind: "invocation",
+    status: ["pending", "running"],
+    limit: 1,
+  });
   const [run] = runs;
   if (run === undefined) return;
   throw new Fault(
@@ -245,7 +257,7 @@ async function resumed(
   const run = await runtime.find(runId);
   if (run === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
   const { status } = await run.snapshot();
-  if (own === undefined || status === "completed") return { run, fromSeq: fromSeq - 1, asked: [] };
+  if (own === undefined || status === "completed") return { runtime, run, fromSeq: fromSeq - 1, asked: [] };
   if (notResumable.includes(status)) {
     throw new Fault(
       "invalid_argument",
@@ -270,10 +282,10 @@ async function resumed(
   await requireAgent(store, runId, resolver);
   runtime.register(resolver);
   if (Object.keys(add).length > 0) await run.topUp(add);
-  if (unfinished.includes(status)) return { run, fromSeq, asked };
+  if (unfinished.includes(status)) return { runtime, run, fromSeq, asked };
   await run.resume();
   await obeyedOrders(store, runId);
-  return { run, fromSeq, asked: [] };
+  return { runtime, run, fromSeq, asked: [] };
 }
 
 /** Throws if the agent of the run cannot be made here. The worker would try again and again, and the command never end. */
@@ -287,7 +299,7 @@ async function requireAgent({ journal }: Store, runId: RunId, resolver: AgentRes
 async function soFar(
   store: Store,
   runId: RunHandle["runId"],
-): Promise<Omit<Following, "run"> & { readonly settings: RunSettings }> {
+): Promise<Pick<Following, "fromSeq" | "asked"> & { readonly settings: RunSettings }> {
   const asked = new Map<string, ApprovalRequest>();
   let settings: RunSettings | undefined;
   let fromSeq = 0;
@@ -307,12 +319,17 @@ interface Person {
   readonly yes: boolean;
 }
 
+/** How a run ended, and the runs that its end has submitted: a compaction and reviews. */
+interface Ended extends Pick<Awaited<ReturnType<RunHandle["result"]>>, "status" | "error"> {
+  readonly scheduled: readonly RunId[];
+}
+
 /** Shows the events of a run, asks the person for approvals, and cancels the run on an interrupt. */
 async function follow(
   { run, fromSeq, asked }: Following,
   watcher: RunWatcher,
   person: Person,
-): Promise<Awaited<ReturnType<RunHandle["result"]>>> {
+): Promise<Ended> {
   const { runId } = run;
   const { terminal } = person;
   let isStopping = false;
@@ -328,15 +345,42 @@ async function follow(
       });
   });
   try {
+    const scheduled: RunId[] = [];
     for (const request of asked) await decide(run, { request, fromSeq }, watcher, person);
     for await (const event of run.events({ fromSeq })) {
       await watcher.see(event);
+      if (event.type === "compaction_scheduled" || event.type === "run_scheduled")
+        scheduled.push(event.data.runId);
       if (event.type === "approval_request")
         await decide(run, { request: event.data, fromSeq: event.seq }, watcher, person);
     }
     const result = await run.result();
     await watcher.end(result);
-    return result;
+    return { ...result, scheduled };
+  } finally {
+    forget();
+  }
+}
+
+/**
+ * Waits until the runs that follow a run have ended, because this process may be the only one that drives them. An interrupt
+ * leaves them, as a kill does: the next command of the session, or a worker, continues them. So does a question to a person.
+ */
+async function finish(runtime: OpenRuntime, runIds: readonly RunId[], terminal: Terminal): Promise<void> {
+  const left = Promise.withResolvers<void>();
+  const forget = terminal.onInterrupt(left.resolve);
+  try {
+    const finishing = runIds.map(async (runId) => {
+      // A review that was due while another one is unfinished is left out.
+      const run = await runtime.find(runId);
+      if (run === undefined || (await run.summary()).endedAt !== null) return;
+      terminal.say(
+        `reeve: finishing ${runId}, which follows the run; press Ctrl-C to leave it to a later command`,
+      );
+      const [asked] = await run.untilPersonIsNeeded();
+      if (asked !== undefined) terminal.say(`reeve: ${runId} waits; answer it with reeve approve ${runId}`);
+    });
+    await Promise.race([Promise.all(finishing), left.promise]);
   } finally {
     forget();
   }
@@ -378,7 +422,8 @@ async function sessionOf(
 ): Promise<SessionId> {
   if (session !== undefined) return parseSessionId(session);
   if (!goesOn) return formatSessionId(randomUUID());
-  const { runs } = await journal.list({ limit: 500 });
+  // A review has the settings of its run, and a place of its own within the session.
+  const { runs } = await journal.list({ kind: "invocation", limit: 500 });
   const last = runs.find(
     ({ agentId, metadata }) =>
       findSettings(metadata) !== undefined && (agent === undefined || parseAgentId(agentId).name === agent),
