@@ -197,7 +197,7 @@ export function decideFire(state: ScheduleState, due: DueSchedule): FireDecision
   if (waits !== null && isRunning)
     return { kind: "wait", state, cancels: waits === "overlap" && overlap === "cancel" };
   // Fires that came due while this one waited overlapped with the last run as well. Only one waits.
-  if (waits === "overlap") return fire(state, nextAt, times.next(now));
+  if (waits === "overlap") return fire(withoutLater(state, nextAt, times.last(now)), nextAt, times.next(now));
   const isMissed = now - nextAt > fireGraceMs;
   if (isMissed && missed === "all")
     return isRunning
@@ -228,6 +228,11 @@ function decideOverlap(state: ScheduleState, due: DueSchedule, at: number): Fire
     };
   const skipped: SkippedFire = { at, reason: "overlap" };
   return { kind: "skip", state: { ...state, nextAt: times.next(at), waits: null, skipped } };
+}
+
+/** The state in which the fires after `at` are skipped, up to the `last` one that is due. */
+function withoutLater(state: ScheduleState, at: number, last: number | null): ScheduleState {
+  return last === null || last <= at ? state : { ...state, skipped: { at: last, reason: "overlap" } };
 }
 
 function fire(state: ScheduleState, at: number, next: number | null): FireDecision {

@@ -75,7 +75,8 @@ export function sealedOutcome(value: JsonValue): StepOutcome {
 }
 
 /**
- * J4: digest of the step's name, arguments and transcript: a string, or an object that computes it on first need. F1: a
+ * J4: digest of the step's name, arguments and transcript, without times such as `timeoutMs`: a string, or an object that
+ * computes it on first need. F1: a
  * store in memory needs a digest only when a task is dropped or forked.
  */
 export type StepDigest = string | { digest(hash: Hash): string };

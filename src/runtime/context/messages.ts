@@ -1,6 +1,7 @@
 import {
   assertJson,
   Fault,
+  JsonDigest,
   parseTopicId,
   type AgentId,
   type AskOutcome,
@@ -15,9 +16,23 @@ import {
 import type { TaskState } from "../journal/task-state.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { Body } from "../task/step-body.ts";
-import { joinWait, replyWait, signalWait } from "../journal/wait-names.ts";
+import type { StepIdentity } from "../journal/step-identity.ts";
+import {
+  isTimeout,
+  joinWait,
+  replyWait,
+  signalWait,
+  timeoutAddress,
+  timeoutName,
+} from "../journal/wait-names.ts";
 import type { Due } from "../task/wait-registry.ts";
 import { checkTimeout } from "./context-options.ts";
+
+/** Where a wait is recorded, and when it ends without a value. */
+interface TimedWait {
+  readonly address: StepAddress;
+  readonly due: Due | undefined;
+}
 
 /**
  * The messages that a task sends, and its waits for answers, signals and times. A message's id follows from its step, so sending it
@@ -37,8 +52,10 @@ export class MessageSteps {
   ): Promise<AskOutcome> {
     const name = typeof target === "string" ? target : target.taskId;
     const clock = typeof target === "string" ? undefined : this.#steps.runner.state.task(target.taskId);
-    const due = timeoutMs === undefined ? undefined : await this.dueIn(timeoutMs, clock);
-    const step = this.#steps.identify("wait", `ask ${name}`, { body, timeoutMs: timeoutMs ?? null });
+    const { address, due } = await this.#timed(timeoutMs, clock);
+    const digest = new JsonDigest({ body });
+    const formerDigest = new JsonDigest({ body, timeoutMs: timeoutMs ?? null });
+    const step: StepIdentity = { address, kind: "wait", name: `ask ${name}`, digest, formerDigest };
     return this.#steps.run<AskOutcome>(step, () =>
       typeof target === "string"
         ? this.#askAgent(step.address, target, body, due)
@@ -100,21 +117,32 @@ export class MessageSteps {
   }
 
   /**
-   * Returns when `ms` of a task's time will have passed. The time stops while the task is paused (H5). It is journaled.
-   * Default: the time of this task.
+   * Takes the address of a wait and returns when `ms` of a task's time will have passed. The time stops while the task is
+   * paused (H5). Default: the time of this task. The start of the wait is journaled below its address, so that a run which
+   * waits continues if the code has another timeout, or none: J4 does not cover it.
    */
-  async dueIn(ms: number, task: TaskState = this.#steps.runner.task): Promise<Due> {
+  async #timed(ms: number | undefined, task: TaskState = this.#steps.runner.task): Promise<TimedWait> {
     if (Number.isNaN(ms)) throw new Fault("invalid_argument", "invalid timeoutMs NaN: expected milliseconds");
-    const { worker } = this.#steps.runner;
-    const step = this.#steps.identify("value", "timeout", { ms });
+    let address = this.#steps.next();
+    let start = timeoutAddress(address);
+    // Up to format 13, the start had the address before that of the wait.
+    if (isTimeout(this.#steps.runner.task.steps.get(address))) {
+      start = address;
+      address = this.#steps.next();
+    }
+    if (ms === undefined && !this.#steps.runner.task.steps.has(start)) return { address, due: undefined };
+    const formerDigest = ms === undefined ? JsonDigest.ofNull : new JsonDigest({ ms });
+    const digest = JsonDigest.ofNull;
+    const step: StepIdentity = { address: start, kind: "value", name: timeoutName, digest, formerDigest };
     const from = await this.#steps.runSync(step, () => {
-      checkTimeout(ms);
-      return worker.clock.now() - task.clock.stoppedMs;
+      if (ms !== undefined) checkTimeout(ms);
+      return this.#steps.runner.worker.clock.now() - task.clock.stoppedMs;
     });
-    return () => (task.clock.isStopped ? null : from + ms + task.clock.stoppedMs);
+    if (ms === undefined) return { address, due: undefined };
+    return { address, due: () => (task.clock.isStopped ? null : from + ms + task.clock.stoppedMs) };
   }
 
-  async cameFor(name: string, due: Due | undefined): Promise<JsonValue | undefined> {
+  async #cameFor(name: string, due: Due | undefined): Promise<JsonValue | undefined> {
     const { runner, cancelScope } = this.#steps;
     const wait = runner.host.waits.wait(runner.taskId, name, due);
     try {
@@ -138,21 +166,25 @@ export class MessageSteps {
   /** The first time is journaled, because code that computes the time from the clock computes a later one on replay. */
   async #sleepUntil(time: () => number): Promise<void> {
     const atMs = await this.#steps.runSync(this.#steps.identify("value", "sleep until", null), time);
-    await this.waitForName(`sleep ${atMs}`, () => atMs);
+    await this.#waitFor(`sleep ${atMs}`, this.#steps.next(), () => atMs);
   }
 
-  /** Waits for the signal. Returns `undefined` after the timeout, which is a journaled step, so that a replay uses the same time. */
+  /** Waits for the signal. Returns `undefined` after the timeout. */
   async waitForSignal(name: string, timeoutMs: number | undefined): Promise<JsonValue | undefined> {
-    const due = timeoutMs === undefined ? undefined : await this.dueIn(timeoutMs);
-    const { value } = await this.waitForName(signalWait(name), due);
+    const { address, due } = await this.#timed(timeoutMs);
+    const { value } = await this.#waitFor(signalWait(name), address, due);
     return value;
   }
 
   /** A journaled wait for a name. `value` is absent if `due` came first. */
-  waitForName(name: string, due: Due | undefined): Promise<{ readonly value?: JsonValue }> {
-    const step = this.#steps.identify("wait", name, null);
+  #waitFor(
+    name: string,
+    address: StepAddress,
+    due: Due | undefined,
+  ): Promise<{ readonly value?: JsonValue }> {
+    const step: StepIdentity = { address, kind: "wait", name, digest: JsonDigest.ofNull };
     return this.#steps.run<{ readonly value?: JsonValue }>(step, async () => {
-      const value = await this.cameFor(name, due);
+      const value = await this.#cameFor(name, due);
       return value === undefined ? {} : { value };
     });
   }
@@ -170,7 +202,7 @@ export class MessageSteps {
     const { runId } = runner.facts;
     const { taskId } = runner;
     runner.log.add({ inbox: [this.#delivery(address, to, body, { runId, taskId, wait })] });
-    const came = await this.cameFor(wait, due);
+    const came = await this.#cameFor(wait, due);
     return came === undefined ? { kind: "timed_out", partial: null } : (came as unknown as AskOutcome);
   }
 

@@ -1,7 +1,10 @@
-import { digestOf, Fault, type Hash, type StepRecord } from "../../kernel/index.ts";
+import { digestOf, Fault, type Hash, type StepDigest, type StepRecord } from "../../kernel/index.ts";
 
 /** What identifies a step: its address, and the kind, name and digest that the code gives it. */
-export type StepIdentity = Omit<StepRecord, "outcome" | "taskId">;
+export interface StepIdentity extends Omit<StepRecord, "outcome" | "taskId"> {
+  /** The digest that earlier versions recorded for the step. */
+  readonly formerDigest?: StepDigest;
+}
 
 /** J4: returns a `journal_mismatch` fault if the record at the address of `step` is of another step. */
 export function findMismatch(recorded: StepRecord, step: StepIdentity, hash: Hash): Fault | undefined {
@@ -9,7 +12,11 @@ export function findMismatch(recorded: StepRecord, step: StepIdentity, hash: Has
   if (recorded.name !== step.name) return mismatch(step, "name", recorded.name, step.name);
   const before = digestOf(recorded, hash);
   const now = digestOf(step, hash);
-  return before === now ? undefined : mismatch(step, `arguments of ${step.kind} ${step.name}`, before, now);
+  const { formerDigest } = step;
+  const isFormer = formerDigest !== undefined && before === digestOf({ digest: formerDigest }, hash);
+  return before === now || isFormer
+    ? undefined
+    : mismatch(step, `arguments of ${step.kind} ${step.name}`, before, now);
 }
 
 function mismatch({ address }: StepIdentity, field: string, recorded: string, now: string): Fault {

@@ -31,6 +31,19 @@ export function approvalWait(approvalId: string): string {
   return `approval ${approvalId}`;
 }
 
+/** Name of the step that records when a wait with a timeout began. */
+export const timeoutName = "timeout";
+
+/** Address of the record of when the wait at `wait` began. */
+export function timeoutAddress(wait: StepAddress): StepAddress {
+  return branchScope(wait, timeoutName) as StepAddress;
+}
+
+/** Whether the record is that of the beginning of a wait with a timeout. */
+export function isTimeout(record: Pick<StepRecord, "kind" | "name"> | undefined): boolean {
+  return record?.kind === "value" && record.name === timeoutName;
+}
+
 /** Name of the wait under which the input of a queue is stored until a drain takes it. */
 export function queueWait(queue: InputQueue): string {
   return queue;

@@ -96,7 +96,12 @@ describe("decideFire()", () => {
       expect(decide(waiting.state, later, { overlap, isRunning: true })).toEqual(waiting);
       expect(decide(waiting.state, later, { overlap })).toMatchObject({
         kind: "fire",
-        state: { firing: hour, nextAt: 6 * hour, waits: null },
+        state: {
+          firing: hour,
+          nextAt: 6 * hour,
+          waits: null,
+          skipped: { at: 5 * hour, reason: "overlap" },
+        },
       });
     },
   );

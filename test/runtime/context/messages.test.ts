@@ -241,3 +241,72 @@ it.each([Number.NaN, 1.5, -1, Number.POSITIVE_INFINITY])(
     );
   },
 );
+
+const timeouts = [
+  [1_000, 5_000],
+  [1_000, undefined],
+  [undefined, 5_000],
+] as const;
+
+it.each(timeouts)(
+  "J4: a run that waits for a signal continues if its timeout changes from %s ms to %s ms",
+  async (before, after) => {
+    const { runtime, clock, open, events } = await setUp();
+    const waiter = (timeoutMs: number | undefined) =>
+      agent("waiter", async (ctx) => {
+        const first = await ctx.waitForSignal("first", timeoutMs === undefined ? {} : { timeoutMs });
+        const second = await ctx.waitForSignal("second", timeoutMs === undefined ? {} : { timeoutMs });
+        return [first ?? null, second ?? null, await ctx.step("end", async () => "done")];
+      });
+    const { runId } = await runtime.submit(waiter(before), null);
+    await settle();
+    await (await runtime.find(runId))?.signal("first", 1);
+    await settle();
+    await runtime.close();
+    const next = await open();
+    next.register(waiter(after));
+    // A suspended run without a time to wake up is loaded when mail arrives.
+    await (await next.find(runId))?.signal("other", 0);
+    await settle();
+    if (after === undefined) await (await next.find(runId))?.signal("second", 2);
+    // The time of the wait counts from its start.
+    else await clock.advance(after + 1);
+    const output = (await (await next.find(runId))?.result())?.output;
+    expect(output).toEqual([1, after === undefined ? 2 : null, "done"]);
+    expect((await events(runId)).map(({ type }) => type)).not.toContain("agent_error");
+    await next.close();
+  },
+);
+
+it.each(timeouts)(
+  "J4: a run that asks an agent sends its message once and gets the reply if its timeout changes from %s ms to %s ms",
+  async (before, after) => {
+    const { runtime, open } = await setUp();
+    const received: JsonValue[] = [];
+    const target = agent("target", async (ctx, inbox) => {
+      const [message] = inbox.messages as [Message];
+      received.push(message.body);
+      await ctx.reply(message, "here");
+    });
+    const asker = (timeoutMs: number | undefined) =>
+      agent(
+        "asker",
+        async (ctx) =>
+          (await ctx.ask(
+            target.id,
+            "hello",
+            timeoutMs === undefined ? {} : { timeoutMs },
+          )) as unknown as JsonValue,
+      );
+    const { runId } = await runtime.submit(asker(before), null);
+    await settle();
+    await runtime.close();
+    const next = await open();
+    next.register(asker(after));
+    await settle();
+    next.register(target);
+    expect((await (await next.find(runId))?.result())?.output).toEqual({ kind: "replied", body: "here" });
+    expect(received).toEqual(["hello"]);
+    await next.close();
+  },
+);

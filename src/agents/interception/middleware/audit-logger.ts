@@ -2,6 +2,7 @@ import {
   eventDraft,
   Fault,
   messageText,
+  MiddlewareTermination,
   withoutSecrets,
   type AgentId,
   type AgentRunContext,
@@ -37,7 +38,8 @@ export interface AuditLoggerOptions {
   /** Maximum number of characters kept of prompts, arguments and answers. `null` keeps everything. Default: 500. */
   readonly maxChars?: number | null;
   /**
-   * Whether an entry that cannot be written stops the run. Default: `false`, the failure is emitted to the run's log.
+   * Whether an entry that cannot be written stops the run at once, as `guardrail_tripped`. Default: `false`, the failure is
+   * emitted to the run's log.
    */
   readonly required?: boolean;
 }
@@ -82,7 +84,8 @@ export function auditLogger(options: AuditLoggerOptions): Layer {
     try {
       await log.record({ runId, actor: agentId, action, details: { ...whose, ...details } });
     } catch (error) {
-      if (required) throw error;
+      // Not the error itself: the task would be started again after a delay, as after a crash of its code.
+      if (required) throw unwritten(error);
       const failure = Fault.from(error).toJSON();
       context.emitEvent(eventDraft("hook_error", { hook: "audit-logger", failure }));
     }
@@ -110,6 +113,15 @@ export function auditLogger(options: AuditLoggerOptions): Layer {
         }),
       })),
   };
+}
+
+/** Stops the run, because what it does next would not be in the audit log either. */
+function unwritten(error: unknown): MiddlewareTermination {
+  const { message } = Fault.from(error);
+  return new MiddlewareTermination(`the audit log cannot be written: ${message}`, {
+    by: "audit-logger",
+    cause: error,
+  });
 }
 
 function describeChat(context: ChatContext, short: (text: string) => string): JsonObject {

@@ -4,6 +4,8 @@ import {
   MiddlewarePipeline,
   type AuditLine,
 } from "../../../../src/agents/interception/middleware/index.ts";
+import { Agent, openRuntime, tool } from "../../../../src/entries/index.ts";
+import { FakeClock, scriptedModel } from "../../../../src/testing/index.ts";
 import { chatScene, httpError, runScene, toolScene } from "./contexts.ts";
 
 function sink(): { lines: AuditLine[]; record: (line: AuditLine) => Promise<void> } {
@@ -76,5 +78,36 @@ describe("auditLogger()", () => {
       },
     ]);
     await expect(chatScene(["hi"]).call([auditLogger({ log, required: true })])).rejects.toThrow("disk full");
+  });
+
+  test("auditLogger({ required: true }) stops the run at once if its log cannot be written", async () => {
+    const book = (failing: string) => ({
+      record: ({ action }: { readonly action: string }) =>
+        action === failing ? Promise.reject(new Error("disk full")) : undefined,
+    });
+    const look = tool({
+      name: "look",
+      description: "Looks",
+      inputSchema: { type: "object", properties: {} } as const,
+      execute: () => "rain",
+    });
+    // The clock does not move, so a task that is started again after a delay would never end.
+    await using runtime = await openRuntime({ clock: new FakeClock(), unknownPrice: "ignore" });
+    for (const [action, calls] of [
+      ["model_call", 1],
+      ["tool_call", 1],
+      ["agent_run", 2],
+    ] as const) {
+      const model = scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "Done."]);
+      const middleware = [auditLogger({ log: book(action), required: true })];
+      const agent = new Agent({ name: `clerk-${action}`, model, tools: [look], middleware });
+      const { status, interruptionReason } = await agent.invoke("Look", { runtime });
+      expect({ action, status, interruptionReason, calls: model.calls.length }).toEqual({
+        action,
+        status: "guardrail_tripped",
+        interruptionReason: expect.stringContaining("the audit log cannot be written: disk full"),
+        calls,
+      });
+    }
   });
 });
