@@ -61,22 +61,28 @@ test("notifications tell an address and a channel, once each, which runs wait fo
   await run?.result();
   const other = await runtime.submit(agent, "three", { userId: "ann" });
   await other.result();
+  // Its question is answered before a notifier looks.
+  const quick = await runtime.submit(agent, "ask four", { userId: "ann" });
+  const [question] = await quick.untilPersonIsNeeded();
+  await quick.approve(question?.approvalId ?? "", { decision: "approved" });
+  await quick.result();
   await runtime.close();
 
   let refusals = 2;
   program.status = () => (refusals-- > 0 ? 503 : 200);
   const second = await startHost(path, channel(), { agents: [agent], notifications });
-  await program.until(() => program.received.length === 3);
-  const ended = program.received.slice(1).map(({ data }) => data);
-  expect(ended).toHaveLength(2);
-  for (const { runId } of [asked, other])
-    expect(ended).toContainEqual(expect.objectContaining({ cause: "ended", runId, status: "completed" }));
-  await telegram.until(() => telegram.sent.length === 3);
+  await program.until(() => program.received.length === 5);
+  const told = program.received.slice(1).map(({ data }) => data);
+  expect(told).toHaveLength(4);
+  for (const { runId } of [asked, other, quick])
+    expect(told).toContainEqual(expect.objectContaining({ cause: "ended", runId, status: "completed" }));
+  expect(told).toContainEqual(expect.objectContaining({ cause: "waiting", runId: quick.runId }));
+  await telegram.until(() => telegram.sent.length === 4);
   // Later looks repeat nothing.
-  const last = await second.runtime.submit(agent, "four", { userId: "ann" });
-  await program.until(() => program.received.length >= 4);
-  expect(program.received[3]).toMatchObject({ data: { runId: last.runId } });
-  expect([program.received.length, program.repeated]).toEqual([4, 0]);
+  const last = await second.runtime.submit(agent, "five", { userId: "ann" });
+  await program.until(() => program.received.length >= 6);
+  expect(program.received[5]).toMatchObject({ data: { runId: last.runId } });
+  expect([program.received.length, program.repeated]).toEqual([6, 0]);
 });
 
 test("createChannels() refuses notifications to unknown channels, with short secrets, unknown causes and names", async () => {

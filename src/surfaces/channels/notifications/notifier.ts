@@ -17,6 +17,7 @@ import {
   matches,
   notifiesAbout,
   waitingNotice,
+  type AskedPerson,
   type Notice,
   type NotificationRule,
 } from "./rule.ts";
@@ -39,6 +40,8 @@ export interface NotifierOptions {
 const kind = "invocation";
 /** Prefix of the keys of unfinished runs. No rule has such a name. */
 const openPrefix = "@open/";
+/** Prefix of the keys of ended runs whose questions were read. They are not stored. */
+const askedPrefix = "@asked/";
 /** Clocks of processes that submit runs may differ by this time. */
 const overlapMs = 60_000;
 /** Time between two looks at the runs. A store does not announce all changes of runs. */
@@ -47,9 +50,11 @@ const dayMs = 86_400_000;
 const maxKnown = 10_000;
 
 /**
- * Notices which runs wait for a person or have ended, whichever processes drive them, also while no notifier was open. It
- * keeps a record of each unfinished run and of each notification; a notification is stored before it is recorded, so a
- * crash repeats it with the same delivery id. One look costs O(unfinished runs + open questions + runs of the last minute).
+ * Notices which runs wait for a person or have ended, whichever processes drive them, also while no notifier was open. A
+ * question that was answered between two looks is noticed when its run has ended. The notifier keeps a record of each
+ * unfinished run and of each notification; a notification is stored before it is recorded, so a crash repeats it with the
+ * same delivery id. One look costs O(unfinished runs + open questions + runs of the last minute), and the log of each ended
+ * run is read once.
  */
 export class Notifier {
   readonly #options: NotifierOptions;
@@ -105,11 +110,29 @@ export class Notifier {
     } while (after !== null);
   }
 
-  async #notifyWaiting(open: OpenApproval): Promise<void> {
-    const { runId, approvalId, rootAgentId: agentId, userId, tenantId } = open;
+  async #notifyWaiting(asked: AskedPerson): Promise<void> {
+    const { runId, approvalId, rootAgentId: agentId, userId, tenantId } = asked;
     for (const target of this.#options.targets)
       if (notifiesAbout(target.rule, "waiting") && matches(target.rule, { agentId, userId, tenantId }))
-        await this.#notify(target, digest("waiting", runId, approvalId), runId, waitingNotice(open));
+        await this.#notify(target, digest("waiting", runId, approvalId), runId, waitingNotice(asked));
+  }
+
+  /** Notifies about the questions of an ended run that no look has found open. */
+  async #notifyAsked(run: RunSummary): Promise<void> {
+    const isWanted = this.#options.targets.some(
+      ({ rule }) => notifiesAbout(rule, "waiting") && matches(rule, run),
+    );
+    const key = `${askedPrefix}${run.runId}/${run.endedAt}`;
+    if (!isWanted || this.#isKnown(key)) return;
+    const { runId, agentId: rootAgentId, sessionId, userId, tenantId } = run;
+    const handle = await this.#options.runtime.find(runId);
+    for await (const event of handle?.events({ follow: false, types: ["approval_request"] }) ?? [])
+      if (event.type === "approval_request") {
+        const { approvalId, kind: asks, toolName } = event.data;
+        const place = { runId, rootAgentId, sessionId, userId, tenantId };
+        await this.#notifyWaiting({ ...place, approvalId, kind: asks, toolName, requestedAt: event.at });
+      }
+    this.#known.add(key);
   }
 
   /** Notifies about runs that have ended since the last look: new ones, and those that were unfinished. */
@@ -126,13 +149,13 @@ export class Notifier {
     }
     if (stored !== undefined)
       for await (const run of allRuns(runtime, { kind, createdAfter: since - overlapMs }))
-        if (run.endedAt !== null) await this.#notifyEnded(run);
+        if (run.endedAt !== null) await this.#notifyOf(run);
     for (const { key } of await allRecords(store.records, namespaces.notified, openPrefix)) {
       const runId = key.slice(openPrefix.length);
       if (open.has(runId)) continue;
       const summary = await (await runtime.find(runId))?.summary();
       if (summary?.endedAt === null) continue;
-      if (summary !== undefined) await this.#notifyEnded(summary);
+      if (summary !== undefined) await this.#notifyOf(summary);
       await remove(store.records, { namespace: namespaces.notified, key });
       this.#known.delete(key);
     }
@@ -154,7 +177,9 @@ export class Notifier {
     return this.#known.has(key);
   }
 
-  async #notifyEnded(run: RunSummary): Promise<void> {
+  /** Notifies about a run that has ended. */
+  async #notifyOf(run: RunSummary): Promise<void> {
+    await this.#notifyAsked(run);
     for (const target of this.#options.targets)
       if (notifiesAbout(target.rule, "ended") && matches(target.rule, run))
         await this.#notify(target, digest("ended", run.runId, run.endedAt), run.runId, endedNotice(run));

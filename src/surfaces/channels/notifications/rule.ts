@@ -81,8 +81,22 @@ export interface Notice {
   readonly data: JsonObject;
 }
 
-export function waitingNotice(open: OpenApproval): Notice {
-  const { runId, rootAgentId, sessionId, userId, tenantId, approvalId, kind, toolName, requestedAt } = open;
+/** What a notification says about a question to a person. */
+export type AskedPerson = Pick<
+  OpenApproval,
+  | "runId"
+  | "rootAgentId"
+  | "sessionId"
+  | "userId"
+  | "tenantId"
+  | "approvalId"
+  | "kind"
+  | "toolName"
+  | "requestedAt"
+>;
+
+export function waitingNotice(asked: AskedPerson): Notice {
+  const { runId, rootAgentId, sessionId, userId, tenantId, approvalId, kind, toolName, requestedAt } = asked;
   const agent = parseAgentId(rootAgentId).name;
   const data = { cause: "waiting", runId, agent, sessionId, userId, tenantId, approvalId, kind, toolName };
   return {
