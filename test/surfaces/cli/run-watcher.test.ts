@@ -7,9 +7,11 @@ import {
   type Delta,
   type Event,
   type JsonValue,
+  type Lease,
   type RunResult,
 } from "../../../src/kernel/index.ts";
 import { eventLine } from "../../../src/surfaces/cli/commands/runs/event-line.ts";
+import { WorkerLog } from "../../../src/surfaces/cli/commands/worker/worker-log.ts";
 import { requestLines, TextWatcher } from "../../../src/surfaces/cli/terminal/run-watcher.ts";
 import type { Terminal } from "../../../src/surfaces/cli/terminal/terminal.ts";
 
@@ -118,6 +120,25 @@ test("reeve run and reeve logs distinguish a denied call from a failed one", asy
   expect([eventLine(callEnd("denied")), eventLine(callEnd("error"))]).toEqual([
     "00:00:00  scout  wipe was denied: [denied: no]",
     "00:00:00  scout  wipe failed: [denied: no]",
+  ]);
+});
+
+test("reeve worker logs errors and notices of extensions with their run", () => {
+  const { terminal, out } = screen();
+  const events = [
+    { ...eventBase, type: "extension_error", data: { extension: "noisy", event: "setup", failure: broken } },
+    {
+      ...eventBase,
+      type: "extension_notice",
+      data: { extension: "noisy", message: "Hi.", level: "info" },
+    },
+    { ...eventBase, type: "agent_error", data: { failure: broken } },
+  ] as unknown as Event[];
+  const lease = { runId: "run_1", epoch: 1 } as unknown as Lease;
+  new WorkerLog(terminal, "json").committed(lease, { number: 1, at: 0, events });
+  expect(out.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+    { level: "warn", event: "extension_error", runId: "run_1" },
+    { level: "info", event: "extension_notice", message: "extension noisy: Hi.", runId: "run_1" },
   ]);
 });
 

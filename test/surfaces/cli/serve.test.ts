@@ -152,7 +152,7 @@ describe("reeve serve", () => {
     for (const [path, text] of Object.entries(files)) await write(path, text);
     const { REEVE_MODEL: model, ...models } = env(url);
     const at = { ...models, REEVE_HOME: join(folder, "home"), REEVE_MODEL: "" };
-    const server = await serve(folder, at, "--no-token");
+    const server = await serve(folder, at, "--no-token", "--max-turns", "9");
     const agents = async () => {
       const response = await fetch(`${server.link.origin}/api/agents`);
       const { agents: list } = (await response.json()) as { agents: { name: string }[] };
@@ -165,6 +165,7 @@ describe("reeve serve", () => {
     ]);
     expect(server.said()).toContain("agent boss is not hosted: its sub-agent helper has no model");
     expect(server.said()).toContain("not hosted, because they have no model: assistant, helper;");
+    expect(server.said()).toContain("--max-turns cannot change agent coded of ");
     expect(server.said()).toContain("agent other is not hosted: it is not an instance of Agent");
     const start = async (agent: string, input: string) => {
       const submitted = await fetch(`${server.link.origin}/api/runs`, {

@@ -146,6 +146,15 @@ test("reeve run and reeve logs show failed extensions and their notices, and std
 });
 
 describe("reeve init, agents and trust", () => {
+  test("a resumed run has the runtime options of the files, such as unknownPrice", async () => {
+    const { run, write } = await place((request) => (request === 1 ? { error: 400 } : { text: "ok" }));
+    await write({ "~/settings.json": '{ "budget": { "maxCostUsd": 1 }, "unknownPrice": "ignore" }' });
+    const failed = await run("run", "Hi", "--model", "openai-compatible/nameless", "--mode", "json");
+    expect(failed.code).toBe(10);
+    const { runId } = JSON.parse(failed.out.at(-1) ?? "{}") as { runId: string };
+    expect(await run("run", "--resume", runId)).toMatchObject({ code: 0, out: ["ok"] });
+  });
+
   test("options that an agent in code would ignore are refused", async () => {
     const { run, write } = await place();
     await write({

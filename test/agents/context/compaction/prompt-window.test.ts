@@ -54,6 +54,18 @@ function porter(model: ScriptedModel, strategy: (summarize: Summarizer) => Compa
   return new Agent({ name: "porter", model, tools: [look, wait], compaction: { strategy } });
 }
 
+test("S3: a strategy that makes the history longer changes nothing that the model sees", async () => {
+  const model = scriptedModel(["Done."]);
+  const added = "a summary that is longer than what it replaces";
+  const strategy = (): CompactionStrategy => ({
+    compact: async (history) => [...history, userMessage(added)],
+  });
+  const { runtime } = await setUp();
+  const agent = new Agent({ name: "porter", model, compaction: { strategy } });
+  expect((await agent.invoke("go", { runtime })).output).toBe("Done.");
+  expect(model.calls.map(textIn).join()).not.toContain(added);
+});
+
 async function steps(store: Store, runId: RunId): Promise<readonly StepRecord[]> {
   const all: StepRecord[] = [];
   for await (const commit of store.journal.read(runId)) all.push(...(commit.steps ?? []));

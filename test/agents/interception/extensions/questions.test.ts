@@ -372,3 +372,33 @@ describe("setup", () => {
     );
   });
 });
+
+test("an error of a command and a notice after the end of a run go to the surface, because no log has them", async () => {
+  const shown: string[] = [];
+  await using runtime = await openRuntime({
+    surface: {
+      notify: (notice) => void shown.push(`${notice.extension}: ${notice.message}`),
+      reportError: (error) => void shown.push(`${error.extension} ${error.event}: ${error.failure.message}`),
+    },
+  });
+  const agent = new Agent({
+    name: "scout",
+    model: scriptedModel(["Done."]),
+    extensions: [
+      {
+        name: "noisy",
+        setup: (api) => {
+          api.on("run_end", (_event, { ui }) => ui.notify("Goodbye."));
+          api.registerCommand({
+            name: "fail",
+            description: "Fails",
+            run: () => Promise.reject(new Error("no key")),
+          });
+        },
+      },
+    ],
+  });
+  const { sessionId } = await agent.invoke("go", { runtime });
+  await expect(agent.runCommand("fail", "", { runtime, sessionId })).rejects.toThrow("no key");
+  expect(shown).toEqual(["noisy: Goodbye.", "noisy command fail: no key"]);
+});
