@@ -43,8 +43,11 @@ import {
   is,
   optionTable,
   type OptionKinds,
+  missingRun,
+  type ReportedUsage,
 } from "../kernel/index.ts";
 import type { ExtensionErrors } from "./extension-port.ts";
+import { correctUsage } from "./client/correct-usage.ts";
 import { lastClosedInvocation } from "./client/closed-invocation.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { scopedStore, type RunStore } from "./client/run-store.ts";
@@ -58,7 +61,7 @@ import type { AwaitedRuns } from "./process/awaited-runs.ts";
 import type { LiveContexts } from "./process/live-contexts.ts";
 import type { CronLoader } from "./process/schedule-record.ts";
 import type { RuntimeLifetime } from "./process/runtime-lifetime.ts";
-import { portFor, type WorkerContext } from "./process/worker-context.ts";
+import { anonymousUser, portFor, type WorkerContext } from "./process/worker-context.ts";
 import { agentTree, type AgentRegistry } from "./worker/agent-registry.ts";
 import type { UnhostedRuns } from "./worker/unhosted-runs.ts";
 
@@ -270,6 +273,19 @@ export class RuntimeView implements Runtime {
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
     this.#worker.lifetime.check();
     return this.#worker.context.store.usage.sum(this.#own("usage()", query));
+  }
+
+  async correctUsage(run: string, call: string, usage: ReportedUsage): Promise<void> {
+    this.#worker.lifetime.check();
+    if (this.#scope !== undefined)
+      throw new Fault(
+        "permission_denied",
+        "correctUsage() is not available in a view, because it changes what the caps count: call it on the runtime itself",
+      );
+    const runId = parseRunId(run);
+    const { store, clock, prices, unknownPrice } = this.#worker.context;
+    if ((await store.journal.find(runId)) === undefined) throw missingRun(runId);
+    await correctUsage({ store, clock, prices, unknownPrice, runId, by: anonymousUser }, call, usage);
   }
 
   async collect(options: { readonly endedBefore: number }): Promise<number> {

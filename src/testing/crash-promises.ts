@@ -1,7 +1,9 @@
 import {
   canonicalJson,
+  endsRun,
   fromNanoUsd,
   toNanoUsd,
+  totalTokens,
   type EventType,
   type RunId,
   type Spend,
@@ -147,13 +149,16 @@ function checkOutput(run: RunTrace, expected: RunTrace): Broken[] {
   return seen === wanted ? [] : [broken("same_output", run.runId, `ended in ${seen} and not ${wanted}`)];
 }
 
-function checkMoney({ runId, money }: RunTrace, expected: RunTrace, mayExhaust: boolean): Broken[] {
+function checkMoney(run: RunTrace, expected: RunTrace, mayExhaust: boolean): Broken[] {
+  const { runId, money } = run;
   const { spent, lost, reserved, caps } = money;
+  const [corrected, before] = [correctedIn(run), correctedIn(expected)];
   const found: Broken[] = [];
   for (const unit of ["tokens", "nanoUsd", "turns"] as const) {
-    const due = expected.money.spent[unit] + lost[unit];
+    const more = lost[unit] + corrected[unit] - before[unit];
+    const due = expected.money.spent[unit] + more;
     if (!mayExhaust && spent[unit] !== due) {
-      const sum = `${expected.money.spent[unit]} without a crash + ${lost[unit]} lost`;
+      const sum = `${expected.money.spent[unit]} without a crash + ${more} lost or corrected`;
       found.push(broken("spent", runId, `spent ${spent[unit]} ${unit}, not ${sum}`));
     }
     if (reserved[unit] !== 0) found.push(broken("spent", runId, `keeps ${reserved[unit]} ${unit} reserved`));
@@ -165,11 +170,22 @@ function checkMoney({ runId, money }: RunTrace, expected: RunTrace, mayExhaust: 
   return found;
 }
 
+/** B3: the usage of lost calls that became known. */
+function correctedIn({ events }: RunTrace): Spend {
+  let [tokens, nanoUsd] = [0, 0];
+  for (const event of events)
+    if (event.type === "usage_corrected") {
+      tokens += totalTokens(event.data.usage);
+      nanoUsd += toNanoUsd(event.data.usage.costUsd ?? 0);
+    }
+  return { tokens, nanoUsd, turns: 0 };
+}
+
 /** Checks that `run_end` reports the turns and the cost that the ledger contains. */
 function checkStatement({ runId, events, money: { spent } }: RunTrace): Broken[] {
   const end = events.at(-1);
-  if (end?.type !== "run_end") return [];
-  const { turns, costUsd } = end.data;
+  if (end?.type !== "run_end" && end?.type !== "usage_corrected") return [];
+  const { turns, costUsd } = end.type === "run_end" ? end.data : end.data.total;
   const isRight = turns === spent.turns && (costUsd === null || toNanoUsd(costUsd) === spent.nanoUsd);
   if (isRight) return [];
   const known = `the ledger ${spent.turns} and ${fromNanoUsd(spent.nanoUsd)}`;
@@ -178,7 +194,7 @@ function checkStatement({ runId, events, money: { spent } }: RunTrace): Broken[]
 
 /** Checks that the commits of an ended run hold in `usage` exactly what its ledger contains. */
 function checkTotals({ runId, events, money: { spent, totalled } }: RunTrace): Broken[] {
-  if (events.at(-1)?.type !== "run_end") return [];
+  if (!endsRun(events.at(-1))) return [];
   const units = ["tokens", "nanoUsd", "turns"] as const;
   return units
     .filter((unit) => totalled[unit] !== spent[unit])
@@ -216,7 +232,7 @@ function checkEvents(
   // The events before `run_fork` are copies of the origin's, which may have ended.
   const own = events.slice(events.findLastIndex(({ type }) => type === "run_fork") + 1);
   const ends = own.filter(({ type }) => type === "run_end").length;
-  if (ends !== 1 || events.at(-1)?.type !== "run_end") {
+  if (ends !== 1 || !endsRun(events.at(-1))) {
     found.push(broken("events", runId, `has ${ends} run_end and ends with ${events.at(-1)?.type}`));
   }
   const differences =

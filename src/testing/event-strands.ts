@@ -7,6 +7,7 @@ import { canonicalJson, type Event, type EventType, type JsonObject } from "../k
 const ofRecovery: ReadonlySet<EventType> = new Set([
   "run_recover",
   "budget_lost",
+  "usage_corrected",
   "task_suspend",
   "task_wake",
 ]);

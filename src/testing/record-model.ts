@@ -54,7 +54,7 @@ async function* recordStream(
       if (part.type === "finish") {
         const { type: _type, ...response } = part;
         note({ request, deltas, response });
-      } else deltas.push(part);
+      } else if (part.type !== "usage") deltas.push(part);
       yield part;
     }
   } catch (error) {

@@ -31,6 +31,7 @@ export const conversationTypes: ReadonlySet<EventType> = new Set<EventType>([
   "retry_start",
   "model_fallback",
   "budget_lost",
+  "usage_corrected",
   "budget_top_up",
   "budget_exhausted",
   "budget_overrun",

@@ -12,7 +12,7 @@ import {
   type TaskId,
   type ToolOutput,
 } from "../../src/kernel/index.ts";
-import { capUsd, counted, grouped, personName, plain } from "../base/format.ts";
+import { capUsd, counted, grouped, personName, plain, usd } from "../base/format.ts";
 import { cancelSentence } from "./words/cancel-words.ts";
 import { isHandOff, targetOf } from "./words/task-words.ts";
 
@@ -294,6 +294,11 @@ function noteOf(event: Event): Note | null {
       };
     case "budget_lost":
       return { text: "A call was lost and is charged at its bound", tone: "bad" };
+    case "usage_corrected":
+      return {
+        text: `A lost call cost ${usd(event.data.usage.costUsd)}, not ${usd(event.data.charged.costUsd)}`,
+        tone: "plain",
+      };
     case "budget_top_up":
       return { text: topUpWords(event.data), tone: "plain" };
     case "budget_overrun":

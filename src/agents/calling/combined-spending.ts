@@ -10,6 +10,7 @@ import {
   type BudgetDimension,
   type ExecutionBudget,
   type RunResult,
+  type UnreportedSpend,
 } from "../../kernel/index.ts";
 
 type Spending = Pick<RunResult, "usage" | "costUsd" | "unreported" | "turns">;
@@ -59,10 +60,7 @@ export class CombinedSpending {
     this.#total = {
       usage: addUsage(total.usage, usage),
       costUsd: addKnown(total.costUsd, costUsd),
-      unreported: {
-        tokens: total.unreported.tokens + lost.tokens,
-        costUsd: addKnown(total.unreported.costUsd, lost.costUsd),
-      },
+      unreported: addUnreported(total.unreported, lost),
       turns: total.turns + turns,
     };
   }
@@ -70,6 +68,13 @@ export class CombinedSpending {
   of<Output>(result: RunResult<Output>): RunResult<Output> {
     return changedResult(result, this.#total);
   }
+}
+
+function addUnreported(one: UnreportedSpend, other: UnreportedSpend): UnreportedSpend {
+  const tokens = one.tokens + other.tokens;
+  const costUsd = addKnown(one.costUsd, other.costUsd);
+  if (one.likelyUsd === undefined && other.likelyUsd === undefined) return { tokens, costUsd };
+  return { tokens, costUsd, likelyUsd: addKnown(one.likelyUsd ?? 0, other.likelyUsd ?? 0) };
 }
 
 function addKnown(one: number | null, other: number | null): number | null {

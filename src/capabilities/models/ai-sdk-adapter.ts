@@ -142,9 +142,15 @@ export class AiSdkAdapter implements Model {
     return this.#answer(request, { parts, finishReason, usage, modelId: response?.modelId, streamed: false });
   }
 
-  /** Sends a request and yields its deltas, then a `finish` part with the whole response. */
+  /**
+   * Sends a request and yields its deltas, then a `finish` part with the whole response. Anthropic and Google report the
+   * input before the end; other providers report no usage until then.
+   */
   async *stream(request: ModelRequest, options: ModelCallOptions = {}): AsyncIterable<ModelStreamPart> {
-    const { stream } = await this.#model.doStream(await this.#callOptions(request, options));
+    const { stream } = await this.#model.doStream({
+      ...(await this.#callOptions(request, options)),
+      ...(this.provider === "google" && { includeRawChunks: true }),
+    });
     const answer = new StreamedAnswer(this.provider);
     for await (const part of stream as unknown as AsyncIterable<StreamPart>) {
       const delta = answer.take(part);

@@ -1,6 +1,12 @@
 import type { LanguageModelV3StreamPart, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import type { AssistantPart, ModelStreamPart, ProviderMetadata } from "../../kernel/index.ts";
-import { metadataOf, partOf, type AiSdkUsage, type FinishReason } from "./ai-sdk-answer.ts";
+import {
+  readProperty,
+  type AssistantPart,
+  type ModelStreamPart,
+  type ProviderMetadata,
+  type ReportedUsage,
+} from "../../kernel/index.ts";
+import { metadataOf, partOf, type AiSdkUsage, type Content, type FinishReason } from "./ai-sdk-answer.ts";
 
 /** One part of an AI SDK stream. */
 export type StreamPart = LanguageModelV3StreamPart | LanguageModelV4StreamPart;
@@ -64,24 +70,34 @@ export class StreamedAnswer {
         throw errorOf(part.error);
       case "tool-input-end":
       case "stream-start":
-      case "raw":
       case "ping":
         return undefined;
+      case "raw":
+        return earlyUsage(googleInput(part.rawValue));
+      case "custom":
+        return this.#custom(part);
       case "tool-call":
       case "tool-result":
       case "tool-approval-request":
-      case "custom":
       case "file":
       case "reasoning-file":
-      case "source": {
-        const piece = partOf(part, this.#provider);
-        if (piece !== null) this.#pieces.push(piece);
-        return undefined;
-      }
+      case "source":
+        return this.#keep(part);
       default:
         // A part of a later version of the specification; it contains nothing that is kept.
         return undefined;
     }
+  }
+
+  #custom(part: Extract<StreamPart, { type: "custom" }>): Delta | undefined {
+    if (part.kind !== "anthropic.message_start") return this.#keep(part);
+    return earlyUsage(anthropicInput(part.providerMetadata?.["anthropic"]?.["usage"]));
+  }
+
+  #keep(part: Content): undefined {
+    const piece = partOf(part, this.#provider);
+    if (piece !== null) this.#pieces.push(piece);
+    return undefined;
   }
 
   /** The parts of the answer so far. */
@@ -108,6 +124,36 @@ export class StreamedAnswer {
     block.metadata = (part.providerMetadata as ProviderMetadata | undefined) ?? block.metadata;
     return block;
   }
+}
+
+type Input = Pick<ReportedUsage, "inputTokens" | "cacheReadTokens" | "cacheWriteTokens">;
+
+/** B3: the input of a call that the provider reports before the answer is complete. */
+function earlyUsage(input: Input | undefined): Delta | undefined {
+  return input && { type: "usage", usage: { ...input, outputTokens: 0 } };
+}
+
+/** Anthropic reports the input with the first event of a stream. Cached input is not part of `input_tokens`. */
+function anthropicInput(usage: unknown): Input | undefined {
+  const fresh = countIn(usage, "input_tokens");
+  if (fresh === undefined) return undefined;
+  const cacheReadTokens = countIn(usage, "cache_read_input_tokens") ?? 0;
+  const cacheWriteTokens = countIn(usage, "cache_creation_input_tokens") ?? 0;
+  return { inputTokens: fresh + cacheReadTokens + cacheWriteTokens, cacheReadTokens, cacheWriteTokens };
+}
+
+/** Google reports the input with every chunk, which only the raw chunk contains. */
+function googleInput(chunk: unknown): Input | undefined {
+  const usage = readProperty(chunk, "usageMetadata");
+  const inputTokens = countIn(usage, "promptTokenCount");
+  if (inputTokens === undefined) return undefined;
+  const cacheReadTokens = Math.min(inputTokens, countIn(usage, "cachedContentTokenCount") ?? 0);
+  return { inputTokens, cacheReadTokens };
+}
+
+function countIn(usage: unknown, name: string): number | undefined {
+  const count = readProperty(usage, name);
+  return typeof count === "number" && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
 }
 
 /** Returns an `Error` for what the stream reports, which may have any shape. `classifyError` reads its cause. */

@@ -144,7 +144,7 @@ export interface FunctionContext extends ContextBase {
 }
 
 /** A streamed piece of an answer. */
-export type StreamedDelta = Exclude<ModelStreamPart, { readonly type: "finish" }>;
+export type StreamedDelta = Exclude<ModelStreamPart, { readonly type: "finish" | "usage" }>;
 
 /** Passes, changes or holds back the pieces of an answer that readers see. Each model call needs a new instance. */
 export interface DeltaFilter {

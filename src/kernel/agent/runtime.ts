@@ -1,5 +1,6 @@
 import type { AgentResolver, HostedAgent } from "./hosted-agent.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
+import type { ReportedUsage } from "../messages/model.ts";
 import type { ExtensionError, ExtensionPort } from "./extension-context.ts";
 import type { Channel, TenantScope } from "../run/run-meta.ts";
 import type { ContextFactory } from "../run/run-facts.ts";
@@ -315,6 +316,20 @@ export interface Runtime {
    * included.
    */
   usage(query: UsageQuery): Promise<readonly UsageRow[]>;
+  /**
+   * B3: replaces the charge of a lost call by its usage, for example as a provider's bill or log shows it. `call` is the
+   * `reservationId` of the event `budget_lost`. Resolves when the correction is stored. A worker that hosts the agent then
+   * applies it, also to an ended run: it emits `usage_corrected`, and results and totals per day follow. The first correction
+   * of a call counts; another one throws `already_exists`. A view (`forTenant`) refuses it. Without `costUsd`, the price list gives the cost. Throws
+   * `not_found` for a call that is not lost.
+   *
+   * ```ts
+   * for await (const event of run.events({ types: ["budget_lost"], follow: false }))
+   *   if (event.type === "budget_lost")
+   *     await runtime.correctUsage(run.runId, event.data.reservationId, { inputTokens: 812, outputTokens: 95 });
+   * ```
+   */
+  correctUsage(run: string, call: string, usage: ReportedUsage): Promise<void>;
   /**
    * K4: returns everything of this store that waits for a person, the question that has waited longest first: approvals
    * of tool calls, questions of code and of MCP servers, and calls of client-side tools. `RunHandle.approve` and

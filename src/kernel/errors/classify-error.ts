@@ -168,13 +168,17 @@ export interface ClassifiedError {
   readonly status?: number;
   readonly providerCode?: string;
   /**
-   * B3: the response had an error status, so nothing was generated. An error inside a successful response may have been
+   * B3: nothing was generated: the response had an error status, or the provider or its package refused the credential,
+   * the account or the model before the request was executed. Another error inside a successful response may have been
    * billed.
    */
   readonly refused: boolean;
   /** The most informative message, cut to a fixed length. It is not stable; do not compare it. */
   readonly message: string;
 }
+
+/** Kinds of which a provider decides before it executes a request, wherever it reports them. */
+const refusals: ReadonlySet<ErrorKind> = new Set(["auth", "auth_permanent", "billing", "model_not_found"]);
 
 export interface ClassifyErrorOptions {
   /** The current time in epoch milliseconds, needed to convert a `Retry-After` date to a wait. */
@@ -202,7 +206,7 @@ export function classifyError(error: unknown, options: ClassifyErrorOptions = {}
     kind,
     retryable,
     message: facts.message,
-    refused: (responseStatus(error) ?? 0) >= 400,
+    refused: (responseStatus(error) ?? 0) >= 400 || refusals.has(kind),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(facts.status === undefined ? {} : { status: facts.status }),
     ...(facts.providerCode === undefined ? {} : { providerCode: facts.providerCode }),

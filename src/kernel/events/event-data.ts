@@ -18,6 +18,7 @@ import type {
 } from "../run/approval.ts";
 import type { CompactionSkip } from "../run/compaction-skip.ts";
 import type { CrashLoop, LostOwner } from "../run/crash-loop.ts";
+import type { RunSpend } from "../run/run-record.ts";
 import type { Interruption, RunStatus, UnreportedSpend } from "../run/run-result.ts";
 
 /** Events of the tool gate. */
@@ -52,6 +53,20 @@ export interface BudgetEvents {
     readonly attempt: number;
     readonly tokens: number;
     readonly costUsd: number | null;
+  };
+  /**
+   * B3: the usage of a lost call became known, from a late answer or from a caller. `charged` is what had been charged for
+   * the call, and `total` what the run has used with the correction. `status` is that of the run if it had ended, which it
+   * stays.
+   */
+  usage_corrected: {
+    readonly reservationId: string;
+    readonly usage: Usage;
+    readonly model: { readonly provider: string; readonly modelId: string } | null;
+    readonly charged: { readonly tokens: number; readonly costUsd: number | null };
+    readonly total: RunSpend;
+    readonly status: RunStatus | null;
+    readonly by: string;
   };
   /** A caller raised the budget of a task. */
   budget_top_up: { readonly taskId: TaskId; readonly add: Partial<TopUp>; readonly by: string };

@@ -74,6 +74,11 @@ export type Event<Type extends EventType = EventType> = Type extends EventType
     }
   : never;
 
+/** Whether a run whose last event this is has ended. A correction of its usage leaves an ended run ended. */
+export function endsRun(event: Event | undefined): boolean {
+  return event?.type === "run_end" || (event?.type === "usage_corrected" && event.data.status !== null);
+}
+
 /** An event that is not in a log yet. The commit adds number, time and ids (E4). */
 export type EventDraft<Type extends EventType = EventType> = Type extends EventType
   ? { readonly type: Type; readonly data: EventData[Type] }

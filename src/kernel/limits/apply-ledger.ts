@@ -1,7 +1,7 @@
 import { Fault } from "../base/fault.ts";
 import type { TaskId } from "../base/identity.ts";
-import { requireUsd, toNanoUsd } from "../base/money.ts";
-import { capsOf, findOverbilling, newAccount, unitOf } from "./account.ts";
+import { requireUsd, toNanoUsd, toNanoUsdBound } from "../base/money.ts";
+import { capsOf, newAccount, unitOf } from "./account.ts";
 import { executionBudget } from "./execution-budget.ts";
 import { LedgerBooking, refused } from "./ledger-booking.ts";
 import {
@@ -41,7 +41,8 @@ export function bookLedger(ledger: Ledger, command: LedgerCommand): LedgerOutcom
 function copyLedger(ledger: Ledger): Ledger {
   const accounts: Record<TaskId, Account> = {};
   for (const account of Object.values(ledger.accounts)) accounts[account.taskId] = { ...account };
-  return { ...ledger, accounts, lines: { ...ledger.lines }, tally: { ...ledger.tally } };
+  const { lines, tally, lostCalls } = ledger;
+  return { ...ledger, accounts, lines: { ...lines }, tally: { ...tally }, lostCalls: { ...lostCalls } };
 }
 
 function apply(booking: LedgerBooking, command: LedgerCommand): boolean {
@@ -56,6 +57,10 @@ function apply(booking: LedgerBooking, command: LedgerCommand): boolean {
       return lose(booking, booking.find(command.id));
     case "refund":
       return refund(booking, booking.find(command.id));
+    case "narrow":
+      return narrow(booking, command);
+    case "correct":
+      return correct(booking, command);
     case "withdraw":
       return booking.leave(command.id);
     case "charge":
@@ -115,14 +120,10 @@ function settle(booking: LedgerBooking, command: Extract<LedgerCommand, { type: 
   const nanoUsd = costUsd === null ? null : toNanoUsd(costUsd);
   const reservation = booking.find(id);
   if (reservation === undefined) return false;
-  const { held, taskId, priced } = reservation;
+  const { held, priced } = reservation;
   const billed = { tokens, nanoUsd: nanoUsd ?? held.nanoUsd, turns: held.turns };
   booking.end(reservation, billed, nothing, !priced && nanoUsd === null, command);
-  // Without a known price there is no bound that the bill could exceed; compare with the caps instead.
-  const found = priced || nanoUsd === null ? undefined : booking.findPassedCap(taskId);
-  const bound = priced || billed.nanoUsd === held.nanoUsd ? held : { ...held, nanoUsd: billed.nanoUsd };
-  const excess = findOverbilling(booking.ledger.accounts, taskId, bound, billed) ?? found;
-  if (excess !== undefined) booking.overran({ ...excess, reservationId: id });
+  booking.compare(reservation, billed, nanoUsd);
   return true;
 }
 
@@ -182,9 +183,40 @@ function closeAccount(booking: LedgerBooking, taskId: TaskId): boolean {
 /** B3: charges the full tokens and dollars, because no usage was reported. The turn is returned. */
 function lose(booking: LedgerBooking, reservation: Reservation | undefined): boolean {
   if (reservation === undefined) return false;
-  const { held, priced } = reservation;
-  const charged = held.turns === 0 ? held : { ...held, turns: 0 };
+  const { held, narrowed = held, priced } = reservation;
+  const charged = narrowed.turns === 0 ? narrowed : { ...narrowed, turns: 0 };
   booking.end(reservation, charged, charged, !priced);
+  return true;
+}
+
+/** B3: lowers what an open call is charged if it is lost. The reservation stays, because it is the bound of the bill (B1). */
+function narrow(booking: LedgerBooking, command: Extract<LedgerCommand, { type: "narrow" }>): boolean {
+  const { id, tokens, costUsd } = command;
+  requireCount("tokens", tokens);
+  if (costUsd !== null) requireUsd(costUsd);
+  const reservation = booking.find(id);
+  if (reservation === undefined) return false;
+  const { held } = reservation;
+  const nanoUsd = costUsd === null ? held.nanoUsd : Math.min(held.nanoUsd, toNanoUsdBound(costUsd));
+  booking.replace(reservation, {
+    ...reservation,
+    narrowed: { ...held, tokens: Math.min(held.tokens, tokens), nanoUsd },
+  });
+  return true;
+}
+
+/** B3: replaces the charge of a lost call by its bill, for the task, every ancestor, the cost line and the tally. */
+function correct(booking: LedgerBooking, command: Extract<LedgerCommand, { type: "correct" }>): boolean {
+  const { id, tokens, costUsd } = command;
+  requireCount("tokens", tokens);
+  const nanoUsd = costUsd === null ? null : toNanoUsd(costUsd);
+  const call = booking.ledger.lostCalls[id];
+  if (call === undefined) return false;
+  const billed = { tokens, nanoUsd: nanoUsd ?? call.charged.nanoUsd, turns: 0 };
+  booking.correct(id, call, billed, command);
+  const { charged, priced, chain } = call;
+  const [nearest] = chain;
+  if (nearest !== undefined) booking.compare({ id, taskId: nearest, held: charged, priced }, billed, nanoUsd);
   return true;
 }
 

@@ -1,4 +1,4 @@
-import { addSpend, findExcess, findWarnings, subtractSpend } from "./account.ts";
+import { addSpend, findExcess, findOverbilling, findWarnings, subtractSpend } from "./account.ts";
 import type { TaskId } from "../base/identity.ts";
 import {
   type Account,
@@ -8,6 +8,7 @@ import {
   type Exhaustion,
   type Ledger,
   type LedgerOutcome,
+  type LostCharge,
   nothing,
   type Overrun,
   type ReportedSpend,
@@ -104,6 +105,43 @@ export class LedgerBooking {
     return undefined;
   }
 
+  replace(reservation: Reservation, next: Reservation): void {
+    this.ledger.open = this.ledger.open.map((each) => (each === reservation ? next : each));
+  }
+
+  /** Replaces the charge of a lost call. */
+  correct(id: string, call: LostCharge, billed: Spend, reported: ReportedSpend): void {
+    const lostCalls = this.ledger.lostCalls as Record<string, LostCharge>;
+    delete lostCalls[id];
+    const { chain, charged, priced, label, day } = call;
+    const spent = subtractSpend(billed, charged);
+    const lost = subtractSpend(nothing, charged);
+    // A call without a price is counted as unpriced until a cost is known.
+    const unpriced = !priced && reported.costUsd !== null ? -1 : 0;
+    for (const taskId of chain) {
+      const account = this.accounts[taskId];
+      if (account === undefined) continue;
+      account.spent = addSpend(account.spent, spent);
+      account.lost = addSpend(account.lost, lost);
+      account.unpriced += unpriced;
+      this.#warn(account);
+    }
+    if (label === undefined) return;
+    const lines = this.ledger.lines as Record<string, CostLine>;
+    const key = lineKey(label);
+    const line = lines[key];
+    if (line !== undefined)
+      lines[key] = {
+        ...line,
+        lostCalls: line.lostCalls - 1,
+        spent: addSpend(line.spent, spent),
+        lost: addSpend(line.lost, lost),
+        unpriced: line.unpriced + unpriced,
+      };
+    if (day !== undefined)
+      tallyCall(this.ledger, { label, day, spent, lost, unpriced, lostCalls: -1, reported });
+  }
+
   /** Ends an open reservation and charges what was spent. */
   end(
     reservation: Reservation,
@@ -116,9 +154,26 @@ export class LedgerBooking {
     this.ledger.open = open.length === 1 ? noReservations : open.filter((each) => each !== reservation);
     const { taskId, held, label, day } = reservation;
     this.spend(taskId, held, spent, lost, unpriced);
+    const isLost = lost !== nothing;
+    if (isLost) this.#keepLost(reservation, lost);
     if (label === undefined || spent === nothing) return;
     this.#addLine(label, spent, lost, unpriced);
-    if (day !== undefined) tallyCall(this.ledger, { label, day, spent, lost, unpriced, reported });
+    if (day === undefined) return;
+    const counts = { unpriced: unpriced ? 1 : 0, lostCalls: isLost ? 1 : 0 };
+    tallyCall(this.ledger, { label, day, spent, lost, ...counts, reported });
+  }
+
+  #keepLost({ id, taskId, priced, label, day }: Reservation, charged: Spend): void {
+    const chain = chainOf(this.ledger.accounts, taskId).map((account) => account.taskId);
+    const lostCalls = this.ledger.lostCalls as Record<string, LostCharge>;
+    lostCalls[id] = {
+      taskId,
+      chain,
+      charged,
+      priced,
+      ...(label !== undefined && { label }),
+      ...(day !== undefined && { day }),
+    };
   }
 
   #addLine(label: CostLabel, spent: Spend, lost: Spend, unpriced: boolean): void {
@@ -128,10 +183,24 @@ export class LedgerBooking {
     lines[key] = {
       label,
       calls: (line?.calls ?? 0) + 1,
+      lostCalls: (line?.lostCalls ?? 0) + (lost === nothing ? 0 : 1),
       spent: line === undefined ? spent : addSpend(line.spent, spent),
       lost: line === undefined ? lost : lost === nothing ? line.lost : addSpend(line.lost, lost),
       unpriced: (line?.unpriced ?? 0) + (unpriced ? 1 : 0),
     };
+  }
+
+  /** B1: notes an overrun if the bill of a call exceeds its bound. `nanoUsd` is its reported cost, if there is one. */
+  compare(
+    { id, taskId, held, priced }: Pick<Reservation, "id" | "taskId" | "held" | "priced">,
+    billed: Spend,
+    nanoUsd: number | null,
+  ): void {
+    // Without a known price there is no bound that the bill could exceed; compare with the caps instead.
+    const found = priced || nanoUsd === null ? undefined : this.findPassedCap(taskId);
+    const bound = priced || billed.nanoUsd === held.nanoUsd ? held : { ...held, nanoUsd: billed.nanoUsd };
+    const excess = findOverbilling(this.ledger.accounts, taskId, bound, billed) ?? found;
+    if (excess !== undefined) this.overran({ ...excess, reservationId: id });
   }
 
   /** The nearest cap of the task or an ancestor that is now exceeded. */
@@ -160,9 +229,20 @@ export class LedgerBooking {
       if (account === undefined || !account.closed || account.children > 0 || account.parentId === null)
         return;
       delete accounts[at];
+      this.#forgetAccount(at);
       const parent = accounts[account.parentId];
       if (parent !== undefined) parent.children--;
       at = account.parentId;
+    }
+  }
+
+  /** A later account of the same task was not charged for the calls that are lost now. */
+  #forgetAccount(taskId: TaskId): void {
+    const lostCalls = this.ledger.lostCalls as Record<string, LostCharge>;
+    for (const id in lostCalls) {
+      const call = lostCalls[id] as LostCharge;
+      if (call.chain.includes(taskId))
+        lostCalls[id] = { ...call, chain: call.chain.filter((each) => each !== taskId) };
     }
   }
 

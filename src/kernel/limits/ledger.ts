@@ -12,12 +12,15 @@ import { noUsageDelta, type UsageDelta } from "./usage-delta.ts";
  * other code counts money.
  *
  * A reservation is open from its grant until it ends by `settle` (usage was reported), `lose` (no usage was reported:
- * charged in full, except for its turn), `refund` (refused before any body: charged nothing) or `crash`. A reservation that does not fit
+ * charged in full, except for its turn), `refund` (refused before any body: charged nothing) or `crash`. `narrow` lowers
+ * what it is charged if it is lost, and `correct` replaces that charge once the usage is known. A reservation that does not fit
  * waits while other reservations may still return budget, and fails if none can.
  *
  * Promises: B1: for each capped dimension, spent + reserved <= cap, for a task and every ancestor, unless a provider
  * bills above the bound, which is recorded and stops the run. B2: `null` means unlimited and zero means zero. B3: an
- * attempt without reported usage is charged its full tokens and dollars as `lost`; its turn is returned. B6: spending counts against every ancestor.
+ * attempt without reported usage is charged its full tokens and dollars as `lost`, or, if the provider reported the input
+ * in its stream, that input and the output limit; its turn is returned. Usage that becomes known later replaces the charge,
+ * once. B6: spending counts against every ancestor.
  */
 export interface Ledger {
   readonly unknownPrice: UnknownPrice;
@@ -36,6 +39,19 @@ export interface Ledger {
   readonly lines: Readonly<Record<string, CostLine>>;
   /** Amounts per day, agent and model that no commit holds in `Commit.usage` yet. */
   readonly tally: Readonly<Record<string, UsageDelta>>;
+  /** B3: the calls that were charged without reported usage and not corrected since, by the id of their reservation. */
+  readonly lostCalls: Readonly<Record<string, LostCharge>>;
+}
+
+/** B3: a call that was charged without reported usage. */
+export interface LostCharge {
+  readonly taskId: TaskId;
+  /** B6: the accounts that were charged and still exist, from that of the task upwards. */
+  readonly chain: readonly TaskId[];
+  readonly charged: Spend;
+  readonly priced: boolean;
+  readonly label?: CostLabel;
+  readonly day?: string;
 }
 
 /** The agent and the model of a call. */
@@ -49,6 +65,8 @@ export interface CostLine {
   readonly label: CostLabel;
   /** Number of charged calls. */
   readonly calls: number;
+  /** The part of `calls` for which no provider reported usage. */
+  readonly lostCalls: number;
   readonly spent: Spend;
   /** The part of `spent` for which no provider reported usage. */
   readonly lost: Spend;
@@ -100,6 +118,8 @@ export interface Reservation {
   readonly taskId: TaskId;
   readonly attempt: number;
   readonly held: Spend;
+  /** B3: what the call is charged if it is lost. If absent, `held`. */
+  readonly narrowed?: Spend;
   readonly priced: boolean;
   readonly label?: CostLabel;
   readonly day?: string;
@@ -156,6 +176,13 @@ export type LedgerCommand =
   | ReserveCommand
   | ({ readonly type: "settle"; readonly id: string } & ReportedSpend)
   | { readonly type: "lose" | "refund"; readonly id: string }
+  /**
+   * B3: the provider has reported the input of an open call. `tokens` and `costUsd` are that input and the output limit.
+   * If `costUsd` is `null`, the reserved dollars stay.
+   */
+  | { readonly type: "narrow"; readonly id: string; readonly tokens: number; readonly costUsd: number | null }
+  /** B3: the usage of a lost call is known. It replaces the charge. A second correction of the call is not applied. */
+  | ({ readonly type: "correct"; readonly id: string } & ReportedSpend)
   /** Withdraws a waiting reservation that is no longer needed. */
   | { readonly type: "withdraw"; readonly id: string }
   /**
@@ -237,6 +264,7 @@ export function openLedger(unknownPrice: UnknownPrice = "refuse"): Ledger {
     overrun: null,
     lines: {},
     tally: {},
+    lostCalls: {},
   };
 }
 
@@ -255,20 +283,23 @@ export function spendOfTopUp(add: Partial<TopUp>, owner = "topUp()"): Spend {
   return { tokens: maxTokens, nanoUsd: toNanoUsdLimit(maxCostUsd), turns: maxTurns };
 }
 
-/** The amounts of one ended reservation. */
+/** The amounts of one ended reservation, or what a correction adds to them. */
 export interface TalliedCall {
   readonly label: CostLabel;
   readonly day: string;
   readonly spent: Spend;
   readonly lost: Spend;
-  readonly unpriced: boolean;
+  /** 1 if the call is charged zero dollars because its price is unknown, -1 if it no longer is. */
+  readonly unpriced: number;
+  /** 1 if the call is lost, -1 if it no longer is. */
+  readonly lostCalls: number;
   /** Absent if no usage was reported. */
   readonly reported?: ReportedSpend | undefined;
 }
 
-/** Adds an ended reservation to the tally of a ledger, in place. */
+/** Adds an ended or corrected reservation to the tally of a ledger, in place. */
 export function tallyCall(ledger: Ledger, call: TalliedCall): void {
-  const { label, day, spent, lost, unpriced, reported } = call;
+  const { label, day, spent, lost, unpriced, lostCalls, reported } = call;
   const { agentId, provider, modelId } = label;
   const outputTokens = reported?.outputTokens ?? 0;
   const tally = ledger.tally as Record<string, UsageDelta>;
@@ -288,7 +319,8 @@ export function tallyCall(ledger: Ledger, call: TalliedCall): void {
     nanoUsd: line.nanoUsd + spent.nanoUsd,
     lostTokens: line.lostTokens + lost.tokens,
     lostNanoUsd: line.lostNanoUsd + lost.nanoUsd,
-    unpriced: line.unpriced + (unpriced ? 1 : 0),
+    lostCalls: line.lostCalls + lostCalls,
+    unpriced: line.unpriced + unpriced,
   };
 }
 

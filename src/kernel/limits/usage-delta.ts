@@ -18,6 +18,8 @@ export interface UsageDelta {
   /** B3: tokens that were charged without reported usage. */
   readonly lostTokens: number;
   readonly lostNanoUsd: number;
+  /** Number of calls that were charged without reported usage. */
+  readonly lostCalls: number;
   /** Number of calls that were charged zero dollars because their price is unknown. */
   readonly unpriced: number;
   /** 1 in the row in which the run is counted, otherwise 0. */
@@ -32,9 +34,25 @@ export const noUsageDelta: Omit<UsageDelta, "day" | "agent" | "model"> = Object.
   nanoUsd: 0,
   lostTokens: 0,
   lostNanoUsd: 0,
+  lostCalls: 0,
   unpriced: 0,
   runs: 0,
 });
+
+/** Calls and what was charged for them, in nano-dollars. */
+interface ChargedCalls {
+  readonly calls: number;
+  readonly nanoUsd: number;
+}
+
+/**
+ * B3: what lost calls likely cost: as much as the reported calls of the same kind on average, and at most what was charged.
+ * If no call was reported, or the number of lost calls is unknown, what was charged.
+ */
+export function likelyNanoUsd(reported: ChargedCalls, lost: ChargedCalls): number {
+  if (reported.calls <= 0 || lost.calls <= 0) return lost.nanoUsd;
+  return Math.min(lost.nanoUsd, lost.calls * Math.floor(reported.nanoUsd / reported.calls));
+}
 
 /** Adds two rows of the same day, agent and model. */
 export function addUsageDelta(one: UsageDelta, other: UsageDelta): UsageDelta {
@@ -47,6 +65,7 @@ export function addUsageDelta(one: UsageDelta, other: UsageDelta): UsageDelta {
     nanoUsd: one.nanoUsd + other.nanoUsd,
     lostTokens: one.lostTokens + other.lostTokens,
     lostNanoUsd: one.lostNanoUsd + other.lostNanoUsd,
+    lostCalls: one.lostCalls + other.lostCalls,
     unpriced: one.unpriced + other.unpriced,
     runs: one.runs + other.runs,
   };

@@ -147,7 +147,11 @@ export type ReportedUsage = Pick<Usage, "inputTokens" | "outputTokens"> &
     readonly costUsd?: number;
   };
 
-/** One piece of a streamed answer. Every successful stream ends with exactly one `finish`. */
+/**
+ * One piece of a streamed answer. Every successful stream ends with exactly one `finish`. A provider that reports the
+ * input before the end sends it as `usage`: if the call is lost, it is charged that input and its output limit (B3). The
+ * output tokens of that part are ignored.
+ */
 export type ModelStreamPart =
   | { readonly type: "text_delta"; readonly text: string }
   | { readonly type: "reasoning_delta"; readonly text: string }
@@ -157,6 +161,7 @@ export type ModelStreamPart =
       readonly toolName: string;
       readonly text: string;
     }
+  | { readonly type: "usage"; readonly usage: ReportedUsage }
   | ({ readonly type: "finish" } & ModelResponse);
 
 /** Selects the models that may answer a request, and decides when to fall back to the next one. */

@@ -43,8 +43,13 @@ export type RunStatus = (typeof runStatuses)[number];
 export interface UnreportedSpend {
   /** Charged tokens. */
   readonly tokens: number;
-  /** Charged cost. `null` if a price is unknown. */
+  /** Charged cost, which the calls cannot exceed. `null` if a price is unknown. */
   readonly costUsd: number | null;
+  /**
+   * What the calls likely cost: as much as the reported calls of the run on average. `null` if a price is unknown. Absent
+   * if there are no such calls.
+   */
+  readonly likelyUsd?: number | null;
 }
 
 /**

@@ -87,6 +87,7 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   budget_exhausted: wordless,
   budget_overrun: wordless,
   budget_lost: wordless,
+  usage_corrected: wordless,
   budget_top_up: wordless,
   spawn_start: wordless,
   spawn_wait: wordless,

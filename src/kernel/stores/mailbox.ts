@@ -4,6 +4,7 @@ import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { TopUp } from "../limits/ledger.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { Message } from "../messages/message.ts";
+import type { Usage } from "../messages/usage.ts";
 import type { ApprovalDecision } from "../run/approval.ts";
 import type { InputQueue, TenantScope } from "../run/run-meta.ts";
 
@@ -24,6 +25,8 @@ export type MailBody =
   | { readonly type: "cancel"; readonly taskId: TaskId; readonly reason: string }
   | { readonly type: "pause" | "resume" }
   | { readonly type: "top_up"; readonly taskId: TaskId; readonly add: Partial<TopUp> }
+  /** B3: the usage of a lost call, with its cost. `call` is the id of its reservation. */
+  | { readonly type: "usage"; readonly call: string; readonly usage: Usage }
   | { readonly type: "reprioritize"; readonly taskId: TaskId; readonly priority: Priority };
 
 /** A message to a run. */

@@ -43,7 +43,7 @@ export interface UsageRow {
   /** Total charge, including `unreported` and without calls whose price is unknown. */
   readonly costUsd: number;
   /** B3: charge for calls that ended without reported usage. */
-  readonly unreported: UnreportedSpend & { readonly costUsd: number };
+  readonly unreported: UnreportedSpend & { readonly costUsd: number; readonly likelyUsd?: number };
   /** Number of calls whose price is unknown. `costUsd` does not include them. */
   readonly unpricedTurns: number;
 }
@@ -57,6 +57,7 @@ export interface UsageRow {
  * - U2 Totals stay when their runs and sessions are deleted or collected.
  * - U3 `sum` returns one row per value of the dimension, in ascending order; `null` comes first.
  * - U4 Money is added in nano-dollars, so that sums are exact.
+ *   `likelyUsd` is the sum of `likelyNanoUsd` over the rows of a day, agent and model. A correction (B3) may lower a total.
  * - U5 Usage counts for the tenant and the user of its run. Equal user ids of two tenants are different users.
  * - U6 An unknown dimension and a day that is not in the calendar are refused with `invalid_argument`.
  * - U7 For each cap of a draw, what the totals of the day hold plus what runs hold is at most the cap afterwards, also if several

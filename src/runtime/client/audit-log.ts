@@ -31,6 +31,7 @@ const actorOf: { readonly [Type in EventType]?: (event: Event<Type>) => string |
   task_signal: ({ data }) => data.by,
   task_reprioritize: ({ data }) => data.by,
   budget_top_up: ({ data }) => data.by,
+  usage_corrected: ({ data }) => data.by,
   // A decision that arrived by mail has a `by`. Otherwise an approval handler in the owner's process decided.
   approval_decision: ({ data }) => data.decision.by ?? "approval handler",
 };

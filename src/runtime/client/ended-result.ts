@@ -1,5 +1,5 @@
 import {
-  noUsage,
+  nothingSpent,
   type Event,
   type JsonValue,
   type PendingApproval,
@@ -12,6 +12,8 @@ import { RunHistory } from "./run-history.ts";
 export interface EndEvents {
   runEnd?: Event<"run_end">;
   rootEnd?: Event<"task_end">;
+  /** The last correction of its usage. */
+  corrected?: Event<"usage_corrected">;
 }
 
 const nothingPending: readonly PendingApproval[] = Object.freeze([]);
@@ -44,11 +46,13 @@ function lazyField(name: LazyField): PropertyDescriptor {
 /** The result of a run that has ended. `events` reads all events of the run. */
 export function endedResult(
   { runId, sessionId, agentId }: Pick<RunHandle, "runId" | "sessionId" | "agentId">,
-  { runEnd, rootEnd }: EndEvents,
+  { runEnd, rootEnd, corrected }: EndEvents,
   events: () => readonly Event[],
 ): RunResult<JsonValue> {
-  const { usage = noUsage, costUsd = 0, turns = 0, status = "failed" } = runEnd?.data ?? {};
-  const { lost = { tokens: 0, costUsd: 0 } } = runEnd?.data ?? {};
+  const { status = "failed", lost: unreported = nothingSpent.unreported } = runEnd?.data ?? {};
+  // A correction before the end is part of what the end says.
+  const isLater = corrected !== undefined && corrected.seq > (runEnd?.seq ?? 0);
+  const spent = isLater ? corrected.data.total : { ...nothingSpent, ...runEnd?.data, unreported };
   const failure = rootEnd?.data.failure ?? null;
   const output = rootEnd?.data.output ?? null;
   const own = {
@@ -57,10 +61,10 @@ export function endedResult(
     finishReason: rootEnd?.data.finishReason ?? null,
     pendingApprovals: nothingPending,
     interruptionReason: rootEnd?.data.interruption?.reason ?? failure?.message ?? null,
-    usage,
-    costUsd,
-    unreported: lost,
-    turns,
+    usage: spent.usage,
+    costUsd: spent.costUsd,
+    unreported: spent.unreported,
+    turns: spent.turns,
     runId,
     sessionId,
     agentId,

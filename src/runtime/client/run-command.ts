@@ -19,6 +19,7 @@ export const commandNames: Readonly<Record<MailBody["type"], string>> = {
   pause: "pause command",
   resume: "resume command",
   top_up: "top-up",
+  usage: "usage of a lost call",
   reprioritize: "new priority",
 };
 

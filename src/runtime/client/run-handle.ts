@@ -171,7 +171,7 @@ const forkOptionTable = optionTable({
 } satisfies OptionKinds<ForkOptions>);
 const toolResultTable = optionTable({ isError: is.boolean() } satisfies OptionKinds<ToolResultOptions>);
 const defaultSizes = new SizeLimit();
-const endTypes = ["task_end", "run_end"] as const;
+const endTypes = ["task_end", "run_end", "usage_corrected"] as const;
 /**
  * Number of trailing events of an ended run that are read first. They nearly always include the `task_end` of the root
  * task.
@@ -295,6 +295,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
       for await (const event of this.#tail({ fromSeq: next, types: endTypes })) {
         if ("seq" in event) next = event.seq + 1;
         if (event.type === "run_end") found.runEnd = event;
+        if (event.type === "usage_corrected") found.corrected = event;
         if (event.type === "task_end" && event.taskId === root) found.rootEnd = event;
       }
       // A completed run cannot be resumed.

@@ -32,7 +32,7 @@ interface StandingRun {
 }
 
 /** The commands after which open calls may need less. */
-const freeing: ReadonlySet<LedgerCommand["type"]> = new Set(["settle", "lose", "refund", "crash"]);
+const freeing: ReadonlySet<LedgerCommand["type"]> = new Set(["settle", "lose", "refund", "crash", "correct"]);
 
 const nothing: readonly WaitCause[] = [];
 const running: RunStanding = { status: "running", waitsFor: nothing };
@@ -106,12 +106,17 @@ export class RecordedTotals {
     return (this.#standing = standing);
   }
 
-  /** K3: returns what the run has used, if the run does not run and this has changed since the last call. */
-  takeSpend(): RunSpend | undefined {
-    if (this.#standing.status === "running" || this.#run.ended) return undefined;
+  /**
+   * K3: returns what the run has used, if the run does not run and this has changed since the last call. In an ended run
+   * only a correction changes it (B3).
+   */
+  takeSpend(commands: readonly LedgerCommand[] | undefined): RunSpend | undefined {
+    const isRunning = this.#standing.status === "running";
+    if (this.#run.ended ? commands?.some(({ type }) => type === "correct") !== true : isRunning)
+      return undefined;
     const spent = this.#run.ledger.accounts[root]?.spent;
     const isNothing = spent === undefined || (spent.tokens === 0 && spent.turns === 0);
-    if (isNothing || spent === this.#spend) return undefined;
+    if ((isNothing && !this.#run.ended) || spent === this.#spend) return undefined;
     this.#spend = spent;
     return spendOf(this.#run);
   }

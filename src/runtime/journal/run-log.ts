@@ -294,7 +294,7 @@ export class RunLog implements FlushableLog {
     }
     const taken = this.#state.totals.takeUsage(draft.ledger);
     if (taken !== undefined) Object.assign(draft, taken);
-    const spent = this.#state.totals.takeSpend();
+    const spent = this.#state.totals.takeSpend(draft.ledger);
     if (spent !== undefined) draft.spent = spent;
     this.#draft = {};
     this.#dirty = false;

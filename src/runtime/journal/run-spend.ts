@@ -1,20 +1,36 @@
 import {
   fromNanoUsd,
+  likelyNanoUsd,
+  nothing,
   rootTaskId as root,
   type Ledger,
   type RunSpend,
+  type Spend,
   type Usage,
 } from "../../kernel/index.ts";
 
 /** What a run has used. The account of the root includes those of all other tasks (B6). */
 export function spendOf({ usage, ledger }: { readonly usage: Usage; readonly ledger: Ledger }): RunSpend {
-  const account = ledger.accounts[root];
-  const isKnown = (account?.unpriced ?? 0) === 0;
-  const usd = (nanoUsd = 0): number | null => (isKnown ? fromNanoUsd(nanoUsd) : null);
+  const { spent, lost, unpriced } = ledger.accounts[root] ?? { spent: nothing, lost: nothing, unpriced: 0 };
+  const isKnown = unpriced === 0;
+  const usd = (nanoUsd: number): number | null => (isKnown ? fromNanoUsd(nanoUsd) : null);
+  const unreported = { tokens: lost.tokens, costUsd: usd(lost.nanoUsd) };
   return {
     usage,
-    costUsd: usd(account?.spent.nanoUsd),
-    unreported: { tokens: account?.lost.tokens ?? 0, costUsd: usd(account?.lost.nanoUsd) },
-    turns: account?.spent.turns ?? 0,
+    costUsd: usd(spent.nanoUsd),
+    unreported:
+      lost.tokens === 0 ? unreported : { ...unreported, likelyUsd: usd(likelyOf(ledger, spent, lost)) },
+    turns: spent.turns,
   };
+}
+
+function likelyOf({ lines }: Ledger, spent: Spend, lost: Spend): number {
+  let calls = 0;
+  let lostCalls = 0;
+  for (const line of Object.values(lines)) {
+    calls += line.calls;
+    lostCalls += line.lostCalls;
+  }
+  const reported = { calls: calls - lostCalls, nanoUsd: spent.nanoUsd - lost.nanoUsd };
+  return likelyNanoUsd(reported, { calls: lostCalls, nanoUsd: lost.nanoUsd });
 }

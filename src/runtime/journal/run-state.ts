@@ -1,6 +1,7 @@
 import {
   addUsage,
   bookLedger,
+  endsRun,
   Fault,
   rootTaskId as root,
   HistoryRetention,
@@ -96,7 +97,7 @@ class SessionWriters {
  * States of a run, and the events and changes that move it:
  * - live: at least one task has not ended. Any task change, step, seat or ledger command applies.
  * - paused: live, but no step starts. `run_pause` moves to it, `run_resume` back to live.
- * - ended: `run_end` is the last event. A `reopen` change or a further event moves it back to live (J5).
+ * - ended: `run_end` is the last event, except for `usage_corrected`. A `reopen` change or another event moves it back to live (J5).
  *
  * States of a task: live, cancelled (live, but to be stopped), ended. Changes: `create`, `cancel`, `crash`, `continue`, `end`, `reopen`.
  */
@@ -123,7 +124,7 @@ export class RunState {
   losses: readonly LostOwner[] = empty;
   /** L7: a new owner executes what a lost one left. It ends when the run only waits again. */
   isDrivenAgain = false;
-  /** `run_end` is the last event. */
+  /** The last event ends the run (`endsRun`). */
   ended = false;
   /** The runs that the commit that ends this run submits. The end of the root sets them. */
   next: readonly NextRun[] = empty;
@@ -252,8 +253,9 @@ export class RunState {
   noteEvent(event: Event): void {
     const { seq, type, at } = event;
     this.nextSeq = seq + 1;
-    this.ended = type === "run_end";
-    if (this.ended) this.isHistoryCleared = false;
+    this.ended = endsRun(event);
+    if (type === "run_end") this.isHistoryCleared = false;
+    if (type === "usage_corrected") this.#addUsage(this.task(event.taskId), event.data.usage);
     if (type === "task_start") this.#noteStart(event);
     if (type === "task_suspend") this.#noteSuspend(event);
     if (type === "compaction_requested") this.compactionRequest = requestIn(event.data);

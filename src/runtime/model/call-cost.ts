@@ -1,9 +1,11 @@
 import {
+  priceUsage,
   utcDay,
   type Exhaustion,
   type Model,
   type ModelPrice,
   type ModelRequest,
+  type ReportedUsage,
   type ReserveCommand,
 } from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
@@ -50,7 +52,8 @@ export function boundCost(call: BoundedCall): CostBound {
       : (inputTokens) => worker.prices.find({ provider, modelId, inputTokens, at });
   const command: ReserveCommand = {
     type: "reserve",
-    id: `${taskId} ${step.address} ${attempt}`,
+    // The step may run again after a crash or a resume. A lost call has an event, so the number is another one then.
+    id: `${taskId} ${step.address} ${attempt} ${step.runner.state.nextSeq}`,
     taskId,
     attempt,
     input: { tokens, costUsd: price === null ? null : inputCost(price, tokens) },
@@ -63,6 +66,17 @@ export function boundCost(call: BoundedCall): CostBound {
     day: utcDay(worker.clock.now()),
   };
   return { command, priceOf };
+}
+
+/** B3: what a call costs at most whose input the provider has reported. `null` if the price is unknown. */
+export function narrowedCost(
+  price: ModelPrice | null,
+  { inputTokens, cacheReadTokens = 0, cacheWriteTokens = 0 }: ReportedUsage,
+  outputTokens: number,
+): number | null {
+  if (price === null) return null;
+  const input = priceUsage(price, { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens: 0 });
+  return (input ?? 0) + outputTokens * maxOutputUsdPerToken(price);
 }
 
 function inputCost(price: ModelPrice, tokens: number): number {

@@ -5,17 +5,20 @@ import {
   type Model,
   type ModelRequest,
   type ModelResponse,
+  type ReportedUsage,
   type StopReason,
   addUsage,
   classifyError,
   describeValue,
   noUsage,
 } from "../../kernel/index.ts";
+import { correctionId } from "../journal/wait-names.ts";
 import { pendingForever } from "../process/pending-forever.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { CallBody } from "../task/in-flight-calls.ts";
 import { AttemptTimer } from "./attempt-timer.ts";
 import { CandidateModels, type FailedAttempt } from "./candidate-models.ts";
+import { narrowedCost } from "./call-cost.ts";
 import { openDeltaSink, type DeltaSink } from "./delta-stream.ts";
 import { type Grant, reserveCall } from "./reservation.ts";
 import {
@@ -26,7 +29,7 @@ import {
   waitForRetry,
   withLastError,
 } from "./retry.ts";
-import { PendingReply, settleResponse } from "./settle-reply.ts";
+import { PendingReply, pricedUsage, settleResponse } from "./settle-reply.ts";
 
 const optionalCounts: ReadonlySet<string> = new Set([
   "cacheReadTokens",
@@ -39,18 +42,17 @@ const countNames = ["inputTokens", "outputTokens", ...optionalCounts];
  * B3: charges a response without valid usage in full as unreported, and throws. Another attempt could not fix it, because
  * the fault is in the code of the model.
  */
-function requireUsage(
-  step: ActiveStep,
-  { provider, modelId }: Model,
-  grant: Grant,
-  response: ModelResponse,
-): void {
+function requireUsage(step: ActiveStep, model: Model, grant: Grant, response: ModelResponse): void {
   const problem = usageProblem(response.usage);
   if (problem === undefined) return;
   const { taskId, host } = step.runner;
   host.ledger.lose(taskId, grant.id);
   step.end();
-  throw new Fault("invalid_argument", `${provider}/${modelId} returned an invalid ${problem}`, {
+  throw invalidUsage(model, problem);
+}
+
+function invalidUsage({ provider, modelId }: Model, problem: string): Fault {
+  return new Fault("invalid_argument", `${provider}/${modelId} returned an invalid ${problem}`, {
     details: { provider, modelId },
   });
 }
@@ -103,6 +105,46 @@ function usageProblem(usage: unknown): string | undefined {
 
 function isCount(value: unknown): boolean {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
+
+/** B3: the provider has reported the input of a call in flight. If the call is lost, its input is charged as reported. */
+function narrowReservation(
+  { runner }: ActiveStep,
+  model: Model,
+  { id, outputTokens, priceOf }: Grant,
+  usage: ReportedUsage,
+): void {
+  const problem = usageProblem(usage);
+  if (problem !== undefined) throw invalidUsage(model, problem);
+  const { inputTokens } = usage;
+  const costUsd = narrowedCost(priceOf(inputTokens), usage, outputTokens);
+  runner.host.ledger.apply(runner.taskId, {
+    type: "narrow",
+    id,
+    tokens: inputTokens + outputTokens,
+    costUsd,
+  });
+}
+
+/**
+ * B3: an attempt answered after it was charged as lost. The usage goes to the mailbox of the run, which may have ended or
+ * have another owner by now. An attempt that was not charged ignores it.
+ */
+function reportLateUsage({ runner }: ActiveStep, grant: Grant, reported: ReportedUsage): void {
+  const { worker, log } = runner;
+  const { runId } = log.lease;
+  const mail = {
+    id: correctionId(grant.id),
+    runId,
+    from: runner.agentId,
+    at: worker.clock.now(),
+    body: { type: "usage", call: grant.id, usage: pricedUsage(grant, reported) },
+  } as const;
+  worker.store.mailbox.put(mail).catch((error: unknown) => {
+    const fault = Fault.from(error);
+    // The runtime was closed or the run deleted while the provider wrote its answer: there is no run to correct.
+    if (fault.code !== "closed" && fault.code !== "not_found") worker.onError(fault);
+  });
 }
 
 /** Result of a model call that went through middleware. */
@@ -247,6 +289,7 @@ export class ModelAttempts implements CallBody {
       };
       const answer = (response: ModelResponse): void => {
         if (isFirstEnd()) resolve({ response });
+        else if (usageProblem(response.usage) === undefined) reportLateUsage(step, grant, response.usage);
       };
       const fail = (error: unknown): void => {
         if (!isFirstEnd()) return;
@@ -260,37 +303,57 @@ export class ModelAttempts implements CallBody {
       const timer = new AttemptTimer(step, model, this.#sentAt, streaming, fail);
       this.#failAttempt = fail;
       const request = withOutputLimit(this.#outgoing.request, grant);
-      this.#call(model, request, timer).then(answer, fail);
+      this.#call(model, grant, request, timer).then(answer, fail);
     });
   }
 
-  /** B3: charges the attempt in flight in full. A response that still arrives is ignored. */
+  /** B3: charges the attempt in flight in full. The usage of a response that still arrives corrects the charge. */
   abandon(fault: Fault): void {
     this.#failAttempt?.(fault);
   }
 
-  async #call(model: Model, request: ModelRequest, timer: AttemptTimer): Promise<ModelResponse> {
+  async #call(
+    model: Model,
+    grant: Grant,
+    request: ModelRequest,
+    timer: AttemptTimer,
+  ): Promise<ModelResponse> {
     const { runner } = this.#step;
     const { ephemeralMessages } = this.#outgoing;
-    if (runner.task.record.streaming) return this.#stream(model, request, timer);
+    if (runner.task.record.streaming) return this.#stream(model, grant, request, timer);
     return await model.generate(request, timer.callOptions(runner, ephemeralMessages));
   }
 
-  async #stream(model: Model, request: ModelRequest, timer: AttemptTimer): Promise<ModelResponse> {
+  async #stream(
+    model: Model,
+    grant: Grant,
+    request: ModelRequest,
+    timer: AttemptTimer,
+  ): Promise<ModelResponse> {
     const { runner } = this.#step;
     const { ephemeralMessages } = this.#outgoing;
     let units = 0;
+    let reportedInput: number | undefined;
     const deltas = openDeltaSink(this.#step, this.#count.attempts, this.#outgoing.filters);
     this.#deltas = deltas;
     deltas.begin();
     for await (const part of model.stream(request, timer.callOptions(runner, ephemeralMessages))) {
+      if (part.type === "finish") {
+        const { type: _type, ...response } = part;
+        if (timer.isOver) return response;
+        timer.noteChunk();
+        this.#receivedParts++;
+        deltas.flush();
+        return response;
+      }
       if (timer.isOver) throw new Error("the attempt ended while its stream was read");
       timer.noteChunk();
       this.#receivedParts++;
-      if (part.type === "finish") {
-        deltas.flush();
-        const { type: _type, ...response } = part;
-        return response;
+      if (part.type === "usage") {
+        // Some providers repeat the count with every chunk.
+        if (part.usage.inputTokens !== reportedInput) narrowReservation(this.#step, model, grant, part.usage);
+        reportedInput = part.usage.inputTokens;
+        continue;
       }
       units += part.text.length;
       runner.worker.sizes.assertLength(units, "the reply of the model");

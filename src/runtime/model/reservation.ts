@@ -31,6 +31,8 @@ export interface Grant {
    * Output limit that the request states. `null` if the request asks for none and no cap applies: then it states none.
    */
   readonly outputLimit: number | null;
+  /** Output tokens that the reservation covers. */
+  readonly outputTokens: number;
   /** The cap that lowered the output limit, or `null`. If the output is cut at the limit, this cap is exhausted. */
   readonly cutBy: Exhaustion | null;
   /** The price for a request of this size, as of the time of the reservation. `null` if the price is unknown. */
@@ -162,7 +164,7 @@ function grantOf(
   const cutBy = clamped ? findTightestCap(state, taskId, command.output.usdPerToken ?? 0) : cap;
   const isLimited =
     call.request.maxOutputTokens !== undefined || host.allotment !== undefined || isCapped(state, taskId);
-  return { id: command.id, outputLimit: isLimited ? outputTokens : null, cutBy, priceOf };
+  return { id: command.id, outputLimit: isLimited ? outputTokens : null, outputTokens, cutBy, priceOf };
 }
 
 /** Waits for the ledger's decision. A failure of the wait, such as a cancel, withdraws the reservation. */

@@ -11,6 +11,7 @@ import {
   type LlmReply,
   type Model,
   type ModelResponse,
+  type ReportedUsage,
   type Usage,
 } from "../../kernel/index.ts";
 import { faultStopReason, faultUsage, partialOutput } from "../journal/task-end.ts";
@@ -65,18 +66,8 @@ export function settleReservation(step: ActiveStep, { response, grant, earlierUs
 /** Like `settleReservation`, for one response. */
 export function settleResponse({ runner }: ActiveStep, grant: Grant, response: ModelResponse): Usage {
   const { taskId, host } = runner;
-  const reported = response.usage;
-  const {
-    inputTokens,
-    outputTokens,
-    cacheReadTokens = 0,
-    cacheWriteTokens = 0,
-    reasoningTokens = 0,
-  } = reported;
-  const priced = priceUsage(grant.priceOf(inputTokens), reported);
-  // Rounded to nano-USD like the ledger, so that the costs of the calls add up to what was spent.
-  const costUsd = priced === null ? null : fromNanoUsd(toNanoUsd(priced));
-  const usage = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens, costUsd };
+  const usage = pricedUsage(grant, response.usage);
+  const { outputTokens, cacheReadTokens, costUsd } = usage;
   const tokens = usage.inputTokens + usage.outputTokens;
   host.ledger.apply(taskId, {
     type: "settle",
@@ -89,6 +80,21 @@ export function settleResponse({ runner }: ActiveStep, grant: Grant, response: M
   if (runner.state.headcount.tasks[taskId]?.shielded === true)
     runner.log.applySeat({ type: "progress", taskId });
   return usage;
+}
+
+/** The usage that a provider reported, with its cost at the price of the reservation. */
+export function pricedUsage({ priceOf }: Pick<Grant, "priceOf">, reported: ReportedUsage): Usage {
+  const {
+    inputTokens,
+    outputTokens,
+    cacheReadTokens = 0,
+    cacheWriteTokens = 0,
+    reasoningTokens = 0,
+  } = reported;
+  const priced = priceUsage(priceOf(inputTokens), reported);
+  // Rounded to nano-USD like the ledger, so that the costs of the calls add up to what was spent.
+  const costUsd = priced === null ? null : fromNanoUsd(toNanoUsd(priced));
+  return { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens, costUsd };
 }
 
 /**

@@ -1,4 +1,7 @@
 import {
+  addUsage,
+  fromNanoUsd,
+  outcomeStatus,
   rootTaskId as root,
   type InputQueue,
   type JsonValue,
@@ -11,6 +14,7 @@ import {
 } from "../../kernel/index.ts";
 import { planResume } from "../journal/resume-plan.ts";
 import type { RunLog } from "../journal/run-log.ts";
+import { spendOf } from "../journal/run-spend.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { approvalWait, queueWait, signalOf, submittedAs, taskOfApproval } from "../journal/wait-names.ts";
 import type { IdleListener } from "../task/task-host.ts";
@@ -87,9 +91,12 @@ export class MailboxReader {
     this.#supervisor.finishIfDone();
   }
 
-  /** A run that has ended cannot be cancelled or paused, and a completed run or a compaction cannot be resumed. Input is accepted until the run is released (S5). */
+  /**
+   * A run that has ended cannot be cancelled or paused, and a completed run or a compaction cannot be resumed. Input is accepted until the
+   * run is released (S5), and the usage of a lost call at any time.
+   */
   #comesTooLate(type: PlacedMail["body"]["type"]): boolean {
-    if (!this.#state.ended || type === "steer" || type === "follow_up") return false;
+    if (!this.#state.ended || type === "steer" || type === "follow_up" || type === "usage") return false;
     const isCompleted = this.#state.task(root).outcome?.status === "completed";
     // A compaction that runs again would not have the session for itself (S5).
     const isFinal = isCompleted || this.#supervisor.kind === "compaction";
@@ -117,6 +124,9 @@ export class MailboxReader {
         break;
       case "top_up":
         this.#topUp(body, from);
+        break;
+      case "usage":
+        this.#correctUsage(body, from);
         break;
       case "resume":
         this.#log.emit(root, { type: "run_resume", data: { by: from } });
@@ -148,6 +158,33 @@ export class MailboxReader {
     const isExhausted = ({ taskId: id }: { readonly taskId: TaskId }): boolean =>
       this.#state.task(id).outcome?.failure?.code === "budget_exhausted";
     if (plan.some(isExhausted)) this.#supervisor.reopen(plan);
+  }
+
+  /** B3: replaces the charge of a lost call. Does nothing for a call that is not lost, or was corrected before. */
+  #correctUsage({ call, usage }: Extract<PlacedMail["body"], { type: "usage" }>, by: string): void {
+    const state = this.#state;
+    const lost = state.ledger.lostCalls[call];
+    if (lost === undefined) return;
+    const { taskId, charged, priced, label } = lost;
+    const { inputTokens, outputTokens, cacheReadTokens, costUsd } = usage;
+    this.#supervisor.ledger.apply(taskId, {
+      type: "correct",
+      id: call,
+      tokens: inputTokens + outputTokens,
+      costUsd,
+      outputTokens,
+      cachedTokens: cacheReadTokens,
+    });
+    const data = {
+      reservationId: call,
+      usage,
+      model: label === undefined ? null : { provider: label.provider, modelId: label.modelId },
+      charged: { tokens: charged.tokens, costUsd: priced ? fromNanoUsd(charged.nanoUsd) : null },
+      total: spendOf({ usage: addUsage(state.usage, usage), ledger: state.ledger }),
+      status: state.ended ? outcomeStatus(state.task(root).outcome) : null,
+      by,
+    };
+    this.#log.emit(taskId, { type: "usage_corrected", data });
   }
 
   #queueInput(

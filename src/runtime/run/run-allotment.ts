@@ -86,9 +86,13 @@ export class RunAllotment implements TaskAllotment {
     return used;
   }
 
+  /** A correction may have lowered what is spent. The totals of the store do not know that yet, so it frees nothing here. */
   #spent(day: string): number {
     const rows = Object.values(this.#state.ledger.tally);
-    return rows.reduce((sum, row) => sum + (row.day === day ? row.nanoUsd : 0), 0);
+    return Math.max(
+      0,
+      rows.reduce((sum, row) => sum + (row.day === day ? row.nanoUsd : 0), 0),
+    );
   }
 
   #exhaustion(

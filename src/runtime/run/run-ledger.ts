@@ -89,11 +89,9 @@ export class RunLedger implements TaskLedger {
   }
 }
 
-/** B3: the event for a reservation that is charged in full. */
-export function lostReservationEvent({ id, attempt, held, priced }: Reservation): EventDraft {
-  const costUsd = priced ? fromNanoUsd(held.nanoUsd) : null;
-  return {
-    type: "budget_lost",
-    data: { reservationId: id, attempt, tokens: held.tokens, costUsd },
-  };
+/** B3: the event for a reservation that is charged without reported usage. */
+export function lostReservationEvent({ id, attempt, held, narrowed, priced }: Reservation): EventDraft {
+  const { tokens, nanoUsd } = narrowed ?? held;
+  const costUsd = priced ? fromNanoUsd(nanoUsd) : null;
+  return { type: "budget_lost", data: { reservationId: id, attempt, tokens, costUsd } };
 }

@@ -1,4 +1,4 @@
-import type { Event, Fault } from "../../kernel/index.ts";
+import { endsRun, type Event, type Fault } from "../../kernel/index.ts";
 import type { RunKey } from "./codec/stored-run.ts";
 
 /** Number of recent events kept in memory for readers. A reader that is further behind reads the file. */
@@ -30,7 +30,7 @@ export class RunFeed {
     this.number = end.number;
     this.#end = end.seq;
     this.#recent = [...recent];
-    this.#isOver = endsRun(recent);
+    this.#isOver = endsRun(recent.at(-1));
   }
 
   /** Seq of the next event. */
@@ -57,7 +57,7 @@ export class RunFeed {
     this.number++;
     if (events.length === 0) return;
     this.#end += events.length;
-    this.#isOver = endsRun(events);
+    this.#isOver = endsRun(events.at(-1));
     for (const event of events) this.#recent.push(event);
     if (this.#recent.length > 2 * mostRecent) this.#recent = this.#recent.slice(-mostRecent);
   }
@@ -65,8 +65,4 @@ export class RunFeed {
   ring(events?: readonly Event[]): void {
     for (const tell of this.bells) tell(events);
   }
-}
-
-function endsRun(events: readonly Event[]): boolean {
-  return events.at(-1)?.type === "run_end";
 }

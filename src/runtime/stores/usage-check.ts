@@ -17,6 +17,11 @@ import {
 /** The amounts of a row. */
 export type UsageAmounts = Omit<UsageDelta, "day" | "agent" | "model">;
 
+/** B3: what the lost calls of a row likely cost (`likelyNanoUsd`), added up over the days, agents and models of the row. */
+export interface LikelyAmount {
+  readonly likelyNanoUsd: number;
+}
+
 /** A text that sorts before every day. */
 const firstDay = "0000-01-01";
 /** A text that sorts after every day. */
@@ -49,9 +54,11 @@ function checkDay(day: unknown, option: string, owner: string): void {
 /** A row as the caller receives it. */
 export function usageRow(
   whose: Pick<UsageRow, "key" | "tenantId">,
-  { runs, turns, inputTokens, outputTokens, cachedTokens, ...amounts }: UsageAmounts,
+  { runs, turns, inputTokens, outputTokens, cachedTokens, ...amounts }: UsageAmounts & LikelyAmount,
 ): UsageRow {
   const { nanoUsd, lostTokens, lostNanoUsd, unpriced } = amounts;
+  const unreported = { tokens: lostTokens, costUsd: fromNanoUsd(lostNanoUsd) };
+  const likelyUsd = fromNanoUsd(amounts.likelyNanoUsd);
   return {
     ...whose,
     runs,
@@ -60,7 +67,7 @@ export function usageRow(
     outputTokens,
     cachedTokens,
     costUsd: fromNanoUsd(nanoUsd),
-    unreported: { tokens: lostTokens, costUsd: fromNanoUsd(lostNanoUsd) },
+    unreported: lostTokens === 0 ? unreported : { ...unreported, likelyUsd },
     unpricedTurns: unpriced,
   };
 }

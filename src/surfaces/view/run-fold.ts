@@ -6,10 +6,13 @@ import {
   rootTaskId,
   toNanoUsd,
   totalTokens,
+  type AgentId,
   type Event,
   type ExecutionBudget,
   type Failure,
+  type ModelReference,
   type TaskId,
+  type Usage,
 } from "../../kernel/index.ts";
 import { emptyView, newTask } from "./empty-view.ts";
 import { argumentOf, excerpt } from "./excerpt.ts";
@@ -19,7 +22,7 @@ import { isMessage } from "./message-events.ts";
 import { newQuestion } from "./question-log.ts";
 import { isResult } from "./recorded-calls.ts";
 import type { CancelView, MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
-import { noLoss, noSpend, sumOf, type Spend } from "./spend.ts";
+import { noLoss, noSpend, sumOf, without, type Spend } from "./spend.ts";
 import { moneyKey } from "./stored-view.ts";
 import type { VersionedMap } from "./versioned-map.ts";
 
@@ -161,6 +164,8 @@ export class RunFold {
         return this.#record(taskId, 0);
       case "budget_lost":
         return this.#lose(event);
+      case "usage_corrected":
+        return this.#correct(event);
       case "approval_request":
         return this.#ask(event);
       case "approval_decision":
@@ -249,10 +254,22 @@ export class RunFold {
     const { costUsd } = usage;
     this.#record(taskId, costUsd ?? 0);
     this.#charge(taskId, { calls: 1, tokens: totalTokens(usage), costUsd, lost: noLoss });
-    const name = model === undefined ? "unknown" : `${model.provider}/${model.modelId}`;
+    this.#addMoney(agentId, model, usage);
+  }
+
+  #addMoney(agentId: AgentId, model: ModelReference | null | undefined, usage: Usage): void {
+    const name = model === undefined || model === null ? "unknown" : `${model.provider}/${model.modelId}`;
     const key = moneyKey({ agentId, model: name });
     const line = this.#money.get(key) ?? { agentId, model: name, calls: 0, usage: noUsage };
     this.#money.set(key, { ...line, calls: line.calls + 1, usage: addUsage(line.usage, usage) });
+  }
+
+  /** B3: the usage of a lost call replaces its charge. */
+  #correct({ taskId, agentId, data: { usage, charged, model } }: Event<"usage_corrected">): void {
+    const lost = { calls: 1, ...charged };
+    const { costUsd } = usage;
+    this.#charge(taskId, { calls: 1, tokens: totalTokens(usage), costUsd, lost: noLoss }, { ...lost, lost });
+    this.#addMoney(agentId, model, usage);
   }
 
   /** A recovery makes the calls again that were lost with the last owner. Any other lost call is no longer in progress. */
@@ -329,13 +346,14 @@ export class RunFold {
     });
   }
 
-  /** B6: adds a charge to a task and to all tasks above it. */
-  #charge(payer: TaskId, spend: Spend): void {
-    this.#tasks.update(payer, (task) => ({ ...task, own: sumOf(task.own, spend) }));
+  /** B6: adds a charge to a task and to all tasks above it. It replaces `before`, if that is given. */
+  #charge(payer: TaskId, spend: Spend, before: Spend = noSpend): void {
+    const changed = (sum: Spend): Spend => sumOf(before === noSpend ? sum : without(sum, before), spend);
+    this.#tasks.update(payer, (task) => ({ ...task, own: changed(task.own) }));
     for (let taskId: TaskId | null = payer; taskId !== null;) {
       const task: TaskView | undefined = this.#tasks.get(taskId);
       if (task === undefined) return;
-      this.#tasks.set(taskId, { ...task, total: sumOf(task.total, spend) });
+      this.#tasks.set(taskId, { ...task, total: changed(task.total) });
       taskId = task.parentId;
     }
   }

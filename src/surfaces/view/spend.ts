@@ -1,4 +1,4 @@
-import { addUsd } from "../../kernel/index.ts";
+import { addUsd, fromNanoUsd, likelyNanoUsd, toNanoUsd } from "../../kernel/index.ts";
 
 /** What was spent. */
 export interface Spend {
@@ -25,6 +25,28 @@ export const noSpend: Spend = Object.freeze({ ...noLoss, lost: noLoss });
 /** Returns the sum of two spends. Its cost is `null` if either cost is unknown. */
 export function sumOf(one: Spend, other: Spend): Spend {
   return { ...sumOfLosses(one, other), lost: sumOfLosses(one.lost, other.lost) };
+}
+
+/** Returns what is left of a spend without a charge that is part of it. */
+export function without(spend: Spend, charge: Spend): Spend {
+  return { ...lossWithout(spend, charge), lost: lossWithout(spend.lost, charge.lost) };
+}
+
+/** B3: what the lost calls of a spend likely cost. `null` if a price is unknown. */
+export function likelyLossUsd({ calls, costUsd, lost }: Spend): number | null {
+  if (costUsd === null || lost.costUsd === null) return null;
+  const lostNanoUsd = toNanoUsd(lost.costUsd);
+  const reported = { calls: calls - lost.calls, nanoUsd: toNanoUsd(costUsd) - lostNanoUsd };
+  return fromNanoUsd(likelyNanoUsd(reported, { calls: lost.calls, nanoUsd: lostNanoUsd }));
+}
+
+function lossWithout(one: LostSpend, other: LostSpend): LostSpend {
+  const isKnown = one.costUsd !== null && other.costUsd !== null;
+  return {
+    calls: one.calls - other.calls,
+    tokens: one.tokens - other.tokens,
+    costUsd: isKnown ? fromNanoUsd(Math.max(0, toNanoUsd(one.costUsd) - toNanoUsd(other.costUsd))) : null,
+  };
 }
 
 function sumOfLosses(one: LostSpend, other: LostSpend): LostSpend {

@@ -76,7 +76,7 @@ function adding({ test, expect, open, reopen }: ContractHarness): void {
       outputTokens: 5,
       cachedTokens: 4,
       costUsd: 0.008,
-      unreported: { tokens: 99, costUsd: 0.001 },
+      unreported: { tokens: 99, costUsd: 0.001, likelyUsd: 0.001 },
       unpricedTurns: 3,
     };
     expect(await store.usage.sum({ by: "agent" })).toEqual([total]);
@@ -132,6 +132,35 @@ function adding({ test, expect, open, reopen }: ContractHarness): void {
       await store.journal.append(lease, { number, at: 2, usage: [delta({ turns: number, nanoUsd: 1e9 })] });
     const [row] = await store.usage.sum({ by: "model" });
     expect([row?.turns, row?.costUsd]).toEqual([6, 3]);
+  });
+
+  test("U1, U4: a later commit of an ended run may lower the totals, once, and lost calls likely cost what reported ones cost", async () => {
+    const store = await open();
+    const lease = await ownRunOf(store, "a");
+    const lost = { lostCalls: 2, lostTokens: 90, lostNanoUsd: 90e6 };
+    await store.journal.append(lease, {
+      number: 1,
+      at: 2,
+      usage: [delta({ turns: 4, nanoUsd: 100e6, runs: 1, ...lost })],
+      events: [runEnd(lease.runId, 0)],
+    });
+    const unreported = async (): Promise<UsageRow["unreported"] | undefined> =>
+      (await store.usage.sum({ by: "day" }))[0]?.unreported;
+    expect(await unreported()).toEqual({ tokens: 90, costUsd: 0.09, likelyUsd: 0.005 });
+    const usage = [
+      delta({ nanoUsd: -40e6, lostCalls: -1, lostTokens: -45, lostNanoUsd: -45e6, inputTokens: 7 }),
+    ];
+    const commit: Commit = { number: 2, at: 3, usage };
+    await store.journal.append(lease, commit);
+    await store.journal.append(lease, commit);
+    const [row] = await store.usage.sum({ by: "day" });
+    expect([row?.costUsd, row?.inputTokens, row?.turns, row?.runs]).toEqual([0.06, 7, 4, 1]);
+    expect(row?.unreported).toEqual({ tokens: 45, costUsd: 0.045, likelyUsd: 0.00375 });
+    // Without a reported call of the same agent and model, the charge is the best estimate.
+    await spend(store, "b", [
+      delta({ agent: "lead", nanoUsd: 1e6, lostCalls: 1, lostTokens: 9, lostNanoUsd: 1e6 }),
+    ]);
+    expect(await unreported()).toEqual({ tokens: 54, costUsd: 0.046, likelyUsd: 0.00475 });
   });
 
   test("U2: the totals stay when the run and its session are deleted, and when ended runs are collected", async () => {

@@ -196,6 +196,38 @@ describe("AiSdkAdapter.generate()", () => {
 });
 
 describe("AiSdkAdapter.stream()", () => {
+  test("B3: the input that Anthropic and Google report before the end is a usage part, and other providers send no raw chunks", async () => {
+    const finish = { type: "finish", finishReason: stop, usage } as const;
+    const counts = { input_tokens: 60, cache_read_input_tokens: 30, cache_creation_input_tokens: 10 };
+    const started = {
+      type: "custom",
+      kind: "anthropic.message_start",
+      providerMetadata: { anthropic: { usage: { ...counts, output_tokens: 1 } } },
+    } as const;
+    const anthropic = fake("v4", { provider: "anthropic.messages", parts: [started, finish] });
+    const input = { inputTokens: 100, outputTokens: 0, cacheReadTokens: 30 };
+    const [first, ...rest] = await read(anthropic.stream(hello));
+    expect(first).toEqual({ type: "usage", usage: { ...input, cacheWriteTokens: 10 } });
+    expect(rest).toMatchObject([{ type: "finish", message: { content: [] } }]);
+    const asked: unknown[] = [];
+    const onCall: Fake["onCall"] = ({ includeRawChunks }) => asked.push(includeRawChunks);
+    const usageMetadata = { promptTokenCount: 100, cachedContentTokenCount: 30, candidatesTokenCount: 3 };
+    const raw = (rawValue: unknown) => ({ type: "raw", rawValue }) as const;
+    const chunks = [
+      raw({ usageMetadata }),
+      raw({}),
+      raw({ usageMetadata: { promptTokenCount: "9" } }),
+      finish,
+    ];
+    const google = fake("v4", { provider: "google.generative-ai", parts: chunks, onCall });
+    expect(await read(google.stream(hello))).toMatchObject([
+      { type: "usage", usage: input },
+      { type: "finish" },
+    ]);
+    await read(fake("v4", { parts: [finish], onCall }).stream(hello));
+    expect(asked).toEqual([true, undefined]);
+  });
+
   test("AiSdkAdapter.stream() assembles blocks by their ids, in the order in which they started", async () => {
     const parts: LanguageModelV4StreamPart[] = [
       { type: "stream-start", warnings: [] },

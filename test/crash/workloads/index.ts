@@ -3,6 +3,7 @@ import { approval } from "./approval.ts";
 import { askReply } from "./ask-reply.ts";
 import { changedForks } from "./changed-forks.ts";
 import { changingTool } from "./changing-tool.ts";
+import { correctedUsage } from "./corrected-usage.ts";
 import { countedReservation } from "./counted-reservation.ts";
 import { deadline } from "./deadline.ts";
 import { failedBranches } from "./failed-branches.ts";
@@ -31,6 +32,7 @@ export const workloads: Readonly<Record<string, Workload>> = {
   changedForks,
   tightBudget,
   countedReservation,
+  correctedUsage,
   largeValues,
   lostRace,
   failedBranches,

@@ -42,6 +42,17 @@ describe("B3: classifyError() reports whether the response was refused before it
     [true, "as a cause", new Error("failed", { cause: apiCallError(503, limited) })],
     [false, "AI SDK, an error body inside a 200", apiCallError(200, limited)],
     [
+      true,
+      "a refused credential inside a 200",
+      apiCallError(200, openRouterBody(401, "No auth credentials found")),
+    ],
+    [true, "an unknown model in an event of a stream", { error: { code: "model_not_found" } }],
+    [
+      true,
+      "a key that the AI SDK misses",
+      Object.assign(new Error("no key"), { name: "AI_LoadAPIKeyError" }),
+    ],
+    [
       false,
       "openai, an error event of a stream",
       Object.assign(new Error("x"), { status: undefined, code: 429, error: limited }),

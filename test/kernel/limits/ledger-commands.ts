@@ -94,9 +94,20 @@ const letters = "abcdefgh".split("");
 const nobody: Omit<Reservation, "taskId" | "attempt"> = { id: "nobody", held: nothing, priced: false };
 
 /** A random command, mostly about reservations that are open or wait in the ledger. Bills above the bound are rare. */
-export function anyCommand(seed: number, { open: holds, waiting }: Ledger): LedgerCommand {
+export function anyCommand(seed: number, { open: holds, waiting, lostCalls }: Ledger): LedgerCommand {
   const pick = pickerOf(seed);
-  const rare = pick("crash", "open", "close", "charge", "withdraw", "lose", "topUp", "reprioritize");
+  const rare = pick(
+    "crash",
+    "open",
+    "close",
+    "charge",
+    "withdraw",
+    "lose",
+    "topUp",
+    "reprioritize",
+    "narrow",
+    "correct",
+  );
   const often = pick("reprioritize", "refund", "refund", "settle", "settle", "settle", rare, rare, rare);
   const type = pick("reserve", often);
   const [task, letter] = [pick(0, 1, 2, 3, 4, 3, 4, 5), pick(...letters)];
@@ -124,6 +135,19 @@ export function anyCommand(seed: number, { open: holds, waiting }: Ledger): Ledg
     },
     lose: lose(id),
     refund: refund(id),
+    narrow: {
+      type: "narrow",
+      id,
+      tokens: part(held.tokens),
+      costUsd: priced ? part(held.nanoUsd) / 1e9 : null,
+    },
+    correct: {
+      type: "correct",
+      id: pick(...Object.keys(lostCalls), letter),
+      tokens: some,
+      costUsd,
+      ...(turns > 0 && { outputTokens: Math.min(some, few), cachedTokens: few }),
+    },
     withdraw: withdraw(pick(...waiting.map((each) => each.id), letter)),
     charge: charge(task, few, costUsd, turns),
     topUp: topUp(task, { maxTokens: some, maxCostUsd: few / 1e9, maxTurns: turns }),

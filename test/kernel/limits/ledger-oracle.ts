@@ -45,6 +45,9 @@ interface Bill {
   readonly label?: CostLabel | undefined;
   readonly day?: string | undefined;
   readonly reported?: ReportedSpend;
+  /** Id of the reservation of a lost call, until another lost call has it. */
+  readonly lostId?: string;
+  readonly priced?: boolean;
 }
 
 const nameOf: Record<Unit, SpendDimension> = { tokens: "tokens", nanoUsd: "costUsd", turns: "turns" };
@@ -58,7 +61,7 @@ const { BACKGROUND, CRITICAL } = Priority;
  */
 export class LedgerOracle {
   readonly #unknownPrice: UnknownPrice;
-  readonly #bills: Bill[] = [];
+  #bills: Bill[] = [];
   /** Stride scheduling position of each weighted priority class in which a call waits. */
   readonly #passes = new Map<Priority, number>();
   #purses: Purse[] = [];
@@ -93,7 +96,24 @@ export class LedgerOracle {
     );
     const [unknownPrice, waiting, overrun] = [this.#unknownPrice, this.#queue, this.#overrun];
     const [lines, tally] = [this.#lines(), this.#tally()];
-    return { unknownPrice, accounts, open: [...this.#holds], waiting, overrun, lines, tally };
+    const lostCalls = this.#lostCalls();
+    return { unknownPrice, accounts, open: [...this.#holds], waiting, overrun, lines, tally, lostCalls };
+  }
+
+  #lostCalls(): Ledger["lostCalls"] {
+    return Object.fromEntries(
+      this.#bills.flatMap(({ lostId, purse, amount, priced = false, label, day }) => {
+        if (lostId === undefined) return [];
+        const chain = chainOf(purse).filter((each) => this.#purses.includes(each));
+        const call = {
+          taskId: purse.taskId,
+          chain: chain.map(({ taskId }) => taskId),
+          charged: amount,
+          priced,
+        };
+        return [[lostId, { ...call, ...(label && { label }), ...(day && { day }) }] as const];
+      }),
+    );
   }
 
   #tally(): Ledger["tally"] {
@@ -112,6 +132,7 @@ export class LedgerOracle {
         nanoUsd: line.nanoUsd + amount.nanoUsd,
         lostTokens: line.lostTokens + (lost ? amount.tokens : 0),
         lostNanoUsd: line.lostNanoUsd + (lost ? amount.nanoUsd : 0),
+        lostCalls: line.lostCalls + (lost ? 1 : 0),
         unpriced: line.unpriced + (unpriced ? 1 : 0),
       };
     }
@@ -126,7 +147,8 @@ export class LedgerOracle {
         const spent = total(bills.map(({ amount }) => amount));
         const lost = total(bills.filter((bill) => bill.lost).map(({ amount }) => amount));
         const unpriced = bills.filter((bill) => bill.unpriced).length;
-        return [keyOf(label), { label, calls: bills.length, spent, lost, unpriced }];
+        const lostCalls = bills.filter((bill) => bill.lost).length;
+        return [keyOf(label), { label, calls: bills.length, lostCalls, spent, lost, unpriced }];
       }),
     );
   }
@@ -142,6 +164,10 @@ export class LedgerOracle {
       case "lose":
       case "refund":
         return this.#end(command.id, command.type === "lose");
+      case "narrow":
+        return this.#narrow(command);
+      case "correct":
+        return this.#correct(command);
       case "withdraw":
         return this.#leave(this.#queue.filter(({ id }) => id === command.id));
       case "charge":
@@ -185,6 +211,21 @@ export class LedgerOracle {
     const billed = { ...held, tokens, nanoUsd: costUsd === null ? held.nanoUsd : nanos(costUsd) };
     const unpriced = !priced && costUsd === null;
     this.#bill({ purse, amount: billed, lost: false, unpriced, label, day, reported });
+    this.#compare(id, purse, { held, priced, billed, costUsd });
+    return true;
+  }
+
+  #compare(
+    id: string,
+    purse: Purse,
+    call: {
+      readonly held: Spend;
+      readonly priced: boolean;
+      readonly billed: Spend;
+      readonly costUsd: number | null;
+    },
+  ): void {
+    const { held, priced, billed, costUsd } = call;
     const cappedIn = (unit: keyof Spend) => chainOf(purse).find(({ caps }) => caps[unit] !== null);
     const above = units.find(
       (unit) => billed[unit] > held[unit] && cappedIn(unit) && (unit !== "nanoUsd" || priced),
@@ -192,16 +233,43 @@ export class LedgerOracle {
     if (above) this.#overran(id, [exhaustion(cappedIn(above) ?? purse, above, held, billed)]);
     // A call without a known price has no bound to exceed, so the caps decide whether it is an overrun.
     else if (!priced && costUsd !== null) this.#overran(id, this.#passedCaps(purse));
+  }
+
+  #narrow({ id, tokens, costUsd }: CommandOf<"narrow">): boolean {
+    const hold = this.#holds.find((each) => each.id === id);
+    if (hold === undefined) return false;
+    const { held } = hold;
+    const nanoUsd = costUsd === null ? held.nanoUsd : Math.min(held.nanoUsd, nanos(costUsd));
+    const narrowed = { ...held, tokens: Math.min(held.tokens, tokens), nanoUsd };
+    this.#holds = this.#holds.map((each) => (each === hold ? { ...hold, narrowed } : each));
+    return true;
+  }
+
+  #correct(reported: CommandOf<"correct">): boolean {
+    const { id, tokens, costUsd } = reported;
+    const bill = this.#bills.find(({ lostId }) => lostId === id);
+    if (bill === undefined) return false;
+    const { lostId: _lostId, priced = false, purse, amount: charged, ...rest } = bill;
+    const amount = { tokens, nanoUsd: costUsd === null ? charged.nanoUsd : nanos(costUsd), turns: 0 };
+    const unpriced = !priced && costUsd === null;
+    const next: Bill = { ...rest, purse, amount, lost: false, unpriced, reported };
+    this.#bills = this.#bills.map((each) => (each === bill ? next : each));
+    this.#warn(purse);
+    const [nearest] = chainOf(purse).filter((each) => this.#purses.includes(each));
+    if (nearest !== undefined) this.#compare(id, nearest, { held: charged, priced, billed: amount, costUsd });
     return true;
   }
 
   #end(id: string, lost: boolean): boolean {
     const hold = this.#release(id);
     if (hold === undefined) return false;
-    const amount = lost ? { ...hold.held, turns: 0 } : total([]);
+    const { held, narrowed = held, priced, day } = hold;
+    const amount = lost ? { ...narrowed, turns: 0 } : total([]);
     const label = lost ? hold.label : undefined;
-    const { day } = hold;
-    this.#bill({ purse: this.#purseOf(hold), amount, lost, unpriced: lost && !hold.priced, label, day });
+    const unpriced = lost && !priced;
+    if (lost) this.#bills = this.#bills.map((bill) => withoutId(bill, id));
+    const call = lost ? { lostId: id, priced } : {};
+    this.#bill({ purse: this.#purseOf(hold), amount, lost, unpriced, label, day, ...call });
     return true;
   }
 
@@ -274,7 +342,12 @@ export class LedgerOracle {
 
   #bill(bill: Bill): void {
     this.#bills.push(bill);
-    for (const purse of chainOf(bill.purse)) {
+    this.#warn(bill.purse);
+  }
+
+  #warn(charged: Purse): void {
+    for (const purse of chainOf(charged)) {
+      if (!this.#purses.includes(purse)) continue;
       const spent = this.#spent(purse);
       for (const unit of units) {
         const cap = purse.caps[unit];
@@ -409,6 +482,12 @@ export class LedgerOracle {
     while (output > leastOutput(request) && !fits(output)) output -= 1;
     return output;
   }
+}
+
+function withoutId(bill: Bill, id: string): Bill {
+  if (bill.lostId !== id) return bill;
+  const { lostId: _lostId, ...rest } = bill;
+  return rest;
 }
 
 function keyOf({ agentId, provider, modelId }: CostLabel): string {

@@ -317,8 +317,41 @@ test("B3: spend is recorded by agent and model, lost spend separately, also afte
     settle("d", 2, null),
     close(1),
   );
-  const line = { label, calls: 3, spent: spend(11, 35e8, 2), lost: spend(5, 25e8), unpriced: 1 };
+  const line = {
+    label,
+    calls: 3,
+    lostCalls: 1,
+    spent: spend(11, 35e8, 2),
+    lost: spend(5, 25e8),
+    unpriced: 1,
+  };
   expect(book.state.lines).toEqual({ "scout 4 acme m": line });
+});
+
+test("B3: the usage of a lost call replaces its charge once, in every account, line and day, and frees budget", () => {
+  const book = setup({ maxTokens: 20, maxCostUsd: 9 });
+  const label = { agentId: formatAgentId({ name: "scout" }), provider: "acme", modelId: "m" };
+  book.step(open(1), reserve("a", { task: 1, output: 12, usdPerToken: 0.5, label, day: "2026-11-16" }));
+  book.step({ type: "narrow", id: "a", tokens: 10, costUsd: 5 }, lose("a"));
+  expect(book.account(0)).toMatchObject({ spent: spend(10, 5e9), lost: spend(10, 5e9) });
+  book.step(close(1), reserve("b", { output: 15, min: 15 }));
+  const used = { tokens: 3, costUsd: 1.5, outputTokens: 2, cachedTokens: 1 };
+  expect(book.step({ type: "correct", id: "a", ...used }).applied).toBe(true);
+  expect(book.step({ type: "correct", id: "a", ...used, tokens: 1 }).applied).toBe(false);
+  expect(book.account(0)).toMatchObject({ spent: spend(3, 15e8), lost: spend(0, 0) });
+  expect(Object.values(book.state.tally)).toMatchObject([
+    {
+      inputTokens: 1,
+      outputTokens: 2,
+      cachedTokens: 1,
+      nanoUsd: 15e8,
+      lostTokens: 0,
+      lostCalls: 0,
+      turns: 0,
+    },
+  ]);
+  expect(Object.values(book.state.lines)).toMatchObject([{ calls: 1, lostCalls: 0, spent: spend(3, 15e8) }]);
+  expect(book.step(reserve("c", { output: 15, min: 15 })).decisions).toMatchObject([{ kind: "granted" }]);
 });
 
 test("B3: providers and models whose names contain spaces are kept apart", () => {

@@ -10,7 +10,8 @@ export function brokenPromises(before: Ledger, after: Ledger, overran: boolean):
   const [accounts, holds] = [Object.values(after.accounts), after.open];
   const broken =
     after.waiting.length > 0 && holds.length === 0 ? ["a call waits although no reservation is open"] : [];
-  for (const { taskId, caps, spent, reserved } of accounts) {
+  for (const { taskId, caps, spent, lost, reserved } of accounts) {
+    const earlier = before.accounts[taskId];
     const below = accounts.filter(({ parentId }) => parentId === taskId).map((each) => each.reserved);
     const parts = [...below, ...holds.filter((hold) => hold.taskId === taskId).map(({ held }) => held)];
     for (const unit of units) {
@@ -19,7 +20,9 @@ export function brokenPromises(before: Ledger, after: Ledger, overran: boolean):
       const held = parts.reduce((sum, part) => sum + part[unit], 0);
       if (reserved[unit] !== held)
         broken.push(`${taskId}: its reserved amount differs from the holds below it`);
-      if (spent[unit] < (before.accounts[taskId]?.spent[unit] ?? 0)) broken.push(`${taskId} forgot spend`);
+      // Only the charge of a lost call may be lowered (B3).
+      if (earlier && spent[unit] - lost[unit] < earlier.spent[unit] - earlier.lost[unit])
+        broken.push(`${taskId} forgot spend`);
     }
   }
   return broken;

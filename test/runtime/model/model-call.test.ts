@@ -119,6 +119,22 @@ it("B3: an error inside a response with a success status is charged, and one wit
   expect(lost).toEqual([1, 2]);
 });
 
+it.each([
+  ["with the status 401", httpError(401)],
+  ["inside a response with a success status", { error: { code: 401, message: "No auth credentials found" } }],
+  [
+    "before it is sent, because the key is missing",
+    Object.assign(new Error("no key"), { name: "AI_LoadAPIKeyError" }),
+  ],
+])("B3: a request that is refused %s is not a lost call and costs nothing", async (_name, error) => {
+  const { runtime, events } = await setUp({ prices: price });
+  const { worker } = modelCaller([{ error }]);
+  const run = await runtime.submit(worker, null, { budget: { maxCostUsd: 1 } });
+  const { error: failure, costUsd, unreported } = await run.result();
+  expect([failure?.code, costUsd, unreported]).toEqual(["model_auth", 0, { tokens: 0, costUsd: 0 }]);
+  expect(ofType(await events(run.runId), "budget_lost")).toEqual([]);
+});
+
 it("E2: deltas carry offsets and are reset for a new attempt, and a cut stream is retried", async () => {
   const { runtime, clock } = await setUp({ retry: { baseDelayMs: 10 } });
   const { worker } = modelCaller([{ deltas: ["he", "l"], cut: true }, { deltas: ["hel", "lo"] }]);

@@ -134,7 +134,7 @@ describe.each(twoStores)("a budget in a %s store", (_name, prepare) => {
       .toBe("run_end");
     const { unreported, costUsd, usage: used, turns } = await result;
     const [lost] = dataOf(await readAll(store, run.runId), "budget_lost");
-    expect(unreported).toEqual({ tokens: lost?.tokens, costUsd: lost?.costUsd });
+    expect(unreported).toEqual({ tokens: lost?.tokens, costUsd: lost?.costUsd, likelyUsd: 80e-6 });
     expect(used).toMatchObject({ inputTokens: 40, outputTokens: 10, costUsd: 80e-6 });
     expect(costUsd).toBeCloseTo(80e-6 + (unreported.costUsd ?? 0), 12);
     expect(turns).toBe(1);

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { Transcript, userMessage, type HostedAgent, type Model } from "../../../src/kernel/index.ts";
+import {
+  rootTaskId,
+  Transcript,
+  userMessage,
+  type HostedAgent,
+  type Model,
+} from "../../../src/kernel/index.ts";
 import {
   agent,
   gate,
@@ -142,7 +148,7 @@ describe("C1: a call that ignores the cancellation of its task", () => {
   });
 
   it.each([false, true])(
-    "B3: is charged its full reservation once, even if its answer arrives later (streaming: %s)",
+    "B3: is charged its full reservation once, and its bill instead if its answer arrives later (streaming: %s)",
     async (streaming) => {
       const bench = await setUp({ prices });
       const answer = gate();
@@ -163,16 +169,19 @@ describe("C1: a call that ignores the cancellation of its task", () => {
       await bench.clock.advance(5_000);
       const lost = (await bench.events(run.runId)).filter(({ type }) => type === "budget_lost");
       expect(lost).toHaveLength(1);
+      const { ledger } = await run.snapshot();
+      const before = ledger.accounts[rootTaskId];
+      expect(before?.spent).toEqual(before?.lost);
+      expect(before?.lost.nanoUsd).toBeGreaterThan(15_000);
       answer.resolve();
       await settle();
       await bench.clock.advance(5_000);
       const result = await run.result();
       const types = typesOf(await bench.events(run.runId));
       expect(result.status).toBe("cancelled");
-      expect(result.costUsd).toBe(result.unreported.costUsd);
-      expect(result.unreported.costUsd).toBeGreaterThan(0);
-      expect(lost[0]?.data).toMatchObject(result.unreported);
+      expect([result.costUsd, result.unreported]).toEqual([15e-6, { tokens: 0, costUsd: 0 }]);
       expect(types.filter((type) => type === "budget_lost")).toHaveLength(1);
+      expect(types.filter((type) => type === "usage_corrected")).toHaveLength(1);
       expect(types).not.toContain("message_end");
       await bench.runtime.close();
     },

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { Agent, openRuntime, type Runtime } from "../../../src/entries/index.ts";
+import { Agent, fallback, openRuntime, type Runtime } from "../../../src/entries/index.ts";
 import type { UsageRow } from "../../../src/kernel/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 import { reeve } from "./reeve-process.ts";
@@ -67,6 +67,25 @@ test("reeve cost prints what all runs cost by day, after they were deleted and t
     "total       3     3      120    90      45      $0.000300",
   ]);
   expect((await at.cli("cost", "--by", "day")).out).toEqual(out);
+});
+
+test("B3: reeve cost prints what lost calls were charged and what they likely cost, for all runs and for one", async () => {
+  const at = await desk();
+  let runId = "";
+  await at.on("2026-11-16", async (runtime) => {
+    const cut = scriptedModel([{ error: new Error("socket hang up") }], { modelId: "small" });
+    const whole = scriptedModel([{ text: "Done.", usage }], { modelId: "small" });
+    const worker = new Agent({ name: "worker", model: fallback([cut, whole]) });
+    ({ runId } = await worker.invoke("?", { runtime }));
+  });
+  const { out } = await at.cli("cost");
+  expect(out[0]).toBe("DAY         RUNS  CALLS  INPUT  CACHED  OUTPUT  UNREPORTED  LIKELY     COST");
+  expect(out.at(-1)).toMatch(/^total .*\$0\.000200 +\$0\.\d+$/u);
+  const one = (await at.cli("cost", runId)).out;
+  expect(one.at(-3)).toMatch(/^unreported +1 /u);
+  expect(one.at(-1)).toMatch(/^likely +\$0\.000200$/u);
+  const shown = (await at.cli("show", runId)).out.find((line) => line.startsWith("spent"));
+  expect(shown).toContain("(likely $0.000200)");
 });
 
 test("reeve cost --by agent, model and user prints one line each, and --json one object each", async () => {

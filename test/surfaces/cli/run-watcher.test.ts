@@ -147,6 +147,9 @@ test("B3: unreported tokens are printed next to the reported ones", async () => 
   const lost = { tokens: 11_187, costUsd: null };
   await new TextWatcher(terminal).end({ ...ended("half"), status: "cancelled", unreported: lost });
   expect(said.at(-1)).toBe("cancelled · 1 turn · 0 tokens · up to 11,187 unreported · $0.0000 · run_1");
+  const charged = { costUsd: 0.0975, unreported: { tokens: 11_187, costUsd: 0.095, likelyUsd: 0.0025 } };
+  await new TextWatcher(terminal).end({ ...ended("half"), ...charged });
+  expect(said.at(-1)).toContain("· $0.0975 (likely $0.00500) ·");
 });
 
 test("an unknown price is reported with the command-line options that solve it", async () => {

@@ -8,6 +8,7 @@ import { rootTaskId, type Event, type RunSummary } from "../../../src/kernel/ind
 import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
 import { RunHistory } from "../../../src/surfaces/view/run-history.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
+import { likelyLossUsd } from "../../../src/surfaces/view/spend.ts";
 import { stepAt, StepLog, type StepView } from "../../../src/surfaces/view/step-log.ts";
 import { fileOfText } from "../../golden/file-text.ts";
 
@@ -266,6 +267,30 @@ describe("a recovery", () => {
     ];
     expect(stepsOf(answered).of(rootTaskId)[1]).toMatchObject({ endSeq: 4, outcome: "ok", costUsd: 0.25 });
     expect(folded(answered).tasks.get(rootTaskId)).toMatchObject({ openCalls: 0 });
+  });
+
+  test("B3: the usage of a lost call replaces its charge in the task and its model, and the run stays ended", () => {
+    const lost = { tokens: 50, costUsd: 0.5 };
+    const ended = [
+      ...longRun(2),
+      at(2, "run_recover", { epoch: 2, recoveries: 1 }),
+      at(3, "budget_lost", { reservationId: "t0 1 1 3", attempt: 1, ...lost }),
+      at(4, "message_end", { message: { role: "assistant", content: [] }, usage }),
+      at(5, "run_end", { status: "completed" }),
+    ];
+    const before = folded(ended).tasks.get(rootTaskId)?.total;
+    expect(before && likelyLossUsd(before)).toBe(0.25);
+    const model = { provider: "acme", modelId: "m" };
+    const data = { reservationId: "t0 1 1 3", usage, model, charged: lost, status: "completed", by: "user" };
+    const view = folded([...ended, at(6, "usage_corrected", data)]);
+    expect(view.tasks.get(rootTaskId)?.total).toEqual({
+      calls: before?.calls,
+      tokens: (before?.tokens ?? 0) - 50 + usage.inputTokens + usage.outputTokens,
+      costUsd: 0.5,
+      lost: { calls: 0, tokens: 0, costUsd: 0 },
+    });
+    expect([...view.money].map((line) => [line.model, line.calls])).toContainEqual(["acme/m", 1]);
+    expect([view.status, view.endedAt]).toEqual(["completed", 5]);
   });
 
   test("a call of a task that is cancelled after a recovery is cut, not lost in a crash", () => {

@@ -73,6 +73,8 @@ function moreWords(event: Event, view: RunView): string {
       return `${event.data.decision.by ?? "a person"} ${event.data.decision.decision}`;
     case "budget_lost":
       return `${usd(event.data.costUsd)} lost in the crash, charged at its bound`;
+    case "usage_corrected":
+      return `a lost call cost ${usd(event.data.usage.costUsd)}, not ${usd(event.data.charged.costUsd)}`;
     case "budget_top_up":
       return `${event.data.by} added ${event.data.add.maxCostUsd === undefined ? "to the allowance" : usd(event.data.add.maxCostUsd)}`;
     case "budget_warning":

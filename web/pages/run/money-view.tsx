@@ -1,4 +1,5 @@
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
+import { likelyLossUsd } from "../../../src/surfaces/view/spend.ts";
 import type { JSX } from "preact";
 import { runPath } from "../../base/route.ts";
 import { counted, grouped, shortModel, usd } from "../../base/format.ts";
@@ -163,6 +164,17 @@ function Models({ view }: { readonly view: RunView }): JSX.Element | null {
             <td class="right dim">–</td>
             <td class="right bad" data-head="Spent">
               {usd(lost.costUsd)}
+            </td>
+          </tr>
+        )}
+        {lost.calls > 0 && (
+          <tr>
+            <td class="dim">what these calls likely cost, like the others on average</td>
+            <td />
+            <td />
+            <td />
+            <td class="right dim" data-head="Likely">
+              {usd(likelyLossUsd(root.total))}
             </td>
           </tr>
         )}

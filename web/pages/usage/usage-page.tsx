@@ -80,6 +80,9 @@ export function UsagePage(): JSX.Element {
                 <td class="right wide-only">{grouped(row.outputTokens)}</td>
                 <td class={`right ${row.unreported.costUsd > 0 ? "bad" : "dim"}`} data-head="Lost">
                   {row.unreported.costUsd > 0 ? usd(row.unreported.costUsd) : "–"}
+                  {row.unreported.costUsd > 0 && (
+                    <span class="dim"> likely {usd(row.unreported.likelyUsd ?? row.unreported.costUsd)}</span>
+                  )}
                 </td>
                 <td class="wide-only">
                   <progress

@@ -58,7 +58,7 @@ export async function* answerParts(
     if ("seq" in item && item.seq === fromSeq) fold.startText();
     const parts = fold.read(item);
     // The end of a run that was resumed is not its last one.
-    end = item.type === "run_end" ? item : undefined;
+    if (item.type !== "usage_corrected") end = item.type === "run_end" ? item : undefined;
     if (next > fromSeq || !("seq" in item)) yield* parts;
     const mayWait = onPerson === "end" && next > waitsFromSeq && isTurningPoint(item);
     if (!mayWait || !fold.hasOpenQuestions) continue;

@@ -146,7 +146,14 @@ function addCall(
 ): void {
   const key = `${agentId} ${provider}/${modelId}`;
   const label = { agentId, provider, modelId };
-  const line = lines.get(key) ?? { label, calls: 0, spent: nothing, lost: nothing, unpriced: 0 };
+  const line = lines.get(key) ?? {
+    label,
+    calls: 0,
+    lostCalls: 0,
+    spent: nothing,
+    lost: nothing,
+    unpriced: 0,
+  };
   const { costUsd } = usage;
   lines.set(key, {
     ...line,

@@ -12,6 +12,7 @@ import {
   type RunStanding,
   type SessionId,
   type WaitCause,
+  totalTokens,
 } from "../../../kernel/index.ts";
 
 /**
@@ -119,7 +120,9 @@ export function standingOf(text: string | null): RunStanding | null {
 
 /** K3: the stored form of what a run has used. `null` if it is nothing or unknown. */
 export function spendText(spent: RunSpend | undefined): string | null {
-  if (spent === undefined || (spent.turns === 0 && spent.unreported.tokens === 0)) return null;
+  if (spent === undefined) return null;
+  const { usage, unreported, turns } = spent;
+  if (turns === 0 && unreported.tokens === 0 && totalTokens(usage) === 0) return null;
   return JSON.stringify(spent);
 }
 

@@ -1,5 +1,6 @@
 import {
   deepFreeze,
+  endsRun,
   type Delta,
   type Event,
   type Fault,
@@ -146,7 +147,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
       const event = events[this.#seq++];
       if (event !== undefined && this.#filter.shows(event)) return { value: deepFreeze(event), done: false };
     }
-    if (events.at(-1)?.type === "run_end") {
+    if (endsRun(events.at(-1))) {
       this.#end();
       return over;
     }

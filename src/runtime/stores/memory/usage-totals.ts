@@ -1,6 +1,7 @@
 import {
   addUsageDelta,
   decideDraw,
+  likelyNanoUsd,
   type CapName,
   type CapUse,
   type Commit,
@@ -15,7 +16,7 @@ import {
   type UsageRow,
   type UsageTotals,
 } from "../../../kernel/index.ts";
-import { capsInForce, oldestDay, usageRange, usageRow } from "../usage-check.ts";
+import { capsInForce, oldestDay, usageRange, usageRow, type LikelyAmount } from "../usage-check.ts";
 import type { Tables } from "./tables.ts";
 
 type Owner = Pick<RunRecord, "tenantId" | "userId">;
@@ -66,18 +67,24 @@ export class MemoryUsageTotals implements UsageTotals {
 
   async sum(query: UsageQuery): Promise<readonly UsageRow[]> {
     const { by, from, to, tenantId, userId } = usageRange(query);
-    const groups = new Map<string, Total>();
+    const groups = new Map<string, Total & LikelyAmount>();
     for (const total of this.#totals.values()) {
       if (total.day < from || total.day > to) continue;
       if (tenantId !== undefined && total.tenantId !== tenantId) continue;
       if (userId !== undefined && total.userId !== userId) continue;
       const group = JSON.stringify(by === "user" ? [total.tenantId, total.userId] : total[by]);
       const sum = groups.get(group);
+      const likely = likelyOf(total);
       groups.set(
         group,
         sum === undefined
-          ? total
-          : { ...addUsageDelta(sum, total), tenantId: sum.tenantId, userId: sum.userId },
+          ? { ...total, likelyNanoUsd: likely }
+          : {
+              ...addUsageDelta(sum, total),
+              likelyNanoUsd: sum.likelyNanoUsd + likely,
+              tenantId: sum.tenantId,
+              userId: sum.userId,
+            },
       );
     }
     return [...groups.values()]
@@ -112,6 +119,11 @@ export class MemoryUsageTotals implements UsageTotals {
       });
     }
   }
+}
+
+function likelyOf({ turns, nanoUsd, lostCalls, lostNanoUsd }: Total): number {
+  const reported = { calls: turns, nanoUsd: nanoUsd - lostNanoUsd };
+  return likelyNanoUsd(reported, { calls: lostCalls, nanoUsd: lostNanoUsd });
 }
 
 function keyOf(total: Total, by: UsageDimension): string | null {

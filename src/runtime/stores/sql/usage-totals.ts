@@ -13,7 +13,14 @@ import {
   type UsageTotals,
 } from "../../../kernel/index.ts";
 import { tenantOf, tenantText, type RunKey } from "../codec/stored-run.ts";
-import { capsInForce, oldestDay, usageRange, usageRow, type UsageAmounts } from "../usage-check.ts";
+import {
+  capsInForce,
+  oldestDay,
+  usageRange,
+  usageRow,
+  type LikelyAmount,
+  type UsageAmounts,
+} from "../usage-check.ts";
 import { Conditions } from "./conditions.ts";
 import type { SqlTables } from "./tables.ts";
 import { all, get, lock, run, type Value, type Work } from "./work.ts";
@@ -27,6 +34,7 @@ const amounts = [
   "nanoUsd",
   "lostTokens",
   "lostNanoUsd",
+  "lostCalls",
   "unpriced",
   "runs",
 ] as const satisfies readonly (keyof UsageAmounts)[];
@@ -41,7 +49,7 @@ const lower = "UPDATE {allotments} SET nano_usd = $3 WHERE run_id = $1 AND day =
 const columns = amounts.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
 
 /** A sum over rows of the same key. */
-type SumRow = UsageAmounts & { readonly key: string; readonly tenant: string };
+type SumRow = UsageAmounts & LikelyAmount & { readonly key: string; readonly tenant: string };
 
 /** Users and models are stored like tenants, because a column of a primary key must not be NULL. */
 const keyText = tenantText;
@@ -81,7 +89,13 @@ function amount(table: string, where: string): string {
   return `(SELECT coalesce(SUM(nano_usd), 0)::bigint FROM {${table}} WHERE ${where})`;
 }
 
-const sums = columns.map((column, index) => `SUM(${column})::bigint AS "${amounts[index]}"`).join(", ");
+/** `likelyNanoUsd` for one row of the totals. */
+const average = "lost_calls * ((nano_usd - lost_nano_usd) / turns)";
+const likely = `CASE WHEN turns <= 0 OR lost_calls <= 0 OR ${average} > lost_nano_usd THEN lost_nano_usd ELSE ${average} END`;
+const sums = [
+  ...columns.map((column, index) => `SUM(${column})::bigint AS "${amounts[index]}"`),
+  `SUM(${likely})::bigint AS "likelyNanoUsd"`,
+].join(", ");
 
 export class SqlUsageTotals implements UsageTotals {
   readonly #tables: SqlTables;

@@ -67,3 +67,20 @@ export function columns(rows: readonly (readonly string[])[]): readonly string[]
     row.map((cell, index) => (index === row.length - 1 ? cell : cell.padEnd(widths[index] ?? 0))).join("  "),
   );
 }
+
+/** What was charged, and the part of it for calls without reported usage. */
+interface Charged {
+  readonly costUsd: number | null;
+  readonly unreported: { readonly costUsd: number | null; readonly likelyUsd?: number | null };
+}
+
+/** B3: the charge, with what calls without reported usage likely cost. `null` if a price is unknown. */
+export function likelyCost({ costUsd, unreported }: Charged): number | null {
+  const { costUsd: lost, likelyUsd = lost } = unreported;
+  return costUsd === null || lost === null || likelyUsd === null ? null : costUsd - lost + likelyUsd;
+}
+
+/** The likely cost in words, after the charge. Empty if every call reported its usage. */
+export function likelyWords(charged: Charged): string {
+  return charged.unreported.likelyUsd === undefined ? "" : ` (likely ${dollars(likelyCost(charged))})`;
+}

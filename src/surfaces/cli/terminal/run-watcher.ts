@@ -9,7 +9,7 @@ import {
   type JsonValue,
   type RunResult,
 } from "../../../kernel/index.ts";
-import { counted, dollars, duration, short, shortResult } from "./format.ts";
+import { counted, dollars, duration, short, shortResult, likelyWords } from "./format.ts";
 import { policyWords } from "./policy-words.ts";
 import { type Terminal, printable, shownText } from "./terminal.ts";
 
@@ -142,7 +142,7 @@ export class TextWatcher implements RunWatcher {
     const tokens = `${counted(usage.inputTokens + usage.outputTokens)} tokens`;
     // B3: tokens of calls that ended without reported usage.
     const unreported = lost.tokens === 0 ? "" : ` · up to ${counted(lost.tokens)} unreported`;
-    const cost = dollars(costUsd);
+    const cost = `${dollars(costUsd)}${likelyWords({ costUsd, unreported: lost })}`;
     this.#terminal.say(
       `${status} · ${turns} ${turns === 1 ? "turn" : "turns"} · ${tokens}${unreported} · ${cost} · ${runId}`,
     );

@@ -67,7 +67,7 @@ const usage = named(
     costUsd: usd,
   }),
 );
-const unreported = object({ tokens: integer(), costUsd: usd });
+const unreported = object({ tokens: integer(), costUsd: usd, likelyUsd: optional(usd) });
 
 export const failure: Schema<Failure> = named(
   "Failure",

@@ -137,7 +137,7 @@ class RunChannel {
       for await (const item of this.#run.events({ fromSeq: this.next, signal: this.#stop.signal })) {
         if ("seq" in item) this.#addEvent(item);
         else this.#addDelta(item);
-        end = item.type === "run_end" ? item : undefined;
+        if (item.type !== "usage_corrected") end = item.type === "run_end" ? item : undefined;
         this.#schedule();
       }
     } finally {

@@ -88,7 +88,7 @@ const row = named(
     outputTokens: integer(),
     cachedTokens: integer(),
     costUsd: number(),
-    unreported: object({ tokens: integer(), costUsd: number() }),
+    unreported: object({ tokens: integer(), costUsd: number(), likelyUsd: optional(number()) }),
     unpricedTurns: integer(),
   }),
 );

@@ -109,6 +109,7 @@ async function streamed(
     shown.push(...through);
   };
   for await (const part of model.stream(request)) {
+    if (part.type === "usage") continue;
     if (part.type !== "finish") {
       show([part], 0);
       continue;

@@ -305,6 +305,7 @@ const tables = `
  *
  * - `lost_workers` has a row for each registration whose runs other workers have taken over. `ended`: the process is known to have
  *   ended. `withdrawn`: the worker has given a sign of life since.
+ * - `usage_totals.lost_calls`: the number of lost calls of format 13 is not known.
  */
 const lostOwners = `
   ALTER TABLE {workers} ADD COLUMN lease_ms float8 NOT NULL DEFAULT 15000;
@@ -321,6 +322,7 @@ const lostOwners = `
     withdrawn boolean NOT NULL DEFAULT false,
     PRIMARY KEY (worker_id, incarnation)
   );
+  ALTER TABLE {usage_totals} ADD COLUMN lost_calls bigint NOT NULL DEFAULT 0;
 `;
 
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */

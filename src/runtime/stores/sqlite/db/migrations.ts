@@ -304,11 +304,12 @@ const migrations: readonly string[] = [
   CREATE UNIQUE INDEX records_by_key ON records (namespace, tenant, key);
   CREATE INDEX records_due ON records (namespace, due_at) WHERE due_at IS NOT NULL;
   `,
-  // Format 14.
+  // Format 14. The number of lost calls of format 13 is not known.
   `
   ALTER TABLE runs ADD COLUMN lost TEXT;
   DROP INDEX runs_paused;
   CREATE INDEX runs_paused ON runs (ended) WHERE ${isPausedText} AND ended IS NULL AND run_id IS NOT NULL;
+  ALTER TABLE usage_totals ADD COLUMN lost_calls INTEGER NOT NULL DEFAULT 0;
   `,
 ];
 

@@ -13,7 +13,7 @@ import {
 import { isUnanswered } from "../../../view/question-log.ts";
 import { RunFold } from "../../../view/run-fold.ts";
 import type { MoneyLine, RunView, TaskView } from "../../../view/run-view.ts";
-import type { LostSpend } from "../../../view/spend.ts";
+import { likelyLossUsd, noSpend, type LostSpend, type Spend } from "../../../view/spend.ts";
 
 /** One task of a run, as the commands print it. */
 export type TaskReport = Pick<TaskView, "taskId" | "agentId" | "parentId" | "priority" | "status">;
@@ -24,8 +24,8 @@ export interface RunReport extends Pick<RunView, "input" | "output" | "failure" 
   readonly tasks: ReadonlyMap<TaskId, TaskReport>;
   /** The model calls by agent and model. */
   readonly calls: readonly MoneyLine[];
-  /** B3: charges for calls that ended without reported usage. */
-  readonly unreported: LostSpend;
+  /** B3: charges for calls that ended without reported usage, and what they likely cost. */
+  readonly unreported: LostSpend & { readonly likelyUsd?: number | null };
   /** The approval requests without an answer. */
   readonly approvals: readonly ApprovalRequest[];
   /** Number of events. */
@@ -44,7 +44,7 @@ export async function readReport(store: Store, runId: RunId): Promise<RunReport>
     summary,
     tasks: new Map([...tasks].map((task) => [task.taskId, taskReport(task)])),
     calls: [...money].filter(({ calls }) => calls > 0),
-    unreported: tasks.get(rootTaskId)?.total.lost ?? { calls: 0, tokens: 0, costUsd: 0 },
+    unreported: unreportedOf(tasks.get(rootTaskId)?.total ?? noSpend),
     // The requests of an ended run can no longer be answered.
     approvals: summary.endedAt === null ? openRequests(view) : [],
     input,
@@ -53,6 +53,10 @@ export async function readReport(store: Store, runId: RunId): Promise<RunReport>
     crashLoop,
     events: seq + 1,
   };
+}
+
+function unreportedOf(total: Spend): RunReport["unreported"] {
+  return total.lost.calls === 0 ? total.lost : { ...total.lost, likelyUsd: likelyLossUsd(total) };
 }
 
 function openRequests(view: RunView): readonly ApprovalRequest[] {

@@ -7,7 +7,15 @@ import {
 } from "../../../../kernel/index.ts";
 import { crashLoopHeadline, crashLoopLines } from "../../../view/crash-loop-words.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
-import { columns, counted, dollars, duration, shortText } from "../../terminal/format.ts";
+import {
+  columns,
+  counted,
+  dollars,
+  duration,
+  shortText,
+  likelyCost,
+  likelyWords,
+} from "../../terminal/format.ts";
 import { withStore, type StoreOptions } from "../../setup/stored-runs.ts";
 import { printable, shownText, type Terminal } from "../../terminal/terminal.ts";
 import { isForPerson } from "../../terminal/approval-prompt.ts";
@@ -91,7 +99,10 @@ function showLines(report: RunReport): readonly string[] {
     ["agent", printable(agentId)],
     ["session", printable(sessionId)],
     ["started", `${new Date(createdAt).toISOString()}, ${endedAt === null ? `${took} ago` : `took ${took}`}`],
-    ["spent", `${calls} calls, ${counted(totalTokens(usage))} tokens${lost}, ${dollars(costUsd)}`],
+    [
+      "spent",
+      `${calls} calls, ${counted(totalTokens(usage))} tokens${lost}, ${dollars(costUsd)}${likelyWords({ costUsd, unreported })}`,
+    ],
     ["log", `${events} events, ${tasks.size} ${tasks.size === 1 ? "task" : "tasks"}`],
     ["input", shortText(input)],
   ]);
@@ -146,6 +157,9 @@ function costLines(report: RunReport): readonly string[] {
     ...rows,
     ...(unreported.calls === 0 ? [] : [lost]),
     ["total", "", ...numbers(total.calls, inputTokens + unreported.tokens, outputTokens, total.costUsd)],
+    ...(unreported.calls === 0
+      ? []
+      : [["likely", "", "", "", "", dollars(likelyCost({ costUsd: total.costUsd, unreported }))]]),
   ]);
 }
 

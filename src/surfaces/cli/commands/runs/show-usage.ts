@@ -7,7 +7,7 @@ import {
   type UsageRow,
 } from "../../../../kernel/index.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
-import { columns, counted, dollars } from "../../terminal/format.ts";
+import { columns, counted, dollars, likelyCost } from "../../terminal/format.ts";
 import { withStore, type StoreOptions } from "../../setup/stored-runs.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 
@@ -51,7 +51,7 @@ function usageLines(by: UsageDimension, rows: readonly UsageRow[]): readonly str
   const lost = rows.some(({ unreported }) => unreported.tokens > 0);
   const heading = [by.toUpperCase(), "RUNS", "CALLS", "INPUT", "CACHED", "OUTPUT"];
   const shown = [...rows.map((row) => cells(nameOf(row), row, lost)), cells("total", totalOf(rows), lost)];
-  return columns([[...heading, ...(lost ? ["UNREPORTED"] : []), "COST"], ...shown]);
+  return columns([[...heading, ...(lost ? ["UNREPORTED", "LIKELY"] : []), "COST"], ...shown]);
 }
 
 function cells(name: string, row: UsageRow, lost: boolean): readonly string[] {
@@ -60,7 +60,7 @@ function cells(name: string, row: UsageRow, lost: boolean): readonly string[] {
   return [
     name,
     ...[runs, turns, inputTokens, cachedTokens, outputTokens].map(counted),
-    ...(lost ? [counted(unreported.tokens)] : []),
+    ...(lost ? [counted(unreported.tokens), dollars(likelyCost(row))] : []),
     `${dollars(costUsd)}${unpriced}`,
   ];
 }
@@ -84,6 +84,7 @@ function totalOf(rows: readonly UsageRow[]): UsageRow {
     unreported: {
       tokens: sum(({ unreported }) => unreported.tokens),
       costUsd: sum(({ unreported }) => unreported.costUsd),
+      likelyUsd: sum(({ unreported }) => unreported.likelyUsd ?? unreported.costUsd),
     },
     unpricedTurns: sum(({ unpricedTurns }) => unpricedTurns),
   };

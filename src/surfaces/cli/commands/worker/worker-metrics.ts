@@ -62,8 +62,9 @@ export class WorkerMetrics implements StoreObserver {
     const known = this.#usage.get(model) ?? { input: 0, output: 0, unreported: 0, nanoUsd: 0 };
     known.input += inputTokens;
     known.output += outputTokens;
-    known.unreported += lostTokens;
-    known.nanoUsd += nanoUsd;
+    // A correction lowers what was charged (B3), perhaps by another worker. A counter must not go down.
+    known.unreported += Math.max(0, lostTokens);
+    known.nanoUsd += Math.max(0, nanoUsd);
     this.#usage.set(model, known);
   }
 
