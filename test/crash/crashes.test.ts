@@ -19,8 +19,9 @@ describe.each(Object.entries({ ...workloads, ...composedWorkloads, ...lifeWorklo
   "J1, J6, B1, B3, E1, E4, H1, H4: %s",
   (workload, { world, outputs }) => {
     test("a worker killed before any write, or after it and again after the restart, leaves a run that ends as without the crash", async () => {
+      // `npm test` kills every third of these workers twice.
       const again = (at: number, when: string): number | undefined =>
-        when === "after" ? 1 + ((at * 3) % 8) : undefined;
+        when === "after" && (isFull || at % 3 === 0) ? 1 + ((at * 3) % 8) : undefined;
       const report = await runCrashes({ ...common, ...world, workload, kills: isKillPoint, again });
       expect(report).toMatchObject({ broken: [], outputs });
       expect(report.cases).toBeGreaterThan(isFull ? 8 : 0);
