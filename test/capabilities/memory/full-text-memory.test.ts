@@ -9,6 +9,7 @@ import type { Fact, Memory } from "../../../src/kernel/index.ts";
 import { openMemory } from "../../../src/assembly/memory.ts";
 import { FakeClock, sequentialIds } from "../../../src/testing/index.ts";
 import { memoryContract } from "../../../src/testing/contracts/index.ts";
+import { propertyRuns } from "../../effort.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "reeve-memory-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -100,7 +101,7 @@ describe("FullTextMemory", () => {
           expect(valid.map(({ object }) => object)).toEqual(believed.has(at) ? [believed.get(at)] : []);
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: propertyRuns(2_000) },
     );
   });
 });

@@ -10,6 +10,7 @@ import {
   jsonText,
   type JsonValue,
 } from "../../../src/kernel/index.ts";
+import { propertyRuns } from "../../effort.ts";
 
 class Point {
   readonly x = 1;
@@ -93,7 +94,7 @@ describe("J10: isJson() and assertJson()", () => {
       fc.property(anything, (value) => {
         expect(isJson(value)).toBe(comesBack(value));
       }),
-      { numRuns: 1000 },
+      { numRuns: propertyRuns(1_000) },
     );
   });
 
@@ -209,7 +210,7 @@ describe("canonicalJson", () => {
       fc.property(small, small, (one, other) => {
         expect(canonicalJson(one) === canonicalJson(other)).toBe(isDeepStrictEqual(one, other));
       }),
-      { numRuns: 2000 },
+      { numRuns: propertyRuns(2_000) },
     );
   });
 

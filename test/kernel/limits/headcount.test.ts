@@ -14,6 +14,7 @@ import {
   stepHeadcount,
 } from "../../../src/kernel/index.ts";
 import { allCommands, commandOf, seatRuns } from "./seat-promises.ts";
+import { propertyRuns } from "../../effort.ts";
 
 const { BACKGROUND, LOW, NORMAL, HIGH, CRITICAL } = Priority;
 
@@ -354,7 +355,7 @@ describe("headcount: commands", () => {
           state = next.state;
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: propertyRuns(2_000) },
     );
   });
 });

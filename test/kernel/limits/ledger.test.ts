@@ -22,6 +22,7 @@ import {
 } from "../../../src/kernel/index.ts";
 import * as given from "./ledger-commands.ts";
 import { brokenPromises } from "./money-promises.ts";
+import { propertyRuns } from "../../effort.ts";
 
 const { charge, close, crash, lose, open, rank, refund, reserve, settle, topUp, withdraw } = given;
 const { BACKGROUND, LOW, NORMAL, HIGH, CRITICAL } = Priority;
@@ -470,5 +471,5 @@ test("B1: concurrent callers never exceed a cap, and each call ends as granted o
     }
     expect(decided.toSorted()).toEqual(calls.map((_, at) => `c${at}`).toSorted());
   });
-  fc.assert(property, { numRuns: 1000 });
+  fc.assert(property, { numRuns: propertyRuns(1_000) });
 });

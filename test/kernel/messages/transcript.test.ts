@@ -14,6 +14,7 @@ import {
   Transcript,
   userMessage,
 } from "../../../src/kernel/index.ts";
+import { propertyRuns } from "../../effort.ts";
 
 const sha256: Hash = (text) => createHash("sha256").update(text).digest("hex");
 
@@ -174,7 +175,7 @@ describe("J4: Transcript.digest()", () => {
         const same = Transcript.of(one).digest(sha256) === Transcript.of(other).digest(sha256);
         expect(same).toBe(isDeepStrictEqual(one, other));
       }),
-      { numRuns: 2000 },
+      { numRuns: propertyRuns(2_000) },
     );
   });
 

@@ -63,7 +63,7 @@ function textOf(chat: string, number: number, count: number): string {
 }
 
 /** Messages of each conversation. */
-const perChat = casesOf(50, 10);
+const perChat = casesOf(50, 6);
 
 test(
   `${2 * chats.length * perChat} messages with duplicates, in any order, with approvals by button, are each answered by one run and in order, although the process is killed twice`,

@@ -18,6 +18,7 @@ import {
 } from "../../../../src/kernel/index.ts";
 import { histories } from "./histories.ts";
 import { orphans, placeOf } from "./window-promises.ts";
+import { propertyRuns } from "../../../effort.ts";
 
 function pathOf(messages: readonly ChatMessage[]): SessionEntry[] {
   return messages.map((message, index) => ({
@@ -200,7 +201,7 @@ describe("sessionCompaction()", () => {
         expect(["user", "assistant", "system"]).toContain(kept[0]?.role);
         expect(await compaction.compact({ path: appended(path, result) })).toBeNull();
       }),
-      { numRuns: 1_000 },
+      { numRuns: propertyRuns(1_000) },
     );
   });
 

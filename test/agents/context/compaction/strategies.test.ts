@@ -23,6 +23,7 @@ import {
 } from "../../../../src/kernel/index.ts";
 import { histories } from "./histories.ts";
 import { flaws, orphans } from "./window-promises.ts";
+import { propertyRuns } from "../../../effort.ts";
 
 const small = fc.integer({ min: 1, max: 12 });
 const chars = fc.integer({ min: 64, max: 4_000 });
@@ -78,7 +79,7 @@ describe("every compaction strategy and composition, over random histories", () 
         // The history is deeply frozen, so that a write would throw.
         expect(flaws(history, await strategy.compact(history))).toEqual([]);
       }),
-      { numRuns: 2_000 },
+      { numRuns: propertyRuns(2_000) },
     );
   });
 
@@ -89,7 +90,7 @@ describe("every compaction strategy and composition, over random histories", () 
         for (const { strategy } of steps) window = await strategy.compact(window);
         expect(flaws(history, window)).toEqual([]);
       }),
-      { numRuns: 1_000 },
+      { numRuns: propertyRuns(1_000) },
     );
   });
 
@@ -99,7 +100,7 @@ describe("every compaction strategy and composition, over random histories", () 
         const window = await strategy.compact(history);
         expect(await strategy.compact(window)).toBe(window);
       }),
-      { numRuns: 2_000 },
+      { numRuns: propertyRuns(2_000) },
     );
   });
 
@@ -112,7 +113,7 @@ describe("every compaction strategy and composition, over random histories", () 
         const mayFail = name.includes("summar") && isDue === true;
         expect([name, mayFail || isDue]).toEqual([name, mayFail || isChanged]);
       }),
-      { numRuns: 2_000 },
+      { numRuns: propertyRuns(2_000) },
     );
   });
 

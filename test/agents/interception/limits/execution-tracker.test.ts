@@ -5,6 +5,7 @@ import { ExecutionTracker } from "../../../../src/agents/index.ts";
 import { Transcript, userMessage, type Exhaustion } from "../../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../../src/testing/index.ts";
 import { agent, setUp } from "../../../runtime/runtime-setup.ts";
+import { propertyRuns } from "../../../effort.ts";
 
 describe("ExecutionTracker outside a run", () => {
   it.each([
@@ -142,7 +143,7 @@ describe("ExecutionTracker outside a run", () => {
         expect(tracker.reserved.tokens).toBe(0);
         expect(tracker.spent.tokens).toBeLessThanOrEqual(maxTokens);
       }),
-      { numRuns: 2_000 },
+      { numRuns: propertyRuns(2_000) },
     );
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { SpawnTracker } from "../../../../src/agents/index.ts";
 import { Priority, RetryPolicy } from "../../../../src/kernel/index.ts";
 import { agent, setUp, settle, gate } from "../../../runtime/runtime-setup.ts";
+import { propertyRuns } from "../../../effort.ts";
 
 const { BACKGROUND, LOW, NORMAL, HIGH, CRITICAL } = Priority;
 const exhausted = expect.objectContaining({ code: "budget_exhausted", dimension: "agents" });
@@ -165,7 +166,7 @@ describe("SpawnTracker outside a run", () => {
         expect(tracker.seatsTaken).toBe(1);
         for (const answer of asked.values()) expect(["seated", "not"]).toContain(await answer);
       }),
-      { numRuns: 2_000 },
+      { numRuns: propertyRuns(2_000) },
     );
   });
 });

@@ -21,6 +21,7 @@ import {
   shownText,
   toolScene,
 } from "./contexts.ts";
+import { propertyRuns } from "../../../effort.ts";
 
 async function redact(text: string, options: PiiRedactionOptions = {}): Promise<string> {
   return resultText(await toolScene([text]).call([piiRedaction(options)]));
@@ -307,7 +308,7 @@ describe("piiRedaction() of streamed answers", () => {
         const { shown, kept } = await stream(pieces);
         expect(shown).toBe(kept);
       }),
-      { numRuns: 500 },
+      { numRuns: propertyRuns(500) },
     );
   });
 });

@@ -9,6 +9,7 @@ import {
 } from "../../../../src/agents/team/flows/workflow-graph.ts";
 import { WorkflowSchedule, type Visit } from "../../../../src/agents/team/flows/workflow-schedule.ts";
 import type { JsonValue } from "../../../../src/kernel/index.ts";
+import { propertyRuns } from "../../../effort.ts";
 
 const maxDepth = 6;
 
@@ -91,6 +92,6 @@ test("the visits of a workflow and their inputs depend neither on the order in w
         expect(shuffled).toEqual(inOrder);
       },
     ),
-    { numRuns: 500 },
+    { numRuns: propertyRuns(500) },
   );
 });

@@ -27,6 +27,7 @@ import {
 import type { FindEntries } from "../../../../src/runtime/stores/codec/stored-change.ts";
 import type { StoredCommit } from "../../../../src/runtime/stores/codec/stored-commit.ts";
 import { idAfter } from "../../../../src/runtime/stores/codec/entry-batch.ts";
+import { propertyRuns } from "../../../effort.ts";
 
 const run = {
   runId: formatRunId("8c6f1f0e-7a53-4f6b-9a2e-000000000001"),
@@ -102,7 +103,7 @@ test("a decoded commit equals the encoded one, for the first commit of a run and
         expect(through(commit)).toEqual(JSON.parse(JSON.stringify(commit)));
       },
     ),
-    { numRuns: 500 },
+    { numRuns: propertyRuns(500) },
   );
 });
 

@@ -11,6 +11,7 @@ import {
   type ContentRef,
   type SplitText,
 } from "../../../../src/runtime/stores/codec/large-values.ts";
+import { propertyRuns } from "../../../effort.ts";
 
 const large = new LargeValues(sha256);
 const long = "x".repeat(contentThreshold);
@@ -50,7 +51,7 @@ test("any items are joined as they were split, and no value in the text is large
       const again = large.splitItems(JSON.parse(split.text) as object[]);
       expect(again).toMatchObject({ text: split.text, refs: null });
     }),
-    { numRuns: 300 },
+    { numRuns: propertyRuns(300) },
   );
 });
 
