@@ -108,8 +108,11 @@ export class ServedAgents {
     return [...this.#agents.values()].flatMap(({ info, hidden = false }) => (hidden ? [] : [info]));
   }
 
+  /** Returns the agent of a name. Throws `not_found` for one that is hidden, too. */
   find(name: string): AgentInfo {
-    return this.#find(name).info;
+    const { info, hidden = false } = this.#find(name);
+    if (hidden) throw this.#notHosted(name);
+    return info;
   }
 
   async start(name: string, request: StartRequest): Promise<StartedAgent> {
@@ -144,6 +147,10 @@ export class ServedAgents {
   #find(name: string): Entry {
     const found = this.#lookUp(name);
     if (found !== undefined) return found;
+    throw this.#notHosted(name);
+  }
+
+  #notHosted(name: string): Fault {
     const names = this.list.map((info) => info.name);
     const nearest = nearestName(name, names);
     const advice =
@@ -152,7 +159,7 @@ export class ServedAgents {
         : names.length > 0
           ? `expected one of ${names.join(", ")}`
           : "this server hosts no agents";
-    throw new Fault("not_found", `agent ${JSON.stringify(name)} is not hosted here: ${advice}`, {
+    return new Fault("not_found", `agent ${JSON.stringify(name)} is not hosted here: ${advice}`, {
       details: { agent: name },
     });
   }

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { Agent } from "../../../src/assembly/agent.ts";
 import { openRuntime } from "../../../src/assembly/open-runtime.ts";
-import { rootTaskId, toNanoUsd, type HostedAgent, type RunId } from "../../../src/kernel/index.ts";
+import { Fault, rootTaskId, toNanoUsd, type HostedAgent, type RunId } from "../../../src/kernel/index.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
 import { addressKey } from "../../../src/surfaces/http/access/address-key.ts";
-import { createServer, storedTokens } from "../../../src/surfaces/server/index.ts";
+import { createServer, storedTokens, type ServedAgent } from "../../../src/surfaces/server/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 import { agent, until } from "../../runtime/runtime-setup.ts";
 import { startServer, type TestServer, type TestServerOptions } from "./test-server.ts";
@@ -22,6 +22,31 @@ async function serve(
   open.push(server);
   return server;
 }
+
+describe("agents that a function lists", () => {
+  it("change with the list, and a hidden one is neither listed nor found, and says at its start why", async () => {
+    const served = (name: string): ServedAgent => ({
+      name,
+      start: () => {
+        throw new Fault("dependency_missing", `${name} needs a display`);
+      },
+    });
+    let agents = [served("clerk"), { ...served("painter"), hidden: true }];
+    const server = await serve([], { agents: () => agents });
+    const names = async () =>
+      (await server.call("GET", "/api/agents")).json["agents"] as unknown as { readonly name: string }[];
+    expect(await names()).toMatchObject([{ name: "clerk", skills: [], subAgents: [] }]);
+    expect(await server.call("GET", "/api/agents/painter")).toMatchObject({ status: 404 });
+    const body = { agent: "painter", input: "Hi" };
+    expect(await server.call("POST", "/api/runs", { body })).toMatchObject({
+      status: 501,
+      json: { detail: "painter needs a display" },
+    });
+    agents = [served("novice")];
+    expect(await names()).toMatchObject([{ name: "novice" }]);
+    expect(await server.call("POST", "/api/runs", { body })).toMatchObject({ status: 404 });
+  });
+});
 
 describe("the routes of schedules", () => {
   const start = Date.UTC(2026, 10, 16, 8);
