@@ -122,7 +122,9 @@ test("003:141 class Architecture drives the loop: it yields events, changes the 
       session.metadata["first"] = messageText(message);
       yield { type: "architecture_event", data: { architecture: this.name, name: "answered", data: {} } };
       const spawned = await deps.spawnWorker(this.declaredWorkers()["critic"] as HostedAgent, prompt);
-      session.output = spawned.kind === "spawned" ? String((await deps.ctx.join(spawned.handle)).output) : "";
+      if (spawned.kind === "refused") return;
+      const { output } = await deps.ctx.join(spawned.handle);
+      if (typeof output === "string") session.output = output;
     }
 
     // 003:169 def declared_workers(self) -> dict[str, Agent]: # keyed by role name

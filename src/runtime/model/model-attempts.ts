@@ -12,6 +12,7 @@ import {
   describeValue,
   noUsage,
 } from "../../kernel/index.ts";
+import { faultUsage } from "../journal/task-end.ts";
 import { correctionId } from "../journal/wait-names.ts";
 import { pendingForever } from "../process/pending-forever.ts";
 import type { ActiveStep } from "../task/active-step.ts";
@@ -79,12 +80,12 @@ function requireStopReason(
 ): void {
   const { stopReason } = response;
   if (Object.hasOwn(stopReasons, stopReason)) return;
-  settleResponse(step, grant, response);
+  const usage = settleResponse(step, grant, response);
   step.end();
   throw new Fault(
     "invalid_argument",
     `${provider}/${modelId} returned an invalid stopReason ${describeValue(stopReason)}: expected one of ${Object.keys(stopReasons).join(", ")}; throw an error if the call failed`,
-    { details: { provider, modelId } },
+    { details: { provider, modelId, [faultUsage]: { ...usage } } },
   );
 }
 

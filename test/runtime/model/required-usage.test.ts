@@ -105,7 +105,7 @@ test.each([["error"], [undefined]])(
           message: expect.stringContaining(`custom/m returned an invalid stopReason`) as string,
         },
       });
-      expect(result).toMatchObject({ turns: 1, unreported: { tokens: 0 } });
+      expect(result).toMatchObject({ turns: 1, unreported: { tokens: 0 }, usage: { inputTokens: 100 } });
     }
   },
 );

@@ -111,8 +111,8 @@ const otherWords: ReadonlyMap<string, Level> = new Map([
 ]);
 
 /**
- * Refuses a member beside the levels of an entry that could be middleware, because no call would pass it: a function or
- * an object with `process`, of the entry or of its class. Properties of the entry that are not enumerable do not count.
+ * Refuses a member beside the levels of an entry that could be middleware, because no call would pass it: a function, an
+ * object with `process` or a list of them, of the entry or of its class. Properties of the entry that are not enumerable do not count.
  */
 function refuseOtherParts(entry: object, place: string): void {
   const hasOwnLevel = "level" in entry && entry.level !== undefined;
@@ -149,6 +149,7 @@ function memberNames(entry: object): readonly string[] {
 }
 
 function isPart(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(isPart);
   return typeof value === "function" || typeof readProperty(value, "process") === "function";
 }
 

@@ -26,6 +26,8 @@ export class MiddlewarePipeline {
   readonly function: FunctionMiddleware | undefined;
   /** Number of middleware functions that a call passes, by level. */
   readonly depth: Readonly<Record<Level, number>>;
+  /** Names of the middleware with the level `agent` and no other. */
+  readonly #ofRunsOnly: readonly string[];
   /** Names of the middleware. */
   readonly names: ReadonlySet<string>;
 
@@ -40,6 +42,11 @@ export class MiddlewarePipeline {
     const agent = at(layers, "agent", (layer) => layer.agent);
     const chat = at(layers, "chat", (layer) => layer.chat);
     const tool = at(layers, "function", (layer) => layer.function);
+    this.#ofRunsOnly = layers.flatMap(({ name, ...levels }, index) =>
+      levels.agent !== undefined && (levels.chat ?? levels.function) === undefined
+        ? [name ?? `${index + 1}`]
+        : [],
+    );
     this.agent = compose(agent);
     this.chat = compose(chat);
     this.function = compose(tool);
@@ -48,9 +55,15 @@ export class MiddlewarePipeline {
 
   /**
    * The middleware around the model calls and tool calls of an agent of your own, with more entries of their pipelines.
-   * `undefined` if there is none.
+   * `undefined` if there is none. The level `agent` is not part of it: middleware with only this level is refused.
    */
   callPath(more: CallPath = {}): CallPath | undefined {
+    const [lost] = this.#ofRunsOnly;
+    if (lost !== undefined)
+      throw new Fault(
+        "invalid_argument",
+        `middleware ${lost} has only the level agent, so that no call would pass it: a call path is around model calls and tool calls; use new Agent({ middleware })`,
+      );
     const path: CallPath = {
       ...more,
       ...(this.chat && { model: { ...more.model, around: this.chat } }),

@@ -210,6 +210,11 @@ describe("the level of middleware", () => {
       'invalid middleware timed: "tool" is no level, so that no call would pass it; use "function"',
     ],
     [
+      "a level beside a list of functions",
+      { name: "timed", chat: process, tools: [process] },
+      'invalid middleware timed: "tools" is no level, so that no call would pass it; use "function"',
+    ],
+    [
       "a level beside one in another case",
       { chat: process, Function: process },
       'invalid middleware 1: "Function" is no level, so that no call would pass it; use "function"',
@@ -262,6 +267,15 @@ describe("the level of middleware", () => {
       message,
     );
   });
+});
+
+test("callPath() refuses middleware that has only the level agent, because no call would pass it", () => {
+  const note = async (_context: object, next: () => Promise<void>): Promise<void> => next();
+  const path = (layer: Layer) => new MiddlewarePipeline([layer]).callPath();
+  expect(() => path({ name: "once", agent: note })).toThrow(
+    "middleware once has only the level agent, so that no call would pass it",
+  );
+  expect(Object.keys(path({ name: "both", agent: note, chat: note }) ?? {})).toEqual(["model"]);
 });
 
 describe("M2: next()", () => {
