@@ -6,7 +6,6 @@ import { type Agent, openRuntime } from "../../src/entries/index.ts";
 import { Fault } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { openWorkspace } from "../../src/workspace/workspace.ts";
-import { repository } from "../gates/run-node.ts";
 import { testFolders, type TestFolders } from "./folders.ts";
 
 type Files = Readonly<Record<string, string>>;
@@ -32,6 +31,17 @@ async function holds(folders: TestFolders): Promise<boolean> {
 }
 
 const start = "export default () => {};";
+
+/** A server without tools and without packages, whose files trust would read. */
+const plainServer = `
+import { createInterface } from "node:readline";
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  const serverInfo = { name: "plain", version: "1.0.0" };
+  const hello = { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo };
+  const result = method === "initialize" ? hello : { tools: [] };
+  if (id !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
+});`;
 
 /** Code that runs although its text is in none of the files that a workspace lists, and the change that an attacker makes. */
 const attacks: readonly (readonly [name: string, files: Files, change: Files])[] = [
@@ -438,11 +448,10 @@ describe("programs are checked when they are started", () => {
 
   test("a server of the project that changes after the files were read is not started, and runs in the root of the project", async () => {
     const folders = await testFolders();
-    const everything = join(repository, "node_modules/@modelcontextprotocol/server-everything/dist/index.js");
     const mark = join(folders.user, "mark");
     await folders.write({
       ".reeve/mcp.json": server(process.execPath, ["server.mjs"]),
-      "server.mjs": `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(mark)}, process.cwd()); import ${JSON.stringify(everything)};`,
+      "server.mjs": `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(mark)}, process.cwd()); ${plainServer}`,
       "sub/x": "",
     });
     const below = { ...folders, project: join(folders.project, "sub") };
