@@ -105,6 +105,10 @@ test.for(["ctx.child()", "a reviewer", "a reviewer of a resolved agent"] as cons
           ...expected,
         });
         expect([repeated <= 1, new Set(calls).size, new Set(notes).size]).toEqual([true, 4, 1]);
+        // Every request of the child contains the parent's last answer.
+        const ofChild = calls.filter((call) => call.includes(prompt));
+        const answer = kind === "a reviewer" ? "Done." : "[not executed: ";
+        expect(ofChild.every((call) => call.includes(answer))).toBe(true);
       }
     }
   },
