@@ -263,8 +263,10 @@ describe("the metadata of a run", () => {
   });
 });
 
-test("the providerMetadata of an input part may have 1,000 values, in a submission and in steering", async () => {
-  await using runtime = await openRuntime();
+test("the providerMetadata of an input part may have 1,000 values, in each way in which it enters", async () => {
+  await using runtime = await openRuntime({ unknownPrice: "ignore" });
+  const talker = new Agent({ name: "talker", model: scriptedModel(["hello"]) });
+  const { sessionId } = await talker.invoke("hello", { runtime });
   const parts = (count: number): JsonValue => {
     const metadata = Object.fromEntries(Array.from({ length: count - 1 }, (_, at) => [`k${at}`, at]));
     return [{ type: "text", text: "hello", providerMetadata: metadata }];
@@ -272,11 +274,19 @@ test("the providerMetadata of an input part may have 1,000 values, in a submissi
   const run = await runtime.submit(waits, null);
   for (const count of [1_000, 1_001]) {
     const input = parts(count);
+    const spawns = hosted(`spawns-${count}`, async (ctx) => asJson(await ctx.spawn(quiet.id, input)));
+    const message = { role: "user", content: input } as never;
     const refusals = await Promise.all(
-      [runtime.submit(quiet, input), run.steer(input), run.followUp(input)].map(refusalOf),
+      [
+        runtime.submit(quiet, input),
+        run.steer(input),
+        run.followUp(input),
+        runtime.sessions.append(sessionId, { customType: "note", message }),
+      ].map(refusalOf),
     );
+    refusals.push(await faultOf(runtime, { ...spawns, subAgents: [quiet] }));
     const expected = count > 1_000 ? { code: "too_large" } : undefined;
-    expect({ refusals }).toMatchObject({ refusals: [expected, expected, expected] });
+    expect({ refusals }).toMatchObject({ refusals: Array(refusals.length).fill(expected) });
   }
   await run.cancel("done");
 });

@@ -292,6 +292,8 @@ export class StoredSessions implements RuntimeSessions {
         : { type: "custom", customType, data: entry.data };
     assertJson(body, "entry");
     this.#checkLarge("entry", body);
+    if ("message" in entry)
+      this.#worker.sizes.assertInput(entry.message.content as JsonValue, "the entry of a session");
     return this.#entries.append(await this.#find(sessionId), body);
   }
 

@@ -62,7 +62,7 @@ export class ChildSteps {
     const step = this.#steps.identify("spawn", agentId, { input, options: digested });
     return this.#steps.run<SpawnOutcome>(step, async () => {
       assertJson(input, `the input of ${agentId}`);
-      runner.worker.sizes.assert(input, `the input of ${agentId}`);
+      runner.worker.sizes.assertInput(input, `the input of ${agentId}`);
       spawnTable.read("ctx.spawn()", options);
       return () => this.#spawn(agentId, input, options);
     });
@@ -78,7 +78,7 @@ export class ChildSteps {
       const options = { ...given, ...narrowed(runner.task.record.tools, given.tools) };
       const input = prompt as JsonValue;
       assertJson(input, "the prompt of ctx.child()");
-      runner.worker.sizes.assert(input, "the prompt of ctx.child()");
+      runner.worker.sizes.assertInput(input, "the prompt of ctx.child()");
       return () => this.#spawn(runner.agentId, input, { ...options, inherited: inherited() });
     });
   }

@@ -84,7 +84,7 @@ export class SizeLimit {
   }
 
   /** Like `assert`. Reads only the parts of the message that can be long, because every turn passes here. */
-  assertReply(reply: LlmReply, where: string): void {
+  assertReply(reply: Pick<LlmReply, "message" | "model">, where: string): void {
     const { message, model } = reply;
     this.#begin(where, maxJsonValues);
     this.#most += bytesOfReply + bytesPerUnit * (model.provider.length + model.modelId.length);

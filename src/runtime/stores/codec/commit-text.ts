@@ -13,7 +13,7 @@ const none: readonly never[] = [];
 
 /** Returns what the row of a commit stores. A commit without large values is serialised once and not searched. */
 export function commitText(stored: StoredCommit, large: LargeValues): SplitText {
-  if (stored.steps?.some(isLarge) !== true) {
+  if (stored.steps?.some((step) => isLarge(step)) !== true) {
     const text = JSON.stringify(stored);
     if (text.length < contentThreshold) return { text, refs: null, values: none };
   }

@@ -45,6 +45,10 @@ export class LargeValues {
    * second time it is neither serialised nor hashed. Bench: `sessions`, row "large results".
    */
   readonly #known = new WeakMap<object, Part>();
+  /** Parts of the values of the text that is being split. An input is in an event, an entry and a task of one commit. */
+  readonly #met = new Map<object, Part>();
+  /** The objects of that text that are large. */
+  #large = new WeakSet<object>();
 
   constructor(hash: Hash) {
     this.#hash = hash;
@@ -52,9 +56,9 @@ export class LargeValues {
 
   /** Splits the members of each item in a list, such as the entries in a row. */
   splitItems(items: readonly object[]): SplitText {
-    return items.some(isLarge)
-      ? splitTextOf(this.#each(items, (item) => this.#members(item)))
-      : { text: JSON.stringify(items), refs: null, values: none };
+    if (!items.some((item) => isLarge(item)))
+      return { text: JSON.stringify(items), refs: null, values: none };
+    return splitTextOf(this.#begin(() => this.#each(items, (item) => this.#members(item))));
   }
 
   /**
@@ -62,11 +66,23 @@ export class LargeValues {
    * has more than `mostUnits` characters, it is stored as a content, too.
    */
   splitLists(lists: object, mostUnits: number): SplitText {
-    const part = this.#each(lists, (list) =>
-      Array.isArray(list) ? this.#each(list, (item) => this.#members(item)) : whole(list),
+    const part = this.#begin(() =>
+      this.#each(lists, (list) =>
+        Array.isArray(list) ? this.#each(list, (item) => this.#members(item)) : whole(list),
+      ),
     );
     const split = splitTextOf(part);
     return split.text.length > mostUnits ? splitTextOf(this.#take(part)) : split;
+  }
+
+  /** Splits a text. What is remembered about its objects is valid meanwhile, because the split is synchronous. */
+  #begin(split: () => Part): Part {
+    this.#large = new WeakSet();
+    try {
+      return split();
+    } finally {
+      this.#met.clear();
+    }
   }
 
   #members(item: unknown): Part {
@@ -74,14 +90,15 @@ export class LargeValues {
   }
 
   #split(value: unknown, holder: object, key: string | number): Part {
-    if (!isLarge(value)) return whole(value);
+    if (!isLarge(value, this.#large)) return whole(value);
     if (typeof value === "string" && isLongText(value)) return this.#takeText(value, holder, key);
     if (!isObject(value)) return this.#take(whole(value));
-    const known = this.#known.get(value);
+    const known = this.#known.get(value) ?? this.#met.get(value);
     if (known !== undefined) return known;
     const rest = this.#members(value);
     const part = isLarge(rest.value) ? this.#take(rest) : rest;
     if (isFixed(value)) this.#known.set(value, withoutTexts(part));
+    else this.#met.set(value, part);
     return part;
   }
 
@@ -106,8 +123,12 @@ export class LargeValues {
     let rest: object | undefined;
     const refs: ContentRef[] = [];
     const values: LargeValue[] = [];
-    for (const [key, member] of Object.entries(holder)) {
-      const step = Array.isArray(holder) ? Number(key) : key;
+    const isList = Array.isArray(holder);
+    // `for in` creates no list: an input may have 100,000 members, most of them small.
+    for (const key in holder) {
+      const member = (holder as Readonly<Record<string, unknown>>)[key];
+      if (!mayBeLarge(member)) continue;
+      const step = isList ? Number(key) : key;
       const part = split(member, step);
       if (part.refs.length === 0) continue;
       rest ??= Array.isArray(holder) ? [...(holder as readonly unknown[])] : { ...holder };
@@ -117,6 +138,11 @@ export class LargeValues {
     }
     return rest === undefined ? whole(holder) : { value: rest, refs, values };
   }
+}
+
+/** Whether a value, or a value inside it, may be large. A number, a boolean and `null` never are. */
+function mayBeLarge(value: unknown): boolean {
+  return typeof value === "string" ? isLarge(value) : isObject(value);
 }
 
 /** Returns the text that a store keeps for the value. */

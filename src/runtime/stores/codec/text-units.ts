@@ -5,26 +5,30 @@ const unitsOfScalar = 5;
 
 /**
  * Whether the JSON text of a value has at least `contentThreshold` characters. It is counted without escapes, so that
- * the cost is O(members), not O(characters).
+ * the cost is O(members), not O(characters). `met` gets the objects that are large, which are then not counted again: V8 lists all
+ * keys of an object before a loop over them starts. It is valid while no object changes.
  */
-export function isLarge(value: unknown): boolean {
-  return unitsLeft(value, contentThreshold) <= 0;
+export function isLarge(value: unknown, met?: WeakSet<object>): boolean {
+  return unitsOf(value, met) >= contentThreshold;
 }
 
-/** Subtracts the characters of the value's JSON text from `left`. Stops as soon as nothing is left. */
-function unitsLeft(value: unknown, left: number): number {
-  if (typeof value === "string") return left - value.length - 2;
-  if (typeof value !== "object" || value === null) return value === undefined ? left : left - unitsOfScalar;
-  let rest = left - 2;
+/** Counts the characters of the value's JSON text. Stops as soon as it is large. */
+function unitsOf(value: unknown, met?: WeakSet<object>): number {
+  if (typeof value === "string") return value.length + 2;
+  if (typeof value !== "object" || value === null) return value === undefined ? 0 : unitsOfScalar;
+  if (met?.has(value) === true) return contentThreshold;
+  let units = 2;
   if (Array.isArray(value)) {
     const items = value as readonly unknown[];
-    for (let index = 0; index < items.length && rest > 0; index++) rest = unitsLeft(items[index], rest - 1);
-    return rest;
+    for (let index = 0; index < items.length && units < contentThreshold; index++)
+      units += unitsOf(items[index], met) + 1;
+  } else {
+    const members = value as Readonly<Record<string, unknown>>;
+    for (const key in members) {
+      units += unitsOf(members[key], met) + key.length + 4;
+      if (units >= contentThreshold) break;
+    }
   }
-  const members = value as Readonly<Record<string, unknown>>;
-  for (const key in members) {
-    if (rest <= 0) return rest;
-    rest = unitsLeft(members[key], rest - key.length - 4);
-  }
-  return rest;
+  if (units >= contentThreshold) met?.add(value);
+  return units;
 }
