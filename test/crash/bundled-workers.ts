@@ -23,6 +23,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     "contents-worker": here("contents-worker.ts"),
     "deadly-worker": here("deadly-worker.ts"),
     "fleet-worker": here("fleet-worker.ts"),
+    "loop-worker": here("loop-worker.ts"),
     "money-worker": here("money-worker.ts"),
     "schedule-worker": here("schedule-worker.ts"),
     "serving-worker": here("serving-worker.ts"),

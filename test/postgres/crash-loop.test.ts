@@ -3,9 +3,14 @@ import { crashLoopCases, crashLoopCore } from "../crash/crash-loop-cases.ts";
 import { crashServer } from "../crash/crash-store.ts";
 import { isFull } from "../effort.ts";
 import { onDeadlySite } from "../crash/deadly-site.ts";
+import { soakCases } from "../scale/soak-cases.ts";
 
 process.env[crashServer] = inject("postgresUrl");
 
 describe.concurrent("a run that kills its process, on PostgreSQL", () => {
   (isFull ? crashLoopCases : crashLoopCore)((check) => onDeadlySite(check));
+});
+
+describe("long runs on PostgreSQL", () => {
+  soakCases(() => undefined);
 });

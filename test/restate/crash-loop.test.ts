@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, inject } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, inject } from "vitest";
 import { crashLoopCases, crashLoopCore } from "../crash/crash-loop-cases.ts";
 import { crashLease, crashServer } from "../crash/crash-store.ts";
 import { isFull } from "../effort.ts";
 import { onDeadlySite, type DeadlySite } from "../crash/deadly-site.ts";
+import { soakCases } from "../scale/soak-cases.ts";
 import { RestateServer } from "./server.ts";
 import { WorkerSite } from "./worker-site.ts";
 
@@ -27,4 +28,13 @@ async function onRestateSite(check: (site: DeadlySite) => Promise<void>): Promis
 
 describe.concurrent("L15: a run that kills its process, with the Restate engine, while the lease of the dead worker is valid", () => {
   (isFull ? crashLoopCases : crashLoopCore)(onRestateSite);
+});
+
+describe("long runs with the Restate engine", () => {
+  let workers: WorkerSite;
+  beforeEach(async () => {
+    workers = await WorkerSite.open(server);
+  });
+  afterEach(() => workers.close());
+  soakCases((place) => workers.address(place));
 });
