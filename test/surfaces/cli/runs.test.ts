@@ -2,7 +2,22 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Agent, openRuntime, OrchestratorAgent, tool, type RunHandle } from "../../../src/entries/index.ts";
+import {
+  Agent,
+  openRuntime,
+  openStore,
+  OrchestratorAgent,
+  tool,
+  type RunHandle,
+} from "../../../src/entries/index.ts";
+import {
+  formatAgentId,
+  formatRunId,
+  rootTaskId,
+  type CrashLoop,
+  type Event,
+  type Lease,
+} from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { reeve } from "./reeve-process.ts";
 
@@ -35,7 +50,7 @@ async function desk() {
     for await (const event of run.events()) if (event.type === "task_suspend") break;
     return run;
   };
-  return { runtime, cli, waiting };
+  return { runtime, cli, waiting, address: store };
 }
 
 test("reeve --version prints the version of the package", async () => {
@@ -61,6 +76,58 @@ describe("reeve ps", () => {
     ]);
     expect((await cli("ps", "--status", "completed")).out).toEqual([expect.stringContaining("run_done")]);
     expect((await cli("ps", "--all", "--limit", "1")).talk).toContain("Only the newest 1 are shown");
+  });
+
+  test("reeve ps shows a run whose process is dead as pending and a crash loop as paused, and reeve show tells what is known about it", async () => {
+    const { cli, address } = await desk();
+    // No process hosts this agent afterwards.
+    const maker = await openRuntime({ store: address });
+    const agent = new Agent({ name: "maker", model: scriptedModel([]) });
+    const startAt = Date.now() + 3_600_000;
+    for (const runId of ["run_left", "run_loop"]) await agent.submit("?", { runtime: maker, runId, startAt });
+    await maker.close();
+    const store = await openStore(address);
+    onTestFinished(() => store.close());
+    const [left, loop] = [formatRunId("left"), formatRunId("loop")];
+    await store.leases.seize(left, "ghost");
+    const lease = (await store.leases.seize(loop, "ghost")) as Lease;
+    const owner = { workerId: "w1", registration: "7", host: "box", at: 1_000, hasEnded: true };
+    const crashLoop: CrashLoop = {
+      limit: 5,
+      ended: [owner, { ...owner, workerId: "w2" }],
+      unknown: [{ ...owner, workerId: "w3", host: null, hasEnded: false }],
+      calls: [{ taskId: rootTaskId, kind: "tool", name: "explode" }],
+    };
+    const seq = (await store.events.lastSeq(loop)) + 1;
+    const who = {
+      runId: loop,
+      taskId: rootTaskId,
+      agentId: formatAgentId({ name: "maker" }),
+      parentId: null,
+    };
+    const event: Event = { seq, ...who, type: "run_pause", at: 2_000, data: { by: "w4", crashLoop } };
+    const standing = { status: "paused", waitsFor: ["crash_loop"] } as const;
+    await store.journal.append(lease, { number: 1, at: 2_000, events: [event], standing });
+    await store.leases.release(lease, { kind: "suspended", wakeAt: null });
+    expect((await cli("ps")).out).toEqual([
+      expect.stringMatching(/^run_loop {2}paused \(crash_loop\) /u),
+      expect.stringMatching(/^run_left {2}pending \(worker\) /u),
+    ]);
+    expect((await cli("ps", "--status", "running")).out).toEqual([]);
+    const shown = (await cli("show", "run_loop")).out.join("\n");
+    for (const words of [
+      "paused (waits for: crash_loop)",
+      "2 processes ended while executing this run, in a row and without progress of it",
+      "continue with reeve run --resume run_loop",
+      "Ended: worker w2 on box, noticed 1970-01-01T00:00:01.000Z.",
+      "Unknown: worker w3 on an unknown machine",
+      "In flight at the last loss: tool explode of t0.",
+    ])
+      expect(shown).toContain(words);
+    expect((await cli("logs", "run_loop")).out.join("\n")).toContain(
+      "is paused as a crash loop: 2 processes",
+    );
+    expect(JSON.parse((await cli("show", "run_loop", "--json")).out[0] ?? "")).toMatchObject({ crashLoop });
   });
 
   test("reeve ps refuses an unknown status and names the nearest one", async () => {

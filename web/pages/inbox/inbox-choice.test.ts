@@ -1,4 +1,8 @@
 import { expect, test } from "vitest";
+import { approvals, looping } from "../../api/runs-feed.ts";
+import type { Run } from "../../api/types.ts";
+import { headlineOf, inbox } from "../../model/inbox-items.ts";
+import { runWord } from "../../model/status.ts";
 import { nextChoice, noChoice, type Choice } from "./inbox-choice.ts";
 
 const [one, two, three] = [{ id: "1" }, { id: "2" }, { id: "3" }];
@@ -24,4 +28,17 @@ test("the last item that was answered stays when nothing else waits", () => {
     at: 0,
     answered: one,
   });
+});
+
+test("a run that is paused as a crash loop is an item of the inbox, and its status in lists says so", () => {
+  const run = { runId: "run_1", agentId: "poison", title: "Go", updatedAt: 5, status: "paused" } as Run;
+  const loop: Run = { ...run, waitsFor: ["crash_loop"] };
+  approvals.value = [];
+  looping.value = [loop];
+  const [item] = inbox.value ?? [];
+  expect(item).toMatchObject({ kind: "looping", id: "run_1", at: 5 });
+  expect(item && headlineOf(item)).toBe("Paused: it ends the processes that execute it");
+  expect(runWord(loop, new Set())).toBe("Paused: it ends its processes");
+  expect(runWord({ ...run, waitsFor: [] }, new Set())).toBe("Paused");
+  looping.value = [];
 });
