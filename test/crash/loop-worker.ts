@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { Sequential } from "../../src/assembly/flows.ts";
 import {
@@ -17,7 +18,8 @@ import { siteEngine, type SiteAddress } from "./site-engine.ts";
 
 /**
  * What the worker does. `child`, `ask`, `flow` and `crowd`: it drives a run that kills its process in a child, in an asked agent, in a
- * step of a flow or in its own code, until that run is paused. `errands`: it submits two runs and drives runs until it is killed.
+ * step of a flow or in its own code, until that run is paused. `errands`: it submits runs, a few at a time, until SIGTERM; a corrected
+ * worker only drives those of others.
  */
 export type LoopPlace = "child" | "ask" | "flow" | "crowd" | "errands";
 
@@ -28,6 +30,9 @@ export interface LoopOrders {
   /** If given, the worker uses the Restate engine. */
   readonly site?: SiteAddress;
 }
+
+/** Number of runs of errands that a worker submits at a time. */
+const batch = 4;
 
 /** Number of runs that wait beside the run of a crowd. */
 const crowdSize = 50;
@@ -46,10 +51,17 @@ await runWorkerDuty(async ({ file, data, server }) => {
   const team = teamOf(isCorrected);
   for (const agent of [carrier, ...team.members]) runtime.register(agent);
   if (place === "errands") {
-    for (const index of [0, 1])
-      await runtime.submit(carrier, null, { runId: errandRun(server.caller, index) });
     const stayAlive = setInterval(() => undefined, 60_000);
-    await new Promise((resolve) => process.once("SIGTERM", resolve));
+    const stop = new AbortController();
+    process.once("SIGTERM", () => stop.abort());
+    const term = once(stop.signal, "abort");
+    if (isCorrected) await term;
+    for (let first = 0; !stop.signal.aborted; first += batch) {
+      const submitted = Array.from({ length: batch }, (_, index) =>
+        runtime.submit(carrier, null, { runId: errandRun(server.caller, first + index) }),
+      );
+      await Promise.race([term, Promise.all((await Promise.all(submitted)).map((run) => run.result()))]);
+    }
     clearInterval(stayAlive);
     await runtime.close();
     return [];

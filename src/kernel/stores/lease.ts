@@ -13,6 +13,8 @@ export interface Lease {
   readonly recoveries?: number;
   /** L7: the first of these workers. It is the one that could execute the run as its last commit shows it. */
   readonly lostOwner?: LostOwner;
+  /** L7: when the last of these workers was found lost, in epoch milliseconds. Absent if there are none. */
+  readonly lostAt?: number;
 }
 
 /**

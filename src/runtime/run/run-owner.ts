@@ -78,17 +78,20 @@ const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_fo
 /** Number of recoveries without a commit from which a run is not loaded at once, because loading it may be what ends the process. */
 const maxLoads = 10;
 
+/** Maximum time after a loss for which such a run is not loaded. */
+const longestLoadDelayMs = 300_000;
+
 /** Milliseconds until a failed deletion of the history of an ended run is repeated. */
 const clearAgainMs = 1_000;
 
 /**
- * L7: throws `crash_loop` if so many owners were lost without a commit that the run must not be loaded yet. It is tried again when as
- * much time has passed since the first loss as 2 to the power of the further losses, in seconds. A run that was only owned beside the
- * one that ends the processes is so loaded soon, and one that cannot be loaded ends few processes.
+ * L7: throws `crash_loop` if so many owners were lost without a commit that the run must not be loaded yet. It is tried again after a
+ * time since the last loss that doubles with each loss, from a second to five minutes. A run that was only owned beside the one that
+ * ends the processes is so loaded soon, and one that cannot be loaded ends few processes.
  */
-function refuseLoad({ runId, recoveries = 0, lostOwner }: Lease, now: number): void {
-  if (recoveries < maxLoads || lostOwner === undefined) return;
-  const retryAt = lostOwner.at + 1_000 * 2 ** (recoveries - maxLoads);
+function refuseLoad({ runId, recoveries = 0, lostAt }: Lease, now: number): void {
+  if (recoveries < maxLoads || lostAt === undefined) return;
+  const retryAt = lostAt + Math.min(longestLoadDelayMs, 1_000 * 2 ** (recoveries - maxLoads));
   if (retryAt <= now) return;
   throw new Fault(
     "crash_loop",

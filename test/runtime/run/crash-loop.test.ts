@@ -298,6 +298,7 @@ test("L7: a run whose load ends ten processes is not loaded before a growing tim
   lives.changes = (lease) => ({
     ...lease,
     recoveries: 12,
+    lostAt: lives.clock.now(),
     lostOwner: { workerId: "w", registration: null, host: null, at: lives.clock.now(), hasEnded: true },
   });
   const at = lives.clock.now();

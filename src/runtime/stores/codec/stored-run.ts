@@ -41,12 +41,15 @@ export interface TakenRun extends RunKey {
   readonly recoveries: number;
   /** JSON of the first lost owner of these recoveries. */
   readonly lost: string | null;
+  /** When the last of them was noticed, in epoch milliseconds. */
+  readonly lostAt: number | null;
 }
 
 /** The lease of a run that a worker has taken. */
-export function leaseOf({ runId, epoch, recoveries, lost }: TakenRun, workerId: string): Lease {
+export function leaseOf({ runId, epoch, recoveries, lost, lostAt }: TakenRun, workerId: string): Lease {
   if (recoveries === 0 || lost === null) return { runId, epoch, workerId };
-  return { runId, epoch, workerId, recoveries, lostOwner: JSON.parse(lost) as LostOwner };
+  const lostOwner = JSON.parse(lost) as LostOwner;
+  return { runId, epoch, workerId, recoveries, lostOwner, lostAt: lostAt ?? lostOwner.at };
 }
 
 export interface RunRow {

@@ -157,7 +157,7 @@ export class MemoryLeases implements Leases {
     const { runId } = record;
     const isInRow = recoveries > 0 && recoveredAt === commits.length;
     if (!isInRow || lostOwner === null) return { runId, epoch, workerId };
-    return { runId, epoch, workerId, recoveries, lostOwner };
+    return { runId, epoch, workerId, recoveries, lostOwner, lostAt: lostOwner.at };
   }
 }
 

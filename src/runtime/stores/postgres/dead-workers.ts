@@ -64,7 +64,7 @@ const endedNow = `SELECT lost.worker_id AS "workerId", incarnation::text AS regi
 const recover = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READY}, ready_at = $2,
     recoveries_in_all = recoveries_in_all + 1,
     recoveries = CASE WHEN recovered_at = ${lastCommit} THEN recoveries + 1 ELSE 1 END,
-    lost = CASE WHEN recovered_at = ${lastCommit} THEN coalesce(lost, $4) ELSE $4 END, recovered_at = ${lastCommit}`;
+    lost = CASE WHEN recovered_at = ${lastCommit} THEN coalesce(lost, $4) ELSE $4 END, lost_at = $5, recovered_at = ${lastCommit}`;
 const recoverRuns = `${recover} WHERE id IN (SELECT id FROM {runs} WHERE owner = $1 AND ($3::bigint IS NULL OR id = $3)
     ORDER BY id LIMIT ${mostWoken} FOR UPDATE SKIP LOCKED)`;
 
@@ -103,7 +103,7 @@ async function recoverRunsOf(
     at: Math.floor(now / 1_000),
     hasEnded: isKnown,
   };
-  return transaction.run(recoverRuns, workerId, now, id, JSON.stringify(lost));
+  return transaction.run(recoverRuns, workerId, now, id, JSON.stringify(lost), lost.at);
 }
 
 /** L6, L7: a worker has registered under the name of this one, which frees the runs of its earlier life. Returns their number. */

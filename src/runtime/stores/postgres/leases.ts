@@ -120,7 +120,7 @@ const findOnly = `SELECT runs.id, run_id AS "runId", agent_id AS "agentId", agen
 const takeRun = (which: string): string =>
   `UPDATE {runs} AS runs SET epoch = epoch + 1, owner = $1, state = ${RunState.OWNED}, wake_at = NULL
    WHERE id = (SELECT id FROM {runs} WHERE ${which})
-   RETURNING ${runKeyColumns}, epoch, ${recoveriesNow} AS recoveries, lost`;
+   RETURNING ${runKeyColumns}, epoch, ${recoveriesNow} AS recoveries, lost, lost_at AS "lostAt"`;
 const takeReady = takeRun(`id = $2 AND state = ${RunState.READY} FOR UPDATE SKIP LOCKED`);
 const takeDue = takeRun(`id = $2 AND owner IS NULL AND state <> ${RunState.ENDED} FOR UPDATE SKIP LOCKED`);
 const seizeAny = takeRun(`run_id = $2 AND state <> ${RunState.ENDED} FOR UPDATE`);

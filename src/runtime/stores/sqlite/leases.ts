@@ -79,12 +79,13 @@ class DeadWorkers {
       `UPDATE runs SET owner = NULL, holder = NULL, state = ${RunState.READY}, ready_at = ?2,
          recoveries_in_all = recoveries_in_all + 1,
          recoveries = iif(recovered_at = ${lastCommit}, recoveries + 1, 1),
-         lost = iif(recovered_at = ${lastCommit}, ifnull(lost, ?4), ?4), recovered_at = ${lastCommit}
+         lost = iif(recovered_at = ${lastCommit}, ifnull(lost, ?4), ?4), lost_at = ?5, recovered_at = ${lastCommit}
        WHERE id IN (SELECT id FROM runs WHERE owner = ?1 AND (?3 IS NULL OR id = ?3) LIMIT ${mostWoken})`,
       workerId,
       now,
       id,
       JSON.stringify(lost satisfies LostOwner),
+      lost.at,
     );
   }
 
@@ -140,7 +141,7 @@ function isReadyAt({ state, wakeAt }: OneRun, now: number): boolean {
 const takeRun = (which: string): string =>
   `UPDATE runs SET epoch = epoch + 1, owner = ?1, holder = ?3, state = ${RunState.OWNED}, wake_at = NULL
    WHERE ${which} RETURNING ${runKeyColumns}, epoch,
-     ${recoveriesNow} AS recoveries, lost`;
+     ${recoveriesNow} AS recoveries, lost, lost_at AS lostAt`;
 const takeReady = takeRun("id = ?2");
 const seizeAny = takeRun(`run_id = ?2 AND state <> ${RunState.ENDED}`);
 

@@ -310,6 +310,7 @@ const tables = `
 const lostOwners = `
   ALTER TABLE {workers} ADD COLUMN lease_ms float8 NOT NULL DEFAULT 15000;
   ALTER TABLE {runs} ADD COLUMN lost TEXT;
+  ALTER TABLE {runs} ADD COLUMN lost_at float8;
   DROP INDEX {runs_paused};
   CREATE INDEX runs_paused ON {runs} (id) WHERE ${isPausedText} AND ended IS NULL AND run_id IS NOT NULL;
   CREATE TABLE {lost_workers} (

@@ -34,7 +34,7 @@ export const turnUser = "ifnull(user_id, '')";
  *   commit whose text was erased has a `seal`, which covers the link that its own `link` in the chain follows.
  * - `runs.recoveries` counts recoveries in a row (L7). It is valid while commit `recovered_at` is the last one, so that a commit need not
  *   update it.
- *   `lost` is JSON of the first owner of this count (`LostOwner`). A release clears both. `recoveries_in_all` counts all recoveries.
+ *   `lost` is JSON of the first owner of this count (`LostOwner`), and `lost_at` the time of the last loss. A release ends the count. `recoveries_in_all` counts all recoveries.
  * - `runs.kind` is an index into `runKinds`. A run is scheduled while it is suspended until its `start_at` (L9).
  * - `runs.spent` is the JSON of a `RunSpend` (K3). NULL means that the run has used nothing.
  * - `approvals`: the open questions of runs (K4), in the order in which they were asked. `seq` is the event that asks.
@@ -307,6 +307,7 @@ const migrations: readonly string[] = [
   // Format 14. The number of lost calls of format 13 is not known.
   `
   ALTER TABLE runs ADD COLUMN lost TEXT;
+  ALTER TABLE runs ADD COLUMN lost_at INTEGER;
   DROP INDEX runs_paused;
   CREATE INDEX runs_paused ON runs (ended) WHERE ${isPausedText} AND ended IS NULL AND run_id IS NOT NULL;
   ALTER TABLE usage_totals ADD COLUMN lost_calls INTEGER NOT NULL DEFAULT 0;
