@@ -4,7 +4,8 @@ import type { Commit } from "../../kernel/index.ts";
 export class HeldAllotment {
   /** What the run holds for each UTC day, in nano-dollars. */
   readonly #days = new Map<string, number>();
-  #mayExist = false;
+  /** Whether the store may hold an allotment of the run, which a commit has to return. A field: every commit asks. */
+  mayExist = false;
   #returns = 0;
 
   /** How often the run has returned its allotment. An answer to a draw that began before a return is out of date. */
@@ -12,14 +13,9 @@ export class HeldAllotment {
     return this.#returns;
   }
 
-  /** Whether the store may hold an allotment of the run, which a commit has to return. */
-  get mayExist(): boolean {
-    return this.#mayExist;
-  }
-
   /** The run may draw, or an earlier owner of the run may have drawn. */
   expect(): void {
-    this.#mayExist = true;
+    this.mayExist = true;
   }
 
   on(day: string): number {
@@ -34,7 +30,7 @@ export class HeldAllotment {
   giveBack(holds: Commit["holds"] = {}): void {
     this.#days.clear();
     for (const [day, amount] of Object.entries(holds)) this.#days.set(day, amount);
-    this.#mayExist = this.#days.size > 0;
+    this.mayExist = this.#days.size > 0;
     this.#returns++;
   }
 }

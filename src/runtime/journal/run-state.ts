@@ -253,9 +253,9 @@ export class RunState {
   noteEvent(event: Event): void {
     const { seq, type, at } = event;
     this.nextSeq = seq + 1;
-    this.ended = endsRun(event);
-    if (type === "run_end") this.isHistoryCleared = false;
-    if (type === "usage_corrected") this.#addUsage(this.task(event.taskId), event.data.usage);
+    this.ended = type === "run_end";
+    if (this.ended) this.isHistoryCleared = false;
+    if (type === "usage_corrected") this.#noteCorrection(event);
     if (type === "task_start") this.#noteStart(event);
     if (type === "task_suspend") this.#noteSuspend(event);
     if (type === "compaction_requested") this.compactionRequest = requestIn(event.data);
@@ -264,6 +264,11 @@ export class RunState {
     this.paused = type === "run_pause";
     this.isCrashLoop = type === "run_pause" && (this.isCrashLoop || event.data.crashLoop !== undefined);
     for (const task of this.tasks.values()) updateClock(task, this.paused, at);
+  }
+
+  #noteCorrection(event: Event<"usage_corrected">): void {
+    this.ended = endsRun(event);
+    this.#addUsage(this.task(event.taskId), event.data.usage);
   }
 
   #noteStart({ taskId }: Event): void {

@@ -42,7 +42,7 @@ export interface CostBound {
 /** B1: the highest cost that the call can have at the prices of this time. */
 export function boundCost(call: BoundedCall): CostBound {
   const { step, model, request, inputTokens: tokens, attempt, turns } = call;
-  const { taskId, worker } = step.runner;
+  const { taskId, worker, state } = step.runner;
   const { provider, modelId } = model;
   const at = attempt === 1 ? step.startedAt : worker.clock.now();
   const price = worker.prices.find({ provider, modelId, inputTokens: tokens, at });
@@ -53,7 +53,7 @@ export function boundCost(call: BoundedCall): CostBound {
   const command: ReserveCommand = {
     type: "reserve",
     // The step may run again after a crash or a resume. A lost call has an event, so the number is another one then.
-    id: `${taskId} ${step.address} ${attempt} ${step.runner.state.nextSeq}`,
+    id: `${taskId} ${step.address} ${attempt} ${state.nextSeq}`,
     taskId,
     attempt,
     input: { tokens, costUsd: price === null ? null : inputCost(price, tokens) },

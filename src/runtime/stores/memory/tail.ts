@@ -147,7 +147,9 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
       const event = events[this.#seq++];
       if (event !== undefined && this.#filter.shows(event)) return { value: deepFreeze(event), done: false };
     }
-    if (endsRun(events.at(-1))) {
+    const last = events.at(-1);
+    // Called for every delta, so the common cases are decided without a call.
+    if (last?.type === "run_end" || (last?.type === "usage_corrected" && endsRun(last))) {
       this.#end();
       return over;
     }
