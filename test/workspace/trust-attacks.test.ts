@@ -288,6 +288,48 @@ const attacks: readonly (readonly [name: string, files: Files, change: Files])[]
     { "srv/a.js": "2" },
   ],
   [
+    "the main folder of a folder",
+    {
+      ".mcp.json": server("node", ["a.js"]),
+      "a.js": 'require("./lib")',
+      "lib/package.json": '{ "main": "m" }',
+      "lib/m/index.js": "1",
+    },
+    { "lib/m/index.js": "2" },
+  ],
+  [
+    "a package whose main file is elsewhere",
+    {
+      ".mcp.json": server("node", ["a.mjs"]),
+      "a.mjs": 'import "p";',
+      "node_modules/p/package.json": '{ "main": "../../y.cjs" }',
+      "y.cjs": "1",
+    },
+    { "y.cjs": "2" },
+  ],
+  ...["imports", "exports"].map((field): (typeof attacks)[number] => [
+    `a pattern of ${field} for files in the root`,
+    {
+      ".mcp.json": server("node", ["a.mjs"]),
+      "package.json": `{ "name": "own", "${field}": { "${field === "imports" ? "#" : "./"}*": "./*.mjs" } }`,
+      "a.mjs": `import "${field === "imports" ? "#" : "own/"}y";`,
+      "y.mjs": "1",
+    },
+    { "y.mjs": "2" },
+  ]),
+  // Node accepts every name of a folder, and a package may have the name of a module of Node or of Reeve.
+  ...["p+q", "p\u00e9", "@a+b/c", "p/@s/x.js", "p/a b/x.js", "punycode/", "process/x.js", "reeve/x.js"].map(
+    (name): (typeof attacks)[number] => {
+      const file = `node_modules/${name}${name.endsWith(".js") ? "" : "/index.js"}`;
+      const text = `require("${name}");`;
+      return [
+        `a program that loads ${name}`,
+        { ".mcp.json": server("node", ["a.js"]), "a.js": text, [file]: "1" },
+        { [file]: "2" },
+      ];
+    },
+  ),
+  [
     "the program of the browser",
     { ".reeve/settings.json": '{ "browser": { "executablePath": "./chrome" } }', chrome: "1" },
     { chrome: "2" },

@@ -126,6 +126,12 @@ const hiddenPrograms: readonly Row[] = [
     String.raw`import(".\/hid\tden.cjs");`,
     String.raw`import("./lib\\..\\hidden.cjs");`,
     `require("${"./".repeat(600)}hidden.cjs");`,
+    String.raw`import("\x2e/${"./".repeat(600)}hidden.cjs");`,
+    `import "lib/${"./".repeat(600)}x.js";`,
+    `import "data:text/javascript;base64,${btoa('import "./hidden.cjs"')}";`,
+    'import { Session } from "node:inspector";',
+    'import { run } from "node:test";',
+    "database.loadExtension(process.cwd());",
     'require("./other.txt");',
     'require("./plain");',
   ].map((text): Row => [
@@ -139,6 +145,17 @@ const hiddenPrograms: readonly Row[] = [
       plain: 'require("./hidden.cjs");',
     },
     { "hidden.cjs": "2" },
+  ]),
+  ...[
+    "import code\ncode.InteractiveInterpreter().runsource(text)",
+    'import site\nsite.addpackage(".", "hidden", None)',
+    'import pickle\npickle.load(open("hidden", "rb"))',
+    'import logging.config\nlogging.config.fileConfig("hidden")',
+  ].map((text): Row => [
+    `the code ${text}`,
+    { command: "python3", args: ["srv/a.py"] },
+    { "srv/a.py": text, hidden: "1" },
+    { hidden: "2" },
   ]),
   [
     "the settings of npm in the folder",

@@ -87,7 +87,7 @@ const hidden =
 
 /** Ways of a program of its own to run code that no import names: other loaders, code from a text, programs and threads. */
 const unchecked =
-  /\b(?:eval|Function|createRequire|getBuiltinModule|dlopen|_compile|_extensions|_resolveFilename|runInThisContext|runInNewContext|runInContext|compileFunction|SourceTextModule|execve)\b|\b(?:child_process|worker_threads|cluster|node:vm|node:module|node:repl)\b|["'`](?:vm|module|repl)["'`]|\bnew\s+Worker\b|\bmodule\s*\.\s*(?:constructor|require)\b|\bmainModule\b/u;
+  /\b(?:eval|Function|createRequire|loadExtension|getBuiltinModule|dlopen|_compile|_extensions|_resolveFilename|runInThisContext|runInNewContext|runInContext|compileFunction|SourceTextModule|execve)\b|\b(?:child_process|worker_threads|cluster|node:vm|node:module|node:repl|node:test|node:inspector)\b|["'`](?:vm|module|repl|inspector)(?:\/promises)?["'`]|\bnew\s+Worker\b|\bmodule\s*\.\s*(?:constructor|require)\b|\bmainModule\b/u;
 
 /** `require` as a value, which may get another name. In a comment, a word follows it. */
 const aliased = new RegExp(
@@ -95,8 +95,11 @@ const aliased = new RegExp(
   "u",
 );
 
-/** A literal that is too long to be examined, and may be the name of a module. */
-const long = new RegExp(`["'\`](?:\\.{0,2}/|file:)[^"'\`]{${maxLiteral - 8},}`, "iu");
+/** A literal that is too long to be examined, and may be the name of a module, because it follows a word that loads one. */
+const long = new RegExp(
+  String.raw`\b(?:from|import|require(?:\.resolve)?)${gap}\(?${gap}(["'\x60])(?:\\[\s\S]|(?!\1)[^\\]){${maxLiteral - 8},}`,
+  "u",
+);
 
 /** A file with another ending that CommonJS reads as JavaScript. */
 const otherEnding = /\brequire\s*\(\s*["'`][./][^"'`]*\.(?![cm]?[jt]s["'`]|json["'`]|node["'`])\w+["'`]/u;
@@ -125,7 +128,7 @@ function hasComputedCall(text: string): boolean {
 const computing: Readonly<Record<Language, (text: string) => boolean>> = {
   javascript: computesInJavaScript,
   python: (text) =>
-    /\b(?:importlib|__import__|__builtins__|builtins|exec|eval|runpy|imp|pkgutil|zipimport|ctypes|cffi|addsitedir|marshal|subprocess|multiprocessing|popen|pty|create_subprocess_\w+)\b|(?<!\bre\s*\.\s*)\bcompile\b|\bsys\s*\.\s*(?:path|meta_path|path_hooks|modules)\b|\bfrom\s+sys\s+import\b|\bimport\s+sys\s+as\b|\bos\s*\.\s*(?:system|exec\w+|spawn\w+|posix_spawn\w*|startfile)\b|\bfrom\s+os\s+import\b/u.test(
+    /\b(?:importlib|__import__|__builtins__|builtins|exec|eval|runpy|imp|pkgutil|zipimport|ctypes|cffi|addsitedir|addpackage|marshal|c?pickle|shelve|dill|cloudpickle|joblib|codeop|Interactive(?:Interpreter|Console)|fileConfig|subprocess|multiprocessing|popen|pty|create_subprocess_\w+)\b|(?<!\bre\s*\.\s*)\bcompile\b|\bsys\s*\.\s*(?:path|meta_path|path_hooks|modules)\b|\bfrom\s+sys\s+import\b|\bimport\s+sys\s+as\b|\bos\s*\.\s*(?:system|exec\w+|spawn\w+|posix_spawn\w*|startfile)\b|\bfrom\s+os\s+import\b/u.test(
       // Python reads compatible characters in names as one.
       text.normalize("NFKC"),
     ),

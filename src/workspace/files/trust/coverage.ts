@@ -138,7 +138,7 @@ export class Coverage {
     if (real !== path) this.#lines.add(`link ${this.shown(path)} ${this.shown(real)}`);
     const own = await packageAround(real);
     if (own === undefined) await this.#search(real, runs);
-    else if (this.#hasPackages) await this.addPackage(own);
+    else if (this.#hasPackages) await this.addPackage(own, runs);
   }
 
   /** Adds a file of settings with the files and packages that its texts name. */
@@ -154,27 +154,38 @@ export class Coverage {
     for (const ending of tried) await this.addFile(base + ending, runs);
     if ((await kindOf(base)) !== "folder") return;
     for (const ending of tried.slice(1)) await this.addFile(join(base, `index${ending}`), runs);
-    const { main } = await manifestOf(base);
-    if (typeof main === "string")
-      for (const ending of tried) await this.addFile(join(base, main + ending), runs);
+    await this.#addMain(base, runs);
+  }
+
+  /** Adds the files that the field `main` of a folder may stand for: also a folder, or a file outside of this one. */
+  async #addMain(folder: string, runs: Runs): Promise<void> {
+    const { main } = await manifestOf(folder);
+    if (typeof main !== "string") return;
+    const base = join(folder, main);
+    for (const ending of tried) {
+      await this.addFile(base + ending, runs);
+      await this.addFile(join(base, `index${ending}`), runs);
+    }
   }
 
   /**
    * Adds all files of a package, because its code may compute which of them it loads, and all packages that it needs.
    * Packages that are not installed are left out: the hash changes when one of them appears.
    */
-  async addPackage(folder: string): Promise<void> {
+  async addPackage(folder: string, runs: Runs = "inside"): Promise<void> {
     const real = await realpath(folder);
     if (folder !== real) this.#lines.add(`link ${this.shown(folder)} ${this.shown(real)}`);
-    if (this.#packages.has(real)) return;
-    this.#packages.add(real);
+    const key = `${runs} ${real}`;
+    if (this.#packages.has(key)) return;
+    this.#packages.add(key);
     // A package that contains the project would cover every change of it.
-    if (isBelow(this.root, real)) await this.addModule(real, "inside");
+    if (isBelow(this.root, real)) await this.addModule(real, runs);
     else await this.addFolder(real);
+    await this.#addMain(real, runs);
     const manifest = await manifestOf(real);
     for (const field of ["dependencies", "optionalDependencies", "peerDependencies"])
       for (const name of Object.keys((manifest[field] ?? {}) as JsonObject))
-        await this.#addNamedPackage(name, real);
+        await this.#addNamedPackage(name, real, runs);
   }
 
   /** Adds the files below a folder. The packages in its folder `node_modules` are not part of it. */
@@ -220,16 +231,20 @@ export class Coverage {
         if (!isAbsolute(name) || program.test(path) || isBelow(path, this.root))
           await this.addModule(path, runs);
         if (!isAbsolute(name)) await this.addIfProgram(resolve(this.root, name), runs);
-      } else if (name.startsWith("#")) await this.#addImportMap(folder, "imports");
-      else if (bareName.test(name)) {
-        const [named = ""] = packageName.exec(name) ?? [];
-        if (!isBuiltin(named)) await this.#addNamedPackage(named, folder);
-        if (/[./]/u.test(name))
-          for (const base of new Set([folder, this.root])) await this.addIfProgram(resolve(base, name), runs);
-      } else if (/\s/u.test(name))
-        // The text may be a command line.
-        for (const word of wordsIn(name))
-          for (const base of new Set([folder, this.root])) await this.addIfProgram(resolve(base, word), runs);
+        continue;
+      }
+      if (name.startsWith("#")) await this.#addImportMap(folder, "imports", name, runs);
+      // The code of such an address may be encoded. A file that it loads into this process is checked.
+      if (runs === "outside" && /^data:[^,]*javascript/iu.test(name))
+        this.addUnresolved(
+          `${JSON.stringify(name.slice(0, 60))} contains code, and Reeve does not know what it loads`,
+        );
+      // `punycode` is a module of Node, and `punycode/` is a package.
+      if (!isBuiltin(name)) await this.#addNamedPackage(name, folder, runs);
+      // The text may be a command line.
+      const words = /\s/u.test(name) ? wordsIn(name) : /[./]/u.test(name) ? [name] : [];
+      for (const word of words)
+        for (const base of new Set([folder, this.root])) await this.addIfProgram(resolve(base, word), runs);
     }
   }
 
@@ -265,40 +280,38 @@ export class Coverage {
     if (isProgramFile(path, facts.mode)) await this.addFile(path, runs);
   }
 
-  async #addNamedPackage(name: string, folder: string): Promise<void> {
-    // The loader of modules gives every module this package itself.
-    if (!this.#hasPackages || name === "reeve" || !wholeName.test(name)) return;
-    const key = `${folder}\n${name}`;
-    const finding = this.#found.get(key) ?? findPackage(name, folder);
+  /** Adds the package that the name of a module starts with. `name` may be that of a module in the package. */
+  async #addNamedPackage(name: string, folder: string, runs: Runs): Promise<void> {
+    const [named = ""] = packageName.exec(name) ?? [];
+    // The loader of modules gives every module this package itself. A program loads the one that it finds.
+    if (!this.#hasPackages || (named === "reeve" && runs === "inside") || !isFileName(named)) return;
+    const key = `${folder}\n${named}`;
+    const finding = this.#found.get(key) ?? findPackage(named, folder);
     this.#found.set(key, finding);
     const found = await finding;
-    if (found !== undefined) await this.addPackage(found);
-    else await this.#addSelf(name, folder);
+    if (found !== undefined) await this.addPackage(found, runs);
+    else await this.#addSelf(named, name, folder, runs);
   }
 
   /** Adds the exports of the package to which a folder belongs, if it has this name: a package may import itself. */
-  async #addSelf(name: string, folder: string): Promise<void> {
+  async #addSelf(named: string, name: string, folder: string, runs: Runs): Promise<void> {
     const at = await manifestFolder(folder);
-    if (at !== undefined && (await manifestOf(at))["name"] === name)
-      await this.#addImportMap(folder, "exports");
+    if (at !== undefined && (await manifestOf(at))["name"] === named)
+      await this.#addImportMap(folder, "exports", `.${name.slice(named.length)}`, runs);
   }
 
-  /** Adds the files that a field of the nearest `package.json` names. */
-  async #addImportMap(folder: string, field: "imports" | "exports"): Promise<void> {
+  /** Adds the files that a field of the nearest `package.json` names for a name, and all that it names without a pattern. */
+  async #addImportMap(folder: string, field: "imports" | "exports", name: string, runs: Runs): Promise<void> {
     const at = await manifestFolder(folder);
     if (at === undefined) return;
-    const targets: string[] = [];
-    JSON.stringify((await manifestOf(at))[field] ?? {}, (_key, value: unknown) => {
-      if (typeof value === "string") targets.push(value);
-      return value;
-    });
-    this.#lines.add(`${field} ${this.shown(at)} ${JSON.stringify(targets)}`);
-    for (const target of targets) {
-      const [before = "", ...after] = target.split("*");
-      const pattern = resolve(at, before.slice(0, before.lastIndexOf("/") + 1));
-      if (after.length === 0) await this.addReference(target, at, "inside");
-      else if (pattern !== this.root && isBelow(pattern, this.root) && (await kindOf(pattern)) === "folder")
-        await this.addFolder(pattern);
+    const map = (await manifestOf(at))[field] ?? {};
+    this.#lines.add(`${field} ${this.shown(at)} ${JSON.stringify(map)}`);
+    for (const [key, target] of targetsIn(map)) {
+      const [before = "", after] = key.split("*");
+      const matches = after !== undefined && name.startsWith(before) && name.endsWith(after);
+      const part = matches ? name.slice(before.length, name.length - after.length) : undefined;
+      if (part !== undefined) await this.addReference(target.replaceAll("*", part), at, runs);
+      else if (!target.includes("*")) await this.addReference(target, at, runs);
     }
   }
 
@@ -346,9 +359,20 @@ export function isProgramFile(path: string, mode: number): boolean {
   return !data.test(path) && (program.test(path) || (mode & 0o111) !== 0);
 }
 
-const wholeName = /^(?:@[\w~-][\w.~-]*\/)?[\w~-][\w.~-]*$/u;
-const bareName = /^(?:@[\w.~-]+\/)?[\w.~-][\w.~/-]*$/u;
-const packageName = /^(?:@[\w.~-]+\/)?[\w.~-]+/u;
+/** The name of the package in the name of a module. Node accepts every name of a folder. */
+const packageName = /^(?:@[^/]+\/)?[^/]+/u;
+
+/** Whether a name can be that of a package: of a folder that is not above `node_modules`, and not too long for one. */
+function isFileName(name: string): boolean {
+  return name.length <= 512 && name.split("/").every((part) => part !== "." && part !== "..");
+}
+
+/** The targets in a field `imports` or `exports`, each with the name or pattern for which it stands. */
+function targetsIn(map: unknown, key = "."): readonly (readonly [key: string, target: string])[] {
+  if (typeof map === "string") return [[key, map]];
+  if (typeof map !== "object" || map === null) return [];
+  return Object.entries(map).flatMap(([name, inner]) => targetsIn(inner, /^[.#]/u.test(name) ? name : key));
+}
 
 /** The ways in which Node may read the name of a module: an address may be percent-encoded and have a query. */
 function spellings(text: string): ReadonlySet<string> {
