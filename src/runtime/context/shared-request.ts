@@ -1,8 +1,11 @@
 import {
   checkChildRequest,
+  digestOf,
   Fault,
   HistoryRetention,
+  JsonDigest,
   samplingNames,
+  stepAt,
   toolCallsOf,
   toolMessage,
   toolResultPart,
@@ -12,6 +15,9 @@ import {
   type JsonValue,
   type LlmRequest,
   type RequestOfTask,
+  type StepAddress,
+  type ToolCallPart,
+  type ToolResult,
   type Transcript,
 } from "../../kernel/index.ts";
 import type { InheritedChild } from "../journal/task-record.ts";
@@ -58,7 +64,7 @@ function requestToShare(runner: TaskRunner, lastRequest: AnsweredRequest): Inher
   return {
     ...stored,
     // Apart from the request: a later request has other results of the calls.
-    said: [...said, ...last, holdAll(answered(lastRequest))],
+    said: [...said, ...last, holdAll(answered(runner, lastRequest))],
     instructions: hold(contentHashes.ofText(instructions), instructions),
     tools: hold(contentHashes.ofJson(tools, "the tools of a child"), tools),
     role,
@@ -70,11 +76,25 @@ function requestToShare(runner: TaskRunner, lastRequest: AnsweredRequest): Inher
 }
 
 /** The answer to the request. S1: a call that has no result yet gets one that says so. */
-function answered({ answer, results }: AnsweredRequest): readonly ChatMessage[] {
+function answered(runner: TaskRunner, { answer, address }: AnsweredRequest): readonly ChatMessage[] {
   const calls = toolCallsOf(answer);
   if (calls.length === 0) return [answer];
-  const parts = calls.map((call) => toolResultPart(call, results.get(call.callId) ?? notExecuted));
+  const parts = calls.map((call, index) =>
+    toolResultPart(call, resultOf(runner, stepAt(address, index), call) ?? notExecuted),
+  );
   return [answer, toolMessage(parts)];
+}
+
+/** The recorded result of a call. `undefined` if the call has none, or the code has made another call in its place. */
+function resultOf(
+  { task, worker }: TaskRunner,
+  address: StepAddress,
+  { toolName, input }: ToolCallPart,
+): ToolResult | undefined {
+  const record = task.steps.get(address);
+  if (record?.kind !== "tool" || record.name !== toolName || record.outcome.kind !== "ok") return undefined;
+  const isSame = digestOf(record, worker.hash) === new JsonDigest(input).digest(worker.hash);
+  return isSame ? (record.outcome.value as unknown as ToolResult) : undefined;
 }
 
 const notExecuted = {

@@ -223,8 +223,7 @@ export class TaskContext extends TaskFacts implements RunContext {
     this.#lastLlm = address;
     this.#toolsCalled = 0;
     this.#runner.stopReason = reply.stopReason;
-    if (!this.#isBody)
-      this.#runner.lastRequest = { request, role, answer: reply.message, results: new Map() };
+    if (!this.#isBody) this.#runner.lastRequest = { request, role, answer: reply.message, address };
     this.#runner.replies.set(reply.message, reply);
     // The reasoning is sent again with the next request, so it counts as input.
     const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
@@ -257,31 +256,16 @@ export class TaskContext extends TaskFacts implements RunContext {
     const [only] = calls;
     if (only === undefined || calls.length > 1)
       return this.#steps.exclusive("tools", () =>
-        callTools(this.#from, { scope, first, limit, calls, options: this.#keepingResults(calls, options) }),
+        callTools(this.#from, { scope, first, limit, calls, options }),
       );
     const step = new ToolStep({ scope, position: first, limit }, only, this.#from, options);
     return this.#steps.run(step, callTool, step.start, this.#noteResult);
   }
 
   readonly #noteResult = (result: ToolResult, { call, options }: ToolStep): readonly ToolResult[] => {
-    this.#keepResult(call, result);
     options.onResult?.(result, 0);
     return noteResults(this.#from, [call], [result]);
   };
-
-  /** Keeps the result of a call for children of the task, which see the answer that made the call. */
-  #keepResult({ callId }: ToolCall, result: ToolResult): void {
-    if (!this.#isBody) this.#runner.lastRequest?.results.set(callId, result);
-  }
-
-  #keepingResults(calls: readonly ToolCall[], options: ToolsOptions): ToolsOptions {
-    const onResult: ToolsOptions["onResult"] = (result, index) => {
-      const call = calls[index];
-      if (call !== undefined) this.#keepResult(call, result);
-      options.onResult?.(result, index);
-    };
-    return { ...options, onResult };
-  }
 
   steering(options?: DrainOptions): Promise<readonly JsonValue[]> {
     return drainInput(this.#steps, "steer", options);

@@ -27,10 +27,12 @@ export class CancellationScope {
   #signal: AbortSignal | undefined;
   #attempt: AbortController | undefined;
   #isAbandoned = false;
-  #wasAbandoned = false;
+  /** Whether an earlier owner of the run had abandoned this scope or a scope above, which the replay executes again. */
+  readonly startsNoStep: boolean;
 
-  constructor(above: CancellationScope | CancellationRoot, call?: InFlightCall) {
+  constructor(above: CancellationScope | CancellationRoot, call?: InFlightCall, wasAbandoned = false) {
     const isNested = above instanceof CancellationScope;
+    this.startsNoStep = wasAbandoned || (isNested && above.startsNoStep);
     this.token = new CancellationToken(above.token);
     this.#root = isNested ? above.#root : above;
     this.#parent = isNested ? above : undefined;
@@ -41,16 +43,9 @@ export class CancellationScope {
     return this.#isAbandoned || (this.#parent?.isAbandoned ?? false);
   }
 
-  /** Whether an earlier owner of the run had abandoned this scope or a scope above, which the replay executes again. */
-  get startsNoStep(): boolean {
-    return this.#wasAbandoned || (this.#parent?.startsNoStep ?? false);
-  }
-
   /** A scope inside this one that an earlier owner had abandoned. */
   abandonedBefore(): CancellationScope {
-    const scope = new CancellationScope(this);
-    scope.#wasAbandoned = true;
-    return scope;
+    return new CancellationScope(this, undefined, true);
   }
 
   /** An `AbortSignal` that follows the token. Created on first use. */

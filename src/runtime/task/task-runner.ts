@@ -18,11 +18,11 @@ import {
   type Model,
   type RequestOfTask,
   type RunFacts,
+  type StepAddress,
   type StopReason,
   type TaskId,
   type TaskReport,
   type ThinkingLevel,
-  type ToolResult,
   type Transcript,
 } from "../../kernel/index.ts";
 import type { RunLog } from "../journal/run-log.ts";
@@ -101,8 +101,8 @@ export interface AnsweredRequest {
   readonly request: LlmRequest;
   readonly role: string;
   readonly answer: AssistantMessage;
-  /** The results of the calls of the answer so far, by call id. */
-  readonly results: Map<string, ToolResult>;
+  /** Address of the model call, below which the calls of the answer are recorded (J2). */
+  readonly address: StepAddress;
 }
 
 /** How a task's code ended: it returned a value or threw an error. */
