@@ -30,7 +30,7 @@ interface Script {
   /** The counts of two sizes are subtracted, so that what both have in common cancels out. */
   readonly sizes: readonly [number, number];
   /** Prepares work that contains `units` units. */
-  prepare(runtime: Runtime, units: number): () => Promise<void>;
+  readonly prepare: (runtime: Runtime, units: number) => () => Promise<void>;
 }
 
 export const scripts = {
@@ -146,13 +146,13 @@ function saying(text: string): ModelResponse {
 const session = new Session();
 
 /** `Session.post` calls its callback before it returns. */
-function post<Result>(method: string, parameters: object = {}): Result {
-  let answer: Result | undefined;
+function post(method: string, parameters: object = {}): unknown {
+  let answer: unknown;
   session.post(method, parameters, (error, result) => {
     if (error !== null) throw error;
-    answer = result as Result;
+    answer = result;
   });
-  return answer as Result;
+  return answer;
 }
 
 interface Coverage {
@@ -166,7 +166,7 @@ async function countCalls(work: () => Promise<void>): Promise<number> {
   post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
   post("Profiler.takePreciseCoverage");
   await work();
-  const { result } = post<Coverage>("Profiler.takePreciseCoverage");
+  const { result } = post("Profiler.takePreciseCoverage") as Coverage;
   post("Profiler.stopPreciseCoverage");
   let calls = 0;
   for (const { url, functions } of result) {

@@ -2,9 +2,9 @@
 import { formatRow, meets, type Row } from "./row.ts";
 
 interface Bench {
-  rows(): AsyncIterable<Row>;
+  readonly rows: () => AsyncIterable<Row>;
   /** Stores what was measured, for a bench that compares with a stored table. */
-  update?(): Promise<void>;
+  readonly update?: () => Promise<void>;
 }
 
 const benches: Readonly<Record<string, () => Promise<Bench>>> = {

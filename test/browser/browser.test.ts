@@ -227,7 +227,7 @@ test("a closed BrowserSession starts a new browser at its next use", async () =>
 test("closeTab() closes a tab while another site replaces its page, and the browser with its last tab", async () => {
   // A tab that stays, because the browser would end with its last one.
   await plain.open(site);
-  const [{ id: stays = 0 } = {}] = (await plain.getState()).tabs;
+  const stays = (await plain.getState()).tabs[0]?.id ?? Number.NaN;
   for (let round = 1; round <= 10; round++) {
     arrived = Promise.withResolvers();
     await plain.open(`${site}/leave`, { newTab: true });
