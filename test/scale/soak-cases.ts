@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { inject, onTestFinished, test } from "vitest";
-import { formatRunId, type RunId, type RunSummary, type Store } from "../../src/kernel/index.ts";
+import { formatRunId, type RunSummary, type Store } from "../../src/kernel/index.ts";
 import { CountingServer, traceRun, WorkerProcess, type WorkerEnd } from "../../src/testing/index.ts";
 import { crashServer, openCrashStore } from "../crash/crash-store.ts";
 import type { LoopPlace } from "../crash/loop-worker.ts";
@@ -183,7 +183,7 @@ export function soakCases(addressOf: AddressOf): void {
       for (const { name, key } of book.calls)
         calls.set(`${name} ${key}`, (calls.get(`${name} ${key}`) ?? 0) + 1);
       for (const { runId, status, recoveries } of runs) {
-        const trace = await traceRun(yard.store, runId as RunId);
+        const trace = await traceRun(yard.store, runId);
         expect([runId, status, trace?.output, trace?.chain.ok]).toEqual([runId, "completed", "done", true]);
         expect(trace?.events.filter(({ type }) => type === "run_pause")).toEqual([]);
         // J6: only a call in flight is repeated, once for each owner that was lost.
