@@ -15,7 +15,7 @@ import {
   type UnknownPrice,
   type Usage,
 } from "../../kernel/index.ts";
-import { correctionId } from "../journal/wait-names.ts";
+import { correctionMail } from "../journal/correction-mail.ts";
 import type { RunStore } from "./run-store.ts";
 import { StoredRun } from "./stored-run.ts";
 
@@ -69,8 +69,7 @@ export async function correctUsage(
     reasoningTokens,
     costUsd,
   };
-  const body = { type: "usage", call, usage: corrected } as const;
-  const mail = { id: correctionId(call), runId, from: by, at: clock.now(), body };
+  const mail = correctionMail({ runId, from: by, at: clock.now() }, call, corrected);
   if (!(await store.mailbox.put(mail))) throw correctedBefore(runId, call);
 }
 

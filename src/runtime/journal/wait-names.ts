@@ -173,11 +173,6 @@ export function mailOfSubmission(runId: RunId): string {
   return `submit ${runId}`;
 }
 
-/** Id of the mailbox message that corrects the usage of a lost call. P1: so that the first correction of a call counts. */
-export function correctionId(reservationId: string): string {
-  return `usage ${reservationId}`;
-}
-
 /** The run that the submission would have started. `undefined` for a message that does not come from a submission. */
 export function submittedAs(mailId: string): RunId | undefined {
   const [, runId] = /^submit (\S+)/.exec(mailId) ?? [];

@@ -13,7 +13,7 @@ import {
   noUsage,
 } from "../../kernel/index.ts";
 import { faultUsage } from "../journal/task-end.ts";
-import { correctionId } from "../journal/wait-names.ts";
+import { correctionMail } from "../journal/correction-mail.ts";
 import { pendingForever } from "../process/pending-forever.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { CallBody } from "../task/in-flight-calls.ts";
@@ -146,21 +146,18 @@ function narrowReservation(
  * B3: an attempt answered after it was charged as lost. The usage goes to the mailbox of the run, which may have ended or
  * have another owner by now. An attempt that was not charged ignores it.
  */
-function reportLateUsage({ runner }: ActiveStep, grant: Grant, reported: ReportedUsage): void {
-  const { worker, log } = runner;
+async function reportLateUsage({ runner }: ActiveStep, grant: Grant, reported: ReportedUsage): Promise<void> {
+  const { worker, log, agentId } = runner;
   const { runId } = log.lease;
-  const mail = {
-    id: correctionId(grant.id),
-    runId,
-    from: runner.agentId,
-    at: worker.clock.now(),
-    body: { type: "usage", call: grant.id, usage: pricedUsage(grant, reported) },
-  } as const;
-  worker.store.mailbox.put(mail).catch((error: unknown) => {
+  try {
+    const usage = pricedUsage(grant, reported);
+    const mail = correctionMail({ runId, from: agentId, at: worker.clock.now() }, grant.id, usage);
+    await worker.store.mailbox.put(mail);
+  } catch (error) {
     const fault = Fault.from(error);
     // The runtime was closed or the run deleted while the provider wrote its answer: there is no run to correct.
     if (fault.code !== "closed" && fault.code !== "not_found") worker.onError(fault);
-  });
+  }
 }
 
 /** Result of a model call that went through middleware. */
@@ -305,7 +302,8 @@ export class ModelAttempts implements CallBody {
       };
       const answer = (response: ModelResponse): void => {
         if (isFirstEnd()) resolve({ response });
-        else if (usageProblem(response.usage) === undefined) reportLateUsage(step, grant, response.usage);
+        else if (usageProblem(response.usage) === undefined)
+          void reportLateUsage(step, grant, response.usage);
       };
       const fail = (error: unknown): void => {
         if (!isFirstEnd()) return;

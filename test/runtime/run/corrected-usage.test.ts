@@ -1,5 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import {
+  type Fault,
   Transcript,
   userMessage,
   type Event,
@@ -13,6 +14,7 @@ import {
   type Runtime,
   type Store,
 } from "../../../src/kernel/index.ts";
+import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { agent, gate, until } from "../runtime-setup.ts";
@@ -31,12 +33,16 @@ function response(reported: ReportedUsage = usage): ModelResponse {
   return { message, stopReason: "stop", usage: reported };
 }
 
-/** A model that ignores the abort of a call. Call number `place` answers when `answers[place]` resolves, if there is one. */
-function stubborn(...answers: readonly (Promise<void> | undefined)[]): Model & { calls: () => number } {
+/**
+ * A model that ignores the abort of a call. Call number `place` answers when `answers[place]` resolves, if there is one, and reports
+ * the usage to which it resolves.
+ */
+function stubborn(
+  ...answers: readonly (Promise<void | ReportedUsage> | undefined)[]
+): Model & { calls: () => number } {
   let calls = 0;
   const generate: Model["generate"] = async () => {
-    await answers[calls++];
-    return response();
+    return response((await answers[calls++]) ?? usage);
   };
   return {
     provider: "acme",
@@ -59,7 +65,7 @@ interface Office {
   readonly store: Store;
 }
 
-async function openOffice(store: Store): Promise<Office> {
+async function openOffice(store: Store, onError?: (error: Fault) => void): Promise<Office> {
   const clock = new FakeClock();
   const runtime = await createRuntime({
     store,
@@ -69,6 +75,7 @@ async function openOffice(store: Store): Promise<Office> {
     retry: { baseDelayMs: 1, jitter: 0 },
     modelTimeouts: { totalMs: 1_000 },
     sameName: "replace",
+    ...(onError && { onError }),
   });
   return { runtime, clock, store };
 }
@@ -181,6 +188,18 @@ describe.each(twoStores)("corrected usage in a %s store", (_name, prepare) => {
       "invalid_argument",
       'unknown option "cost" of correctUsage()',
     );
+    // A mail with such figures could never be consumed, and no later correction would be accepted.
+    await refused(
+      runtime.correctUsage(run.runId, call, { ...usage, costUsd: 1e7 }),
+      "invalid_argument",
+      "invalid amount 10000000 USD",
+    );
+    const countless = { inputTokens: Number.MAX_SAFE_INTEGER, outputTokens: 1, costUsd: 0 };
+    await refused(
+      runtime.correctUsage(run.runId, call, countless),
+      "invalid_argument",
+      "more than can be counted",
+    );
     await refused(
       runtime.forTenant({ tenantId: "acme" }).correctUsage(run.runId, call, usage),
       "permission_denied",
@@ -274,6 +293,22 @@ test("B3: a lost call whose input the provider reported is charged that input an
   });
   const { status, unreported } = await run.result();
   expect([status, unreported]).toEqual(["completed", { tokens: 28, costUsd: 103e-6, likelyUsd: 100e-6 }]);
+});
+
+test("B3: a late answer whose cost cannot be counted is reported, and the charge stays", async () => {
+  const late = gate();
+  const errors: Fault[] = [];
+  const office = await openOffice(memoryStore({ hash: sha256 }), (error) => void errors.push(error));
+  const broken: ReportedUsage = { ...usage, costUsd: 1e7 };
+  const run = await loseFirstCall(office, stubborn(late.promise.then(() => broken)));
+  const { unreported } = await run.result();
+  late.resolve();
+  await until(() => errors.length > 0);
+  expect(errors.map(({ code, message }) => [code, message])).toEqual([
+    ["invalid_argument", "invalid amount 10000000 USD: expected a number from 0 to 9 million"],
+  ]);
+  expect((await run.result()).unreported).toEqual(unreported);
+  await office.runtime.close();
 });
 
 test("B3: an invalid usage part of a stream fails the call and names the model", async () => {
