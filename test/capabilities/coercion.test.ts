@@ -69,6 +69,22 @@ describe("T3: tool() coerces arguments only if nothing is lost", () => {
     expect(member(schema, value)).toBe(value);
   });
 
+  test.for<"anyOf" | "oneOf">(["anyOf", "oneOf"])(
+    "%s: the constants of its properties say which variant an object is",
+    (choice) => {
+      const variant = (kind: string, size: JsonSchema): JsonSchema => ({
+        type: "object",
+        properties: { kind: { const: kind }, size },
+        required: ["kind"],
+      });
+      const either = { [choice]: [variant("a", { type: "number" }), variant("b", { type: "string" })] };
+      expect(member(either, { kind: "a", size: null })).toEqual({ kind: "a" });
+      expect(member(either, { kind: "a", size: "8" })).toEqual({ kind: "a", size: 8 });
+      expect(member(either, { kind: "b", size: "8" })).toEqual({ kind: "b", size: "8" });
+      expect(member(either, { size: null })).toEqual({ size: null });
+    },
+  );
+
   test.for<[JsonSchema, string]>([
     [{ type: "string" }, "a type"],
     [{ type: ["string", "number"] }, "several types"],

@@ -58,7 +58,22 @@ function acceptsType(branch: JsonValue, value: JsonValue, { root, depth }: Place
   const nested = anyOf ?? oneOf;
   if (Array.isArray(nested)) return nested.some((each) => acceptsType(each, value, below));
   const types = typesOf(branch);
-  return types === undefined || types.some((type) => isOfType(value, type));
+  if (types !== undefined && !types.some((type) => isOfType(value, type))) return false;
+  return !isObject(value) || !isOtherVariant(branch, value);
+}
+
+/** Whether a property of the object has another value than the only one that the branch accepts, such as its `kind`. */
+function isOtherVariant({ properties }: JsonObject, value: JsonObject): boolean {
+  if (!isObject(properties)) return false;
+  return Object.entries(properties).some(([name, schema]) => {
+    if (!isObject(schema) || !Object.hasOwn(schema, "const") || !Object.hasOwn(value, name)) return false;
+    const [only, given] = [schema["const"], value[name]];
+    return isScalar(only) && isScalar(given) && only !== given;
+  });
+}
+
+function isScalar(value: JsonValue | undefined): boolean {
+  return typeof value !== "object" || value === null;
 }
 
 function convertText(value: JsonValue, schema: JsonObject): JsonValue {

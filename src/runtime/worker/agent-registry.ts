@@ -267,7 +267,13 @@ const callPathTable = optionTable(
 
 /** Refuses a member of `callPath` that has no meaning: a gate that is never asked would let every call pass. */
 function checkCallPath({ id, callPath }: HostedAgent): void {
-  if (callPath !== undefined) callPathTable.read(`callPath of agent ${id}`, callPath);
+  if (callPath === undefined) return;
+  const owner = `callPath of agent ${id}`;
+  callPathTable.read(owner, callPath);
+  // The table does not see the members of a class.
+  for (const [name, fix] of movedMembers)
+    if (readProperty(callPath, name) !== undefined)
+      throw new Fault("invalid_argument", `unknown option ${describeValue(name)} of ${owner}: ${fix}`);
 }
 
 /** Throws if two different agents of the tree have one id: sub-agents are spawned by id. */

@@ -29,6 +29,15 @@ const refused: readonly (readonly [path: object, problem: string])[] = [
   ],
   [{ permissions: {} }, 'unknown option "permissions" of callPath of agent OWNER: use callPath: { tool: com'],
   [{ guardrails: [] }, 'unknown option "guardrails" of callPath of agent OWNER: use callPath: { tool: comp'],
+  [
+    new (class {
+      readonly model = { around: { process } };
+      get middleware() {
+        return [{ chat: process }];
+      }
+    })(),
+    'unknown option "middleware" of callPath of agent OWNER: use callPath: new MiddlewarePipeline(middleware)',
+  ],
   [{ observer: {} }, "invalid observer of callPath of agent OWNER: it has no method observe; use new HookM"],
 ];
 

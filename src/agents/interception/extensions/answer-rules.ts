@@ -183,6 +183,8 @@ function readPatch(value: object): Answer<"tool_result"> | undefined {
     readProperty(value, "isError"),
     readProperty(value, "terminate"),
   ];
+  // An output that is undefined is a replacement that failed, and no result without a replacement.
+  if (given === undefined && "output" in value) return undefined;
   const output = typeof given === "string" ? { type: "text", text: given } : given;
   if (output !== undefined && !(isJson(output) && isToolOutput(output))) return undefined;
   if (isError !== undefined && typeof isError !== "boolean") return undefined;

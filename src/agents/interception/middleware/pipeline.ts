@@ -55,7 +55,8 @@ export class MiddlewarePipeline {
 
   /**
    * The middleware around the model calls and tool calls of an agent of your own, with more entries of their pipelines.
-   * `undefined` if there is none. The level `agent` is not part of it: middleware with only this level is refused.
+   * `undefined` if there is none. The level `agent` is not part of it: middleware with only this level is refused. So is an
+   * `around` of `more` beside middleware of its level, because only one of the two would be called.
    */
   callPath(more: CallPath = {}): CallPath | undefined {
     const [lost] = this.#ofRunsOnly;
@@ -64,6 +65,8 @@ export class MiddlewarePipeline {
         "invalid_argument",
         `middleware ${lost} has only the level agent, so that no call would pass it: a call path is around model calls and tool calls; use new Agent({ middleware })`,
       );
+    if (this.chat !== undefined) refuseSecond("model", "chat", more.model?.around);
+    if (this.function !== undefined) refuseSecond("tool", "function", more.tool?.around);
     const path: CallPath = {
       ...more,
       ...(this.chat && { model: { ...more.model, around: this.chat } }),
@@ -71,6 +74,14 @@ export class MiddlewarePipeline {
     };
     return Object.keys(path).length === 0 ? undefined : Object.freeze(path);
   }
+}
+
+function refuseSecond(call: "model" | "tool", level: Level, around: object | undefined): void {
+  if (around === undefined) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${call}.around of callPath(): the middleware of the level ${level} would replace it; use new MiddlewarePipeline([..., { ${level}: around }])`,
+  );
 }
 
 function at<Context>(

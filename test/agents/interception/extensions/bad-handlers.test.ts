@@ -66,6 +66,10 @@ describe("an extension that does not keep to its contract", () => {
       (api) =>
         api.on("tool_result", () => ({ output: { type: "content", parts: [{ type: "text" }] } }) as never),
     ],
+    [
+      "answering with an output that is undefined",
+      (api) => api.on("tool_result", () => ({ output: undefined }) as never),
+    ],
     ["answering with a number", (api) => api.on("tool_result", () => ({ output: 7 }) as never)],
   ])(
     "an extension that does not keep to its contract withholds the result by %s, and the run completes",

@@ -278,6 +278,21 @@ test("callPath() refuses middleware that has only the level agent, because no ca
   expect(Object.keys(path({ name: "both", agent: note, chat: note }) ?? {})).toEqual(["model"]);
 });
 
+test("callPath() refuses an around beside middleware of its level, because one of the two would be lost", () => {
+  const note = async (_context: object, next: () => Promise<void>): Promise<void> => next();
+  const around = { process: note };
+  const chat = new MiddlewarePipeline([{ chat: note }]);
+  const tool = new MiddlewarePipeline([{ function: note }]);
+  expect(() => chat.callPath({ model: { around } })).toThrow(
+    "invalid model.around of callPath(): the middleware of the level chat would replace it",
+  );
+  expect(() => tool.callPath({ tool: { around } })).toThrow(
+    "invalid tool.around of callPath(): the middleware of the level function would replace it",
+  );
+  expect(chat.callPath({ tool: { around } })?.tool?.around).toBe(around);
+  expect(tool.callPath({ model: { around } })?.model?.around).toBe(around);
+});
+
 describe("M2: next()", () => {
   test("M2: middleware may call next again after the earlier call has settled", async () => {
     const scene = chatScene([{ error: httpError(500) }, "second"]);
