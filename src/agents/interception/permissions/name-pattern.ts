@@ -1,4 +1,4 @@
-import { Fault } from "../../../kernel/index.ts";
+import { Fault, visibleLine } from "../../../kernel/index.ts";
 
 /** Compiles a pattern of tool names: a name, or a name in which `*` stands for any characters (`mcp__*`). */
 export function namePattern(pattern: string): (name: string) => boolean {
@@ -8,6 +8,12 @@ export function namePattern(pattern: string): (name: string) => boolean {
       "invalid tool name pattern: it is empty; write a tool name, or * for all tools",
     );
   }
+  // Such a pattern matches nothing, so a rule that denies would have no effect.
+  if (!/^[\p{L}\p{N}_.:/*-]+$/u.test(pattern))
+    throw new Fault(
+      "invalid_argument",
+      `invalid tool name pattern ${JSON.stringify(visibleLine(pattern))}: no tool has such a name; write a tool name in which * stands for any characters, and rules about arguments in code`,
+    );
   if (!pattern.includes("*")) return (name) => name === pattern;
   const source = pattern.split("*").map(escaped).join(".*");
   const expression = new RegExp(`^${source}$`, "su");
