@@ -155,7 +155,7 @@ export {
   totalTokens,
   type Usage,
 } from "./messages/usage.ts";
-export { priceUsage } from "./messages/model.ts";
+export { FailedAnswerError, priceUsage } from "./messages/model.ts";
 export { Transcript } from "./messages/transcript.ts";
 
 // Budgets, headcount, ledger and priorities.

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Agent } from "../../src/assembly/agent.ts";
 import { fallback, tool } from "../../src/capabilities/index.ts";
 import type { JsonValue, RunResult } from "../../src/kernel/index.ts";
@@ -137,6 +137,20 @@ test.each(
     expect(error?.message).toContain(`the answer failed with the finish reason "${reason}"`);
   },
 );
+
+test.each(ways)("B3: a failed answer is charged the usage that came with it (%s)", async (way) => {
+  server.script.push(half("error"));
+  await using runtime = await createRuntime({ unknownPrice: "ignore", retry: false });
+  const agent = new Agent({ name: "clerk", model: server.models["openai chat"] });
+  const handle = await runtime.submit(agent, "Go.", { streaming: way === "streamed" });
+  expect((await handle.result()).status).toBe("failed");
+  await vi.waitFor(async () =>
+    expect(await handle.summary()).toMatchObject({
+      usage: { inputTokens: 10, outputTokens: 4 },
+      unreported: { tokens: 0 },
+    }),
+  );
+});
 
 const lengthReasons: readonly (readonly [Wire, string])[] = [
   ["openai", "max_output_tokens"],

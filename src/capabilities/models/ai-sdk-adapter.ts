@@ -10,6 +10,7 @@ import {
   type AssistantMessage,
   type AssistantPart,
   type ChatMessage,
+  FailedAnswerError,
   Fault,
   type JsonObject,
   type Model,
@@ -173,14 +174,16 @@ export class AiSdkAdapter implements Model {
   ): ModelResponse {
     const { parts, finishReason, usage, modelId, streamed } = answer;
     const stopReason = stopReasonOf(finishReason, streamed);
+    const counted = usageOf(usage, this.provider);
     if (stopReason === null) {
       const { raw } = finishReason;
       const reason = raw === undefined ? "" : ` with the finish reason ${JSON.stringify(raw)}`;
-      throw new Error(
-        streamed && raw === undefined
-          ? cut
-          : `the provider reported that the answer failed${reason}: server_error`,
-      );
+      // The counts of a stream that was cut are those so far.
+      if (streamed && raw === undefined) throw new Error(cut);
+      const problem = `the provider reported that the answer failed${reason}: server_error`;
+      const { inputTokens, outputTokens } = counted;
+      if (inputTokens === null || outputTokens === null) throw new Error(problem);
+      throw new FailedAnswerError(problem, { ...counted, inputTokens, outputTokens });
     }
     const message = { role: "assistant", content: parts } as const;
     // Some servers report tool calls as "stop", or with an unknown reason. A paused turn with calls waits for results.
@@ -188,7 +191,7 @@ export class AiSdkAdapter implements Model {
     return {
       message,
       stopReason: calls ? "tool_calls" : stopReason,
-      usage: boundUsage(usageOf(usage, this.provider), request, message),
+      usage: boundUsage(counted, request, message),
       ...(modelId === undefined ? {} : { modelId }),
     };
   }

@@ -147,6 +147,17 @@ export type ReportedUsage = Pick<Usage, "inputTokens" | "outputTokens"> &
     readonly costUsd?: number;
   };
 
+/** The error of a call whose answer failed after the provider had reported its usage. The call is charged that usage. */
+export class FailedAnswerError extends Error {
+  readonly usage: ReportedUsage;
+
+  constructor(message: string, usage: ReportedUsage) {
+    super(message);
+    this.name = "FailedAnswerError";
+    this.usage = usage;
+  }
+}
+
 /**
  * One piece of a streamed answer. Every successful stream ends with exactly one `finish`. A provider that reports the
  * input before the end sends it as `usage`: if the call is lost, it is charged that input and its output limit (B3). The

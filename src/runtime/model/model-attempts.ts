@@ -1,5 +1,6 @@
 import {
   type DeltaFilter,
+  FailedAnswerError,
   Fault,
   type LlmReply,
   type Model,
@@ -143,7 +144,7 @@ function narrowReservation(
 }
 
 /**
- * B3: an attempt answered after it was charged as lost. The usage goes to the mailbox of the run, which may have ended or
+ * B3: an attempt answered after it was charged as lost, or failed with reported usage. The usage goes to the mailbox of the run, which may have ended or
  * have another owner by now. An attempt that was not charged ignores it.
  */
 async function reportLateUsage({ runner }: ActiveStep, grant: Grant, reported: ReportedUsage): Promise<void> {
@@ -306,13 +307,16 @@ export class ModelAttempts implements CallBody {
           void reportLateUsage(step, grant, response.usage);
       };
       const fail = (error: unknown): void => {
-        if (!isFirstEnd()) return;
-        const received = { count: this.#receivedParts, text: this.#partialText };
-        try {
-          resolve({ failed: settleFailedAttempt(step, model, grant, error, received) });
-        } catch (fault) {
-          reject(fault);
+        if (isFirstEnd()) {
+          const received = { count: this.#receivedParts, text: this.#partialText };
+          try {
+            resolve({ failed: settleFailedAttempt(step, model, grant, error, received) });
+          } catch (fault) {
+            reject(fault);
+          }
         }
+        if (error instanceof FailedAnswerError && usageProblem(error.usage) === undefined)
+          void reportLateUsage(step, grant, error.usage);
       };
       const timer = new AttemptTimer(step, model, this.#sentAt, streaming, fail);
       this.#failAttempt = fail;
