@@ -141,6 +141,15 @@ describe("the webhook channel", () => {
       expect(await stored(host.store.records)).toBe(0);
     });
 
+    test.for(["senderId", "senderName", "conversationId", "messageId"])(
+      "a request whose %s has more than 255 characters with 400 and stores nothing",
+      async (field) => {
+        const answer = await post(host.at, { ...hello, [field]: "x".repeat(256) });
+        expect(answer).toMatchObject({ status: 400, json: { code: "invalid_argument" } });
+        expect(await stored(host.store.records)).toBe(0);
+      },
+    );
+
     test("a request that was received before with 409, and starts one run", async () => {
       const at = Date.now();
       expect((await post(host.at, { ...hello, messageId: "r" }, { at })).status).toBe(200);
