@@ -1,9 +1,12 @@
 import {
   addUsage,
+  describeKind,
   Fault,
+  isChatMessage,
   messageText,
   noUsage,
   priceUsage,
+  readProperty,
   stopsTask,
   withFixedPlace,
   type ChatContext,
@@ -71,6 +74,7 @@ export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall
   };
   try {
     await chat.process(context, next);
+    if (context.result !== reply?.response) requireMessage(context.result);
   } catch (error) {
     if (reply === undefined) throw error;
     settleReservation(step, reply);
@@ -94,6 +98,16 @@ export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall
     return concludeReply(step, reply ?? { model: context.model, role }, result, usage);
   };
   return { settle, countedBy: isUnchanged && settledUsage === noUsage ? reply?.model : undefined };
+}
+
+/** Refuses a result of middleware that is no answer of a model. `undefined` is refused later. */
+function requireMessage(result: unknown): void {
+  const message = readProperty(result, "message");
+  if (result === undefined || (isChatMessage(message) && message.role === "assistant")) return;
+  throw new Fault(
+    "middleware_misuse",
+    `the middleware around a model call set an invalid context.result: expected { message, stopReason, usage } with a message such as assistantMessage(text), not ${describeKind(result)}`,
+  );
 }
 
 /** Publishes a result that middleware made without a model as one delta, for readers of a streaming run. */

@@ -1,5 +1,8 @@
 import {
+  describeKind,
   Fault,
+  isToolOutput,
+  readProperty,
   withFixedPlace,
   type FunctionContext,
   type FunctionMiddleware,
@@ -58,20 +61,29 @@ export async function runAround(
     arguments: raw,
     filters: [],
   });
+  let own: ToolResult | undefined;
   await around.process(context, async () => {
     const input = context.arguments === raw ? parsed : await tool.parse(context.arguments);
     try {
-      context.result = await runBody(options, tool, input, context.filters);
+      own = await runBody(options, tool, input, context.filters);
+      context.result = own;
     } finally {
       open.clearTimeout();
     }
     open.emitNestedEvents();
   });
-  if (context.result !== undefined) return context.result;
-  throw new Fault(
-    "middleware_misuse",
-    `the middleware around ${tool.name} neither called next nor set context.result`,
-  );
+  const { result } = context;
+  if (result === undefined)
+    throw new Fault(
+      "middleware_misuse",
+      `the middleware around ${tool.name} neither called next nor set context.result`,
+    );
+  if (result !== own && !isToolOutput(readProperty(result, "output")))
+    throw new Fault(
+      "middleware_misuse",
+      `the middleware around ${tool.name} set an invalid context.result: expected { output, isError } with an output such as { type: "text", text }, not ${describeKind(result)}`,
+    );
+  return result;
 }
 
 /** Abandons a body that exceeds its timeout; its later result is ignored. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Agent } from "../../../../src/assembly/agent.ts";
+import { tool as createTool } from "../../../../src/capabilities/index.ts";
 import { MiddlewarePipeline, type Layer } from "../../../../src/agents/interception/middleware/index.ts";
 import {
   userMessage,
@@ -291,6 +292,30 @@ test("callPath() refuses an around beside middleware of its level, because one o
   );
   expect(chat.callPath({ tool: { around } })?.tool?.around).toBe(around);
   expect(tool.callPath({ model: { around } })?.model?.around).toBe(around);
+});
+
+test.each<[string, Layer]>([
+  ["around t", { function: async (context) => void (context.result = { output: "red" } as never) }],
+  ["around t", { function: async (context) => void (context.result = "red" as never) }],
+  ["around a model call", { chat: async (context) => void (context.result = "red" as never) }],
+  [
+    "around a model call",
+    {
+      chat: async (context, next) => {
+        await next();
+        context.result = { ...context.result, message: "red" } as never;
+      },
+    },
+  ],
+])("a result that the middleware %s cannot set fails the run with its cause", async (place, layer) => {
+  const model = scriptedModel([{ toolCalls: [{ name: "t", input: {} }] }, "end"]);
+  const inputSchema = { type: "object", properties: {} } as const;
+  const t = createTool({ name: "t", description: "A tool", inputSchema, execute: () => "secret" });
+  const { error } = await new Agent({ name: "scout", model, tools: [t], middleware: [layer] }).invoke("go");
+  expect(error).toMatchObject({
+    code: "middleware_misuse",
+    message: expect.stringContaining(`the middleware ${place} set an invalid context.result: expected {`),
+  });
 });
 
 describe("M2: next()", () => {
