@@ -123,12 +123,13 @@ export class RecordedTotals {
 
   /**
    * U1: returns what the run spent since the last call, if the run does not run after this commit, or if it has an
-   * allotment and the commit frees a part of it with these commands (U8).
+   * allotment and the commit frees a part of it with these commands, or a call that drew was abandoned (U8).
    */
-  takeUsage(commands: readonly LedgerCommand[] | undefined): TakenUsage | undefined {
+  takeUsage(commands: readonly LedgerCommand[] | undefined, isReturnDue: boolean): TakenUsage | undefined {
     const { ended, allotment } = this.#run;
     if (!ended && this.#standing.status === "running")
-      if (!allotment.mayExist || commands?.some(({ type }) => freeing.has(type)) !== true) return undefined;
+      if (!allotment.mayExist || !(isReturnDue || commands?.some(({ type }) => freeing.has(type)) === true))
+        return undefined;
     return this.#usage.take(ended, () => {
       const { record, clock } = this.#run.task(root);
       return { agentId: record.agentId, createdAt: clock.startedAt };

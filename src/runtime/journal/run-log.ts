@@ -92,6 +92,7 @@ export class RunLog implements FlushableLog {
   #submissions: Submission[] | undefined;
   #dirty = false;
   /** The next commit says how the run stands, if that has changed. */
+  #isReturnDue = false;
   #isStandingDue = false;
   #writing: Promise<void> | undefined;
   /** `IdleFlusher` writes the next commit if no flush has written it by the next turn of the event loop. Present while dirty. */
@@ -179,6 +180,12 @@ export class RunLog implements FlushableLog {
   /** K1: lets the next commit say how the run stands. Changes of tasks and seats need no call. */
   noteStanding(): void {
     this.#isStandingDue = true;
+    this.#touch();
+  }
+
+  /** B7: lets the next commit return what the run holds of the caps and no call needs. */
+  returnUnused(): void {
+    this.#isReturnDue = true;
     this.#touch();
   }
 
@@ -292,7 +299,8 @@ export class RunLog implements FlushableLog {
       const standing = this.#state.totals.takeStanding();
       if (standing !== undefined) draft.standing = standing;
     }
-    const taken = this.#state.totals.takeUsage(draft.ledger);
+    const taken = this.#state.totals.takeUsage(draft.ledger, this.#isReturnDue);
+    this.#isReturnDue = false;
     if (taken !== undefined) Object.assign(draft, taken);
     const spent = this.#state.totals.takeSpend(draft.ledger);
     if (spent !== undefined) draft.spent = spent;

@@ -106,7 +106,16 @@ async function reserveDrawn(call: CallReservation, { command }: CostBound): Prom
   let drawn = await activity.whileAlive(allotment.draw(command, true));
   if (drawn.tight !== null && !isCounted && canCount(model)) return reserveCounted(again, model);
   if (drawn.kind === "waits") drawn = await drawLater(step, allotment, command, drawn.tight.cap);
-  if (drawn.kind === "held") return reserve({ ...call, drawn });
+  if (drawn.kind === "held")
+    try {
+      const grant = reserve({ ...call, drawn });
+      // The caller starts the call in the section in which the reservation is granted.
+      return grant instanceof Promise ? await grant : grant;
+    } catch (error) {
+      // The call was cancelled or refused after it drew.
+      allotment.returnUnused();
+      throw error;
+    }
   const freed = host.ledger.whenFreed();
   if (freed === undefined) throw exhausted(step, drawn.tight);
   await activity.waitFor(step.cancelScope, freed, { name: "budget" });
@@ -129,8 +138,11 @@ async function drawLater(
     for (;;) {
       place.reset();
       const drawn = await allotment.draw(command, !place.isOver);
-      if (drawn.kind !== "waits") return drawn;
+      // The call was cancelled meanwhile, so no code receives what is drawn.
+      if (place.hasLeft) allotment.returnUnused();
+      if (drawn.kind !== "waits" || place.hasLeft) return drawn;
       await place.wait();
+      if (place.hasLeft) return drawn;
     }
   };
   try {

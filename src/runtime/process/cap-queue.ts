@@ -56,9 +56,14 @@ export class CapPlace {
     this.#until = until;
   }
 
+  /** Whether the call was abandoned. */
+  get hasLeft(): boolean {
+    return !this.#queue.has(this);
+  }
+
   /** Whether the call must not wait any longer. */
   get isOver(): boolean {
-    return !this.#queue.has(this) || this.#clock.now() >= this.#until;
+    return this.#clock.now() >= this.#until;
   }
 
   /** From here on, a returned amount ends the next wait. Call it before the draw whose answer decides about the wait. */

@@ -77,6 +77,10 @@ export class RunAllotment implements TaskAllotment {
     }
   }
 
+  returnUnused(): void {
+    this.#log.returnUnused();
+  }
+
   /** What the run has spent, reserved or requested for the day since it last returned its allotment. */
   #used(day: string): number {
     const { open, waiting } = this.#state.ledger;

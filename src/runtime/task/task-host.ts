@@ -92,6 +92,8 @@ export interface TaskAllotment {
    * runs hold the difference. Rejects when the lease is lost or the store fails.
    */
   draw(command: ReserveCommand, mayWait: boolean): Promise<DrawnAllotment>;
+  /** A call that drew was abandoned before its reservation: the next commit returns what it would have used. */
+  returnUnused(): void;
 }
 
 /** The seats of the run, as a task uses them. */

@@ -10,6 +10,7 @@ import {
   type SpendingCaps,
   type Store,
   type SubmitOptions,
+  type UsageQuery,
 } from "../../../src/kernel/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
@@ -242,6 +243,56 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     expect(ends.map(({ status }) => status)).toEqual(Array.from({ length: 4 }, () => "completed"));
     expect(await spentUsd(runtime)).toBe(4 * callUsd);
   });
+
+  it.each([
+    ["waits for a cap", 200e3],
+    ["draws from a cap", 0],
+  ])(
+    "B7: a call that is abandoned while it %s holds nothing, although its run continues",
+    async (_when, held) => {
+      const store = await (await prepare())();
+      const caps = { perDayUsd: 300e3, perTenantPerDayUsd: null, perUserPerDayUsd: null };
+      if (held > 0)
+        await store.usage.draw(await ownRun(store, "held"), { day, need: held, want: held, caps });
+      const [asked, decided, working, worked] = [gate(), gate(), gate(), gate()];
+      // A draw whose answer arrives only when the call is abandoned.
+      const draw: Store["usage"]["draw"] = async (lease, wanted) => {
+        const outcome = await store.usage.draw(lease, wanted);
+        asked.resolve();
+        if (outcome.kind === "held") await working.promise;
+        return outcome;
+      };
+      const usages = { draw, sum: (query: UsageQuery) => store.usage.sum(query) };
+      await using runtime = await openOn({ store: { ...store, usage: usages }, caps: { perDayUsd: 300e-6 } });
+      const code = async (ctx: RunContext): Promise<void> => {
+        await ctx.race({
+          ask: async (branch) => void (await branch.llm(request)),
+          decide: async (branch) =>
+            void (await branch.step("decide", async () => {
+              await decided.promise;
+              return null;
+            })),
+        });
+        await ctx.step("work", async () => {
+          working.resolve();
+          await worked.promise;
+          return null;
+        });
+      };
+      const run = await runtime.submit(agent("racer", code, { models: { main: billing() } }), null);
+      await asked.promise;
+      decided.resolve();
+      await working.promise;
+      const other = await ownRun(store, "other");
+      const left = 300e3 - held;
+      await until(async () => {
+        const outcome = await store.usage.draw(other, { day, need: left, want: left, caps });
+        return outcome.kind === "held";
+      });
+      worked.resolve();
+      expect((await run.result()).status).toBe("completed");
+    },
+  );
 
   it("B7: a call returns what it did not spend while other calls of its run are still open", async () => {
     const store = await (await prepare())();
