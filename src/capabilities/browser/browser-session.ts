@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, BrowserContext, Page, Request } from "playwright-core";
 import {
   type ChatMessage,
   type EphemeralSource,
@@ -139,8 +139,8 @@ export class BrowserSession implements EphemeralSource {
   readonly #tabs = new Map<number, Page>();
   #active = 0;
   #lastTab = 0;
-  /** Why the latest connection of the browser was refused. */
-  #refusal: Fault | undefined;
+  /** Why connections were refused since the last `open()`, by host. The browser makes some that belong to no page. */
+  readonly #refusals = new Map<string, Fault>();
 
   constructor(options: BrowserOptions = {}) {
     knownOptions.read("BrowserSession", options);
@@ -198,11 +198,20 @@ export class BrowserSession implements EphemeralSource {
     const url = this.#permitted(address);
     await this.#requirePublic(url);
     const page = !newTab && this.isOpen ? this.page() : await this.#newPage();
-    this.#refusal = undefined;
+    this.#refusals.clear();
+    // A page may redirect to a host that is refused.
+    let { host } = url;
+    const noteHost = (request: Request): void => {
+      if (request.isNavigationRequest() && request.frame() === page.mainFrame())
+        ({ host } = new URL(request.url()));
+    };
+    page.on("request", noteHost);
     try {
       await page.goto(url.href, { waitUntil: "domcontentloaded" });
     } catch (error) {
-      throw (isNetworkError(error) ? this.#refusal : undefined) ?? error;
+      throw (isNetworkError(error) ? this.#refusals.get(host) : undefined) ?? error;
+    } finally {
+      page.off("request", noteHost);
     }
   }
 
@@ -306,7 +315,7 @@ export class BrowserSession implements EphemeralSource {
       // A promise is not a decision, so only `true` allows.
       return decision === true;
     } catch (error) {
-      this.#refusal = Fault.from(error);
+      this.#refusals.set(url.host, Fault.from(error));
       return false;
     }
   }
@@ -336,9 +345,7 @@ export class BrowserSession implements EphemeralSource {
       ...(allowPrivate !== undefined && { allowPrivate }),
       ...(resolve && { resolve }),
       allow: (url) => this.#allows(url),
-      onRefused: (fault) => {
-        this.#refusal = fault;
-      },
+      onRefused: (host, fault) => void this.#refusals.set(host, fault),
     });
     try {
       const browser = await launchChromium(this.#options, proxy.url);

@@ -9,8 +9,8 @@ import { checkedAddress, type AddressCheckOptions } from "../web/address-check.t
 export interface FilterProxyOptions extends AddressCheckOptions {
   /** Whether a connection to the URL is allowed. */
   readonly allow: (url: URL) => boolean;
-  /** Receives the reason of each refused connection. */
-  readonly onRefused: (fault: Fault) => void;
+  /** Receives the host of each refused connection, and the reason. */
+  readonly onRefused: (host: string, fault: Fault) => void;
 }
 
 /** Headers that concern the connection to the proxy only (RFC 9110, 7.6.1). */
@@ -97,7 +97,7 @@ export class FilterProxy {
       pipeline(incoming, sent, (error) => error && outgoing.destroy());
       sent.once("error", () => outgoing.destroy());
     } catch (error) {
-      this.#options.onRefused(Fault.from(error));
+      this.#options.onRefused(url?.host ?? "", Fault.from(error));
       // The browser reports a connection that ends as an error of the network, and not as a page.
       outgoing.destroy();
     }
@@ -122,13 +122,15 @@ export class FilterProxy {
 
   /** Returns the checked address of a CONNECT request, or `undefined` if it is refused. */
   async #tunnelAddress(target: string): Promise<{ host: string; port: number } | undefined> {
+    let host = target;
     try {
       const url = tunnelUrl(target);
+      ({ host } = url);
       if (!this.#granted.has(hostAndPort(url)) && !this.#options.allow(url)) throw refused(url.origin);
       const { address } = await checkedAddress(url, this.#options);
       return { host: address, port: portOf(url) };
     } catch (error) {
-      this.#options.onRefused(Fault.from(error));
+      this.#options.onRefused(host, Fault.from(error));
       return undefined;
     }
   }
