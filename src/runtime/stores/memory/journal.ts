@@ -249,7 +249,7 @@ export class MemoryJournal implements Journal {
     if (row === undefined) return undefined;
     // A run that keeps no history has no session.
     if (!isInScope(row.record, scope)) return { kind: "foreign" };
-    const { status } = memoryStatusOf(row, this.#tables.workers);
+    const { status } = memoryStatusOf(row);
     // A run that mail has woken is pending until a worker claims it. A held run waits for a compaction.
     const isLeft =
       status === "waiting" ||
@@ -259,7 +259,7 @@ export class MemoryJournal implements Journal {
     // L9: a run takes no input as steering before its start time.
     const isScheduled = startsLater({ startAt: row.record.startAt, createdAt: run.createdAt });
     if ((!always && (!isLeft || isScheduled)) || !sameCaller(row.record, run))
-      return { kind: "busy", run: summaryOf(row, this.#tables.workers) };
+      return { kind: "busy", run: summaryOf(row) };
     this.#siblings.mailbox.putNow({ ...steering, runId: row.record.runId });
     return { kind: "steered", runId: row.record.runId };
   }

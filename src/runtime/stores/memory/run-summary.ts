@@ -2,13 +2,14 @@ import type { RunSummary } from "../../../kernel/index.ts";
 import { statusOf, type Holder } from "../run-status.ts";
 import type { RunRow } from "./run-row.ts";
 
-/** The status of a run and what it waits for. `workers` are those that are alive. */
+/** The status of a run and what it waits for. `workers` are those that are alive. If absent, every owner counts as alive. */
 export function memoryStatusOf(
   row: StatusRow,
-  workers: ReadonlySet<string>,
+  workers?: ReadonlySet<string>,
 ): Pick<RunSummary, "status" | "waitsFor"> {
   const { owner, standing } = row;
-  const isLeft = owner !== null && !workers.has(owner) && standing?.status !== "waiting";
+  const isDead = owner !== null && workers?.has(owner) === false;
+  const isLeft = isDead && (standing === null || standing.status === "running");
   return statusOf(row.end, row.standing, isLeft ? "ready" : holderOf(row));
 }
 
@@ -21,7 +22,7 @@ function holderOf({ record, owner, rest, mail, isHeld }: StatusRow): Holder {
   return rest.wakeAt !== null && rest.wakeAt === record.startAt ? "scheduled" : "suspended";
 }
 
-export function summaryOf(row: RunRow, workers: ReadonlySet<string>): RunSummary {
+export function summaryOf(row: RunRow, workers?: ReadonlySet<string>): RunSummary {
   const { record, end, spent, commits } = row;
   const updatedAt = commits.at(-1)?.at ?? record.createdAt;
   return { ...record, ...memoryStatusOf(row, workers), ...spent, updatedAt, endedAt: end?.at ?? null };

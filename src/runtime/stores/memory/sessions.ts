@@ -145,7 +145,7 @@ export class MemorySessions implements Sessions {
     const run = this.#tables.ofSession
       .get(sessionId)
       ?.find(({ end, mail }) => end === null || mail.length > 0);
-    return run === undefined ? undefined : summaryOf(run, this.#tables.workers);
+    return run === undefined ? undefined : summaryOf(run);
   }
 
   #sorted(): readonly Listed[] {
