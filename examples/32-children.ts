@@ -56,7 +56,8 @@ const largest = await child.result();
 console.log(largest.output);
 
 const [parent, inside, last] = model.calls;
-assert.deepEqual(inside?.messages.slice(0, -1), parent?.messages);
-assert.deepEqual(model.calls.at(-1)?.messages.slice(0, -1), last?.messages);
+// A child's request begins with the parent's last request, and continues with the parent's answer to it.
+assert.deepEqual(inside?.messages.slice(0, parent?.messages.length), parent?.messages);
+assert.deepEqual(model.calls.at(-1)?.messages.slice(0, last?.messages.length), last?.messages);
 assert.deepEqual(notes, ["noted"]);
 assert.equal(largest.output, "Invoices 7, 9 and 12.");

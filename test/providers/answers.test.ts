@@ -300,11 +300,13 @@ describe("provider metadata in the next request", () => {
 });
 
 describe("withSettings() over HTTP", () => {
-  test("promptCache marks the system message and the last two messages that are not the model's", async () => {
+  test("promptCache marks the system message and the last three messages that are not the model's", async () => {
     const model = withSettings(providers.models.anthropic, { promptCache: true });
     await model.generate({
       messages: [
         systemMessage("Long."),
+        userMessage("zero"),
+        assistantMessage("Hm."),
         userMessage("one"),
         assistantMessage("Hm."),
         userMessage("two"),
@@ -320,7 +322,7 @@ describe("withSettings() over HTTP", () => {
     const marked = messages.flatMap(({ content }) =>
       content.flatMap(({ text, cache_control }) => (cache_control === undefined ? [] : [text])),
     );
-    expect(marked).toEqual(["two", "hello"]);
+    expect(marked).toEqual(["one", "two", "hello"]);
   });
 
   test("provider options and the output limit are sent with every call, and thinking counts against the limit", async () => {

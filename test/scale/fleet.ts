@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { Fault, type JsonValue, type RunId, type Store } from "../../src/kernel/index.ts";
+import { Fault, toNanoUsd, type JsonValue, type RunId, type Store } from "../../src/kernel/index.ts";
 import {
   CountingServer,
   traceRun,
@@ -384,15 +384,26 @@ function* problemsOf(trace: RunTrace, model: RunTrace, billed: number): Generato
   if (!trace.chain.ok) yield "has a broken hash chain";
   if (trace.events.some(({ seq }, index) => seq !== index)) yield "has a gap in its events";
   const { spent, lost, reserved, totalled } = trace.money;
-  if (spent.tokens - lost.tokens !== model.money.spent.tokens)
-    yield `spent ${spent.tokens} tokens with ${lost.tokens} lost, instead of ${model.money.spent.tokens}`;
-  if (spent.nanoUsd - lost.nanoUsd !== model.money.spent.nanoUsd) yield "spent another amount of dollars";
+  const late = correctedIn(trace);
+  if (spent.tokens - lost.tokens - late.tokens !== model.money.spent.tokens)
+    yield `spent ${spent.tokens} tokens with ${lost.tokens} lost and ${late.tokens} corrected, instead of ${model.money.spent.tokens}`;
+  if (spent.nanoUsd - lost.nanoUsd - late.nanoUsd !== model.money.spent.nanoUsd)
+    yield "spent another amount of dollars";
   if (reserved.tokens !== 0 || reserved.nanoUsd !== 0) yield "has an open reservation";
   if (totalled.tokens !== spent.tokens || totalled.nanoUsd !== spent.nanoUsd)
     yield "added another amount to the totals than it spent";
   if (billed > spent.tokens) yield `was billed ${billed} tokens and recorded ${spent.tokens}`;
   if (trace.seats.most > seats || trace.seats.left.length > 0)
     yield `had ${trace.seats.most} seats, and ${trace.seats.left.length} at its end`;
+}
+
+/** What lost calls cost whose usage became known later (B3). */
+function correctedIn({ events }: RunTrace): { readonly tokens: number; readonly nanoUsd: number } {
+  const usages = events.flatMap((event) => (event.type === "usage_corrected" ? [event.data.usage] : []));
+  return {
+    tokens: usages.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0),
+    nanoUsd: usages.reduce((sum, { costUsd }) => sum + toNanoUsd(costUsd ?? 0), 0),
+  };
 }
 
 /** How the last task ended. */

@@ -120,7 +120,7 @@ function showLines(report: RunReport): readonly string[] {
 
 function crashLines(crashLoop: CrashLoop, runId: string): readonly string[] {
   return [
-    `crashes  ${crashLoopHeadline(crashLoop)}; correct the cause, then continue with reeve run --resume ${runId}`,
+    `crashes  ${crashLoopHeadline(crashLoop)}; correct the cause, then resume the run: on the page, with run.resume(), or, if reeve run started it, with reeve run --resume ${runId}`,
     ...crashLoopLines(crashLoop).map((line) => `         ${printable(line)}`),
   ];
 }
