@@ -118,7 +118,7 @@ describe("reeve ps", () => {
     for (const words of [
       "paused (waits for: crash_loop)",
       "2 processes ended while executing this run, in a row and without progress of it",
-      "continue with reeve run --resume run_loop",
+      "if reeve run started it, with reeve run --resume run_loop",
       "Ended: worker w2 on box, noticed 1970-01-01T00:00:01.000Z.",
       "Unknown: worker w3 on an unknown machine",
       "In flight at the last loss: tool explode of t0.",
