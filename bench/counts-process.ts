@@ -240,7 +240,7 @@ function combine(all: readonly Counts[], of: (values: readonly number[]) => numb
 }
 
 /** Executions of each size that are measured. */
-const rounds = 6;
+const rounds = 4;
 
 /** Counts of one unit of the script. Of each size the lowest count is taken, since timers and busy machines only add to it. */
 async function countScript({ durable, sizes, prepare }: Script): Promise<Counts> {
