@@ -90,21 +90,6 @@ function requireStopReason(
   );
 }
 
-/**
- * Charges a response that is too large or too deep to be stored, and throws. The fault must end the call before an event holds the
- * message: the store would refuse each commit of the run.
- */
-function requireSize(step: ActiveStep, model: Model, grant: Grant, response: ModelResponse): void {
-  const { message } = response;
-  try {
-    step.runner.worker.sizes.assertReply({ message, model }, "the reply of the model");
-  } catch (error) {
-    settleResponse(step, grant, response);
-    step.end();
-    throw error;
-  }
-}
-
 /** `usage` is checked as an unknown value, because the model may be code without types. */
 function usageProblem(usage: unknown): string | undefined {
   if (typeof usage !== "object" || usage === null)
@@ -385,7 +370,6 @@ export class ModelAttempts implements CallBody {
     const step = this.#step;
     requireUsage(step, model, grant, response);
     requireStopReason(step, model, grant, response);
-    requireSize(step, model, grant, response);
     this.#count.turns = 0;
     if (this.#isRepeated(model, response)) {
       this.#earlierUsage = addUsage(this.#earlierUsage, settleResponse(step, grant, response));

@@ -6,6 +6,7 @@ import {
   messageText,
   noUsage,
   priceUsage,
+  sealMadeJson,
   toNanoUsd,
   type AssistantMessage,
   type LlmReply,
@@ -99,7 +100,8 @@ export function pricedUsage({ priceOf }: Pick<Grant, "priceOf">, reported: Repor
 
 /**
  * J7: emits `message_end` and returns the reply as the caller receives it and the journal records it. Throws if the
- * budget cut the output (B1). `grant` is absent if middleware made the response without calling the model.
+ * budget cut the output (B1), and if the reply is not JSON or too large: the store would refuse each commit of a run whose
+ * event holds such a message (J10). `grant` is absent if middleware made the response without calling the model.
  */
 export function concludeReply(
   step: ActiveStep,
@@ -111,6 +113,9 @@ export function concludeReply(
   const answeredBy =
     modelId === undefined || modelId === model.modelId ? name : { provider: model.provider, modelId };
   flattenText(message);
+  const reply: LlmReply = { message, stopReason, usage, model: answeredBy };
+  sealMadeJson(reply, "the reply of the model");
+  step.runner.worker.sizes.assertReply(reply, "the reply of the model");
   const data = { message, stopReason, usage, model: answeredBy, durationMs };
   step.emit({ type: "message_end", data: role === "main" ? data : { ...data, modelRole: role } });
   const text = messageText(message);
@@ -118,7 +123,7 @@ export function concludeReply(
   if (exhaustion !== undefined) throw exhaustion;
   if (stopReason === "content_blocked" || stopReason === "malformed_call")
     throw unusableReply(answeredBy, stopReason, text, usage);
-  return { message, stopReason, usage, model: answeredBy };
+  return reply;
 }
 
 /**

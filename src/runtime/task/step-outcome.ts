@@ -4,9 +4,7 @@ import {
   reviveFault,
   sealedOutcome,
   sealJson,
-  sealMadeJson,
   type JsonValue,
-  type LlmReply,
   type StepKind,
   type StepOutcome,
 } from "../../kernel/index.ts";
@@ -22,14 +20,12 @@ export function outcomeOf({ kind, name }: StepIdentity, done: unknown, sizes: Si
   try {
     const value = settled(done) ?? null;
     // A tool's result was checked by its call, which reports problems to the model (T2). A turn was checked by its
-    // creator.
-    if (kind === "tool" || kind === "turn") return sealedOutcome(value as JsonValue);
+    // creator, and a reply when its usage was settled.
+    if (kind === "tool" || kind === "turn" || kind === "llm") return sealedOutcome(value as JsonValue);
     if (value === none) return noneOutcome;
-    const where = kind === "llm" ? "the reply of the model" : `the value of ${kind} ${name}`;
-    if (kind === "llm") sealMadeJson(value, where);
-    else sealJson(value, where);
-    if (kind === "llm") sizes.assertReply(value as unknown as LlmReply, where);
-    else if (kind === "step") sizes.assertBytes(value, where);
+    const where = `the value of ${kind} ${name}`;
+    sealJson(value, where);
+    if (kind === "step") sizes.assertBytes(value, where);
     else if (!received.has(kind)) sizes.assert(value, where);
     return sealedOutcome(value);
   } catch (error) {

@@ -1,5 +1,11 @@
 import { expect, onTestFinished, test } from "vitest";
-import { Transcript, userMessage, type JsonValue, type Model } from "../../../src/kernel/index.ts";
+import {
+  Transcript,
+  userMessage,
+  type ChatMiddleware,
+  type JsonValue,
+  type Model,
+} from "../../../src/kernel/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { agent } from "../runtime-setup.ts";
 import { newPath } from "../stores/sqlite/store-files.ts";
@@ -44,4 +50,22 @@ test.each([
   // The call is charged with what the model reported.
   const { ledger } = await run.snapshot();
   expect(ledger.accounts).toMatchObject({ t0: { spent: { tokens: 2 } } });
+});
+
+test("a deep reply that middleware makes fails its call, and the run ends", async () => {
+  const runtime = await createRuntime({ store: `sqlite:${await newPath()}`, onError: () => undefined });
+  onTestFinished(() => runtime.close());
+  const request = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 20 };
+  const deepens: ChatMiddleware = {
+    process: async (context, next) => {
+      await next();
+      context.result = await modelOf({ input: deep(5_000) }).generate(context.request);
+    },
+  };
+  const caller = agent("caller", async (ctx) => (await ctx.llm(request)).stopReason, {
+    models: { main: modelOf({}) },
+    callPath: { model: { around: deepens } },
+  });
+  const { status, error } = await (await runtime.submit(caller, null)).result();
+  expect([status, error]).toMatchObject(["failed", { code: "not_json" }]);
 });
