@@ -205,7 +205,8 @@ export function hostedInfo({
   };
 }
 
-function servedInfo(agent: ServedAgent): AgentInfo {
+/** Describes an agent by its settings, without making it. */
+export function servedInfo(agent: Omit<ServedAgent, "start">): AgentInfo {
   const { name, description, model, tools = [], subAgents = [], skills = [], maxCostUsd } = agent;
   return {
     name,

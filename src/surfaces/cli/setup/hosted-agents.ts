@@ -6,7 +6,7 @@ import {
   type Runtime,
 } from "../../../kernel/index.ts";
 import { isAgent, type Workspace, type WorkspaceAgent } from "../../../workspace/workspace.ts";
-import { hostedInfo, type AgentInfo } from "../../http/served-agents.ts";
+import { hostedInfo, servedInfo, type AgentInfo } from "../../http/served-agents.ts";
 import { printable, type Terminal } from "../terminal/terminal.ts";
 import { reportTools } from "./machine-tools.ts";
 import { defaultAgentName, inFolder, runResolver, type RunResolverOptions } from "./run-agent.ts";
@@ -116,18 +116,9 @@ async function factsOf(
 
 /** An agent as the files describe it. Of an agent in code they have only the name. */
 function described(workspace: Workspace, agent: WorkspaceAgent): AgentInfo {
-  const { name, description, model, tools = [], subAgents = [], maxCostUsd } = agent;
-  const canRead = tools.some((tool) => tool !== "none");
+  const canRead = agent.tools?.some((tool) => tool !== "none") === true;
   const skills = canRead ? workspace.skills.filter(({ hidden = false }) => !hidden) : [];
-  return {
-    name,
-    description: description ?? null,
-    model: model ?? null,
-    tools,
-    subAgents,
-    skills: skills.map((skill) => skill.name),
-    maxCostUsd: maxCostUsd ?? null,
-  };
+  return servedInfo({ ...agent, skills: skills.map(({ name }) => name) });
 }
 
 /** The settings of one of these agents, as the files say that the workspace has read last. `undefined` if it is not hosted. */
