@@ -51,6 +51,18 @@ const constructs: readonly (readonly [string, (ctx: RunContext, branches: Branch
 
 type Construct = (typeof constructs)[number][1];
 
+/** A branch that fails after the signal `go`, until the world is repaired. */
+function failsIn(world: { readonly isBroken: boolean }): Branch<JsonValue> {
+  return async (branch) => {
+    await branch.waitForSignal("go");
+    await branch.step("work", async () => {
+      if (world.isBroken) throw new Fault("tool_failed", "no luck");
+      return null;
+    });
+    return (await branch.waitForSignal("repaired")) ?? null;
+  };
+}
+
 /** Runs a branch that hears the signal `news`, and a branch that fails while the world is broken. */
 async function repairable(
   ctx: RunContext,
@@ -62,14 +74,7 @@ async function repairable(
     heard = (await branch.waitForSignal("news")) ?? null;
     return (await branch.waitForSignal("heard")) ?? null;
   };
-  const failing: Branch<JsonValue> = async (branch) => {
-    await branch.waitForSignal("go");
-    await branch.step("work", async () => {
-      if (world.isBroken) throw new Fault("tool_failed", "no luck");
-      return null;
-    });
-    return (await branch.waitForSignal("repaired")) ?? null;
-  };
+  const failing = failsIn(world);
   try {
     await run(ctx, { slow, failing });
     return { heard };
@@ -324,15 +329,7 @@ describe.each(twoStores)("%s", (_store, prepare) => {
             outputs.push((await branch.join(spawned(await branch.spawn(child.id, null)))).output);
             return null;
           };
-          const failing: Branch<JsonValue> = async (branch) => {
-            await branch.waitForSignal("go");
-            await branch.step("work", async () => {
-              if (world.isBroken) throw new Fault("tool_failed", "no luck");
-              return null;
-            });
-            return (await branch.waitForSignal("repaired")) ?? null;
-          };
-          await run(ctx, { slow, failing });
+          await run(ctx, { slow, failing: failsIn(world) });
           return outputs;
         },
         { subAgents: [child] },
