@@ -229,6 +229,24 @@ test("a chat streams the answer, keeps it in the session, continues it and stops
   expect(await shown(page.locator(".tree-line").nth(2))).toBe(true);
 });
 
+test("a message that is sent before the list of agents has arrived starts a run of the first agent", async () => {
+  const page = await open("/runs");
+  const sent = Promise.withResolvers<void>();
+  await page.route("**/api/agents", async (route) => {
+    await sent.promise;
+    await route.continue();
+  });
+  await page.goto(`${server.url}/sessions?new=1`);
+  await page.getByLabel("Message").fill("Is it ready?");
+  const answer = page.waitForResponse(
+    (response) => response.url().endsWith("/api/runs") && response.request().method() === "POST",
+  );
+  await page.keyboard.press("Enter");
+  sent.resolve();
+  expect((await answer).status()).toBe(201);
+  await page.unroute("**/api/agents");
+});
+
 test("a fork with another message is compared with its origin, and shared steps are free", async () => {
   const runId = await submitRun(server, "writer", "Write about the outage");
   const page = await open(`/runs/${runId}/conversation`);

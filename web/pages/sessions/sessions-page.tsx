@@ -89,7 +89,9 @@ function NewSession(): JSX.Element {
   const agent = chosen === "" ? (agents[0]?.name ?? "") : chosen;
   const send = async (text: string, attached: readonly Attached[]): Promise<boolean> => {
     try {
-      const { run } = await post("/api/runs", { body: { agent, input: inputOf(text, attached) } });
+      // A message may be sent before the list of agents has arrived.
+      const to = agent === "" ? ((await get("/api/agents")).agents[0]?.name ?? "") : agent;
+      const { run } = await post("/api/runs", { body: { agent: to, input: inputOf(text, attached) } });
       go(sessionPath(run.sessionId));
       return true;
     } catch (error) {
