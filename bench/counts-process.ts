@@ -35,9 +35,9 @@ interface Script {
 
 export const scripts = {
   turn: { durable: false, sizes: [10, 60], prepare: turns },
-  "tool call": { durable: false, sizes: [10, 40], prepare: toolCalls },
-  delta: { durable: false, sizes: [100, 400], prepare: deltas },
-  "spawn and join": { durable: false, sizes: [10, 40], prepare: children },
+  "tool call": { durable: false, sizes: [10, 110], prepare: toolCalls },
+  delta: { durable: false, sizes: [100, 900], prepare: deltas },
+  "spawn and join": { durable: false, sizes: [10, 60], prepare: children },
   run: { durable: false, sizes: [2, 12], prepare: runs },
   "durable turn": { durable: true, sizes: [10, 60], prepare: turns },
 } satisfies Record<string, Script>;

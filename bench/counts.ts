@@ -29,8 +29,8 @@ const units: Readonly<Record<keyof Counts, string>> = {
   serialisations: "JSON",
 };
 
-/** How far a count may be above its limit: counts of SQLite vary, because its timers run beside the script, and bytes vary with the load. */
-const tolerance = { memory: 1.03, durable: 1.05, bytes: 1.1 };
+/** How far a count may be above its limit: counts of SQLite vary, because its timers run beside the script. */
+const tolerance = { memory: 1.03, durable: 1.05 };
 
 /**
  * Code is only interpreted, because optimised code allocates less and the moment of its compilation varies. A new space of 256 MB keeps
@@ -75,15 +75,10 @@ export async function* rows(): AsyncIterable<Row> {
         value: measured[count],
         unit: units[count],
         against,
-        goal: against === null ? null : { atMost: toleranceOf(count, durable) },
+        goal: against === null ? null : { atMost: durable ? tolerance.durable : tolerance.memory },
       };
     }
   }
-}
-
-function toleranceOf(count: keyof Counts, durable: boolean): number {
-  if (count === "allocated") return tolerance.bytes;
-  return durable ? tolerance.durable : tolerance.memory;
 }
 
 /** Writes the measured counts that are new or lower than those of the table, and removes the lines of growth that they undo. */
