@@ -7,7 +7,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openRuntime, sha256 } from "reeve";
+import { openRuntime } from "reeve";
 import { formatAgentId, type HostedAgent } from "reeve/kernel";
 import { postgresStore } from "reeve/postgres";
 
@@ -31,7 +31,7 @@ const worker: HostedAgent = {
 };
 
 // A worker that is silent for this time counts as dead. The default of 15 seconds is right for machines in a network.
-const store = await postgresStore({ url, schema: "reeve_example", hash: sha256, leaseMs: 1_500 });
+const store = await postgresStore({ url, schema: "reeve_example", leaseMs: 1_500 });
 const runtime = await openRuntime({ store });
 
 if (isFirst) {

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { inject, onTestFinished } from "vitest";
 import type { Store } from "../../src/kernel/index.ts";
-import { sha256 } from "../../src/runtime/process/sha256.ts";
 import { postgresStore, type PostgresStoreOptions } from "../../src/runtime/stores/postgres/index.ts";
 
 /** Returns the name of a schema that no other test uses. */
@@ -18,7 +17,6 @@ export async function openSchema(
   const store = await postgresStore({
     url: inject("postgresUrl"),
     schema,
-    hash: sha256,
     connections: 4,
     watchEveryMs: 10,
     ...options,

@@ -7,6 +7,7 @@ import {
   optionTable,
   type OptionKinds,
 } from "../../../kernel/index.ts";
+import { sha256 } from "../../process/sha256.ts";
 import { MemoryContents } from "./contents.ts";
 import { MemoryEventLog } from "./event-log.ts";
 import { MemoryInbox } from "./inbox.ts";
@@ -20,16 +21,20 @@ import { MemoryTopics } from "./topics.ts";
 import { MemoryUsageTotals } from "./usage-totals.ts";
 
 export interface MemoryStoreOptions {
-  readonly hash: Hash;
+  /** Hash function for content and the event chain. Default: SHA-256. */
+  readonly hash?: Hash;
   /** How often, and after which delay, messages that are handed back are delivered again. */
   readonly inbox?: Partial<InboxSettings>;
 }
 
-const knownOptions = optionTable({ hash: is.any, inbox: is.any } satisfies OptionKinds<MemoryStoreOptions>);
+const knownOptions = optionTable({
+  hash: is.callback(),
+  inbox: is.any,
+} satisfies OptionKinds<MemoryStoreOptions>);
 
 /** F1: a store in the memory of this process. It keeps values as they are and computes neither JSON nor digests. */
-export function memoryStore(options: MemoryStoreOptions): Store {
-  const { hash, inbox: mail } = knownOptions.read("memoryStore()", options);
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  const { hash = sha256, inbox: mail } = knownOptions.read("memoryStore()", options);
   const tables = new Tables();
   const contents = new MemoryContents(tables, hash, (sessionId) => sessions.ownerOf(sessionId));
   const sessions = new MemorySessions(tables, contents);

@@ -6,7 +6,8 @@ import type { Clock, Hash, InboxSettings } from "../../../kernel/index.ts";
 export interface PostgresStoreOptions {
   /** `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. The parameter `schema` is an alternative to the option of this name. */
   readonly url: string;
-  readonly hash: Hash;
+  /** Hash function for content and the event chain. Every process that opens the schema needs the same. Default: SHA-256. */
+  readonly hash?: Hash;
   /** Schema of the tables. It is created if it does not exist. Default: `reeve`. */
   readonly schema?: string;
   /** Maximum number of connections of this store, without the one that listens for notifications. Default: 10. */

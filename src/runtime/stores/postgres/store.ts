@@ -1,4 +1,5 @@
 import { type RunId, type Store, is, optionTable, type OptionKinds } from "../../../kernel/index.ts";
+import { sha256 } from "../../process/sha256.ts";
 import { systemClock } from "../../process/system-sources.ts";
 import { Database, type DatabaseOptions } from "./db/database.ts";
 import { migrate, storeTables } from "./db/migrate.ts";
@@ -68,8 +69,8 @@ async function changedRuns({ database, owned }: Tables): Promise<readonly RunId[
 }
 
 const knownOptions = optionTable({
-  url: is.text(),
-  hash: is.any,
+  url: is.text({ required: true }),
+  hash: is.callback(),
   schema: is.text(),
   connections: is.integer({ from: 1, default: 10 }),
   timeoutMs: is.integer({ from: 1, default: 10_000 }),
@@ -114,7 +115,7 @@ function storeOn(
   options: Omit<PostgresStoreOptions, "url" | "schema" | "connections" | "timeoutMs" | "retryForMs">,
 ): Store {
   const { database } = tables;
-  const { hash, auditKey, leaseMs = 15_000, watchEveryMs = 50, pollMs = 1_000 } = options;
+  const { hash = sha256, auditKey, leaseMs = 15_000, watchEveryMs = 50, pollMs = 1_000 } = options;
   const tools = storeTools(tables.dialect, hash, auditKey);
   const rows = new CommitRows(database, tools.contents, tools.entries);
   const source = eventSource(tables, rows);

@@ -9,6 +9,7 @@ import {
   optionTable,
   type OptionKinds,
 } from "../../../kernel/index.ts";
+import { sha256 } from "../../process/sha256.ts";
 import { systemClock } from "../../process/system-sources.ts";
 import { ChangeWatch } from "./db/change-watch.ts";
 import { Checkpointer } from "./db/checkpointer.ts";
@@ -67,7 +68,8 @@ function logSource(tables: Tables, rows: CommitRows): LogSource {
 export interface SqliteStoreOptions {
   /** Path of the file. The file is created if it does not exist; its folder must exist. */
   readonly path: string;
-  readonly hash: Hash;
+  /** Hash function for content and the event chain. Every process that opens the file needs the same. Default: SHA-256. */
+  readonly hash?: Hash;
   /**
    * What an acknowledged write survives. `normal`: the death of the process at any moment (`kill -9`). After a power
    * cut the last writes may be missing, but the file is intact. `full`: power cuts as well, at the cost of a disk sync
@@ -90,8 +92,8 @@ export interface SqliteStoreOptions {
 }
 
 const knownOptions = optionTable({
-  path: is.text(),
-  hash: is.any,
+  path: is.text({ required: true }),
+  hash: is.callback(),
   durability: is.choice(["full", "normal"], { default: "normal" }),
   inbox: is.any,
   clock: is.any,
@@ -122,7 +124,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
 
 /** Opens the store on an open database. */
 export async function storeOn(database: Database, options: Omit<SqliteStoreOptions, "path">): Promise<Store> {
-  const { hash, clock = systemClock, auditKey, watchEveryMs = 25 } = options;
+  const { hash = sha256, clock = systemClock, auditKey, watchEveryMs = 25 } = options;
   const checkpointer = new Checkpointer(database.path);
   const writer = new GroupCommit(database, database.durability === "normal" ? checkpointer : undefined);
   const tables = new Tables({ database, writer, clock });

@@ -18,8 +18,31 @@ import {
   stepRecord,
   turnStart,
 } from "../../../../src/testing/contracts/store-fixtures.ts";
+import { sha256 } from "../../../../src/runtime/process/sha256.ts";
+import { memoryStore } from "../../../../src/runtime/stores/memory/store.ts";
+import { postgresStore } from "../../../../src/runtime/stores/postgres/index.ts";
+import { sqliteStore } from "../../../../src/runtime/stores/sqlite/store.ts";
 import { newPath, openStore } from "./store-files.ts";
 import { startProcess } from "./store-process.ts";
+
+test("E1: a store that is opened without a hash writes a chain of SHA-256", async () => {
+  const path = await newPath();
+  const store = await sqliteStore({ path });
+  const { runId } = await ownRun(store);
+  await store.close();
+  const again = await openStore(path, { hash: sha256 });
+  expect(await again.events.verify(runId)).toMatchObject({ ok: true, events: 1 });
+});
+
+test.each([
+  ["path undefined of sqliteStore()", () => sqliteStore({} as never)],
+  ['hash "md5" of sqliteStore()', () => sqliteStore({ path: "/nonexistent/x.db", hash: "md5" as never })],
+  ["url undefined of postgresStore()", () => postgresStore({} as never)],
+  ['hash "md5" of postgresStore()', () => postgresStore({ url: "postgres://x", hash: "md5" as never })],
+  ['hash "md5" of memoryStore()', async () => memoryStore({ hash: "md5" as never })],
+])("an invalid %s is refused when the store is opened", async (what, open) => {
+  await expect(open()).rejects.toThrow(`invalid ${what}: expected`);
+});
 
 test("a store that is closed and opened again returns everything that was acknowledged", async () => {
   const path = await newPath();
