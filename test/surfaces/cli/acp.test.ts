@@ -350,7 +350,7 @@ describe("reeve acp", () => {
     expect(await editor.leave()).toBe(0);
   });
 
-  test("reeve acp offers agents as modes, templates as commands and the editor's MCP servers, and keeps stdout clean", async () => {
+  test("reeve acp offers agents as modes, templates as commands and the editor's MCP servers, keeps stdout clean and prints what extensions report to stderr", async () => {
     const { folder, url, requests } = await setUp((request) =>
       request === 1 ? { tool: "mcp__own__hello", input: {} } : { text: "Greeted." },
     );
@@ -359,6 +359,14 @@ describe("reeve acp", () => {
     await writeFile(
       join(home, "extensions/noise.ts"),
       `console.log("noise"); process.stdout.write("more noise\\n"); export default { name: "noise" };`,
+    );
+    await writeFile(
+      join(home, "extensions/broken.mjs"),
+      'export default () => { throw new Error("no key"); };',
+    );
+    await writeFile(
+      join(home, "extensions/loud.mjs"),
+      `export default (api) => api.on("input", (_event, ctx) => ctx.ui.notify("Mind the gap."));`,
     );
     await mkdir(join(home, "agents"), { recursive: true });
     await mkdir(join(folder, ".reeve/prompts"), { recursive: true });
@@ -411,6 +419,8 @@ describe("reeve acp", () => {
     expect(sent).toContain("You write verse.");
     expect(await editor.leave()).toBe(0);
     expect(editor.talk()).toContain("noise");
+    expect(editor.talk()).toMatch(/^reeve: run_\S+: extension broken failed in setup: no key$/mu);
+    expect(editor.talk()).toMatch(/^reeve: run_\S+: extension loud: Mind the gap\.$/mu);
     expect(editor.talk()).not.toContain("does not read");
   });
 });

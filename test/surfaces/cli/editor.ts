@@ -54,7 +54,7 @@ export async function openEditor({
     env: { ...process.env, ...env },
     stdio: ["pipe", "pipe", "pipe"],
   });
-  const ended = once(child, "exit");
+  const ended = once(child, "close");
   let talk = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (talk += text));
   const updates: SessionUpdate[] = [];

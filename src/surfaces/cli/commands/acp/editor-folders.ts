@@ -10,7 +10,7 @@ import type {
   EditorHost,
   SessionAgent,
 } from "../../../protocols/acp/acp-host.ts";
-import { extensionSurface, LiveWorkspaces } from "../../setup/live-workspaces.ts";
+import { extensionReports, extensionSurface, LiveWorkspaces } from "../../setup/live-workspaces.ts";
 import type { OpenParts } from "../../setup/open-parts.ts";
 import { openOwnStore } from "../../setup/own-store.ts";
 import { packageVersion } from "../../../../assembly/package-root.ts";
@@ -21,6 +21,7 @@ import { toMetadata, type RunSettings } from "../../setup/run-settings.ts";
 import { agentSettings, reportNotices, runtimeOptions } from "../../setup/run-workspace.ts";
 import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
+import { observedStore } from "../worker/observed-store.ts";
 
 /** The options as the command line passes them: texts. */
 export interface AcpOptions extends SettingsOptions {
@@ -102,7 +103,10 @@ export class EditorFolders implements EditorHost {
       const workspace = await this.#openWorkspace(cwd, {});
       const onWarning = (text: string): void => this.log(text);
       const isOfFolder = this.#options.store === undefined;
-      const store = this.#open.add(await openOwnStore(address, { onWarning, refusesLinks: isOfFolder }));
+      const store = observedStore(
+        this.#open.add(await openOwnStore(address, { onWarning, refusesLinks: isOfFolder })),
+        extensionReports(this.#terminal),
+      );
       const runtime = this.#open.add(
         await openRuntime({
           ...runtimeOptions(workspace),
