@@ -19,6 +19,7 @@ const ofOrders: ReadonlySet<EventType> = new Set([
   "run_pause",
   "run_resume",
   "run_cancel",
+  "task_cancel",
   "run_steer",
   "task_signal",
   "task_reprioritize",

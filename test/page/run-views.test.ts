@@ -144,6 +144,29 @@ test("an agent gets another priority, and the chart shows who gave its seat to w
   expect(await shown(page.getByRole("button", { name: "Priority: HIGH" }))).toBe(true);
 });
 
+test("an agent of a team is steered, and another one is cancelled with its reports while the run continues", async () => {
+  const runId = await releaseRun(server);
+  const page = await open(`/runs/${runId}/conversation`);
+  await page.getByRole("link", { name: "fix-flaky-tests" }).first().click();
+  await page.getByLabel("Steer fix-flaky-tests").fill("Twenty runs are enough.");
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.getByText(/sent: Twenty runs are enough/u).waitFor();
+  await page.getByLabel("Steer fix-flaky-tests").fill("Then tidy up.");
+  await page.getByRole("button", { name: "Queue" }).click();
+  await page.getByText(/sent: Then tidy up/u).waitFor();
+  await page.getByRole("link", { name: "research", exact: true }).click();
+  await page.getByRole("button", { name: "Cancel agent" }).click();
+  await page.getByText("The run continues.").waitFor();
+  await page.getByLabel(/Reason/u).fill("We know enough.");
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel agent" }).click();
+  await page.getByText("You cancelled this agent and its reports: We know enough.").waitFor();
+  await page.getByText("cancelled by you: We know enough.").first().waitFor();
+  const agents = page.getByRole("navigation", { name: "Agents of the run" });
+  await agents.getByRole("link", { name: "security-advisory-correlator" }).click();
+  await page.getByText("cancelled by you: We know enough.").first().waitFor();
+  expect((await (await server.runtime.find(runId))?.summary())?.endedAt).toBeNull();
+});
+
 test("focus, selection and scroll survive a reload", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/chart`);

@@ -263,6 +263,10 @@ function noteOf(event: Event): Note | null {
       return { text: `${personName(event.data.by)} resumed the run`, tone: "plain" };
     case "run_cancel":
       return { text: cancelSentence(event.data), tone: "bad" };
+    case "task_cancel":
+      return { text: cancelSentence(event.data, "this agent and its reports"), tone: "bad" };
+    case "input_unread":
+      return { text: `It ended before it read: ${inputText(event.data.input)}`, tone: "bad" };
     case "run_steer":
       return { text: `${personName(event.data.by)} sent: ${inputText(event.data.input)}`, tone: "hold" };
     case "permission_deny":

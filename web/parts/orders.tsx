@@ -1,4 +1,5 @@
 import { formatPriority, priorities, type Priority, type TaskId } from "../../src/kernel/index.ts";
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { post } from "../api/client.ts";
@@ -10,6 +11,7 @@ import { hasEnded } from "../model/status.ts";
 import { heldNow } from "../model/held.ts";
 import { purseOf, rootId, spentOf } from "../model/money.ts";
 import type { RunModel } from "../model/run-model.ts";
+import { hasEndedTask } from "../model/words/task-words.ts";
 import { topUpWords, useTopUpLeft } from "../model/top-up-left.ts";
 
 /** Whether orders are off: they go to the live run, and only a server that answers can take them. */
@@ -62,30 +64,32 @@ export async function topUp(model: RunModel, maxCostUsd: number, taskId: TaskId 
   await post("/api/runs/{runId}/top-up", { params: { runId: model.runId }, body: { maxCostUsd, taskId } });
 }
 
-/** Confirms the end of a run by naming what stops. */
-export function openCancel(model: RunModel): void {
-  dialog.value = () => <Cancel model={model} />;
+/** Confirms the end of a run, or of an agent with its reports, by naming what stops. */
+export function openCancel(model: RunModel, taskId: TaskId = rootId): void {
+  dialog.value = () => <Cancel model={model} taskId={taskId} />;
 }
 
-function Cancel({ model }: { readonly model: RunModel }): JSX.Element {
+function Cancel({ model, taskId }: { readonly model: RunModel; readonly taskId: TaskId }): JSX.Element {
   const [reason, setReason] = useState("");
   const view = model.live.value;
-  const root = view?.tasks.get(rootId);
-  const held = root === undefined ? 0 : purseOf(root, heldNow(model.snapshot)).held;
+  const task = view?.tasks.get(taskId);
+  const held = task === undefined ? 0 : purseOf(task, heldNow(model.snapshot)).held;
+  const isRun = taskId === rootId;
+  const stopping = view === null ? 0 : isRun ? view.live : liveBelow(view, taskId);
   return (
     <FormDialog
-      title="Cancel this run"
-      confirm="Cancel run"
+      title={isRun ? "Cancel this run" : `Cancel ${task?.agentId ?? taskId} and its reports`}
+      confirm={isRun ? "Cancel run" : "Cancel agent"}
       isDangerous
       onConfirm={async () => {
         await post("/api/runs/{runId}/cancel", {
           params: { runId: model.runId },
-          body: reason === "" ? {} : { reason },
+          body: { taskId, ...(reason !== "" && { reason }) },
         });
       }}
     >
       <p>
-        {counted(view?.live ?? 0, "agent")} {view?.live === 1 ? "stops" : "stop"}.
+        {counted(stopping, "agent")} {stopping === 1 ? "stops" : "stop"}.{!isRun && " The run continues."}
         {held > 0 && ` ${usd(held)} is held and settles.`} What is recorded stays.
       </p>
       <label class="field">
@@ -96,6 +100,17 @@ function Cancel({ model }: { readonly model: RunModel }): JSX.Element {
   );
 }
 
+/** Number of agents that a cancel of the task stops. Costs O(agents of the run). */
+function liveBelow({ tasks }: RunView, taskId: TaskId): number {
+  const reached = new Set([taskId]);
+  let live = 0;
+  for (const task of tasks) {
+    if (task.parentId !== null && reached.has(task.parentId)) reached.add(task.taskId);
+    if (reached.has(task.taskId) && !hasEndedTask(task)) live++;
+  }
+  return live;
+}
+
 export async function pause({ runId }: RunModel): Promise<void> {
   await post("/api/runs/{runId}/pause", { params: { runId } });
 }
@@ -104,9 +119,18 @@ export async function resume({ runId }: RunModel): Promise<void> {
   await post("/api/runs/{runId}/resume", { params: { runId } });
 }
 
-/** Sends words to the agent of a run. It reads them before its next turn. */
-export async function steer({ runId }: Pick<RunModel, "runId">, input: string): Promise<void> {
-  await post("/api/runs/{runId}/steer", { params: { runId }, body: { input } });
+/** Sends words to an agent of a run. It reads them before its next turn. */
+export async function steer(
+  { runId }: Pick<RunModel, "runId">,
+  input: string,
+  taskId: TaskId = rootId,
+): Promise<void> {
+  await post("/api/runs/{runId}/steer", { params: { runId }, body: { input, taskId } });
+}
+
+/** Sends words to an agent of a run. It reads them when it would otherwise end. */
+export async function followUp({ runId }: RunModel, input: string, taskId: TaskId): Promise<void> {
+  await post("/api/runs/{runId}/follow-up", { params: { runId }, body: { input, taskId } });
 }
 
 /** Asks for another priority of an agent. */

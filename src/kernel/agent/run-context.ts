@@ -204,8 +204,7 @@ export interface RunContext extends WaitContext {
   /**
    * Returns steering input that arrived since the last drain, oldest first: one input, or all with `mode: "all"`.
    * Default: `one`. The input is consumed in the commit that records the drain, so each input is returned by one drain
-   * only, and a replay returns the same (J4). Never waits, and steering never ends another wait. Only the root task
-   * receives steering; other tasks get an empty array.
+   * only, and a replay returns the same (J4). Never waits, and steering never ends another wait.
    */
   steering(options?: { readonly mode?: DrainMode }): Promise<readonly JsonValue[]>;
   /** Returns follow-up input, like `steering`. Call it when the task would otherwise end. */

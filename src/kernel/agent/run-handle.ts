@@ -2,7 +2,7 @@ import type { ApprovalDecision, PendingApproval } from "../run/approval.ts";
 import type { Delta } from "../messages/delta.ts";
 import type { Event, EventData } from "../events/event.ts";
 import type { TailOptions } from "../stores/event-log.ts";
-import type { AgentId, RunId, SessionId } from "../base/identity.ts";
+import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { UserPart } from "../messages/content.ts";
 import type { TopUp } from "../limits/ledger.ts";
@@ -37,6 +37,8 @@ export interface EventOptions extends TailOptions {
 
 /** An input that was sent to a run in progress. */
 export type ReceivedInput = EventData["run_steer"] & {
+  /** The task that receives the input. */
+  readonly taskId: TaskId;
   /** Seq of its event. `null` if the owner of the run has not taken it out of the mailbox yet. */
   readonly seq: number | null;
 };
@@ -121,8 +123,11 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
    * run waits for are the words that `Runtime.list` returns. Costs O(commits of the run).
    */
   snapshot(): Promise<RunSnapshot & Pick<RunSummary, "status" | "waitsFor">>;
-  /** C1: cancels the run with all its tasks. Default reason: `cancelled`. Does nothing if the run has ended. */
-  cancel(reason?: string): Promise<void>;
+  /**
+   * C1: cancels a task with its descendants. Default task: the root, which cancels the run. Default reason: `cancelled`.
+   * Does nothing if the run or the task has ended. Rejects with `not_found` if the task does not exist.
+   */
+  cancel(reason?: string, taskId?: string): Promise<void>;
   /** Pauses the run: its tasks finish their calls in flight and start no other until `resume`. Does nothing if the run has ended. */
   pause(): Promise<void>;
   /**
@@ -143,14 +148,16 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
   /**
    * Sends steering: input that the agent reads before its next turn. It does not end a wait of the run. S5: steering
    * that the run has not read when it completes, or that arrives later, starts the next run of the agent in the
-   * session.
+   * session. Default task: the root. Steering for a child that completes without reading it is reported by the event
+   * `input_unread`. Rejects with `not_found` if the child does not exist or has ended, and with `invalid_argument` if
+   * an earlier build started it.
    */
-  steer(input: JsonValue): Promise<void>;
+  steer(input: JsonValue, taskId?: string): Promise<void>;
   /**
    * Sends a follow-up: input that the agent reads when it would otherwise end. If the run has ended, the same applies
-   * as for `steer`.
+   * as for `steer`. Tasks are addressed as by `steer`.
    */
-  followUp(input: JsonValue): Promise<void>;
+  followUp(input: JsonValue, taskId?: string): Promise<void>;
   /**
    * Reads the steering and the follow-ups that were sent to the run, in the order of arrival, whether the agent has read
    * them or not. `steer` and `followUp` input that its owner takes out of the mailbox at this moment may be listed

@@ -188,7 +188,9 @@ export interface RunEvents {
   run_resume: { readonly by: string };
   /** A caller cancelled the run. */
   run_cancel: { readonly reason: string; readonly by: string };
-  /** A caller sent steering for the next turn, or a follow-up for after the last turn. */
+  /** C1: a caller cancelled the task of this event, with its descendants. */
+  task_cancel: { readonly reason: string; readonly by: string };
+  /** A caller sent the task of this event steering for its next turn, or a follow-up for after its last turn. */
   run_steer: {
     readonly kind: "steer" | "follow_up";
     readonly input: JsonValue;
@@ -203,6 +205,8 @@ export interface RunEvents {
    * that is in progress in the session at that time.
    */
   run_carry_over: { readonly kind: "steer" | "follow_up"; readonly runId: RunId };
+  /** The task of this event, a child, completed without reading this input. */
+  input_unread: { readonly kind: "steer" | "follow_up"; readonly input: JsonValue };
   /** The commit that ends this run submits the run `runId`. `key` is the key of its `NextRun`. */
   run_scheduled: { readonly key: string; readonly runId: RunId };
   /** The run was created as a fork. All events before this one are copies of the origin's. */

@@ -54,6 +54,11 @@ export interface TaskRecord {
   readonly hasContext?: true;
   /** What happens to the task when its parent ends first. */
   readonly onParentEnd: OnParentEnd;
+  /**
+   * J9: present on a child whose journal has the drains of steering and follow-ups. Absent on a child of an earlier
+   * build, which receives no input, and on a root, which always does.
+   */
+  readonly takesInput?: true;
   /** H5: what the task does when it is preempted. */
   readonly onPause: OnPause;
   /** L9: time before which the task does not start, in epoch milliseconds. Absent if it starts at once. */

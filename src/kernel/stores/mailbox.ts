@@ -18,10 +18,15 @@ export type MailBody =
   | { readonly type: "message"; readonly message: Message }
   | { readonly type: "approval"; readonly approvalId: string; readonly decision: ApprovalDecision }
   /**
-   * Input that is kept until a drain of the root task takes it. It does not resolve a wait. `metadata` is that of the
-   * submission which became steering. If absent, the input was not submitted, or without metadata.
+   * Input that is kept until a drain of the task takes it. It does not resolve a wait. Default task: the root. `metadata`
+   * is that of the submission which became steering. If absent, the input was not submitted, or without metadata.
    */
-  | { readonly type: InputQueue; readonly input: JsonValue; readonly metadata?: JsonObject }
+  | {
+      readonly type: InputQueue;
+      readonly input: JsonValue;
+      readonly taskId?: TaskId;
+      readonly metadata?: JsonObject;
+    }
   | { readonly type: "cancel"; readonly taskId: TaskId; readonly reason: string }
   | { readonly type: "pause" | "resume" }
   | { readonly type: "top_up"; readonly taskId: TaskId; readonly add: Partial<TopUp> }

@@ -27,6 +27,7 @@ const actorOf: { readonly [Type in EventType]?: (event: Event<Type>) => string |
   run_pause: ({ data }) => data.by,
   run_resume: ({ data }) => data.by,
   run_cancel: ({ data }) => data.by,
+  task_cancel: ({ data }) => data.by,
   run_steer: ({ data }) => data.by,
   task_signal: ({ data }) => data.by,
   task_reprioritize: ({ data }) => data.by,

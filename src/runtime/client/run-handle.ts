@@ -10,6 +10,7 @@ import {
   type Guest,
   type Hash,
   type IdSource,
+  type InputQueue,
   type JsonValue,
   type Mail,
   type MailBody,
@@ -105,7 +106,7 @@ async function readInput(
   const waiting = (await mailbox.read(runId)).flatMap((mail) => inputOf(mail));
   const applied: ReceivedInput[] = [];
   for await (const event of events.read(runId))
-    if (event.type === "run_steer") applied.push({ ...event.data, seq: event.seq });
+    if (event.type === "run_steer") applied.push({ ...event.data, taskId: event.taskId, seq: event.seq });
   const isApplied = ({ submittedAs: id }: ReceivedInput): boolean =>
     id !== undefined && applied.some((each) => each.submittedAs === id);
   return [...applied, ...waiting.filter((each) => !isApplied(each))];
@@ -113,9 +114,9 @@ async function readInput(
 
 function inputOf({ id, from: by, body }: Mail): readonly ReceivedInput[] {
   if (body.type !== "steer" && body.type !== "follow_up") return [];
-  const { type: kind, ...input } = body;
+  const { type: kind, taskId = root, ...input } = body;
   const runId = submittedAs(id);
-  return [{ kind, by, ...input, ...(runId && { submittedAs: runId }), seq: null }];
+  return [{ kind, by, taskId, ...input, ...(runId && { submittedAs: runId }), seq: null }];
 }
 
 export interface HandleOptions {
@@ -323,8 +324,10 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     return { status, waitsFor, headcount, ledger };
   }
 
-  async cancel(reason = "cancelled"): Promise<void> {
-    if (!(await this.#live().isOver())) await this.#send({ type: "cancel", taskId: root, reason });
+  async cancel(reason = "cancelled", taskId: string = root): Promise<void> {
+    const target = parseTaskId(taskId);
+    if (target !== root && (await this.#live().task(target)).outcome !== null) return;
+    if (!(await this.#live().isOver())) await this.#send({ type: "cancel", taskId: target, reason });
   }
 
   async pause(): Promise<void> {
@@ -361,12 +364,19 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     await this.#send({ type: "reprioritize", taskId: parseTaskId(taskId), priority });
   }
 
-  async steer(input: JsonValue): Promise<void> {
-    await this.#send({ type: "steer", input });
+  async steer(input: JsonValue, taskId?: string): Promise<void> {
+    await this.#sendInput("steer", input, taskId);
   }
 
-  async followUp(input: JsonValue): Promise<void> {
-    await this.#send({ type: "follow_up", input });
+  async followUp(input: JsonValue, taskId?: string): Promise<void> {
+    await this.#sendInput("follow_up", input, taskId);
+  }
+
+  async #sendInput(type: InputQueue, input: JsonValue, taskId: string = root): Promise<void> {
+    const target = parseTaskId(taskId);
+    if (target === root) return void (await this.#send({ type, input }));
+    await this.#live().refuseUnlessTakesInput(target);
+    await this.#send({ type, input, taskId: target });
   }
 
   receivedInput(): Promise<readonly ReceivedInput[]> {
@@ -377,7 +387,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     const target = parseTaskId(taskId);
     await this.#live().refuseIfOver(`signal ${JSON.stringify(name)}`);
     // The root lives as long as its run, so that the usual signal does not read the journal.
-    if (target !== root) await this.#stored.refuseUnlessLive(target);
+    if (target !== root) await this.#stored.liveTask(target);
     await this.#send({ type: "resolve", taskId: target, wait: signalWait(name), value });
   }
 

@@ -13,6 +13,8 @@ import {
 } from "../../kernel/index.ts";
 import type { RunStore } from "./run-store.ts";
 import { RunState } from "../journal/run-state.ts";
+import { takesInput } from "../journal/task-record.ts";
+import type { TaskState } from "../journal/task-state.ts";
 
 /** Whether the mail contains a command that may resume an ended run. */
 export function mayResume(mail: readonly Mail[]): boolean {
@@ -62,13 +64,33 @@ export class StoredRun {
     );
   }
 
-  async refuseUnlessLive(taskId: TaskId): Promise<void> {
-    const runId = this.#runId;
+  async liveTask(taskId: TaskId): Promise<TaskState> {
     const isToBeResumed = await this.#isToBeResumed();
-    const task = (await this.readState()).tasks.get(taskId);
-    if (task?.outcome === null || (task !== undefined && isToBeResumed)) return;
-    const problem = task === undefined ? "does not exist" : `has ended (${task.outcome?.status})`;
+    const task = await this.task(taskId);
+    if (task.outcome === null || isToBeResumed) return task;
+    throw this.#unreachable(taskId, `has ended (${task.outcome.status})`);
+  }
+
+  /** Refuses input for a task that would not read it. The root reads input at any time (S5). */
+  async refuseUnlessTakesInput(taskId: TaskId): Promise<void> {
+    const { record } = await this.liveTask(taskId);
+    if (takesInput(record)) return;
     throw new Fault(
+      "invalid_argument",
+      `task ${taskId} of run ${this.#runId} reads no input, because an earlier version of reeve started it; send the input to the root task`,
+      { details: { runId: this.#runId, taskId } },
+    );
+  }
+
+  async task(taskId: TaskId): Promise<TaskState> {
+    const task = (await this.readState()).tasks.get(taskId);
+    if (task === undefined) throw this.#unreachable(taskId, "does not exist");
+    return task;
+  }
+
+  #unreachable(taskId: TaskId, problem: string): Fault {
+    const runId = this.#runId;
+    return new Fault(
       "not_found",
       `task ${taskId} of run ${runId} ${problem}; use the taskId of a task_start event of a live task`,
       { details: { runId, taskId } },

@@ -78,6 +78,7 @@ import { compactSession } from "./session-compaction-step.ts";
 import { isTurnOf } from "./taken-turn.ts";
 import { TaskFacts } from "./task-facts.ts";
 import { takeTurn, type ScopedPlan, type TurnOptions } from "./turn-step.ts";
+import { takesInput } from "../journal/task-record.ts";
 import { inboxDrain, queueWait } from "../journal/wait-names.ts";
 
 /** Creates what the extensions of a task's agent use of the runtime. */
@@ -101,7 +102,7 @@ function requestProblem(request: unknown): Fault | undefined {
   );
 }
 
-/** Takes the input that waits in a queue of the run. Only the root has such queues. */
+/** Takes the input that waits in a queue of the task. */
 function drainInput(
   steps: StepExecutor,
   queue: InputQueue,
@@ -109,7 +110,7 @@ function drainInput(
 ): Promise<readonly JsonValue[]> {
   const { mode = "one" } = options;
   const { taskId, task, state } = steps.runner;
-  if (task.record.parentId !== null) return steps.exclusive(`drain ${queue}`, () => noInput(queue, options));
+  if (!takesInput(task.record)) return steps.exclusive(`drain ${queue}`, () => noInput(queue, options));
   const step = { address: steps.next(), kind: "drain", name: queue, digest: mode } as const;
   return steps.poll<JsonValue>(step, () => {
     checkDrainOptions(queue, options);

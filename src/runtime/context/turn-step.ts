@@ -19,6 +19,7 @@ import {
   type TurnPlan,
 } from "../../kernel/index.ts";
 import type { TurnRecord } from "../journal/shared-contents.ts";
+import { takesInput } from "../journal/task-record.ts";
 import { queueWait } from "../journal/wait-names.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { NestedContext } from "../task/nested-scope.ts";
@@ -232,9 +233,8 @@ function freeze(open: ActiveStep, planned: Planned): TurnRecord {
   return Object.freeze(record);
 }
 
-/** Whether steering waits for the task. Only the root has such input. */
 function hasSteering({ task: { record }, taskId, state }: TaskRunner): boolean {
-  return record.parentId === null && state.resolutions.first(taskId, queueWait("steer")) !== undefined;
+  return takesInput(record) && state.resolutions.first(taskId, queueWait("steer")) !== undefined;
 }
 
 function inputEvent({ task: { input, record } }: TaskRunner): EventDraft<"input"> {

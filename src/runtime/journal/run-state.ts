@@ -218,14 +218,15 @@ export class RunState {
       if (event.type === "run_recover" && event.data.lost !== undefined)
         this.losses = [...this.losses, event.data.lost];
       if (event.type === "run_resume") this.losses = empty;
-      if (event.type === "run_carry_over") this.carryOver(event.data.kind);
+      if (event.type === "run_carry_over") this.dropInput(root, event.data.kind);
+      if (event.type === "input_unread") this.dropInput(event.taskId, event.data.kind);
       if (event.type === "run_fork") this.#startFork(event);
     }
   }
 
-  /** S5: the first input of the queue was submitted as another run. */
-  carryOver(queue: InputQueue): void {
-    this.resolutions.take(root, queueWait(queue), 1);
+  /** The first input of the queue was submitted as another run (S5), or its task completed without reading it. */
+  dropInput(taskId: TaskId, queue: InputQueue): void {
+    this.resolutions.take(taskId, queueWait(queue), 1);
   }
 
   /** The origin paid for the calls before the fork, and answers the messages that arrived before it. */

@@ -63,12 +63,18 @@ export function childTaskRecord(parent: TaskState, options: ChildTaskOptions): T
     metadata: record.metadata,
     streaming: record.streaming,
     ...(record.channel !== undefined && { channel: record.channel }),
+    takesInput: true,
     onParentEnd: options.onParentEnd ?? "cancel",
     onPause: options.onPause ?? "suspend",
     ...(options.role !== undefined && { role: options.role }),
     tools: options.tools ?? null,
     ...inheritedFields(options.inherited),
   };
+}
+
+/** J9: whether the task drains steering and follow-ups. The journal of a child of an earlier build has no such drains. */
+export function takesInput({ parentId, takesInput: takes }: TaskRecord): boolean {
+  return parentId === null || takes === true;
 }
 
 function inheritedFields(

@@ -19,6 +19,7 @@ import type { RunState } from "../journal/run-state.ts";
 import { approvalWait, queueWait, signalOf, submittedAs, taskOfApproval } from "../journal/wait-names.ts";
 import type { IdleListener } from "../task/task-host.ts";
 import type { TaskSupervisor } from "./task-supervisor.ts";
+import { reportUnread } from "./unread-input.ts";
 
 /** The owner of a run, as the reader of its mailbox uses it. */
 export interface MailboxOwner extends IdleListener {
@@ -119,8 +120,7 @@ export class MailboxReader {
         break;
       }
       case "cancel":
-        this.#log.emit(root, { type: "run_cancel", data: { reason: body.reason, by: from } });
-        this.#supervisor.cancel(body.taskId, body.reason);
+        this.#cancel(body, from);
         break;
       case "top_up":
         this.#topUp(body, from);
@@ -187,15 +187,27 @@ export class MailboxReader {
     this.#log.emit(taskId, { type: "usage_corrected", data });
   }
 
+  #cancel({ taskId, reason }: Extract<PlacedMail["body"], { type: "cancel" }>, by: string): void {
+    if (!this.#state.tasks.has(taskId)) return;
+    const type = taskId === root ? "run_cancel" : "task_cancel";
+    this.#log.emit(taskId, { type, data: { reason, by } });
+    this.#supervisor.cancel(taskId, reason);
+  }
+
   #queueInput(
-    { type: kind, input, metadata }: Extract<PlacedMail["body"], { type: InputQueue }>,
+    { type: kind, input, taskId = root, metadata }: Extract<PlacedMail["body"], { type: InputQueue }>,
     by: string,
     runId: RunId | undefined,
   ): void {
     const own = metadata === undefined ? {} : { metadata };
     const data = { kind, input, by, ...(runId && { submittedAs: runId }), ...own };
-    this.#log.emit(root, { type: "run_steer", data });
-    this.#resolve(root, queueWait(kind), input, { ...(runId && { runId }), ...own });
+    const task = this.#state.tasks.get(taskId);
+    if (task === undefined) return;
+    this.#log.emit(taskId, { type: "run_steer", data });
+    this.#resolve(taskId, queueWait(kind), input, { ...(runId && { runId }), ...own });
+    const { outcome } = task;
+    if (taskId !== root && outcome !== null)
+      reportUnread({ log: this.#log, state: this.#state }, taskId, outcome);
   }
 
   #resolve(

@@ -18,7 +18,7 @@ import type { TaskState } from "../journal/task-state.ts";
 import type { DeliveryCounts } from "./delivery-counts.ts";
 import { nextRunEvents, submitNext, type EndedRun } from "./next-runs.ts";
 import type { RunLedger } from "./run-ledger.ts";
-import { carryOver } from "./unread-input.ts";
+import { carryOver, reportUnread } from "./unread-input.ts";
 
 /** A run whose tasks end, with everything that their ends change. */
 export interface EndingRun extends EndedRun {
@@ -44,6 +44,7 @@ export function recordTaskEnd(run: EndingRun, task: TaskState, end: TaskEnd): vo
   const { log, state, ledger, deliveries } = run;
   const { taskId } = task.record;
   const { outcome, endedOn, next, report, agent, at } = end;
+  if (taskId !== root) reportUnread(run, taskId, outcome);
   for (const draft of nextRunEvents(run, next)) log.emit(taskId, draft, at, task);
   const sessions = sessionChangesAtEnd(task, outcome, report, state, { at, agent });
   const tasks = [endChange(taskId, { outcome, endedOn, next })];

@@ -6,6 +6,8 @@ import {
   type InputQueue,
   type NextRun,
   type Submission,
+  type TaskId,
+  type TaskOutcome,
 } from "../../kernel/index.ts";
 import { newRun } from "../journal/new-run.ts";
 import { anonymousUser } from "../process/worker-context.ts";
@@ -31,7 +33,25 @@ export function carryOver(completed: EndedRun): void {
       const submission = submitAgain(completed, kind, arrived);
       log.submit(submission);
       log.emit(root, { type: "run_carry_over", data: { kind, runId: submission.run.runId } });
-      state.carryOver(kind);
+      state.dropInput(root, kind);
+    }
+  }
+}
+
+/**
+ * Reports the input that a completed child has received and not drained. A child that did not complete keeps its input,
+ * because it may be resumed.
+ */
+export function reportUnread(
+  { log, state }: Pick<EndedRun, "log" | "state">,
+  taskId: TaskId,
+  { status }: TaskOutcome,
+): void {
+  if (state.resolutions.isEmpty || status !== "completed") return;
+  for (const kind of queues) {
+    for (const { value: input } of state.resolutions.all(taskId, queueWait(kind))) {
+      log.emit(taskId, { type: "input_unread", data: { kind, input } });
+      state.dropInput(taskId, kind);
     }
   }
 }

@@ -109,6 +109,8 @@ export class RunFold {
     switch (event.type) {
       case "task_start":
         return this.#change(taskId, { status: "running", ...event.data });
+      case "task_cancel":
+        return this.#change(taskId, { cancelled: { reason: event.data.reason, by: event.data.by } });
       case "task_suspend":
         return this.#change(taskId, { status: "waiting", waitsFor: event.data.waitsFor });
       case "task_wake":
@@ -229,12 +231,21 @@ export class RunFold {
     if (taskId === rootTaskId) this.#set({ output: output ?? null, failure: failure ?? null });
   }
 
-  /** C1: the cancel of a run reaches all tasks with its reason. A task below the root may also be cancelled alone. */
+  /**
+   * C1: the cancel of a run or a task reaches its descendants with its reason. A task may also be cancelled by its parent,
+   * without an event.
+   */
   #cancelOf(taskId: TaskId, failure: Failure | undefined): CancelView {
-    const { cancelled } = this.#facts;
     const reason = failure?.message ?? "";
-    const isOfRun = cancelled !== null && (taskId === rootTaskId || reason.startsWith(cancelled.reason));
-    return isOfRun ? cancelled : { reason, by: null };
+    const { cancelled } = this.#facts;
+    const isCause = (cancel: CancelView | null): boolean =>
+      cancel?.by != null && reason.startsWith(cancel.reason);
+    if (cancelled !== null && (taskId === rootTaskId || isCause(cancelled))) return cancelled;
+    for (let task = this.#tasks.get(taskId); task !== undefined;) {
+      if (task.cancelled !== null && isCause(task.cancelled)) return task.cancelled;
+      task = task.parentId === null ? undefined : this.#tasks.get(task.parentId);
+    }
+    return { reason, by: null };
   }
 
   #topUp({ data: { taskId, add } }: Event<"budget_top_up">): void {

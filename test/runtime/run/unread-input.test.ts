@@ -17,6 +17,7 @@ import { scriptedModel } from "../../../src/testing/index.ts";
 import { all } from "../../../src/testing/contracts/store-fixtures.ts";
 import { agent, gate, setUp, settle, typesOf, until, type Bench } from "../runtime-setup.ts";
 import { findRun } from "../find-run.ts";
+import { connect, newPath } from "../stores/sqlite/store-files.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 
 const sessionId = formatSessionId("talk");
@@ -43,6 +44,77 @@ async function outputs({ runtime }: Bench): Promise<JsonValue[]> {
   const handles = await Promise.all(runs.toReversed().map(({ runId }) => runtime.find(runId)));
   return Promise.all(handles.map(async (run) => (await run?.result())?.output ?? null));
 }
+
+describe("input for a child", () => {
+  async function withChild(work: { readonly promise: Promise<void> }) {
+    const bench = await setUp();
+    const child = earlyReader(work);
+    const parent = agent(
+      "parent",
+      async (ctx) => {
+        const spawned = await ctx.spawn(child.id, "one");
+        if (spawned.kind === "refused") return null;
+        return (await ctx.join(spawned.handle)).output;
+      },
+      { subAgents: [child] },
+    );
+    const run = await bench.runtime.submit(parent, null);
+    await settle();
+    return { bench, run };
+  }
+
+  it("is reported if the child completes without reading it, and starts no run", async () => {
+    const work = gate();
+    const { bench, run } = await withChild(work);
+    await run.steer("faster", "t1");
+    work.resolve();
+    expect((await run.result()).output).toEqual(["one", []]);
+    const events = (await bench.events(run.runId)).filter(({ taskId }) => taskId === "t1");
+    const unread = { type: "input_unread", data: { kind: "steer", input: "faster" } };
+    expect(events.filter(({ type }) => type === "input_unread")).toMatchObject([unread]);
+    expect((await bench.runtime.list({})).runs).toHaveLength(1);
+    expect(await run.receivedInput()).toMatchObject([{ taskId: "t1", input: "faster", kind: "steer" }]);
+  });
+
+  it("J9: a child of an earlier build replays without drains, and is refused input", async () => {
+    const path = await newPath();
+    /** `drains` is absent from the code of the first worker, because a drain of a child had no place in the journal. */
+    const team = (drains: boolean): HostedAgent => {
+      const child = agent("child", async (ctx) => {
+        const inputs = drains ? await ctx.steering() : [];
+        const done = await ctx.step("work", async () => "worked");
+        return [inputs, done, (await ctx.waitForSignal("go")) ?? null];
+      });
+      const run: HostedAgent["run"] = async (ctx) => {
+        const spawned = await ctx.spawn(child.id, null);
+        return spawned.kind === "refused" ? null : (await ctx.join(spawned.handle)).output;
+      };
+      return agent("parent", run, { subAgents: [child] });
+    };
+    const before = await createRuntime({ store: `sqlite:${path}`, suspendAfterMs: 0 });
+    const { runId } = await before.submit(team(false), null);
+    await until(async () => (await before.list({})).runs.every(({ status }) => status === "waiting"));
+    await before.close();
+    connect(path).exec("UPDATE commits SET body = replace(body, '\"takesInput\":true,', '')");
+    const after = await createRuntime({ store: `sqlite:${path}` });
+    onTestFinished(() => after.close());
+    after.register(team(true));
+    const run = await findRun(after, { runId });
+    await expect(run.steer("faster", "t1")).rejects.toThrow(/an earlier version of reeve started it/);
+    await run.signal("go", 5, "t1");
+    expect((await run.result()).output).toEqual([[], "worked", 5]);
+  });
+
+  it("is refused if the child has ended or does not exist", async () => {
+    const work = gate();
+    work.resolve();
+    const { run } = await withChild(work);
+    await run.result();
+    await expect(run.steer("late", "t1")).rejects.toThrow(/task t1 .* has ended \(completed\)/);
+    await expect(run.followUp("lost", "t9")).rejects.toThrow(/task t9 .* does not exist/);
+    await expect(run.steer("odd", "child")).rejects.toThrow(/child/);
+  });
+});
 
 describe("S5: input that a run has not read when it ends", () => {
   it("starts a run with the metadata of its own submission, which the first run lists as received", async () => {

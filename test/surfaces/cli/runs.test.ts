@@ -16,7 +16,9 @@ import {
   rootTaskId,
   type CrashLoop,
   type Event,
+  type HostedAgent,
   type Lease,
+  type Runtime,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { reeve } from "./reeve-process.ts";
@@ -79,8 +81,9 @@ describe("reeve ps", () => {
   });
 
   test("reeve ps shows a run whose process is dead as pending and a crash loop as paused, and reeve show tells what is known about it", async () => {
-    const { cli, address } = await desk();
-    // No process hosts this agent afterwards.
+    const { cli, address, runtime } = await desk();
+    // No process hosts this agent afterwards, and none takes the run of a worker that does not exist.
+    await runtime.close();
     const maker = await openRuntime({ store: address });
     const agent = new Agent({ name: "maker", model: scriptedModel([]) });
     const startAt = Date.now() + 3_600_000;
@@ -237,6 +240,58 @@ describe("reeve cancel", () => {
     expect(await run.result()).toMatchObject({ status: "cancelled", interruptionReason: "no longer needed" });
     const again = await cli("cancel", "run_waits");
     expect(again).toMatchObject({ code: 0, out: [], talk: "run_waits has ended already (cancelled).\n" });
+  });
+});
+
+describe("tasks of a run", () => {
+  /** Starts a run whose two children wait for steering. */
+  async function team(runtime: Runtime): Promise<RunHandle> {
+    const scout: HostedAgent = {
+      id: formatAgentId({ name: "scout" }),
+      run: async (ctx) => {
+        await ctx.waitForSignal("go");
+        return [...(await ctx.steering()), ...(await ctx.followUps())];
+      },
+    };
+    const lead: HostedAgent = {
+      id: formatAgentId({ name: "lead" }),
+      subAgents: [scout],
+      run: async (ctx) => {
+        const hired = [await ctx.spawn(scout.id, "one"), await ctx.spawn(scout.id, "two")];
+        const handles = hired.flatMap((each) => (each.kind === "refused" ? [] : [each.handle]));
+        return (await ctx.joinAll(handles)).map(({ status, output }) => [status, output ?? null]);
+      },
+    };
+    const run = await runtime.submit(lead, null, { runId: formatRunId("team") });
+    const waiting = new Set(["t0", "t1", "t2"]);
+    for await (const event of run.events()) {
+      if (event.type === "task_suspend") waiting.delete(event.taskId);
+      if (waiting.size === 0) break;
+    }
+    return run;
+  }
+
+  test("reeve steer and reeve cancel reach the task that --task or --agent names", async () => {
+    const { cli, runtime } = await desk();
+    const run = await team(runtime);
+    const many = await cli("steer", "run_team", "Faster.", "--agent", "scout");
+    expect(many).toMatchObject({ code: 2, out: [] });
+    expect(many.talk).toContain("has 2 live tasks of scout: t1, t2; reeve tree run_team lists its tasks");
+    expect((await cli("cancel", "run_team", "--agent", "nurse")).talk).toContain("has no live task of nurse");
+    expect(await cli("cancel", "run_team", "--task", "t2")).toMatchObject({ code: 0, out: ["run_team"] });
+    for await (const event of run.events()) if (event.type === "task_end") break;
+    const one = await cli("steer", "run_team", "Faster.", "--agent", "scout");
+    expect(one).toMatchObject({ code: 0, out: ["run_team"] });
+    await cli("steer", "run_team", "Then rest.", "--task", "t1", "--follow-up");
+    await run.signal("go", null, "t1");
+    const { output } = await run.result();
+    expect(output).toEqual([
+      ["completed", ["Faster.", "Then rest."]],
+      ["cancelled", null],
+    ]);
+    expect((await cli("steer", "run_team", "Late.", "--task", "t1")).talk).toContain(
+      "task t1 of run run_team has ended (completed)",
+    );
   });
 });
 

@@ -55,6 +55,15 @@ test("a task that its manager cancelled names the manager, or says that it has e
   expect(left).toBe("cancelled because lead has ended");
 });
 
+test("a task that a person cancelled names the person, and its reports do, too", () => {
+  const order = [child, "task_cancel", { reason: "enough", by: "ada" }] as const;
+  const view = runOf(order, cancelled(child, "enough"));
+  expect(wordsOf(view)[2]).toBe("cancelled by ada: enough");
+  expect(view.cancelled).toBeNull();
+  const event = { type: order[1], taskId: child, data: order[2] } as unknown as Event;
+  expect(eventWords(event, view)).toBe("ada cancelled this agent and its reports: enough");
+});
+
 test("a run that was resumed after a cancel is cancelled no longer", () => {
   const order = [rootTaskId, "run_cancel", { reason: "too late", by: "ada" }] as const;
   const ended = [rootTaskId, "run_end", { status: "cancelled" }] as const;

@@ -25,9 +25,12 @@ export function runCancelWords({ cancelled }: Pick<RunView, "cancelled">): strin
   return `by ${whoOf(cancelled.by)}${why(cancelled)}`;
 }
 
-/** What a caller did: `You cancelled the run: too late`. */
-export function cancelSentence({ by, reason }: { readonly by: string; readonly reason: string }): string {
-  return `${personName(by)} cancelled the run${why({ reason })}`;
+/** What a caller did: `You cancelled the run: too late`. `what` names what was cancelled. */
+export function cancelSentence(
+  { by, reason }: { readonly by: string; readonly reason: string },
+  what = "the run",
+): string {
+  return `${personName(by)} cancelled ${what}${why({ reason })}`;
 }
 
 function whoOf(by: string): string {

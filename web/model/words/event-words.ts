@@ -21,6 +21,10 @@ export function eventWords(event: Event, view: RunView): string {
       return endWords(event.data.status);
     case "run_cancel":
       return cancelSentence(event.data);
+    case "task_cancel":
+      return cancelSentence(event.data, "this agent and its reports");
+    case "input_unread":
+      return `ended before it read: ${oneLine(inputText(event.data.input))}`;
     case "run_recover":
       return event.data.recoveries === undefined
         ? `another worker continues, epoch ${event.data.epoch}`

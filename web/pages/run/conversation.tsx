@@ -16,7 +16,7 @@ import { useCurrentInView } from "../../base/use-current-in-view.ts";
 import { rowsIn, useBand } from "../../base/use-window.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { seenBefore, sharesOf } from "../../model/model-input.ts";
-import { areOrdersOff, openPriority, steer } from "../../parts/orders.tsx";
+import { areOrdersOff, followUp, openCancel, openPriority, steer } from "../../parts/orders.tsx";
 import type { RunModel } from "../../model/run-model.ts";
 import { doingInDetail, hasEndedTask, toolTitle } from "../../model/words/task-words.ts";
 import { threadOf } from "../../model/thread.ts";
@@ -170,11 +170,18 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
             >
               Priority: {formatPriority(task.priority)}
             </button>
+            {taskId !== rootId && (
+              <button
+                class="button small"
+                disabled={areOrdersOff(model)}
+                onClick={() => openCancel(model, taskId)}
+              >
+                Cancel agent
+              </button>
+            )}
           </div>
         )}
-        {taskId === rootId && !hasEndedTask(task) && model.playhead.value === null && (
-          <Steer model={model} agentId={task.agentId} />
-        )}
+        {!hasEndedTask(task) && model.playhead.value === null && <Steer model={model} task={task} />}
       </aside>
     </>
   );
@@ -249,14 +256,16 @@ function TaskPurse({ model, task }: { readonly model: RunModel; readonly task: T
   );
 }
 
-function Steer({ model, agentId }: { readonly model: RunModel; readonly agentId: string }): JSX.Element {
+function Steer({ model, task }: { readonly model: RunModel; readonly task: TaskView }): JSX.Element {
+  const { agentId, taskId } = task;
   const [text, setText] = useState("");
   const [state, setState] = useState<string | null>(null);
-  const send = async (): Promise<void> => {
+  const isEmpty = text.trim() === "" || areOrdersOff(model);
+  const send = async (order: typeof followUp, when: string): Promise<void> => {
     try {
-      await steer(model, text);
+      await order(model, text, taskId);
       setText("");
-      setState(`Sent. ${agentId} reads it before its next turn.`);
+      setState(`Sent. ${agentId} reads it ${when}.`);
     } catch (error) {
       setState(errorText(error));
     }
@@ -274,8 +283,15 @@ function Steer({ model, agentId }: { readonly model: RunModel; readonly agentId:
         <div class="actions end">
           <button
             class="button small"
-            disabled={text.trim() === "" || areOrdersOff(model)}
-            onClick={() => void send()}
+            disabled={isEmpty}
+            onClick={() => void send(followUp, "when it would otherwise end")}
+          >
+            Queue
+          </button>
+          <button
+            class="button small"
+            disabled={isEmpty}
+            onClick={() => void send(steer, "before its next turn")}
           >
             Send
           </button>

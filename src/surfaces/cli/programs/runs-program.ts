@@ -1,6 +1,11 @@
 import type { Command } from "commander";
 import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
-import type { ApproveOptions, CancelOptions, ForkRunOptions } from "../commands/runs/answer-runs.ts";
+import type {
+  ApproveOptions,
+  CancelOptions,
+  ForkRunOptions,
+  SteerOptions,
+} from "../commands/runs/answer-runs.ts";
 import type { ListRunsOptions } from "../commands/runs/list-runs.ts";
 import type { LogOptions } from "../commands/runs/print-log.ts";
 import type { ReportOptions } from "../commands/runs/show-run.ts";
@@ -68,9 +73,29 @@ Examples:
 
 const cancelHelp = `
 Asks the process that drives the run to cancel it with all its tasks, and prints the id. If there is no such
-process, the run is cancelled when it is next driven. An ended run is left as it is.
+process, the run is cancelled when it is next driven. An ended run is left as it is. With --task or --agent, a task
+is cancelled with its reports, and the run continues.
+
+Examples:
+  $ reeve cancel run_7f --reason "no longer needed"
+  $ reeve cancel run_7f --task t3
 
 ${exitCodeTable()}`;
+
+const steerHelp = `
+Prints the id of the run when the input is stored. A child that completes without reading it reports the event
+input_unread. Input that the root has not read when the run completes starts the next run of the session.
+
+Examples:
+  $ reeve steer run_7f "Skip the appendix."
+  $ reeve steer run_7f "Check the sources again." --task t3 --follow-up
+  $ reeve steer run_7f "Stop searching." --agent researcher
+
+${exitCodeTable()}`;
+
+const taskOption = (verb: string): string =>
+  `${verb} only this task, as reeve tree prints it (default: the root)`;
+const agentOption = "the task of this agent, which must have one live task in the run";
 
 /** Adds the commands that inspect and control stored runs. */
 export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kind: ExitKind) => void): void {
@@ -125,10 +150,26 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
   stored(program, "cancel", "cancel runs")
     .argument("<RUN...>", runArgument)
     .option("--reason <text>", "the reason that the run records", "cancelled at the command line")
+    .option("--task <id>", taskOption("cancel"))
+    .option("--agent <id>", agentOption)
     .addHelpText("after", cancelHelp)
     .action(async (runs: string[], options: CancelOptions) => {
       const { cancelRuns } = await import("../commands/runs/answer-runs.ts");
       onEnd(await cancelRuns(runs, options, terminal));
+    });
+  stored(program, "steer", "send input to a run in progress")
+    .argument("<RUN>", runArgument)
+    .argument("<TEXT>", "the input")
+    .option(
+      "--follow-up",
+      "the task reads the input when it would otherwise end (default: before its next turn)",
+    )
+    .option("--task <id>", taskOption("steer"))
+    .option("--agent <id>", agentOption)
+    .addHelpText("after", steerHelp)
+    .action(async (run: string, input: string, options: SteerOptions) => {
+      const { steerRun } = await import("../commands/runs/answer-runs.ts");
+      onEnd(await steerRun(run, input, options, terminal));
     });
   stored(program, "fork", "start a run that shares the beginning of another one")
     .argument("<RUN>", runArgument)

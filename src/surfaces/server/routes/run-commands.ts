@@ -71,7 +71,10 @@ function command<const Name extends string, Body extends Schema>(
 }
 
 const nothing = object({});
-const input = object({ input: anyJson({ description: "A text, or what the agent accepts." }) });
+const input = object({
+  input: anyJson({ description: "A text, or what the agent accepts." }),
+  taskId: optional(taskId),
+});
 
 const decision = object({
   approvalId: text({ minLength: 1, maxLength: 2_048 }),
@@ -199,9 +202,9 @@ const resend = route({
 export const runCommandRoutes = [
   command(
     "cancel",
-    "Cancel a run with all its tasks.",
-    object({ reason: optional(text({ maxLength: 1_000 })) }),
-    (run, { reason }) => run.cancel(reason),
+    "Cancel a run with all its tasks, or one of its tasks with its descendants.",
+    object({ reason: optional(text({ maxLength: 1_000 })), taskId: optional(taskId) }),
+    (run, { reason, taskId: task }) => run.cancel(reason, task),
     { isBodyOptional: true },
   ),
   command("pause", "Pause a run. Calls in flight finish first.", nothing, (run) => run.pause(), {
@@ -234,16 +237,16 @@ export const runCommandRoutes = [
   ),
   command(
     "steer",
-    "Send input that the agent reads before its next turn.",
+    "Send input that a task reads before its next turn. Default task: the root.",
     input,
-    async (run, { input: value }, expand) => run.steer(await expand(value)),
+    async (run, { input: value, taskId: task }, expand) => run.steer(await expand(value), task),
     { carriesInput: true },
   ),
   command(
     "follow-up",
-    "Send input that the agent reads when it would otherwise end.",
+    "Send input that a task reads when it would otherwise end. Default task: the root.",
     input,
-    async (run, { input: value }, expand) => run.followUp(await expand(value)),
+    async (run, { input: value, taskId: task }, expand) => run.followUp(await expand(value), task),
     { carriesInput: true },
   ),
   command(

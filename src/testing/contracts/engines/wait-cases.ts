@@ -1,5 +1,6 @@
 import {
   Fault,
+  type Event,
   type HostedAgent,
   type Message,
   type RunHandle,
@@ -9,6 +10,7 @@ import {
   agentOf,
   casesOf,
   eventOf,
+  eventsOf,
   runIn,
   spawnChild,
   suspended,
@@ -245,5 +247,67 @@ export function waitCases(harness: EngineHarness): void {
     await eventOf(run, "run_steer");
     await run.signal("go");
     expect((await run.result()).output).toEqual(["faster"]);
+  });
+
+  declare("steer: a child reads its input once, also if another worker resumes it", async (world) => {
+    const team = (): HostedAgent => {
+      const child = agentOf("child", async (ctx) => {
+        await ctx.waitForSignal("go");
+        const first = await ctx.steering({ mode: "all" });
+        await ctx.waitForSignal("end");
+        return [first, await ctx.steering({ mode: "all" }), await ctx.followUps({ mode: "all" })];
+      });
+      return agentOf(
+        "parent",
+        async (ctx) => {
+          const { output } = await ctx.join(await spawnChild(ctx, child));
+          return [output, await ctx.steering({ mode: "all" })];
+        },
+        { subAgents: [child] },
+      );
+    };
+    const one = await world.open("one");
+    const run = await one.submit(team(), null);
+    await suspended(run, "t0", "t1");
+    await run.steer("faster", "t1");
+    await run.followUp("then rest", "t1");
+    await run.steer("for the parent");
+    await eventOf(run, "run_steer", 3);
+    await run.signal("go", null, "t1");
+    await eventOf(run, "task_wake");
+    await one.close();
+    const two = await world.open("two");
+    two.register(team());
+    const resumed = await runIn(two, run);
+    await resumed.signal("end", null, "t1");
+    expect((await resumed.result()).output).toEqual([[["faster"], [], ["then rest"]], ["for the parent"]]);
+    const sent = (await eventsOf(resumed)).filter(({ type }) => type === "run_steer");
+    expect(sent.map(({ taskId }) => taskId)).toEqual(["t1", "t1", "t0"]);
+  });
+
+  declare("cancel: a caller cancels a child with its reports, and the parent continues", async (world) => {
+    const runtime = await world.open();
+    const report = agentOf("report", async (ctx) => void (await ctx.waitForSignal("never")));
+    const lead = agentOf("lead", async (ctx) => void (await ctx.join(await spawnChild(ctx, report))), {
+      subAgents: [report],
+    });
+    const parent = agentOf("parent", async (ctx) => (await ctx.join(await spawnChild(ctx, lead))).status, {
+      subAgents: [lead],
+    });
+    const run = await runtime.submit(parent, null);
+    await suspended(run, "t0", "t1", "t2");
+    await run.as("ada").cancel("enough", "t1");
+    const { status, output } = await run.result();
+    expect([status, output]).toEqual(["completed", "cancelled"]);
+    const events = await eventsOf(run);
+    const orders = events.filter(({ type }) => type === "task_cancel" || type === "run_cancel");
+    expect(orders.map(({ type, taskId, data }) => [type, taskId, data])).toEqual([
+      ["task_cancel", "t1", { reason: "enough", by: "ada" }],
+    ]);
+    const ends = events.filter((event): event is Event<"task_end"> => event.type === "task_end");
+    const statuses = Object.fromEntries(ends.map(({ taskId, data }) => [taskId, data.status]));
+    expect(statuses).toEqual({ t0: "completed", t1: "cancelled", t2: "cancelled" });
+    await run.cancel("again", "t1");
+    await expect(run.cancel("unknown", "t7")).rejects.toMatchObject({ code: "not_found" });
   });
 }

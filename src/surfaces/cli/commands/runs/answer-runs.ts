@@ -1,5 +1,7 @@
 import {
   Fault,
+  parseTaskId,
+  rootTaskId,
   unfinishedStatuses,
   type ApprovalDecision,
   type ApprovalPage,
@@ -10,6 +12,7 @@ import {
   type RunHandle,
   type RunId,
   type Store,
+  type TaskId,
 } from "../../../../kernel/index.ts";
 import { openRuntime } from "../../../../assembly/open-runtime.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
@@ -19,6 +22,7 @@ import { withStore, type StoreOptions } from "../../setup/stored-runs.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import { idleEngine } from "../../setup/idle-engine.ts";
 import { findRunId } from "../../setup/find-run.ts";
+import { readReport } from "./run-report.ts";
 
 export interface ApproveOptions extends StoreOptions {
   readonly id?: string;
@@ -28,8 +32,18 @@ export interface ApproveOptions extends StoreOptions {
   readonly json?: boolean;
 }
 
-export interface CancelOptions extends StoreOptions {
+/** Names a task of a run. Default: the root. */
+interface TaskOptions extends StoreOptions {
+  readonly task?: string;
+  readonly agent?: string;
+}
+
+export interface CancelOptions extends TaskOptions {
   readonly reason: string;
+}
+
+export interface SteerOptions extends TaskOptions {
+  readonly followUp?: boolean;
 }
 
 export interface ForkRunOptions extends StoreOptions {
@@ -67,23 +81,73 @@ export function cancelRuns(
   terminal: Terminal,
 ): Promise<ExitKind> {
   return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
+    const { reason, task, agent } = options;
+    if (names.length > 1 && (task ?? agent) !== undefined)
+      throw new Fault("invalid_argument", "--task and --agent name a task of one run: pass one RUN");
     const runIds = await Promise.all(names.map((name) => findRunId(store, name, options.store)));
-    for (const runId of runIds) await cancelRun(await handleOf(runtime, runId), options.reason, terminal);
+    for (const runId of runIds)
+      await cancelRun(await handleOf(runtime, runId), reason, await taskOf(store, runId, options), terminal);
     return "ok";
   });
 }
 
-async function cancelRun(run: RunHandle, reason: string, terminal: Terminal): Promise<void> {
+/** Sends input to a task of a run, whichever process drives it. */
+export function steerRun(
+  name: string,
+  input: string,
+  options: SteerOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
+    const runId = await findRunId(store, name, options.store);
+    const run = await handleOf(runtime, runId);
+    const taskId = await taskOf(store, runId, options);
+    const person = run.as("person");
+    await (options.followUp === true ? person.followUp(input, taskId) : person.steer(input, taskId));
+    await terminal.out(runId);
+    if ((await run.summary()).waitsFor.includes("worker"))
+      terminal.say(`No process drives ${runId} now; it reads the input when one resumes it.`);
+    return "ok";
+  });
+}
+
+/** The task that the options name. An agent must have exactly one live task in the run. */
+async function taskOf(store: Store, runId: RunId, { task, agent }: TaskOptions): Promise<TaskId> {
+  if (task !== undefined && agent !== undefined)
+    throw new Fault("invalid_argument", "--task and --agent cannot be combined; use one of them");
+  if (task !== undefined) return parseTaskId(task);
+  if (agent === undefined) return rootTaskId;
+  const tasks = [...(await readReport(store, runId)).tasks.values()].filter(
+    ({ agentId }) => agentId === agent,
+  );
+  const live = tasks.filter(({ status }) => status === "pending" || isUnfinished(status));
+  const [only, ...others] = live;
+  if (only !== undefined && others.length === 0) return only.taskId;
+  const problem =
+    only === undefined
+      ? `has no live task of ${printable(agent)}`
+      : `has ${live.length} live tasks of ${printable(agent)}: ${live.map(({ taskId }) => taskId).join(", ")}`;
+  throw new Fault(
+    only === undefined ? "not_found" : "invalid_argument",
+    `run ${runId} ${problem}; reeve tree ${runId} lists its tasks, and --task names one`,
+  );
+}
+
+async function cancelRun(run: RunHandle, reason: string, taskId: TaskId, terminal: Terminal): Promise<void> {
   const { status, waitsFor } = await run.snapshot();
-  await run.as("person").cancel(reason);
+  await run.as("person").cancel(reason, taskId);
   const { status: now } = await run.snapshot();
-  if (!unfinishedStatuses.some((unfinished) => unfinished === status)) {
+  if (!isUnfinished(status)) {
     terminal.say(`${run.runId} has ended already (${now}).`);
     return;
   }
   await terminal.out(run.runId);
   if (waitsFor.includes("worker"))
     terminal.say(`No process drives ${run.runId} now; it is cancelled when one resumes it.`);
+}
+
+function isUnfinished(status: string): boolean {
+  return unfinishedStatuses.some((unfinished) => unfinished === status);
 }
 
 /** Lists the open requests of all runs, or answers those of one run. */

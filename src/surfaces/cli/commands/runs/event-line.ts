@@ -27,9 +27,12 @@ function eventWords(event: Event): string | undefined {
     case "run_resume":
       return `is resumed by ${printable(event.data.by)}`;
     case "run_cancel":
+    case "task_cancel":
       return `is cancelled by ${printable(event.data.by)}: ${printable(event.data.reason)}`;
     case "run_steer":
       return `receives input from ${printable(event.data.by)}: ${shortText(event.data.input)}`;
+    case "input_unread":
+      return `ended before it read: ${shortText(event.data.input)}`;
     case "message_end":
       return messageWords(event);
     case "tool_execution_start":
