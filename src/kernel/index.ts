@@ -197,7 +197,9 @@ export {
   type Spend,
   type SpendCaps,
   type SpendDimension,
-  spendOfTopUp,
+  type RaisedCaps,
+  readTopUp,
+  type SpendTopUp,
   type TopUp,
   type UnknownPrice,
 } from "./limits/ledger.ts";

@@ -229,6 +229,10 @@ export function soloists(stage: Stage): readonly HostedAgent[] {
       tools: [noted],
       budget: { maxCostUsd: 0.05 },
     }),
+    solo("counted", [{ calls: [call("note", { text: "first" })] }, { text: "Counted." }], {
+      tools: [noted],
+      budget: { maxTurns: 1 },
+    }),
   ];
 }
 

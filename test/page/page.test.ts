@@ -167,7 +167,7 @@ test("a run that stopped at its allowance says what happened, and a top-up conti
   const runId = await submitRun(server, "nightly", "Nightly dependency updates");
   const page = await open(`/runs/${runId}/conversation`);
   await page.getByRole("region", { name: "Stopped at its allowance" }).waitFor();
-  await page.getByRole("button", { name: /Top up \$1\.00 and continue/u }).click();
+  await page.getByRole("button", { name: "Top up $0.03 and continue" }).click();
   await page.getByText("Updated.").last().waitFor();
   expect(await shown(page.getByText("Done", { exact: true }))).toBe(true);
 });
@@ -176,11 +176,15 @@ test("a top-up is offered only to a person who may make it, on the run and in th
   const runId = await submitRun(server, "nightly", "Nightly dependency updates");
   await (await server.runtime.find(runId))?.result();
   const page = await open("/runs");
-  let maxCostUsd = 0;
+  let left = 0;
   await page.route("**/api/access", (request) =>
     request.fulfill({ json: { name: "t", scope: "run", tenantId: null, userId: null } }),
   );
-  await page.route(`**/api/runs/${runId}/top-up`, (request) => request.fulfill({ json: { maxCostUsd } }));
+  await page.route(`**/api/runs/${runId}/top-up`, async (request) => {
+    const answer = (await (await request.fetch()).json()) as { readonly lacks: object };
+    const lacks = { ...answer.lacks, amount: Math.min(left, 0.03) };
+    await request.fulfill({ json: { maxCostUsd: left, maxTurns: 0, maxTokens: 0, deadlineMs: 0, lacks } });
+  });
   const words = page.getByText("Only a person with the scope admin may raise the allowance of this run.");
   const buttons = page.getByRole("button", { name: /Top up/u });
   const places = [`/runs/${runId}/conversation`, `/inbox?run=${runId}`];
@@ -189,15 +193,32 @@ test("a top-up is offered only to a person who may make it, on the run and in th
     await words.first().waitFor();
     expect([path, await buttons.count()]).toEqual([path, 0]);
   }
-  maxCostUsd = 0.4;
+  left = 0.4;
   for (const path of places) {
     await page.goto(server.url + path);
     await page
       .getByText("You may add $0.40 in all. A person with the scope admin may add more.")
       .first()
       .waitFor();
-    expect(await shown(page.getByRole("button", { name: "Top up $0.40 and continue" }))).toBe(true);
+    expect(await shown(page.getByRole("button", { name: "Top up $0.03 and continue" }))).toBe(true);
   }
+});
+
+test("a run that stopped at its turns is offered turns, on the run and in the inbox, and continues with them", async () => {
+  const runId = await submitRun(server, "counted", "Count the pages");
+  await (await server.runtime.find(runId))?.result();
+  const page = await open(`/runs/${runId}/conversation`);
+  const offer = page.getByRole("button", { name: "Top up 1 turn and continue" });
+  await offer.waitFor();
+  await page.getByRole("button", { name: "Other amount" }).click();
+  expect(await page.getByLabel(/Turns to add/u).inputValue()).toBe("1");
+  expect(await page.getByLabel(/Dollars to add/u).count()).toBe(0);
+  await page.keyboard.press("Escape");
+  await page.goto(`${server.url}/inbox?run=${runId}`);
+  expect(await shown(page.getByText("Stopped at its allowance of 1 turn").first())).toBe(true);
+  await offer.click();
+  await page.goto(`${server.url}/runs/${runId}/conversation`);
+  await page.getByText("Counted.").last().waitFor();
 });
 
 test("a chat streams the answer, keeps it in the session, continues it and stops a run", async () => {

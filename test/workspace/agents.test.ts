@@ -179,7 +179,7 @@ describe("agents from files", () => {
     ["---\nsubAgents: [bad]\n---\n", "in a cycle: bad, bad"],
     ["---\nmaxTurns: many\n---\n", 'invalid "maxTurns" in'],
     ["---\nbudget: { maxUsd: 5 }\n---\n", 'use "budget.maxCostUsd"'],
-    ["---\ntopUp: { deadlineMs: 5 }\n---\n", 'unknown key "topUp.deadlineMs" in'],
+    ["---\ntopUp: { seats: 5 }\n---\n", 'unknown key "topUp.seats" in'],
     ["---\nname: other\n---\n", 'invalid "name" in'],
     ["---\ntools: 5\n---\n", 'invalid "tools" in'],
     ["---\nmodel: [a]\n---\n", 'invalid "model" in'],

@@ -53,7 +53,7 @@ async function refresh(): Promise<void> {
     const [read, { approvals: open }, { runs }, { runs: paused }, { deadLetters }] = await Promise.all([
       get("/api/facts"),
       get("/api/approvals", { query: { limit: 200 } }),
-      get("/api/runs", { query: { status: ["budget_exhausted"], limit: 100 } }),
+      get("/api/runs", { query: { status: ["budget_exhausted", "deadline_exceeded"], limit: 100 } }),
       get("/api/runs", { query: { status: ["paused"], limit: 100 } }),
       get("/api/dead-letters"),
     ]);

@@ -3,6 +3,9 @@ import { visibleLine } from "../../src/kernel/index.ts";
 import { computed } from "@preact/signals";
 import { approvals, letters, looping, stopped, titles } from "../api/runs-feed.ts";
 import type { Approval, DeadLetter, Run } from "../api/types.ts";
+import { amountWords, lackOf } from "../../src/surfaces/view/top-up-offer.ts";
+import { figures } from "./run-figures.ts";
+import { statusWord } from "./status.ts";
 import { questionText } from "./words/approval-words.ts";
 import { shortId, usd } from "../base/format.ts";
 
@@ -42,7 +45,7 @@ export const inbox = computed((): readonly InboxItem[] | null => {
 export function headlineOf(item: InboxItem): string {
   switch (item.kind) {
     case "stopped":
-      return `Stopped at its allowance: ${usd(item.run.costUsd)} spent`;
+      return stopHeadline(item.run);
     case "looping":
       return "Paused: it ends the processes that execute it";
     case "letter":
@@ -54,6 +57,15 @@ export function headlineOf(item: InboxItem): string {
       return visibleLine(about === "" ? toolName : `${toolName}: ${about}`);
     }
   }
+}
+
+/** At which limit a run stopped. The limit is known once the figures of the run are read. */
+function stopHeadline({ runId, status, costUsd }: Run): string {
+  const figure = figures.value.get(runId);
+  const lack = figure === undefined ? null : lackOf({ status, failure: figure.failure, budget: figure });
+  if (lack === null || lack.name === "maxCostUsd" || lack.limit === null)
+    return `${statusWord(status)}: ${usd(costUsd)} spent`;
+  return `${statusWord(status)} of ${amountWords(lack.name, lack.limit)}`;
 }
 
 /** Who needs something, and where. */

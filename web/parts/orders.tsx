@@ -1,67 +1,104 @@
 import { formatPriority, priorities, type Priority, type TaskId } from "../../src/kernel/index.ts";
-import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { post } from "../api/client.ts";
 import { isOffline } from "../api/connection.ts";
 import { go, runPath } from "../base/route.ts";
-import { capUsd, counted, grouped, usd } from "../base/format.ts";
+import { capUsd, clock, counted, grouped, usd } from "../base/format.ts";
 import { dialog, FormDialog } from "./dialog.tsx";
 import { hasEnded } from "../model/status.ts";
 import { heldNow } from "../model/held.ts";
-import { purseOf, rootId, spentOf } from "../model/money.ts";
+import { purseOf, rootId } from "../model/money.ts";
 import type { RunModel } from "../model/run-model.ts";
 import { hasEndedTask } from "../model/words/task-words.ts";
-import { topUpWords, useTopUpLeft } from "../model/top-up-left.ts";
+import { amountWords, type TopUpName } from "../../src/surfaces/view/top-up-offer.ts";
+import { raisable, topUpWords, useTopUp } from "../model/top-up-left.ts";
 
 /** Whether orders are off: they go to the live run, and only a server that answers can take them. */
 export function areOrdersOff({ playhead }: Pick<RunModel, "playhead">): boolean {
   return playhead.value !== null || isOffline.value;
 }
 
-/** Asks how much to add to the allowance of the run, or of one of its agents. */
-export function openTopUp(model: RunModel, taskId: TaskId = rootId): void {
-  dialog.value = () => <TopUp model={model} taskId={taskId} />;
+/** Asks how much to add to the limits of the run, or of one of its agents. */
+export function openTopUp(model: RunModel, taskId: string = rootId): void {
+  dialog.value = () => <TopUpDialog model={model} taskId={taskId} />;
 }
 
-function TopUp({ model, taskId }: { readonly model: RunModel; readonly taskId: TaskId }): JSX.Element {
-  const [amount, setAmount] = useState("1.00");
-  const task = model.live.value?.tasks.get(taskId);
-  const purse = task === undefined ? null : purseOf(task, heldNow(model.snapshot));
-  const maxCostUsd = Number(amount);
-  const who = topUpWords(useTopUpLeft(model.runId, purse?.cap));
-  const isStopped = model.live.value !== null && hasEnded(model.live.value.status);
+/** What a person enters for each limit: its label, and how much of the unit of the budget one of its unit is. */
+const fields: Readonly<Record<TopUpName, { readonly label: string; readonly unit: number }>> = {
+  maxCostUsd: { label: "Dollars to add", unit: 1 },
+  maxTurns: { label: "Turns to add", unit: 1 },
+  maxTokens: { label: "Tokens to add", unit: 1 },
+  deadlineMs: { label: "Minutes to add", unit: 60_000 },
+};
+
+function TopUpDialog({ model, taskId }: { readonly model: RunModel; readonly taskId: string }): JSX.Element {
+  const view = model.live.value;
+  const task = view?.tasks.get(taskId as TaskId);
+  const right = useTopUp(model.runId, { status: view?.status, budget: view?.tasks.get(rootId)?.budget });
+  const [entered, setEntered] = useState<Partial<Record<TopUpName, string>>>({});
+  const names = raisable(task?.budget, right);
+  const { lacks } = right;
+  const valueOf = (name: TopUpName): string =>
+    entered[name] ?? (lacks?.name === name ? String(lacks.amount / fields[name].unit) : "");
+  const add: TopUpAmounts = {};
+  for (const name of names)
+    if (valueOf(name).trim() !== "") add[name] = Number(valueOf(name)) * fields[name].unit;
+  const words = names.flatMap((name) => (add[name] ? [amountWords(name, add[name])] : [])).join(" and ");
+  const isStopped = view !== null && hasEnded(view.status);
   return (
     <FormDialog
       title={`Top up ${task?.agentId ?? "the run"}`}
-      confirm={
-        isStopped ? `Top up ${capUsd(maxCostUsd || 0)} and continue` : `Top up ${capUsd(maxCostUsd || 0)}`
-      }
-      onConfirm={() => topUp(model, maxCostUsd, taskId)}
+      confirm={`Top up ${words}`.trim() + (isStopped ? " and continue" : "")}
+      onConfirm={() => topUp(model, add, taskId)}
     >
-      {purse !== null && (
-        <p>
-          {usd(spentOf(purse))} is spent
-          {purse.cap === null ? ", without a limit." : ` of ${capUsd(purse.cap)}.`}
-        </p>
-      )}
-      {who !== "" && <p>{who}</p>}
-      <label class="field">
-        Dollars to add
-        <input
-          inputMode="decimal"
-          autoFocus
-          value={amount}
-          onInput={(event) => setAmount(event.currentTarget.value)}
-        />
-      </label>
+      {names.map((name, at) => (
+        <label class="field" key={name}>
+          {fields[name].label}
+          <input
+            inputMode="decimal"
+            autoFocus={at === 0}
+            value={valueOf(name)}
+            onInput={(event) => setEntered({ ...entered, [name]: event.currentTarget.value })}
+          />
+          <span class="dim">
+            {task !== undefined && usedWords(task, name)} {topUpWords(name, right)}
+          </span>
+        </label>
+      ))}
     </FormDialog>
   );
 }
 
-export async function topUp(model: RunModel, maxCostUsd: number, taskId: TaskId = rootId): Promise<void> {
-  if (!(maxCostUsd > 0)) throw new Error("Enter an amount above 0, such as 1.00.");
-  await post("/api/runs/{runId}/top-up", { params: { runId: model.runId }, body: { maxCostUsd, taskId } });
+/** How much of a limit is used. */
+function usedWords({ total, budget, ...task }: TaskView, name: TopUpName): string {
+  const limit = budget?.[name] ?? 0;
+  switch (name) {
+    case "maxCostUsd":
+      return `${usd(total.costUsd)} of ${capUsd(limit)} is spent.`;
+    case "maxTurns":
+      return `${grouped(total.calls)} of ${counted(limit, "turn")} are used.`;
+    case "maxTokens":
+      return `${grouped(total.tokens)} of ${counted(limit, "token")} are used.`;
+    case "deadlineMs": {
+      const used = task.endedAt === null ? "" : `${clock(task.endedAt - task.createdAt)} of `;
+      return `${used}${clock(limit)} of time.`;
+    }
+  }
+}
+
+type TopUpAmounts = { -readonly [Name in TopUpName]?: number };
+
+export async function topUp(
+  { runId }: Pick<RunModel, "runId">,
+  add: TopUpAmounts,
+  taskId: string = rootId,
+): Promise<void> {
+  const amounts = Object.values(add);
+  if (amounts.length === 0 || amounts.some((amount) => !(amount > 0)))
+    throw new Error("Enter an amount above 0, such as 1.");
+  await post("/api/runs/{runId}/top-up", { params: { runId }, body: { ...add, taskId } });
 }
 
 /** Confirms the end of a run, or of an agent with its reports, by naming what stops. */

@@ -15,7 +15,7 @@ import {
   type OptionKind,
   type OptionKinds,
   type OptionTable,
-  spendOfTopUp,
+  readTopUp,
 } from "../../kernel/index.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 import { checkExtensions, checkGuardrail, checkToolList } from "../base/part-check.ts";
@@ -64,7 +64,7 @@ export const agentKinds = {
   budget: is.checkedBy((budget: Parameters<typeof executionBudget>[0] | null) =>
     executionBudget(budget ?? {}),
   ),
-  topUp: is.checkedBy((topUp, option, owner) => spendOfTopUp(topUp, `${option} of ${owner}`)),
+  topUp: is.checkedBy((topUp, option, owner) => readTopUp(topUp, `${option} of ${owner}`)),
   spawnBudget: is.checkedBy(spawnBudget),
   subAgents: partsLike("subAgents", "agent"),
   ephemeral: partsLike("ephemeral", "source", (each, owner) =>

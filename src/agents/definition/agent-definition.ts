@@ -102,7 +102,7 @@ export interface AgentDefinition<Context = unknown> {
   readonly budget?: Partial<ExecutionBudget>;
   /**
    * B8: what callers of a server with the scope `run` may add to the budget of a run in all, for example
-   * `{ maxCostUsd: 0.5 }`. Callers with the scope `admin` may add any amount. The run keeps the value with which it was
+   * `{ maxCostUsd: 0.5, maxTurns: 10, deadlineMs: 60_000 }`. Callers with the scope `admin` may add any amount. The run keeps the value with which it was
    * submitted. Default: nothing.
    */
   readonly topUp?: Partial<TopUp>;

@@ -136,7 +136,8 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
    */
   resume(): Promise<void>;
   /**
-   * Raises the budget of a task and restarts a run that ended with `budget_exhausted` (J5). Default task: the root. B8: limited
+   * Raises the budget of a task. Restarts a run that ended with `budget_exhausted`, and, if `deadlineMs` adds time, one that
+   * ended with `deadline_exceeded` (J5). Time moves the deadlines of the task and of its descendants. Default task: the root. B8: limited
    * top-ups add to a run in all at most what the option `topUp` of its agent said when it was submitted, whichever processes
    * send them and whichever of them die.
    */

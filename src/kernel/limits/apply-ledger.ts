@@ -13,7 +13,7 @@ import {
   nothing,
   type Reservation,
   type ReserveCommand,
-  spendOfTopUp,
+  readTopUp,
 } from "./ledger.ts";
 import {
   boundOf,
@@ -140,7 +140,7 @@ function charge(booking: LedgerBooking, command: Extract<LedgerCommand, { type: 
 }
 
 function topUp(booking: LedgerBooking, command: Extract<LedgerCommand, { type: "topUp" }>): boolean {
-  const add = spendOfTopUp(command.add);
+  const add = readTopUp(command.add);
   const account = booking.accounts[command.taskId];
   if (account === undefined) return false;
   const { caps, warned } = account;

@@ -190,18 +190,24 @@ export type LedgerCommand =
    * an overrun.
    */
   | ({ readonly type: "charge"; readonly taskId: TaskId; readonly turns: number } & ReportedSpend)
-  | { readonly type: "topUp"; readonly taskId: TaskId; readonly add: Partial<TopUp> }
+  | { readonly type: "topUp"; readonly taskId: TaskId; readonly add: Partial<SpendTopUp> }
   | { readonly type: "reprioritize"; readonly taskId: TaskId; readonly priority: Priority }
   /** Closes the account of an ended task. Its open reservations must have ended before. */
   | { readonly type: "close"; readonly taskId: TaskId }
   /** The owner died: open attempts are charged as lost, and waiting reservations will be requested again. */
   | { readonly type: "crash" };
 
-/** Amounts by which caps are raised. A dimension without a cap stays unlimited. */
-export interface TopUp {
+/** Amounts by which caps of the ledger are raised. A dimension without a cap stays unlimited. */
+export interface SpendTopUp {
   readonly maxTokens: number;
   readonly maxCostUsd: number;
   readonly maxTurns: number;
+}
+
+/** Amounts by which the budget of a task is raised. A dimension without a limit stays unlimited. */
+export interface TopUp extends SpendTopUp {
+  /** B5: milliseconds by which the deadlines of the task and of its descendants move. */
+  readonly deadlineMs: number;
 }
 
 /** An exhausted dimension, in the units of the public API: `costUsd` is in dollars. */
@@ -272,15 +278,21 @@ const dimensions = optionTable({
   maxTokens: is.integer({ from: 0, default: 0 }),
   maxCostUsd: is.number({ from: 0, default: 0 }),
   maxTurns: is.integer({ from: 0, default: 0 }),
+  deadlineMs: is.number({ from: 0, finite: true, default: 0 }),
 } satisfies OptionKinds<TopUp>);
+
+/** A top-up in the units of the ledger, with the time that it adds. */
+export interface RaisedCaps extends Spend {
+  readonly deadlineMs: number;
+}
 
 /**
  * Converts a top-up to the ledger's units. It throws for an invalid top-up, so that the caller is refused before
  * anything is stored.
  */
-export function spendOfTopUp(add: Partial<TopUp>, owner = "topUp()"): Spend {
-  const { maxTokens, maxCostUsd, maxTurns } = dimensions.read(owner, add);
-  return { tokens: maxTokens, nanoUsd: toNanoUsdLimit(maxCostUsd), turns: maxTurns };
+export function readTopUp(add: Partial<TopUp>, owner = "topUp()"): RaisedCaps {
+  const { maxTokens, maxCostUsd, maxTurns, deadlineMs } = dimensions.read(owner, add);
+  return { tokens: maxTokens, nanoUsd: toNanoUsdLimit(maxCostUsd), turns: maxTurns, deadlineMs };
 }
 
 /** The amounts of one ended reservation, or what a correction adds to them. */

@@ -36,7 +36,7 @@ import {
   jsonText,
   parseTaskId,
   rootTaskId as root,
-  spendOfTopUp,
+  readTopUp,
   is,
   optionTable,
   type OptionKinds,
@@ -341,7 +341,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
 
   async topUp(add: Partial<TopUp>, taskId: string = root, options: TopUpOptions = {}): Promise<void> {
     // Checked here, because the owner that reads the mailbox could not report an error to the caller.
-    spendOfTopUp(add);
+    readTopUp(add);
     const { limited = false } = topUpTable.read("topUp()", options);
     await this.#refuseIfResent();
     // If the process dies after this, the amount counts as used although the budget was not raised.

@@ -1,8 +1,9 @@
 import {
   Fault,
   fromNanoUsd,
-  spendOfTopUp,
+  readTopUp,
   type RunRecord,
+  type RaisedCaps,
   type Spend,
   type StoredRecord,
   type TopUp,
@@ -16,6 +17,8 @@ type AllowanceStore = Pick<RunStore, "events" | "records">;
 
 /** What limited top-ups have added to a run. */
 interface Used extends Spend {
+  /** Absent in records of earlier versions. */
+  readonly deadlineMs?: number;
   /** Creation of the run. Another run may get the id of a run that was deleted. */
   readonly createdAt: number;
 }
@@ -35,13 +38,13 @@ export async function useAllowance(
   run: RunRecord,
   add: Partial<TopUp>,
 ): Promise<void> {
-  const wanted = spendOfTopUp(add);
+  const wanted = readTopUp(add);
   const allowed = await allowanceOf(store, run);
   for (;;) {
     const found = await store.records.get(placeOf(run));
     const left = difference(allowed, usedIn(found, run));
     const rest = difference(left, wanted);
-    if (Math.min(rest.tokens, rest.nanoUsd, rest.turns) < 0)
+    if (Math.min(rest.tokens, rest.nanoUsd, rest.turns, rest.deadlineMs) < 0)
       throw exceeded(run, toTopUp(allowed), toTopUp(left));
     const used = difference(allowed, rest);
     const value = { ...used, createdAt: run.createdAt };
@@ -51,31 +54,32 @@ export async function useAllowance(
 }
 
 /** The first event of a run says what limited top-ups may add in all. */
-async function allowanceOf({ events }: AllowanceStore, { runId }: RunRecord): Promise<Spend> {
+async function allowanceOf({ events }: AllowanceStore, { runId }: RunRecord): Promise<RaisedCaps> {
   for await (const event of events.read(runId, 0))
-    return spendOfTopUp(event.type === "run_start" ? (event.data.topUp ?? {}) : {});
-  return spendOfTopUp({});
+    return readTopUp(event.type === "run_start" ? (event.data.topUp ?? {}) : {});
+  return readTopUp({});
 }
 
 function placeOf({ runId, tenantId }: RunRecord) {
   return { namespace, key: runId, tenantId };
 }
 
-function usedIn(found: StoredRecord | undefined, { createdAt }: RunRecord): Spend {
+function usedIn(found: StoredRecord | undefined, { createdAt }: RunRecord): RaisedCaps {
   const used = found?.value as Used | undefined;
-  return used?.createdAt === createdAt ? used : spendOfTopUp({});
+  return used?.createdAt === createdAt ? { deadlineMs: 0, ...used } : readTopUp({});
 }
 
-function difference(from: Spend, take: Spend): Spend {
+function difference(from: RaisedCaps, take: RaisedCaps): RaisedCaps {
   return {
+    deadlineMs: from.deadlineMs - take.deadlineMs,
     tokens: from.tokens - take.tokens,
     nanoUsd: from.nanoUsd - take.nanoUsd,
     turns: from.turns - take.turns,
   };
 }
 
-function toTopUp({ tokens, nanoUsd, turns }: Spend): TopUp {
-  return { maxTokens: tokens, maxCostUsd: fromNanoUsd(nanoUsd), maxTurns: turns };
+function toTopUp({ tokens, nanoUsd, turns, deadlineMs }: RaisedCaps): TopUp {
+  return { maxTokens: tokens, maxCostUsd: fromNanoUsd(nanoUsd), maxTurns: turns, deadlineMs };
 }
 
 function exceeded({ runId, agentId }: RunRecord, allowed: TopUp, left: TopUp): Fault {
@@ -87,11 +91,12 @@ function exceeded({ runId, agentId }: RunRecord, allowed: TopUp, left: TopUp): F
 }
 
 /** The amounts that are not 0. */
-function words({ maxCostUsd, maxTokens, maxTurns }: TopUp): string {
+function words({ maxCostUsd, maxTokens, maxTurns, deadlineMs }: TopUp): string {
   const parts = [
     maxTokens > 0 && `${maxTokens} tokens`,
     maxTurns > 0 && `${maxTurns} turns`,
     maxCostUsd > 0 && `${maxCostUsd} USD`,
+    deadlineMs > 0 && `${deadlineMs} ms of time`,
   ].filter(Boolean);
   return parts.length === 0 ? "nothing" : parts.join(" and ");
 }

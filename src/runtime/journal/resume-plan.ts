@@ -1,5 +1,6 @@
 import {
   canonicalJson,
+  outcomeStatus,
   rootTaskId,
   HistoryRetention,
   type StepAddress,
@@ -54,18 +55,24 @@ function isErased({ record }: TaskState): boolean {
   return record.supervision.retention === HistoryRetention.NONE;
 }
 
-/** Children that were cancelled because this task ended, or because a branch of it was abandoned that runs again. */
+/**
+ * Children that were cancelled because this task ended, or because a branch of it was abandoned that runs again, and those that
+ * the deadline stopped together with this task, before it received their end.
+ */
 function cancelledWith(
   state: RunState,
   task: TaskState,
   voids: readonly StepAddress[],
 ): readonly TaskState[] {
+  const joined = isAtDeadline(task) ? joinedIn(task) : undefined;
   const children = [...state.tasks.values()].filter(
     (each) =>
       each.record.parentId === task.record.taskId &&
       !isErased(each) &&
       each.outcome?.status === "cancelled" &&
-      (each.cancelled?.reason === parentEnded || each.cancelled?.reason === branchAbandoned),
+      (each.cancelled?.reason === parentEnded ||
+        each.cancelled?.reason === branchAbandoned ||
+        (joined !== undefined && isAtDeadline(each) && !joined.has(each.record.taskId))),
   );
   if (children.length === 0) return children;
   const given = [...task.steps.values()]
@@ -74,6 +81,15 @@ function cancelledWith(
   return children.filter(
     ({ spawnedBy }) => spawnedBy === undefined || !given.some((each) => isInside(spawnedBy, each)),
   );
+}
+
+function isAtDeadline({ outcome }: TaskState): boolean {
+  return outcome !== null && outcomeStatus(outcome) === "deadline_exceeded";
+}
+
+/** The tasks whose end a recorded join of the task returned. */
+function joinedIn({ steps }: TaskState): ReadonlySet<string> {
+  return new Set([...steps.values()].filter(isJoin).flatMap(({ name }) => name.split(" ")));
 }
 
 function isJoin({ kind, name, outcome }: StepRecord): boolean {

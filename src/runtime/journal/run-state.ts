@@ -257,6 +257,7 @@ export class RunState {
     this.ended = type === "run_end";
     if (this.ended) this.isHistoryCleared = false;
     if (type === "usage_corrected") this.#noteCorrection(event);
+    if (type === "budget_top_up") this.#addTime(event.data.taskId, event.data.add.deadlineMs ?? 0);
     if (type === "task_start") this.#noteStart(event);
     if (type === "task_suspend") this.#noteSuspend(event);
     if (type === "compaction_requested") this.compactionRequest = requestIn(event.data);
@@ -270,6 +271,13 @@ export class RunState {
   #noteCorrection(event: Event<"usage_corrected">): void {
     this.ended = endsRun(event);
     this.#addUsage(this.task(event.taskId), event.data.usage);
+  }
+
+  /** B5: moves the deadlines of a task and of its descendants, which are never later than its own. */
+  #addTime(taskId: TaskId, ms: number): void {
+    if (ms === 0) return;
+    this.tasks.get(taskId)?.clock.addTime(ms);
+    for (const { record } of this.#children.get(taskId) ?? empty) this.#addTime(record.taskId, ms);
   }
 
   #noteStart({ taskId }: Event): void {

@@ -6,6 +6,7 @@ export class TaskClock {
   /** When the clock begins to run: the creation of the task, or its later start (L9). Epoch milliseconds. */
   readonly startedAt: number;
   #stoppedMs = 0;
+  #addedMs = 0;
   #stoppedSince: number | null = null;
 
   constructor(startedAt: number) {
@@ -19,6 +20,16 @@ export class TaskClock {
   /** How long the clock has stood still, without a stop that has not ended yet. Milliseconds. */
   get stoppedMs(): number {
     return this.#stoppedMs;
+  }
+
+  /** By how much top-ups have moved the deadline. Milliseconds. */
+  get addedMs(): number {
+    return this.#addedMs;
+  }
+
+  /** B5: moves the deadline. Timeouts stay as they are. */
+  addTime(ms: number): void {
+    this.#addedMs += ms;
   }
 
   /** Stops the clock or lets it run again at this time. Does nothing if the clock is in that state already. */
@@ -64,5 +75,5 @@ export function deadlineOf({
   readonly clock: TaskClock;
 }): number | null {
   const { deadlineMs } = record.budget;
-  return deadlineMs === null ? null : clock.startedAt + deadlineMs + clock.stoppedMs;
+  return deadlineMs === null ? null : clock.startedAt + deadlineMs + clock.stoppedMs + clock.addedMs;
 }

@@ -150,14 +150,22 @@ export class MailboxReader {
     }
   }
 
-  /** B5: raises a cap, and resumes an ended run if one of the tasks to resume had exhausted its budget. */
+  /**
+   * B5: raises caps and moves deadlines. Resumes an ended run if one of the tasks to resume had exhausted its budget, or was
+   * stopped at its deadline and gets time. Time alone does not clear a bill above its bound (B1).
+   */
   #topUp({ taskId, add }: Extract<PlacedMail["body"], { type: "top_up" }>, by: string): void {
     this.#log.emit(root, { type: "budget_top_up", data: { taskId, add, by } });
-    this.#supervisor.ledger.apply(taskId, { type: "topUp", taskId, add });
+    const { deadlineMs = 0, ...spend } = add;
+    if (deadlineMs === 0 || Object.keys(spend).length > 0)
+      this.#supervisor.ledger.apply(taskId, { type: "topUp", taskId, add: spend });
+    if (deadlineMs > 0) for (const id of this.#state.tasks.keys()) this.#supervisor.waits.rearm(id);
     const plan = planResume(this.#state);
-    const isExhausted = ({ taskId: id }: { readonly taskId: TaskId }): boolean =>
-      this.#state.task(id).outcome?.failure?.code === "budget_exhausted";
-    if (plan.some(isExhausted)) this.#supervisor.reopen(plan);
+    const mayContinue = ({ taskId: id }: { readonly taskId: TaskId }): boolean => {
+      const status = outcomeStatus(this.#state.task(id).outcome);
+      return status === "budget_exhausted" || (deadlineMs > 0 && status === "deadline_exceeded");
+    };
+    if (plan.some(mayContinue)) this.#supervisor.reopen(plan);
   }
 
   /** B3: replaces the charge of a lost call. Does nothing for a call that is not lost, or was corrected before. */

@@ -5,15 +5,25 @@ import {
   type JsonValue,
   type PendingApproval,
   type RunResult,
+  type TopUp,
 } from "../../kernel/index.ts";
+import { amountWords, lackOf, type Lack } from "../view/top-up-offer.ts";
 import type { Choice } from "./channel.ts";
 
-/** The text that a person receives for an ended run. Empty for a run that was stopped before it said anything. */
-export function answerText({ status, output, runId }: RunResult<JsonValue>): string {
+/**
+ * The text that a person receives for an ended run. Empty for a run that was stopped before it said anything. `left` is what
+ * the person may add to the limits of the run.
+ */
+export function answerText(
+  { status, output, runId, error }: Pick<RunResult<JsonValue>, "status" | "output" | "runId" | "error">,
+  left: TopUp,
+): string {
   const text = typeof output === "string" ? output : output === null ? "" : JSON.stringify(output, null, 2);
   if (status === "completed") return text === "" ? "(no answer)" : text;
   if (status === "cancelled") return text === "" ? "" : `${text}\n\n[stopped]`;
-  const notice = `[${endings[status] ?? "not completed"}: ${runId}]`;
+  const lack = lackOf({ status, failure: error, budget: null });
+  const ending = lack === null ? (endings[status] ?? "not completed") : limitText(lack, left[lack.name]);
+  const notice = `[${ending}: ${runId}]`;
   return text === "" ? notice : `${text}\n\n${notice}`;
 }
 
@@ -21,11 +31,28 @@ export function answerText({ status, output, runId }: RunResult<JsonValue>): str
 const endings: Readonly<Record<string, string>> = {
   max_turns: "stopped at the limit of turns",
   max_output: "cut at the output limit of the model",
-  budget_exhausted: "stopped because the budget is used up, which only an admin of the server can raise",
+  budget_exhausted: "stopped because the budget is used up",
   deadline_exceeded: "stopped at the deadline",
   guardrail_tripped: "stopped by a guardrail",
   paused: "paused",
   failed: "failed",
+};
+
+/** At which limit a run stopped, and who may raise it. */
+function limitText({ name, limit }: Lack, left: number): string {
+  const reached = limit === null ? "" : ` of ${amountWords(name, limit)}`;
+  const who =
+    left > 0
+      ? `you can add up to ${amountWords(name, left)} on the page of the server, and an admin any amount`
+      : "only an admin of the server can raise it";
+  return `stopped at its ${limitNouns[name]}${reached}; ${who}`;
+}
+
+const limitNouns: Readonly<Record<Lack["name"], string>> = {
+  maxCostUsd: "allowance",
+  maxTurns: "limit",
+  maxTokens: "limit",
+  deadlineMs: "deadline",
 };
 
 /** How a question can be answered in a channel. */

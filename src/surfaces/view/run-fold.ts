@@ -252,7 +252,7 @@ export class RunFold {
     const budget = this.#tasks.get(taskId)?.budget;
     if (budget == null) return;
     const raised = { ...budget };
-    for (const name of ["maxTokens", "maxCostUsd", "maxTurns"] as const) {
+    for (const name of ["maxTokens", "maxCostUsd", "maxTurns", "deadlineMs"] as const) {
       const cap = budget[name];
       if (cap !== null) raised[name] = cap + (add[name] ?? 0);
     }

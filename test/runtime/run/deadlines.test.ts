@@ -169,3 +169,46 @@ describe("the deadline of a child that waits for a seat", () => {
     expect((await run.result()).output).toEqual({ status: "deadline_exceeded", ms: 1_001 });
   });
 });
+
+describe("a top-up of time", () => {
+  const child = agent("child", (ctx) => ctx.waitForSignal("go"));
+  const parent = agent(
+    "parent",
+    async (ctx) => (await ctx.join(await spawnTask(ctx, child))).output ?? "cancelled",
+    { subAgents: [child] },
+  );
+  const open = { suspendAfterMs: 50, pollMs: 10 };
+
+  it("B5: moves the deadlines of a live run and of its children, also for the next worker", async () => {
+    const bench = await setUp(open);
+    const { runtime, clock, store } = bench;
+    const run = await runtime.submit(parent, null, { budget });
+    await settle();
+    await run.topUp({ deadlineMs: 1_000 });
+    await until(async () => (await store.mailbox.read(run.runId)).length === 0);
+    await clock.advance(100);
+    const other = await bench.open();
+    other.register(parent);
+    await clock.advance(1_500);
+    await run.signal("go", "in time", "t1");
+    await until(async () => (await clock.advance(20), (await run.summary()).endedAt !== null));
+    expect(await run.result()).toMatchObject({ status: "completed", output: "in time" });
+  });
+
+  it("B5: restarts a run that stopped at its deadline, with the children that it awaited", async () => {
+    const { runtime, clock } = await setUp();
+    const run = await runtime.submit(parent, null, { budget });
+    await settle();
+    await clock.advance(1_001);
+    expect((await run.result()).status).toBe("deadline_exceeded");
+    await run.topUp({ maxTurns: 5 });
+    await clock.advance(60_000);
+    expect((await run.result()).status).toBe("deadline_exceeded");
+    await run.topUp({ deadlineMs: 500 });
+    await until(async () => (await run.summary()).endedAt === null);
+    await clock.advance(400);
+    await run.signal("go", "in time", "t1");
+    await until(async () => (await run.summary()).endedAt !== null);
+    expect(await run.result()).toMatchObject({ status: "completed", output: "in time" });
+  });
+});

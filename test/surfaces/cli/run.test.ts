@@ -92,7 +92,7 @@ describe("reeve run", () => {
     expect(requests).toHaveLength(1);
     const refused = await run("--resume", runId);
     expect(refused.code).toBe(2);
-    expect(refused.talk).toContain("add to it with --max-budget-usd or --max-tokens");
+    expect(refused.talk).toContain("add to it with --max-tokens");
     const { code, out } = await run("--resume", runId, "--max-tokens", "100000");
     expect({ code, out }).toEqual({ code: 0, out: ["It is green."] });
     expect(requests).toHaveLength(2);
@@ -198,8 +198,8 @@ describe("reeve run", () => {
     { args: ["x", "--resume", "run_1"], says: "--resume takes no prompt" },
     { args: ["--resume", "what"], says: "invalid run id" },
     {
-      args: ["--resume", "run_1", "--model", "a/b", "--timeout", "9"],
-      says: "remove --model, --timeout",
+      args: ["--resume", "run_1", "--model", "a/b", "--root", "."],
+      says: "remove --model, --root",
     },
     { args: ["x", "--session", "a", "--continue"], says: "cannot be combined" },
     { args: ["x", "--root", "nowhere"], says: "invalid --root nowhere: the folder does not exist" },
@@ -389,14 +389,18 @@ describe("reeve run", () => {
     });
   });
 
-  test("reeve run --resume of a run that timed out names the --session option to continue", async () => {
-    const { run } = await setUp(() => undefined);
+  test("reeve run --resume of a run that timed out asks for --timeout, and continues with the time that it adds", async () => {
+    let isSlow = true;
+    const { run } = await setUp(() => (isSlow ? undefined : { text: "Green." }));
     const late = await run("Which colour?", "--timeout", "0.2", "--mode", "json");
-    const { runId, sessionId } = JSON.parse(late.out.at(-1) ?? "") as { runId: string; sessionId: string };
+    const { runId } = JSON.parse(late.out.at(-1) ?? "") as { runId: string };
     expect(late.code).toBe(13);
-    const { code, talk } = await run("--resume", runId);
-    expect(code).toBe(2);
-    expect(talk).toContain(`--session ${sessionId}`);
+    const refused = await run("--resume", runId, "--max-tokens", "5");
+    expect(refused.code).toBe(2);
+    expect(refused.talk).toContain("has stopped at a limit (deadline exceeded); add to it with --timeout");
+    isSlow = false;
+    const { code, out } = await run("--resume", runId, "--timeout", "600");
+    expect({ code, out }).toEqual({ code: 0, out: ["Green."] });
   });
 
   test.each([

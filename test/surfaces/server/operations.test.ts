@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { Agent } from "../../../src/assembly/agent.ts";
+import { tool } from "../../../src/entries/index.ts";
 import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { Fault, rootTaskId, toNanoUsd, type HostedAgent, type RunId } from "../../../src/kernel/index.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
@@ -238,12 +239,59 @@ describe("top-ups by tokens", () => {
     const path = `/api/runs/${await begin(server, run)}/top-up`;
     const left = async (token: string) => (await server.call("GET", path, { token })).json;
     expect((await server.call("POST", path, { token: run, body: { maxTurns: 1 } })).status).toBe(202);
-    expect(await left(run)).toEqual({ maxCostUsd: 0.5, maxTokens: 0, maxTurns: 2 });
-    const none = { maxCostUsd: 0, maxTokens: 0, maxTurns: 0 };
+    const lacks = null;
+    expect(await left(run)).toEqual({ maxCostUsd: 0.5, maxTokens: 0, maxTurns: 2, deadlineMs: 0, lacks });
+    const none = { maxCostUsd: 0, maxTokens: 0, maxTurns: 0, deadlineMs: 0, lacks };
     expect(await left(await server.tokenOf("acme", "read"))).toEqual(none);
-    const any = { maxCostUsd: null, maxTokens: null, maxTurns: null };
+    const any = { maxCostUsd: null, maxTokens: null, maxTurns: null, deadlineMs: null, lacks };
     expect(await left(await server.tokenOf("acme", "admin"))).toEqual(any);
   });
+
+  it.each([
+    ["maxTurns", { maxTurns: 1 }, { limit: 1, amount: 1 }],
+    ["maxTokens", { maxTokens: 5 }, { limit: 5, amount: 1_000 }],
+    ["deadlineMs", { deadlineMs: 1 }, { limit: 1, amount: 1_000 }],
+  ] as const)(
+    "B8: a run that stopped at %s is offered what it lacks, by those who may, and continues with it",
+    async (name, budget, { limit, amount }) => {
+      const look = tool({
+        name: "look",
+        description: "",
+        inputSchema: { type: "object" },
+        execute: async () => {
+          // The deadline of one millisecond passes while the tool works.
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          return "seen";
+        },
+      });
+      const model = scriptedModel([
+        { text: "Let me see.", toolCalls: [{ name: "look", input: {} }] },
+        "Done.",
+        "Done.",
+      ]);
+      const most = name === "deadlineMs" ? 600_000 : 1_000;
+      const topUp = { [name]: most };
+      const server = await serve([new Agent({ name: "limited", model, tools: [look], budget, topUp })]);
+      const token = await server.tokenOf("acme", "run");
+      const body = { agent: "limited", input: "Go" };
+      const { json } = await server.call("POST", "/api/runs", { token, body });
+      const { runId } = json["run"] as { readonly runId: string };
+      const run = await server.runtime.find(runId);
+      await run?.result();
+      const path = `/api/runs/${runId}/top-up`;
+      const lacks = async (scope: "read" | "run" | "admin") => {
+        const own = await server.tokenOf("acme", scope);
+        return (await server.call("GET", path, { token: own })).json["lacks"];
+      };
+      expect(await lacks("read")).toEqual({ taskId: "t0", name, limit, amount: 0 });
+      expect(await lacks("run")).toEqual({ taskId: "t0", name, limit, amount });
+      expect(await lacks("admin")).toEqual({ taskId: "t0", name, limit, amount });
+      const add = () => server.call("POST", path, { token, body: { ...topUp, taskId: "t0" } });
+      expect((await add()).status).toBe(202);
+      await until(async () => (await run?.summary())?.status === "completed");
+      expect([(await add()).status, await lacks("run")]).toEqual([403, null]);
+    },
+  );
 
   it("B8: a run token adds nothing to a run of an agent without the option, nor after the option was raised for later runs", async () => {
     const store = memoryStore({ hash: sha256 });

@@ -8,15 +8,18 @@ import type { Approval, Run } from "../../api/types.ts";
 import { titles } from "../../api/runs-feed.ts";
 import { useRead } from "../../api/use-read.ts";
 import { runPath } from "../../base/route.ts";
+import { topUp } from "../../parts/orders.tsx";
+import { statusWord } from "../../model/status.ts";
 import { ApprovalCard } from "../../parts/approval-card.tsx";
 import { DeadLetterCard } from "../../parts/dead-letter-card.tsx";
-import { capUsd, counted, usd } from "../../base/format.ts";
+import { counted, usd } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { ToolCall } from "../../parts/tool-call.tsx";
 import { failureWords } from "../../model/words/failure-words.ts";
 import { threadOf, type ToolItem } from "../../model/thread.ts";
 import { figures, useFigures } from "../../model/run-figures.ts";
-import { topUpWords, useTopUpLeft } from "../../model/top-up-left.ts";
+import { topUpWords, useTopUp } from "../../model/top-up-left.ts";
+import { amountWords } from "../../../src/surfaces/view/top-up-offer.ts";
 import type { InboxItem } from "../../model/inbox-items.ts";
 
 /** One thing that waits, with what to do about it. */
@@ -117,22 +120,18 @@ async function callsBefore({ runId, taskId, callId }: Approval): Promise<readonl
     .slice(-mostCalls);
 }
 
-const mostUsd = 1;
-
 function Stopped({ run, onChanged }: { readonly run: Run; readonly onChanged: () => void }): JSX.Element {
   const [state, setState] = useState<string | null>(null);
   useFigures([run]);
   const figure = figures.value.get(run.runId);
   const failure = figure?.failure ?? null;
-  const left = useTopUpLeft(run.runId, figure?.maxCostUsd) ?? 0;
-  const amountUsd = Math.min(mostUsd, left);
-  const who = topUpWords(left);
-  const topUp = async (): Promise<void> => {
+  const right = useTopUp(run.runId, { status: run.status, budget: figure });
+  const { lacks } = right;
+  const who = lacks === null ? "" : topUpWords(lacks.name, right);
+  const stopWords = statusWord(run.status);
+  const add = async ({ name, amount, taskId }: NonNullable<typeof lacks>): Promise<void> => {
     try {
-      await post("/api/runs/{runId}/top-up", {
-        params: { runId: run.runId },
-        body: { maxCostUsd: amountUsd },
-      });
+      await topUp(run, { [name]: amount }, taskId);
       setState("Topped up. The run continues.");
       onChanged();
     } catch (error) {
@@ -141,11 +140,11 @@ function Stopped({ run, onChanged }: { readonly run: Run; readonly onChanged: ()
   };
   return (
     <Detail runId={run.runId} names={[run.title ?? run.agentId]}>
-      <section class="fault letter" aria-label="Stopped at its allowance">
+      <section class="fault letter" aria-label={stopWords}>
         <header>
           <Glyph look="failed" />
-          Stopped at its allowance
-          <code>budget_exhausted</code>
+          {stopWords}
+          <code>{run.status}</code>
         </header>
         <div class="letter-body">
           <p class="lead">
@@ -158,9 +157,9 @@ function Stopped({ run, onChanged }: { readonly run: Run; readonly onChanged: ()
           {who !== "" && <p class="mid">{who}</p>}
           {state !== null && <p role="status">{state}</p>}
           <div class="actions">
-            {left > 0 && (
-              <button class="button primary" disabled={isOffline.value} onClick={() => void topUp()}>
-                Top up {capUsd(amountUsd)} and continue
+            {lacks !== null && lacks.amount > 0 && (
+              <button class="button primary" disabled={isOffline.value} onClick={() => void add(lacks)}>
+                Top up {amountWords(lacks.name, lacks.amount)} and continue
               </button>
             )}
             <a class="button" href={runPath(run.runId)}>

@@ -25,7 +25,7 @@ import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { hasNoOwner } from "../../model/owner.ts";
 import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "../../parts/orders.tsx";
 import type { RunModel } from "../../model/run-model.ts";
-import { useTopUpLeft } from "../../model/top-up-left.ts";
+import { raisable, useTopUp } from "../../model/top-up-left.ts";
 import { inputText } from "../../model/words/input-text.ts";
 
 interface FrameProps {
@@ -151,16 +151,16 @@ function Orders({
   readonly onOrder: (action: Promise<void>) => void;
 }): JSX.Element | null {
   const view = model.live.value;
-  const allowance = view?.tasks.get(rootId)?.budget?.maxCostUsd;
-  const left = useTopUpLeft(model.runId, allowance) ?? 0;
+  const budget = view?.tasks.get(rootId)?.budget;
+  const right = useTopUp(model.runId, { status: view?.status, budget });
   if (view === null) return null;
   const isOff = areOrdersOff(model);
   const isOver = hasEnded(view.status);
   const isPaused = view.status === "paused";
-  const mayTopUp = allowance !== null && left > 0;
+  const mayTopUp = raisable(budget, right).length > 0;
   return (
     <div class="orders">
-      {mayTopUp && (!isOver || view.status === "budget_exhausted") && (
+      {mayTopUp && (!isOver || right.lacks !== null) && (
         <button class="button" disabled={isOff} onClick={() => openTopUp(model)}>
           Top up
         </button>

@@ -1,6 +1,6 @@
 import type { RunView, TaskView } from "../../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
-import { runPath } from "../../base/route.ts";
+import { runPath, sessionPath } from "../../base/route.ts";
 import { capUsd, counted, grouped, usd } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { Line } from "../../parts/line.tsx";
@@ -10,7 +10,8 @@ import { failureWords } from "../../model/words/failure-words.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { areOrdersOff, openTopUp, resume, topUp } from "../../parts/orders.tsx";
 import type { RunModel } from "../../model/run-model.ts";
-import { topUpWords, useTopUpLeft } from "../../model/top-up-left.ts";
+import { topUpWords, useTopUp } from "../../model/top-up-left.ts";
+import { amountWords, lackOf } from "../../../src/surfaces/view/top-up-offer.ts";
 
 interface StopProps {
   readonly model: RunModel;
@@ -23,7 +24,7 @@ interface StopProps {
 /** What happened, what was kept and what to do, for a run that ended without completing. */
 export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Element | null {
   const root = view.tasks.get(rootId);
-  const left = useTopUpLeft(view.runId, root?.budget?.maxCostUsd) ?? 0;
+  const right = useTopUp(view.runId, { status: view.status, budget: root?.budget });
   if (
     !hasEnded(view.status) ||
     view.status === "completed" ||
@@ -32,10 +33,10 @@ export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Elem
   )
     return null;
   const purse = purseOf(root, null);
-  const isMoney = view.status === "budget_exhausted" && purse.cap !== null;
   const { lost } = root.total;
-  const amount = Math.min(left, Math.max(1, Math.ceil((purse.cap ?? 0) / 2)));
-  const who = isMoney ? topUpWords(left) : "";
+  const { lacks } = right;
+  const isLimited = lackOf({ status: view.status, failure: view.failure, budget: root.budget }) !== null;
+  const who = lacks === null ? "" : topUpWords(lacks.name, right);
   return (
     <section class={isShort ? "fault short" : "fault"} aria-label={statusWord(view.status)}>
       <header>
@@ -57,20 +58,29 @@ export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Elem
           </p>
           {who !== "" && <p class="mid">{who}</p>}
           <div class="actions">
-            {isMoney && left === 0 ? null : isMoney ? (
+            {lacks !== null && lacks.amount > 0 && (
               <>
                 <button
                   class="button primary"
                   disabled={areOrdersOff(model)}
-                  onClick={() => onOrder(topUp(model, amount))}
+                  onClick={() => onOrder(topUp(model, { [lacks.name]: lacks.amount }, lacks.taskId))}
                 >
-                  Top up {capUsd(amount)} and continue
+                  Top up {amountWords(lacks.name, lacks.amount)} and continue
                 </button>
-                <button class="button" disabled={areOrdersOff(model)} onClick={() => openTopUp(model)}>
+                <button
+                  class="button"
+                  disabled={areOrdersOff(model)}
+                  onClick={() => openTopUp(model, lacks.taskId)}
+                >
                   Other amount
                 </button>
               </>
-            ) : (
+            )}
+            {isFinal(view.status) ? (
+              <a class="button primary" href={sessionPath(view.sessionId)}>
+                Continue in its session
+              </a>
+            ) : isLimited ? null : (
               <button
                 class="button primary"
                 disabled={areOrdersOff(model)}
@@ -106,6 +116,11 @@ export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Elem
       {root.children > 0 && !isShort && <WhereItWent view={view} />}
     </section>
   );
+}
+
+/** Ends after which nothing is left to repeat. A message in the session continues with what is recorded. */
+function isFinal(status: RunView["status"]): boolean {
+  return status === "max_turns" || status === "max_output" || status === "guardrail_tripped";
 }
 
 const mostReports = 5;

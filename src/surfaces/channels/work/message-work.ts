@@ -383,7 +383,7 @@ export async function answerOf(
   const run: RunHandle | undefined = runId === null ? undefined : await runtime.find(runId);
   if (run === undefined) return { text: "The run of this message was deleted." };
   const result = await run.result();
-  return { text: answerText(result), status: result.status };
+  return { text: answerText(result, await run.topUpLeft()), status: result.status };
 }
 
 function lost(): Fault {

@@ -30,6 +30,10 @@ export interface RunFigures {
   readonly costUsd: number | null;
   /** Allowance of the run with all top-ups. `null` if it has no limit. */
   readonly maxCostUsd: number | null;
+  /** The other limits of the run, in the same way. */
+  readonly maxTurns: number | null;
+  readonly maxTokens: number | null;
+  readonly deadlineMs: number | null;
   readonly lostUsd: number;
   /** The error with which the run ended. `null` if it has none. */
   readonly failure: Failure | null;
@@ -103,6 +107,9 @@ function figuresOf(view: RunView, { steps, freeSteps }: Omit<Counted, "fold">): 
     forkedFrom: view.forkedFrom && { runId: view.forkedFrom.runId, at: view.forkedFrom.at },
     costUsd: root === undefined ? 0 : root.total.costUsd,
     maxCostUsd: root?.budget?.maxCostUsd ?? null,
+    maxTurns: root?.budget?.maxTurns ?? null,
+    maxTokens: root?.budget?.maxTokens ?? null,
+    deadlineMs: root?.budget?.deadlineMs ?? null,
     lostUsd: root?.total.lost.costUsd ?? 0,
     failure: view.failure,
     crashes: ownCrashes(view).map(({ at, replayed, savedUsd }) => ({ at, replayed, savedUsd })),

@@ -136,6 +136,9 @@ const figure = named(
     ),
     costUsd: usd,
     maxCostUsd: nullable(number({ description: "Allowance with all top-ups. null: no limit." })),
+    maxTurns: nullable(integer({ description: "Limit of turns, in the same way." })),
+    maxTokens: nullable(integer({ description: "Limit of tokens, in the same way." })),
+    deadlineMs: nullable(number({ description: "Limit of time in milliseconds, in the same way." })),
     lostUsd: number({
       description: "The part of the cost that was charged for calls without reported usage.",
     }),

@@ -23,6 +23,7 @@ import {
   type Schema,
   type ValueOf,
 } from "../../http/schema/schema.ts";
+import { isStoppedAtLimit, lackOf, offeredAmount, topUpNames } from "../../view/top-up-offer.ts";
 import { findRun } from "./find-run.ts";
 
 const accepted = {
@@ -109,13 +110,33 @@ const listOpen = route({
 
 const addable = {
   status: 200,
-  description: "What the caller may add.",
+  description: "What the caller may add, and what the run lacks.",
   schema: object({
     maxCostUsd: nullable(
       number({ description: "Dollars that the caller may still add to the budget. null: any amount." }),
     ),
     maxTokens: nullable(number({ description: "Tokens, in the same way." })),
     maxTurns: nullable(number({ description: "Turns, in the same way." })),
+    deadlineMs: nullable(number({ description: "Milliseconds of time, in the same way." })),
+    lacks: nullable(
+      object(
+        {
+          taskId,
+          name: choice(topUpNames, {
+            description: "The limit that was reached, as the command top-up names it.",
+          }),
+          limit: nullable(number({ description: "The limit. null if the run does not say it." })),
+          amount: number({
+            description:
+              "An amount with which the run can continue, at most what the caller may add. 0: the caller may add nothing.",
+          }),
+        },
+        {
+          description:
+            "What the run needs to continue. null if it did not stop at a limit that a top-up raises.",
+        },
+      ),
+    ),
   }),
 };
 
@@ -123,18 +144,23 @@ const getTopUp = route({
   id: "runs.top-up-left",
   method: "GET",
   path: "/api/runs/{runId}/top-up",
-  summary: "Read how much the caller may add to the budget of a run.",
+  summary: "Read how much the caller may add to the budget of a run, and what a stopped run lacks.",
   scope: "read",
   params: runParams,
   responses: [addable],
   handle: async (request) => {
     const run = await findRun(request);
-    const { access } = request;
-    if (hasScope(access, "admin"))
-      return reply(addable, { maxCostUsd: null, maxTokens: null, maxTurns: null });
-    if (!hasScope(access, "run")) return reply(addable, { maxCostUsd: 0, maxTokens: 0, maxTurns: 0 });
-    const { maxCostUsd, maxTokens, maxTurns } = await run.topUpLeft();
-    return reply(addable, { maxCostUsd, maxTokens, maxTurns });
+    const { access, runtime, server } = request;
+    const none = { maxCostUsd: 0, maxTokens: 0, maxTurns: 0, deadlineMs: 0 };
+    const any = { maxCostUsd: null, maxTokens: null, maxTurns: null, deadlineMs: null };
+    const left = hasScope(access, "admin") ? any : hasScope(access, "run") ? await run.topUpLeft() : none;
+    const { status } = await run.summary();
+    const figures = isStoppedAtLimit(status) ? await server.figures.of(runtime, run.runId) : undefined;
+    const lack = figures && lackOf({ status, failure: figures.failure, budget: figures });
+    if (lack === undefined || lack === null) return reply(addable, { ...left, lacks: null });
+    const { short: _short, ...lacks } = lack;
+    const amount = offeredAmount(lack, left[lack.name] ?? Infinity);
+    return reply(addable, { ...left, lacks: { ...lacks, amount } });
   },
 });
 
@@ -219,11 +245,12 @@ export const runCommandRoutes = [
   ),
   command(
     "top-up",
-    "Raise the budget of a run, or of one of its tasks, and continue it if its budget was used up. A token with the scope run adds in all at most what the option `topUp` of the agent allows, and otherwise gets 403.",
+    "Raise the budget of a run, or of one of its tasks, and continue it if its budget was used up, or if it stopped at its deadline and `deadlineMs` adds time. A token with the scope run adds in all at most what the option `topUp` of the agent allows, and otherwise gets 403.",
     object({
       maxTokens: optional(integer({ minimum: 0 })),
       maxCostUsd: optional(number({ minimum: 0 })),
       maxTurns: optional(integer({ minimum: 0 })),
+      deadlineMs: optional(number({ minimum: 0, description: "Milliseconds of time." })),
       taskId: optional(taskId),
     }),
     (run, { taskId: task, ...add }, _expand, access) =>

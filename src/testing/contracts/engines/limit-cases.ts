@@ -254,6 +254,16 @@ export function limitCases(harness: EngineHarness): void {
     expect((await run.result()).status).toBe("deadline_exceeded");
   });
 
+  declare("B5, top-up: time continues a run that stopped at its deadline", async (world) => {
+    const runtime = await world.open();
+    const sleeper = agentOf("sleeper", async (ctx) => (await ctx.sleep(300), "in time"));
+    const run = await runtime.submit(sleeper, null, { budget: { deadlineMs: 20 } });
+    expect((await run.result()).status).toBe("deadline_exceeded");
+    await run.topUp({ deadlineMs: 600_000 });
+    const { status, output } = await run.result();
+    expect([status, output]).toEqual(["completed", "in time"]);
+  });
+
   declare("H4, seats: a spawn without a free seat is refused and names the holders", async (world) => {
     const runtime = await world.open();
     const idle = agentOf("idle", async (ctx) => void (await ctx.waitForSignal("never")));

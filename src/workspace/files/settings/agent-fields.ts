@@ -107,7 +107,7 @@ export const agentFields = {
     type: "group",
     description:
       "What callers of a server with the scope run may add to the budget of a run. Default: nothing.",
-    fields: ownLimits,
+    fields: { ...ownLimits, deadlineMs: { ...limits.deadlineMs, trust: "always" } },
   },
   reviewers: {
     type: "map",

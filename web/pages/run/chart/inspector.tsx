@@ -18,7 +18,7 @@ import { purseOf, rootId, spentOf, toneOf } from "../../../model/money.ts";
 import { isPastRead } from "../../../model/live-past.ts";
 import { areOrdersOff, openPriority, openTopUp } from "../../../parts/orders.tsx";
 import type { RunModel } from "../../../model/run-model.ts";
-import { useTopUpLeft } from "../../../model/top-up-left.ts";
+import { raisable, useTopUp } from "../../../model/top-up-left.ts";
 import { isBadEnd, stepName, stepResult } from "../../../model/words/step-words.ts";
 import { agentOf, doingInDetail, hasEndedTask } from "../../../model/words/task-words.ts";
 import { useSteps } from "../../../model/use-steps.ts";
@@ -48,7 +48,7 @@ export function Inspector({
 }): JSX.Element {
   const task = view.tasks.get(taskId);
   const isOpen = place.value.query.get("task") !== null;
-  const left = useTopUpLeft(model.runId, view.tasks.get(rootId)?.budget?.maxCostUsd) ?? 0;
+  const right = useTopUp(model.runId, { status: view.status, budget: view.tasks.get(rootId)?.budget });
   if (task === undefined) return <Absent model={model} taskId={taskId} />;
   const isOwnerless = isDead && !hasEndedTask(task);
   const look = isOwnerless ? "failed" : lookOfTask(task);
@@ -75,7 +75,7 @@ export function Inspector({
       <p class="mid">{isOwnerless ? "no owner: the process died" : doingInDetail(task, view)}</p>
       <PurseLines model={model} task={task} tone={isOwnerless ? "done" : toneOf(task)} />
       <div class="actions task-orders">
-        {!isReplay && !hasEndedTask(task) && task.budget?.maxCostUsd != null && left > 0 && (
+        {!isReplay && !hasEndedTask(task) && raisable(task.budget, right).length > 0 && (
           <button
             class="button small"
             disabled={areOrdersOff(model)}

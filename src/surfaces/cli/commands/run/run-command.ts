@@ -4,19 +4,23 @@ import {
   type AgentResolver,
   type ApprovalRequest,
   type ExecutionBudget,
+  type Failure,
   Fault,
   type RunHandle,
   type RunId,
   type RunSummaryStatus,
   type SessionId,
   type Store,
+  type TopUp,
   answerIfLive,
   formatRunId,
   formatSessionId,
   parseAgentId,
   parseRunId,
   parseSessionId,
+  rootTaskId,
 } from "../../../../kernel/index.ts";
+import { isStoppedAtLimit, lackOf } from "../../../view/top-up-offer.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
 import { exitKindOfRun, type ExitKind } from "../../terminal/exit-code.ts";
 import { openOwnStore } from "../../setup/own-store.ts";
@@ -235,12 +239,28 @@ async function refuseBusy({ journal }: Store, sessionId: SessionId): Promise<voi
 }
 
 /** Ends after which a run has nothing left to repeat; its session can be continued. */
-const notResumable: readonly string[] = ["max_turns", "max_output", "guardrail_tripped", "deadline_exceeded"];
+const notResumable: readonly string[] = ["max_turns", "max_output", "guardrail_tripped"];
+
+/** The option that adds to each limit of a run. */
+const addOptions: Readonly<Record<keyof TopUp, string>> = {
+  maxCostUsd: "--max-budget-usd",
+  maxTokens: "--max-tokens",
+  maxTurns: "--max-turns",
+  deadlineMs: "--timeout",
+};
 
 /** What a resumed run gets in addition, and what is closed when the command ends. */
 interface Resuming {
   readonly budget: Partial<ExecutionBudget>;
   readonly open: OpenParts;
+}
+
+/** The error with which an ended run ended last. `null` if it has none. */
+async function failureOf(run: RunHandle): Promise<Failure | null> {
+  let failure: Failure | null = null;
+  for await (const event of run.events({ follow: false, types: ["task_end"] }))
+    if (event.type === "task_end" && event.taskId === rootTaskId) failure = event.data.failure ?? null;
+  return failure;
 }
 
 /** Resumes a run. Making its agent continues an unfinished run; an ended run is resumed explicitly. */
@@ -264,13 +284,21 @@ async function resumed(
       `${runId} has ended (${status}) and cannot be resumed; continue its session with reeve run "..." --session ${run.sessionId}`,
     );
   }
-  const { maxTokens, maxCostUsd } = budget;
-  const add = { ...(maxTokens != null && { maxTokens }), ...(maxCostUsd != null && { maxCostUsd }) };
-  if (status === "budget_exhausted" && Object.keys(add).length === 0) {
-    throw new Fault(
-      "invalid_argument",
-      `${runId} has used up its budget; add to it with --max-budget-usd or --max-tokens`,
-    );
+  const { maxTokens, maxCostUsd, maxTurns, deadlineMs } = budget;
+  const add = {
+    ...(maxTokens != null && { maxTokens }),
+    ...(maxCostUsd != null && { maxCostUsd }),
+    ...(maxTurns != null && { maxTurns }),
+    ...(deadlineMs != null && { deadlineMs }),
+  };
+  if (isStoppedAtLimit(status)) {
+    const failure = await failureOf(run);
+    const lack = lackOf({ status, failure, budget: null });
+    if (lack !== null && !(lack.name in add))
+      throw new Fault(
+        "invalid_argument",
+        `${runId} has stopped at a limit (${printable(failure?.message ?? status)}); add to it with ${addOptions[lack.name]}`,
+      );
   }
   const { name } = parseAgentId(run.agentId);
   const isRun = ({ agentId }: { readonly agentId: string }): boolean => agentId === run.agentId;
@@ -440,8 +468,6 @@ const ofStart = {
   root: "--root",
   sandbox: "--sandbox",
   instructions: "--instructions",
-  maxTurns: "--max-turns",
-  timeout: "--timeout",
   session: "--session",
   agent: "--agent",
   profile: "--profile",
@@ -475,14 +501,22 @@ async function promptOf(words: readonly string[], terminal: Terminal): Promise<s
 }
 
 /**
- * The budget of the run. Turns are limited by the agent's loop, because the budget would count the turn of an
- * interrupted call twice.
+ * The budget of the run, or what is added to that of a resumed run. Turns of a new run are limited by the agent's loop,
+ * because the budget would count the turn of an interrupted call twice.
  */
-function budgetOf({ maxTokens, maxBudgetUsd, timeout }: RunCommandOptions): Partial<ExecutionBudget> {
+function budgetOf({
+  maxTokens,
+  maxBudgetUsd,
+  maxTurns,
+  timeout,
+  resume,
+}: RunCommandOptions): Partial<ExecutionBudget> {
   const tokens = numberOf("--max-tokens", maxTokens, { whole: true });
   const usd = numberOf("--max-budget-usd", maxBudgetUsd, {});
   const seconds = numberOf("--timeout", timeout, {});
+  const turns = resume === undefined ? undefined : numberOf("--max-turns", maxTurns, { whole: true });
   return {
+    ...(turns !== undefined && { maxTurns: turns }),
     ...(tokens !== undefined && { maxTokens: tokens }),
     ...(usd !== undefined && { maxCostUsd: usd }),
     ...(seconds !== undefined && { deadlineMs: Math.round(seconds * 1000) }),

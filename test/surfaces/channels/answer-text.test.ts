@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import type { RunId } from "../../../src/kernel/index.ts";
+import { answerText } from "../../../src/surfaces/channels/answer-text.ts";
+
+const nothing = { maxCostUsd: 0, maxTurns: 0, maxTokens: 0, deadlineMs: 0 };
+const runId = "run_1" as RunId;
+
+it.each([
+  ["costUsd", 0.05, nothing, "stopped at its allowance of $0.05; only an admin of the server can raise it"],
+  ["turns", 5, nothing, "stopped at its limit of 5 turns; only an admin of the server can raise it"],
+  [
+    "turns",
+    5,
+    { ...nothing, maxTurns: 3 },
+    "stopped at its limit of 5 turns; you can add up to 3 turns on the page of the server, and an admin any amount",
+  ],
+  ["tokens", 2_000, { ...nothing, maxTurns: 3 }, "stopped at its limit of 2,000 tokens; only an admin"],
+] as const)(
+  "the answer of a run that stopped at %s of %d says what it lacks and who may add it",
+  (dimension, limit, left, text) => {
+    const error = {
+      code: "budget_exhausted",
+      message: "",
+      details: { dimension, limit, used: limit },
+    } as const;
+    expect(answerText({ status: "budget_exhausted", output: "Half.", runId, error }, left)).toContain(
+      `[${text}`,
+    );
+  },
+);
+
+it("the answer of a run that stopped at its deadline says who may add time", () => {
+  const ended = { status: "deadline_exceeded", output: null, runId, error: null } as const;
+  expect(answerText(ended, { ...nothing, deadlineMs: 60_000 })).toBe(
+    "[stopped at its deadline; you can add up to 1 min on the page of the server, and an admin any amount: run_1]",
+  );
+});
