@@ -21,7 +21,7 @@ for (const [name, engine] of Object.entries(engines))
         expect,
         engine,
         prepare,
-        open: (opened, factory, workerId, { versionPolicy = "resume" } = {}) =>
+        open: (opened, factory, workerId, { group: _group, ...options } = {}) =>
           createRuntime({
             store: opened,
             engine: factory,
@@ -29,7 +29,7 @@ for (const [name, engine] of Object.entries(engines))
             pollMs: 10,
             suspendAfterMs: 0,
             onError: () => undefined,
-            versionPolicy,
+            ...options,
           }),
       });
     });

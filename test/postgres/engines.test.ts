@@ -18,7 +18,7 @@ describe("local engine, PostgreSQL store", () => {
       const url = inject("postgresUrl");
       return () => postgresStore({ url, schema, hash: sha256, connections: 4, watchEveryMs: 10 });
     },
-    open: (opened, factory, workerId, { versionPolicy = "resume" } = {}) =>
+    open: (opened, factory, workerId, { group: _group, ...options } = {}) =>
       createRuntime({
         store: opened,
         engine: factory,
@@ -26,7 +26,7 @@ describe("local engine, PostgreSQL store", () => {
         pollMs: 10,
         suspendAfterMs: 0,
         onError: () => undefined,
-        versionPolicy,
+        ...options,
       }),
   });
 });

@@ -26,7 +26,7 @@ afterAll(() => server.stop());
 const engine: EngineFactory = (port) => restate({ ingressUrl: server.ingressUrl })(port);
 
 const open: EngineHarness["open"] = async (store, factory, workerId, options = {}) => {
-  const { versionPolicy = "resume", group = "all" } = options;
+  const { group = "all", ...settings } = options;
   const cluster = clusters.get(group) ?? (await newCluster(server));
   clusters.set(group, cluster);
   return createRuntime({
@@ -36,7 +36,7 @@ const open: EngineHarness["open"] = async (store, factory, workerId, options = {
     pollMs: 10,
     suspendAfterMs: 0,
     onError: () => undefined,
-    versionPolicy,
+    ...settings,
   });
 };
 

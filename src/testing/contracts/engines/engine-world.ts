@@ -6,10 +6,12 @@ import {
   type EventType,
   type HostedAgent,
   type JsonValue,
+  type PriceTable,
   type RunContext,
   type RunHandle,
   type Runtime,
   type SpawnOptions,
+  type SpendingCaps,
   type Store,
   type TaskHandle,
   type TaskInbox,
@@ -20,6 +22,10 @@ import type { ContractHarness } from "../contract-harness.ts";
 export interface EngineRuntimeOptions {
   /** J9: as the option of `openRuntime`. Default: `"resume"`. */
   readonly versionPolicy?: "resume" | "pin" | "refuse";
+  /** B7: as the options of `openRuntime`. Default: no caps. */
+  readonly caps?: SpendingCaps;
+  readonly capWaitMs?: number;
+  readonly prices?: PriceTable;
   /**
    * Name of the workers of the case that host the same agents, for an engine that needs to know it. Default: all workers
    * of the case host the same.
@@ -43,7 +49,7 @@ export interface EngineHarness extends Pick<ContractHarness, "test" | "expect"> 
 }
 
 /** One store and the runtimes that a case opens on it. */
-class EngineWorld {
+export class EngineWorld {
   readonly #harness: EngineHarness;
   readonly #openStore: () => Promise<Store>;
   readonly #runtimes = new Set<Runtime>();

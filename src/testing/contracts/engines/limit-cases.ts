@@ -5,8 +5,10 @@ import {
   userMessage,
   type Branch,
   type HostedAgent,
+  type Model,
   type RunContext,
   type RunHandle,
+  type Runtime,
   type TaskHandle,
   type Tool,
 } from "../../../kernel/index.ts";
@@ -19,6 +21,8 @@ import {
   spawnChild,
   suspended,
   type EngineHarness,
+  type EngineRuntimeOptions,
+  type EngineWorld,
 } from "./engine-world.ts";
 
 const request = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 20 };
@@ -72,6 +76,53 @@ function slowTool(name: string, timeoutMs: number, start: (ctx: RunContext) => P
       return new Promise((_resolve, reject) => signal.addEventListener("abort", reject));
     },
   };
+}
+
+const usage = { inputTokens: 10, outputTokens: 0 };
+const callUsd = 10e-9;
+/**
+ * A cap for one open call: a call holds 80e-6 USD for its output and less than 1e-6 for its input, so that not even one token of output is
+ * left for a second one. Its cost leaves room for it.
+ */
+const oneCall: EngineRuntimeOptions = {
+  caps: { perDayUsd: 82e-6 },
+  prices: { find: () => ({ inputUsd: 1e-9, outputUsd: 4e-6 }) },
+};
+
+/** Two workers and two runs that make one call each. That of `holder` is open until `answer()`. */
+async function besideAnOpenCall(world: EngineWorld, options: EngineRuntimeOptions) {
+  const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const models = {
+    holder: scriptedModel([{ text: "hm", usage }]),
+    waiter: scriptedModel([{ text: "hm", usage }]),
+  };
+  const held: Model = {
+    provider: "scripted",
+    modelId: "held",
+    generate: async (...call) => {
+      begun.resolve();
+      await answered.promise;
+      return models.holder.generate(...call);
+    },
+    async *stream(...call) {
+      begun.resolve();
+      await answered.promise;
+      yield* models.holder.stream(...call);
+    },
+  };
+  const agents = [held, models.waiter].map((main, index) =>
+    agentOf(index === 0 ? "holder" : "waiter", (ctx) => callModel(ctx, 1), { models: { main } }),
+  ) as [HostedAgent, HostedAgent];
+  const [one, two] = [await world.open("one", options), await world.open("two", options)];
+  for (const runtime of [one, two]) for (const agent of agents) runtime.register(agent);
+  const holder = await one.submit(agents[0], null);
+  await begun.promise;
+  const waiter = await two.submit(agents[1], null);
+  return { holder, waiter, models, two, answer: answered.resolve };
+}
+
+async function spentUsd(runtime: Runtime): Promise<number> {
+  return (await runtime.usage({ by: "day" })).reduce((sum, { costUsd }) => sum + costUsd, 0);
 }
 
 /** Cases about cancellation, budgets, seats and pauses. */
@@ -246,6 +297,34 @@ export function limitCases(harness: EngineHarness): void {
     const run = await runtime.submit(parent, null, { budget: { maxTurns: 2 } });
     expect([(await run.result()).turns, model.calls.length]).toEqual([2, 2]);
   });
+
+  declare(
+    "B7, caps: a call waits for what the open call of a run of another worker holds, and is made once it is returned",
+    async (world) => {
+      const { holder, waiter, answer, models, two } = await besideAnOpenCall(world, oneCall);
+      await suspended(waiter, "t0");
+      const { status, waitsFor } = await waiter.summary();
+      expect([status, waitsFor, models.waiter.calls.length]).toEqual(["waiting", ["cap"], 0]);
+      answer();
+      const results = [await holder.result(), await waiter.result()];
+      expect(results.map((result) => result.status)).toEqual(["completed", "completed"]);
+      expect([models.waiter.calls.length, await spentUsd(two)]).toEqual([1, 2 * callUsd]);
+    },
+  );
+
+  declare(
+    "B7, caps: a call that still does not fit after capWaitMs ends its run as budget_exhausted, and resume repeats it",
+    async (world) => {
+      const options = { ...oneCall, capWaitMs: 20 };
+      const { holder, waiter, answer, models, two } = await besideAnOpenCall(world, options);
+      expect([(await waiter.result()).status, models.waiter.calls.length]).toEqual(["budget_exhausted", 0]);
+      answer();
+      await holder.result();
+      await waiter.resume();
+      expect([(await waiter.result()).status, models.waiter.calls.length]).toEqual(["completed", 1]);
+      expect(await spentUsd(two)).toBe(2 * callUsd);
+    },
+  );
 
   declare("B5, budget: the deadline of a run passes while the run sleeps", async (world) => {
     const runtime = await world.open();
