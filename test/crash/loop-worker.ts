@@ -31,8 +31,8 @@ export interface LoopOrders {
   readonly site?: SiteAddress;
 }
 
-/** Number of runs of errands that a worker submits at a time. */
-const batch = 4;
+/** Number of runs of errands that a worker submits at a time: so few that it completes more than it submits before it is killed. */
+const batch = 2;
 
 /** Number of runs that wait beside the run of a crowd. */
 const crowdSize = 50;
