@@ -71,6 +71,29 @@ describe("a large or strange body", () => {
     expect([most.status, most.json["code"]]).toEqual([201, undefined]);
   });
 
+  it("a large or strange body with more than 10,000 values is refused with 413 by commands and by messages to a run that works", async () => {
+    const server = await serve(agentsOfExamples);
+    const run = await server.call("POST", "/api/runs", { body: { agent: "clerk", input: "x" } });
+    const { runId } = run.json["run"] as { readonly runId: string };
+    const many = Array.from({ length: 10_000 }, () => 0);
+    for (const [path, body] of [
+      [`/api/runs/${runId}/steer`, { input: many }],
+      [`/api/runs/${runId}/follow-up`, { input: many }],
+      [`/api/runs/${runId}/cancel`, { reason: many }],
+      ["/api/schedules", { name: "s", agent: "clerk", input: many, everyMs: 3_600_000 }],
+    ] as const) {
+      const { json } = await server.call("POST", path, { body });
+      expect([path, json["status"], String(json["detail"]).slice(0, 46)]).toEqual([
+        path,
+        413,
+        "the body has more than 10000 JSON values; send",
+      ]);
+    }
+    const initialize = { jsonrpc: "2.0", id: 1, method: "initialize", params: { capabilities: { many } } };
+    const headers = { accept: "application/json, text/event-stream" };
+    expect((await server.call("POST", "/mcp", { body: initialize, headers })).status).toBe(413);
+  });
+
   it("a large or strange body of more than 1 MiB is accepted only by routes that carry input", async () => {
     const server = await serve(agentsOfExamples);
     const long = "x".repeat(1_048_577);

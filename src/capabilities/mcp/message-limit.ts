@@ -5,6 +5,7 @@ import {
   maxJsonValues,
   tooManyValues,
   valuesLeft,
+  type JsonObject,
   type JsonValue,
 } from "../../kernel/index.ts";
 
@@ -44,54 +45,74 @@ function bodyLimiter(maxBytes: number): TransformStream<Uint8Array, Uint8Array> 
 
 /**
  * Limits each event of a stream. The MCP package does not settle a request whose stream fails, so an event with an error
- * that answers the request `id` replaces the rest of the stream. A stream that answers no request fails.
+ * that answers the request `id` replaces the rest of the stream. In a stream that answers no request, only the event is left
+ * out: if the stream failed, the MCP package would open it again each second, and receive the event again.
  */
 function eventLimiter(
   maxBytes: number,
   id: string | number | undefined,
 ): TransformStream<Uint8Array, Uint8Array> {
   let message = new MessageCounter(maxBytes);
+  /** Whether the rest of the event is left out. */
+  let isRefused = false;
   /** Whether the line that the next byte belongs to is empty so far. An empty line ends an event. */
   let isEmpty = false;
   /** Whether the last byte was a carriage return. A line feed behind it ends no further line. */
   let isReturned = false;
-  function count(chunk: Uint8Array): void {
-    let from = 0;
-    for (let at = 0; at < chunk.length; at++) {
-      const byte = chunk[at];
-      const isReturn = byte === carriageReturn;
-      if (isReturn || (byte === lineEnd && !isReturned)) {
-        if (isEmpty) {
-          message.add(chunk.subarray(from, at + 1));
-          message = new MessageCounter(maxBytes);
-          from = at + 1;
-        }
-        isEmpty = true;
-      } else if (byte !== lineEnd) isEmpty = false;
-      isReturned = isReturn;
+  type Controller = TransformStreamDefaultController<Uint8Array>;
+
+  /** Passes the next bytes of an event on. Returns `false` if the stream has ended. */
+  function pass(bytes: Uint8Array, isEnd: boolean, controller: Controller): boolean {
+    try {
+      if (!isRefused) {
+        message.add(bytes);
+        if (bytes.length > 0) controller.enqueue(bytes);
+      }
+    } catch (error) {
+      controller.enqueue(encoder.encode(id === undefined ? invalidEnd : refusal(id, error)));
+      if (id !== undefined) {
+        controller.terminate();
+        return false;
+      }
+      isRefused = true;
     }
-    message.add(chunk.subarray(from));
+    if (isEnd) {
+      message = new MessageCounter(maxBytes);
+      isRefused = false;
+    }
+    return true;
   }
+
   return new TransformStream({
     transform: (chunk, controller) => {
-      try {
-        count(chunk);
-      } catch (error) {
-        if (id === undefined) throw error;
-        controller.enqueue(new TextEncoder().encode(refusal(id, error)));
-        controller.terminate();
-        return;
+      let from = 0;
+      for (let at = 0; at < chunk.length; at++) {
+        const byte = chunk[at];
+        const isReturn = byte === carriageReturn;
+        if (isReturn || (byte === lineEnd && !isReturned)) {
+          if (isEmpty) {
+            if (!pass(chunk.subarray(from, at + 1), true, controller)) return;
+            from = at + 1;
+          }
+          isEmpty = true;
+        } else if (byte !== lineEnd) isEmpty = false;
+        isReturned = isReturn;
       }
-      controller.enqueue(chunk);
+      pass(chunk.subarray(from), false, controller);
     },
   });
 }
+
+const encoder = new TextEncoder();
+
+/** Ends an event, and makes what was received of it invalid. */
+const invalidEnd = "\ndata: refused\n\n";
 
 /** The events that end a stream: what was received of the refused one, made invalid, and an answer to the request. */
 function refusal(id: string | number, error: unknown): string {
   const { message } = Fault.from(error);
   const answer = { jsonrpc: "2.0", id, error: { code: invalidMessage, message } };
-  return `\ndata: refused\n\ndata: ${JSON.stringify(answer)}\n\n`;
+  return `${invalidEnd}data: ${JSON.stringify(answer)}\n\n`;
 }
 
 /** The id of the JSON-RPC request in a body. `undefined` if it has none. */
@@ -139,7 +160,14 @@ export function limitMessages(transport: Transport): void {
 const invalidMessage = -32_600;
 
 /**
- * Returns the request with a body that was read within the limits. Throws `too_large` otherwise, before the body is parsed.
+ * Maximum number of JSON values of a message beside the arguments of a tool call. The MCP package checks each of them against
+ * several schemas, so that 90,000 values would hold up the process for a second.
+ */
+const maxPlainValues = 1_000;
+
+/**
+ * Returns the request with a body that was read within the limits. Throws `too_large` otherwise, before the MCP package parses
+ * the body.
  */
 export async function boundedRequest(request: Request, maxBytes = defaultMessageBytes): Promise<Request> {
   const { body, url, method, headers, signal } = request;
@@ -154,7 +182,32 @@ export async function boundedRequest(request: Request, maxBytes = defaultMessage
     counter.add(chunk);
     chunks.push(chunk);
   }
-  return new Request(url, { method, headers, signal, body: Buffer.concat(chunks) });
+  const whole = Buffer.concat(chunks);
+  if (counter.values > maxPlainValues) limitPlainValues(whole);
+  return new Request(url, { method, headers, signal, body: whole });
+}
+
+/** Throws `too_large` for a message, or a list of messages, with too many values beside the arguments of its tool calls. */
+function limitPlainValues(body: Buffer): void {
+  let parsed: JsonValue;
+  try {
+    parsed = JSON.parse(body.toString()) as JsonValue;
+  } catch {
+    // The MCP package answers a text that is not JSON.
+    return;
+  }
+  const messages = Array.isArray(parsed) ? (parsed as readonly JsonValue[]) : [parsed];
+  const left = messages.reduce<number>(
+    (rest, message) => (rest < 0 ? rest : valuesLeft(withoutArguments(message), rest)),
+    maxPlainValues,
+  );
+  if (left < 0) throw tooManyValues("the message without the arguments of a tool call", maxPlainValues);
+}
+
+function withoutArguments(message: JsonValue): JsonValue {
+  const { method, params } = (message ?? {}) as JsonObject;
+  if (method !== "tools/call" || typeof params !== "object" || params === null) return message;
+  return { ...(message as JsonObject), params: { ...(params as JsonObject), arguments: null } };
 }
 
 function tooLong(maxBytes: number): Fault {

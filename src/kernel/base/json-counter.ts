@@ -10,11 +10,11 @@ import type { JsonValue } from "./json-value.ts";
 export const maxJsonValues = 100_000;
 
 /** The fault of JSON with too many values. `where` names the JSON. */
-export function tooManyValues(where: string): Fault {
+export function tooManyValues(where: string, maxValues = maxJsonValues): Fault {
   return new Fault(
     "too_large",
-    `${where} has more than ${maxJsonValues} JSON values; send fewer at once, or put the data into a file and pass a reference to it`,
-    { details: { maxJsonValues } },
+    `${where} has more than ${maxValues} JSON values; send fewer at once, or put the data into a file and pass a reference to it`,
+    { details: { maxJsonValues: maxValues } },
   );
 }
 
@@ -51,6 +51,7 @@ const [space, lineEnd, carriageReturn] = [0x20, 0x0a, 0x0d];
 export class JsonCounter {
   readonly #where: string;
   readonly #maxDepth: number;
+  readonly #maxValues: number;
   #values = 1;
   #depth = 0;
   #isInText = false;
@@ -59,15 +60,22 @@ export class JsonCounter {
   #isOpened = false;
 
   /** `where` names the text in errors. `maxDepth` is the maximum number of objects and arrays inside each other. */
-  constructor(where: string, maxDepth = Infinity) {
+  constructor(where: string, maxDepth = Infinity, maxValues = maxJsonValues) {
     this.#where = where;
     this.#maxDepth = maxDepth;
+    this.#maxValues = maxValues;
+  }
+
+  /** Number of values so far. */
+  get values(): number {
+    return this.#values;
   }
 
   /** Counts the next bytes. Throws `too_large` for too many values, and `invalid_argument` for too many levels. */
   add(bytes: Uint8Array): void {
     let [values, depth] = [this.#values, this.#depth];
     let [isInText, isEscaped, isOpened] = [this.#isInText, this.#isEscaped, this.#isOpened];
+    const maxValues = this.#maxValues;
     for (let at = 0; at < bytes.length; at++) {
       const byte = bytes[at] as number;
       if (isInText) {
@@ -88,7 +96,7 @@ export class JsonCounter {
       isOpened = byte === openArray || byte === openObject;
       if (isOpened) depth++;
       else isInText = byte === quote;
-      if (values > maxJsonValues) throw tooManyValues(this.#where);
+      if (values > maxValues) throw tooManyValues(this.#where, maxValues);
       if (depth > this.#maxDepth) throw this.#tooDeep();
     }
     [this.#values, this.#depth] = [values, depth];

@@ -3,16 +3,21 @@ import { Fault, JsonCounter, type JsonValue } from "../../kernel/index.ts";
 /** Maximum nesting of a JSON body. Code that walks a deeper value could overflow the stack. */
 const maxDepth = 64;
 
-/** A limit of the bytes of a body, and the option of the server that sets it. */
+/** Maximum number of JSON values of a body that carries no input of a run, or one message to a run that works. */
+export const maxCommandValues = 10_000;
+
+/** A limit of the bytes and values of a body, and the option of the server that sets the bytes. */
 export interface BodyLimit {
   readonly maxBytes: number;
+  /** Maximum number of JSON values. Default: `maxJsonValues`. */
+  readonly maxValues?: number;
   /** If absent, the limit is fixed. */
   readonly option?: string;
 }
 
 /**
  * Returns the request with a body that fails with `too_large` after this number of bytes. JSON also fails after
- * `maxJsonValues` values, and with `invalid_argument` if it is nested too deeply. Both are counted while the bytes arrive,
+ * this number of values, and with `invalid_argument` if it is nested too deeply. Both are counted while the bytes arrive,
  * so that whatever reads the body parses no more than that.
  */
 export function limitedRequest(request: Request, limit: BodyLimit): Request {
@@ -20,7 +25,9 @@ export function limitedRequest(request: Request, limit: BodyLimit): Request {
   const { maxBytes } = limit;
   const declared = Number(request.headers.get("content-length") ?? 0);
   if (declared > maxBytes) throw tooLarge(limit);
-  const counter = mayBeJson(request.headers) ? new JsonCounter("the body", maxDepth) : undefined;
+  const counter = mayBeJson(request.headers)
+    ? new JsonCounter("the body", maxDepth, limit.maxValues)
+    : undefined;
   let size = 0;
   let refusal: unknown;
   const counted = request.body.pipeThrough(

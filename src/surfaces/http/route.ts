@@ -62,6 +62,11 @@ export interface Route {
    * server instead of `maxCommandBytes`. Default: `false`.
    */
   readonly carriesInput?: boolean;
+  /**
+   * Maximum number of JSON values of the body: `maxJsonValues` for a body that carries input, otherwise `maxCommandValues`. Each
+   * value costs time in every part of the process that reads it.
+   */
+  readonly maxValues?: number;
   readonly responses: readonly RouteResponse[];
   /** Whether the response is a stream. It counts against the limit of streams and has no end of its own. */
   readonly isStream?: boolean;

@@ -6,6 +6,7 @@ import {
   checkMethods,
   invalidOption,
   is,
+  maxJsonValues,
   optionTable,
   type OptionKinds,
 } from "../../kernel/index.ts";
@@ -23,7 +24,7 @@ import { openApi } from "./openapi.ts";
 import { PageFiles } from "./page-files.ts";
 import { withCallerSession } from "../http/caller-session.ts";
 import { errorResponse, type ErrorFormat } from "../http/problem.ts";
-import { jsonBody, limitedRequest, type BodyLimit } from "../http/request-body.ts";
+import { jsonBody, limitedRequest, maxCommandValues, type BodyLimit } from "../http/request-body.ts";
 import { resultResponse, secured } from "../http/response.ts";
 import type { Route, RouteRequest, RouteResult } from "../http/route.ts";
 import { RunViews } from "../http/run-views.ts";
@@ -301,11 +302,14 @@ class HonoServer implements Server {
     return secured(result instanceof Response ? result : resultResponse(route, result));
   }
 
-  #bodyLimit({ carriesInput = false }: Route): BodyLimit {
+  #bodyLimit({
+    carriesInput = false,
+    maxValues = carriesInput ? maxJsonValues : maxCommandValues,
+  }: Route): BodyLimit {
     const { maxBodyBytes, maxCommandBytes } = this.#limits;
     return carriesInput || maxBodyBytes < maxCommandBytes
-      ? { maxBytes: maxBodyBytes, option: "maxBodyBytes" }
-      : { maxBytes: maxCommandBytes, option: "maxCommandBytes" };
+      ? { maxBytes: maxBodyBytes, maxValues, option: "maxBodyBytes" }
+      : { maxBytes: maxCommandBytes, maxValues, option: "maxCommandBytes" };
   }
 
   /** Requests that a route refuses as unauthenticated share one allowance, like those without a valid token. */

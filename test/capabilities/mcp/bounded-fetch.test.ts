@@ -26,10 +26,16 @@ it("boundedFetch() applies the limit to each event of a stream, and not to the w
   expect(await read("text/event-stream; charset=utf-8", events, 9)).toBe(events.join(""));
   const returns = Array.from({ length: 50 }, () => "data: x\r\n\r\n");
   expect(await read("text/event-stream", returns, 11)).toBe(returns.join(""));
-  await expect(read("text/event-stream", ["data: ", "xxxx", "xxxx"], 9)).rejects.toThrow(
-    /more than 9 bytes/u,
+});
+
+it("boundedFetch() leaves an event that is too long out of a stream that answers no request, and passes the events after it", async () => {
+  const long = ["id: 4\ndata: ", "xxxx", "xxxx\ndata: y\n", "\ndata: z\n\n"];
+  expect(await read("text/event-stream", long, 15)).toBe("id: 4\ndata: \ndata: refused\n\ndata: z\n\n");
+  expect(await read("text/event-stream", ["a\n\n", "data: ", "xxxx"], 9)).toBe(
+    "a\n\ndata: \ndata: refused\n\n",
   );
-  await expect(read("text/event-stream", ["a\n\n", "data: ", "xxxx"], 9)).rejects.toThrow(/more than 9/u);
+  const events = `data: 1\n\ndata: ${"x".repeat(99)}\r\n\r\ndata: 2\n\n`;
+  expect(await read("text/event-stream", [events], 20)).toBe("data: 1\n\n\ndata: refused\n\n\ndata: 2\n\n");
 });
 
 it("boundedFetch() compares the type without case, and ends lines at a carriage return", async () => {
@@ -38,7 +44,7 @@ it("boundedFetch() compares the type without case, and ends lines at a carriage 
   const halves = ["data: x\r", "\n\r", "\ndata: y\r", "\r", "data: z"];
   expect(await read("text/event-stream", halves, 11)).toBe(halves.join(""));
   // A quote in a comment does not hide what follows.
-  await expect(read("text/event-stream", [`: "\rdata: ${list(100_000)}\r\r`], 1e6)).rejects.toThrow(tooMany);
+  expect(await read("text/event-stream", [`: "\rdata: ${list(100_000)}\r\r`], 1e6)).toBe(refusedEvent);
 });
 
 it("boundedFetch() answers the request of a stream with an error in place of a message that is too long", async () => {
@@ -59,6 +65,7 @@ it("boundedFetch() passes a response without a body", async () => {
   expect((await fetch("http://localhost/")).status).toBe(202);
 });
 
+const refusedEvent = "\ndata: refused\n\n";
 const tooMany = "has more than 100000 JSON values";
 const list = (count: number): string => `[${"0,".repeat(count - 1)}0]`;
 
@@ -71,9 +78,9 @@ it("boundedFetch() ends a message with more than 100,000 values with an error, a
     expect(await read("text/event-stream", events, 1e6)).toHaveLength(events.join("").length);
   }
   const lines = `data: [${list(60_000)},\ndata: ${list(60_000)}]\n\n`;
-  await expect(read("text/event-stream", [lines], 1e6)).rejects.toThrow(tooMany);
+  expect(await read("text/event-stream", [lines], 1e6)).toBe(refusedEvent);
   // A quote in a comment does not hide what follows.
-  await expect(read("text/event-stream", [`: "\ndata: ${list(100_000)}\n\n`], 1e6)).rejects.toThrow(tooMany);
+  expect(await read("text/event-stream", [`: "\ndata: ${list(100_000)}\n\n`], 1e6)).toBe(refusedEvent);
 });
 
 it("limitMessages() answers a request with an error in place of a result with too many values, and passes others on", () => {
@@ -105,4 +112,24 @@ it("boundedRequest() refuses a message with too many bytes or values, and keeps 
   expect(await (await boundedRequest(post("[1]"))).text()).toBe("[1]");
   await expect(boundedRequest(post(list(100_000)))).rejects.toMatchObject({ code: "too_large" });
   await expect(boundedRequest(post("[1,2]"), 4)).rejects.toThrow("the message has more than 4 bytes");
+});
+
+it("boundedRequest() refuses a message with more than 1,000 values beside the arguments of a tool call", async () => {
+  const post = (message: unknown): Request =>
+    new Request("http://localhost/mcp", { method: "POST", body: JSON.stringify(message) });
+  const keys = Object.fromEntries(Array.from({ length: 2_000 }, (_each, at) => [`key-${at}`, at]));
+  const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "look", arguments: keys } };
+  expect(await (await boundedRequest(post(call))).json()).toEqual(call);
+  expect((await boundedRequest(post([call, call]))).body).not.toBeNull();
+  for (const message of [
+    { jsonrpc: "2.0", id: 1, method: "initialize", params: { capabilities: { experimental: keys } } },
+    { jsonrpc: "2.0", id: 1, method: "ping", params: { arguments: keys } },
+    { ...call, params: { ...call.params, _meta: keys } },
+    { jsonrpc: "2.0", id: 1, result: keys },
+    [call, { jsonrpc: "2.0", method: "notifications/progress", params: keys }],
+    keys,
+  ])
+    await expect(boundedRequest(post(message))).rejects.toThrow(
+      "the message without the arguments of a tool call has more than 1000 JSON values",
+    );
 });

@@ -7,6 +7,7 @@ import {
   type TopUp,
 } from "../../../kernel/index.ts";
 import { reply, route, type Route, type RouteRequest, type TypedRoute } from "../../http/route.ts";
+import { maxCommandValues } from "../../http/request-body.ts";
 import { hasScope, type Access } from "../../http/access/access.ts";
 import { approval, priority, runParams, runSummary, taskId } from "../../http/schema/run-schemas.ts";
 import {
@@ -42,7 +43,7 @@ function command<const Name extends string, Body extends Schema>(
   summary: string,
   body: Body,
   send: (run: RunHandle, body: ValueOf<Body>, expand: Expand, access: Access) => Promise<void>,
-  facts: Pick<Route, "isBodyOptional" | "carriesInput"> = {},
+  facts: Pick<Route, "isBodyOptional" | "carriesInput" | "maxValues"> = {},
 ): TypedRoute<
   "POST",
   `/api/runs/{runId}/${Name}`,
@@ -267,14 +268,14 @@ export const runCommandRoutes = [
     "Send input that a task reads before its next turn. Default task: the root.",
     input,
     async (run, { input: value, taskId: task }, expand) => run.steer(await expand(value), task),
-    { carriesInput: true },
+    { carriesInput: true, maxValues: maxCommandValues },
   ),
   command(
     "follow-up",
     "Send input that a task reads when it would otherwise end. Default task: the root.",
     input,
     async (run, { input: value, taskId: task }, expand) => run.followUp(await expand(value), task),
-    { carriesInput: true },
+    { carriesInput: true, maxValues: maxCommandValues },
   ),
   command(
     "signal",
