@@ -20,22 +20,30 @@ export interface WorkerDuty extends WorkerOrders {
   readonly mortal: (store: Store) => Store;
 }
 
+/** Does the work of a worker process. Returns the ids of its runs. */
+export type DutyWork = (duty: WorkerDuty) => Promise<readonly RunId[]>;
+
 /**
  * Runs the work of a `WorkerProcess` script and reports the ids of its runs on stdout. A restarted worker must find
  * work of an earlier process instead of repeating it, so submit runs under fixed ids.
  */
-export async function runWorkerDuty(work: (duty: WorkerDuty) => Promise<readonly RunId[]>): Promise<void> {
+export async function runWorkerDuty(work: DutyWork): Promise<void> {
   const told = process.env[ordersVariable];
   if (told === undefined)
     throw new Error(`${ordersVariable} is not set; start this script with WorkerProcess`);
-  const orders = JSON.parse(told) as WorkerOrders;
+  const report = await doDuty(JSON.parse(told) as WorkerOrders, work);
+  process.stdout.write(`\n${reportMark}${JSON.stringify(report)}\n`);
+}
+
+/** Does the ordered work in this process and returns its report. */
+export async function doDuty(orders: WorkerOrders, work: DutyWork): Promise<WorkerReport> {
   let counted: DyingStore | undefined;
   const mortal = (store: Store): Store => {
     counted = dyingStore(store, orders.death ?? { at: Infinity, when: "before" });
     return counted;
   };
   const runs = await work({ ...orders, mortal });
-  process.stdout.write(`\n${reportMark}${JSON.stringify({ runs, kinds: counted?.kinds ?? [] })}\n`);
+  return { runs, kinds: counted?.kinds ?? [] };
 }
 
 /** Begins the line of stdout with the report, so that lines which the work prints are not taken for it. */

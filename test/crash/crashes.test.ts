@@ -2,6 +2,7 @@ import { describe, expect, inject, test } from "vitest";
 import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { runCrashes, type CrashOptions } from "../../src/testing/index.ts";
+import { doWorkload } from "./do-workload.ts";
 import { composedWorkloads } from "./composed-workloads.ts";
 import { lifeWorkloads } from "./life-workloads.ts";
 import { isFull } from "../effort.ts";
@@ -12,6 +13,7 @@ import { workloads } from "./workloads/index.ts";
 const isKillPoint = killPoints();
 const common = {
   worker: new URL("worker.mjs", inject("crashWorkers")),
+  inProcess: doWorkload,
   open: (path) => sqliteStore({ path, hash: sha256 }),
 } satisfies Partial<CrashOptions>;
 
@@ -39,10 +41,19 @@ describe("runCrashes()", () => {
     for (const { kills } of report.broken) expect(kills).toHaveLength(1);
   });
 
-  test("runCrashes() reports a failing worker and does not throw", async () => {
-    const report = await runCrashes({ ...common, ...forgetful.world, workload: "no such work" });
-    expect(report).toMatchObject({ cases: 0, broken: [{ promise: "finished", kills: [] }] });
-    expect(report.broken[0]?.detail).toContain("there is no workload no such work");
+  test("runCrashes() reports a failing worker and does not throw, in a process and in this one", async () => {
+    const { inProcess, ...inProcesses } = common;
+    for (const options of [inProcesses, { ...inProcesses, inProcess }]) {
+      const report = await runCrashes({ ...options, ...forgetful.world, workload: "no such work" });
+      expect(report).toMatchObject({ cases: 0, broken: [{ promise: "finished", kills: [] }] });
+      expect(report.broken[0]?.detail).toContain("there is no workload no such work");
+    }
+  });
+
+  test("runCrashes() reports work in this process that does not finish within boundMs", async () => {
+    const inProcess = (): Promise<never> => new Promise(() => {});
+    const report = await runCrashes({ ...common, ...forgetful.world, workload: "", inProcess, boundMs: 1 });
+    expect(report.broken[0]?.detail).toContain("the work did not finish within 1 ms");
   });
 
   test("runCrashes() reports work that does not finish within maxKills", async () => {

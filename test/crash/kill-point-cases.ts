@@ -1,6 +1,7 @@
 import { describe, expect, inject, test } from "vitest";
 import { runCrashes } from "../../src/testing/index.ts";
 import { openCrashStore } from "./crash-store.ts";
+import { doWorkload } from "./do-workload.ts";
 import { isFull } from "../effort.ts";
 import { killPoints } from "./kill-points.ts";
 import { workloads } from "./workloads/index.ts";
@@ -16,6 +17,7 @@ export function describeKillPoints(title: string, chosen: readonly string[]): vo
       const { world, outputs } = workloads[workload] ?? {};
       const report = await runCrashes({
         worker: new URL("worker.mjs", inject("crashWorkers")),
+        inProcess: doWorkload,
         open: openCrashStore,
         workload,
         kills: isKillPoint,

@@ -8,6 +8,7 @@ import { architectureCases } from "../agents/architecture-cases/index.ts";
 import { failingFlowCases } from "../agents/architecture-cases/flows.ts";
 import type { ArchitectureCase } from "../agents/architecture-cases/architecture-case.ts";
 import { crashInProcess } from "./in-process.ts";
+import { doWorkload } from "./do-workload.ts";
 import { deathsAt, isFull } from "../effort.ts";
 import { thinkerWorkloads } from "./thinker-workloads.ts";
 
@@ -62,6 +63,7 @@ describe.each(inProcesses)(
     test("a worker process that is killed leaves a run that ends as without the crash", async () => {
       const report = await runCrashes({
         worker: new URL("worker.mjs", inject("crashWorkers")),
+        inProcess: doWorkload,
         open: (path) => sqliteStore({ path, hash: sha256 }),
         ...world,
         workload: name,
