@@ -1,4 +1,3 @@
-/** A host for the conformance suite: lists the tools of the server at the given address, and calls each once. */
 import {
   ClientCredentialsProvider,
   CrossAppAccessProvider,
@@ -115,29 +114,36 @@ function signIn(scenario: string, context: Readonly<Record<string, string>>): Ht
   }
 }
 
-const scenario = process.env["MCP_CONFORMANCE_SCENARIO"] ?? "";
-const context = JSON.parse(process.env["MCP_CONFORMANCE_CONTEXT"] ?? "{}") as Readonly<
-  Record<string, string>
->;
-const auth = signIn(scenario, context);
-const url = process.argv[2] ?? "";
+/** What the suite tells its client. */
+export interface ClientOrders {
+  /** Address of the suite's server. */
+  readonly url: string;
+  readonly scenario: string;
+  readonly context: Readonly<Record<string, string>>;
+}
 
-const mcp = mcpServers({ server: { url, ...(auth && { auth }) } }, { backoff: { attempts: 1 } });
-const runtime = await openRuntime();
-try {
-  const tools = await mcp.tools();
-  const agent = caller(tools);
-  for (const { name, origin } of tools) {
-    const input = origin?.name === "add_numbers" ? { a: 5, b: 3 } : {};
-    const run = await runtime.submit(agent, { toolName: name, input });
-    for await (const event of run.events({ types: ["approval_request", "run_end"] })) {
-      // A field that the person leaves empty gets the server's default.
-      if (event.type === "approval_request")
-        await run.approve(event.data.approvalId, { decision: "approved", input: {} });
+/** Connects to the server of a scenario and calls each of its tools once. Returns the results as lines of text. */
+export async function playClient({ url, scenario, context }: ClientOrders): Promise<string> {
+  const auth = signIn(scenario, context);
+  const mcp = mcpServers({ server: { url, ...(auth && { auth }) } }, { backoff: { attempts: 1 } });
+  const runtime = await openRuntime();
+  const lines: string[] = [];
+  try {
+    const tools = await mcp.tools();
+    const agent = caller(tools);
+    for (const { name, origin } of tools) {
+      const input = origin?.name === "add_numbers" ? { a: 5, b: 3 } : {};
+      const run = await runtime.submit(agent, { toolName: name, input });
+      for await (const event of run.events({ types: ["approval_request", "run_end"] })) {
+        // A field that the person leaves empty gets the server's default.
+        if (event.type === "approval_request")
+          await run.approve(event.data.approvalId, { decision: "approved", input: {} });
+      }
+      lines.push(`${name}: ${JSON.stringify((await run.result()).output)}\n`);
     }
-    process.stderr.write(`${name}: ${JSON.stringify((await run.result()).output)}\n`);
+  } finally {
+    await mcp.close();
+    await runtime.close();
   }
-} finally {
-  await mcp.close();
-  await runtime.close();
+  return lines.join("");
 }
