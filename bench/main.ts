@@ -10,7 +10,9 @@ interface Bench {
 const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   architectures: () => import("./architectures.ts"),
   counts: () => import("./counts.ts"),
+  growth: () => import("./growth.ts"),
   loop: () => import("./loop.ts"),
+  memory: () => import("./memory.ts"),
   page: () => import("./page.ts"),
   policy: () => import("./policy.ts"),
   runtime: () => import("./runtime.ts"),

@@ -181,6 +181,7 @@ export {
   nothingSpent,
   type OpenApproval,
   PathCollector,
+  type PathCopy,
   type PathQuery,
   type ReadyOptions,
   rebaseBatch,

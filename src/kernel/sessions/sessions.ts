@@ -80,8 +80,20 @@ export interface ApplyOptions {
    * Without it, a change that was prepared before the session was deleted would create the session again.
    */
   readonly whenAt?: { readonly sessionId: SessionId; readonly leafId?: string | null };
+  /** N7: copies a path to a new session before the changes are applied. */
+  readonly copy?: PathCopy;
   /** S6: refuses changes to existing sessions outside this scope with `not_found`. */
   readonly scope?: TenantScope;
+}
+
+/** N7: a path that a new session starts with. */
+export interface PathCopy {
+  /** The session that has the path. */
+  readonly from: SessionId;
+  /** The last entry of the path. */
+  readonly leafId: string;
+  /** The new session. It has the agent of the other session, and the owner of `ApplyOptions`. */
+  readonly to: SessionId;
 }
 
 /** Selects entries of a session. */
@@ -194,6 +206,9 @@ export interface SessionPage {
  * - N5: `readPath` returns what `pathTo` returns for all visible entries; from the newest compaction on, if the query
  *   says so. A path ends where its next entry was removed, is not visible, or is already on the path.
  * - N6: a session has the owner that its first change had. A change of a run has the user and the tenant of the run.
+ * - N7: a copy has the entries that `readPath` returns for its leaf, with their ids, and the last label of each that was not removed.
+ *   The first entry has no parent. Later changes of one session do not change the other. Throws `not_found` if the leaf is not a
+ *   visible entry, and `already_exists` if the new session exists.
  */
 export interface Sessions {
   /**

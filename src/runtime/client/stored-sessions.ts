@@ -256,20 +256,17 @@ export class StoredSessions implements RuntimeSessions {
       options.sessionId === undefined
         ? formatSessionId(this.#worker.ids.next())
         : parseSessionId(options.sessionId);
-    const { leafId, entries } = await this.#path(session.sessionId, {
-      ...(entryId !== undefined && { leafId: entryId }),
-    });
-    const origin = { sessionId: session.sessionId, entryId: leafId };
+    const { sessionId: from } = session;
+    const leafId = entryId ?? session.leafId;
+    const origin = { sessionId: from, entryId: leafId };
     await askExtensions(this.#worker, session, { type: "session_before_fork", event: origin });
-    const copied = entries.map((entry, index) => (index === 0 ? { ...entry, parentId: null } : entry));
     const link = this.#entries.create({ type: "custom", customType: forkType, data: origin }, leafId);
     const named = name === undefined ? [] : [this.#entries.create({ type: "session_info", name }, link.id)];
-    const labels = await this.#labelsOf(session.sessionId, entries, link.id);
-    const copy = { ...session, sessionId: newId };
-    await this.#entries.add(copy, [...copied, link, ...labels, ...named], {
-      whenIdle: session.sessionId,
+    await this.#entries.add({ ...session, sessionId: newId }, [link, ...named], {
+      whenIdle: from,
       whenNew: newId,
-      whenAt: { sessionId: session.sessionId },
+      whenAt: { sessionId: from },
+      ...(leafId !== null && { copy: { from, leafId, to: newId } }),
     });
     return newId;
   }
@@ -428,21 +425,6 @@ export class StoredSessions implements RuntimeSessions {
       "not_found",
       `session ${sessionId} has no entry ${options.leafId}; use an entry of its tree`,
     );
-  }
-
-  /** Returns entries that give the entries of a path the labels that they have in the session. */
-  async #labelsOf(
-    sessionId: SessionId,
-    path: readonly SessionEntry[],
-    parentId: string,
-  ): Promise<readonly SessionEntry[]> {
-    const stored = await this.#worker.store.sessions.read(sessionId, this.#scope);
-    const labels = new Map<string, string | null>();
-    for (const { entry } of stored) if (entry.type === "label") labels.set(entry.targetId, entry.label);
-    return path.flatMap(({ id }) => {
-      const label = labels.get(id) ?? null;
-      return label === null ? [] : [this.#entries.create({ type: "label", targetId: id, label }, parentId)];
-    });
   }
 
   #checkLarge(name: string, value: JsonValue): void {

@@ -24,6 +24,7 @@ import type { ContractHarness } from "./contract-harness.ts";
 import { forgottenSessionContract } from "./forgotten-session-contract.ts";
 import { idleSessionContract } from "./idle-session-contract.ts";
 import { sessionListContract } from "./session-list-contract.ts";
+import { sessionCopyContract } from "./session-copy-contract.ts";
 import { sessionPathContract } from "./session-path-contract.ts";
 import {
   agentId,
@@ -40,6 +41,7 @@ export function sessionContract(harness: ContractHarness): void {
   const { test, expect, open } = harness;
   forgottenSessionContract(harness);
   sessionPathContract(harness);
+  sessionCopyContract(harness);
   sessionListContract(harness);
   idleSessionContract(harness);
   const runId = formatRunId("a");

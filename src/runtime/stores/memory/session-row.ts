@@ -132,6 +132,15 @@ export class SessionRow {
     return this.#unseen.flatMap(expanded);
   }
 
+  /** Returns the visible labels in the order of appending. */
+  labels(): readonly SessionEntry[] {
+    return this.#placed.flatMap((placed) =>
+      "entry" in placed && placed.entry.type === "label" && placed.visibility === "visible"
+        ? [placed.entry]
+        : [],
+    );
+  }
+
   /** N5: returns a path of frozen entries. `undefined` if the given leaf is not visible. */
   path({ leafId, ofChild = false, from = "root" }: PathQuery): SessionPath | undefined {
     const last = leafId ?? (ofChild ? this.lastId : this.leafId);

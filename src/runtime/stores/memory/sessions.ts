@@ -7,6 +7,7 @@ import {
   type AgentId,
   type ApplyOptions,
   type EntryQuery,
+  type PathCopy,
   type PathQuery,
   type RunId,
   type RunSummary,
@@ -22,7 +23,8 @@ import {
   type TenantScope,
 } from "../../../kernel/index.ts";
 import type { MemoryContents } from "./contents.ts";
-import { refuseOrphans } from "../orphan-entries.ts";
+import { refuseOrphans, untargeted } from "../orphan-entries.ts";
+import { labelsInForce, withoutParent } from "../path-copy.ts";
 import { checkWhenAt, missingSession } from "../session-scope.ts";
 import {
   asciiLower,
@@ -69,7 +71,7 @@ export class MemorySessions implements Sessions {
 
   async apply(
     changes: readonly SessionChange[],
-    { owner = noOwner, whenIdle, whenNew, whenAt, scope }: ApplyOptions = {},
+    { owner = noOwner, whenIdle, whenNew, whenAt, copy, scope }: ApplyOptions = {},
   ): Promise<RunSummary | undefined> {
     for (const change of changes) if (change.type === "append") checkEntry(change.entry);
     for (const { sessionId } of changes)
@@ -78,8 +80,32 @@ export class MemorySessions implements Sessions {
     if (busy !== undefined) return busy;
     if (whenNew !== undefined && this.#rows.has(whenNew)) throw sessionExists(whenNew);
     if (whenAt !== undefined) checkWhenAt(whenAt, this.#rows.get(whenAt.sessionId));
+    if (copy !== undefined) this.#copy(copy, changes, owner, scope);
     this.applyNow(changes, 0, owner);
     return undefined;
+  }
+
+  /** N7: adds the session of the copy. Throws before it changes anything, also for the changes that follow. */
+  #copy(
+    { from, leafId, to }: PathCopy,
+    changes: readonly SessionChange[],
+    owner: SessionOwner,
+    scope: TenantScope | undefined,
+  ): void {
+    const origin = this.#find(from, scope);
+    if (origin === undefined) throw missingSession(from);
+    if (this.#rows.has(to)) throw sessionExists(to);
+    const path = origin.path({ leafId });
+    if (path === undefined) throw untargeted(from, leafId);
+    const { agentId } = origin;
+    const row = new SessionRow({ agentId, owner, place: this.#created + 1, at: 0 });
+    const ids = new Set(path.entries.map(({ id }) => id));
+    const labels = labelsInForce(origin.labels(), leafId, (entryId) => ids.has(entryId));
+    for (const entry of [...withoutParent(path.entries), ...labels])
+      row.append({ type: "append", sessionId: to, agentId, entry, visibility: "visible" });
+    refuseOrphans(changes, (sessionId) => (sessionId === to ? row : this.#rows.get(sessionId)));
+    this.#created++;
+    this.#rows.set(to, row);
   }
 
   /** S6: whether a caller with this scope may use the session, because it is in the scope or does not exist. */

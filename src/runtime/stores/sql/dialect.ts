@@ -33,10 +33,21 @@ export interface Dialect {
   readonly entryPlace: string;
   /** SQL of a place behind all entries of the session `$1`. */
   readonly nextEntryPlace: string;
+  /** Returns the place before all rows of a session. The rows of a new session follow it one by one. */
+  readonly placeBefore: (session: number) => number;
   /** Number of rows of entries that are read at once to follow a path. */
   readonly entriesAhead: number;
-  /** Returns a condition for the rows of `entries` that belong to a session, and lie after a place if one is given. */
+  /**
+   * Returns a condition for the rows of `entries` that belong to a session, and lie after or up to a place if one is given. A second
+   * condition for the place would not narrow the search in SQLite, which uses one lower and one upper bound.
+   */
   readonly entriesOf: (session: string, options?: EntryRange) => string;
+
+  /**
+   * Copies rows of entries of the session `$1` to the session `$2`, to the places after `$3`. `$4` is JSON: a list of the place and the new
+   * seal of each.
+   */
+  readonly copyEntries: string;
 
   /** Inserts a piece of a content. The parameters are content, place and data. */
   readonly insertPiece: string;
@@ -54,6 +65,8 @@ export interface Dialect {
 export interface EntryRange {
   /** Name of the table in the query. Default: `entries`. */
   readonly as?: string;
-  /** SQL of the place after which the entries lie. */
+  /** SQL of the place after which the entries lie. It must not lie before those of the session. */
   readonly after?: string;
+  /** SQL of the place of the last entry. It must not lie behind those of the session. */
+  readonly upTo?: string;
 }

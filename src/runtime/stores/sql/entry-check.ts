@@ -44,7 +44,7 @@ export class EntryCheck {
     this.#options = options;
     const { entryPlace, entriesOf } = options.tables.dialect;
     this.#readRows = `SELECT ${entryPlace} AS place, stem, number, count, run_id AS "runId", task, type, body, refs, seal
-      FROM {entries} AS entries WHERE ${entriesOf("$1")} AND ${entryPlace} > $2
+      FROM {entries} AS entries WHERE ${entriesOf("$1", { after: "$2" })}
       ORDER BY ${entryPlace} LIMIT ${rowsPerQuery}`;
   }
 
@@ -58,7 +58,7 @@ export class EntryCheck {
       ),
     );
     for (const session of sessions)
-      for (let place = Number.MIN_SAFE_INTEGER; ;) {
+      for (let place = tables.dialect.placeBefore(session.id); ;) {
         const { last, problem } = await tables.query(() => this.#page(session, place));
         if (problem !== undefined) return { problem, sessionId: session.sessionId };
         if (last === undefined) break;

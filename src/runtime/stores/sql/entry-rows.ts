@@ -19,6 +19,15 @@ export interface EntryRow extends StoredRow {
   readonly place: number;
 }
 
+/** A row of a path. */
+export interface PathRow {
+  readonly row: EntryRow;
+  /** How many of its entries, from the first, are on the path. */
+  readonly count: number;
+  /** Parent of its first entry. */
+  readonly parentId: string | null;
+}
+
 /** Number of rows that one query reads for a page of entries. */
 const rowsPerQuery = 64;
 /** A number that no session reaches. */
@@ -39,28 +48,29 @@ function statementsOf(dialect: Dialect) {
   const rows = `SELECT ${entryColumns(dialect)} FROM {entries} AS entries`;
   const ofSession = entriesOf("$1");
   return {
-    readRows: `${rows} WHERE ${ofSession} AND ${place} >= $2 AND visibility >= $3 ORDER BY ${place} LIMIT $4 + 0`,
+    readRows: `${rows} WHERE ${entriesOf("$1", { after: "$2" })} AND visibility >= $3 ORDER BY ${place} LIMIT $4 + 0`,
     readUnseen: `${rows} INDEXED BY entries_unseen WHERE session = $1 AND visibility < ${visible} AND visibility >= $3
-      AND ${place} >= $2 ORDER BY ${place} LIMIT $4 + 0`,
+      AND ${place} > $2 ORDER BY ${place} LIMIT $4 + 0`,
     rowAt: `${rows} WHERE session = $1 AND stem = $2 AND number <= $3 ORDER BY number DESC LIMIT 1`,
     lastRow: `${rows} WHERE ${ofSession} AND visibility = ${visible}
       AND ($2::integer > 0 OR coalesce(task, 0) = 0) AND type NOT IN ('label', 'session_info')
       ORDER BY ${place} DESC LIMIT 1`,
     lastOfType: `${rows} WHERE ${ofSession} AND type = $2 ORDER BY ${place} DESC LIMIT 1`,
-    messagesFrom: `${rows} WHERE ${ofSession} AND ${place} > $2 AND type = 'message' ORDER BY ${place} LIMIT 16`,
-    rowsBefore: `${rows} WHERE ${ofSession} AND ${place} <= $2 ORDER BY ${place} DESC LIMIT ${dialect.entriesAhead}`,
+    messagesFrom: `${rows} WHERE ${entriesOf("$1", { after: "$2" })} AND type = 'message' ORDER BY ${place} LIMIT 16`,
+    rowsBefore: `${rows} WHERE ${entriesOf("$1", { upTo: "$2" })} ORDER BY ${place} DESC LIMIT $3 + 0`,
+    labels: `${rows} WHERE ${ofSession} AND type = 'label' AND visibility = ${visible} ORDER BY ${place}`,
   };
 }
 
 /** Reads the entries of sessions. `session` is the id of a row of `sessions`. */
 export class EntryRows {
   readonly #contents: ContentRows;
-  readonly #isAhead: boolean;
+  readonly #dialect: Dialect;
   readonly #sql: ReturnType<typeof statementsOf>;
 
   constructor(dialect: Dialect, contents: ContentRows) {
     this.#contents = contents;
-    this.#isAhead = dialect.entriesAhead > 1;
+    this.#dialect = dialect;
     this.#sql = statementsOf(dialect);
   }
 
@@ -76,7 +86,8 @@ export class EntryRows {
     const entries: StoredEntry[] = [];
     let skipped = start === undefined ? 0 : nameOf(after as string).number - start.number + 1;
     const most = limit === Infinity ? noLimit : rowsPerQuery;
-    for (let from = start?.place ?? 0; entries.length < limit;) {
+    let from = start === undefined ? this.#dialect.placeBefore(session) : start.place - 1;
+    while (entries.length < limit) {
       const rows = yield* all<EntryRow>(sql, session, from, lowest, most);
       const decode = yield* this.decoder(rows);
       for (const row of rows) {
@@ -86,13 +97,14 @@ export class EntryRows {
         skipped = 0;
       }
       if (rows.length < most) break;
-      from = (rows.at(-1)?.place ?? from) + 1;
+      from = rows.at(-1)?.place ?? from;
     }
     return limit === Infinity ? entries : entries.slice(0, limit);
   }
 
   /** N5: returns the path to a leaf. It reads the rows of the path, and few others. Call inside a transaction. */
   *path(session: number, leafId: string | null, from: "root" | "compaction"): Work<readonly SessionEntry[]> {
+    const { entriesAhead } = this.#dialect;
     const path = new PathCollector(from);
     let near: readonly EntryRow[] = [];
     let decode = yield* this.decoder(near);
@@ -103,7 +115,10 @@ export class EntryRows {
         row = yield* this.#rowOf(session, id);
         if (row === undefined) break;
         // Most often the rows right before belong to the path, too.
-        near = this.#isAhead ? yield* all<EntryRow>(this.#sql.rowsBefore, session, row.place) : [row];
+        near =
+          entriesAhead > 1
+            ? yield* all<EntryRow>(this.#sql.rowsBefore, session, row.place, entriesAhead)
+            : [row];
         decode = yield* this.decoder(near);
       }
       if (row.visibility !== visible) break;
@@ -112,6 +127,44 @@ export class EntryRows {
       id = entries[0]?.parentId ?? null;
     }
     return path.take();
+  }
+
+  /**
+   * N5: returns the rows of the path to a leaf, newest first. It reads neither the large values of the rows nor, while the path
+   * follows the order of appending, each row with a statement of its own.
+   */
+  *rowsTo(session: number, leafId: string): Work<readonly PathRow[]> {
+    const path: PathRow[] = [];
+    const met = new Set<number>();
+    let near: readonly EntryRow[] = [];
+    let next = 0;
+    let ahead = 1;
+    for (let id: string | null = leafId; id !== null;) {
+      const name = nameOf(id);
+      let row = near[next++];
+      if (row === undefined || !holds(row, name)) {
+        // A row that was read in vain means that the path has left the order of appending.
+        ahead = row === undefined ? Math.min(ahead * 2, rowsPerQuery) : 1;
+        row = yield* this.#rowOf(session, id);
+        if (row === undefined) break;
+        near = yield* all<EntryRow>(this.#sql.rowsBefore, session, row.place, ahead);
+        next = 1;
+      }
+      // A row that is met again closes a circle.
+      if (row.visibility !== visible || met.has(row.place)) break;
+      met.add(row.place);
+      const parentId = parentOf(row);
+      path.push({ row, count: name.number - row.number + 1, parentId });
+      id = parentId;
+    }
+    return path;
+  }
+
+  /** Returns the visible labels of a session in the order of appending. */
+  *labels(session: number): Work<readonly SessionEntry[]> {
+    const rows = yield* all<EntryRow>(this.#sql.labels, session);
+    const decode = yield* this.decoder(rows);
+    return rows.flatMap(decode);
   }
 
   *has(session: number, entryId: string): Work<boolean> {
@@ -145,7 +198,7 @@ export class EntryRows {
 
   /** Returns the title that the messages of the session give it. */
   *title(session: number): Work<string | null> {
-    for (let from = 0; ;) {
+    for (let from = this.#dialect.placeBefore(session); ;) {
       const rows = yield* all<EntryRow>(this.#sql.messagesFrom, session, from);
       const decode = yield* this.decoder(rows);
       for (const row of rows)
@@ -191,6 +244,16 @@ export class EntryRows {
 
 function holds({ stem, number, count }: EntryRow, name: EntryName): boolean {
   return stem === name.stem && number <= name.number && number + count > name.number;
+}
+
+/** A body begins with the parent. Parsing all of it would take a fifth of a fork. Bench: `growth`, row "fork". */
+const leadingParent = /^\[\{"parentId":("(?:[^"\\]|\\.)*"|null)[,}]/u;
+
+function parentOf({ body }: EntryRow): string | null {
+  const [, parent] = leadingParent.exec(body) ?? [];
+  if (parent !== undefined) return JSON.parse(parent) as string | null;
+  const [first] = JSON.parse(body) as readonly EntryRest[];
+  return (first?.["parentId"] ?? null) as string | null;
 }
 
 function restsOf({ body, refs }: EntryRow, contents: ReadonlyMap<string, string>): readonly EntryRest[] {

@@ -1,6 +1,7 @@
 import {
   continuesFrom,
   rebaseBatch,
+  type PathCopy,
   type RunId,
   type SessionId,
   type SessionOwner,
@@ -102,16 +103,17 @@ export class SessionChanges {
 
   /**
    * N1, N4: throws `not_found` if the parent of an entry does not exist or its target is not visible. Call before any
-   * change. The result saves `apply` a lookup.
+   * change. The result saves `apply` a lookup. N7: the leaf of a `copy` that comes first is a parent, too.
    */
-  *refuseOrphans(changes: readonly BatchedChange[]): Work<Precondition | undefined> {
+  *refuseOrphans(changes: readonly BatchedChange[], copy?: PathCopy): Work<Precondition | undefined> {
     const coming: EntryBatch[] = [];
     let precondition: Precondition | undefined;
     for (const change of changes) {
       if (!isBatch(change)) continue;
       const { sessionId, entry, atLeaf } = change.first;
       const parentId = atLeaf === true ? null : entry.parentId;
-      if (parentId !== null && !isComing(coming, sessionId, parentId)) {
+      const isCopied = copy !== undefined && copy.to === sessionId && copy.leafId === parentId;
+      if (parentId !== null && !isCopied && !isComing(coming, sessionId, parentId)) {
         const session = yield* findSession(sessionId);
         if (session === undefined) throw orphaned(sessionId, entry);
         if (coming.length === 0 && (yield* this.#continues(session, change)))
@@ -162,7 +164,7 @@ export class SessionChanges {
         if (left === undefined) open = open.filter((each) => each !== session);
       }
     }
-    for (const session of open) yield* this.#save(session);
+    for (const session of open) yield* this.save(session);
   }
 
   /** Removes the entries of a run that are not visible. */
@@ -170,7 +172,7 @@ export class SessionChanges {
     const row = yield* findSession(sessionId);
     if (row === undefined || (yield* run(removeUnseen, row.id, runId, null)) === 0) return;
     const session = yield* this.#afterRemoval({ ...row, sessionId, tenantId: null, stored: row });
-    if (session !== undefined) yield* this.#save(session);
+    if (session !== undefined) yield* this.save(session);
   }
 
   /** Reads again what the row says about its entries. Deletes the row with its last entry and then returns `undefined`. */
@@ -186,7 +188,8 @@ export class SessionChanges {
     return session;
   }
 
-  *#save(session: OpenSession): Work<void> {
+  /** Stores what has changed in the row of the session. */
+  *save(session: OpenSession): Work<void> {
     const row = changedRow(session);
     if (row !== undefined) yield* updateSession(row);
   }
@@ -199,7 +202,7 @@ export class SessionChanges {
     const { say } = change;
     const batches = say === undefined ? [change] : yield* this.#placed(session, change, say);
     for (const batch of batches)
-      if (batch === change && (isNew || isFree)) yield* this.#insert(session, batch);
+      if (batch === change && (isNew || isFree)) yield* this.insert(session, batch);
       else yield* this.#append(session, batch);
   }
 
@@ -234,15 +237,16 @@ export class SessionChanges {
     const { length } = batch.rests;
     const before = yield* this.#entries.lastBefore(session.id, batch, length);
     if (before === undefined || before.number + before.count <= batch.number) {
-      yield* this.#insert(session, batch);
+      yield* this.insert(session, batch);
       return;
     }
     // A stored entry implies that all entries before it in the batch are stored.
     for (let index = before.number + before.count - batch.number; index < length; index++)
-      yield* this.#insert(session, batchAt(batch, index));
+      yield* this.insert(session, batchAt(batch, index));
   }
 
-  *#insert(session: OpenSession, batch: EntryBatch): Work<void> {
+  /** Stores a batch of which no entry is stored yet, and updates the session. */
+  *insert(session: OpenSession, batch: EntryBatch): Work<void> {
     const { stem, number, first, rests } = batch;
     const { runId, taskId, type } = first.entry;
     const parentId = first.atLeaf === true ? session.leafId : first.entry.parentId;

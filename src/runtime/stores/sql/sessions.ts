@@ -23,6 +23,7 @@ import type { EntryRows } from "./entry-rows.ts";
 import type { SessionChanges } from "./session-changes.ts";
 import type { Collector } from "./contents.ts";
 import type { RunList } from "./run-list.ts";
+import type { SessionCopy } from "./session-copy.ts";
 import { findSession, isWithin, listSessions, sessionLock, sessionSummary } from "./session-rows.ts";
 import type { SqlTables } from "./tables.ts";
 import { UnnamedSessions } from "./unnamed-sessions.ts";
@@ -35,6 +36,7 @@ export interface SqlSessionsOptions {
   readonly tables: SqlTables;
   readonly entries: EntryRows;
   readonly changes: SessionChanges;
+  readonly copies: SessionCopy;
   readonly list: RunList;
   readonly collector: Collector;
 }
@@ -43,14 +45,16 @@ export class SqlSessions implements Sessions {
   readonly #tables: SqlTables;
   readonly #entries: EntryRows;
   readonly #changes: SessionChanges;
+  readonly #copies: SessionCopy;
   readonly #unnamed: UnnamedSessions;
   readonly #list: RunList;
   readonly #collector: Collector;
 
-  constructor({ tables, entries, changes, list, collector }: SqlSessionsOptions) {
+  constructor({ tables, entries, changes, copies, list, collector }: SqlSessionsOptions) {
     this.#tables = tables;
     this.#entries = entries;
     this.#changes = changes;
+    this.#copies = copies;
     this.#unnamed = new UnnamedSessions(tables);
     this.#list = list;
     this.#collector = collector;
@@ -71,10 +75,10 @@ export class SqlSessions implements Sessions {
   *#apply(
     changes: readonly SessionChange[],
     batches: readonly BatchedChange[],
-    { owner = noOwner, whenIdle, whenNew, whenAt, scope }: ApplyOptions,
+    { owner = noOwner, whenIdle, whenNew, whenAt, copy, scope }: ApplyOptions,
   ): Work<RunSummary | undefined> {
     const changed = changes.map(({ sessionId }) => sessionId);
-    const others = [whenIdle, whenNew, whenAt?.sessionId].flatMap((id) => id ?? []);
+    const others = [whenIdle, whenNew, whenAt?.sessionId, copy?.from, copy?.to].flatMap((id) => id ?? []);
     yield* lock(...[...changed, ...others].map(sessionLock));
     if (scope !== undefined)
       for (const sessionId of changed)
@@ -83,7 +87,8 @@ export class SqlSessions implements Sessions {
     if (busy !== undefined) return busy;
     if (whenNew !== undefined && (yield* findSession(whenNew)) !== undefined) throw sessionExists(whenNew);
     if (whenAt !== undefined) checkWhenAt(whenAt, yield* findSession(whenAt.sessionId));
-    yield* this.#changes.refuseOrphans(batches);
+    yield* this.#changes.refuseOrphans(batches, copy);
+    if (copy !== undefined) yield* this.#copies.copy(copy, owner, scope);
     yield* this.#changes.apply(batches, { owner });
     return undefined;
   }

@@ -22,6 +22,7 @@ import { OpenApprovals, type ApprovalRow } from "./open-approvals.ts";
 import { SqlRecords } from "./records.ts";
 import { RunList } from "./run-list.ts";
 import { SessionChanges } from "./session-changes.ts";
+import { SessionCopy } from "./session-copy.ts";
 import { SqlSessions } from "./sessions.ts";
 import type { OwnedRun, SqlTables } from "./tables.ts";
 import { SqlTopics } from "./topics.ts";
@@ -66,6 +67,7 @@ export function sqlStore<Owned extends OwnedRun>(options: SqlStoreOptions<Owned>
   const { tables, tools, collector, eraser, deltas, feeds, leases, watch, close } = options;
   const { hash, chain, large, entries } = tools;
   const changes = new SessionChanges({ ...tools, dialect: tables.dialect });
+  const copies = new SessionCopy({ ...tools, dialect: tables.dialect, changes });
   const list = new RunList(tables);
   const mailbox = new SqlMailbox(tables);
   const inbox = new SqlInbox(tables, inboxSettings(options.inbox));
@@ -98,7 +100,7 @@ export function sqlStore<Owned extends OwnedRun>(options: SqlStoreOptions<Owned>
     }),
     mailbox,
     inbox,
-    sessions: new SqlSessions({ tables, entries, changes, list, collector }),
+    sessions: new SqlSessions({ tables, entries, changes, copies, list, collector }),
     contents: new SqlContents({ tables, rows: tools.contents, chain, collector }),
     leases,
     topics: new SqlTopics(tables),

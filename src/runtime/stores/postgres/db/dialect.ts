@@ -20,10 +20,15 @@ export const postgresDialect: Dialect = {
 
   entryPlace: "place",
   nextEntryPlace: "(SELECT coalesce(max(place), 0) + 1 FROM {entries} WHERE session = $1)",
+  placeBefore: () => 0,
   // A statement costs a round trip.
   entriesAhead: 32,
-  entriesOf: (session, { as = "entries", after } = {}) =>
-    `${as}.session = ${session}${after === undefined ? "" : ` AND ${as}.place > ${after}`}`,
+  entriesOf: (session, { as = "entries", after, upTo } = {}) =>
+    `${as}.session = ${session}${after === undefined ? "" : ` AND ${as}.place > ${after}`}${upTo === undefined ? "" : ` AND ${as}.place <= ${upTo}`}`,
+  copyEntries: `INSERT INTO {entries} (place, session, stem, number, count, run_id, task, visibility, type, body, refs, seal)
+    SELECT $3::bigint + copied.ordinal, $2::bigint, stem, number, count, run_id, task, visibility, type, body, refs, copied.pair ->> 1
+    FROM json_array_elements($4::json) WITH ORDINALITY AS copied (pair, ordinal)
+    JOIN {entries} AS entries ON session = $1 AND place = (copied.pair ->> 0)::bigint`,
 
   insertPiece: "INSERT INTO {content_pieces} (content, place, data) VALUES ($1, $2, $3)",
   storesTextPieces: false,

@@ -3,9 +3,10 @@ import type { Dialect, EntryRange } from "../../sql/dialect.ts";
 import { rowsPerSession } from "./migrations.ts";
 
 /** The ids of the rows of a session are one contiguous range. */
-function entriesOf(session: string, { as = "entries", after }: EntryRange = {}): string {
+function entriesOf(session: string, { as = "entries", after, upTo }: EntryRange = {}): string {
   const from = after ?? `${session} * ${rowsPerSession}`;
-  return `${as}.id > ${from} AND ${as}.id < (${session} + 1) * ${rowsPerSession}`;
+  const to = upTo === undefined ? `< (${session} + 1) * ${rowsPerSession}` : `<= ${upTo}`;
+  return `${as}.id > ${from} AND ${as}.id ${to}`;
 }
 
 function piecesOf(content: string): string {
@@ -35,8 +36,13 @@ export const sqliteDialect: Dialect = {
 
   entryPlace: "id",
   nextEntryPlace: `1 + coalesce((SELECT id FROM entries WHERE ${entriesOf("$1")} ORDER BY id DESC LIMIT 1), $1 * ${rowsPerSession})`,
+  placeBefore: (session) => session * rowsPerSession,
   entriesAhead: 1,
   entriesOf,
+  copyEntries: `INSERT INTO entries (id, session, stem, number, count, run_id, task, visibility, type, body, refs, seal)
+    SELECT $3 + json_each.key + 1, $2, stem, number, count, run_id, task, visibility, entries.type, body, refs,
+      json_each.value ->> 1
+    FROM json_each($4) CROSS JOIN entries ON entries.id = json_each.value ->> 0 AND session = $1`,
 
   insertPiece: `INSERT INTO content_pieces (id, data) VALUES ($1 * ${piecesPerContent} + $2, $3)`,
   storesTextPieces: true,

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import {
   formatAgentId,
   formatRunId,
+  formatSessionId,
   formatTopicId,
   noUsageDelta,
   unnamedSessionId,
@@ -137,6 +138,9 @@ async function doEverything(store: Store): Promise<void> {
     },
     { type: "append", sessionId, agentId, entry: info, visibility: "visible" },
   ]);
+  const long = { ...entry, id: "long", message: userMessage("x".repeat(10_000)), runId: null, taskId: null };
+  await store.sessions.apply([{ type: "append", sessionId, agentId, entry: long, visibility: "visible" }]);
+  await store.sessions.apply([], { copy: { from: sessionId, leafId: "long", to: formatSessionId("copy") } });
   await store.sessions.apply([{ type: "remove", sessionId, runId }]);
   const caps = { perDayUsd: 1, perTenantPerDayUsd: 1, perUserPerDayUsd: 1 };
   await store.usage.draw(lease, { day: "2026-11-16", need: 1, want: 1, caps });
@@ -238,6 +242,19 @@ test("no statement scans all rows of a table, so that no call gets slower as the
     }
   }
   expect(scans).toEqual([]);
+});
+
+test("no statement gives the place of an entry two lower or two upper bounds, of which SQLite would use one", async () => {
+  const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
+  const statements = vi.spyOn(database, "statement");
+  const store = await storeOn(database, { hash: sha256 });
+  onTestFinished(() => store.close());
+  await doEverything(store);
+  const sqls = [...new Set(statements.mock.calls.map(([sql]) => sql))];
+  const bounds = (sql: string, sign: string): number => sql.split(`entries.id ${sign}`).length - 1;
+  const ofSession = sqls.filter((sql) => bounds(sql, ">") > 0);
+  expect(ofSession.length).toBeGreaterThan(5);
+  expect(ofSession.filter((sql) => bounds(sql, ">") > 1 || bounds(sql, "<") > 1)).toEqual([]);
 });
 
 test("list() reads a page for one filter from an index, in order, and sorts nothing", async () => {

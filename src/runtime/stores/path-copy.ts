@@ -1,0 +1,21 @@
+import type { SessionEntry } from "../../kernel/index.ts";
+
+/** N7: returns the entries of a copy. The first has no parent. */
+export function withoutParent([first, ...others]: readonly SessionEntry[]): readonly SessionEntry[] {
+  return first === undefined ? others : [{ ...first, parentId: null }, ...others];
+}
+
+/** N7: returns the last label of each entry of a path that was not removed, as children of the path's leaf. */
+export function labelsInForce(
+  labels: readonly SessionEntry[],
+  leafId: string,
+  isOnPath: (entryId: string) => boolean,
+): readonly SessionEntry[] {
+  const last = new Map<string, SessionEntry>();
+  for (const entry of labels) {
+    if (entry.type !== "label" || !isOnPath(entry.targetId)) continue;
+    last.delete(entry.targetId);
+    if (entry.label !== null) last.set(entry.targetId, { ...entry, parentId: leafId });
+  }
+  return [...last.values()];
+}
