@@ -5,6 +5,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openRuntime } from "../../../src/entries/index.ts";
 import { agentIdOf, formatSessionId, type HostedAgent, type RunRecord } from "../../../src/kernel/index.ts";
@@ -154,7 +155,7 @@ describe("reeve run", () => {
     };
     expect(await isFree(inFolder(join(folder, "elsewhere")))).toBe(true);
     await using worker = await openRuntime({ store });
-    worker.register(runResolver({ accepts: inFolder(folder) }));
+    worker.register(runResolver({ accepts: inFolder(folder), runs: worker }));
     const [left] = (await worker.list()).runs;
     expect(left).toMatchObject({
       title: "Which colour?",
@@ -339,6 +340,17 @@ describe("reeve run", () => {
       return (await runtime.list()).runs.map(({ kind, status }) => `${kind} ${status}`).toSorted();
     };
 
+    /** Removes the settings of reviews, as earlier versions stored them. */
+    const forgetSettings = (path: string): void => {
+      using database = new DatabaseSync(path);
+      const { changes } = database
+        .prepare(
+          `UPDATE run_metadata SET body = json_remove(body, '$."reeve.run"') WHERE body ->> 'reviewer' IS NOT NULL`,
+        )
+        .run();
+      expect(changes).toBe(1);
+    };
+
     test("reeve run ends after the runs that follow its run", async () => {
       const { run, store } = await afterwards(looksThenAnswers);
       const { code, out, talk } = await run("Which colour?");
@@ -351,7 +363,10 @@ describe("reeve run", () => {
       ]);
     });
 
-    test("what a process leaves is driven by a worker and by --continue", async () => {
+    test.each([
+      { what: "", forgets: false },
+      { what: ", also a review that an earlier version stored without settings", forgets: true },
+    ])("what a process leaves is driven by a worker and by --continue$what", async ({ forgets }) => {
       let isKilled = false;
       const { run, store, folder, variables, asked } = await afterwards((request) =>
         request > 2 && !isKilled ? undefined : looksThenAnswers(request, {}),
@@ -364,11 +379,12 @@ describe("reeve run", () => {
       child.kill("SIGKILL");
       await once(child, "exit");
       isKilled = true;
+      if (forgets) forgetSettings(join(folder, ".reeve/reeve.db"));
       for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
       onTestFinished(() => void vi.unstubAllEnvs());
       {
         await using worker = await openRuntime({ store });
-        worker.register(runResolver({ accepts: inFolder(folder) }));
+        worker.register(runResolver({ accepts: inFolder(folder), runs: worker }));
         const [review] = (await worker.list({ kind: "child" })).runs;
         expect((await (await worker.find(review?.runId ?? ""))?.result())?.status).toBe("completed");
       }

@@ -149,7 +149,7 @@ interface HostedResolverOptions {
  * that the runs of new agents are driven, too.
  */
 export function hostRuns(
-  runtime: Pick<Runtime, "register">,
+  runtime: Pick<Runtime, "register" | "list">,
   workspace: Workspace,
   { flags, onOpen, onLeave }: HostedResolverOptions,
 ): () => void {
@@ -173,7 +173,7 @@ export function hostRuns(
       if (registered.has(name)) continue;
       registered.add(name);
       const settings = (): Promise<RunSettings | undefined> => currentSettings(workspace, flags, name);
-      const resolver = runResolver({ name, accepts, onOpen, settings });
+      const resolver = runResolver({ name, accepts, onOpen, settings, runs: runtime });
       runtime.register({ name, resolve: (run) => whereComplete(resolver, run, leave) });
     }
   };

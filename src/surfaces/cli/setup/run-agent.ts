@@ -6,6 +6,7 @@ import {
   type AgentResolver,
   type HostedAgent,
   type RunRecord,
+  type Runtime,
   type SessionId,
 } from "../../../kernel/index.ts";
 import {
@@ -68,6 +69,8 @@ export interface RunResolverOptions extends Decider {
   readonly accepts: (run: RunRecord, settings: RunSettings) => boolean;
   /** Returns the settings of runs that name the agent without a session and store no settings, such as those of a schedule. */
   readonly settings?: () => Promise<RunSettings | undefined>;
+  /** Where the settings of a review or a compaction are found that an earlier version stored without them. If absent, it is left alone. */
+  readonly runs?: Pick<Runtime, "list">;
   /** Receives each workspace that is opened for an agent, so that the caller can close it. */
   readonly onOpen?: (workspace: Workspace) => void;
 }
@@ -81,6 +84,7 @@ export function runResolver({
   name = defaultAgentName,
   accepts,
   settings: own,
+  runs,
   onOpen,
   ...decider
 }: RunResolverOptions): AgentResolver {
@@ -101,13 +105,27 @@ export function runResolver({
     name,
     resolve: async (run) => {
       const { key } = parseAgentId(run.agentId);
-      const settings = key === undefined ? await own?.() : findSettings(run.metadata);
+      const settings = key === undefined ? await own?.() : await storedSettings(run, runs);
       if (settings === undefined || !accepts(run, settings)) return undefined;
       const workspace = await workspaceOf(settings);
       if (settings.isTrusted === true && !workspace.isTrusted) throw lostTrust(run, workspace);
       return agentWithKey(workspace, settings, key);
     },
   };
+}
+
+/**
+ * The settings that are stored with a run. Earlier versions stored none with reviews and compactions: they have those of the newest
+ * invocation of their agent, whose id contains the session.
+ */
+async function storedSettings(
+  { agentId, kind, metadata }: RunRecord,
+  runs: RunResolverOptions["runs"],
+): Promise<RunSettings | undefined> {
+  const own = findSettings(metadata);
+  if (own !== undefined || kind === "invocation" || runs === undefined) return own;
+  const [newest] = (await runs.list({ agentId, kind: "invocation", limit: 1 })).runs;
+  return newest && findSettings(newest.metadata);
 }
 
 /**
