@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildPage } from "../../build/page.ts";
@@ -89,6 +91,30 @@ test("a page whose server is killed keeps what it shows, continues live, and dra
     .click();
   await page.getByRole("button", { name: /^Approve/u }).click();
   await page.getByText(/approved publish/u).waitFor();
+  expect(problems).toEqual([]);
+  await page.context().close();
+}, 240_000);
+
+test("L7: a run that ends its processes is a card in the inbox with its call and its workers, and its button lets it continue where it stood", async () => {
+  // The process may end before it has answered.
+  await Promise.allSettled([served.submit("fuse", "Switch the light on"), served.ended()]);
+  await served.start();
+  await served.ended();
+  await served.start();
+  const { page, problems } = await openPage(browser, `${served.url}/inbox`);
+  await page.locator(".inbox-item", { hasText: "Switch the light on" }).click();
+  const card = page.getByRole("region", { name: "Paused as a crash loop" });
+  await card.getByText(/^2 processes ended while executing this run/u).waitFor();
+  expect(await card.getByText(/^Ended: worker \S+ on \S+, noticed /u).count()).toBe(2);
+  await card.getByText(/tool light/u).waitFor();
+  await card.getByText("No task has ended.", { exact: false }).waitFor();
+  writeFileSync(join(served.folder, "corrected"), "");
+  await card.getByRole("button", { name: "Continue where it stood" }).click();
+  await page.getByText("Resumed. The run continues where it stood.").waitFor();
+  await page.goto(`${served.url}/runs`);
+  await page.getByRole("link", { name: "Switch the light on" }).click();
+  await page.getByText("The light is on.").first().waitFor();
+  await page.getByText("Done", { exact: true }).waitFor();
   expect(problems).toEqual([]);
   await page.context().close();
 }, 240_000);

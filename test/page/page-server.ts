@@ -12,7 +12,7 @@ import { prices } from "./company.ts";
 
 const pageFolder = join(repository, "dist/page");
 
-interface PageServerOptions extends Pick<RuntimeOptions, "concurrency" | "resolveModel"> {
+interface PageServerOptions extends Pick<RuntimeOptions, "concurrency" | "crashLoopLimit" | "resolveModel"> {
   /** Folder of the store. Default: a new one. */
   readonly folder?: string;
   /** Default: a free one. */
@@ -24,7 +24,7 @@ export class PageServer {
   readonly folder: string;
   readonly #agents: (folder: string) => readonly HostedAgent[];
   #parts: { readonly store: Store; readonly runtime: Runtime; readonly listening: Listening } | undefined;
-  readonly #runtimeOptions: Pick<RuntimeOptions, "concurrency" | "resolveModel">;
+  readonly #runtimeOptions: Pick<RuntimeOptions, "concurrency" | "crashLoopLimit" | "resolveModel">;
   #port: number;
 
   constructor(

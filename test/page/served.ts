@@ -9,13 +9,13 @@ const program = fileURLToPath(new URL("serve.ts", import.meta.url));
 
 /** The server of the tests in a process of its own, which can be killed and started again at the same port. */
 export class ServedPage {
-  readonly #folder = mkdtempSync(join(tmpdir(), "reeve-served-"));
+  readonly folder = mkdtempSync(join(tmpdir(), "reeve-served-"));
   #child: ChildProcess | undefined;
   url = "";
 
   async start(): Promise<void> {
     const port = this.url === "" ? "0" : new URL(this.url).port;
-    this.#child = fork(program, [this.#folder, port], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+    this.#child = fork(program, [this.folder, port], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
     const [address] = (await once(this.#child, "message")) as [string];
     this.url = address;
   }
@@ -28,6 +28,14 @@ export class ServedPage {
     const ended = once(child, "exit");
     child.kill("SIGKILL");
     await ended;
+  }
+
+  /** Resolves when the process has ended by itself. */
+  async ended(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    this.#child = undefined;
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
   }
 
   /** Starts a run. Returns its id. */
@@ -43,6 +51,6 @@ export class ServedPage {
 
   async remove(): Promise<void> {
     await this.kill();
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.folder, { recursive: true, force: true });
   }
 }
