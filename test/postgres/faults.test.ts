@@ -48,6 +48,11 @@ test.each([
     (url: string) => `${url}?channel_binding=require`,
     "invalid_argument",
   ],
+  [
+    "an option that the URL gives twice",
+    (url: string) => `${url}?schema=one&schema=other`,
+    "invalid_argument",
+  ],
   ["an unreadable URL", () => "postgres://a b:99999999/x", "invalid_argument"],
 ])("openStore() refuses %s", async (_what, urlOf, code) => {
   await expect(openStore(urlOf(inject("postgresUrl")))).rejects.toMatchObject({ code });

@@ -31,6 +31,14 @@ export function requireBudget(tracker: string, source: unknown, limit: string): 
   );
 }
 
+/** Refuses an id without which a seat would be taken or kept for no task. */
+function checkId(method: string, id: unknown, hint: string): void {
+  if (typeof id === "string" && id.trim() !== "") return;
+  throw invalidOption(method, "id", id, "a text that is not empty", hint);
+}
+
+const sameId = "pass the id of the task, as given to acquire()";
+
 interface AcquireOptions {
   readonly parent?: string;
 }
@@ -74,14 +82,7 @@ export class SpawnTracker {
     priority: Priority | PriorityName = Priority.NORMAL,
     options: AcquireOptions = {},
   ): Promise<void> {
-    if (typeof id !== "string" || id.trim() === "")
-      throw invalidOption(
-        "acquire()",
-        "id",
-        id,
-        "a text that is not empty",
-        "pass an id of your choice for the task",
-      );
+    checkId("acquire()", id, "pass an id of your choice for the task");
     const { parent } = acquireOptionTable.read("acquire()", options);
     const own = this.#writable("acquire", "spawn with ctx.spawn(), which takes the seat");
     await own.acquire(id, parent ?? own.headcount.rootId, parsePriority(priority));
@@ -92,11 +93,13 @@ export class SpawnTracker {
    * seat.
    */
   release(id: string): void {
+    checkId("release()", id, sameId);
     this.#writable("release", "the commit that ends or pauses a task frees its seat").release(id);
   }
 
   /** H7: reports that the calls of a pausing task have settled and that it starts no others. */
   settle(id: string): void {
+    checkId("settle()", id, sameId);
     this.#writable("settle", "the runtime sees for itself when a task's calls are over").settle(id);
   }
 
@@ -105,6 +108,7 @@ export class SpawnTracker {
    * no seat.
    */
   reprioritize(id: string, priority: Priority | PriorityName): void {
+    checkId("reprioritize()", id, sameId);
     const own = this.#writable("reprioritize", "call run.reprioritize(taskId, priority) on the run's handle");
     own.reprioritize(id, parsePriority(priority));
   }

@@ -134,6 +134,17 @@ describe("SpawnTracker outside a run", () => {
     expect(tracker.isPaused("low")).toBe(false);
   });
 
+  it.each([
+    ["release()", (tracker: SpawnTracker, id: never) => tracker.release(id)],
+    ["settle()", (tracker: SpawnTracker, id: never) => tracker.settle(id)],
+    ["reprioritize()", (tracker: SpawnTracker, id: never) => tracker.reprioritize(id, "HIGH")],
+  ])("%s refuses an id that is not a text", (method, call) => {
+    for (const id of [undefined, "", 7])
+      expect(() => call(new SpawnTracker({ maxAgents: 2 }), id as never)).toThrow(
+        `of ${method}: expected a text that is not empty`,
+      );
+  });
+
   it("H1: seats never exceed the cap and every acquire() settles, for random operations", async () => {
     const moves = fc.array(
       fc.record({

@@ -46,6 +46,12 @@ export function schemaOf({ url, schema, otherwise }: SchemaOptions, caller: stri
   const [, before = url, query = ""] = /^([^?]*)\?(.*)$/su.exec(url) ?? [];
   const parameters = new URLSearchParams(query);
   urlOptions.read(`the URL of ${caller}`, Object.fromEntries(parameters));
+  for (const option of parameters.keys())
+    if (parameters.getAll(option).length > 1)
+      throw new Fault(
+        "invalid_argument",
+        `invalid ${option} of the URL of ${caller}: it is given twice; give it once`,
+      );
   const name = schema ?? parameters.get("schema") ?? otherwise;
   parameters.delete("schema");
   if (!/^[a-z_][a-z0-9_]{0,62}$/u.test(name))
