@@ -6,6 +6,8 @@ import type { RunId } from "../../../kernel/index.ts";
 export interface Wake {
   /** Time at which the run starts or wakes up, in epoch milliseconds. `null` if it may be ready now. */
   readonly at: number | null;
+  /** The turn of this invocation, if a slice sent it because the run had more to do. */
+  readonly turn?: "even" | "odd";
 }
 
 /** When the run wakes up, and how long that was from the end of the slice. */
@@ -90,7 +92,12 @@ export function runObject(
             ctx.set("timer", { id: await sent.invocationId, at: next.at });
           }
         }
-        if (result.isReady) self.drive({ at: null });
+        if (!result.isReady) return;
+        // Every slice of a busy run sends the next one. Without the key, each further wake-up would begin a chain of slices that
+        // ends only when the run waits. Restate ignores a slice of a turn that already waits. The turns alternate, because this
+        // slice has not ended yet.
+        const turn = wake.turn === "even" ? "odd" : "even";
+        self.drive({ at: null, turn }, rpc.sendOpts({ idempotencyKey: turn }));
       },
     },
     options: {
