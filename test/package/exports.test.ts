@@ -6,6 +6,7 @@ import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { isPageCurrent } from "../../build/page.ts";
+import { isFull } from "../effort.ts";
 import { repository, runNode } from "../gates/run-node.ts";
 import { filesMatching } from "./documents.ts";
 
@@ -22,7 +23,6 @@ const declarations = targets
 const { file: packedFile, project, before, after } = inject("installed");
 const packed = await filesBelow(join(project, "node_modules/reeve"));
 const advice = await publishAdvice(packedFile);
-const types = await typeResolutions(packedFile);
 
 test("npm pack leaves every file of the clone as it was, the built page included", () => {
   expect(before.length).toBeGreaterThan(2_000);
@@ -84,7 +84,23 @@ test("publint reports no error and no warning", () => {
   expect(advice).toEqual([]);
 });
 
-test("every path in exports resolves to types for ESM programs and for bundlers", () => {
+test.each(["--module nodenext", "--module esnext --moduleResolution bundler"])(
+  "every path in exports resolves to types with %s",
+  async (options) => {
+    const modules = Object.keys(manifest.exports).filter((path) => !path.endsWith(".json"));
+    const lines = modules.map((path, at) => `export * as e${at} from "reeve${path.slice(1)}";`);
+    const program = join(project, `exports-${options.length}.ts`);
+    onTestFinished(() => rm(program));
+    await writeFile(program, lines.join("\n"));
+    const tsc = join(repository, "node_modules/typescript/bin/tsc");
+    const common = "--noEmit --target es2024 --strict --skipLibCheck --pretty false".split(" ");
+    const { stdout } = await runNode([tsc, ...options.split(" "), ...common, program], project);
+    expect(stdout).toBe("");
+  },
+);
+
+test.runIf(isFull)("arethetypeswrong finds types for ESM programs and for bundlers", async () => {
+  const types = await typeResolutions(packedFile);
   expect(types.code).toBe(0);
   expect(types.resolutions).toHaveLength(2 * targets.length);
   expect(types.resolutions.filter((resolution) => !resolution.includes(": OK"))).toEqual([]);
@@ -107,7 +123,6 @@ async function publishAdvice(path: string): Promise<readonly string[]> {
 async function typeResolutions(path: string) {
   const cli = dirname(fileURLToPath(import.meta.resolve("@arethetypeswrong/cli/package.json")));
   const options = ["--profile", "esm-only", "--format", "ascii", "--no-color", "--no-emoji"];
-  // Runs while the file is collected, so the timeout of a test does not apply.
   const { code, stdout } = await runNode([join(cli, "dist/index.js"), path, ...options], repository);
   return { code, resolutions: stdout.match(/^(?:node16 \(from ESM\)|bundler): .*$/gmu) ?? [] };
 }
