@@ -1,7 +1,15 @@
 import { expect, inject, onTestFinished, test, vi } from "vitest";
 import type { Store } from "../../src/kernel/index.ts";
 import { openStore } from "../../src/runtime/index.ts";
-import { all, createRun, ownRun, stepRecord } from "../../src/testing/contracts/store-fixtures.ts";
+import {
+  all,
+  appendEntry,
+  createRun,
+  ownRun,
+  sessionEntry,
+  sessionId,
+  stepRecord,
+} from "../../src/testing/contracts/store-fixtures.ts";
 import { withStore } from "../../src/surfaces/cli/setup/stored-runs.ts";
 import type { Terminal } from "../../src/surfaces/cli/terminal/terminal.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";
@@ -70,6 +78,15 @@ test("a role without rights is refused, and needs no right to create once the ta
   await query(`GRANT USAGE ON SCHEMA ${schema} TO ${role}; GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO ${role};
     GRANT ALL ON ALL SEQUENCES IN SCHEMA ${schema} TO ${role}`);
   expect(await createRun(await openSchema(schema, { url }))).toBe("run_a");
+});
+
+test("a schema of format 14 gets the number of entries of each session", async () => {
+  const schema = newSchema();
+  const earlier = await openSchema(schema);
+  await earlier.sessions.apply([appendEntry(sessionEntry("a", null)), appendEntry(sessionEntry("b", "a"))]);
+  await query(`ALTER TABLE ${schema}.sessions DROP COLUMN size; UPDATE ${schema}.meta SET version = 14`);
+  const { sessions } = await openSchema(schema);
+  expect((await sessions.find(sessionId))?.entries).toBe(2);
 });
 
 test("a schema of a newer version, and one with tables of another program, are refused and stay unchanged", async () => {

@@ -38,7 +38,7 @@ import { all, get, run, type Work } from "./work.ts";
 
 const unseenOfRun = `session = $1 AND run_id = $2 AND ($3::bigint IS NULL OR task = $3) AND visibility < ${visible}`;
 const revealEntries = `UPDATE {entries} AS entries INDEXED BY entries_unseen SET visibility = ${visible} WHERE ${unseenOfRun}`;
-const removeUnseen = `DELETE FROM {entries} AS entries INDEXED BY entries_unseen WHERE ${unseenOfRun}`;
+const removeUnseen = `DELETE FROM {entries} AS entries INDEXED BY entries_unseen WHERE ${unseenOfRun} RETURNING count`;
 
 /** The statements that differ between the dialects. `$1` is the id of a row of `sessions`. */
 function statementsOf({ entryPlace: place, nextEntryPlace, entriesOf }: Dialect) {
@@ -55,8 +55,8 @@ function statementsOf({ entryPlace: place, nextEntryPlace, entriesOf }: Dialect)
       WHERE session = $1 AND ${place} = $2`,
     placeAgain: `UPDATE {entries} SET body = $3, seal = $4, ${place} = ${nextEntryPlace}
       WHERE session = $1 AND ${place} = $2`,
-    removeEntries: `DELETE FROM {entries} AS entries WHERE ${ofSession} AND run_id = $2 AND ($3::bigint IS NULL OR task = $3)`,
-    hasEntries: `SELECT 1 FROM {entries} AS entries WHERE ${ofSession} LIMIT 1`,
+    removeEntries: `DELETE FROM {entries} AS entries WHERE ${ofSession} AND run_id = $2 AND ($3::bigint IS NULL OR task = $3)
+      RETURNING count`,
     insertEntries: `INSERT INTO {entries} (${place}, session, stem, number, count, run_id, task, visibility, type, body, refs, seal)
       VALUES (${nextEntryPlace}, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id`,
   };
@@ -66,6 +66,11 @@ function statementsOf({ entryPlace: place, nextEntryPlace, entriesOf }: Dialect)
 export interface Precondition {
   readonly batch: EntryBatch;
   readonly session: SessionRow;
+}
+
+/** A row that was removed, with the number of its entries. */
+interface RemovedRow {
+  readonly count: number;
 }
 
 /** What is known about the changes of a commit. */
@@ -159,8 +164,10 @@ export class SessionChanges {
       }
       const task = change.taskId === undefined ? null : ordinalOf(change.taskId);
       if (change.type === "reveal") yield* this.#reveal(session, change.runId, task);
-      else if ((yield* run(this.#sql.removeEntries, session.id, change.runId, task)) > 0) {
-        const left = yield* this.#afterRemoval(session);
+      else {
+        const removed = yield* all<RemovedRow>(this.#sql.removeEntries, session.id, change.runId, task);
+        if (removed.length === 0) continue;
+        const left = yield* this.#afterRemoval(session, removed);
         if (left === undefined) open = open.filter((each) => each !== session);
       }
     }
@@ -170,15 +177,18 @@ export class SessionChanges {
   /** Removes the entries of a run that are not visible. */
   *removeHidden(sessionId: SessionId, runId: RunId): Work<void> {
     const row = yield* findSession(sessionId);
-    if (row === undefined || (yield* run(removeUnseen, row.id, runId, null)) === 0) return;
-    const session = yield* this.#afterRemoval({ ...row, sessionId, tenantId: null, stored: row });
+    if (row === undefined) return;
+    const removed = yield* all<RemovedRow>(removeUnseen, row.id, runId, null);
+    if (removed.length === 0) return;
+    const session = yield* this.#afterRemoval({ ...row, sessionId, tenantId: null, stored: row }, removed);
     if (session !== undefined) yield* this.save(session);
   }
 
   /** Reads again what the row says about its entries. Deletes the row with its last entry and then returns `undefined`. */
-  *#afterRemoval(session: OpenSession): Work<OpenSession | undefined> {
+  *#afterRemoval(session: OpenSession, removed: readonly RemovedRow[]): Work<OpenSession | undefined> {
     const { id } = session;
-    if ((yield* get(this.#sql.hasEntries, id)) === undefined) {
+    for (const { count } of removed) session.size -= count;
+    if (session.size === 0) {
       yield* deleteSession(id);
       return undefined;
     }

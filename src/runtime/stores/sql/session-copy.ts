@@ -80,13 +80,14 @@ export class SessionCopy {
     const rows = yield* this.#copiedRows(path);
     const labels = labelsInForce(yield* entries.labels(origin.id), leafId, pathFilter(path));
     const title = yield* this.#titleOf(path);
-    const state = { updatedAt: 0, leafId: null, lastId: null, name: null, title };
+    const state = { updatedAt: 0, leafId: null, lastId: null, name: null, title, size: 0 };
     const { agentId } = origin;
     const id = yield* insertSession({ sessionId: to, agentId, tenantId, userId, ...state });
     const copy = { ...state, id, sessionId: to, tenantId, stored: state };
     const copying = { origin, copy, place: this.#options.dialect.placeBefore(id) };
     yield* this.#copyRows(rows, copying);
     for (const each of tellingRows(path)) noteBatch(copy, batchOf(each, copying));
+    copying.copy.size = path.reduce((sum, { count }) => sum + count, 0);
     for (const label of labels) yield* this.#insert([label], copying);
     yield* changes.save(copying.copy);
   }

@@ -23,15 +23,14 @@ export function isWithin(sessionId: string): string {
  */
 export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
 
-const findRow = `SELECT id, updated_at AS "updatedAt", leaf_id AS "leafId", last_id AS "lastId", name, title
+const findRow = `SELECT id, updated_at AS "updatedAt", leaf_id AS "leafId", last_id AS "lastId", name, title, size
   FROM {sessions} WHERE session_id = $1 AND ${isInScope(2)}`;
-const insertRow = `INSERT INTO {sessions} (session_id, agent_id, tenant, user_id, updated_at, leaf_id, last_id, name, title)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id`;
-const updateRow = `UPDATE {sessions} SET updated_at = $2, leaf_id = $3, last_id = $4, name = $5, title = $6 WHERE id = $1`;
+const insertRow = `INSERT INTO {sessions} (session_id, agent_id, tenant, user_id, updated_at, leaf_id, last_id, name, title, size)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id`;
+const updateRow = `UPDATE {sessions} SET updated_at = $2, leaf_id = $3, last_id = $4, name = $5, title = $6, size = $7 WHERE id = $1`;
 const listedColumns = `id AS place, session_id AS "sessionId", agent_id AS "agentId", user_id AS "userId",
   CASE WHEN tenant = '${noTenant}' THEN NULL ELSE substr(tenant, 2) END AS "tenantId",
-  name, title, leaf_id AS "leafId", updated_at AS "updatedAt",
-  (SELECT coalesce(sum(count), 0) FROM {entries} WHERE session = sessions.id) AS entries`;
+  name, title, leaf_id AS "leafId", updated_at AS "updatedAt", size AS entries`;
 const findListed = `SELECT ${listedColumns} FROM {sessions} AS sessions WHERE session_id = $1 AND ${isInScope(2)}`;
 
 /** The name of the lock of a session. Holders of the lock decide about its runs and change its entries. */
@@ -65,7 +64,7 @@ export function* listSessions(query: SessionQuery): Work<SessionPage> {
 
 /** Creates a session and returns the id of its row. */
 export function* insertSession(session: NewSession): Work<number> {
-  const { sessionId, agentId, tenantId, userId, updatedAt, leafId, lastId, name, title } = session;
+  const { sessionId, agentId, tenantId, userId, updatedAt, leafId, lastId, name, title, size } = session;
   const row = yield* get<{ readonly id: number }>(
     insertRow,
     sessionId,
@@ -77,13 +76,14 @@ export function* insertSession(session: NewSession): Work<number> {
     lastId,
     name,
     title,
+    size,
   );
   return (row as { readonly id: number }).id;
 }
 
 export function* updateSession(session: SessionRow): Work<void> {
-  const { id, updatedAt, leafId, lastId, name, title } = session;
-  yield* run(updateRow, id, updatedAt, leafId, lastId, name, title);
+  const { id, updatedAt, leafId, lastId, name, title, size } = session;
+  yield* run(updateRow, id, updatedAt, leafId, lastId, name, title, size);
 }
 
 /** Deletes the row of a session without entries. */

@@ -19,6 +19,8 @@ interface SessionState {
   readonly lastId: string | null;
   readonly name: string | null;
   readonly title: string | null;
+  /** Number of entries. */
+  readonly size: number;
 }
 
 export interface SessionRow extends SessionState {
@@ -55,7 +57,7 @@ export function summaryOf({ place: _place, ...summary }: ListedSession): Session
 export function newSession(first: EntryBatch, at: number, { tenantId, userId }: SessionOwner): NewSession {
   const { sessionId, agentId } = first.first;
   const updatedAt = Math.max(latestOf(first), at);
-  const state = { updatedAt, leafId: null, lastId: null, name: null, title: titleIn(first) };
+  const state = { updatedAt, leafId: null, lastId: null, name: null, title: titleIn(first), size: 0 };
   return { sessionId, agentId, tenantId, userId, ...state };
 }
 
@@ -64,6 +66,7 @@ export function noteBatch(session: OpenSession, batch: EntryBatch): void {
   const { first, rests } = batch;
   const { type } = first.entry;
   session.updatedAt = Math.max(session.updatedAt, latestOf(batch));
+  session.size += rests.length;
   session.title ??= titleIn(batch);
   if (type === "session_info") session.name = (rests.at(-1) as { readonly name: string }).name;
   else if (type !== "label" && first.visibility === "visible") moveLeaf(session, batch);
@@ -71,14 +74,15 @@ export function noteBatch(session: OpenSession, batch: EntryBatch): void {
 
 /** Returns the row to be stored, or `undefined` if nothing has changed. */
 export function changedRow(session: OpenSession): SessionRow | undefined {
-  const { id, updatedAt, leafId, lastId, name, title, stored } = session;
+  const { id, updatedAt, leafId, lastId, name, title, size, stored } = session;
   const isChanged =
     updatedAt !== stored.updatedAt ||
     leafId !== stored.leafId ||
     lastId !== stored.lastId ||
     name !== stored.name ||
-    title !== stored.title;
-  return isChanged ? { id, updatedAt, leafId, lastId, name, title } : undefined;
+    title !== stored.title ||
+    size !== stored.size;
+  return isChanged ? { id, updatedAt, leafId, lastId, name, title, size } : undefined;
 }
 
 /** Whether one of the batches that are about to be added holds the entry. Most often it is the last one. */

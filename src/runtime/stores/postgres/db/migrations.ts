@@ -326,7 +326,14 @@ const lostOwners = `
   ALTER TABLE {usage_totals} ADD COLUMN lost_calls bigint NOT NULL DEFAULT 0;
 `;
 
+/** Format 15. `sessions.size` is the number of entries of a session, so that a list reads no entries. */
+const sessionSizes = `
+  ALTER TABLE {sessions} ADD COLUMN size bigint NOT NULL DEFAULT 0;
+  UPDATE {sessions} AS sessions SET size = counted.size
+    FROM (SELECT session, sum(count) AS size FROM {entries} GROUP BY session) AS counted WHERE counted.session = sessions.id;
+`;
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
-export const migrations: readonly string[] = [tables, lostOwners].map((sql) =>
+export const migrations: readonly string[] = [tables, lostOwners, sessionSizes].map((sql) =>
   sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'),
 );

@@ -45,7 +45,7 @@ export const turnUser = "ifnull(user_id, '')";
  * - `messages`: for `state` see `MessageState`. `line` is the line of the sender. `asks` is 1 if the message wants a
  *   reply. `died` orders the dead letters of an agent by the time at which they became dead letters.
  * - `sessions.leaf_id` is the leaf (N2), `last_id` the leaf of child tasks (N3). `name` and `title` repeat what entries
- *   say, so that a list reads no entries.
+ *   say, and `size` is their number, so that a list reads no entries.
  * - `entries`: one row holds `count` successive entries, the first named by `stem` and `number`. The rows of a session
  *   are stored together, in the order of arrival. `seal` covers what was written (`Chain.entrySeal`).
  * - `usage_totals`: amounts of runs, also of deleted ones. Tenant, user and model are stored as `tenantText` returns them.
@@ -311,6 +311,11 @@ const migrations: readonly string[] = [
   DROP INDEX runs_paused;
   CREATE INDEX runs_paused ON runs (ended) WHERE ${isPausedText} AND ended IS NULL AND run_id IS NOT NULL;
   ALTER TABLE usage_totals ADD COLUMN lost_calls INTEGER NOT NULL DEFAULT 0;
+  `,
+  // Format 15.
+  `
+  ALTER TABLE sessions ADD COLUMN size INTEGER NOT NULL DEFAULT 0;
+  UPDATE sessions SET size = coalesce((SELECT sum(count) FROM entries WHERE session = sessions.id), 0);
   `,
 ];
 

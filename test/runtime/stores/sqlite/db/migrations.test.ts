@@ -1,7 +1,9 @@
+import { readFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import { Database } from "../../../../../src/runtime/stores/sqlite/db/database.ts";
 import { migrate } from "../../../../../src/runtime/stores/sqlite/db/migrate.ts";
 import { createRun } from "../../../../../src/testing/contracts/store-fixtures.ts";
+import { fileOfText } from "../../../../golden/file-text.ts";
 import { startProcess } from "../store-process.ts";
 import { connect, newPath, openStore } from "../store-files.ts";
 
@@ -9,7 +11,7 @@ test("a new file gets its tables, Reeve's application id and write-ahead logging
   const path = await newPath();
   await (await openStore(path)).close();
   const connection = connect(path);
-  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 14 });
+  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 15 });
   expect(connection.prepare("PRAGMA application_id").get()).toEqual({ application_id: 0x52656576 });
   expect(connection.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
 });
@@ -55,6 +57,16 @@ test.each([1, 2, 8])(
     expect(connection.prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "commits" }]);
   },
 );
+
+test("a file of format 14 gets the number of entries of each session", async () => {
+  const path = await newPath();
+  fileOfText(path, readFileSync(new URL("../../../../golden/format-14.sql", import.meta.url), "utf8"));
+  const { sessions } = await openStore(path);
+  const { sessions: listed } = await sessions.list();
+  expect(listed.length).toBeGreaterThan(2);
+  for (const { sessionId, entries } of listed)
+    expect(entries).toBe((await sessions.read(sessionId, { includeHidden: true })).length);
+});
 
 test("migrate() adds new columns to a file of an earlier version and keeps its data", async () => {
   const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
