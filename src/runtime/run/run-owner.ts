@@ -354,8 +354,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (this.#phase === "loaded" || this.#isClosed) return;
     if (this.#cancelIdleTimer !== undefined || !this.#running.isOffSlot) return;
     this.#countIdle(true);
+    if (this.#state.isDrivenAgain && this.#running.onlyWaits) this.#noteRest();
     if (!this.#running.isResting) return;
-    if (this.#state.isDrivenAgain && this.#running.isIdle) this.#noteRest();
     this.noteCallEnd();
     if (this.#isDraining || !this.#running.isIdle) return;
     const { clock, suspendAfterMs } = this.#worker;

@@ -25,6 +25,11 @@ export class RunningTasks {
     return this.#everyLiveTask("isIdle");
   }
 
+  /** Like `isIdle`, but only this process may be able to end a wait, such as that for a cap. */
+  get onlyWaits(): boolean {
+    return this.#everyLiveTask("onlyWaits");
+  }
+
   /** Like `isIdle`, but tasks may also wait for other runs, for which this process has to stay. */
   get isResting(): boolean {
     return this.#everyLiveTask("isResting");
@@ -85,7 +90,7 @@ export class RunningTasks {
    * checks cost O(1), because it is not off its slot, and n tasks that come to rest one after the other cost O(n) in total. A check
    * that finds every task at rest asks all of them, such as each check of `isOffSlot` while n tasks await delays.
    */
-  #everyLiveTask(rest: "isIdle" | "isResting" | "isOffSlot"): boolean {
+  #everyLiveTask(rest: "isIdle" | "onlyWaits" | "isResting" | "isOffSlot"): boolean {
     const count = this.#ring.length;
     for (let checked = 0; checked < count; checked++) {
       const place = (this.#cursor + checked) % count;

@@ -63,14 +63,14 @@ export class TaskActivity implements SlotYielder {
   }
 
   /** Every line of the task waits or is parked. */
-  get #onlyWaits(): boolean {
+  get onlyWaits(): boolean {
     if (this.#waits.length === 0 && this.#parked.length === 0) return false;
     return this.#delays === 0 && this.#yields === 0 && !this.#slot.isRequested && !this.isCalling;
   }
 
   /** Every line of the task waits or is parked, and the run may leave memory meanwhile. */
   get isIdle(): boolean {
-    return this.#onlyWaits && this.#waits.every(({ staysHere = false }) => !staysHere);
+    return this.onlyWaits && this.#waits.every(({ staysHere = false }) => !staysHere);
   }
 
   /** The task holds no slot and requests none until something arrives that it awaits, from this run or from another. */
@@ -81,7 +81,7 @@ export class TaskActivity implements SlotYielder {
   /** The task rests, or only awaits a delay. It takes no room of the worker. */
   get isOffSlot(): boolean {
     if (this.isResting) return true;
-    return (this.#delays > 0 || this.#onlyWaits) && !this.#slot.isHeld && !this.#slot.isRequested;
+    return (this.#delays > 0 || this.onlyWaits) && !this.#slot.isHeld && !this.#slot.isRequested;
   }
 
   /** A line of the task must not start its next call. */
@@ -306,10 +306,10 @@ export class TaskActivity implements SlotYielder {
 
   #noteRest(): void {
     if (this.#isDropped) return;
-    if (this.#yields > 0 || this.#onlyWaits) this.#slot.give();
+    if (this.#yields > 0 || this.onlyWaits) this.#slot.give();
     if (!this.isOffSlot) return;
     this.#slot.give();
-    if (this.#onlyWaits && this.#waits.length > 0) this.#host.seats.suspend(this.#taskId, this.#waits);
+    if (this.onlyWaits && this.#waits.length > 0) this.#host.seats.suspend(this.#taskId, this.#waits);
     this.#host.listener.noteIdle();
   }
 

@@ -1,6 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import {
   formatRunId,
+  Transcript,
+  userMessage,
   type Event,
   type HostedAgent,
   type Lease,
@@ -13,7 +15,8 @@ import {
 } from "../../../src/kernel/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { memoryStore, sha256, type RuntimeOptions } from "../../../src/runtime/index.ts";
-import { FakeClock } from "../../../src/testing/index.ts";
+import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
+import { ownRun } from "../../../src/testing/contracts/store-fixtures.ts";
 import { agent, readAll, spawnTask, until } from "../runtime-setup.ts";
 
 /** A store that stops to answer when its process dies. */
@@ -189,6 +192,39 @@ test("L7: runs that wait for a person, a signal, a time, a reply, a child or the
   await lives.clock.advance(3_600_001);
   const results = [person, signal, time, parent].map(async (run) => (await run?.result())?.output);
   expect(await Promise.all(results)).toEqual(["person done", "signal done", "time done", "parent done"]);
+});
+
+test("L7: a run that waits for a cap keeps that status in each next process, and is neither counted nor paused", async () => {
+  const caps = { perDayUsd: 100e-6 };
+  const model = scriptedModel(["hm"]);
+  const request = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 20 };
+  const caller = agent("caller", async (ctx) => void (await ctx.llm(request)), { models: { main: model } });
+  const prices = { find: () => ({ inputUsd: 1e-9, outputUsd: 4e-6 }) };
+  const lives = new Lives([caller], { caps, prices, capWaitMs: 3_600_000, crashLoopLimit: 2 });
+  const holder = await ownRun(lives.store, "held");
+  const limits = { perDayUsd: 100e3, perTenantPerDayUsd: null, perUserPerDayUsd: null };
+  const day = new Date(lives.clock.now()).toISOString().slice(0, 10);
+  await lives.store.usage.draw(holder, { day, need: 100e3, want: 100e3, caps: limits });
+  const first = await lives.begin();
+  const { runId } = await first.runtime.submit(caller, null);
+  let { die } = first;
+  for (let life = 0; life < 4; life++) {
+    await until(async () => (await lives.statusOf(runId)) === "waiting cap");
+    await die();
+    ({ die } = await lives.begin());
+    await until(async () => {
+      const types = await lives.typesOf(runId);
+      return types.filter((type) => type === "run_recover").length === life + 1;
+    });
+  }
+  await die();
+  const runtime = await lives.last();
+  await until(async () => (await lives.statusOf(runId)) === "waiting cap");
+  expect(await lives.typesOf(runId)).not.toContain("run_pause");
+  await lives.store.journal.append(holder, { number: 1, at: 1, usage: [] });
+  const ending = (await find(runtime, runId)).result();
+  await lives.clock.advance(1_000);
+  expect([(await ending).status, model.calls.length]).toEqual(["completed", 1]);
 });
 
 test("L7: a child that kills its worker pauses the run, and resume() continues parent, child and sibling where they stood, with the result that the run has without crashes", async () => {
