@@ -256,6 +256,8 @@ export class AgentShelf {
     const lacking = await shelf.lacking(names);
     refuseLacking(name, file?.path, lacking);
     const { tools, ephemeral } = await shelf.choose(names, where, lacking);
+    const { mode: _mode, ...rules } = this.#parts.settings.permissions ?? {};
+    shelf.checkRules(rules, tools());
     const subAgents: SubAgent[] = [];
     for (const each of file?.subAgents ?? [])
       subAgents.push({ agent: await this.#make(each, undefined, [...above, name]) });

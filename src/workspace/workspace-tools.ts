@@ -62,6 +62,38 @@ export interface ChosenTools {
 const readers = ["read", "ls", "find", "grep"];
 const everything = [...readers, "write", "edit", "bash", "fetch", "todo"];
 
+/** Names and patterns of tools in the settings. */
+type ToolRules = Readonly<Partial<Record<"allow" | "ask" | "deny", readonly string[]>>>;
+
+/** The tool that a rule probably means. `undefined` if it names a tool, is a pattern, or is nearest to none. */
+function nearestOwn(name: string, known: ReadonlySet<string>): string | undefined {
+  if (name.includes("*") || known.has(name)) return undefined;
+  const own = ownToolName(name);
+  if (known.has(own)) return own;
+  // `read_mail` contains `read` and may be a tool of an extension. A misspelt name has about the same length.
+  return nearestName(
+    name,
+    [...known].filter((each) => Math.abs(each.length - name.length) <= 2),
+  );
+}
+
+/** Like `nearestOwn`, for a tool of an MCP server. The server of a rule must not be misspelt in a pattern either. */
+function nearestRemote(name: string, known: ReadonlySet<string>): string | undefined {
+  const remote = [...known].filter((each) => each.startsWith("mcp__"));
+  const [, server = "", own] = /^mcp__(.+?)(?:__(.*))?$/su.exec(name) ?? [];
+  const servers = new Set(remote.map((each) => each.split("__")[1] ?? ""));
+  if (server.includes("*") || servers.size === 0) return undefined;
+  if (!servers.has(server)) {
+    const meant = nearestName(server, servers);
+    return meant === undefined ? undefined : `mcp__${meant}__${own ?? "*"}`;
+  }
+  if (own === undefined || own.includes("*") || known.has(name)) return undefined;
+  return nearestName(
+    name,
+    remote.filter((each) => each.startsWith(`mcp__${server}__`)),
+  );
+}
+
 /** All tools that the agents of a workspace can name in their files. */
 export class ToolShelf {
   readonly #options: ToolShelfOptions;
@@ -158,6 +190,25 @@ export class ToolShelf {
     const nearest = nearestName(name, known);
     const fix = nearest === undefined ? `expected some of ${known.join(", ")}` : `use ${nearest}`;
     throw new Fault("invalid_argument", `unknown tool ${JSON.stringify(name)} in ${where}: ${fix}`);
+  }
+
+  /**
+   * Throws `invalid_argument` for a rule of the settings that names no tool and is nearest to one: it would have no effect.
+   * `tools` are those of an agent, with those of its MCP servers. A name that is nearest to none may be that of a tool which an
+   * extension adds later.
+   */
+  checkRules(rules: ToolRules, tools: readonly Tool[]): void {
+    const known = new Set([...this.#byName.keys(), ...tools.map(({ name }) => name), "skill", "knowledge"]);
+    for (const [kind, names] of Object.entries(rules))
+      for (const name of names ?? []) {
+        const nearest = name.startsWith("mcp__") ? nearestRemote(name, known) : nearestOwn(name, known);
+        if (nearest === undefined) continue;
+        throw new Fault(
+          "invalid_argument",
+          `invalid setting "permissions.${kind}": no tool is named ${JSON.stringify(name)}, so that the rule would have no effect; use ${JSON.stringify(nearest)}, or a pattern such as ${JSON.stringify(`${name}*`)} for a tool that is added later`,
+          { details: { key: `permissions.${kind}`, name } },
+        );
+      }
   }
 
   #take(names: readonly string[]): readonly Tool[] {

@@ -368,6 +368,56 @@ Own.`,
     expect(JSON.stringify(other.model.calls[0]?.tools)).not.toContain("mcp__");
   });
 
+  test.each([
+    ["deny", "wrtie", "write"],
+    ["deny", "Bash", "bash"],
+    ["ask", "fetsh", "fetch"],
+    ["allow", "Read", "read"],
+  ])("a rule of %s for the misspelt tool %s is refused and names %s", async (kind, name, nearest) => {
+    const folders = await testFolders();
+    await folders.write({ "~/.reeve/settings.json": JSON.stringify({ permissions: { [kind]: [name] } }) });
+    const { workspace } = await opened(folders, []);
+    await expect(workspace.agent()).rejects.toThrow(
+      `invalid setting "permissions.${kind}": no tool is named "${name}", so that the rule would have no effect; use "${nearest}"`,
+    );
+  });
+
+  test("a rule for a tool that comes later is accepted: a pattern, a tool of an extension, of the browser, of a server", async () => {
+    const folders = await testFolders();
+    const deny = [
+      "wrtie*",
+      "read_mail",
+      "browser_click",
+      "handoff_editor",
+      "mcp__github__delete",
+      "mcp__*",
+      "write",
+    ];
+    await folders.write({ "~/.reeve/settings.json": JSON.stringify({ permissions: { deny } }) });
+    const { workspace } = await opened(folders, []);
+    await expect(workspace.agent()).resolves.toMatchObject({ name: "assistant" });
+  });
+
+  test("a guardrail with an ending that is not loaded stops the workspace, and other code is named in a notice", async () => {
+    for (const name of ["words.cjs", "words.cts", "words.tsx", "words.MJS"]) {
+      const folders = await testFolders();
+      await folders.write({ [`~/.reeve/guardrails/${name}`]: "module.exports = {};" });
+      await expect(opened(folders, [])).rejects.toThrow(
+        /guardrail .*words\.\w+ would have no effect: code with the ending/u,
+      );
+    }
+    const folders = await testFolders();
+    await folders.write({
+      "~/.reeve/extensions/late.cjs": "module.exports = {};",
+      "~/.reeve/agents/old.cjs": "module.exports = {};",
+      "~/.reeve/guardrails/README.md": "No code.",
+      "~/.reeve/guardrails/types.d.ts": "export {};",
+    });
+    const { workspace } = await opened(folders, []);
+    const skipped = workspace.notices.filter(({ kind }) => kind === "skipped");
+    expect(skipped.map(({ path }) => path.split("/").at(-1)).toSorted()).toEqual(["late.cjs", "old.cjs"]);
+  });
+
   test("guardrails of files take precedence over those of extensions with the same name", async () => {
     const folders = await testFolders();
     const guardrail = (word: string): string =>

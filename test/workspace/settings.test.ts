@@ -38,14 +38,34 @@ describe("settings.json", () => {
 
   test("an unknown key is ignored with a warning that suggests the nearest key", async () => {
     const { settings, notices, path } = await read(
-      '{ "modle": "x/y", "budget": { "maxUsd": 1 }, "zzzzzzzz": 1 }',
+      '{ "modle": "x/y", "budget": { "maxCostUsd": 1 }, "zzzzzzzz": 1 }',
     );
-    expect(await settings).toEqual({ budget: {} });
+    expect(await settings).toEqual({ budget: { maxCostUsd: 1 } });
     expect(notices.all).toEqual([
       { kind: "warning", path, message: 'unknown setting "modle": use "model"' },
-      { kind: "warning", path, message: 'unknown setting "budget.maxUsd": use "budget.maxCostUsd"' },
       { kind: "warning", path, message: 'unknown setting "zzzzzzzz": remove it' },
     ]);
+  });
+
+  test.for([
+    [
+      '{ "permissions": { "dney": ["bash"] } }',
+      'unknown setting "permissions.dney"',
+      'use "permissions.deny"',
+    ],
+    [
+      '{ "permissions": { "rules": [] } }',
+      'unknown setting "permissions.rules"',
+      "expected some of mode, allow",
+    ],
+    ['{ "permisions": { "deny": ["bash"] } }', 'unknown setting "permisions"', 'use "permissions"'],
+    ['{ "budget": { "maxUsd": 1 } }', 'unknown setting "budget.maxUsd"', 'use "budget.maxCostUsd"'],
+    ['{ "budgets": { "maxCostUsd": 1 } }', 'unknown setting "budgets"', 'use "budget"'],
+    ['{ "sandbx": "enforce" }', 'unknown setting "sandbx"', 'use "sandbox"'],
+  ])("the misspelt policy %s is refused: %s", async ([text, what, fix]) => {
+    const { settings } = await read(text ?? "");
+    await expect(settings).rejects.toThrow(what);
+    await expect(settings).rejects.toThrow(fix);
   });
 
   test.for([

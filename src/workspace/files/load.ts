@@ -198,6 +198,7 @@ async function codeOf(
   };
   const mcpFiles: SourceFile[] = [];
   for (const layer of layers) {
+    await refuseUnloaded(layer, notices);
     found.agents.push(...(await filesIn(layer, "agents", [".md", ...codeEndings], notices)));
     found.extensions.push(...(await modulesIn(layer, "extensions", notices)));
     for (const path of layer.settings.extensions ?? [])
@@ -218,6 +219,27 @@ async function codeOf(
     codeEndings.map((ending) => existing(root, `reeve.config${ending}`, notices)),
   );
   return { ...found, mcpFiles, config: hasProject ? configs.flat() : [] };
+}
+
+/** Other endings of JavaScript and TypeScript, in whichever case. The workspace loads modules of `codeEndings` only. */
+const otherCode = /\.[cm]?[jt]sx?$/iu;
+
+/**
+ * Names the code in a folder that is not loaded because of its ending, such as `.cjs`. Throws `invalid_argument` for a
+ * guardrail: agents would run without it.
+ */
+async function refuseUnloaded(layer: Layer, notices: Notices): Promise<void> {
+  for (const name of ["guardrails", "extensions", "agents"]) {
+    const folder = join(layer.folder, name);
+    for (const entry of await new FileReader(notices).list(folder, limitOf(layer))) {
+      if (!otherCode.test(entry) || codeEndings.some((ending) => entry.endsWith(ending))) continue;
+      const path = join(folder, entry);
+      const problem = `code with the ending ${extname(entry)} is not loaded; write an ES module with the ending ${codeEndings.join(", ")}, or move the file`;
+      if (name === "guardrails")
+        throw new Fault("invalid_argument", `the guardrail ${path} would have no effect: ${problem}`);
+      notices.add("skipped", path, problem);
+    }
+  }
 }
 
 async function existing(layer: Layer, name: string, notices: Notices): Promise<readonly SourceFile[]> {

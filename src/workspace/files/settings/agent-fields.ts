@@ -33,6 +33,7 @@ export const sharedFields = {
   },
   budget: {
     type: "group",
+    isPolicy: true,
     description: "Limits of a run. An absent limit is no limit.",
     fields: limits,
   },

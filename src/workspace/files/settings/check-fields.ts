@@ -7,15 +7,15 @@ export interface FieldSource {
   readonly path: string;
   readonly notices: Notices;
   /**
-   * What is read. Front matter is written by hand: an empty value is absent, a list may be one text with commas, and an
-   * unknown key inside a group is an error, because it may be a misspelt limit.
+   * What is read. Front matter is written by hand: an empty value is absent, and a list may be one text with commas.
    */
   readonly kind: "settings" | "front matter";
 }
 
 /**
- * Returns the known values of a table. An unknown key is a warning that suggests the nearest one. Throws
- * `invalid_argument`, which names file and key, for a value of the wrong type.
+ * Returns the known values of a table. An unknown key is a warning that suggests the nearest one. Inside a group it is an
+ * error, because it may be a misspelt limit or rule, and so is one that is nearest to a policy. Throws `invalid_argument`,
+ * which names file and key, for these and for a value of the wrong type.
  */
 export function checkFields<All extends Fields>(
   value: unknown,
@@ -52,7 +52,8 @@ function refuseUnknown(name: string, fields: Fields, { kind, path, key, notices 
   const nearest = nearestName(name, Object.keys(fields));
   const what = `${kind === "settings" ? "unknown setting" : "unknown key"} ${describeValue(key + name)}`;
   const use = nearest === undefined ? undefined : `use "${key}${nearest}"`;
-  if (kind === "front matter" && key !== "")
+  const isPolicy = nearest !== undefined && fields[nearest]?.isPolicy === true;
+  if (key !== "" || isPolicy)
     throw new Fault(
       "invalid_argument",
       `${what} in ${path}: ${use ?? `expected some of ${Object.keys(fields).join(", ")}`}`,

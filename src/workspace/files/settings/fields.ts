@@ -23,6 +23,8 @@ interface AnyField {
   readonly trust?: "always" | "wider";
   /** For `trust: "wider"`: the value that applies if the user sets none. Absent if that means no limit. */
   readonly usual?: number | string;
+  /** Whether the key limits agents, so that a misspelt one is refused. Default: `false`. */
+  readonly isPolicy?: boolean;
 }
 
 /** A table of keys. */

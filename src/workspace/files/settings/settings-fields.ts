@@ -109,6 +109,7 @@ export const settingsFields = {
   },
   sandbox: {
     type: "choice",
+    isPolicy: true,
     choices: ["enforce", "warn", "off"],
     description: "The sandbox of shell commands. Default: enforce.",
     trust: "always",
@@ -124,6 +125,7 @@ export const settingsFields = {
   },
   permissions: {
     type: "group",
+    isPolicy: true,
     description:
       "Which tool calls are allowed, need a person, or are refused. Entries are tool names; * stands for any characters.",
     fields: {
