@@ -32,7 +32,7 @@ import { checkWorkspaceOptions, type WorkspaceOptions } from "./workspace-option
 import { providerHashes, providerLoader } from "./workspace-providers.ts";
 import { ActiveSkills } from "./workspace-skills.ts";
 import { ToolShelf } from "./workspace-tools.ts";
-import { createHash } from "node:crypto";
+import { sha256Hex } from "../runtime/index.ts";
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -458,7 +458,7 @@ export class Workspace implements AsyncDisposable {
 }
 
 function scopeHash(...parts: readonly unknown[]): string {
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+  return sha256Hex(JSON.stringify(parts));
 }
 
 function isNewIn(known: readonly FileSkill[]): (skill: FileSkill) => boolean {

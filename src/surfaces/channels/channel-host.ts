@@ -1,6 +1,7 @@
 import { type Clock, Fault, type JsonValue, type Records } from "../../kernel/index.ts";
 import type { Owner } from "./access/owner.ts";
-import { digest, namespaces, overwrite } from "./channel-records.ts";
+import { namespaces, overwrite } from "./channel-records.ts";
+import { shortDigest } from "../http/short-digest.ts";
 import type {
   ChannelPort,
   DecisionReceipt,
@@ -144,7 +145,7 @@ export class ChannelHost implements ChannelPort {
   }
 
   #onceKey(id: string): { readonly namespace: string; readonly key: string } {
-    return { namespace: namespaces.seen, key: `${this.#parts.channel.name}/once/${digest(id)}` };
+    return { namespace: namespaces.seen, key: `${this.#parts.channel.name}/once/${shortDigest(id)}` };
   }
 
   get #cursorKey(): { readonly namespace: string; readonly key: string } {
@@ -183,7 +184,7 @@ export class ChannelHost implements ChannelPort {
     const { conversationId, messageId } = message;
     const text = await this.#parts.senders.refuse(message);
     if (text === undefined) return { kind: "refused" };
-    const deliveryId = digest("pairing", channel.name, conversationId, messageId);
+    const deliveryId = shortDigest("pairing", channel.name, conversationId, messageId);
     const notice = { deliveryId, kind: "notice", conversationId, text, piece: 1, pieces: 1 } as const;
     try {
       const outcome = await channel.send({ ...notice, replyTo: messageId }, AbortSignal.timeout(10_000));
@@ -245,11 +246,11 @@ export class ChannelHost implements ChannelPort {
     const { records, channel } = this.#parts;
     const key = {
       namespace: namespaces.sessions,
-      key: `${channel.name}/${digest(conversationId)}/${digest(senderId)}`,
+      key: `${channel.name}/${shortDigest(conversationId)}/${shortDigest(senderId)}`,
     };
     if (isNew) await overwrite(records, key, { since: messageId });
     const stored = (await records.get(key))?.value as { readonly since: string } | undefined;
-    return `${channel.name}/${digest(conversationId, tenantId, userId, stored?.since ?? null)}`;
+    return `${channel.name}/${shortDigest(conversationId, tenantId, userId, stored?.since ?? null)}`;
   }
 
   /** Works whenever this process holds the lease, until the host is closed. */

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { JsonValue, RecordKey, Records, StoredRecord } from "../../kernel/index.ts";
 
 /** The namespaces in which channels keep their records. */
@@ -23,11 +22,6 @@ export const namespaces = {
   /** What was notified about each run. */
   notified: "channel-notified",
 } as const;
-
-/** A short text that stands for values of any length and characters: 132 bits of their SHA-256. */
-export function digest(...values: readonly (string | number | null)[]): string {
-  return createHash("sha256").update(JSON.stringify(values)).digest("base64url").slice(0, 22);
-}
 
 /** Reads all records of a namespace whose key starts with a prefix, page by page. */
 export async function allRecords(

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { shortDigest } from "./short-digest.ts";
 import { parseSessionId } from "../../kernel/index.ts";
 import type { RouteRequest } from "./route.ts";
 
@@ -15,12 +15,12 @@ export async function callerSession(
 ): Promise<string> {
   if (tenantId === null) return name;
   const sessionId = parseSessionId(name);
-  const end = `@${digest(tenantId, userId)}`;
+  const end = `@${shortDigest(tenantId, userId)}`;
   if (sessionId.endsWith(end)) return sessionId;
   if ((await runtime.sessions.get(sessionId)) !== undefined) return sessionId;
   // A session whose history is not retained has only runs.
   if ((await runtime.list({ sessionId, limit: 1 })).runs.length > 0) return sessionId;
-  const own = sessionId.length + end.length > longestId ? `ses_${digest(sessionId)}` : sessionId;
+  const own = sessionId.length + end.length > longestId ? `ses_${shortDigest(sessionId)}` : sessionId;
   return `${own}${end}`;
 }
 
@@ -32,8 +32,4 @@ export async function withCallerSession<Values>(
   const { sessionId: name } = (values ?? {}) as { readonly sessionId?: unknown };
   if (typeof name !== "string" || request.access.tenantId === null) return values;
   return { ...values, sessionId: await callerSession(request, name) };
-}
-
-function digest(...of: readonly (string | null)[]): string {
-  return createHash("sha256").update(JSON.stringify(of)).digest("base64url").slice(0, 22);
 }

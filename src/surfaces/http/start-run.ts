@@ -1,4 +1,5 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
+import { sha256 } from "../../runtime/index.ts";
 import {
   Fault,
   formatRunId,
@@ -90,6 +91,5 @@ function runIdOf({ request, access }: StartingRequest): string {
 
 /** The id of the run that a caller starts with these values. Other callers get other ids for the same values. */
 export function runIdOfKey({ tenantId, userId }: Access, ...key: readonly JsonValue[]): string {
-  const hash = createHash("sha256").update(JSON.stringify([tenantId, userId, ...key]));
-  return `run_${hash.digest("base64url")}`;
+  return `run_${sha256(JSON.stringify([tenantId, userId, ...key]))}`;
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { sha256 } from "../../runtime/index.ts";
 import {
   canonicalJson,
   Fault,
@@ -260,5 +260,5 @@ function unknownMessage({ sessionId, messageId }: KnownMessage): Fault {
 }
 
 function hashOf(input: JsonValue): string {
-  return createHash("sha256").update(canonicalJson(input)).digest("base64url");
+  return sha256(canonicalJson(input));
 }

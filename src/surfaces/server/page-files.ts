@@ -1,5 +1,5 @@
 import { statusWords } from "../view/status-words.ts";
-import { createHash } from "node:crypto";
+import { sha256 } from "../../runtime/index.ts";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { packageRoot } from "../../assembly/package-root.ts";
@@ -125,9 +125,7 @@ export class PageFiles {
 /** The SHA-256 of each style in an HTML file, as a Content-Security-Policy names it. */
 function styleHashes(html: string): readonly string[] {
   return [...html.matchAll(/<style>(?<text>.*?)<\/style>/gsu)].map(({ groups }) =>
-    createHash("sha256")
-      .update(groups?.["text"] ?? "")
-      .digest("base64"),
+    Buffer.from(sha256(groups?.["text"] ?? ""), "base64url").toString("base64"),
   );
 }
 

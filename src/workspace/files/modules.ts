@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { readFileSync, realpathSync } from "node:fs";
 import { findPackageJSON, registerHooks } from "node:module";
 import { sep } from "node:path";
@@ -6,7 +5,7 @@ import { setTimeout as after } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Fault } from "../../kernel/index.ts";
 import { isBelow } from "./text/bounded-file.ts";
-import { Coverage } from "./trust/coverage.ts";
+import { contentHash, Coverage } from "./trust/coverage.ts";
 
 /** A module of a user. */
 export interface ModuleFile {
@@ -86,7 +85,7 @@ async function versionOfFile(path: string, root: string, isChecked: boolean): Pr
   const coverage = new Coverage(root, { packages: false });
   await coverage.addFile(path);
   // Projects with equal files may load different packages.
-  return `${isChecked ? "checked" : "free"}-${hashOf(Buffer.from(`${root}\n${coverage.hash()}`))}`;
+  return `${isChecked ? "checked" : "free"}-${contentHash(Buffer.from(`${root}\n${coverage.hash()}`))}`;
 }
 
 function describe(error: unknown): string {
@@ -218,14 +217,10 @@ function isSharing(parent: string | undefined): boolean {
 
 /** Whether what is loaded has the hash. Node decodes the text of some modules, and reads that of others itself. */
 function isContent(source: unknown, path: string, hash: string): boolean {
-  if (source instanceof Uint8Array) return hashOf(source) === hash;
-  if (source instanceof ArrayBuffer) return hashOf(new Uint8Array(source)) === hash;
+  if (source instanceof Uint8Array) return contentHash(source) === hash;
+  if (source instanceof ArrayBuffer) return contentHash(new Uint8Array(source)) === hash;
   const bytes = readFileSync(path);
-  return hashOf(bytes) === hash && (typeof source !== "string" || source === bytes.toString("utf8"));
-}
-
-function hashOf(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
+  return contentHash(bytes) === hash && (typeof source !== "string" || source === bytes.toString("utf8"));
 }
 
 function versionOf(address: string | undefined): string | undefined {

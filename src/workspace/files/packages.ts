@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
+import { contentHash } from "./trust/coverage.ts";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Fault, type JsonObject } from "../../kernel/index.ts";
@@ -56,7 +57,7 @@ function parsePackage(written: string): PackageSpec {
   if (git !== null) {
     const [, address = "", commit = ""] = git;
     if (/^[a-z+]+:\/\//u.test(address) && !address.startsWith("-")) {
-      const place = createHash("sha256").update(address).digest("hex").slice(0, 12);
+      const place = contentHash(address).slice(0, 12);
       const url = address.startsWith("git") ? address : `git+${address}`;
       return { written, forNpm: `${url}#${commit}`, folder: `git-${place}@${commit}` };
     }
@@ -208,9 +209,7 @@ function dependencyHash(packages: Readonly<Record<string, LockedPackage>>): stri
   const lines = Object.entries(packages).flatMap(([path, { version, integrity, resolved }]) =>
     others.has(path) ? [] : [JSON.stringify([path, version, integrity ?? resolved])],
   );
-  return createHash("sha256")
-    .update(["", ...lines.toSorted()].join("\n"))
-    .digest("hex");
+  return contentHash(["", ...lines.toSorted()].join("\n"));
 }
 
 function pathsIn(value: unknown, folder: string, written: string): readonly string[] {

@@ -1,6 +1,8 @@
-import { randomInt, timingSafeEqual, createHash } from "node:crypto";
+import { randomInt, timingSafeEqual } from "node:crypto";
+import { sha256Hex } from "../../../runtime/index.ts";
 import { Fault, type JsonObject, type Records } from "../../../kernel/index.ts";
-import { allRecords, digest, namespaces, overwrite, remove } from "../channel-records.ts";
+import { allRecords, namespaces, overwrite, remove } from "../channel-records.ts";
+import { shortDigest } from "../../http/short-digest.ts";
 import { ownerOf, type Owner } from "./owner.ts";
 
 /** A sender that the owner of the store has admitted. */
@@ -150,7 +152,7 @@ export function storedPairings(records: Records, now: () => number = Date.now): 
 }
 
 function keyOf(channel: string, senderId: string): string {
-  return `${channel}/${digest(senderId)}`;
+  return `${channel}/${shortDigest(senderId)}`;
 }
 
 const attemptsKey = "attempts";
@@ -183,5 +185,5 @@ function plain(code: string): string {
 }
 
 function hashOf(code: string): string {
-  return createHash("sha256").update(code).digest("hex");
+  return sha256Hex(code);
 }

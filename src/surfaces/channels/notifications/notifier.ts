@@ -8,7 +8,8 @@ import {
   type RunSummary,
   type Store,
 } from "../../../kernel/index.ts";
-import { allRecords, digest, namespaces, overwrite, remove } from "../channel-records.ts";
+import { allRecords, namespaces, overwrite, remove } from "../channel-records.ts";
+import { shortDigest } from "../../http/short-digest.ts";
 import type { Posted } from "../work/outbox.ts";
 import { ChannelLease } from "../work/channel-lease.ts";
 import { wait } from "../work/wait.ts";
@@ -114,7 +115,7 @@ export class Notifier {
     const { runId, approvalId, rootAgentId: agentId, userId, tenantId } = asked;
     for (const target of this.#options.targets)
       if (notifiesAbout(target.rule, "waiting") && matches(target.rule, { agentId, userId, tenantId }))
-        await this.#notify(target, digest("waiting", runId, approvalId), runId, waitingNotice(asked));
+        await this.#notify(target, shortDigest("waiting", runId, approvalId), runId, waitingNotice(asked));
   }
 
   /** Notifies about the questions of an ended run that no look has found open. */
@@ -182,7 +183,7 @@ export class Notifier {
     await this.#notifyAsked(run);
     for (const target of this.#options.targets)
       if (notifiesAbout(target.rule, "ended") && matches(target.rule, run))
-        await this.#notify(target, digest("ended", run.runId, run.endedAt), run.runId, endedNotice(run));
+        await this.#notify(target, shortDigest("ended", run.runId, run.endedAt), run.runId, endedNotice(run));
   }
 
   /** Stores a notification, then that it is stored. */

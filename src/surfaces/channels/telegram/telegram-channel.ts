@@ -1,4 +1,5 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
+import { sha256 } from "../../../runtime/index.ts";
 import {
   Fault,
   readProperty,
@@ -291,5 +292,5 @@ function isEqual(one: string, other: string): boolean {
 }
 
 function hashOf(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
+  return Buffer.from(sha256(text));
 }

@@ -1,6 +1,7 @@
 import { Fault, type JsonObject } from "../../../kernel/index.ts";
 import type { OutgoingMessage } from "../channel.ts";
-import { allRecords, digest, namespaces, remove } from "../channel-records.ts";
+import { allRecords, namespaces, remove } from "../channel-records.ts";
+import { shortDigest } from "../../http/short-digest.ts";
 import type { ChannelParts } from "./parts.ts";
 import type { SendQueue } from "./send-queue.ts";
 
@@ -26,7 +27,7 @@ export class Outbox {
 
   /** Stores a message. A message with the same `deliveryId` that is stored already stays. */
   static async store({ records, channel, clock }: ChannelParts, message: Posted): Promise<void> {
-    const key = `${channel.name}/${digest(message.deliveryId)}`;
+    const key = `${channel.name}/${shortDigest(message.deliveryId)}`;
     const value = { message, postedAt: clock.now(), sent: 0 } satisfies StoredPost as unknown as JsonObject;
     await records.put({ namespace: namespaces.outbox, key, value }, "absent");
   }

@@ -8,7 +8,8 @@ import {
 import { isSameOwner, type Owner } from "../access/owner.ts";
 import { choicesOf, questionForm, type QuestionForm } from "../answer-text.ts";
 import type { DecisionReceipt, IncomingDecision, OpenQuestion } from "../channel.ts";
-import { allRecords, digest, namespaces } from "../channel-records.ts";
+import { allRecords, namespaces } from "../channel-records.ts";
+import { shortDigest } from "../../http/short-digest.ts";
 import { viewOf, type ChannelParts } from "./parts.ts";
 import type { SendQueue } from "./send-queue.ts";
 
@@ -60,7 +61,7 @@ export class Questions {
       const form = questionForm(approval);
       if (form === undefined) continue;
       const { approvalId } = approval;
-      const key = this.#keyOf(conversationId, digest(run.runId, approvalId));
+      const key = this.#keyOf(conversationId, shortDigest(run.runId, approvalId));
       const value: StoredQuestion = {
         ...form,
         ...owner,
@@ -181,7 +182,7 @@ export class Questions {
     approvalId: string,
     decision: ApprovalDecision,
   ): Promise<void> {
-    const key = this.#keyOf(conversationId, digest(run.runId, approvalId));
+    const key = this.#keyOf(conversationId, shortDigest(run.runId, approvalId));
     await this.#close(key, `${wordOf(decision.decision)} by ${nameOf(decision.by)}`);
   }
 
@@ -254,7 +255,7 @@ export class Questions {
   }
 
   #keyOf(conversationId: string, token: string): string {
-    return `${this.#parts.channel.name}/${digest(conversationId)}/${token}`;
+    return `${this.#parts.channel.name}/${shortDigest(conversationId)}/${token}`;
   }
 }
 

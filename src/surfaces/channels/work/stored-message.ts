@@ -6,7 +6,7 @@ import {
   type StoredRecord,
 } from "../../../kernel/index.ts";
 import type { IncomingMessage } from "../channel.ts";
-import { digest } from "../channel-records.ts";
+import { shortDigest } from "../../http/short-digest.ts";
 
 /** The commands that every channel understands. Other texts with a slash are messages. */
 export type ChannelCommand = "start" | "new" | "stop";
@@ -51,12 +51,12 @@ export function valueOf(message: StoredMessage): JsonObject {
 
 /** Key of a message, in all namespaces. */
 export function messageKey(channel: string, conversationId: string, messageId: string): string {
-  return `${channel}/${digest(conversationId)}/${digest(messageId)}`;
+  return `${channel}/${shortDigest(conversationId)}/${shortDigest(messageId)}`;
 }
 
 /** N1: the id of the run that answers a message. */
 export function runIdOf(channel: string, conversationId: string, messageId: string): string {
-  return `run_${digest("channel", channel, conversationId, messageId)}`;
+  return `run_${shortDigest("channel", channel, conversationId, messageId)}`;
 }
 
 /** N2: the order of the messages of a session. */

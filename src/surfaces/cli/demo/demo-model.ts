@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { sha256Hex } from "../../../runtime/index.ts";
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import type {
@@ -135,7 +135,7 @@ export class DemoModel implements Model {
   #answer(request: ModelRequest, { meta }: ModelCallOptions): Answer {
     const { agent, part, book, worker } = this.#options;
     const sent = JSON.stringify(request.messages);
-    const digest = createHash("sha256").update(sent).digest("hex").slice(0, 12);
+    const digest = sha256Hex(sent).slice(0, 12);
     const { text = "", calls = [], isSlow = false } = part(request);
     const runId = meta?.runId ?? "";
     const isAsked = (each: Billed): boolean => each.agent === agent && each.digest === digest;

@@ -1,4 +1,5 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { sha256Hex } from "../../../runtime/index.ts";
 import {
   Fault,
   nameProblem,
@@ -105,7 +106,7 @@ export function storedTokens(records: Records, now: () => number = Date.now): To
 }
 
 function hashOf(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex");
+  return sha256Hex(secret);
 }
 
 /** Compares two hashes in a time that does not depend on their contents. */

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash as hashOf } from "node:crypto";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
@@ -101,9 +101,12 @@ export class Coverage {
       ...[...this.#unresolved].map((reason) => `unresolved ${reason}`),
       ...[...this.#fetched].map((reason) => `fetched ${reason}`),
     ];
-    const digest = createHash("sha256");
-    for (const line of lines.toSorted()) digest.update(`${line}\n`);
-    return digest.digest("hex");
+    return contentHash(
+      lines
+        .toSorted()
+        .map((line) => `${line}\n`)
+        .join(""),
+    );
   }
 
   /**
@@ -120,8 +123,7 @@ export class Coverage {
       parts.set(name, lines);
     }
     const entries = [...parts].slice(0, mostParts).map(([name, lines]): [string, string] => {
-      const digest = createHash("sha256").update(lines.toSorted().join("\n")).digest("hex");
-      return [name, digest.slice(0, 16)];
+      return [name, contentHash(lines.toSorted().join("\n")).slice(0, 16)];
     });
     return Object.fromEntries(entries);
   }
@@ -341,7 +343,7 @@ export class Coverage {
     if (!this.#files.has(path)) this.#bytes += (await stat(path)).size;
     if (this.#bytes > this.#maxBytes) throw this.#tooLarge(`${this.#maxBytes} bytes`);
     const content = await readFile(path);
-    this.#files.set(path, createHash("sha256").update(content).digest("hex"));
+    this.#files.set(path, contentHash(content));
     if (this.#files.size > this.#maxFiles) throw this.#tooLarge(`${this.#maxFiles} files`);
     return content;
   }
@@ -455,4 +457,9 @@ export async function manifestOf(folder: string): Promise<JsonObject> {
     if (isAbsent(error) || error instanceof SyntaxError) return {};
     throw error;
   }
+}
+
+/** The hash of a file or a text of a workspace: SHA-256 in hexadecimal digits. */
+export function contentHash(content: string | Uint8Array): string {
+  return hashOf("sha256", content, "hex");
 }

@@ -1,15 +1,14 @@
-import { createHash } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { isAbsent, isFolder, readTextFile } from "../text/bounded-file.ts";
-import { Coverage } from "./coverage.ts";
+import { contentHash, Coverage } from "./coverage.ts";
 
 /** Maximum size of a text with a hash of its own, in bytes. */
 const maxBytes = 256 * 1024;
 
 /** Returns the hash of a text as `readTextFile` returns it. */
 export function textHash(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return contentHash(text);
 }
 
 /** Returns the hash of the folder of a skill: a skill may approve the use of its own scripts in advance. */

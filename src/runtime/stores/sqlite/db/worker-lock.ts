@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Fault } from "../../../../kernel/index.ts";
+import { sha256Hex } from "../../../process/sha256.ts";
 import { BusyWait } from "./busy-wait.ts";
 import { readOnlyPlace } from "./read-only-place.ts";
 import { isBusy, sqliteFault } from "./sqlite-fault.ts";
@@ -149,7 +149,7 @@ export class WorkerLocks {
   }
 
   #file(workerId: string): string {
-    return join(this.#folder, createHash("sha256").update(workerId).digest("hex").slice(0, 32));
+    return join(this.#folder, sha256Hex(workerId).slice(0, 32));
   }
 }
 
