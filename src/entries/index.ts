@@ -109,6 +109,7 @@ export {
   type RunSnapshot,
   type RunStep,
   type Runtime,
+  type RuntimeInbox,
   type RuntimeSchedules,
   type RunToolCall,
   type Schedule,

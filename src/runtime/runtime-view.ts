@@ -31,6 +31,7 @@ import {
   type RunQuery,
   type RunRecord,
   type Runtime,
+  type RuntimeInbox,
   type RuntimeSchedules,
   type RuntimeSessions,
   type ScheduleOwner,
@@ -51,6 +52,7 @@ import { correctUsage } from "./client/correct-usage.ts";
 import { lastClosedInvocation } from "./client/closed-invocation.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { scopedStore, type RunStore } from "./client/run-store.ts";
+import { StoredInbox } from "./client/stored-inbox.ts";
 import { listOwner, StoredSchedules } from "./client/stored-schedules.ts";
 import { StoredSessions } from "./client/stored-sessions.ts";
 import { submitRun } from "./client/submit-run.ts";
@@ -108,6 +110,7 @@ export class RuntimeView implements Runtime {
   readonly #isOfCaller: boolean;
   readonly sessions: RuntimeSessions;
   readonly schedules: RuntimeSchedules;
+  readonly inbox: RuntimeInbox;
   /** The store of the handles. */
   readonly #runs: RunStore;
 
@@ -136,6 +139,13 @@ export class RuntimeView implements Runtime {
       check: () => worker.lifetime.check(),
       own: (owner, options) => this.#own(owner, owner === listOwner ? options : asCaller(options, scope)),
       register: (agent) => worker.register(agent),
+    });
+    this.inbox = new StoredInbox({
+      records: store.records,
+      clock,
+      hash,
+      check: () => worker.lifetime.check(),
+      own: (owner, options) => this.#own(owner, options),
     });
   }
 

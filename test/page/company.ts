@@ -224,6 +224,9 @@ export function soloists(stage: Stage): readonly HostedAgent[] {
         tools: [publish],
       },
     ),
+    solo("longhand", [{ calls: [call("publish", { command: longCommand })] }, { text: "Published." }], {
+      tools: [publish],
+    }),
     bureau(stage),
     solo("nightly", [{ tokens: 300, calls: [call("note", { text: "updater" })] }, { text: "Updated." }], {
       tools: [noted],
@@ -235,6 +238,9 @@ export function soloists(stage: Stage): readonly HostedAgent[] {
     }),
   ];
 }
+
+/** A command that does not fit on a screen. Its last line is the one that matters. */
+const longCommand = `${Array.from({ length: 200 }, (_, line) => `echo step ${line}`).join("\n")}\nnpm publish`;
 
 /** A command that a browser shows in another order, with a hidden part. */
 export const reversed = "rm -rf \u202etxt.ssentoh/\u2066 # \u{e0068}\u{e0069}\u200b";

@@ -53,6 +53,47 @@ test("an approval in the inbox runs the call, and a second tab says who was firs
   expect(await decisions(server, runId)).toHaveLength(1);
 });
 
+test("a closed question leaves the list of the person, stays open for others, and comes back with undo", async () => {
+  const runId = await submitRun(server, "publisher", "Publish some day");
+  await waitsForPerson(server, runId);
+  const stillOpen = async (): Promise<number> => (await server.runtime.approvals({ runId })).approvals.length;
+  const page = await open(`/inbox?run=${runId}`);
+  await page.getByRole("button", { name: "Approve" }).waitFor();
+  await page.keyboard.press("x");
+  await page.getByText("Nothing was decided.").waitFor();
+  expect([await stillOpen(), await page.locator(".inbox-item").count()]).toEqual([1, 0]);
+  await page.keyboard.press("u");
+  await page.getByRole("button", { name: "Approve" }).waitFor();
+  await page.getByRole("button", { name: "Tomorrow" }).click();
+  await page.getByText("Nothing was decided.").waitFor();
+  await page.reload();
+  await page.getByRole("link", { name: /^Closed and snoozed: \d/u }).click();
+  await page.getByText(/^until .* 09:00$/u).waitFor();
+  await page.getByRole("button", { name: "Put back on the list" }).click();
+  await page.goto(`${server.url}/inbox?run=${runId}&group=agent`);
+  await page.locator("summary", { hasText: "publisher" }).waitFor();
+  expect(await stillOpen()).toBe(1);
+  await (await server.runtime.find(runId))?.cancel();
+});
+
+test("a long call keeps its buttons in view and is approved only after its last line was in view", async () => {
+  const runId = await submitRun(server, "longhand", "Publish at length");
+  await waitsForPerson(server, runId);
+  const page = await open(`/inbox?run=${runId}`);
+  const approve = page.getByRole("button", { name: "Approve" });
+  await page.getByText(/\d+ lines not read yet/u).waitFor();
+  expect(await approve.isDisabled()).toBe(true);
+  expect((await approve.boundingBox())?.y).toBeLessThan(page.viewportSize()?.height ?? 0);
+  await page.keyboard.press("a");
+  await page.getByText(/Read the whole call first/u).waitFor();
+  expect(await decisions(server, runId)).toEqual([]);
+  await page.evaluate("document.querySelector('.asked').scrollTo(0, 1e6)");
+  await page.getByText(/lines not read yet/u).waitFor({ state: "detached" });
+  await page.keyboard.press("a");
+  await page.getByText("Approved by you").waitFor();
+  expect(await decisions(server, runId)).toHaveLength(1);
+});
+
 test("an edited call runs with the person's arguments", async () => {
   const runId = await submitRun(server, "publisher", "Publish with care");
   const page = await open(`/runs/${runId}/conversation`);
@@ -329,7 +370,7 @@ test("agents, schedules and usage show what the server hosts, when it starts and
   expect(await shown(page.getByRole("row").filter({ hasText: "Total" }))).toBe(true);
 });
 
-test("the list shows agents, allowance and steps of a run, and badge, figures and inbox count the same", async () => {
+test("the list shows agents, allowance and steps of a run, and the badge counts decisions and not stopped runs", async () => {
   const stopped = await submitRun(server, "nightly", "Updates of the night");
   await (await server.runtime.find(stopped))?.result();
   await deadLetter(server, "reviewer");
@@ -347,8 +388,11 @@ test("the list shows agents, allowance and steps of a run, and badge, figures an
     .first()
     .click();
   await page.getByText("A message could not be delivered").first().waitFor();
-  const items = await page.locator(".inbox-item").count();
-  expect(await page.locator(".top .badge").textContent()).toBe(`${items} wait for you`);
+  const decisionsShown = page.locator("details", { hasText: "Needs your decision" }).locator(".inbox-item");
+  const count = await decisionsShown.count();
+  const badge = await page.locator(".top .badge").allTextContents();
+  expect(badge).toEqual(count === 0 ? [] : [`${count} wait for you`]);
+  await page.locator("details", { hasText: "Stopped" }).locator(".inbox-item").first().waitFor();
   await page.locator(".inbox-item", { hasText: "A message could not be delivered" }).first().click();
   await page.getByRole("button", { name: "Send again" }).click();
   await page.getByText("A message could not be delivered").waitFor({ state: "detached" });

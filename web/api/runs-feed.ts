@@ -2,7 +2,7 @@ import { batch, computed, signal } from "@preact/signals";
 import { announce } from "../base/announce.ts";
 import { get } from "./client.ts";
 import { follow } from "./connection.ts";
-import type { Approval, DeadLetter, Facts, Run } from "./types.ts";
+import type { Approval, DeadLetter, Facts, HiddenItem, Run } from "./types.ts";
 
 /** The figures of the runs page. `null` until they are read. */
 export const facts = signal<Facts | null>(null);
@@ -16,6 +16,8 @@ export const asking = computed(
 export const stopped = signal<readonly Run[]>([]);
 export const looping = signal<readonly Run[]>([]);
 export const letters = signal<readonly DeadLetter[]>([]);
+/** What this person has taken off the inbox. */
+export const hidden = signal<readonly HiddenItem[]>([]);
 /** The titles of the runs with questions, by their ids. */
 export const titles = signal<ReadonlyMap<string, string>>(new Map());
 /** The last change of a run, for views that show it. */
@@ -50,12 +52,13 @@ export function refreshSoon(): void {
 
 async function refresh(): Promise<void> {
   try {
-    const [read, { approvals: open }, { runs }, { runs: paused }, { deadLetters }] = await Promise.all([
+    const [read, { approvals: open }, { runs }, { runs: paused }, { deadLetters }, put] = await Promise.all([
       get("/api/facts"),
       get("/api/approvals", { query: { limit: 200 } }),
       get("/api/runs", { query: { status: ["budget_exhausted", "deadline_exceeded"], limit: 100 } }),
       get("/api/runs", { query: { status: ["paused"], limit: 100 } }),
       get("/api/dead-letters"),
+      get("/api/inbox/hidden"),
     ]);
     sayNew(open);
     batch(() => {
@@ -64,6 +67,7 @@ async function refresh(): Promise<void> {
       stopped.value = runs;
       looping.value = paused.filter(({ waitsFor }) => waitsFor.includes("crash_loop"));
       letters.value = deadLetters;
+      hidden.value = put.hidden;
     });
     await readTitles(open);
   } catch {

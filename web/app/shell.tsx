@@ -5,7 +5,7 @@ import { useKeys } from "../base/keys.ts";
 import { moveInList } from "../base/move-in-list.ts";
 import { now } from "../base/now.ts";
 import { go, place, runPath } from "../base/route.ts";
-import { inbox } from "../model/inbox-items.ts";
+import { waitsForYou } from "../model/inbox-items.ts";
 import { closeDialog, Dialog, dialog, DialogHost } from "../parts/dialog.tsx";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
@@ -253,7 +253,7 @@ function isAt(path: string): boolean {
 }
 
 function Waiting(): JSX.Element | null {
-  const count = inbox.value?.length ?? 0;
+  const count = waitsForYou.value?.length ?? 0;
   return count === 0 ? null : (
     <span class="badge">
       {grouped(count)}

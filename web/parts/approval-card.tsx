@@ -1,7 +1,7 @@
 import { visibleLine, visibleText, type ApprovalDecision, type JsonValue } from "../../src/kernel/index.ts";
 import type { QuestionView } from "../../src/surfaces/view/run-view.ts";
-import type { JSX } from "preact";
-import { useRef, useState } from "preact/hooks";
+import type { JSX, RefObject } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { errorText, get, post, RequestError, type Body } from "../api/client.ts";
 import { isOffline } from "../api/connection.ts";
 import { refreshSoon } from "../api/runs-feed.ts";
@@ -21,7 +21,7 @@ import {
 } from "../model/words/approval-words.ts";
 import { decisionWords } from "../model/words/decision-words.ts";
 import { Diff } from "./diff.tsx";
-import { plain, span, timeOfDay } from "../base/format.ts";
+import { counted, plain, span, timeOfDay } from "../base/format.ts";
 import { Glyph } from "./glyph.tsx";
 
 /** A question as the card shows it, from the log of a run or from the inbox. */
@@ -101,6 +101,9 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   const isCall = request.kind === "tool_call";
   const reason = reasonWords(request);
   const others = edited === null ? otherArguments(request) : null;
+  const { asked, unread } = useReadThrough();
+  /** Lines of the call that were not in view yet. What is edited was read. */
+  const left = isCall && edited === null ? unread : 0;
   /** Whether a field has the focus, which takes the letters of the keys. */
   const isWriting = edited !== null || denial !== null;
   const answer = async (value: Answer): Promise<void> => {
@@ -120,6 +123,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
     refreshSoon();
   };
   const approve = (): void => {
+    if (left > 0) return setProblem(`Read the whole call first: ${counted(left, "line")} below.`);
     const input = edited === null ? undefined : parsed(edited, isCall);
     if (edited !== null && input === undefined) return setProblem("The arguments are not valid JSON.");
     void answer({
@@ -156,10 +160,18 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
       <div class="body">
         <h3>{sentence(agentId, request)}</h3>
         {edited === null ? (
-          <Content
-            request={request}
-            onChoose={(choice) => void answer({ decision: "approved", input: choice })}
-          />
+          <div class="asked" ref={asked} tabIndex={0} role="group" aria-label="What it asks for">
+            <Content
+              request={request}
+              onChoose={(choice) => void answer({ decision: "approved", input: choice })}
+            />
+            {others !== null && (
+              <>
+                <h4 class="label">Other arguments</h4>
+                <pre class="command">{others}</pre>
+              </>
+            )}
+          </div>
         ) : (
           <textarea
             class="command"
@@ -171,14 +183,6 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
           />
         )}
         <dl class="pairs">
-          {others !== null && (
-            <>
-              <dt>Other arguments</dt>
-              <dd>
-                <pre>{others}</pre>
-              </dd>
-            </>
-          )}
           {reason !== null && (
             <>
               <dt>Why it asks</dt>
@@ -205,7 +209,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
           {denial === null ? (
             <>
               {(isCall || edited !== null || request.kind === "confirm") && (
-                <button class="button primary" onClick={approve}>
+                <button class="button primary" disabled={left > 0} onClick={approve}>
                   {isCall
                     ? edited === null
                       ? "Approve"
@@ -246,6 +250,11 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
               </button>
             </>
           )}
+          {left > 0 && denial === null && (
+            <span class="label" role="status">
+              {counted(left, "line")} not read yet
+            </span>
+          )}
           {isCall && denial === null && (
             <label class="check">
               <input
@@ -262,6 +271,34 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
     </section>
   );
 }
+
+/** How many lines of a scrolling element were not in view yet. 0 once its end was in view. */
+function useReadThrough(): { readonly asked: RefObject<HTMLDivElement | null>; readonly unread: number } {
+  const asked = useRef<HTMLDivElement>(null);
+  const [unread, setUnread] = useState(0);
+  const isRead = useRef(false);
+  useLayoutEffect(() => {
+    const element = asked.current;
+    if (element === null) return;
+    const measure = (): void => {
+      const below = element.scrollHeight - element.clientHeight - element.scrollTop;
+      isRead.current ||= below <= 1;
+      setUnread(isRead.current ? 0 : Math.ceil(below / lineHeight));
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    element.addEventListener("scroll", measure, { passive: true });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("scroll", measure);
+    };
+  }, []);
+  return { asked, unread };
+}
+
+/** Height of a line of a call, in pixels. */
+const lineHeight = 20;
 
 /** Moves the focus to an element that has just appeared. */
 function focusOn(element: HTMLElement | null): void {

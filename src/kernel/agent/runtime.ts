@@ -263,6 +263,43 @@ export interface RuntimeSchedules {
   resume(name: string, owner?: ScheduleOwner): Promise<Schedule>;
 }
 
+/** Whose inbox is meant. In a view, its tenant and its user. */
+export interface InboxOwner {
+  /** Id of the tenant. Default: no tenant. */
+  readonly tenantId?: string | null;
+  /** Id of the user. Default: no user. */
+  readonly userId?: string | null;
+}
+
+/** Options of `RuntimeInbox.hide`. */
+export interface HideOptions {
+  /** Names the item, such as the id of a run. */
+  readonly id: string;
+  /** The state of the item that the person saw. An item with another one counts as new. */
+  readonly change: string;
+  /** When the item is shown again, in epoch milliseconds. Default: `null`, when it changes. */
+  readonly until?: number | null;
+}
+
+/** An item that a person has taken off their inbox. */
+export interface HiddenItem extends Required<HideOptions> {
+  /** When it was hidden, in epoch milliseconds. */
+  readonly at: number;
+}
+
+/**
+ * What people have taken off their inboxes. Hiding an item decides nothing: a question stays open, and other people
+ * still see it. At most 1,000 items of a person are hidden, for at most 90 days each.
+ */
+export interface RuntimeInbox {
+  /** Returns what the person has hidden, except items whose time has come. */
+  hidden(owner?: InboxOwner): Promise<readonly HiddenItem[]>;
+  /** Hides an item until it changes, or until a time. */
+  hide(item: HideOptions, owner?: InboxOwner): Promise<void>;
+  /** Shows an item again. Returns whether it was hidden. */
+  restore(id: string, owner?: InboxOwner): Promise<boolean>;
+}
+
 /** Hosts agents and starts runs. `openRuntime` creates one. */
 export interface Runtime {
   /** The clock that deadlines use. */
@@ -271,6 +308,8 @@ export interface Runtime {
   readonly sessions: RuntimeSessions;
   /** The schedules of this store: runs that start at given times. */
   readonly schedules: RuntimeSchedules;
+  /** What people have taken off their inboxes. */
+  readonly inbox: RuntimeInbox;
   /**
    * Registers an agent and its sub-agents, or a resolver that makes the agents of runs. A runtime drives only runs of
    * registered agents, and of agents that a resolver makes. Inbox messages reach only registered agents.

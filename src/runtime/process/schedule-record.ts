@@ -63,7 +63,7 @@ export function fireRunId({ id }: Pick<Schedule, "id">, fireAt: number, hash: Ha
 }
 
 /** A digest of letters, digits and `-`, whatever the `Hash` returns. */
-function digest(text: string, hash: Hash): string {
+export function digest(text: string, hash: Hash): string {
   return hash(text)
     .replaceAll(/[^A-Za-z0-9]/gu, "-")
     .slice(0, 40);

@@ -12,7 +12,7 @@ import { Glyph } from "../../parts/glyph.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { hasEnded, lookOfRun, runWord } from "../../model/status.ts";
-import { inbox } from "../../model/inbox-items.ts";
+import { waitsForYou } from "../../model/inbox-items.ts";
 import { openNewRun } from "../../parts/new-run.tsx";
 import { groups, isIn, parseFilter, type Group } from "../../model/run-filter.ts";
 import { figures, useFigures } from "../../model/run-figures.ts";
@@ -226,9 +226,9 @@ function liveWords({ live, liveAgents }: Facts): string {
   return `${live === 1 ? "run" : "runs"}, ${counted(liveAgents, "agent")}`;
 }
 
-/** How much the inbox holds, and since when. */
+/** How many decisions wait for the person, and since when. */
 function Waiting(): JSX.Element {
-  const items = inbox.value;
+  const items = waitsForYou.value;
   const [oldest] = items ?? [];
   return (
     <span class={`big ${oldest === undefined ? "" : "wait"}`}>
