@@ -69,7 +69,7 @@ function boundTasks(pid: number): void {
 /** A process that calls tools as one user. */
 export class Attacker {
   readonly #child: ChildProcess;
-  readonly #waiting = new Map<number, (result: ToolResult) => void>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<ToolResult>>();
   #calls = 0;
 
   constructor({ uid }: Identity) {
@@ -81,8 +81,12 @@ export class Attacker {
     });
     if (process.getuid?.() === 0) boundTasks(this.pid);
     this.#child.on("message", ({ id, result }: { readonly id: number; readonly result: ToolResult }) => {
-      this.#waiting.get(id)?.(result);
+      this.#waiting.get(id)?.resolve(result);
       this.#waiting.delete(id);
+    });
+    this.#child.once("exit", (code, signal) => {
+      const ended = new Error(`the process that calls the tools ended with ${signal ?? `code ${code}`}`);
+      for (const call of this.#waiting.values()) call.reject(ended);
     });
   }
 
@@ -97,10 +101,10 @@ export class Attacker {
 
   call(request: AttackRequest): Promise<ToolResult> {
     const id = ++this.#calls;
-    return new Promise((resolve) => {
-      this.#waiting.set(id, resolve);
-      this.#child.send({ id, request });
-    });
+    const call = Promise.withResolvers<ToolResult>();
+    this.#waiting.set(id, call);
+    this.#child.send({ id, request });
+    return call.promise;
   }
 
   end(): void {

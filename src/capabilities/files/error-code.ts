@@ -1,4 +1,7 @@
-/** Returns the `code` of a system error. */
+/** Returns the `code` of a system error, such as `ENOENT`. Functions of `node:os` have it in `info`. */
 export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return undefined;
+  if (error.code !== "ERR_SYSTEM_ERROR" || !("info" in error)) return error.code;
+  const { code } = error.info as { readonly code: string };
+  return code;
 }

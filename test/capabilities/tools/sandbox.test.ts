@@ -1,9 +1,11 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
+import { SandboxProcesses } from "../../../src/capabilities/sandbox/sandbox-processes.ts";
 import { bashTool, type SandboxLimits } from "../../../src/capabilities/tools/index.ts";
 import { callTool, tempFolder, textOf } from "./call-tool.ts";
 
@@ -41,6 +43,13 @@ function workersIn(folder: string): readonly string[] {
     }
   });
 }
+
+test("a sandbox whose first process has ended before bubblewrap's report of it is read counts as ended", async () => {
+  const processes = new SandboxProcesses();
+  // Only root lowers the priority of the process.
+  processes.receive(`{ "child-pid": ${spawnSync("true").pid} }`);
+  expect(await processes.ended()).toBeUndefined();
+});
 
 describe("bash without bubblewrap", () => {
   const missing = "reeve-no-such-program";
