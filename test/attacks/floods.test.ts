@@ -119,7 +119,7 @@ describe("a pattern that backtracks exponentially", () => {
 });
 
 /** Number of calls in one reply. */
-const manyCalls = casesOf(20_000, 2_000);
+const manyCalls = casesOf(10_000, 2_000);
 
 describe.each(twoStores)("a flood of tool calls on the %s store", (_store, prepare) => {
   const rows: readonly (readonly [string, number, number, (index: number) => string])[] = [

@@ -243,8 +243,9 @@ describe("a slow client", () => {
     const server = await serve([], { listen: { headersTimeoutMs: 40, requestTimeoutMs: 60 } });
     expect(await rawBytes(server.port, "GET /api/runs HTTP/1.1\r\nHost: 127")).toMatch(/^HTTP\/1\.1 408/u);
     const head = `POST /api/runs HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nAuthorization: Bearer ${server.admin}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`;
-    const answer = await rawBytes(server.port, head);
-    expect(answer).not.toMatch(/^HTTP\/1\.1 2/u);
+    // The server has not read the whole body, so its end of the connection may reach the client as a reset.
+    const answer = await rawBytes(server.port, head).catch(({ code }: NodeJS.ErrnoException) => code);
+    expect(answer).toMatch(/^(?:HTTP\/1\.1 4\d\d.*|ECONNRESET|)$/su);
   });
 
   it("that does not read a stream is disconnected, can resume, and slows neither the run nor another reader", async () => {

@@ -30,7 +30,7 @@ const refused = (limit: number): string =>
   `not executed: only the first ${limit} tool calls of a turn are executed; make the call again in the next turn`;
 
 /** Number of calls in one reply. */
-const flood = casesOf(20_000, 2_000);
+const flood = casesOf(10_000, 2_000);
 
 describe.each(twoStores)("maxToolCallsPerTurn on the %s store", (_name, prepare) => {
   async function answered(store: Store, agent: Agent): Promise<{ events: Event[]; status: string }> {
