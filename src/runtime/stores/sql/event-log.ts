@@ -57,6 +57,7 @@ export interface SqlEventLogOptions {
   readonly feeds: {
     join(runId: RunId, watcher: Watcher): MaybePromise<RunFeed>;
     leave(feed: RunFeed, watcher: Watcher): void;
+    find(runId: RunId): RunFeed | undefined;
     ring(runId: RunId): void;
   };
   readonly deltas: {
@@ -106,7 +107,13 @@ export class SqlEventLog implements EventLog {
   }
 
   async keep(runId: RunId): Promise<() => readonly Event[]> {
-    const { run, number } = await this.#source.end(runId);
+    const feed = this.#options.feeds.find(runId);
+    const { run, number, seq } = await this.#source.end(runId);
+    // Short runs are still in memory. Reading them again would also read their large values. Bench: `sessions`, row "large results".
+    if (feed !== undefined && holdsAll(feed, run, seq)) {
+      const events = feed.from(0);
+      return () => events;
+    }
     const kept: CommitRow[] = [];
     let units = 0;
     for await (const page of this.#source.pages(run, 0, number)) {
@@ -223,6 +230,12 @@ export class SqlEventLog implements EventLog {
           if (event.seq >= fromSeq) yield event;
         }
   }
+}
+
+/** Whether a feed holds all events of a run as its tables do. Retention erases text in the tables only. */
+function holdsAll(feed: RunFeed, run: RunKey, end: number): boolean {
+  const isErased = (run.erases ?? null) !== null;
+  return feed.run.id === run.id && feed.oldest === 0 && feed.end === end && !isErased;
 }
 
 function unitsOf({ body, refs, contents }: CommitRow): number {

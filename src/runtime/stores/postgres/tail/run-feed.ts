@@ -34,8 +34,8 @@ export class RunFeeds {
   readonly #deltas: DeltaBoard;
   readonly #feeds = new Map<RunId, RunFeed>();
   readonly #opening = new Map<RunId, Opening>();
-  /** Feeds that were started by `begin` and have no reader yet. */
-  #begun: RunFeed[] = [];
+  /** Feeds without a reader that are kept until the next turn of the event loop. */
+  #lingering: RunFeed[] = [];
 
   constructor(tables: Tables, rows: CommitRows, deltas: DeltaBoard) {
     this.#tables = tables;
@@ -50,13 +50,22 @@ export class RunFeeds {
   begin(run: RunFeed["run"], { events = [] }: Commit): void {
     const feed = new RunFeed(run, { number: 1, seq: events.length }, events);
     this.#feeds.set(run.runId, feed);
-    if (this.#begun.push(feed) === 1) setImmediate(this.#endBeginnings);
+    this.#linger(feed);
   }
 
-  readonly #endBeginnings = (): void => {
-    const begun = this.#begun;
-    this.#begun = [];
-    for (const feed of begun) this.#dropUnwatched(feed);
+  /** Returns the feed of a run if it is in memory. */
+  find(runId: RunId): RunFeed | undefined {
+    return this.#feeds.get(runId);
+  }
+
+  #linger(feed: RunFeed): void {
+    if (this.#lingering.push(feed) === 1) setImmediate(this.#endLingering);
+  }
+
+  readonly #endLingering = (): void => {
+    const lingering = this.#lingering;
+    this.#lingering = [];
+    for (const feed of lingering) this.#dropUnwatched(feed);
   };
 
   /** Joins the feed, and reads the tables if this is its first reader. */
@@ -71,9 +80,11 @@ export class RunFeeds {
     }
   }
 
+  /** The feed of a run that has ended is kept for one turn of the event loop, because its reader usually keeps the events next. */
   leave(feed: RunFeed, bell: Watcher): void {
     feed.bells.delete(bell);
-    this.#dropUnwatched(feed);
+    if (feed.isOver) this.#linger(feed);
+    else this.#dropUnwatched(feed);
   }
 
   #dropUnwatched(feed: RunFeed): void {

@@ -2,7 +2,15 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
 import { Database } from "../../../../../src/runtime/stores/sqlite/db/database.ts";
 import { storeOn } from "../../../../../src/runtime/stores/sqlite/store.ts";
-import { ownRun, runEnd, turnStart } from "../../../../../src/testing/contracts/store-fixtures.ts";
+import { eventDraft, userMessage } from "../../../../../src/kernel/index.ts";
+import {
+  agentId,
+  ownRun,
+  placed,
+  rootTask,
+  runEnd,
+  turnStart,
+} from "../../../../../src/testing/contracts/store-fixtures.ts";
 import { newPath, openStore } from "../store-files.ts";
 
 test("a tail that selects few of many events keeps up with the run and reads nothing from the file", async () => {
@@ -26,6 +34,37 @@ test("a tail that selects few of many events keeps up with the run and reads not
   // The commit that ends a run frees the runs that waited for it. Every other statement would be the tail's.
   const ofTail = all.mock.calls.filter(([sql]) => !sql.startsWith("UPDATE runs"));
   expect([ofTail, lists.mock.calls]).toEqual([[], []]);
+});
+
+test.each([
+  ["reads no commit again for a run whose events are in memory", undefined],
+  ["returns no text that the last commit erases", [{ taskId: rootTask, agentId }]],
+] as const)("keep() after the tail %s", async (_what, erases) => {
+  const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
+  const store = await storeOn(database, { hash: sha256 });
+  onTestFinished(() => store.close());
+  const lease = await ownRun(store);
+  const { runId } = lease;
+  const tail = store.events.tail(runId, { types: ["run_end"] })[Symbol.asyncIterator]();
+  const end = tail.next();
+  const secret = "a large and secret result ".repeat(1_000);
+  const told = placed(runId, 1, eventDraft("message_end", { message: userMessage(secret) }));
+  await store.journal.append(lease, { number: 1, at: 1, events: [told] });
+  await store.journal.append(lease, {
+    number: 2,
+    at: 1,
+    events: [runEnd(runId, 2)],
+    ...(erases !== undefined && { erases }),
+  });
+  await end;
+  await tail.next();
+  const statements = vi.spyOn(database, "statement");
+  const kept = (await store.events.keep(runId))();
+  const reads = statements.mock.calls.filter(([sql]) => /content_pieces|body/u.test(sql));
+  expect(kept.map(({ seq }) => seq)).toEqual([0, 1, 2]);
+  expect([reads.length > 0, JSON.stringify(kept).includes(secret)]).toEqual(
+    erases === undefined ? [false, true] : [true, false],
+  );
 });
 
 test("E3: a slow reader sees every event once, even if the feed drops its backlog more than once", async () => {
