@@ -1,4 +1,4 @@
-// A Restate server decides which worker drives a run, and wakes the run up. While the run sleeps, the worker on which it began is
+// A Restate server decides which worker drives a run, and wakes the run up. While the run waits, the worker on which it began is
 // replaced by a new version at another address, and the run continues there. Needs a server and the package
 // `@restatedev/restate-sdk`:
 //   npx @restatedev/restate-server   # the ingress is at port 8080, the admin API at port 9070
@@ -18,10 +18,10 @@ const folder = mkdtempSync(join(tmpdir(), "reeve-restate-example-"));
 
 /** An agent that records in which version of the worker each of its steps ran. */
 const agentOf = (version: string): HostedAgent => ({
-  id: formatAgentId({ name: "sleeper" }),
+  id: formatAgentId({ name: "waiter" }),
   run: async (ctx) => {
     const before = await ctx.step("before", async () => version);
-    await ctx.sleep(1_500);
+    await ctx.waitForSignal("release", { timeoutMs: 3_600_000 });
     const after = await ctx.step("after", async () => version);
     return `${before}, then ${after}`;
   },
@@ -44,13 +44,13 @@ async function startWorker(agent: HostedAgent): Promise<Runtime> {
   return runtime;
 }
 
-const sleeper = agentOf("version 1");
-const old = await startWorker(sleeper);
-const { runId } = await old.submit(sleeper, null);
+const waiter = agentOf("version 1");
+const old = await startWorker(waiter);
+const { runId } = await old.submit(waiter, null);
 console.log(`version 1 drives ${runId}`);
-const sleeping = `SELECT id FROM sys_invocation WHERE target_service_name = '${service}' AND status = 'scheduled'`;
-while ((await admin.query(sleeping)).length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
-console.log("the run sleeps: Restate keeps its timer, and no worker owns it");
+const waiting = `SELECT id FROM sys_invocation WHERE target_service_name = '${service}' AND status = 'scheduled'`;
+while ((await admin.query(waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+console.log("the run waits: Restate keeps the timer of its timeout, and no worker owns it");
 
 const current = await startWorker(agentOf("version 2"));
 const { removed } = await admin.drain({ service });
@@ -59,6 +59,7 @@ await old.close();
 console.log("version 2 is deployed, version 1 is drained and closed");
 
 const run = await current.find(runId);
+await run?.signal("release");
 const { output } = (await run?.result()) ?? {};
 console.log("the run ran on", output);
 assert.equal(output, "version 1, then version 2");
