@@ -30,6 +30,8 @@ interface Waiter {
   forgetTimer: (() => void) | undefined;
   /** Whether the waiter has received a value that no step has recorded yet. */
   served: boolean;
+  /** Whether the time has come while another waiter holds a value that it may still pass on. */
+  overdue: boolean;
 }
 
 /**
@@ -56,7 +58,16 @@ export class WaitRegistry {
 
   wait(taskId: TaskId, name: string, due?: Due, clock: TaskId = taskId): Wait {
     const { promise, resolve } = Promise.withResolvers<JsonValue | undefined>();
-    const waiter: Waiter = { taskId, name, clock, due, resolve, forgetTimer: undefined, served: false };
+    const waiter: Waiter = {
+      taskId,
+      name,
+      clock,
+      due,
+      resolve,
+      forgetTimer: undefined,
+      served: false,
+      overdue: false,
+    };
     this.#waiters.push(waiter);
     this.serve(taskId, name);
     if (!waiter.served) this.#arm(waiter);
@@ -70,7 +81,10 @@ export class WaitRegistry {
     const [first] = waiters;
     if (first === undefined || waiters.some(({ served }) => served)) return;
     const found = this.#resolutions.first(taskId, name);
-    if (found === undefined) return;
+    if (found === undefined) {
+      for (const waiter of waiters) if (waiter.overdue) this.#arm(waiter);
+      return;
+    }
     first.served = true;
     first.forgetTimer?.();
     first.resolve(found.value);
@@ -140,6 +154,8 @@ export class WaitRegistry {
     const time = waiter.due?.() ?? null;
     if (time === null) return;
     if (time <= this.#clock.now()) {
+      waiter.overdue = this.#isHeld(waiter);
+      if (waiter.overdue) return;
       this.#remove(waiter);
       waiter.resolve(undefined);
       return;
@@ -147,6 +163,14 @@ export class WaitRegistry {
     waiter.forgetTimer = this.at(time, () => {
       if (!waiter.served && this.#waiters.includes(waiter)) this.#arm(waiter);
     });
+  }
+
+  /**
+   * W1: whether another waiter holds a value of the same name. Its step is about to record the value, or to pass it on
+   * because its branch was abandoned. `serve` arms the waiter again then.
+   */
+  #isHeld({ taskId, name }: Waiter): boolean {
+    return this.#waiters.some((each) => each.served && each.taskId === taskId && each.name === name);
   }
 
   #leave(waiter: Waiter): void {
