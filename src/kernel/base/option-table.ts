@@ -64,14 +64,18 @@ export function optionTable<const Kinds extends AnyKinds>(
 export class OptionTable<Kinds extends AnyKinds = AnyKinds> {
   readonly kinds: Kinds;
   readonly #kinds: ReadonlyMap<string, OptionKind>;
+  /** The names and their kinds again, as lists: `read` allocates nothing for an entry. */
+  readonly #names: readonly string[];
+  readonly #kindOf: readonly OptionKind[];
   readonly #hasDefaults: boolean;
   readonly #elsewhere: Elsewhere | undefined;
 
   constructor(kinds: Kinds, elsewhere?: Elsewhere) {
-    const entries = Object.entries<OptionKind>(kinds);
     this.kinds = kinds;
-    this.#kinds = new Map(entries);
-    this.#hasDefaults = entries.some(([, kind]) => "default" in kind);
+    this.#kinds = new Map(Object.entries<OptionKind>(kinds));
+    this.#names = [...this.#kinds.keys()];
+    this.#kindOf = [...this.#kinds.values()];
+    this.#hasDefaults = this.#kindOf.some((kind) => "default" in kind);
     this.#elsewhere = elsewhere;
   }
 
@@ -91,7 +95,9 @@ export class OptionTable<Kinds extends AnyKinds = AnyKinds> {
         isUsed = true;
       }
       // `for in` does not see getters of a class and properties that are not enumerable, so each name is read.
-      for (const [name, kind] of this.#kinds) {
+      for (let index = 0; index < this.#names.length; index++) {
+        const name = this.#names[index] as string;
+        const kind = this.#kindOf[index] as OptionKind;
         const value: unknown = options[name as keyof typeof options];
         if (value !== undefined) {
           kind.check?.(value, name, owner);
@@ -104,14 +110,14 @@ export class OptionTable<Kinds extends AnyKinds = AnyKinds> {
     if (!isUsed && !(isRecord(options) && isPlain(options)))
       throw new Fault(
         "invalid_argument",
-        `invalid options of ${owner}: expected an object with some of ${list(this.#kinds.keys())}, not ${describeKind(options)}`,
+        `invalid options of ${owner}: expected an object with some of ${list(this.#names)}, not ${describeKind(options)}`,
       );
     if (missing !== undefined) this.#kinds.get(missing)?.check?.(undefined, missing, owner);
     return (filled ?? options) as Filled<Options, Kinds>;
   }
 
   #unknown(owner: string, name: string): Fault {
-    const names = [...this.#kinds.keys()];
+    const names = this.#names;
     const spelled = spelledAs(name, names);
     const foreign = spelled === undefined ? foreignNames.get(plain(name)) : undefined;
     const meant = spelled ?? foreign?.names?.find((each) => this.#kinds.has(each));
