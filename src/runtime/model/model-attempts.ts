@@ -306,7 +306,11 @@ export class ModelAttempts implements CallBody {
       const timer = new AttemptTimer(step, model, this.#sentAt, streaming, fail);
       this.#failAttempt = fail;
       const request = withOutputLimit(this.#outgoing.request, grant);
-      this.#call(model, grant, request, timer).then(answer, fail);
+      try {
+        Promise.resolve(this.#call(model, grant, request, timer)).then(answer, fail);
+      } catch (error) {
+        fail(error);
+      }
     });
   }
 
@@ -315,16 +319,16 @@ export class ModelAttempts implements CallBody {
     this.#failAttempt?.(fault);
   }
 
-  async #call(
+  #call(
     model: Model,
     grant: Grant,
     request: ModelRequest,
     timer: AttemptTimer,
-  ): Promise<ModelResponse> {
+  ): ModelResponse | Promise<ModelResponse> {
     const { runner } = this.#step;
     const { ephemeralMessages } = this.#outgoing;
     if (runner.task.record.streaming) return this.#stream(model, grant, request, timer);
-    return await model.generate(request, timer.callOptions(runner, ephemeralMessages));
+    return model.generate(request, timer.callOptions(runner, ephemeralMessages));
   }
 
   async #stream(

@@ -162,13 +162,16 @@ async function readEphemeral(
   return messages.flat();
 }
 
-async function callDirectly(
+function callDirectly(
   step: ActiveStep,
   call: ModelCall,
   ephemeral: readonly ChatMessage[],
 ): Promise<() => LlmReply> {
   const request = new DirectRequest(step, call, ephemeral);
-  const reply = await new ModelAttempts(step, request, new AttemptCount()).run();
+  return new ModelAttempts(step, request, new AttemptCount()).run().then(settlingOf);
+}
+
+function settlingOf(reply: PendingReply): () => LlmReply {
   return () => reply.settle();
 }
 

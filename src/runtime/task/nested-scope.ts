@@ -46,7 +46,16 @@ export abstract class AbandonableCall extends NestedScope implements CallBody {
   unlessAbandoned<Value>(work: Promise<Value>, inside?: BodyContext): Promise<Value> {
     return new Promise((resolve, reject) => {
       this.#fail = reject;
-      work.finally(() => inside?.end()).then(resolve, reject);
+      work.then(
+        (value) => {
+          inside?.end();
+          resolve(value);
+        },
+        (error: unknown) => {
+          inside?.end();
+          reject(error);
+        },
+      );
     });
   }
 

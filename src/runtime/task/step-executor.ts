@@ -116,11 +116,15 @@ export class StepExecutor implements FlushableLog {
     as?: (value: Value, step: Step) => Given,
   ): Promise<Given> {
     const { journal } = this.runner;
-    if (!journal.isRecorded(step)) return this.#alone(step, () => this.runInScope(step, body, start, as));
-    return this.#atOnce(step, () => {
-      this.takeEvents();
-      return valueOf(journal, step, journal.recorded(step), as);
-    });
+    if (journal.isRecorded(step))
+      return this.#atOnce(step, () => {
+        this.takeEvents();
+        return valueOf(journal, step, journal.recorded(step), as);
+      });
+    const refused = this.#refusal(step);
+    if (refused !== undefined) return refused;
+    this.#open = step;
+    return this.runInScope(step, body, start, as);
   }
 
   /** Like `run`, for a step whose value is available synchronously. */
@@ -135,21 +139,21 @@ export class StepExecutor implements FlushableLog {
    * Like `run`, for a poll of what has arrived. An empty poll is not recorded if the next step records its start: on
    * replay, that start proves that the poll came before it and found nothing.
    */
-  async poll<Value>(step: StepIdentity, read: () => readonly Value[]): Promise<readonly Value[]> {
+  poll<Value>(step: StepIdentity, read: () => readonly Value[]): Promise<readonly Value[]> {
     const { runner, cancelScope } = this;
     if (this.#isOver || runner.hasEnded || this.#open !== undefined || runner.task.steps.has(step.address))
       return this.runSync(step, read);
-    if (runner.journal.wasSkipped(step.address)) return none;
-    if (read().length > 0) return this.runSync(step, read);
+    if (runner.journal.wasSkipped(step.address)) return noneFound;
     try {
+      if (read().length > 0) return this.runSync(step, read);
       cancelScope.check();
     } catch (error) {
       if (error instanceof CancellationError) runner.noteStop(error);
-      throw error;
+      return Promise.reject(error);
     }
     if (this.#emptyPolls === undefined) this.#emptyPolls = [step];
     else this.#emptyPolls.push(step);
-    return none;
+    return noneFound;
   }
 
   /** J2: allows one journaled call at a time in a scope, already on the first execution. */
@@ -165,19 +169,30 @@ export class StepExecutor implements FlushableLog {
    * code has not awaited the first.
    */
   async #alone<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
-    if (this.#isOver || this.runner.hasEnded) return this.#late(call);
-    if (this.#open !== undefined) throw ambiguous(call, this.#open);
+    const refused = this.#refusal(call);
+    if (refused !== undefined) return refused;
     this.#open = call;
     try {
       const value = await body();
       return this.#isOver ? await pendingForever() : value;
     } catch (error) {
-      if (this.#isOver || isMismatch(error)) return await pendingForever();
-      if (error instanceof CancellationError) this.runner.noteStop(error);
-      throw error;
+      return await this.#failed(error);
     } finally {
       this.#open = undefined;
     }
+  }
+
+  /** What a call receives that must not start in this scope now. */
+  #refusal(call: Call): Promise<never> | undefined {
+    if (this.#isOver || this.runner.hasEnded) return this.#late(call);
+    return this.#open === undefined ? undefined : Promise.reject(ambiguous(call, this.#open));
+  }
+
+  /** What the code receives of a call that failed: the error, or nothing any more. */
+  #failed(error: unknown): Promise<never> {
+    if (this.#isOver || isMismatch(error)) return pendingForever();
+    if (error instanceof CancellationError) this.runner.noteStop(error);
+    return Promise.reject(error);
   }
 
   /**
@@ -185,8 +200,8 @@ export class StepExecutor implements FlushableLog {
    * the code may start another call before it awaits this one.
    */
   async #atOnce<Value>(call: Call, body: () => Value): Promise<Value> {
-    if (this.#isOver || this.runner.hasEnded) return this.#late(call);
-    if (this.#open !== undefined) throw ambiguous(call, this.#open);
+    const refused = this.#refusal(call);
+    if (refused !== undefined) return refused;
     try {
       return body();
     } catch (error) {
@@ -197,7 +212,8 @@ export class StepExecutor implements FlushableLog {
   }
 
   /**
-   * J1, J5: runs a step for a caller that already excludes other calls of the scope, or runs several on purpose.
+   * J1, J5: runs the step that `run` has opened, or a step for a caller that already excludes other calls of the scope, or
+   * runs several on purpose.
    *
    * A crash before the record repeats the body (J6). From the end of the body to the record there is no `await`: what the
    * body settles with its value, and what a synchronous body adds to the log, is part of the commit of the record.
@@ -210,20 +226,22 @@ export class StepExecutor implements FlushableLog {
   ): Promise<Given> {
     const { runner, cancelScope } = this;
     const { journal } = runner;
-    const events = this.takeEvents();
-    const found = journal.find(step);
-    if (found !== undefined) return valueOf(journal, step, found, as);
-    if (cancelScope.startsNoStep) return pendingForever();
+    const isAlone = this.#open === step;
+    let open: ActiveStep | undefined;
     try {
-      // C2, H7: the step waits for a seat. A crash meanwhile loses nothing, because the step has not started.
-      const wait = runner.activity.whenSeated(cancelScope);
-      if (wait !== undefined) await wait;
-    } catch (error) {
-      this.#putBack(events);
-      throw error;
-    }
-    const open = this.#begin(step, events, start);
-    try {
+      const events = this.takeEvents();
+      const found = journal.find(step);
+      if (found !== undefined) return valueOf(journal, step, found, as);
+      if (cancelScope.startsNoStep) return await pendingForever();
+      try {
+        // C2, H7: the step waits for a seat. A crash meanwhile loses nothing, because the step has not started.
+        const wait = runner.activity.whenSeated(cancelScope);
+        if (wait !== undefined) await wait;
+      } catch (error) {
+        this.#putBack(events);
+        throw error;
+      }
+      open = this.#begin(step, events, start);
       let outcome: StepOutcome;
       try {
         const working = body(open, step);
@@ -246,8 +264,11 @@ export class StepExecutor implements FlushableLog {
       open.end();
       return this.#isOver ? await pendingForever() : given;
     } catch (error) {
-      open.end();
+      open?.end();
+      if (isAlone) return await this.#failed(error);
       throw error;
+    } finally {
+      if (isAlone) this.#open = undefined;
     }
   }
 
@@ -324,4 +345,6 @@ export class StepExecutor implements FlushableLog {
 }
 
 const nothing: readonly EventDraft[] = [];
+/** The result of a poll that found nothing. */
+const noneFound = Promise.resolve(none);
 const noBranches: readonly string[] = [];

@@ -13,13 +13,17 @@ import {
 } from "../../kernel/index.ts";
 import { BodyContext, insideTask } from "../process/async-context.ts";
 import { CallTimeout } from "../process/call-timeouts.ts";
+import type { InFlightCall } from "../task/in-flight-calls.ts";
 import { middlewareContext } from "../task/middleware-context.ts";
 import { coerceInput } from "./call-arguments.ts";
 import type { JudgedCall, ToolCallOptions } from "./gate-context.ts";
 import { ToolCallContext } from "./tool-context.ts";
 
-/** Runs the body of a tool. A tool that suspends has no call in flight while it waits, and a cancel ends its waits. */
-export async function runBody(
+/**
+ * Runs the body of a tool. A tool that suspends has no call in flight while it waits, and a cancel ends its waits. Throws
+ * or rejects if the body must not start.
+ */
+export function runBody(
   options: ToolCallOptions,
   tool: Tool,
   input: unknown,
@@ -34,7 +38,20 @@ export async function runBody(
     return tool.execute(input, context);
   }
   const begun = open.begin();
-  const opened = begun instanceof Promise ? await begun : begun;
+  return begun instanceof Promise
+    ? begun.then((opened) => execute(options, tool, input, opened, filters))
+    : execute(options, tool, input, begun, filters);
+}
+
+/** Executes a body whose call has begun. */
+function execute(
+  options: ToolCallOptions,
+  tool: Tool,
+  input: unknown,
+  opened: InFlightCall,
+  filters: readonly UpdateFilter[] | undefined,
+): Promise<ToolResult> {
+  const { open } = options;
   const context = new ToolCallContext(options, opened, filters);
   open.nested = context;
   const inside = new BodyContext(open.runner.inside, context);
