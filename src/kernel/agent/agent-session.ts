@@ -87,6 +87,7 @@ export function agentSession(
 
 /** Refuses a list of messages. The form is compared and not the class, because code may use another copy of this package. */
 function requireTranscript(value: Transcript): Transcript {
+  if (value instanceof Transcript) return value;
   if (typeof readProperty(value, "append") === "function") return value;
   throw new Fault(
     "invalid_argument",

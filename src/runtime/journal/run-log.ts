@@ -95,7 +95,7 @@ export class RunLog implements FlushableLog {
   #isReturnDue = false;
   #isStandingDue = false;
   #writing: Promise<void> | undefined;
-  /** `IdleFlusher` writes the next commit if no flush has written it by the next turn of the event loop. Present while dirty. */
+  /** `IdleFlusher` writes the next commit if no flush has written it by the next turn of the event loop. Pending while dirty. */
   #idleWait: IdleWait | undefined;
   #broken: Fault | undefined;
   #isClosed = false;
@@ -267,7 +267,7 @@ export class RunLog implements FlushableLog {
   #touch(): void {
     if (this.#dirty) return;
     this.#dirty = true;
-    this.#idleWait = this.#idleFlusher.add(this);
+    this.#idleWait = this.#idleFlusher.add(this, this.#idleWait);
   }
 
   writeIdle(): void {

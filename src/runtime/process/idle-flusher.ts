@@ -6,9 +6,21 @@ export interface FlushableLog {
 
 /** A log's place in the queue of `IdleFlusher`. */
 export class IdleWait {
+  /** Number of the turn of the event loop in which the place was queued. */
+  readonly turn: number;
   #log: FlushableLog | undefined;
 
-  constructor(log: FlushableLog) {
+  constructor(log: FlushableLog, turn: number) {
+    this.#log = log;
+    this.turn = turn;
+  }
+
+  get isPending(): boolean {
+    return this.#log !== undefined;
+  }
+
+  /** Takes the place again after `cancel`, in the turn in which it was queued. */
+  renew(log: FlushableLog): void {
     this.#log = log;
   }
 
@@ -22,7 +34,9 @@ export class IdleWait {
   }
 
   end(): void {
-    this.#log?.writeIdle();
+    const log = this.#log;
+    this.#log = undefined;
+    log?.writeIdle();
   }
 }
 
@@ -32,11 +46,20 @@ export class IdleFlusher {
   #added: IdleWait[] = [];
   /** Logs that were added in the turn before. */
   #waiting: IdleWait[] = [];
+  #turn = 0;
 
-  /** Calls `writeIdle` of the log after one full turn of the event loop, unless the wait is cancelled before. */
-  add(log: FlushableLog): IdleWait {
+  /**
+   * Calls `writeIdle` of the log after one full turn of the event loop, unless the wait is cancelled before. `last` is the
+   * latest wait of the log, which must not be pending. It is taken again within one turn, because an agent in memory may
+   * take many turns of its loop in one turn of the event loop.
+   */
+  add(log: FlushableLog, last?: IdleWait): IdleWait {
+    if (last?.turn === this.#turn) {
+      last.renew(log);
+      return last;
+    }
     if (this.#added.length === 0 && this.#waiting.length === 0) setImmediate(this.#endTurn);
-    const wait = new IdleWait(log);
+    const wait = new IdleWait(log, this.#turn);
     this.#added.push(wait);
     return wait;
   }
@@ -47,6 +70,7 @@ export class IdleFlusher {
    */
   readonly #endTurn = (): void => {
     const due = this.#waiting;
+    this.#turn++;
     this.#waiting = this.#added;
     this.#added = [];
     if (this.#waiting.length > 0) setImmediate(this.#endTurn);

@@ -56,8 +56,14 @@ export class SizeLimit {
   }
 
   /** Throws `too_large` if the value exceeds a limit. `where` names the value. Most values cost O(members), not O(characters). */
-  assert(value: JsonValue, where: string): void {
-    this.#assert(value, where, maxJsonValues);
+  assert(value: JsonValue, where: string, maxValues = maxJsonValues): void {
+    this.#begin(where, maxValues);
+    this.#add(value, 0);
+    if (this.#values > maxValues) throw tooManyValues(where);
+    if (this.#most <= this.#maxBytes) return;
+    // A text takes at least one byte per unit, so a huge one is not serialised.
+    const bytes = this.#least > this.#maxBytes ? this.#least : Buffer.byteLength(JSON.stringify(value));
+    if (bytes > this.#maxBytes) throw this.#tooLarge(where, bytes);
   }
 
   /**
@@ -80,7 +86,7 @@ export class SizeLimit {
 
   /** Like `assert`, for a value that the code of an agent has computed: the number of its values is not limited. */
   assertBytes(value: JsonValue, where: string): void {
-    this.#assert(value, where, Infinity);
+    this.assert(value, where, Infinity);
   }
 
   /** Like `assert`. Reads only the parts of the message that can be long, because every turn passes here. */
@@ -96,16 +102,6 @@ export class SizeLimit {
   /** Throws `too_large` if a text that is still being received is longer than any text that fits. */
   assertLength(units: number, where: string): void {
     if (units > this.#maxBytes) throw this.#tooLarge(where, units);
-  }
-
-  #assert(value: JsonValue, where: string, maxValues: number): void {
-    this.#begin(where, maxValues);
-    this.#add(value, 0);
-    if (this.#values > maxValues) throw tooManyValues(where);
-    if (this.#most <= this.#maxBytes) return;
-    // A text takes at least one byte per unit, so a huge one is not serialised.
-    const bytes = this.#least > this.#maxBytes ? this.#least : Buffer.byteLength(JSON.stringify(value));
-    if (bytes > this.#maxBytes) throw this.#tooLarge(where, bytes);
   }
 
   #begin(where: string, maxValues: number): void {

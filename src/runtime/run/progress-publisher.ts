@@ -42,7 +42,7 @@ export class ProgressPublisher implements FlushableLog {
   readonly #caughtUp = new Set<AgentId>();
   /** Progress that is not sent yet. */
   #pending: Event[] = [];
-  /** Present while progress is pending. */
+  /** Pending while progress is. */
   #idleWait: IdleWait | undefined;
   #sending: Promise<void> | undefined;
 
@@ -54,7 +54,7 @@ export class ProgressPublisher implements FlushableLog {
     for (let index = 0; index < events.length; index++) {
       const event = events[index] as Event;
       if (progressTypes.has(event.type) && this.#pending.push(event) === 1)
-        this.#idleWait = this.#options.idleFlusher.add(this);
+        this.#idleWait = this.#options.idleFlusher.add(this, this.#idleWait);
     }
   }
 

@@ -31,7 +31,7 @@ export class StepExecutor implements FlushableLog {
   #open: Call | undefined;
   /** E4: events that the code has emitted since its last step. */
   #events: EventDraft[] = [];
-  /** Present while there are such events. */
+  /** Pending while there are such events. */
   #idleWait: IdleWait | undefined;
   /** Number of events that the code has emitted in this scope. */
   #emitted = 0;
@@ -68,13 +68,12 @@ export class StepExecutor implements FlushableLog {
   emit(draft: EventDraft): void {
     if (++this.#emitted <= this.#inLog) return;
     this.#events.push(draft);
-    this.#idleWait ??= this.runner.worker.idleFlusher.add(this);
+    if (this.#idleWait?.isPending !== true) this.#awaitIdle();
   }
 
   /** E4: emits the pending events, with a mark that keeps a replay from emitting them again. */
   writeIdle(): void {
     const { runner, scope } = this;
-    this.#idleWait = undefined;
     if (this.#isOver || !runner.journal.isPastReplay(scope)) return;
     let seq = -1;
     for (const draft of this.takeEvents()) seq = runner.journal.emit(draft);
@@ -88,15 +87,18 @@ export class StepExecutor implements FlushableLog {
     const events = this.#events;
     this.#events = [];
     this.#idleWait?.cancel();
-    this.#idleWait = undefined;
     return events;
+  }
+
+  #awaitIdle(): void {
+    this.#idleWait = this.runner.worker.idleFlusher.add(this, this.#idleWait);
   }
 
   /** Makes events pending again, because the step that took them does not start. */
   #putBack(events: readonly EventDraft[]): void {
     if (events.length === 0) return;
     this.#events.unshift(...events);
-    this.#idleWait ??= this.runner.worker.idleFlusher.add(this);
+    if (this.#idleWait?.isPending !== true) this.#awaitIdle();
   }
 
   /** C2: throws if the scope is cancelled, unless recorded steps remain. */

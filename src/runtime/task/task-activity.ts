@@ -49,17 +49,14 @@ export class TaskActivity implements SlotYielder {
   /** Resolves the parked lines. */
   #parked: (() => void)[] = [];
   #isEnded = false;
-  #isDropped = false;
+  /** Whether `drop` was called: no call of the task settles any more. */
+  isDropped = false;
 
   constructor({ taskId, host, slots, token }: TaskActivityOptions) {
     this.#taskId = taskId;
     this.#host = host;
     this.#token = token;
     this.#slot = new TaskSlot(slots, host, taskId);
-  }
-
-  get isDropped(): boolean {
-    return this.#isDropped;
   }
 
   /** Every line of the task waits or is parked. */
@@ -133,7 +130,7 @@ export class TaskActivity implements SlotYielder {
   }
 
   endCall(call: InFlightCall): void {
-    if (!this.#calls.end(call) || this.#isDropped) return;
+    if (!this.#calls.end(call) || this.isDropped) return;
     this.#host.listener.noteCallEnd();
     this.settleIfPausing();
     this.#noteRestSoon();
@@ -146,7 +143,7 @@ export class TaskActivity implements SlotYielder {
 
   /** H2: gives up the seat of a pausing task that has no call in flight. */
   settleIfPausing(): void {
-    if (!this.isCalling && !this.#isDropped) this.#host.seats.settle(this.#taskId);
+    if (!this.isCalling && !this.isDropped) this.#host.seats.settle(this.#taskId);
   }
 
   /** The task has a seat again. */
@@ -228,7 +225,7 @@ export class TaskActivity implements SlotYielder {
 
   onCancel(listener: CancelListener, token = this.#token): () => void {
     return token.onCancel((error) => {
-      if (!this.#isDropped) listener(error);
+      if (!this.isDropped) listener(error);
     });
   }
 
@@ -245,7 +242,7 @@ export class TaskActivity implements SlotYielder {
 
   /** Passes the result of `work` on. Never settles if the task is dropped, or the scope abandoned, before `work` settles. */
   async whileAlive<Value>(work: Promise<Value>, cancelScope?: CancellationScope): Promise<Value> {
-    const isOver = (): boolean => this.#isDropped || (cancelScope?.isAbandoned ?? false);
+    const isOver = (): boolean => this.isDropped || (cancelScope?.isAbandoned ?? false);
     try {
       const value = await work;
       if (!isOver()) return value;
@@ -262,7 +259,7 @@ export class TaskActivity implements SlotYielder {
   }
 
   drop(): void {
-    this.#isDropped = true;
+    this.isDropped = true;
     this.#slot.close();
   }
 
@@ -298,14 +295,14 @@ export class TaskActivity implements SlotYielder {
 
   /** A line that awaited another run continues. Lines that still wait need no slot. */
   async #reclaimSlot(): Promise<void> {
-    if (this.#isDropped || this.#isEnded) return;
+    if (this.isDropped || this.#isEnded) return;
     this.#host.listener.stayAwake();
     await this.#slot.take();
     this.#noteRestSoon();
   }
 
   #noteRest(): void {
-    if (this.#isDropped) return;
+    if (this.isDropped) return;
     if (this.#yields > 0 || this.onlyWaits) this.#slot.give();
     if (!this.isOffSlot) return;
     this.#slot.give();

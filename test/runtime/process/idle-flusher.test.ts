@@ -49,3 +49,20 @@ test("the flusher writes a log that is added again after its wait was cancelled"
   await nextTurn();
   expect(log.writes).toBe(1);
 });
+
+test("a log that is added again takes its cancelled place within a turn of the event loop, and another place later", async () => {
+  const flusher = new IdleFlusher();
+  const log = new CountingLog();
+  const first = flusher.add(log);
+  first.cancel();
+  expect(flusher.add(log, first)).toBe(first);
+  first.cancel();
+  await nextTurn();
+  const second = flusher.add(log, first);
+  expect(second).not.toBe(first);
+  expect([first.isPending, second.isPending]).toEqual([false, true]);
+  await nextTurn();
+  expect(log.writes).toBe(0);
+  await nextTurn();
+  expect([log.writes, second.isPending]).toEqual([1, false]);
+});
