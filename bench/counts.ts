@@ -81,19 +81,29 @@ export async function* rows(): AsyncIterable<Row> {
   }
 }
 
-/** Writes the measured counts that are new or lower than those of the table, and removes the lines of growth that they undo. */
+/**
+ * Writes the measured counts that are new or lower than those of the table, lowers the lines of growth to what is measured,
+ * and removes those that are undone.
+ */
 export async function update(): Promise<void> {
   const stored = readTable();
   const counts: Record<string, Counts> = {};
+  const measured: Record<string, Counts> = {};
   for (const name of Object.keys(scripts) as ScriptName[]) {
-    const measured = countScript(name);
+    const found = countScript(name);
+    measured[name] = found;
     counts[name] = Object.fromEntries(
       (Object.keys(units) as (keyof Counts)[]).map((count) => [
         count,
-        Math.min(measured[count], stored.counts[name]?.[count] ?? measured[count]),
+        Math.min(found[count], stored.counts[name]?.[count] ?? found[count]),
       ]),
     ) as unknown as Counts;
   }
-  const growth = stored.growth.filter(({ script, count, to }) => (counts[script]?.[count] ?? 0) < to);
+  const growth = stored.growth.flatMap((line) => {
+    const found = measured[line.script]?.[line.count] ?? 0;
+    return found > (counts[line.script]?.[line.count] ?? 0)
+      ? [{ ...line, to: Math.min(line.to, found) }]
+      : [];
+  });
   writeFileSync(table, `${JSON.stringify({ counts, growth }, null, 2)}\n`);
 }

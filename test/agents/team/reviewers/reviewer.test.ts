@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { Agent, openRuntime, reviewer, tool, type AgentOptions } from "../../../../src/entries/index.ts";
 import type { Runtime, Store } from "../../../../src/kernel/index.ts";
@@ -135,8 +136,9 @@ describe.each(twoStores)("a reviewer on the %s store", (_name, prepare) => {
       name: "look",
       description: "Looks",
       inputSchema: noInput,
-      execute: () => {
+      execute: async (_input, { signal }) => {
         abort.abort();
+        if (!signal.aborted) await once(signal, "abort");
         return "rain";
       },
     });
