@@ -49,7 +49,7 @@ export abstract class AbandonableCall extends NestedScope implements CallBody {
       work.then(
         (value) => {
           inside?.end();
-          resolve(value);
+          return resolve(value);
         },
         (error: unknown) => {
           inside?.end();
