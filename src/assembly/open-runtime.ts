@@ -1,5 +1,6 @@
 import { findNamedModel, priceCatalog } from "../capabilities/index.ts";
 import { Fault, type CronReader, type Runtime } from "../kernel/index.ts";
+import { schemaProblems } from "./answer-shape.ts";
 import { unsupportedNode } from "./node-version.ts";
 import type { RuntimeOptions } from "../runtime/index.ts";
 
@@ -23,7 +24,8 @@ export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime
   const problem = unsupportedNode(process.versions.node);
   if (problem !== undefined) throw new Fault("unsupported", problem);
   const { createRuntime } = await import("../runtime/local-runtime.ts");
-  return createRuntime({ prices, resolveModel: findNamedModel, cron, ...options });
+  const checkSchema = schemaProblems;
+  return createRuntime({ prices, resolveModel: findNamedModel, cron, checkSchema, ...options });
 }
 
 let openedDefault: Promise<Runtime> | undefined;

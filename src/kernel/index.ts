@@ -87,6 +87,7 @@ export {
   type Infer,
   type JsonSchema,
   type Schema,
+  type SchemaCheck,
   type StandardResult,
   type StandardSchema,
 } from "./base/schema.ts";

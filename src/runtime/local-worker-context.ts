@@ -44,6 +44,7 @@ export function workerContext(store: Store, options: WorkerOptions, parts: Worke
     random: options.random ?? systemRandom,
     prices: options.prices ?? { find: () => null },
     ...(options.resolveModel !== undefined && { resolveModel: options.resolveModel }),
+    ...(options.checkSchema !== undefined && { checkSchema: options.checkSchema }),
     unknownPrice: options.unknownPrice,
     caps: capLimits(options.caps),
     capWaitMs: options.capWaitMs,

@@ -26,6 +26,7 @@ import {
   optionTable,
   type Filled,
   type OptionKinds,
+  type SchemaCheck,
 } from "../kernel/index.ts";
 import type { StoreAddress } from "./open-store.ts";
 import { runRetry, type RunRetry } from "./process/run-retry.ts";
@@ -198,6 +199,11 @@ export interface RuntimeOptions {
    */
   readonly cron?: CronLoader;
   /**
+   * Checks the arguments that a person edits against the schema of their tool, before the approval is stored. Default of
+   * `openRuntime`: ajv, as for the arguments of a model. Without it, the tool alone checks them, after the approval.
+   */
+  readonly checkSchema?: SchemaCheck;
+  /**
    * Receives errors that no caller can receive, for example a run that cannot be loaded. Default: a process warning.
    */
   readonly onError?: (error: Fault) => void;
@@ -251,6 +257,7 @@ const runtimeKinds = {
   keepUnnamedSessionsMs: is.number({ from: 0, finite: true }),
   maxSchedulesPerTenant: is.integer({ from: 1, or: [null, "no cap"] }),
   cron: is.callback(),
+  checkSchema: is.callback(),
   onError: is.callback(),
 } satisfies OptionKinds<RuntimeOptions>;
 

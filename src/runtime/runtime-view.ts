@@ -46,6 +46,7 @@ import {
   type OptionKinds,
   missingRun,
   type ReportedUsage,
+  fromNanoUsd,
 } from "../kernel/index.ts";
 import type { ExtensionErrors } from "./extension-port.ts";
 import { correctUsage } from "./client/correct-usage.ts";
@@ -151,6 +152,15 @@ export class RuntimeView implements Runtime {
 
   get clock(): Clock {
     return this.#worker.context.clock;
+  }
+
+  get dayCapUsd(): number | null {
+    const { caps } = this.#worker.context;
+    if (caps === undefined) return null;
+    const { userId, tenantId } = this.#scope ?? {};
+    const name = userId != null ? "perUserPerDayUsd" : tenantId != null ? "perTenantPerDayUsd" : "perDayUsd";
+    const limit = caps[name];
+    return limit === null ? null : fromNanoUsd(limit);
   }
 
   forTenant(scope: TenantScope): Runtime {
@@ -343,7 +353,7 @@ export class RuntimeView implements Runtime {
 
   #handle(record: RunRecord, by?: string): RunHandle {
     const { context, lifetime: life, observed, awaited, unhosted } = this.#worker;
-    const { clock, ids, hash, unknownPrice, sizes } = context;
+    const { clock, ids, hash, unknownPrice, sizes, checkSchema } = context;
     const store = this.#runs;
     if (this.#isOfCaller) this.#worker.noteCaller();
     return new StoredRunHandle({
@@ -360,6 +370,7 @@ export class RuntimeView implements Runtime {
       unhosted,
       by,
       models: context,
+      ...(checkSchema !== undefined && { checkSchema }),
       ...(this.#scope !== undefined && { scope: this.#scope }),
     });
   }

@@ -16,6 +16,7 @@ import {
   type Dependencies,
   type EmittableEvent,
   type JsonSchema,
+  type SchemaCheck,
   type JsonValue,
   type LlmRequest,
   type Model,
@@ -25,12 +26,6 @@ import { samplingOf } from "./call-settings.ts";
 import { addUserMessages } from "./user-messages.ts";
 import { answersIn, plainAnswersIn } from "./json-in-text.ts";
 import { unanswered } from "./interrupted-end.ts";
-
-/** Returns what is wrong with a value according to a schema; an empty list if the value is valid. */
-export type SchemaCheck = (
-  schema: JsonSchema,
-  value: JsonValue,
-) => readonly string[] | Promise<readonly string[]>;
 
 /** Throws if a schema is invalid, before any call is paid. */
 export function acceptSchema(check: SchemaCheck, schema: JsonSchema): void | Promise<void> {

@@ -5,9 +5,10 @@ import {
   type JsonSchema,
   type JsonValue,
   type SubmitOptions,
+  type SchemaCheck,
 } from "../../kernel/index.ts";
 import { checkRootInput, readInput, requestOf, type AgentInput } from "../base/agent-input.ts";
-import { acceptForm, acceptSchema, type SchemaCheck } from "../base/answer-format.ts";
+import { acceptForm, acceptSchema } from "../base/answer-format.ts";
 import { checkInputKeys, refusedInput } from "../base/input-problem.ts";
 import type { SubmitRunOptions } from "./invoke-options.ts";
 

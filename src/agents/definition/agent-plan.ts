@@ -3,9 +3,9 @@ import {
   type Architecture,
   type HostedAgent,
   type Model,
+  type SchemaCheck,
   type StopCondition,
 } from "../../kernel/index.ts";
-import type { SchemaCheck } from "../base/answer-format.ts";
 import type { ToolSpecs } from "../base/tool-specs.ts";
 import {
   compactionPlan,

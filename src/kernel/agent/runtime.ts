@@ -304,6 +304,11 @@ export interface RuntimeInbox {
 export interface Runtime {
   /** The clock that deadlines use. */
   readonly clock: Clock;
+  /**
+   * B7: what the runs of this view may spend per UTC day, by the option `caps` of this process: all runs, or in the view of a
+   * tenant or user those of the tenant or user. `null` without such a cap.
+   */
+  readonly dayCapUsd: number | null;
   /** The conversations of this store: lists, trees, navigation, forks, search and settings. */
   readonly sessions: RuntimeSessions;
   /** The schedules of this store: runs that start at given times. */

@@ -79,3 +79,9 @@ type InferObject<Properties, Required> = Flat<
 >;
 
 type Flat<Shape> = { [Key in keyof Shape]: Shape[Key] };
+
+/** Returns what is wrong with a value according to a schema; an empty list if the value is valid. */
+export type SchemaCheck = (
+  schema: JsonSchema,
+  value: JsonValue,
+) => readonly string[] | Promise<readonly string[]>;

@@ -1,6 +1,7 @@
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
+import type { JsonSchema } from "../base/schema.ts";
 
 /**
  * What a person is asked. `tool_call`: whether a tool call may run. `question`: what code asks with `ctx.approval`.
@@ -43,6 +44,11 @@ export interface ApprovalRequest {
    * the call is executed, the answer does not count, and the person is asked again.
    */
   readonly toolDigest?: string;
+  /**
+   * JSON Schema of the tool's arguments. Present only for a `tool_call`. Arguments that a person edits must match it.
+   * Questions that earlier versions asked have none; the tool checks the arguments then.
+   */
+  readonly inputSchema?: JsonSchema;
   /** Why a person is asked: the permission rule, tool, guardrail or MCP server that requires the approval. */
   readonly reason: string;
 }

@@ -40,6 +40,7 @@ import {
   is,
   optionTable,
   type OptionKinds,
+  type SchemaCheck,
 } from "../../kernel/index.ts";
 import { allowanceLeft, useAllowance } from "./top-up-allowance.ts";
 import type { RunStore } from "./run-store.ts";
@@ -138,6 +139,8 @@ export interface HandleOptions {
   readonly unknownPrice?: UnknownPrice;
   /** Limit of the values that commands carry. Default: 16 MiB. */
   readonly sizes?: SizeLimit;
+  /** Checks the arguments that a person edits. If absent, only their tool checks them. */
+  readonly checkSchema?: SchemaCheck;
   /** User in whose name commands are sent, for the audit log. Default: `user`. */
   readonly by?: string | undefined;
   /** S6: the scope of the view that made the handle. */
@@ -394,7 +397,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   async approve(approvalId: string, decision: ApprovalDecision): Promise<void> {
     checkDecision(approvalId, decision);
     await this.#live().refuseIfOver(`approval ${approvalId}`);
-    const asked = await this.#stored.openQuestion(approvalId, decision);
+    const asked = await this.#stored.openQuestion(approvalId, decision, this.#options.checkSchema);
     const id = answerId(approvalId, asked);
     if (await this.#send({ type: "approval", approvalId, decision }, { id, by: decision.by })) return;
     throw await this.#stored.answeredBefore(approvalId, id);

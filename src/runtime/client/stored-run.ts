@@ -10,6 +10,8 @@ import {
   type RunSummary,
   type TaskId,
   type UnknownPrice,
+  type SchemaCheck,
+  type JsonValue,
 } from "../../kernel/index.ts";
 import type { RunStore } from "./run-store.ts";
 import { RunState } from "../journal/run-state.ts";
@@ -99,9 +101,13 @@ export class StoredRun {
 
   /**
    * Returns the seq of the event with which the run asked. Refuses a decision on a question that the run has not asked or
-   * that was answered, and an approval that lacks the answer it must contain.
+   * that was answered, an approval that lacks the answer it must contain, and edited arguments that do not match the schema.
    */
-  async openQuestion(approvalId: string, decision: ApprovalDecision): Promise<number> {
+  async openQuestion(
+    approvalId: string,
+    decision: ApprovalDecision,
+    checkSchema?: SchemaCheck,
+  ): Promise<number> {
     const runId = this.#runId;
     const { request, answer } = await this.#question(approvalId);
     if (request === undefined)
@@ -114,8 +120,11 @@ export class StoredRun {
       const { decision: earlier } = answer.data;
       throw answered(runId, approvalId, { at: answer.at, decision: earlier });
     }
-    const problem =
-      decision.decision === "approved" ? answerProblem(request.data, decision.input) : undefined;
+    const approved = decision.decision === "approved" ? decision : undefined;
+    let problem = approved && answerProblem(request.data, approved.input);
+    // Without edited arguments nothing is awaited here, so that the first of two answers is also sent first.
+    if (problem === undefined && approved?.input !== undefined)
+      problem = await argumentsProblem(request.data, approved.input, checkSchema);
     if (problem === undefined) return request.seq;
     throw new Fault("invalid_argument", `invalid decision on ${approvalId}: ${problem}`, {
       details: { runId, approvalId, callId: request.data.callId },
@@ -183,6 +192,18 @@ function answerProblem(
     default:
       return undefined;
   }
+}
+
+/** T4: what is wrong with the edited arguments of a call. `undefined` if they match the schema of the tool. */
+async function argumentsProblem(
+  { toolName, inputSchema }: ApprovalRequest,
+  edited: JsonValue,
+  checkSchema: SchemaCheck | undefined,
+): Promise<string | undefined> {
+  if (inputSchema === undefined || checkSchema === undefined) return undefined;
+  const problems = await checkSchema(inputSchema, edited);
+  if (problems.length === 0) return undefined;
+  return `the edited arguments do not match the schema of ${toolName}: ${problems.join("; ")}; the question is still open`;
 }
 
 /** The fault of an answer to a question that was answered before. */

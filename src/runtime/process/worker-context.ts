@@ -16,6 +16,7 @@ import {
   type RunId,
   type Store,
   type UnknownPrice,
+  type SchemaCheck,
 } from "../../kernel/index.ts";
 import type { CapQueue } from "./cap-queue.ts";
 import type { CallTimeouts } from "./call-timeouts.ts";
@@ -55,6 +56,8 @@ export interface WorkerContext {
   readonly prices: PriceTable;
   /** Returns the model that a session names as `provider/id`. If absent, only the agent's own models are known. */
   readonly resolveModel?: (name: string) => Model | undefined;
+  /** Checks edited arguments before an approval is stored. If absent, only their tool checks them. */
+  readonly checkSchema?: SchemaCheck;
   readonly unknownPrice: UnknownPrice;
   /** B7: caps per UTC day. If absent, there are none. */
   readonly caps?: CapLimits | undefined;

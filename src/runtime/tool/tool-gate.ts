@@ -234,6 +234,7 @@ function requestOf(
     ...(json !== sent && { parsedInput: json }),
     inputDigest: hash(canonicalJson(sent)),
     toolDigest: toolDigest(tool, hash),
+    inputSchema: tool.inputSchema,
     reason,
   };
 }

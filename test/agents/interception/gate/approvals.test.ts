@@ -66,7 +66,6 @@ describe.each(places)("an approval with the %s store", (name) => {
       output: "sent to bob",
       sent: [{ to: "bob" }],
     },
-    { decision: { decision: "approved", input: { two: 2 } }, output: /to/u, sent: [] },
     { decision: { decision: "denied", reason: "too late" }, output: "[denied: too late]", sent: [] },
     { decision: { decision: "skipped" }, output: "[skipped by a person]", sent: [] },
   ] satisfies { decision: ApprovalDecision; output: string | RegExp; sent: JsonValue[] }[])(
@@ -113,6 +112,26 @@ describe.each(places)("an approval with the %s store", (name) => {
     await run.approve(asked.approvalId, { decision: "denied", reason: "not to her" });
     expect((await run.result()).output).toBe("[denied: not to her]");
     expect(sent).toEqual([]);
+  });
+
+  test("edited arguments that do not match the schema are refused before the approval, and the question stays open", async () => {
+    const place = await openPlace(name);
+    const { agent, sent } = sender({ onAsk: "wait" });
+    const run = await (await place.restart()).submit(agent, "Write to Ada.");
+    const { data } = await untilTold(run, "approval_request");
+    expect(data.inputSchema).toMatchObject({ required: ["to"] });
+    await expect(
+      run.approve(data.approvalId, { decision: "approved", input: { two: 2 } }),
+    ).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringMatching(
+        /the edited arguments do not match the schema of send: .*to.*still open/u,
+      ),
+    });
+    expect(await run.pendingApprovals()).toMatchObject([{ approvalId: data.approvalId }]);
+    await run.approve(data.approvalId, { decision: "approved", input: { to: "bob" } });
+    expect((await run.result()).output).toBe("sent to bob");
+    expect(sent).toEqual([{ to: "bob" }]);
   });
 
   test("arguments that a person edited pass the gate again, so that a deny rule still applies", async () => {
