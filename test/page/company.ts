@@ -228,6 +228,7 @@ export function soloists(stage: Stage): readonly HostedAgent[] {
       tools: [publish],
     }),
     bureau(stage),
+    solo("keyless", [{ fails: "The key of stage is missing. <b>Set STAGE_KEY.</b>" }]),
     solo("nightly", [{ tokens: 300, calls: [call("note", { text: "updater" })] }, { text: "Updated." }], {
       tools: [noted],
       budget: { maxCostUsd: 0.05 },

@@ -146,7 +146,7 @@ export async function watchPage(page: Page, url: string): Promise<OpenPage> {
 }
 
 /**
- * Opens an address and waits until the script of the page has drawn and all views are loaded. The page of a run loads its
+ * Opens an address and waits until the script of the page has drawn, and all views and fonts are loaded. The page of a run loads its
  * script after the first paint, which shows the title and the status of the run already; keys that are pressed before do nothing.
  */
 export async function goTo(page: Page, url: string): Promise<void> {
@@ -158,6 +158,6 @@ export async function goTo(page: Page, url: string): Promise<void> {
       const found = list.getEntries().find(({ name }) => /later-views[^/]*[.]js/.test(name));
       if (found !== undefined) resolve(found.name);
     }).observe({ type: "resource", buffered: true });
-  }).then((name) => import(name)).then(() => undefined)`;
+  }).then((name) => import(name)).then(() => document.fonts.ready).then(() => undefined)`;
   await page.evaluate(loaded);
 }

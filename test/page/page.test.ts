@@ -94,15 +94,30 @@ test("a long call keeps its buttons in view and is approved only after its last 
   expect(await decisions(server, runId)).toHaveLength(1);
 });
 
-test("an edited call runs with the person's arguments", async () => {
+test("an edited call is checked before it is approved, runs with the person's arguments, and shows what was asked", async () => {
   const runId = await submitRun(server, "publisher", "Publish with care");
-  const page = await open(`/runs/${runId}/conversation`);
+  const { page, expect: expectFailures } = await openWatched(`/runs/${runId}/conversation`);
+  const refused = expectFailures({ says: /status of 400/u, path: /\/decide$/u });
   await page.getByRole("heading", { name: /wants to call publish/u }).waitFor();
   await page.keyboard.press("e");
+  await page.getByLabel("Arguments of the call").fill('{ "comand": "npm publish" }');
+  await page.getByRole("button", { name: "Approve the edited call" }).click();
+  await page.getByText(/the edited arguments do not match the schema of publish/u).waitFor();
+  expect(await decisions(server, runId)).toEqual([]);
+  refused();
   await page.getByLabel("Arguments of the call").fill('{ "command": "npm publish --dry-run" }');
   await page.getByRole("button", { name: "Approve the edited call" }).click();
   await page.getByText("Published.").waitFor();
   expect(await decisions(server, runId)).toMatchObject([{ input: { command: "npm publish --dry-run" } }]);
+  await page.getByText("You changed the arguments of publish and approved the call").waitFor();
+  const call = page.locator(".tool", { hasText: "publish" });
+  expect(await call.locator("summary code").textContent()).toBe("npm publish --dry-run");
+  const [asked, changed] = await call.locator(".edited pre").allTextContents();
+  expect([asked, changed]).toEqual([
+    expect.stringContaining("--tag latest"),
+    expect.stringContaining("--dry-run"),
+  ]);
+  expect(await shown(call.getByText("With the changed arguments"))).toBe(true);
 });
 
 test("a call shows hidden characters as escapes in the inbox, the thread and its edit field, and runs unchanged", async () => {
@@ -291,6 +306,39 @@ test("a chat streams the answer, keeps it in the session, continues it and stops
   expect(await shown(page.locator(".tree-line").nth(2))).toBe(true);
 });
 
+test("a chat that failed shows the message, the error and what to do next, also after a reload", async () => {
+  const page = await open("/sessions?new=1");
+  await page.getByLabel("With").selectOption("keyless");
+  await page.getByLabel("Message").fill("Is it there?");
+  await page.keyboard.press("Enter");
+  const failed = page.getByRole("region", { name: "keyless did not answer" });
+  await failed.getByText("The key of stage is missing. <b>Set STAGE_KEY.</b>").waitFor();
+  await page.reload();
+  await failed.getByText(/Check the key/u).waitFor();
+  await page.getByRole("log").getByText("Is it there?").first().waitFor();
+  expect(await shown(failed.getByRole("link", { name: "Open the run" }))).toBe(true);
+});
+
+test("a filter looks at all runs before it says that none fits", async () => {
+  const page = await open("/usage");
+  const one = (await server.runtime.list({ limit: 1 })).runs[0];
+  const pages = [50, 50, 18];
+  await page.route(/\/api\/runs\?/u, (route) => {
+    const after = Number(new URL(route.request().url()).searchParams.get("after") ?? 0);
+    const runs = Array.from({ length: pages[after] ?? 0 }, (_each, at) => ({
+      ...one,
+      runId: `run_${after}-${at}`,
+      title: after === 2 && at === 17 ? "The oldest run" : "A run",
+    }));
+    return route.fulfill({ json: { runs, next: after < 2 ? String(after + 1) : null } });
+  });
+  await page.goto(`${server.url}/runs?find=oldest`);
+  await page.getByRole("link", { name: "The oldest run" }).waitFor();
+  await page.getByLabel("Filter runs").fill("absent");
+  await page.getByText("All 118 runs were looked at.").waitFor();
+  expect(await page.getByRole("row").count()).toBe(1);
+});
+
 test("a message that is sent before the list of agents has arrived starts a run of the first agent", async () => {
   const page = await open("/runs");
   const sent = Promise.withResolvers<void>();
@@ -430,7 +478,15 @@ test("a step shows what the model saw, and a fork with a changed model is compar
   await page.getByLabel(/Other model/u).fill("stage/haiku-5");
   await page.getByRole("button", { name: "Start the fork" }).click();
   await page.getByText("In short: published.").first().waitFor();
+  await page.keyboard.press("4");
+  // The fork names the model that it called.
+  await page.locator(".by-agent tbody td", { hasText: "haiku-5" }).waitFor();
+  expect(await page.locator(".by-agent tbody td", { hasText: "sonnet-5" }).count()).toBe(0);
   await page.getByRole("link", { name: "Compare" }).click();
+  await page
+    .getByText(/In short: published\. · haiku-5/u)
+    .first()
+    .waitFor();
   expect(await shown(page.getByText(/the same \d+ steps?/u))).toBe(true);
 });
 

@@ -12,6 +12,8 @@ export interface Line {
   readonly text?: string;
   readonly calls?: readonly { readonly tool: string; readonly input: JsonValue }[];
   readonly hold?: string;
+  /** The call fails with this message, as a wrong key does, and is not retried. */
+  readonly fails?: string;
   /** Output tokens, at most 400. Default: 200. */
   readonly tokens?: number;
 }
@@ -72,7 +74,9 @@ class Actor implements Model {
 
   #lineFor({ messages }: ModelRequest): Line {
     const said = messages.filter(({ role }) => role === "assistant").length;
-    return this.#lines[said] ?? { text: "Done." };
+    const line = this.#lines[said] ?? { text: "Done." };
+    if (line.fails !== undefined) throw Object.assign(new Error(line.fails), { status: 401 });
+    return line;
   }
 
   #response(

@@ -1,5 +1,6 @@
 import type { ServerRoute } from "../../src/surfaces/server/routes/table.ts";
 import type { TypedRoute } from "../../src/surfaces/http/route.ts";
+import { nameAgents } from "./agent-names.ts";
 
 type Method = ServerRoute["method"];
 type RouteOf<M extends Method, Path> = Extract<ServerRoute, { readonly method: M; readonly path: Path }>;
@@ -60,7 +61,7 @@ async function request<M extends Method, Path extends string>(
   const text = await response.text();
   const value: unknown = text === "" ? undefined : JSON.parse(text);
   if (!response.ok) throw refusal(response.status, value);
-  return value as Result<M, Path>;
+  return nameAgents(value) as Result<M, Path>;
 }
 
 export function get<Path extends PathOf<"GET">>(

@@ -1,3 +1,4 @@
+import { nameAgents } from "./agent-names.ts";
 import { computed, signal } from "@preact/signals";
 
 /** Whether the server answers. While it does not: since when, and when the page tries again (epoch milliseconds). */
@@ -171,7 +172,7 @@ class StreamParser {
       else if (line.startsWith("id")) id = value;
     }
     if (data === "") return;
-    yield { name, data: JSON.parse(data) as unknown };
+    yield { name, data: nameAgents(JSON.parse(data) as unknown) };
     // After the message, so that a reader that failed gets it again.
     if (id !== null) this.lastId = id;
   }

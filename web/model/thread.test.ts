@@ -18,3 +18,23 @@ test("the question of a tool is shown once, as its card, and a call that needs a
   expect(threadOf(events("input"), Infinity).map(({ kind }) => kind)).toEqual(["question"]);
   expect(threadOf(events("tool_call"), Infinity).map(({ kind }) => kind)).toEqual(["tool", "question"]);
 });
+
+test("a call that a person edited has the arguments that were asked and those that ran", () => {
+  const call = { callId: "c1", toolName: "send", input: { to: "ada" } };
+  const other = { callId: "c2", toolName: "send", input: { to: "eve" } };
+  const result = { output: { type: "text", text: "sent" }, isError: false };
+  const decision = { decision: "approved", input: { to: "bob" }, by: "ann" };
+  const log = [
+    { type: "tool_execution_start", data: call },
+    { type: "tool_execution_start", data: other },
+    { type: "approval_request", data: { ...call, kind: "tool_call", approvalId: "a1" } },
+    { type: "approval_request", data: { ...other, kind: "tool_call", approvalId: "a2" } },
+    { type: "approval_decision", data: { approvalId: "a1", decision } },
+    { type: "tool_execution_end", data: { ...call, result, durationMs: 5 } },
+  ].map((event, seq) => ({ ...event, seq, at: seq }) as unknown as Event);
+  expect(threadOf(log, Infinity).filter(({ kind }) => kind === "tool")).toMatchObject([
+    { input: { to: "ada" }, edit: { input: { to: "bob" }, by: "ann" }, status: "ok" },
+    // The decision about one call leaves the other one waiting.
+    { input: { to: "eve" }, edit: null, status: "asks" },
+  ]);
+});

@@ -14,6 +14,7 @@ import {
 } from "../../src/kernel/index.ts";
 import { capUsd, counted, grouped, personName, plain, usd } from "../base/format.ts";
 import { cancelSentence } from "./words/cancel-words.ts";
+import { plainMessage } from "./words/failure-words.ts";
 import { isHandOff, targetOf } from "./words/task-words.ts";
 
 interface ItemBase {
@@ -26,7 +27,10 @@ export interface ToolItem extends ItemBase {
   readonly kind: "tool";
   readonly callId: string;
   readonly name: string;
+  /** The arguments as the model sent them. */
   readonly input: JsonValue;
+  /** The arguments with which a person replaced them, and who did. `null` if no person did. */
+  readonly edit: { readonly input: JsonValue; readonly by: string | undefined } | null;
   /** `asks`: a person must decide first. `cut`: the task ended before the call did. */
   readonly status: "open" | "asks" | "cut" | "ok" | "error" | "denied";
   readonly output: string;
@@ -57,6 +61,7 @@ export type ThreadItem =
       readonly task: string;
     })
   | (ItemBase & { readonly kind: "crash"; readonly recoverySeq: number })
+  | (ItemBase & { readonly kind: "priority"; readonly change: Event<"task_reprioritize">["data"] })
   | (ItemBase & { readonly kind: "note"; readonly text: string; readonly tone: "plain" | "bad" | "hold" })
   | (ItemBase & { readonly kind: "end"; readonly status: RunStatus; readonly failure: Failure | null });
 
@@ -75,6 +80,8 @@ class Thread {
   #turn = 0;
   /** Ids of the calls that are questions to a person. */
   readonly #asked = new Set<string>();
+  /** The calls that open questions are about, by the id of the question. */
+  readonly #calls = new Map<string, string>();
 
   add(event: Event): void {
     const { seq, at } = event;
@@ -106,11 +113,11 @@ class Thread {
       case "tool_execution_end":
         return this.#endTool(event);
       case "approval_request":
-        if (event.data.kind === "tool_call") this.#mark(event.data.callId, "asks");
+        if (event.data.kind === "tool_call") this.#ask(event);
         else this.#replaceByQuestion(event.data.callId);
         return this.#push({ kind: "question", seq, at, approvalId: event.data.approvalId });
       case "approval_decision":
-        return this.#mark(null, "open");
+        return this.#decide(event);
       case "handoff": {
         const { childTaskId, target, task } = event.data;
         return this.#addHired({ kind: "hired", seq, at, taskId: childTaskId, agent: target, task });
@@ -146,6 +153,8 @@ class Thread {
       if (event.data.recoveries !== undefined) this.#push({ kind: "crash", seq, at, recoverySeq: seq });
       return;
     }
+    if (event.type === "task_reprioritize")
+      return this.#push({ kind: "priority", seq, at, change: event.data });
     const note = noteOf(event);
     if (note !== null) this.#push({ kind: "note", seq, at, ...note });
   }
@@ -170,6 +179,21 @@ class Thread {
     });
   }
 
+  #ask({ data: { approvalId, callId } }: Event<"approval_request">): void {
+    this.#calls.set(approvalId, callId);
+    this.#mark(callId, "asks");
+  }
+
+  /** Ends the wait of a call. What the person changed is what runs. */
+  #decide({ data: { approvalId, decision } }: Event<"approval_decision">): void {
+    const callId = this.#calls.get(approvalId);
+    if (callId === undefined) return;
+    this.#mark(callId, "open");
+    const call = this.#openCall(callId);
+    if (call === undefined || decision.decision !== "approved" || decision.input === undefined) return;
+    this.items[this.items.indexOf(call)] = { ...call, edit: { input: decision.input, by: decision.by } };
+  }
+
   /** The question of a tool is shown as its card, not as a call too. */
   #replaceByQuestion(callId: string): void {
     this.#asked.add(callId);
@@ -190,6 +214,7 @@ class Thread {
       callId,
       name: toolName,
       input,
+      edit: null,
       status: "open",
       output: "",
       diff: null,
@@ -210,7 +235,7 @@ class Thread {
     const open = this.#openCall(callId);
     if (open === undefined) {
       const name = isHandOff(toolName) ? `answer of ${targetOf(toolName, null)}` : toolName;
-      this.#push({ kind: "tool", seq, at, callId, name, input: null, ...ended });
+      this.#push({ kind: "tool", seq, at, callId, name, input: null, edit: null, ...ended });
       return;
     }
     this.items[this.items.indexOf(open)] = { ...open, ...ended };
@@ -283,7 +308,7 @@ function noteOf(event: Event): Note | null {
       };
     case "retry_start":
       return {
-        text: `The model failed (${event.data.message}). Attempt ${event.data.attempt + 1} follows.`,
+        text: `The model failed (${plainMessage(event.data.message)}). Attempt ${event.data.attempt + 1} follows.`,
         tone: "bad",
       };
     case "model_fallback":
@@ -293,7 +318,7 @@ function noteOf(event: Event): Note | null {
       };
     case "task_retry":
       return {
-        text: `The agent's code failed (${event.data.failure.message}) and starts again.`,
+        text: `The agent's code failed (${plainMessage(event.data.failure.message)}) and starts again.`,
         tone: "bad",
       };
     case "budget_lost":

@@ -60,20 +60,21 @@ function NewRun({ agent }: { readonly agent?: string }): JSX.Element {
         Task
         <textarea rows={4} autoFocus value={input} onInput={(event) => setInput(event.currentTarget.value)} />
       </label>
-      {words !== null && (
-        <p class={words.isLower ? "wait" : "dim"} role="status">
-          {words.text}
-        </p>
-      )}
       <div class="two">
-        <label class="field">
-          Allowance in dollars, optional
-          <input
-            inputMode="decimal"
-            value={allowance}
-            onInput={(event) => setAllowance(event.currentTarget.value)}
-          />
-        </label>
+        <div>
+          <label class="field">
+            Allowance in dollars, optional
+            <input
+              inputMode="decimal"
+              aria-describedby="allowance-hint"
+              value={allowance}
+              onInput={(event) => setAllowance(event.currentTarget.value)}
+            />
+          </label>
+          <p id="allowance-hint" class={`hint ${words?.isLower === true ? "wait" : "dim"}`} role="status">
+            {words?.text}
+          </p>
+        </div>
         <label class="field">
           Seats, optional
           <input inputMode="numeric" value={seats} onInput={(event) => setSeats(event.currentTarget.value)} />

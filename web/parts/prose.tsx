@@ -1,89 +1,175 @@
+import { visibleLine } from "../../src/kernel/index.ts";
 import type { ComponentChildren, JSX } from "preact";
+import { blocksOf, inlineOf, type Block, type Inline as Piece, type ListItem } from "../model/markdown.ts";
 
-/** The text of a model: paragraphs, lists, code blocks, inline code and emphasis. Anything else stays as it is. */
+/** The text of a model as its Markdown says: paragraphs, lists, tables, quotes, code, emphasis and links. */
 export function Prose({
   text,
   children,
 }: {
   readonly text: string;
+  /** What follows the last word, such as a caret. */
   readonly children?: ComponentChildren;
 }): JSX.Element {
-  const blocks = text.split(/(```[^\n]*\n[\s\S]*?(?:```|$))/u).filter((block) => block.trim() !== "");
+  const blocks = blocksOf(text);
   return (
     <div class="prose">
       {blocks.map((block, at) => (
-        <Block key={at} text={block}>
+        <BlockView key={at} block={block}>
           {at === blocks.length - 1 ? children : null}
-        </Block>
+        </BlockView>
       ))}
       {blocks.length === 0 && <p>{children}</p>}
     </div>
   );
 }
 
-function Block({
-  text,
+function BlockView({
+  block,
   children,
 }: {
-  readonly text: string;
+  readonly block: Block;
   readonly children: ComponentChildren;
 }): JSX.Element {
-  if (text.startsWith("```"))
-    return (
-      <pre>
-        {text.replace(/^```[^\n]*\n/u, "").replace(/\n?```$/u, "")}
-        {children}
-      </pre>
-    );
-  const paragraphs = text.trim().split(/\n{2,}/u);
+  switch (block.kind) {
+    case "code":
+      return (
+        <pre tabIndex={0}>
+          {block.text}
+          {children}
+        </pre>
+      );
+    case "heading":
+      return (
+        <p>
+          <strong>
+            <Inline text={block.text} />
+          </strong>
+          {children}
+        </p>
+      );
+    case "quote":
+      return (
+        <blockquote>
+          <Inline text={block.text} />
+          {children}
+        </blockquote>
+      );
+    case "list":
+      return <List items={block.items}>{children}</List>;
+    case "table":
+      return (
+        <Table head={block.head} rows={block.rows}>
+          {children}
+        </Table>
+      );
+    default:
+      return (
+        <p>
+          <Inline text={block.text} />
+          {children}
+        </p>
+      );
+  }
+}
+
+/** The entries are drawn with their own marks, so that numbers are those that the model wrote. */
+function List({
+  items,
+  children,
+}: {
+  readonly items: readonly ListItem[];
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <ul>
+      {items.map(({ level, number, text }, at) => (
+        <li
+          key={at}
+          class={number === null ? "" : "numbered"}
+          style={{ "--level": level }}
+          {...(number !== null && { "data-number": `${number}.` })}
+        >
+          <Inline text={text} />
+          {at === items.length - 1 ? children : null}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Table({
+  head,
+  rows,
+  children,
+}: {
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <div class="prose-table" tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {head.map((cell, at) => (
+              <th key={at} scope="col">
+                <Inline text={cell} />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, at) => (
+            <tr key={at}>
+              {head.map((_name, column) => (
+                <td key={column}>
+                  <Inline text={row[column] ?? ""} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {children}
+    </div>
+  );
+}
+
+function Inline({ text }: { readonly text: string }): JSX.Element {
   return (
     <>
-      {paragraphs.map((paragraph, at) => (
-        <Paragraph key={at} text={paragraph}>
-          {at === paragraphs.length - 1 ? children : null}
-        </Paragraph>
+      {inlineOf(text).map((piece, at) => (
+        <PieceView key={at} piece={piece} />
       ))}
     </>
   );
 }
 
-function Paragraph({
-  text,
-  children,
-}: {
-  readonly text: string;
-  readonly children: ComponentChildren;
-}): JSX.Element {
-  const lines = text.split("\n");
-  if (lines.every((line) => /^\s*(?:[-*]|\d+\.) /u.test(line)))
-    return (
-      <ul>
-        {lines.map((line, at) => (
-          <li key={at}>
-            <Inline text={line.replace(/^\s*(?:[-*]|\d+\.) /u, "")} />
-            {at === lines.length - 1 ? children : null}
-          </li>
-        ))}
-      </ul>
-    );
-  const heading = /^#{1,6} (.*)$/u.exec(text)?.[1];
-  return (
-    <p>
-      {heading === undefined ? <Inline text={text} /> : <strong>{heading}</strong>}
-      {children}
-    </p>
-  );
+function PieceView({ piece }: { readonly piece: Piece }): JSX.Element {
+  switch (piece.kind) {
+    case "code":
+      return <code>{piece.text}</code>;
+    case "strong":
+      return <strong>{piece.text}</strong>;
+    case "emphasis":
+      return <em>{piece.text}</em>;
+    case "link":
+      return <Link text={piece.text} href={piece.href} />;
+    default:
+      return <>{piece.text}</>;
+  }
 }
 
-function Inline({ text }: { readonly text: string }): JSX.Element {
-  const pieces = text.split(/(`[^`\n]+`|\*\*[^*\n]+\*\*)/u);
+/** A link of a model. Words may hide where it leads, so its host follows unless the words are the address. */
+function Link({ text, href }: { readonly text: string; readonly href: string }): JSX.Element {
+  const { host } = new URL(href);
   return (
     <>
-      {pieces.map((piece, at) => {
-        if (piece.startsWith("`") && piece.length > 2) return <code key={at}>{piece.slice(1, -1)}</code>;
-        if (piece.startsWith("**") && piece.length > 4) return <strong key={at}>{piece.slice(2, -2)}</strong>;
-        return piece;
-      })}
+      <a href={href} target="_blank" rel="noopener noreferrer" title={visibleLine(href)}>
+        {visibleLine(text)}
+      </a>
+      {text !== href && host !== "" && <span class="dim"> ({visibleLine(host)})</span>}
     </>
   );
 }

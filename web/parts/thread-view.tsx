@@ -1,4 +1,4 @@
-import type { TaskId } from "../../src/kernel/index.ts";
+import { visibleLine, type TaskId } from "../../src/kernel/index.ts";
 import { droppedAt, isUnanswered } from "../../src/surfaces/view/question-log.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { ComponentChildren, JSX } from "preact";
@@ -9,7 +9,7 @@ import { Glyph } from "./glyph.tsx";
 import { Prose } from "./prose.tsx";
 import { ToolCall } from "./tool-call.tsx";
 import { cancelWords } from "../model/words/cancel-words.ts";
-import { endWords } from "../model/words/event-words.ts";
+import { endWords, priorityWords } from "../model/words/event-words.ts";
 import { failureWords } from "../model/words/failure-words.ts";
 import type { LiveMessage } from "../model/live-text.ts";
 import type { RunModel } from "../model/run-model.ts";
@@ -125,6 +125,12 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
       );
     case "crash":
       return <Crash view={view} seq={item.recoverySeq} />;
+    case "priority":
+      return (
+        <Message when={when}>
+          <p class="note plain">{priorityWords(item.change, view)}</p>
+        </Message>
+      );
     case "note":
       return (
         <Message when={when}>
@@ -209,7 +215,9 @@ function Crash({ view, seq }: { readonly view: RunView; readonly seq: number }):
         <path d={tornPath} />
       </svg>
       <p>
-        A worker died. Another one continued after {downTime(crash.at - crash.lastAt)}.
+        {crash.lostOwner === null ? "A worker" : visibleLine(crash.lostOwner)} died.{" "}
+        {crash.owner === null ? "Another one" : visibleLine(crash.owner)} continued after{" "}
+        {downTime(crash.at - crash.lastAt)}.
         {crash.replayed > 0 && (
           <span class="dim">
             {counted(crash.replayed, "step")} replayed free, {usd(crash.savedUsd)} not paid again

@@ -174,9 +174,15 @@ export interface RunEvents {
   /**
    * A new owner took over the run and replays it. `recoveries` is the number of workers in a row, as far as it is known, whose processes
    * ended while they executed the run, without progress of the run. Absent if the last owner released the run. `lost` is the last
-   * owner. Absent if the run only waited, was paused or had not started when it was lost (L7).
+   * owner. Absent if the run only waited, was paused or had not started when it was lost (L7). `owner` is the name of the new owner.
+   * Absent in the logs of earlier versions.
    */
-  run_recover: { readonly epoch: number; readonly recoveries?: number; readonly lost?: LostOwner };
+  run_recover: {
+    readonly epoch: number;
+    readonly owner?: string;
+    readonly recoveries?: number;
+    readonly lost?: LostOwner;
+  };
   /** A caller paused the run, or the runtime did because the run ended its processes again and again. */
   run_pause: {
     /** The caller. The name of the worker for a crash loop. */

@@ -183,10 +183,10 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const { ledger, headcount } = this.#state;
     const isLeft = ledger.open.length > 0 || ledger.waiting.length > 0 || hasPausing(headcount);
     if (!isLeft && losses === undefined) return;
-    const { epoch } = this.#lease;
+    const { epoch, workerId: owner } = this.#lease;
     const lost = losses?.lost;
     const data = losses && { recoveries: losses.ended.length, ...(lost !== undefined && { lost }) };
-    this.#log.emit(root, { type: "run_recover", data: { epoch, ...data } });
+    this.#log.emit(root, { type: "run_recover", data: { epoch, owner, ...data } });
     // L7: from here on the code of the run is executed, until a commit says that it waits.
     if (losses !== undefined) this.#log.noteStanding();
     for (const reservation of ledger.open)

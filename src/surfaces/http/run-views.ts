@@ -61,7 +61,7 @@ async function readNew(run: RunHandle, { history, past }: KnownRun): Promise<voi
   for await (const event of run.events({ fromSeq: history.seq + 1, follow: false })) {
     if (!("seq" in event)) continue;
     history.add(event);
-    past.add(event, history.seats);
+    past.add(event, history.after);
   }
 }
 

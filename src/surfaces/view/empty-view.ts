@@ -49,6 +49,7 @@ export const emptyView: RunView = {
   results: 0,
   messages: 0,
   recoveries: [],
+  waits: [],
   crashLoop: null,
   forkedFrom: null,
   tasks: new VersionedMap<TaskId, TaskView>(),

@@ -26,6 +26,19 @@ import { noLoss, noSpend, sumOf, without, type Spend } from "./spend.ts";
 import { moneyKey } from "./stored-view.ts";
 import type { VersionedMap } from "./versioned-map.ts";
 
+/** A shorter time in which nothing happens is drawn as it is. */
+const shortestWaitMs = 60_000;
+/** Number of waits that are left out of what is drawn over time, so that a run that sleeps for years stays small. */
+const mostWaits = 50;
+
+/** What an event left behind. */
+export interface AfterEvent {
+  /** H1: number of seats that are taken. */
+  readonly seats: number;
+  /** Whether the event ended a wait of the whole run. */
+  readonly isWaitOver: boolean;
+}
+
 /**
  * Builds the view of a run from its events. An event costs O(1), except that a charge also counts for all tasks above the
  * one that pays.
@@ -50,9 +63,10 @@ export class RunFold {
     return this.#facts.seq;
   }
 
-  /** H1: number of seats that are taken. */
-  get seats(): number {
-    return this.#facts.seats;
+  /** What the last event left behind, for what is drawn over time. */
+  get after(): AfterEvent {
+    const { seats, seq, waits } = this.#facts;
+    return { seats, isWaitOver: waits.at(-1)?.seq === seq };
   }
 
   /** The run as the events so far describe it. Costs O(tasks / 64). */
@@ -72,6 +86,7 @@ export class RunFold {
   add(event: Event): void {
     const { seq, at } = event;
     if (seq <= this.#facts.seq) return;
+    this.#endWait(event);
     if (event.type !== "run_recover") this.#require(event);
     this.#addRunEvent(event);
     const { results, messages } = this.#facts;
@@ -81,6 +96,16 @@ export class RunFold {
       results: results + Number(isResult(event)),
       messages: messages + Number(isMessage(event)),
     });
+  }
+
+  /** Notes the wait that an event ends. The time before a crash or before the start of a fork is left out as such. */
+  #endWait(event: Event): void {
+    const { at: lastAt, live, active, status, endedAt, waits } = this.#facts;
+    const { seq, at } = event;
+    if (at - lastAt < shortestWaitMs || waits.length >= mostWaits || lastAt === 0) return;
+    const isStop = event.type === "run_fork" || (event.type === "run_recover" && isCrash(event));
+    const isIdle = (live > 0 && active === 0) || status === "paused" || endedAt !== null;
+    if (isIdle && !isStop) this.#set({ waits: [...waits, { seq, at, lastAt }] });
   }
 
   #addRunEvent(event: Event): void {
@@ -184,21 +209,36 @@ export class RunFold {
     this.#change(rootTaskId, { priority: supervision.priority });
   }
 
-  #recover({ seq, at, data: { epoch, recoveries } }: Event<"run_recover">): void {
+  #recover(event: Event<"run_recover">): void {
+    const { seq, at } = event;
+    const { epoch, owner = null, lost } = event.data;
+    const owners = { owner, lostOwner: lost?.workerId ?? null };
     const { at: lastAt, recorded, recordedUsd } = this.#facts;
-    const isCrash = recoveries !== undefined;
-    const recovery = { seq, at, lastAt, epoch, isCrash, replayed: recorded, savedUsd: recordedUsd, lost: 0 };
+    const recovery = {
+      seq,
+      at,
+      lastAt,
+      epoch,
+      ...owners,
+      isCrash: isCrash(event),
+      replayed: recorded,
+      savedUsd: recordedUsd,
+      lost: 0,
+    };
     this.#set({ recoveries: [...this.#facts.recoveries, recovery] });
   }
 
   /** The events before are copies of the origin's. The fork does not pay for their calls. */
-  #fork({ seq, at, taskId: root, data: { origin, inherited, sessionId, input } }: Event<"run_fork">): void {
+  #fork({ seq, at, taskId: root, data }: Event<"run_fork">): void {
+    const { origin, inherited, sessionId, input, model: changed } = data;
     // A fork with an input starts the model call again that is in progress at the cut.
     if (input !== undefined && this.#tasks.get(root)?.lastCall?.kind === "model") this.#endCall(root);
     const { at: lastAt, forkedFrom } = this.#facts;
     const shared = { at: seq - 1, inherited, lastAt, earlier: forksIn(forkedFrom) };
     this.#set({ sessionId, forkedFrom: { runId: origin, startedAt: at, ...shared } });
     for (const { taskId } of this.#tasks) this.#change(taskId, { own: noSpend, total: noSpend });
+    // A call in progress at the cut is made again with the changed model, without a start that names it.
+    if (changed !== undefined) this.#change(root, { model: changed.modelId });
     for (const { agentId, model } of this.#money)
       this.#money.set(moneyKey({ agentId, model }), { agentId, model, calls: 0, usage: noUsage });
   }
@@ -261,6 +301,8 @@ export class RunFold {
 
   #endModelCall({ taskId, agentId, data: { usage, model } }: Event<"message_end">): void {
     this.#endCall(taskId);
+    // The model that answered. A fork or a fallback may have replaced the one that the start names.
+    if (model != null) this.#change(taskId, { model: model.modelId });
     if (usage === undefined) return;
     const { costUsd } = usage;
     this.#record(taskId, costUsd ?? 0);
@@ -417,6 +459,11 @@ export class RunFold {
   #set(change: Partial<RunFactsView>): void {
     this.#facts = { ...this.#facts, ...change };
   }
+}
+
+/** Whether the last owner of the run died. It released the run otherwise. */
+function isCrash({ data: { recoveries } }: Event<"run_recover">): boolean {
+  return recoveries !== undefined;
 }
 
 /** Whether a task works now: it has not ended, holds a seat and does not wait. */

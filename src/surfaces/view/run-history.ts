@@ -1,5 +1,5 @@
 import { Fault, type Event } from "../../kernel/index.ts";
-import { RunFold } from "./run-fold.ts";
+import { RunFold, type AfterEvent } from "./run-fold.ts";
 import type { RunView } from "./run-view.ts";
 
 /** Number of events between two kept views. Returning to a position folds fewer events than this. */
@@ -40,9 +40,9 @@ export class RunHistory {
     return this.#fold.seq;
   }
 
-  /** H1: number of seats that are taken at the newest event. */
-  get seats(): number {
-    return this.#fold.seats;
+  /** What the newest event left behind. */
+  get after(): AfterEvent {
+    return this.#fold.after;
   }
 
   /** Number of views that the history keeps. */

@@ -1,4 +1,5 @@
 import type { Event } from "../../kernel/index.ts";
+import type { AfterEvent } from "./run-fold.ts";
 import { RunTrace, type StoredTrace } from "./run-trace.ts";
 import { StepLog, type StoredSteps } from "./step-log.ts";
 
@@ -29,10 +30,10 @@ export class RunPast {
     });
   }
 
-  /** Adds the next event, with the number of seats that are taken after it. Ignores an event that was added before. */
-  add(event: Event, seats: number): void {
+  /** Adds the next event, with what it left behind. Ignores an event that was added before. */
+  add(event: Event, after: AfterEvent): void {
     if (event.seq <= this.steps.seq) return;
-    this.trace.add(event, seats);
+    this.trace.add(event, after);
     this.steps.add(event);
   }
 

@@ -1,4 +1,5 @@
 import type { Event, TaskId, TopUp } from "../../kernel/index.ts";
+import type { AfterEvent } from "./run-fold.ts";
 import type { StepView } from "./step-log.ts";
 
 const mostBuckets = 240;
@@ -56,8 +57,8 @@ export interface StoredTrace {
 }
 
 /**
- * What the dock and the timeline draw over time. The time of crashes is left out, and that before the start of a fork. An
- * event costs O(1) on average, and the size is bounded.
+ * What the dock and the timeline draw over time. The time of crashes and waits is left out, and that before the start of a
+ * fork. An event costs O(1) on average, and the size is bounded.
  */
 export class RunTrace {
   readonly #state: StoredTrace;
@@ -84,11 +85,12 @@ export class RunTrace {
     return this.#state;
   }
 
-  /** Adds an event, with the number of seats that are taken after it. */
-  add(event: Event, seats: number): void {
+  /** Adds an event, with what it left behind. */
+  add(event: Event, { seats, isWaitOver }: AfterEvent): void {
     const { seq, at, type } = event;
     this.#state.startAt ??= at;
-    if ((event.type === "run_recover" && event.data.recoveries !== undefined) || type === "run_fork")
+    const isCrash = event.type === "run_recover" && event.data.recoveries !== undefined;
+    if (isCrash || isWaitOver || type === "run_fork")
       this.#state.stops.push({ toAt: at, downMs: at - this.#state.lastAt });
     if (type === "run_fork") this.#forgetMoney();
     this.#state.lastAt = at;

@@ -94,6 +94,9 @@ export interface RecoveryView {
   /** Time of the last event before. */
   readonly lastAt: number;
   readonly epoch: number;
+  /** Names of the worker that took over, and of the one that died. `null` if the log does not name it. */
+  readonly owner: string | null;
+  readonly lostOwner: string | null;
   /** Whether the last owner died. It released the run otherwise. */
   readonly isCrash: boolean;
   /** Number of recorded calls that the new owner read from the journal instead of making them again. */
@@ -102,6 +105,15 @@ export interface RecoveryView {
   readonly savedUsd: number;
   /** Number of model calls that the last owner left in flight. They are charged, and the new owner makes them again. */
   readonly lost: number;
+}
+
+/** A time in which no agent of the run worked: all waited, or the run was paused or had ended. */
+export interface WaitView {
+  /** The event that ended the wait, and its time. */
+  readonly seq: number;
+  readonly at: number;
+  /** Time of the last event before. */
+  readonly lastAt: number;
 }
 
 /** The start of a fork in a log. */
@@ -157,6 +169,8 @@ export interface RunFactsView {
   /** Number of messages that agents and people sent to each other. */
   readonly messages: number;
   readonly recoveries: readonly RecoveryView[];
+  /** The first waits of at least a minute, at most 50 of them. */
+  readonly waits: readonly WaitView[];
   /** L7: why the run is paused as a crash loop. `null` if it is not. */
   readonly crashLoop: CrashLoop | null;
   /**

@@ -26,6 +26,8 @@ export interface StepView {
   readonly name: string;
   /** What the call is about: the argument of a tool call; the answer of a model call, once it has ended. */
   readonly about: string;
+  /** The event with which a person changed the arguments of a tool call, and what the call was about before. */
+  readonly edited: { readonly seq: number; readonly asked: string } | null;
   /** Id of the call or of the question. Empty for other kinds. */
   readonly id: string;
   readonly startSeq: number;
@@ -34,7 +36,8 @@ export interface StepView {
   readonly endSeq: number | null;
   readonly endAt: number | null;
   /**
-   * `lost`: the worker died during the call. `cut`: the step was stopped before it ended, or a fork makes the call again.
+   * `lost`: the worker died during the call. `cut`: the step was stopped before it ended, or a fork or the worker that took
+   * the run over makes the call again.
    * `refused`: the allowance did not cover the call, so it was not made. `null` while in progress.
    */
   readonly outcome: "ok" | "error" | "denied" | "lost" | "cut" | "refused" | null;
@@ -48,8 +51,10 @@ export interface StepView {
 type OpenStep = { -readonly [Member in keyof StepView]: StepView[Member] };
 
 /** The step as it was after the event `seq`: a step that ended later is in progress. `null` if it had not started. */
-export function stepAt(step: StepView, seq: number): StepView | null {
-  if (step.startSeq > seq) return null;
+export function stepAt(later: StepView, seq: number): StepView | null {
+  if (later.startSeq > seq) return null;
+  const { edited } = later;
+  const step = edited === null || edited.seq <= seq ? later : { ...later, about: edited.asked, edited: null };
   if (step.endSeq === null || step.endSeq <= seq) return step;
   return {
     ...step,
@@ -76,9 +81,19 @@ export interface StoredSteps {
   /** Tasks that have ended, each with the tool calls that its end cut off. */
   readonly endedTasks: readonly (readonly [TaskId, readonly StepView[]])[];
   readonly parents: readonly (readonly [TaskId, TaskId | null])[];
+  /** Open questions about tool calls, each with the id of its call. */
+  readonly asked: readonly (readonly [approvalId: string, callId: string])[];
   readonly calls: StoredCalls;
   /** The last recovery, with the time of the last event before it and the number of calls that were lost. */
-  readonly recovery: { readonly seq: number; readonly lastAt: number; readonly lost: number };
+  readonly recovery: Recovery;
+}
+
+/** `isCrash`: whether the last owner died. It released the run otherwise. */
+interface Recovery {
+  readonly seq: number;
+  readonly lastAt: number;
+  readonly lost: number;
+  readonly isCrash: boolean;
 }
 
 export interface StepLogOptions {
@@ -103,11 +118,13 @@ export class StepLog {
   /** The tasks that have ended, with the tool calls that their end cut off. */
   readonly #endedTasks: Map<TaskId, readonly StepView[]>;
   readonly #parents: Map<TaskId, TaskId | null>;
+  /** The calls that open questions are about, by the id of the question. */
+  readonly #asked: Map<string, string>;
   readonly #calls: RecordedCalls;
   #first: number;
   #seq: number;
   #at: number;
-  #recovery: { seq: number; lastAt: number; lost: number };
+  #recovery: Recovery;
 
   constructor({ onEnd = () => undefined, most = Infinity, from }: StepLogOptions = {}) {
     this.#onEnd = onEnd;
@@ -118,9 +135,10 @@ export class StepLog {
     this.#takers = new Map(from?.takers);
     this.#endedTasks = new Map(from?.endedTasks);
     this.#parents = new Map(from?.parents);
+    this.#asked = new Map(from?.asked);
     this.#calls = new RecordedCalls(from?.calls);
     // No run starts with a lost call, so that no event follows this recovery.
-    this.#recovery = { ...(from?.recovery ?? { seq: -1, lastAt: 0, lost: 0 }) };
+    this.#recovery = { ...(from?.recovery ?? { seq: -1, lastAt: 0, lost: 0, isCrash: false }) };
     for (const step of from?.steps ?? []) this.#restore({ ...step });
     this.#ended = this.#ended.toSorted((one, other) => (one.endSeq ?? 0) - (other.endSeq ?? 0));
   }
@@ -147,6 +165,7 @@ export class StepLog {
       takers: [...this.#takers],
       endedTasks: [...this.#endedTasks],
       parents: [...this.#parents],
+      asked: [...this.#asked],
       calls: this.#calls.stored,
       recovery: { ...this.#recovery },
     };
@@ -189,8 +208,8 @@ export class StepLog {
     this.#at = event.at;
   }
 
-  #recover({ seq }: Event<"run_recover">): void {
-    this.#recovery = { seq, lastAt: this.#at, lost: 0 };
+  #recover({ seq, data: { recoveries } }: Event<"run_recover">): void {
+    this.#recovery = { seq, lastAt: this.#at, lost: 0, isCrash: recoveries !== undefined };
     this.#calls.recover(seq, (taskId) => this.#endedTasks.has(taskId));
   }
 
@@ -236,14 +255,14 @@ export class StepLog {
 
   #addWait(event: Event): void {
     switch (event.type) {
-      case "approval_request":
-        this.#start(event, "person", event.data.toolName, event.data.approvalId);
+      case "approval_request": {
+        const { approvalId, toolName, kind, callId } = event.data;
+        this.#start(event, "person", toolName, approvalId);
+        if (kind === "tool_call") this.#asked.set(approvalId, callId);
         return;
-      case "approval_decision": {
-        const { approvalId, decision } = event.data;
-        const outcome = decision.decision === "approved" ? "ok" : "denied";
-        return this.#end(event, this.#oldest(event.taskId, "person", approvalId), outcome);
       }
+      case "approval_decision":
+        return this.#decide(event);
       case "spawn_wait":
         this.#start(event, "seat", "", "", event.data.childTaskId);
         return;
@@ -266,12 +285,26 @@ export class StepLog {
     }
   }
 
+  /** Ends a question. Arguments that the person changed replace those of the call. */
+  #decide(event: Event<"approval_decision">): void {
+    const { approvalId, decision } = event.data;
+    const isApproved = decision.decision === "approved";
+    this.#end(event, this.#oldest(event.taskId, "person", approvalId), isApproved ? "ok" : "denied");
+    const callId = this.#asked.get(approvalId);
+    this.#asked.delete(approvalId);
+    const call = callId === undefined ? undefined : this.#oldest(event.taskId, "tool", callId);
+    if (!isApproved || decision.input === undefined || call === undefined) return;
+    call.edited = { seq: event.seq, asked: call.about };
+    call.about = excerpt(argumentOf(decision.input));
+  }
+
   #start({ seq, at, taskId: own }: Event, kind: StepKind, name: string, id = "", taskId = own): OpenStep {
     const step: OpenStep = {
       taskId,
       kind,
       name,
       about: "",
+      edited: null,
       id,
       startSeq: seq,
       startAt: at,
@@ -289,8 +322,7 @@ export class StepLog {
 
   /** `message_end` names no `message_start`. With several calls in progress, the one whose start fits the duration ends. */
   #endModelCall(event: Event<"message_end">): void {
-    const { usage, durationMs = 0 } = event.data;
-    const { message } = event.data;
+    const { usage, durationMs = 0, message, model } = event.data;
     if (message.role !== "assistant") return;
     const startedAt = event.at - durationMs;
     const distance = ({ startAt }: StepView): number => Math.abs(startAt - startedAt);
@@ -300,6 +332,8 @@ export class StepLog {
       undefined,
     );
     if (call !== undefined) call.about = answerWords(message);
+    // A fork or a fallback may have replaced the model that the start of the call names.
+    if (call !== undefined && model !== undefined) call.name = model.modelId;
     if (call !== undefined && usage !== undefined) {
       call.tokens = totalTokens(usage);
       call.costUsd = usage.costUsd;
@@ -319,15 +353,15 @@ export class StepLog {
 
   /** A recovery charges the calls that the last owner left in flight, and then makes them again without a `message_start`. */
   #lose(event: Event<"budget_lost">): void {
-    const { seq, lastAt, lost } = this.#recovery;
+    const { seq, lastAt, lost, isCrash } = this.#recovery;
     const isRecovery = event.seq === seq + lost + 1;
-    if (isRecovery) this.#recovery.lost++;
+    if (isRecovery) this.#recovery = { ...this.#recovery, lost: lost + 1 };
     const call = this.#oldest(event.taskId, "model");
     if (call === undefined) return;
     call.tokens = event.data.tokens;
     call.costUsd = event.data.costUsd;
     if (!isRecovery) return this.#end(event, call, "cut");
-    this.#end({ ...event, at: Math.max(call.startAt, lastAt) }, call, "lost");
+    this.#end({ ...event, at: Math.max(call.startAt, lastAt) }, call, isCrash ? "lost" : "cut");
     this.#start(event, "model", call.name).isAgain = true;
   }
 
@@ -352,8 +386,11 @@ export class StepLog {
     for (const step of [...this.#open.values()].flat()) {
       this.#end({ ...event, at: Math.max(step.startAt, this.#at) }, step, "cut");
       if (step === renewed) continue;
-      const again = this.#start(event, step.kind, step.name, step.id, step.taskId);
+      const isChanged = step.kind === "model" && step.taskId === root;
+      const name = isChanged ? (event.data.model?.modelId ?? step.name) : step.name;
+      const again = this.#start(event, step.kind, name, step.id, step.taskId);
       again.about = step.about;
+      again.edited = step.edited;
       again.isAgain = step.kind === "model";
     }
   }

@@ -44,7 +44,7 @@ function events(count: number): readonly Event[] {
 }
 
 function pastOf(log: readonly Event[], past = new RunPast()): RunPast {
-  for (const event of log) past.add(event, event.seq % 5);
+  for (const event of log) past.add(event, { seats: event.seq % 5, isWaitOver: false });
   return past;
 }
 

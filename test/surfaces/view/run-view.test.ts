@@ -241,6 +241,8 @@ describe("a recovery", () => {
         at: 8,
         lastAt: 7,
         epoch: 2,
+        owner: null,
+        lostOwner: null,
         isCrash: true,
         replayed: recorded,
         savedUsd: recordedUsd,
@@ -267,6 +269,72 @@ describe("a recovery", () => {
     ];
     expect(stepsOf(answered).of(rootTaskId)[1]).toMatchObject({ endSeq: 4, outcome: "ok", costUsd: 0.25 });
     expect(folded(answered).tasks.get(rootTaskId)).toMatchObject({ openCalls: 0 });
+  });
+
+  test("a call that was in flight when its owner released the run is cut and made again, not lost in a crash", () => {
+    const events = [
+      ...longRun(2),
+      at(2, "run_recover", { epoch: 2 }),
+      at(3, "budget_lost", { reservationId: "t0 1 1", attempt: 1, tokens: 50, costUsd: 0.5 }),
+    ];
+    expect(stepsOf(events).of(rootTaskId)).toMatchObject([
+      { startSeq: 1, endSeq: 3, outcome: "cut", costUsd: 0.5 },
+      { startSeq: 3, endSeq: null, isAgain: true },
+    ]);
+  });
+
+  test("a time in which all agents wait, or the run has ended, is a wait, and one in which an agent works is none", () => {
+    const hour = 3_600_000;
+    const later = (seq: number, type: string, data: object): Event => ({
+      ...at(seq, type, data),
+      at: seq + hour,
+    });
+    const waiting = [...longRun(1), at(1, "task_suspend", { waitsFor: ["approval a"] })];
+    const woken = [...waiting, later(2, "task_wake", { by: "approval a" })];
+    expect(folded(woken).waits).toEqual([{ seq: 2, lastAt: 1, at: 2 + hour }]);
+    expect(folded([...longRun(2), later(2, "turn_start", { turn: 2 })]).waits).toEqual([]);
+    const crashed = [...waiting, later(2, "run_recover", { epoch: 2, recoveries: 1 })];
+    expect(folded(crashed).waits).toEqual([]);
+    const stopped = [
+      ...longRun(1),
+      at(1, "task_end", { status: "failed" }),
+      at(2, "run_end", { status: "failed" }),
+    ];
+    expect(folded([...stopped, later(3, "run_resume", { by: "ann" })]).waits).toMatchObject([{ seq: 3 }]);
+  });
+
+  test("a fork with another model makes the call in flight again with that model, and names the model that answers", () => {
+    const changed = { provider: "stage", modelId: "haiku-5" };
+    const fork = { origin: "run_0", at: 1, sessionId: "ses_2", inherited: usage, by: "ann", model: changed };
+    const events = [...longRun(2), at(2, "run_fork", fork)];
+    expect(folded(events).tasks.get(rootTaskId)?.model).toBe("haiku-5");
+    expect(stepsOf(events).of(rootTaskId).at(-1)).toMatchObject({ name: "haiku-5", isAgain: true });
+    const other = { provider: "stage", modelId: "sonnet-5" };
+    const answer = { message: { role: "assistant", content: [] }, usage, model: other };
+    const answered = [...events, at(3, "message_end", answer)];
+    expect(folded(answered).tasks.get(rootTaskId)?.model).toBe("sonnet-5");
+    expect(stepsOf(answered).of(rootTaskId).at(-1)).toMatchObject({ name: "sonnet-5", outcome: "ok" });
+  });
+
+  test("a step is about the arguments that a person changed, from the decision on, also in a log that continues", () => {
+    const asked = {
+      approvalId: "a1",
+      kind: "tool_call",
+      toolName: "send",
+      callId: "c1",
+      input: { to: "ada" },
+    };
+    const decision = { decision: "approved", input: { to: "bob" }, by: "ann" };
+    const events = [
+      ...longRun(1),
+      at(1, "tool_execution_start", { callId: "c1", toolName: "send", input: { to: "ada" } }),
+      at(2, "approval_request", asked),
+      at(3, "approval_decision", { approvalId: "a1", decision }),
+    ];
+    const log = new StepLog({ from: stepsOf(events.slice(0, 3)).stored(10) });
+    for (const event of events) log.add(event);
+    const [call] = log.of(rootTaskId);
+    expect([2, 3].map((seq) => stepAt(call as StepView, seq)?.about)).toEqual(["ada", "bob"]);
   });
 
   test("B3: the usage of a lost call replaces its charge in the task and its model, and the run stays ended", () => {

@@ -1,5 +1,6 @@
 import { visibleLine, visibleText, type JsonValue } from "../../../src/kernel/index.ts";
 import { oneLine, personName, plain, span } from "../../base/format.ts";
+import { isHandOff, targetOf } from "./task-words.ts";
 
 type Fields = Readonly<Record<string, JsonValue | undefined>>;
 
@@ -24,7 +25,11 @@ export function sentence(agentId: string, { kind, toolName, input, parsedInput }
     return visibleLine(`${agentId} wants to run a command`);
   if (typeof path === "string" && (toolName === "edit" || toolName === "write"))
     return visibleLine(`${agentId} wants to ${toolName} ${path}`);
-  return visibleLine(`${agentId} wants to call ${toolName}`);
+  return visibleLine(
+    isHandOff(toolName)
+      ? `${agentId} wants to hire ${targetOf(toolName, null)}`
+      : `${agentId} wants to call ${toolName}`,
+  );
 }
 
 /** Why an agent asks. `null` if the question says it all. */

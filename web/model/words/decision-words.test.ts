@@ -14,6 +14,9 @@ test("the line of an answered question has the answer, and that of a call names 
   );
   expect(decisionWords({ decision: "skipped", by: "ada" }, question)).toBe("ada skipped the question");
   expect(decisionWords({ decision: "approved", by: "ada" }, call)).toBe("ada approved edit");
+  expect(decisionWords({ decision: "approved", input: { path: "b" }, by: "ada" }, call)).toBe(
+    "ada changed the arguments of edit and approved the call",
+  );
   expect(decisionWords({ decision: "denied", reason: "too early", by: "ada" }, call)).toBe(
     "ada denied edit: too early",
   );

@@ -9,7 +9,12 @@ export function decisionWords(
   const who = personName(decision.by);
   const reason =
     decision.decision === "denied" && decision.reason !== undefined ? `: ${decision.reason}` : "";
-  if (kind === "tool_call") return `${who} ${decision.decision} ${toolName}${reason}`;
+  if (kind === "tool_call") {
+    const isEdited = decision.decision === "approved" && decision.input !== undefined;
+    return isEdited
+      ? `${who} changed the arguments of ${toolName} and approved the call`
+      : `${who} ${decision.decision} ${toolName}${reason}`;
+  }
   if (decision.decision === "skipped") return `${who} skipped the question`;
   if (decision.decision === "denied") return `${who} did not answer${reason}`;
   return decision.input === undefined ? `${who} agreed` : `${who} answered: ${oneLine(decision.input)}`;

@@ -1,9 +1,17 @@
 import { argumentOf } from "../../../src/surfaces/view/excerpt.ts";
-import { messageText, type Event, type RunStatus, type TaskId } from "../../../src/kernel/index.ts";
+import {
+  formatPriority,
+  messageText,
+  type ApprovalDecision,
+  type Event,
+  type RunStatus,
+  type TaskId,
+} from "../../../src/kernel/index.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
-import { counted, grouped, oneLine, took, usd } from "../../base/format.ts";
+import { counted, grouped, oneLine, personName, took, usd } from "../../base/format.ts";
 import { statusWord } from "../status.ts";
 import { cancelSentence, cancelWords } from "./cancel-words.ts";
+import { amount, plainMessage } from "./failure-words.ts";
 import { agentOf, callWords, waitWord } from "./task-words.ts";
 import { inputText } from "./input-text.ts";
 
@@ -26,11 +34,9 @@ export function eventWords(event: Event, view: RunView): string {
     case "input_unread":
       return `ended before it read: ${oneLine(inputText(event.data.input))}`;
     case "run_recover":
-      return event.data.recoveries === undefined
-        ? `another worker continues, epoch ${event.data.epoch}`
-        : `a worker died, another one continues, epoch ${event.data.epoch}`;
+      return recoverWords(event.data);
     case "run_steer":
-      return `${event.data.by}: ${oneLine(inputText(event.data.input))}`;
+      return `${personName(event.data.by)}: ${oneLine(inputText(event.data.input))}`;
     case "run_fork":
       return `fork of ${event.data.origin} after event ${grouped(event.seq - 1)}`;
     case "message_start":
@@ -74,16 +80,18 @@ function moreWords(event: Event, view: RunView): string {
     case "approval_request":
       return `asks: ${event.data.toolName} ${argumentOf(event.data.input)}`.trimEnd();
     case "approval_decision":
-      return `${event.data.decision.by ?? "a person"} ${event.data.decision.decision}`;
+      return decidedWords(event.data.decision);
     case "budget_lost":
-      return `${usd(event.data.costUsd)} lost in the crash, charged at its bound`;
+      return `${usd(event.data.costUsd)} ${lossWords(event, view)}, charged at its bound`;
     case "usage_corrected":
       return `a lost call cost ${usd(event.data.usage.costUsd)}, not ${usd(event.data.charged.costUsd)}`;
     case "budget_top_up":
-      return `${event.data.by} added ${event.data.add.maxCostUsd === undefined ? "to the allowance" : usd(event.data.add.maxCostUsd)}`;
+      return `${personName(event.data.by)} added ${event.data.add.maxCostUsd === undefined ? "to the allowance" : usd(event.data.add.maxCostUsd)}`;
     case "budget_warning":
     case "budget_exhausted":
-      return `has used ${budgetWords(event.data.dimension, event.data.used)} of ${budgetWords(event.data.dimension, event.data.limit)}`;
+      return `has used ${amount(event.data.dimension, event.data.used)} of ${amount(event.data.dimension, event.data.limit)}`;
+    case "task_reprioritize":
+      return priorityWords(event.data, view);
     case "task_suspend":
       return `waits for ${event.data.waitsFor.map((name) => waitWord(name, view)).join(", ") || "a moment"}`;
     case "task_wake":
@@ -121,10 +129,37 @@ function rareWords(event: Event): string {
       // A type without words of its own: its name, and the error if it has one.
       const name = event.type.replaceAll("_", " ");
       return "failure" in event.data && event.data.failure !== undefined
-        ? `${name}: ${oneLine(event.data.failure.message)}`
+        ? `${name}: ${oneLine(plainMessage(event.data.failure.message))}`
         : name;
     }
   }
+}
+
+/** Who took a run over, and from whom: `worker-a died, worker-b continues, epoch 2`. */
+function recoverWords({ epoch, owner, recoveries, lost }: Event<"run_recover">["data"]): string {
+  if (recoveries === undefined) return `${owner ?? "another worker"} continues, epoch ${epoch}`;
+  return `${lost?.workerId ?? "a worker"} died, ${owner ?? "another one"} continues, epoch ${epoch}`;
+}
+
+function decidedWords(decision: ApprovalDecision): string {
+  const isEdited = decision.decision === "approved" && decision.input !== undefined;
+  return `${personName(decision.by)} ${isEdited ? "changed the arguments and approved" : decision.decision}`;
+}
+
+/** Who changed the priority of which agent: `You changed the priority of scout from LOW to HIGH`. */
+export function priorityWords(
+  { taskId, from, to, by }: Event<"task_reprioritize">["data"],
+  view: RunView,
+): string {
+  const change = `from ${formatPriority(from)} to ${formatPriority(to)}`;
+  return `${personName(by)} changed the priority of ${agentOf(taskId, view)} ${change}`;
+}
+
+/** Why a call got no answer: a crash, another worker that took the run over, or an order that stopped it. */
+function lossWords({ seq }: Event<"budget_lost">, { recoveries }: RunView): string {
+  const recovery = recoveries.findLast((each) => each.seq < seq && seq <= each.seq + each.lost);
+  if (recovery === undefined) return "for a call that was stopped before it answered";
+  return recovery.isCrash ? "lost in the crash" : "for a call that was cut when another worker took over";
 }
 
 const ends: Readonly<Partial<Record<RunStatus, string>>> = {
@@ -162,10 +197,6 @@ function wakeWord(by: string, view: RunView): string {
     default:
       return waitWord(by, view);
   }
-}
-
-function budgetWords(dimension: string, amount: number): string {
-  return dimension === "costUsd" ? usd(amount) : `${grouped(amount)} ${dimension}`;
 }
 
 export function eventTone({ type }: Event): EventTone {

@@ -1,5 +1,5 @@
 import type { ExhaustedCap, Failure, RefusedReservation } from "../../../src/kernel/index.ts";
-import { capUsd, grouped, usd, usdApart } from "../../base/format.ts";
+import { capUsd, counted, grouped, span, usd, usdApart } from "../../base/format.ts";
 
 /** What an error of an exhausted budget tells. Fields are absent in errors of other stores and versions. */
 interface ExhaustionDetails {
@@ -13,13 +13,13 @@ interface ExhaustionDetails {
 
 /** Why a run ended without completing, in words. An error other than that of a budget says it in its own message. */
 export function failureWords({ code, message, details }: Failure): string {
-  if (code !== "budget_exhausted") return message;
+  if (code !== "budget_exhausted") return plainMessage(message);
   const { dimension = "", limit, used, reason, refused, cap } = (details ?? {}) as ExhaustionDetails;
   if (cap !== undefined) {
     const [needed, left] = usdApart(cap.neededUsd, cap.limitUsd - cap.spentUsd - cap.heldUsd);
     return `The next call needed at least ${needed}, and ${left} was left of the ${capUsd(cap.limitUsd)} per day of ${cap.name}. It was not started. The cap resets at ${cap.resetsAt}.`;
   }
-  if (limit === undefined || used === undefined) return message;
+  if (limit === undefined || used === undefined) return plainMessage(message);
   const whole = dimension === "costUsd" ? capUsd(limit) : amount(dimension, limit);
   if (reason !== undefined) return `The answer was cut at what was left of ${whole}.`;
   if (refused === undefined) return `${amount(dimension, used)} of ${whole} is used. No further call starts.`;
@@ -31,6 +31,42 @@ export function failureWords({ code, message, details }: Failure): string {
   return `The next call needed at least ${needed}, and ${left} was left of ${whole}. It was not started.`;
 }
 
-function amount(dimension: string, value: number): string {
-  return dimension === "costUsd" ? usd(value) : `${grouped(value)} ${dimension}`;
+const timeout = /^(?<model>\S+) timed out: (?<what>.+) within (?<ms>\d+) ms \(modelTimeouts\.\w+\)$/u;
+
+/** A message of the runtime without the names of options, which mean nothing to a person who reads the page. */
+export function plainMessage(message: string): string {
+  const { model, what, ms } = timeout.exec(message)?.groups ?? {};
+  if (model === undefined || what === undefined) return message;
+  return `${model} stopped answering: ${what.replace("chunk", "part")} within ${span(Number(ms))}.`;
+}
+
+const units: Readonly<Record<string, string>> = { tokens: "token", turns: "turn", seats: "seat" };
+
+/** An amount of a budget: `$0.050`, `1 turn`, `40 turns`. */
+export function amount(dimension: string, value: number): string {
+  if (dimension === "costUsd") return usd(value);
+  const unit = units[dimension];
+  return unit === undefined ? `${grouped(value)} ${dimension}` : counted(value, unit);
+}
+
+/** What a person can do after a run ended without an answer. */
+export function nextWords({ code }: Pick<Failure, "code">): string {
+  switch (code) {
+    case "budget_exhausted":
+      return "Open the run to top it up. It continues where it stopped and pays for nothing again.";
+    case "guardrail_tripped":
+      return "Change the message, or the guardrail that stopped it.";
+    case "permission_denied":
+    case "model_auth":
+    case "model_auth_permanent":
+      return "Check the key and the permissions of the agent, then send the message again.";
+    case "unknown_price":
+      return "Give the model a price, or the agent no limit in dollars, then send the message again.";
+    case "context_missing":
+    case "version_mismatch":
+    case "journal_mismatch":
+      return "Start a worker that has this version of the agent, then resume the run.";
+    default:
+      return "Send the message again, or open the run to see what happened before.";
+  }
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { rootTaskId } from "../../../src/kernel/index.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 import { stepAt, type StepView } from "../../../src/surfaces/view/step-log.ts";
-import { isBadEnd, outcomeWords, stepName, stepResult } from "./step-words.ts";
+import { againWords, isBadEnd, outcomeWords, stepName, stepResult } from "./step-words.ts";
 
 function step(change: Partial<StepView>): StepView {
   return {
@@ -17,6 +17,7 @@ function step(change: Partial<StepView>): StepView {
     endAt: 9,
     outcome: "ok",
     isAgain: false,
+    edited: null,
     tokens: 0,
     costUsd: 0.02,
     ...change,
@@ -47,4 +48,19 @@ test("a call that was cancelled is not said to be lost in a crash, and one that 
   expect(stepResult(step({ outcome: "refused", costUsd: 0 }), fork)).toBe("not made");
   expect(stepResult(step({}), fork)).toBe("free");
   expect(stepName(step({ isAgain: true }), null)).toBe("sonnet-5, asked again");
+});
+
+test("a call that was made again says why: a crash, a take-over, a fork or a failure", () => {
+  const again = step({ isAgain: true, startSeq: 5 });
+  const title = (recoveries: readonly object[], forkedFrom: object | null = null): string | undefined =>
+    againWords(again, { recoveries, forkedFrom } as never)?.title;
+  expect(title([{ seq: 4, lost: 1, isCrash: true, lostOwner: "worker-a" }])).toBe(
+    "Asked again after the crash",
+  );
+  expect(title([{ seq: 4, lost: 1, isCrash: false, owner: "worker-b" }])).toBe(
+    "Asked again by another worker",
+  );
+  expect(title([], { at: 4 })).toBe("Asked again in the fork");
+  expect(title([])).toBe("Asked again after a failure");
+  expect(againWords(step({}), { recoveries: [], forkedFrom: null })).toBeNull();
 });

@@ -73,3 +73,28 @@ export function outcomeWords(step: StepView, view: Pick<RunView, "forkedFrom">):
       return outcome ?? "in flight";
   }
 }
+
+/** Why a model call was made again. `null` if it was not. */
+export function againWords(
+  { kind, isAgain, startSeq }: StepView,
+  { recoveries, forkedFrom }: Pick<RunView, "recoveries" | "forkedFrom">,
+): { readonly title: string; readonly text: string } | null {
+  if (!isAgain || kind !== "model") return null;
+  const recovery = recoveries.find(({ seq, lost }) => seq < startSeq && startSeq <= seq + lost);
+  if (recovery?.isCrash === true)
+    return {
+      title: "Asked again after the crash",
+      text: `The first call was in flight when ${recovery.lostOwner ?? "a worker"} died. No answer was recorded, so it was charged at its bound and asked again.`,
+    };
+  if (recovery !== undefined)
+    return {
+      title: "Asked again by another worker",
+      text: `The first call was in flight when ${recovery.owner ?? "another worker"} took over. No answer was recorded, so it was charged at its bound and asked again.`,
+    };
+  if (forkedFrom !== null && startSeq === forkedFrom.at + 1)
+    return {
+      title: "Asked again in the fork",
+      text: "The call was in flight in the origin at the last shared event. The fork makes it itself.",
+    };
+  return { title: "Asked again after a failure", text: "The call before failed, and was retried." };
+}

@@ -103,6 +103,7 @@ test("a step is named by what it is about, and an answer only from its end on", 
     kind: "model",
     name: "a/sonnet-5",
     about: "Two files differ.",
+    edited: null,
     startSeq: 6,
     endSeq: 7,
   } as StepView;
@@ -123,4 +124,42 @@ test("a run that cannot be shown says what happened and what to do, without the 
     message: "run run_release does not exist",
   });
   expect(absent).toMatchObject({ title: "No run has this id", what: "The store has no run run_release." });
+});
+
+test("an event of a priority says who changed it, of whom, and from what to what", () => {
+  const data = { taskId: "t1", from: 1, to: 4, by: "person" };
+  expect(words("t0", "task_reprioritize", data)).toBe("You changed the priority of size from LOW to HIGH");
+});
+
+test("an event of a lost call says crash only if the worker died", () => {
+  const lost = (recovery: object | null): string =>
+    eventWords(
+      { seq: 5, type: "budget_lost", data: { costUsd: 0.5 } } as unknown as Event,
+      { tasks: names, recoveries: recovery === null ? [] : [recovery] } as unknown as RunView,
+    );
+  expect(lost({ seq: 4, lost: 1, isCrash: true })).toBe("$0.500 lost in the crash, charged at its bound");
+  expect(lost({ seq: 4, lost: 1, isCrash: false })).toBe(
+    "$0.500 for a call that was cut when another worker took over, charged at its bound",
+  );
+  expect(lost(null)).toBe("$0.500 for a call that was stopped before it answered, charged at its bound");
+});
+
+test("an error names no options of the code, and an amount of one has no plural", () => {
+  const message =
+    "stage/sonnet-5 timed out: no further chunk of its answer arrived within 120000 ms (modelTimeouts.chunkMs)";
+  expect(failureWords({ code: "model_timeout", message })).toBe(
+    "stage/sonnet-5 stopped answering: no further part of its answer arrived within 2 min.",
+  );
+  const used = { dimension: "turns", used: 1, limit: 1 };
+  expect(words("t1", "budget_exhausted", used)).toBe("has used 1 turn of 1 turn");
+});
+
+test("an event of a take-over names both workers as far as the log does", () => {
+  const lost = { workerId: "worker-a" };
+  const recovered = (data: object): string => words("t0", "run_recover", { epoch: 2, ...data });
+  expect(recovered({ owner: "worker-b", recoveries: 1, lost })).toBe(
+    "worker-a died, worker-b continues, epoch 2",
+  );
+  expect(recovered({ recoveries: 1 })).toBe("a worker died, another one continues, epoch 2");
+  expect(recovered({ owner: "worker-b" })).toBe("worker-b continues, epoch 2");
 });

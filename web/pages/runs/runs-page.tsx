@@ -131,14 +131,19 @@ export function RunsPage(): JSX.Element {
           {list.problem.value}
         </p>
       )}
-      <RunTable list={list} runs={runs} />
-      {runs.length === 0 && state !== "loading" && (
+      <RunTable list={list} runs={runs} read={text === "" ? runs : all} />
+      {runs.length === 0 && state === "more" && (
+        <p class="dim none" role="status">
+          None of the newest {counted(all.length, "run")} fits{text !== "" && <code> {text}</code>}.
+        </p>
+      )}
+      {runs.length === 0 && state === "complete" && (
         <p class="dim none">
           {text === "" ? (
             <>No run is here. {groupNames[group]} fills as runs change.</>
           ) : (
             <>
-              No run fits <code>{text}</code>.{" "}
+              No run fits <code>{text}</code>. All {counted(all.length, "run")} were looked at.{" "}
               <button class="link" onClick={() => setQuery("find", null)}>
                 Clear the filter
               </button>
@@ -184,7 +189,10 @@ function FactStrip({ read }: { readonly read: Facts | null }): JSX.Element {
       <div>
         <span class="label">Spent today</span>
         <span class="big">
-          {read === null ? "–" : usd(read.spentTodayUsd)} <small>since 0:00 UTC</small>
+          {read === null ? "–" : usd(read.spentTodayUsd)}{" "}
+          <small>
+            {read?.capPerDayUsd == null ? "since 0:00 UTC" : `of ${capUsd(read.capPerDayUsd)} per UTC day`}
+          </small>
         </span>
       </div>
       <div>
@@ -240,7 +248,14 @@ function Waiting(): JSX.Element {
   );
 }
 
-function RunTable({ list, runs }: { readonly list: RunList; readonly runs: readonly Run[] }): JSX.Element {
+interface RunTableProps {
+  readonly list: RunList;
+  readonly runs: readonly Run[];
+  /** The runs whose figures are read: a filter compares those of all. */
+  readonly read: readonly Run[];
+}
+
+function RunTable({ list, runs, read }: RunTableProps): JSX.Element {
   const [selected, setSelected] = useState<string | null>(null);
   const table = useRef<HTMLTableElement>(null);
   list.isFree = () => table.current?.matches(":hover, :focus-within") !== true;
@@ -257,7 +272,7 @@ function RunTable({ list, runs }: { readonly list: RunList; readonly runs: reado
     Enter: () => (selected === null ? false : go(runPath(selected))),
   });
   const fresh = list.fresh.value.length;
-  useFigures(runs);
+  useFigures(read);
   return (
     <>
       {fresh > 0 && (
@@ -362,25 +377,41 @@ function stepWords({ steps, freeSteps }: RunFigures): string {
   return freeSteps === 0 ? grouped(steps) : `${grouped(steps)}, ${grouped(freeSteps)} free`;
 }
 
-/** Reads the next page when the end of the list comes into view. */
+/** Number of runs that are looked at for a filter before the person is asked. */
+const mostUnasked = 1_000;
+
+/** Reads the next page when the end of the list comes into view, also if a filter shows none of the runs that were read. */
 function End({ list, shown }: { readonly list: RunList; readonly shown: number }): JSX.Element {
   const element = useRef<HTMLParagraphElement>(null);
+  const [limit, setLimit] = useState(mostUnasked);
   const state = list.state.value;
+  const read = list.runs.value.length;
+  const isAsked = shown === 0 && read >= limit;
   useEffect(() => {
-    if (element.current === null || state !== "more") return;
+    if (element.current === null || state !== "more" || isAsked) return;
     const observer = new IntersectionObserver((entries) => {
       if (entries.some(({ isIntersecting }) => isIntersecting)) void list.more();
     });
     observer.observe(element.current);
     return () => observer.disconnect();
-  }, [list, state, shown]);
+  }, [list, state, shown, read, isAsked]);
   return (
     <p class="dim end" ref={element}>
-      {state === "more"
-        ? `${counted(shown, "run")}. Older runs load as you scroll.`
-        : shown > 0
-          ? counted(shown, "run")
-          : ""}
+      {state === "more" && isAsked ? (
+        <button class="button" onClick={() => setLimit(read + mostUnasked)}>
+          Look at older runs
+        </button>
+      ) : state === "more" ? (
+        shown === 0 ? (
+          "Looking at older runs."
+        ) : (
+          `${counted(shown, "run")}. Older runs load as you scroll.`
+        )
+      ) : shown > 0 ? (
+        counted(shown, "run")
+      ) : (
+        ""
+      )}
     </p>
   );
 }

@@ -2,13 +2,15 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { errorText, get, post, remove } from "../../api/client.ts";
 import { isOffline } from "../../api/connection.ts";
-import type { Schedule } from "../../api/types.ts";
+import type { Run, Schedule } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { now } from "../../base/now.ts";
 import { runPath } from "../../base/route.ts";
 import { dialog, FormDialog } from "../../parts/dialog.tsx";
 import { ago, oneLine, span } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
+import { Outcomes, useOutcomes } from "./outcomes.tsx";
+import { badRuns, stateOf } from "./schedule-state.ts";
 import { inputText } from "../../model/words/input-text.ts";
 
 /** Runs that start at set times. */
@@ -52,7 +54,7 @@ export function SchedulesPage(): JSX.Element {
               <th>Schedule</th>
               <th class="c-purse wide-only">Times</th>
               <th class="c-time right">Next</th>
-              <th class="c-time right wide-only">Last run</th>
+              <th class="c-outcomes right wide-only">Last runs</th>
               <th class="c-orders" aria-label="Orders" />
             </tr>
           </thead>
@@ -67,9 +69,6 @@ export function SchedulesPage(): JSX.Element {
   );
 }
 
-const looks = { active: "running", paused: "paused", done: "completed" } as const;
-const words = { active: "Active", paused: "Paused", done: "Done" } as const;
-
 function Row({
   schedule,
   onOrder,
@@ -82,12 +81,14 @@ function Row({
     params: { name },
     query: { ...(tenantId !== null && { tenantId }), ...(userId !== null && { userId }) },
   };
+  const outcomes = useOutcomes(schedule);
+  const { look, word } = stateOf(schedule, outcomes.runs);
   return (
-    <tr>
+    <tr ref={outcomes.row}>
       <td class="c-status">
-        <span class={`status ${looks[status]}`}>
-          <Glyph look={looks[status]} />
-          {words[status]}
+        <span class={`status ${look}`}>
+          <Glyph look={look} />
+          <span class="word">{word}</span>
         </span>
       </td>
       <td class="c-title">
@@ -95,6 +96,7 @@ function Row({
         <span class="sub">
           <span>{agentId}</span>
           <span class="cut">{oneLine(inputText(input))}</span>
+          <Failures runs={outcomes.runs} />
           {skipped !== null && <span class="bad cut">skipped: {skipped.error ?? skipped.reason}</span>}
         </span>
       </td>
@@ -104,7 +106,7 @@ function Row({
       <td class="c-time right">
         {nextAt === null ? "–" : nextAt > now.value ? `in ${span(nextAt - now.value)}` : "now"}
       </td>
-      <td class="c-time right wide-only">
+      <td class="c-outcomes right wide-only">
         {lastRunId === null || lastAt === null ? (
           "–"
         ) : (
@@ -112,6 +114,7 @@ function Row({
             {ago(lastAt, now.value)}
           </a>
         )}
+        <Outcomes runs={outcomes.runs} />
       </td>
       <td class="c-orders">
         {status === "active" && (
@@ -142,6 +145,14 @@ function Row({
       </td>
     </tr>
   );
+}
+
+/** How many of the last runs ended without completing, in a row. */
+function Failures({ runs }: { readonly runs: readonly Run[] }): JSX.Element | null {
+  const bad = badRuns(runs);
+  if (bad === 0) return null;
+  const ended = bad === 1 ? "The last run" : `The last ${bad} runs`;
+  return <span class="bad">{ended} did not complete</span>;
 }
 
 function timesText(times: Schedule["times"]): string {

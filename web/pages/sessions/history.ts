@@ -5,6 +5,7 @@ import {
   type SessionEntry,
   type ToolMessage,
 } from "../../../src/kernel/index.ts";
+import { statusWords } from "../../../src/surfaces/view/status-words.ts";
 import { outputText, type ToolItem } from "../../model/thread.ts";
 
 /** One entry of a conversation that is closed. */
@@ -24,6 +25,8 @@ export type HistoryItem =
       readonly calls: readonly ToolItem[];
       readonly costUsd: number | null;
       readonly runId: string | null;
+      /** Why the answer is not complete: a status, or `guardrail: NAME`. `null` if it is complete. */
+      readonly interrupted: string | null;
     }
   | {
       readonly kind: "note";
@@ -51,13 +54,37 @@ export function historyOf(entries: readonly SessionEntry[]): readonly HistoryIte
         id,
         at,
         runId,
-        text: messageText(message),
+        ...answerOf(message),
         calls: callsOf(message, at),
         costUsd,
       });
     } else if (message.role === "tool") addResults(items, message);
   }
   return items;
+}
+
+/** Why an answer is not complete, as a sentence. */
+export function interruptedWords(reason: string): string {
+  const guardrail = /^guardrail(?:: (?<name>.+))?$/u.exec(reason);
+  if (guardrail !== null)
+    return `The guardrail ${guardrail.groups?.["name"] ?? ""} stopped the answer.`.replace("  ", " ");
+  const status = (statusWords as Readonly<Record<string, string>>)[reason];
+  return `${status ?? reason.replaceAll("_", " ")}. The answer is not complete.`;
+}
+
+/** The text of an answer, without the marker with which the session tells the model that it is not complete. */
+export function answerOf(message: AssistantMessage): {
+  readonly text: string;
+  readonly interrupted: string | null;
+} {
+  const text = messageText(message);
+  const reason = message.providerMetadata?.["reeve"]?.["interrupted"];
+  if (typeof reason !== "string") return { text, interrupted: null };
+  const marker = `[interrupted: ${reason}]`;
+  return {
+    text: text.endsWith(marker) ? text.slice(0, -marker.length).trimEnd() : text,
+    interrupted: reason,
+  };
 }
 
 type UserParts = Extract<Extract<SessionEntry, { type: "message" }>["message"], { role: "user" }>["content"];
@@ -79,6 +106,7 @@ function callsOf(message: AssistantMessage, at: number): readonly ToolItem[] {
     callId,
     name: toolName,
     input,
+    edit: null,
     status: "cut",
     output: "",
     diff: null,

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { errorText, get, post } from "../../api/client.ts";
 import { asking, changedRun } from "../../api/runs-feed.ts";
-import type { Run, Session } from "../../api/types.ts";
+import type { Run, SessionTree } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { place, runPath, setQuery } from "../../base/route.ts";
 import { capUsd, counted, timeOfDay, usd } from "../../base/format.ts";
@@ -20,7 +20,8 @@ import { ThreadView } from "../../parts/thread-view.tsx";
 import { useStickToEnd } from "../../base/use-stick-to-end.ts";
 import { figures, useFigures } from "../../model/run-figures.ts";
 import { Composer, type Attached } from "./composer.tsx";
-import { historyOf, type HistoryItem } from "./history.ts";
+import { EndedRun } from "./ended-run.tsx";
+import { historyOf, interruptedWords, type HistoryItem } from "./history.ts";
 import { inputOf } from "./input-of.ts";
 import { entryWords, sessionRows, type SessionRow } from "./session-rows.ts";
 
@@ -47,12 +48,6 @@ function ChatBar({ name, isTree }: ChatBarProps): JSX.Element {
   );
 }
 
-/** The agent of a session. One that the server made for this session, with the session as its key, goes by its name alone. */
-export function agentOf({ agentId, sessionId }: Pick<Session, "agentId" | "sessionId">): string {
-  const key = `/${sessionId.replaceAll("/", ":")}`;
-  return agentId.endsWith(key) ? agentId.slice(0, -key.length) : agentId;
-}
-
 /** One conversation: its tree, and the chat with its agent. */
 export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.Element {
   const leaf = place.value.query.get("leaf");
@@ -69,7 +64,7 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
       </main>
     );
   const { session, tree, entries, runs } = value;
-  const agentId = agentOf(session);
+  const { agentId } = session;
   const newest = runs[0];
   const rows = sessionRows(tree);
   const isWorking = newest?.endedAt === null;
@@ -110,11 +105,23 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
         agentId={agentId}
         items={historyOf(entries)}
         runs={runs}
+        unsent={leaf === null ? unsentRuns(runs, tree) : []}
         leaf={leaf}
         onChanged={again}
       />
     </main>
   );
+}
+
+/** The runs that ended without a word in the session, the oldest first: they failed before their message was stored. */
+function unsentRuns(runs: readonly Run[], { nodes }: SessionTree): readonly Run[] {
+  const written = new Set<string | null>(nodes.map(({ entry }) => entry.runId));
+  return runs.filter((run) => hasFailed(run) && !written.has(run.runId)).toReversed();
+}
+
+/** Whether a run ended without completing. */
+function hasFailed({ status }: Run): boolean {
+  return hasEnded(status) && status !== "completed";
 }
 
 async function readSession(sessionId: string, leaf: string | null) {
@@ -211,11 +218,13 @@ interface ChatProps {
   readonly agentId: string;
   readonly items: readonly HistoryItem[];
   readonly runs: readonly Run[];
+  /** The runs that left no entry. */
+  readonly unsent: readonly Run[];
   readonly leaf: string | null;
   readonly onChanged: () => void;
 }
 
-function Chat({ sessionId, agentId, items, runs, leaf, onChanged }: ChatProps): JSX.Element {
+function Chat({ sessionId, agentId, items, runs, unsent, leaf, onChanged }: ChatProps): JSX.Element {
   const newest = runs[0];
   const live = useLiveRun(newest);
   const [problem, setProblem] = useState<string | null>(null);
@@ -267,18 +276,24 @@ function Chat({ sessionId, agentId, items, runs, leaf, onChanged }: ChatProps): 
         aria-live="off"
         aria-label="Conversation"
       >
-        {closed.map((item, at) => (
-          <Entry
-            key={item.id}
-            item={item}
-            agentId={agentId}
-            run={
-              closed[at + 1]?.runId === item.runId
-                ? undefined
-                : runs.find(({ runId }) => runId === item.runId)
-            }
-          />
+        {between(unsent, -Infinity, closed[0]?.at).map((each) => (
+          <EndedRun key={each.runId} run={each} isUnsent onChanged={onChanged} />
         ))}
+        {closed.map((item, at) => {
+          const next = closed[at + 1];
+          const run = next?.runId === item.runId ? undefined : runs.find(({ runId }) => runId === item.runId);
+          return (
+            <>
+              <Entry key={item.id} item={item} agentId={agentId} run={run} />
+              {run !== undefined && hasFailed(run) && (
+                <EndedRun key={run.runId} run={run} isUnsent={false} onChanged={onChanged} />
+              )}
+              {between(unsent, item.at, next?.at).map((each) => (
+                <EndedRun key={each.runId} run={each} isUnsent onChanged={onChanged} />
+              ))}
+            </>
+          );
+        })}
         {live !== null && view !== null && (
           <>
             <ThreadView
@@ -324,6 +339,11 @@ function Chat({ sessionId, agentId, items, runs, leaf, onChanged }: ChatProps): 
   );
 }
 
+/** The runs that were created after one entry and before the next. */
+function between(runs: readonly Run[], from: number, until = Infinity): readonly Run[] {
+  return runs.filter(({ createdAt }) => createdAt >= from && createdAt < until);
+}
+
 /** Follows the newest run of the session while it has not ended. */
 function useLiveRun(newest: Run | undefined): RunModel | null {
   const isLive = newest !== undefined && newest.endedAt === null;
@@ -363,6 +383,7 @@ function Entry({
               {item.costUsd !== null && <span class="label">{usd(item.costUsd)}</span>}
             </p>
             {item.text !== "" && <Prose text={item.text} />}
+            {item.interrupted !== null && <p class="note bad">{interruptedWords(item.interrupted)}</p>}
             {item.calls.map((call) => (
               <ToolCall key={call.callId} item={call} />
             ))}

@@ -1,6 +1,7 @@
 import { messageText, type SessionEntry } from "../../../src/kernel/index.ts";
 import type { SessionTree } from "../../api/types.ts";
 import { counted, oneLine } from "../../base/format.ts";
+import { answerOf, interruptedWords } from "./history.ts";
 
 type TreeNode = SessionTree["nodes"][number];
 
@@ -69,7 +70,12 @@ function textOfEntry(entry: SessionEntry): Pick<SessionRow, "text" | "who"> | nu
     case "custom_message": {
       const { role } = entry.message;
       if (role === "tool" || role === "system") return null;
-      return { text: oneLine(messageText(entry.message)), who: role === "user" ? "person" : "agent" };
+      if (role === "user") return { text: oneLine(messageText(entry.message)), who: "person" };
+      const { text, interrupted } = answerOf(entry.message);
+      return {
+        text: oneLine(text === "" && interrupted !== null ? interruptedWords(interrupted) : text),
+        who: "agent",
+      };
     }
     case "compaction":
     case "branch_summary":

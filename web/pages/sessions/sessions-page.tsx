@@ -10,7 +10,7 @@ import { ago, counted } from "../../base/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Composer, type Attached } from "./composer.tsx";
 import { inputOf } from "./input-of.ts";
-import { agentOf, SessionPage } from "./session-page.tsx";
+import { SessionPage } from "./session-page.tsx";
 
 /** Conversations: the list, one of them, or a new one. */
 export function SessionsPage(): JSX.Element {
@@ -73,7 +73,7 @@ function SessionLine({ session }: { readonly session: Session }): JSX.Element {
       <span class="cut strong">{name ?? title ?? sessionId}</span>
       <span class="label">{ago(updatedAt, now.value)}</span>
       <span class="sub">
-        <span>{agentOf(session)}</span>
+        <span>{session.agentId}</span>
         <span>{counted(entries, "entry", "entries")}</span>
       </span>
     </a>

@@ -69,7 +69,10 @@ export function UsagePage(): JSX.Element {
           <tbody>
             {ordered.map((row) => (
               <tr key={`${row.key} ${row.tenantId}`}>
-                <td class="cut">{row.key ?? "none"}</td>
+                <td class="cut">
+                  {row.key ?? "none"}
+                  {by === "user" && row.tenantId != null && <span class="dim"> of {row.tenantId}</span>}
+                </td>
                 <td class="right" data-head="Runs">
                   {grouped(row.runs)}
                 </td>
@@ -86,7 +89,7 @@ export function UsagePage(): JSX.Element {
                 </td>
                 <td class="wide-only">
                   <progress
-                    aria-label={`Share of ${row.key ?? "none"}`}
+                    aria-label={`Share of ${row.key ?? "none"}${row.tenantId == null ? "" : ` of ${row.tenantId}`}`}
                     max={highest || 1}
                     value={row.costUsd}
                   />

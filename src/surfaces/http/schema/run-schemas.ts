@@ -155,6 +155,7 @@ const pending = {
   parsedInput: optional(anyJson()),
   inputDigest: text(),
   toolDigest: optional(text()),
+  inputSchema: optional(anyObject()),
   reason: text(),
   taskId: text(),
   agentId: text(),
@@ -282,12 +283,22 @@ export const runView = named(
         at: time,
         lastAt: time,
         epoch: integer(),
+        owner: nullable(
+          text({ description: "The worker that took over. Null if the log does not name it." }),
+        ),
+        lostOwner: nullable(
+          text({ description: "The worker that died. Null if none did, or it is unknown." }),
+        ),
         isCrash: flag(),
         replayed: integer(),
         savedUsd: number({ description: "Cost of the recorded calls, which was not paid again." }),
         lost: integer({ description: "Model calls that were in flight and are made again." }),
       }),
     ),
+    waits: list(object({ seq: integer(), at: time, lastAt: time }), {
+      description:
+        "The first 50 times of at least a minute in which no agent worked: the event that ended each, its time and that of the event before.",
+    }),
     crashLoop: nullable(
       schemaOf<CrashLoop>({
         type: "object",
@@ -333,6 +344,12 @@ const step = named(
     kind: choice(["model", "tool", "step", "person", "paused", "seat"]),
     name: text(),
     about: text(),
+    edited: nullable(
+      object({
+        seq: integer({ description: "The decision with which a person changed the arguments of the call." }),
+        asked: text({ description: "What the call was about before." }),
+      }),
+    ),
     id: text(),
     startSeq: integer(),
     startAt: time,
@@ -361,11 +378,14 @@ export const runPast = named(
       }),
       endedTasks: list(schemaOf<StoredSteps["endedTasks"][number]>({ type: "array" })),
       parents: list(list(nullable(text())), { description: "Tasks, each with the one that spawned it." }),
+      asked: list(list(text()), {
+        description: "Open questions about tool calls, each with the id of its call.",
+      }),
       calls: schemaOf<StoredCalls>({
         type: "object",
         description: "Recorded calls, and what recoveries read.",
       }),
-      recovery: object({ seq: integer(), lastAt: time, lost: integer() }),
+      recovery: object({ seq: integer(), lastAt: time, lost: integer(), isCrash: flag() }),
     }),
   }),
 );

@@ -18,12 +18,21 @@ const facts = named(
   "Facts",
   object({
     waiting: integer({ description: "Questions that wait for a person." }),
+    hostedAgents: integer({
+      description: "Agents whose runs this server executes itself. Their runs stand still while it is down.",
+    }),
     live: integer({ description: "Runs that have not ended." }),
     liveAgents: integer({ description: "Agents of those runs that have not ended." }),
     spentTodayUsd: number({
       description:
         "What runs have spent on this UTC day: usage by day, and what working runs have spent since they waited last.",
     }),
+    capPerDayUsd: nullable(
+      number({
+        description:
+          "What the runs that the caller sees may spend per UTC day, by the caps of this server. null: no cap.",
+      }),
+    ),
     unrecordedUsd: number({
       description:
         "What working runs have spent since they waited last. The usage has it when they wait, pause or end.",
@@ -50,16 +59,18 @@ const getFacts = route({
     "Read the figures above a list of runs. Costs O(open questions, unfinished runs and runs of one day), and O(new events) of the runs that work.",
   scope: "read",
   responses: [found],
-  handle: async ({ runtime, server: { figures } }) => {
+  handle: async ({ runtime, server: { figures, agents } }) => {
     const now = runtime.clock.now();
     const day = new Date(now).toISOString().slice(0, 10);
     const [today] = await runtime.usage({ by: "day", from: day, to: day });
     const { live, liveAgents, unrecordedUsd } = await countUnfinished(runtime, figures);
     return reply(found, {
       waiting: await openQuestions(runtime),
+      hostedAgents: agents.list.length,
       live,
       liveAgents,
       spentTodayUsd: (today?.costUsd ?? 0) + unrecordedUsd,
+      capPerDayUsd: runtime.dayCapUsd,
       unrecordedUsd,
       ...(await ofOneDay(runtime, figures, now)),
     });
