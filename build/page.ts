@@ -8,7 +8,7 @@ const repository = fileURLToPath(new URL("..", import.meta.url));
 
 /** The files that the page is made of. The lock file stands for the packages. */
 const sources = [
-  "web/**/*.{ts,tsx,css,html,svg}",
+  "web/**/*.{ts,tsx,css,html,svg,woff2,txt}",
   "src/surfaces/view/*.ts",
   "src/kernel/**/*.ts",
   "package-lock.json",

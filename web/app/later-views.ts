@@ -4,6 +4,10 @@ import { FindPage } from "../pages/find/find-page.tsx";
 import { SchedulesPage } from "../pages/schedules/schedules-page.tsx";
 import { SessionsPage } from "../pages/sessions/sessions-page.tsx";
 import { UsagePage } from "../pages/usage/usage-page.tsx";
+import { Events } from "../pages/run/events.tsx";
+import { Messages } from "../pages/run/messages/messages.tsx";
+import { Money } from "../pages/run/money-view.tsx";
+import { Timeline } from "../pages/run/timeline/timeline.tsx";
 
 /** The views that the page loads after it has drawn its first one, by the first part of their path. */
 export const laterViews = {
@@ -14,3 +18,6 @@ export const laterViews = {
   sessions: SessionsPage,
   usage: UsagePage,
 };
+
+/** The views of a run that are loaded with them. */
+export const laterTabs = { timeline: Timeline, money: Money, events: Events, messages: Messages };

@@ -1,4 +1,6 @@
 import { connection, shownEvent, tryNow } from "../api/connection.ts";
+import { facts } from "../api/runs-feed.ts";
+import type { Facts } from "../api/types.ts";
 import { announcement } from "../base/announce.ts";
 import { grouped, span } from "../base/format.ts";
 import { useKeys } from "../base/keys.ts";
@@ -96,6 +98,7 @@ const keys = [
   ["Space", "play"],
   ["← →", "one event, with Shift one step"],
   ["L", "live"],
+  ["U", "waits of the timeline in full"],
   ["F", "fork a run"],
   ["A E D S", "approve, edit, deny, skip"],
   ["N", "new run"],
@@ -252,9 +255,14 @@ function isAt(path: string): boolean {
   return isIn(path, place.value.parts);
 }
 
-function Waiting(): JSX.Element | null {
+function Waiting(): JSX.Element {
   const count = waitsForYou.value?.length ?? 0;
-  return count === 0 ? null : (
+  // An empty badge keeps its room, so that nothing moves when the first item arrives.
+  return count === 0 ? (
+    <span class="badge vacant" aria-hidden="true">
+      0
+    </span>
+  ) : (
     <span class="badge">
       {grouped(count)}
       <span class="unseen"> wait for you</span>
@@ -312,7 +320,7 @@ function Offline(): JSX.Element | null {
         {shownEvent.value === null
           ? "last state that arrived"
           : `state of event ${grouped(shownEvent.value)}`}
-        . Runs continue without this page. {next > 0 ? `Next try in ${next} s.` : "Trying now."}
+        . {offlineWords(facts.value)} {next > 0 ? `Next try in ${next} s.` : "Trying now."}
       </span>
       <span class="grow" />
       <button class="button small" onClick={tryNow}>
@@ -320,4 +328,12 @@ function Offline(): JSX.Element | null {
       </button>
     </div>
   );
+}
+
+/** What becomes of the runs while the server does not answer. A server that hosts agents executes their runs itself. */
+function offlineWords(known: Facts | null): string {
+  if (known === null) return "";
+  return known.hostedAgents === 0
+    ? "Workers execute the runs, which continue without this server."
+    : "This server executes runs itself: they stand still until it is back, and then continue where they stood.";
 }

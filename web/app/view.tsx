@@ -4,13 +4,18 @@ import { useLayoutEffect } from "preact/hooks";
 import { InboxPage } from "../pages/inbox/inbox-page.tsx";
 import { RunPage } from "../pages/run/run-page.tsx";
 import { RunsPage } from "../pages/runs/runs-page.tsx";
-import type { laterViews } from "./later-views.ts";
+import type { laterTabs, laterViews } from "./later-views.ts";
 import { go, place } from "../base/route.ts";
 
 type LaterViews = typeof laterViews;
 
+interface Later {
+  readonly laterViews: LaterViews;
+  readonly laterTabs: typeof laterTabs;
+}
+
 /** The views that are loaded later. `loading` until they are here, `failed` if the server did not send them. */
-const later = signal<LaterViews | "loading" | "failed">("loading");
+const later = signal<Later | "loading" | "failed">("loading");
 
 /**
  * Loads the views that are rarely the first one, so that the page draws its first view with a smaller script. They are loaded
@@ -18,7 +23,7 @@ const later = signal<LaterViews | "loading" | "failed">("loading");
  */
 export async function loadLaterViews(): Promise<void> {
   try {
-    later.value = (await import("./later-views.ts")).laterViews;
+    later.value = await import("./later-views.ts");
   } catch {
     later.value = "failed";
   }
@@ -27,7 +32,16 @@ export async function loadLaterViews(): Promise<void> {
 /** The view of the current path. */
 export function View(): JSX.Element {
   const [section, id] = place.value.parts;
-  if (section === "runs" && id !== undefined) return <RunPage key={id} runId={id} />;
+  if (section === "runs" && id !== undefined) {
+    const loaded = later.value;
+    return (
+      <RunPage
+        key={id}
+        runId={id}
+        later={typeof loaded === "string" ? <Missing isFailed={loaded === "failed"} /> : loaded.laterTabs}
+      />
+    );
+  }
   switch (section) {
     case undefined:
       return <ToRuns />;
@@ -60,24 +74,34 @@ export function View(): JSX.Element {
 }
 
 function LaterView({ section }: { readonly section: keyof LaterViews }): JSX.Element {
-  const views = later.value;
-  if (views === "loading") return <main id="main" aria-busy="true" />;
-  if (views === "failed")
+  const loaded = later.value;
+  if (loaded === "loading") return <main id="main" aria-busy="true" />;
+  if (loaded === "failed")
     return (
       <main class="empty" id="main">
-        <h1>This view could not be loaded</h1>
-        <p>
-          The server did not send it when the page opened: it was away, or it has a newer version of the page.
-        </p>
-        <p>
-          <button class="button primary" onClick={() => location.reload()}>
-            Load again
-          </button>
-        </p>
+        <Missing isFailed />
       </main>
     );
-  const Page = views[section];
+  const Page = loaded.laterViews[section];
   return <Page />;
+}
+
+/** What takes the place of a view that is not loaded. */
+function Missing({ isFailed }: { readonly isFailed: boolean }): JSX.Element {
+  if (!isFailed) return <p class="loading" aria-busy="true" />;
+  return (
+    <>
+      <h1>This view could not be loaded</h1>
+      <p>
+        The server did not send it when the page opened: it was away, or it has a newer version of the page.
+      </p>
+      <p>
+        <button class="button primary" onClick={() => location.reload()}>
+          Load again
+        </button>
+      </p>
+    </>
+  );
 }
 
 function ToRuns(): JSX.Element {

@@ -14,14 +14,21 @@ export function useStickToEnd(scroller: { readonly current: HTMLElement | null }
     };
     const frames = [element, window];
     for (const frame of frames) frame.addEventListener("scroll", onScroll, { passive: true });
+    // Lines break at other words in a font that arrives later.
+    const onFonts = (): void => (isAtEnd.current ? showEnd(element) : undefined);
+    document.fonts.addEventListener("loadingdone", onFonts);
     return () => {
       for (const frame of frames) frame.removeEventListener("scroll", onScroll);
+      document.fonts.removeEventListener("loadingdone", onFonts);
     };
   }, [scroller]);
   useLayoutEffect(() => {
     const element = scroller.current;
-    if (element === null || !isAtEnd.current) return;
-    if (scrollsWithPage(element)) element.scrollIntoView({ block: "end" });
-    else element.scrollTop = element.scrollHeight;
+    if (element !== null && isAtEnd.current) showEnd(element);
   }, [scroller, size]);
+}
+
+function showEnd(element: HTMLElement): void {
+  if (scrollsWithPage(element)) element.scrollIntoView({ block: "end" });
+  else element.scrollTop = element.scrollHeight;
 }

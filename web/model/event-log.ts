@@ -37,6 +37,7 @@ export const conversationTypes: ReadonlySet<EventType> = new Set<EventType>([
   "budget_top_up",
   "budget_exhausted",
   "budget_overrun",
+  "task_reprioritize",
   "task_retry",
   "task_end",
 ]);

@@ -1,5 +1,6 @@
 import { effect } from "@preact/signals";
 import type { Event, TaskId } from "../../src/kernel/index.ts";
+import type { AfterEvent } from "../../src/surfaces/view/run-fold.ts";
 import { RunPast, type StoredPast } from "../../src/surfaces/view/run-past.ts";
 import type { RunTrace } from "../../src/surfaces/view/run-trace.ts";
 import type { StepLog, StepView } from "../../src/surfaces/view/step-log.ts";
@@ -14,8 +15,8 @@ export class LivePast {
   readonly #runId: string;
   readonly #stop: AbortSignal;
   #past = new RunPast({ mostSteps });
-  /** The events that arrived before the past was read, with the seats after each. `null` if nothing is to be read. */
-  #early: { readonly event: Event; readonly seats: number }[] | null = null;
+  /** The events that arrived before the past was read, with what each left behind. `null` if nothing is to be read. */
+  #early: { readonly event: Event; readonly after: AfterEvent }[] | null = null;
 
   constructor(runId: string, stop: AbortSignal) {
     this.#runId = runId;
@@ -35,10 +36,10 @@ export class LivePast {
     return this.#past.trace;
   }
 
-  /** Adds the next event, with the number of seats that are taken after it. */
-  add(event: Event, seats: number): void {
-    if (this.#early === null) this.#past.add(event, seats);
-    else this.#early.push({ event, seats });
+  /** Adds the next event, with what it left behind. */
+  add(event: Event, after: AfterEvent): void {
+    if (this.#early === null) this.#past.add(event, after);
+    else this.#early.push({ event, after });
   }
 
   /** Reads the past from the server, and tries again whenever the server answers again. Calls back when it is read. */
@@ -60,7 +61,7 @@ export class LivePast {
       if (this.#early === null) return;
       // The schema of the server says that ids are texts.
       this.#past = new RunPast({ mostSteps, from: from as unknown as StoredPast });
-      for (const { event, seats } of this.#early) this.#past.add(event, seats);
+      for (const { event, after } of this.#early) this.#past.add(event, after);
       this.#early = null;
       onRead();
     } catch (error) {

@@ -8,6 +8,7 @@ import type { StepLog, StepView } from "../../src/surfaces/view/step-log.ts";
 import { type StoredView, viewOfStored } from "../../src/surfaces/view/stored-view.ts";
 import { VersionedMap } from "../../src/surfaces/view/versioned-map.ts";
 import { addressOf, get, RequestError } from "../api/client.ts";
+import { nameAgents } from "../api/agent-names.ts";
 import { follow } from "../api/connection.ts";
 import { changedRun } from "../api/runs-feed.ts";
 import type { Run, Snapshot } from "../api/types.ts";
@@ -26,7 +27,7 @@ import { batch, computed, effect, signal } from "@preact/signals";
 function firstSummary(runId: string): Run | null {
   const element = document.querySelector("#run-summary");
   element?.remove();
-  const run = JSON.parse(element?.textContent ?? "null") as Run | null;
+  const run = nameAgents(JSON.parse(element?.textContent ?? "null") as Run | null);
   return run?.runId === runId ? run : null;
 }
 
@@ -262,7 +263,7 @@ export class RunModel {
     const isNew = event.seq > this.lastSeq;
     this.#history.add(event);
     this.log.add(event);
-    if (isNew) this.past.add(event, this.#history.seats);
+    if (isNew) this.past.add(event, this.#history.after);
     if (event.type === "message_end" || event.type === "task_end") this.texts.endMessage(event.taskId);
     if (event.type === "tool_execution_end") this.texts.endCall(event.taskId, event.data.callId);
     if (event.at > this.#openedAt) sayEvent(event);

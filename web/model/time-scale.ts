@@ -1,9 +1,10 @@
 import { forksIn } from "../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 
-/** A crash on the time axis: a band of fixed width, whatever it took. */
+/** A crash or a wait on the time axis: a band of fixed width, whatever it took. */
 export interface Fold {
-  /** Event with which the new owner continued. */
+  readonly kind: "crash" | "wait" | "fork";
+  /** Event with which the run continued. */
   readonly seq: number;
   readonly fromAt: number;
   readonly toAt: number;
@@ -24,7 +25,7 @@ export interface Moment {
   readonly seq: number;
 }
 
-/** Maps times to pixels. Crashes are folds, so that the axis has seams. */
+/** Maps times to pixels. Crashes and waits are folds, so that the axis has seams. */
 export interface TimeScale {
   readonly width: number;
   readonly folds: readonly Fold[];
@@ -46,30 +47,47 @@ export interface TimeScale {
 const mostFoldShare = 0.4;
 
 /** An event before which nothing happened since `lastAt`. */
-type Stop = Pick<RunView["recoveries"][number], "seq" | "at" | "lastAt">;
-type Times = Pick<RunView, "startedAt" | "recoveries" | "forkedFrom">;
+interface Stop {
+  readonly kind: Fold["kind"];
+  readonly seq: number;
+  readonly at: number;
+  readonly lastAt: number;
+}
+type Times = Pick<RunView, "startedAt" | "recoveries" | "forkedFrom"> & Partial<Pick<RunView, "waits">>;
+
+/** What a scale leaves out besides crashes. */
+interface Folding {
+  /** A wait that is not over: the time of the last event. `null` if an agent works. */
+  readonly waitsSince?: number | null;
+  /** Whether waits are drawn as long as they were. */
+  readonly isUnfolded?: boolean;
+}
 
 /** The scale of a run from its start to `until`, on `width` pixels. `share` is the width of one fold. */
-export function timeScale(view: Times, until: number, width: number, share: number): TimeScale {
+export function timeScale(
+  view: Times,
+  until: number,
+  width: number,
+  share: number,
+  folding: Folding = {},
+): TimeScale {
   const { startedAt } = view;
-  const crashes = view.recoveries.filter(({ isCrash }) => isCrash);
-  const foldWidth = crashes.length === 0 ? 0 : width * Math.min(share, mostFoldShare / crashes.length);
-  const forks = startsOfForks(view, until);
-  const stops: readonly Stop[] = [...crashes, ...forks].toSorted((one, other) => one.seq - other.seq);
+  const stops = stopsOf(view, until, folding);
+  const count = stops.filter(({ kind }) => kind !== "fork").length;
+  const foldWidth = count === 0 ? 0 : width * Math.min(share, mostFoldShare / count);
   const down = stops.reduce((sum, { at, lastAt }) => sum + (at - lastAt), 0);
   const active = Math.max(1, until - startedAt - down);
-  const perMs = (width - foldWidth * crashes.length) / active;
+  const perMs = (width - foldWidth * count) / active;
   const breaks: Fold[] = [];
   let [time, left] = [startedAt, 0];
-  for (const stop of stops) {
-    const { seq, at, lastAt } = stop;
+  for (const { kind, seq, at, lastAt } of stops) {
     left += (lastAt - time) * perMs;
-    const wide = forks.has(stop) ? 0 : foldWidth;
-    breaks.push({ seq, fromAt: lastAt, toAt: at, x: left, width: wide });
+    const wide = kind === "fork" ? 0 : foldWidth;
+    breaks.push({ kind, seq, fromAt: lastAt, toAt: at, x: left, width: wide });
     left += wide;
     time = at;
   }
-  const folds = breaks.filter((_each, at) => !forks.has(stops[at] as Stop));
+  const folds = breaks.filter(({ kind }) => kind !== "fork");
   const within = (x: number): number => Math.max(0, Math.min(width, x));
   const x = ({ at, seq }: Moment): number => {
     let [from, start] = [startedAt, 0];
@@ -106,13 +124,27 @@ export function timeScale(view: Times, until: number, width: number, share: numb
   return { width, folds, breaks, x, xOfActive, timeAt, pieces, ...ticksOf(active, width) };
 }
 
-/** The starts of forks as stops of the log, up to `until`. */
-function startsOfForks({ forkedFrom }: Times, until: number): ReadonlySet<Stop> {
-  return new Set(
-    forksIn(forkedFrom)
-      .filter(({ startedAt }) => startedAt <= until)
-      .map(({ seq, startedAt: at, lastAt }) => ({ seq, at, lastAt })),
-  );
+/** A wait that goes on is folded from here on. */
+const shortestOpenWaitMs = 60_000;
+
+/** The times that a scale leaves out, in the order of the log. */
+function stopsOf(
+  view: Times,
+  until: number,
+  { waitsSince = null, isUnfolded = false }: Folding,
+): readonly Stop[] {
+  const crashes = view.recoveries
+    .filter(({ isCrash }) => isCrash)
+    .map(({ seq, at, lastAt }): Stop => ({ kind: "crash", seq, at, lastAt }));
+  const forks = forksIn(view.forkedFrom)
+    .filter(({ startedAt }) => startedAt <= until)
+    .map(({ seq, startedAt: at, lastAt }): Stop => ({ kind: "fork", seq, at, lastAt }));
+  const waits = isUnfolded ? [] : (view.waits ?? []).map((wait): Stop => ({ kind: "wait", ...wait }));
+  const isOpen = !isUnfolded && waitsSince !== null && until - waitsSince >= shortestOpenWaitMs;
+  const open: readonly Stop[] = isOpen
+    ? [{ kind: "wait", seq: Infinity, at: until, lastAt: waitsSince }]
+    : [];
+  return [...crashes, ...forks, ...waits, ...open].toSorted((one, other) => one.seq - other.seq);
 }
 
 /** The part of a span in a stretch between two folds. A part that is too narrow grows without entering a fold. */
@@ -142,12 +174,14 @@ function ticksOf(active: number, width: number): Pick<TimeScale, "ticks" | "tick
 }
 
 /**
- * The scale as it is drawn at an event: later crashes have their place on the axis, but no fold. While no worker owns the
+ * The scale as it is drawn at an event: later crashes and waits have their place on the axis, but no fold. While no worker owns the
  * run (`isDead`), the next fold is shown.
  */
 export function scaleAt(scale: TimeScale, seq: number, isDead: boolean): TimeScale {
-  const next = scale.folds.find((fold) => fold.seq > seq);
-  const folds = scale.folds.filter((fold) => fold.seq <= seq || (isDead && fold === next));
+  const next = scale.folds.find((fold) => fold.kind === "crash" && fold.seq > seq);
+  const folds = scale.folds.filter(
+    (fold) => fold.seq <= seq || fold.seq === Infinity || (isDead && fold === next),
+  );
   return { ...scale, folds };
 }
 

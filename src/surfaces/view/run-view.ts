@@ -108,7 +108,7 @@ export interface RecoveryView {
 }
 
 /** A time in which no agent of the run worked: all waited, or the run was paused or had ended. */
-export interface WaitView {
+interface WaitView {
   /** The event that ended the wait, and its time. */
   readonly seq: number;
   readonly at: number;

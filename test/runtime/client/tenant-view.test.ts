@@ -345,3 +345,16 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     await settled(world);
   });
 });
+
+it("B7: a runtime names the cap per day of what its view sees", async () => {
+  const caps = { perDayUsd: 50, perTenantPerDayUsd: 5, perUserPerDayUsd: 1 };
+  await using runtime = await openRuntime({ caps });
+  const views = [
+    runtime,
+    runtime.forTenant({ tenantId: "acme" }),
+    runtime.forTenant({ tenantId: "acme", userId: "ann" }),
+  ];
+  expect(views.map(({ dayCapUsd }) => dayCapUsd)).toEqual([50, 5, 1]);
+  await using uncapped = await openRuntime();
+  expect(uncapped.dayCapUsd).toBeNull();
+});

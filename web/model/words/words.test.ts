@@ -131,17 +131,21 @@ test("an event of a priority says who changed it, of whom, and from what to what
   expect(words("t0", "task_reprioritize", data)).toBe("You changed the priority of size from LOW to HIGH");
 });
 
+function lossWords(recovery: object | null): string {
+  return eventWords(
+    { seq: 5, type: "budget_lost", data: { costUsd: 0.5 } } as unknown as Event,
+    { tasks: names, recoveries: recovery === null ? [] : [recovery] } as unknown as RunView,
+  );
+}
+
 test("an event of a lost call says crash only if the worker died", () => {
-  const lost = (recovery: object | null): string =>
-    eventWords(
-      { seq: 5, type: "budget_lost", data: { costUsd: 0.5 } } as unknown as Event,
-      { tasks: names, recoveries: recovery === null ? [] : [recovery] } as unknown as RunView,
-    );
-  expect(lost({ seq: 4, lost: 1, isCrash: true })).toBe("$0.500 lost in the crash, charged at its bound");
-  expect(lost({ seq: 4, lost: 1, isCrash: false })).toBe(
+  expect(lossWords({ seq: 4, lost: 1, isCrash: true })).toBe(
+    "$0.500 lost in the crash, charged at its bound",
+  );
+  expect(lossWords({ seq: 4, lost: 1, isCrash: false })).toBe(
     "$0.500 for a call that was cut when another worker took over, charged at its bound",
   );
-  expect(lost(null)).toBe("$0.500 for a call that was stopped before it answered, charged at its bound");
+  expect(lossWords(null)).toBe("$0.500 for a call that was stopped before it answered, charged at its bound");
 });
 
 test("an error names no options of the code, and an amount of one has no plural", () => {
@@ -154,10 +158,12 @@ test("an error names no options of the code, and an amount of one has no plural"
   expect(words("t1", "budget_exhausted", used)).toBe("has used 1 turn of 1 turn");
 });
 
+function recovered(data: object): string {
+  return words("t0", "run_recover", { epoch: 2, ...data });
+}
+
 test("an event of a take-over names both workers as far as the log does", () => {
-  const lost = { workerId: "worker-a" };
-  const recovered = (data: object): string => words("t0", "run_recover", { epoch: 2, ...data });
-  expect(recovered({ owner: "worker-b", recoveries: 1, lost })).toBe(
+  expect(recovered({ owner: "worker-b", recoveries: 1, lost: { workerId: "worker-a" } })).toBe(
     "worker-a died, worker-b continues, epoch 2",
   );
   expect(recovered({ recoveries: 1 })).toBe("a worker died, another one continues, epoch 2");

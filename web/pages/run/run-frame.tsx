@@ -1,15 +1,16 @@
+import { visibleLine } from "../../../src/kernel/index.ts";
 import { ownCrashes } from "../../../src/surfaces/view/own-crashes.ts";
 import { isUnanswered } from "../../../src/surfaces/view/question-log.ts";
 import { runTime, startOfRun } from "../../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 import type { ComponentChildren, JSX } from "preact";
-import { useLayoutEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { errorText } from "../../api/client.ts";
 import { isOffline, shownEvent } from "../../api/connection.ts";
 import { asking } from "../../api/runs-feed.ts";
 import { useKeys } from "../../base/keys.ts";
 import { now } from "../../base/now.ts";
-import { go, place, runPath, runTabs, sessionPath, type RunTab } from "../../base/route.ts";
+import { go, place, runPath, runTabs, sessionPath, setQuery, type RunTab } from "../../base/route.ts";
 import { Steady } from "../../parts/steady.tsx";
 import { CopyButton } from "../../parts/copy-button.tsx";
 import { capUsd, clock, counted, grouped, oneLine, usd } from "../../base/format.ts";
@@ -22,6 +23,7 @@ import { runCancelWords } from "../../model/words/cancel-words.ts";
 import { Dock } from "./dock/dock.tsx";
 import { StopCard } from "./stop-card.tsx";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
+import { idleSince, workedMs } from "../../model/idle.ts";
 import { hasNoOwner } from "../../model/owner.ts";
 import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "../../parts/orders.tsx";
 import type { RunModel } from "../../model/run-model.ts";
@@ -44,6 +46,7 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
       shownEvent.value = null;
     };
   }, [seq]);
+  useKeptPlayhead(model);
   const [problem, setProblem] = useState<string | null>(null);
   const order = (action: Promise<void>): void => {
     setProblem(null);
@@ -85,13 +88,44 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
           ))}
         </nav>
       </header>
-      {view !== null && model.playhead.value === null && (
+      {view !== null && hasStopCard(model, view) && (
         <StopCard model={model} view={view} isShort={isShortStop(tab)} onOrder={order} />
       )}
       {view === null ? <p class="loading">Reading the log of the run</p> : children}
       {model.live.value !== null && <Dock model={model} live={model.live.value} />}
     </main>
   );
+}
+
+/** Time without a move after which the playhead is written to the address. Browsers refuse many changes per second. */
+const settleMs = 250;
+
+/** Keeps the playhead in the address, so that a reload and a link show the run at the same event. */
+function useKeptPlayhead(model: RunModel): void {
+  const wanted = useRef(place.peek().query.get("at"));
+  const isRead = model.live.value !== null;
+  useEffect(() => {
+    if (!isRead || wanted.current === null) return;
+    const seq = Number(wanted.current);
+    wanted.current = null;
+    if (Number.isInteger(seq) && seq >= 0) void model.seek(seq);
+  }, [model, isRead]);
+  const at = model.playhead.value;
+  // Another view of the run has another address.
+  const path = place.value.parts.join("/");
+  useEffect(() => {
+    if (!isRead) return;
+    const timer = setTimeout(() => {
+      const text = model.playhead.peek() === null ? null : String(model.playhead.peek());
+      if (place.peek().query.get("at") !== text) setQuery("at", text);
+    }, settleMs);
+    return () => clearTimeout(timer);
+  }, [model, isRead, at, path]);
+}
+
+/** Whether the card below the tabs says how the run ended. The line of facts then does not say it too. */
+function hasStopCard({ playhead }: RunModel, { status }: RunView): boolean {
+  return playhead.value === null && hasEnded(status) && status !== "completed" && status !== "cancelled";
 }
 
 /** A run that stopped opens with what happened and where its money went. A chosen view has the room, except Money. */
@@ -221,7 +255,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
           <Glyph look="failed" />
           No worker owns it
         </span>
-      ) : isStopping ? (
+      ) : hasStopCard(model, view) ? null : isStopping ? (
         <span class="status cancelled">
           <Glyph look="cancelled" />
           <span>Cancelling</span>
@@ -261,13 +295,18 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
           )}
         </span>
       )}
+      {!hasEnded(view.status) && (
+        <span>
+          <b>{grouped(view.seats)}</b>
+          <span class="dim">{view.maxSeats === null ? "seats" : `of ${counted(view.maxSeats, "seat")}`}</span>
+        </span>
+      )}
       <span>
-        <b>{grouped(view.seats)}</b>
-        <span class="dim">{view.maxSeats === null ? "seats" : `of ${counted(view.maxSeats, "seat")}`}</span>
+        {clock(until - startOfRun(view))}
+        {restWords(view, until)}
       </span>
-      <span>{clock(until - startOfRun(view))}</span>
       <Crashes view={view} />
-      {view.recoveries.length > 0 && <span class="wide-only dim">epoch {view.recoveries.at(-1)?.epoch}</span>}
+      <Owner view={view} />
       <span class="wide-only">
         <a href={sessionPath(view.sessionId)}>Session</a>
       </span>
@@ -284,12 +323,33 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
   );
 }
 
+/** How much of its time the run worked, if it waited for a minute or longer. */
+function restWords(view: RunView, until: number): JSX.Element | null {
+  const start = startOfRun(view);
+  const worked = workedMs(view, start, until, idleSince(view));
+  if (until - start - worked < 60_000) return null;
+  return <span class="dim">{clock(worked)} at work</span>;
+}
+
 /** How many questions wait. Those of tool calls are approvals. */
 function questionWords(view: RunView): string {
   const open = [...view.asked].filter((question) => isUnanswered(question, view));
   return counted(
     view.questions,
     open.every(({ request }) => request.kind === "tool_call") ? "approval" : "question",
+  );
+}
+
+/** The epoch of the run, and the worker that owns it since. A run that was never taken over has neither in its log. */
+function Owner({ view: { recoveries, status } }: { readonly view: RunView }): JSX.Element | null {
+  const last = recoveries.at(-1);
+  if (last === undefined) return null;
+  const isOwned = last.owner !== null && !hasEnded(status);
+  return (
+    <span class="wide-only dim">
+      epoch {last.epoch}
+      {isOwned && `, ${visibleLine(last.owner ?? "")}`}
+    </span>
   );
 }
 

@@ -4,11 +4,7 @@ import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 import type { RequestError } from "../../api/client.ts";
 import { place, runTabs, type RunTab } from "../../base/route.ts";
 import { Chart } from "./chart/chart.tsx";
-import { Timeline } from "./timeline/timeline.tsx";
 import { Conversation } from "./conversation.tsx";
-import { Events } from "./events.tsx";
-import { Messages } from "./messages/messages.tsx";
-import { Money } from "./money-view.tsx";
 import { RunFrame } from "./run-frame.tsx";
 import { RunModel } from "../../model/run-model.ts";
 import { refusalWords } from "../../model/words/refusal-words.ts";
@@ -17,14 +13,17 @@ interface RunViewProps {
   readonly model: RunModel;
 }
 
-const views: Readonly<Record<RunTab, (props: RunViewProps) => JSX.Element>> = {
+type TabView = (props: RunViewProps) => JSX.Element;
+type FirstTab = "chart" | "conversation";
+
+/** The views with which a run opens. */
+const views: Readonly<Record<FirstTab, TabView>> = {
   chart: Chart,
-  timeline: Timeline,
   conversation: Conversation,
-  money: Money,
-  events: Events,
-  messages: Messages,
 };
+
+/** The views of a run that are rarely the first one, and are loaded after the page has drawn. */
+export type LaterTabs = Readonly<Record<Exclude<RunTab, FirstTab>, TabView>>;
 
 /** The views of the runs that were shown last, so that a server that does not answer blanks nothing. */
 const lastViews = new Map<string, RunView>();
@@ -40,7 +39,14 @@ function keepView({ runId, live }: RunModel): void {
 }
 
 /** One run. It is followed for as long as one of its views is open. */
-export function RunPage({ runId }: { readonly runId: string }): JSX.Element {
+export function RunPage({
+  runId,
+  later,
+}: {
+  readonly runId: string;
+  /** The other views of a run. An element that takes their place until they are loaded. */
+  readonly later: LaterTabs | JSX.Element;
+}): JSX.Element {
   const model = useMemo(() => new RunModel(runId, lastViews.get(runId) ?? null), [runId]);
   useEffect(() => {
     const close = model.open();
@@ -51,12 +57,13 @@ export function RunPage({ runId }: { readonly runId: string }): JSX.Element {
   }, [model]);
   const first = useFirstTab(model);
   const tab = runTabs.find((each) => each === place.value.parts[2]) ?? first;
-  const View = views[tab];
+  const tabs = "money" in later ? { ...views, ...later } : views;
+  const View: TabView | undefined = (tabs as Partial<Record<RunTab, TabView>>)[tab];
   const refusal = model.refusal.value;
   if (refusal !== null && model.live.value === null) return <Refused runId={runId} refusal={refusal} />;
   return (
     <RunFrame model={model} tab={tab}>
-      <View model={model} />
+      {View === undefined ? (later as JSX.Element) : <View model={model} />}
     </RunFrame>
   );
 }

@@ -1,4 +1,4 @@
-import type { JSX } from "preact";
+import { Fragment, type JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { errorText, get, post } from "../../api/client.ts";
 import { asking, changedRun } from "../../api/runs-feed.ts";
@@ -281,17 +281,17 @@ function Chat({ sessionId, agentId, items, runs, unsent, leaf, onChanged }: Chat
         ))}
         {closed.map((item, at) => {
           const next = closed[at + 1];
-          const run = next?.runId === item.runId ? undefined : runs.find(({ runId }) => runId === item.runId);
+          const own = next?.runId === item.runId ? undefined : runs.find(({ runId }) => runId === item.runId);
           return (
-            <>
-              <Entry key={item.id} item={item} agentId={agentId} run={run} />
-              {run !== undefined && hasFailed(run) && (
-                <EndedRun key={run.runId} run={run} isUnsent={false} onChanged={onChanged} />
+            <Fragment key={item.id}>
+              <Entry item={item} agentId={agentId} run={own} />
+              {own !== undefined && hasFailed(own) && (
+                <EndedRun run={own} isUnsent={false} onChanged={onChanged} />
               )}
               {between(unsent, item.at, next?.at).map((each) => (
                 <EndedRun key={each.runId} run={each} isUnsent onChanged={onChanged} />
               ))}
-            </>
+            </Fragment>
           );
         })}
         {live !== null && view !== null && (

@@ -121,6 +121,12 @@ function Strings({
           <path d="M0 0 6 3 0 6z" />
         </marker>
       </defs>
+      {layout.trunks.map(({ manager, path, width, core }) => (
+        <g key={manager.taskId} class={`string-of ${toneOfString(manager, view)}`}>
+          <path class="allowance" d={path} stroke-width={width} />
+          {core > 0 && <path class="spent" d={path} stroke-width={core} />}
+        </g>
+      ))}
       {layout.strings.map(({ task, path, width, core }) => (
         <g
           key={task.taskId}

@@ -62,3 +62,13 @@ function turnOf(path: string): number | null {
   const turn = /Q[\d.]+ ([\d.]+)/u.exec(path)?.[1];
   return turn === undefined ? null : Number(turn);
 }
+
+test("many hanging reports share one trunk, and none of their strings leaves the space beside the cards", () => {
+  const { trunks, strings, cards } = company(Array<number>(48).fill(1), 700);
+  expect(trunks).toHaveLength(1);
+  expect(strings).toHaveLength(48);
+  const left = cards[0]?.x ?? 0;
+  const starts = strings.map(({ path }) => Number(/^M([\d.]+)/u.exec(path)?.[1]));
+  expect(Math.min(...starts)).toBeGreaterThan(left);
+  expect(company([1, 1, 1], 700).trunks).toEqual([]);
+});

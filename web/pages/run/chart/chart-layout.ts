@@ -20,6 +20,10 @@ const turnSpace = 10;
 /** A string that would move sideways by less is straight. */
 const straight = 48;
 
+/** Number of hanging strings that fit beside each other, and the width of the line that takes the place of more. */
+const mostSideBySide = 8;
+const trunkWidth = 10;
+
 /** Width of the string of the root's whole allowance. */
 const wholeString = 54;
 
@@ -39,6 +43,11 @@ interface PurseString {
   readonly core: number;
 }
 
+/** One line for the strings of many reports, from which a short string leads to each of them. */
+interface Trunk extends Omit<PurseString, "task"> {
+  readonly manager: TaskView;
+}
+
 /** The line "and 180 more" below the reports of a manager. */
 export interface RestLine {
   readonly manager: TaskView;
@@ -50,6 +59,7 @@ export interface RestLine {
 export interface ChartLayout {
   readonly cards: readonly Placed[];
   readonly strings: readonly PurseString[];
+  readonly trunks: readonly Trunk[];
   readonly rests: readonly RestLine[];
   readonly width: number;
   readonly height: number;
@@ -77,6 +87,7 @@ function slotsOf(columns: number, inner: number): Slots {
 class Layout {
   readonly #cards: Placed[] = [];
   readonly #strings: PurseString[] = [];
+  readonly #trunks: Trunk[] = [];
   readonly #rests: RestLine[] = [];
   readonly #root: OrgNode;
   readonly #available: number;
@@ -101,6 +112,7 @@ class Layout {
     return {
       cards: this.#cards,
       strings: this.#strings,
+      trunks: this.#trunks,
       rests: this.#rests,
       width: this.#available,
       height: height + gap,
@@ -186,6 +198,7 @@ class Layout {
 
   /** The string of the first report is nearest to the cards, that of the last one is outermost. */
   #drawHanging(parent: Placed, reports: readonly Placed[]): void {
+    if (reports.length > mostSideBySide) return this.#drawTrunk(parent, reports);
     const widths = this.#widths(
       reports.map(({ node }) => node.task),
       indent - 10,
@@ -199,6 +212,24 @@ class Layout {
       this.#string(report.node.task, path, width);
       x -= width / 2 + 2;
     }
+  }
+
+  /** The strings of many reports share a trunk: side by side they would leave the space beside the cards. */
+  #drawTrunk(parent: Placed, reports: readonly Placed[]): void {
+    const tasks = reports.map(({ node }) => node.task);
+    const x = parent.x + indent / 2;
+    const last = reports.at(-1);
+    if (last === undefined) return;
+    const sum = (read: (task: TaskView) => number | null | undefined): number =>
+      tasks.reduce((total, task) => total + (read(task) ?? 0), 0);
+    const [cap, spent] = [sum(({ budget }) => budget?.maxCostUsd), sum(({ total }) => total.costUsd)];
+    const width =
+      this.#rootCap === 0 ? 3 : Math.max(2, Math.min(trunkWidth, (wholeString * cap) / this.#rootCap));
+    const core = spent === 0 ? 0 : Math.max(1.5, width * (cap === 0 ? 0.5 : Math.min(1, spent / cap)));
+    const path = `M${x} ${parent.y + parent.height}V${last.y + 20 - radius}`;
+    this.#trunks.push({ manager: parent.node.task, path, width, core });
+    for (const { node, x: targetX, y } of reports)
+      this.#string(node.task, elbowRight(x, y + 20 - radius, y + 20, targetX), 2);
   }
 
   /** Widths by allowance, at least 2 px, scaled down if together they need more than there is. */

@@ -10,6 +10,7 @@ import { clock, grouped } from "../../../base/format.ts";
 import { Glyph } from "../../../parts/glyph.tsx";
 import { Icon } from "../../../parts/icon.tsx";
 import { hasEnded } from "../../../model/status.ts";
+import { idleSince } from "../../../model/idle.ts";
 import { densityPaths, dockEnd, placeOf } from "./dock-paths.ts";
 import type { RunModel } from "../../../model/run-model.ts";
 import { timeScale, type TimeScale } from "../../../model/time-scale.ts";
@@ -88,11 +89,11 @@ function usePlayback(model: RunModel): { readonly isPlaying: boolean; readonly p
 }
 
 const height = 32;
-/** Width of the drawing in its own units, and the share of it that a crash takes. */
+/** Width of the drawing in its own units, and the share of it that a crash or a wait takes. */
 const whole = 1_000;
 const foldShare = 0.02;
 
-/** The events over time: their density, crashes in red, handovers of seats in violet, waiting in amber. */
+/** The events over time: their density, crashes in red, folded waits in grey, handovers of seats in violet, waiting in amber. */
 function Scrubber({
   model,
   live,
@@ -105,14 +106,21 @@ function Scrubber({
   void model.version.value;
   const { trace } = model;
   const until = dockEnd(live, now.value);
-  const scale = timeScale(live, until, whole, foldShare);
+  const scale = timeScale(live, until, whole, foldShare, { waitsSince: idleSince(live) });
   const x = (time: number, seq = Infinity): number => scale.x({ at: time, seq });
   const { shown, later } = densityPaths(trace, scale, model.shownSeq);
   return (
     <div class="scrubber">
       <svg viewBox={`0 0 1000 ${height}`} preserveAspectRatio="none" aria-hidden="true">
         {scale.folds.map((fold) => (
-          <rect key={fold.seq} class="crash" x={fold.x} y="0" width={fold.width} height={height} />
+          <rect
+            key={fold.seq}
+            class={fold.kind === "wait" ? "folded" : "crash"}
+            x={fold.x}
+            y="0"
+            width={fold.width}
+            height={height}
+          />
         ))}
         <path class="density" d={shown} />
         <path class="density later" d={later} />

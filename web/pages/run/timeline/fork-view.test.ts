@@ -88,7 +88,7 @@ test("a fork of a fork leaves out the time before both starts, at each event", (
   const scale = timeScale(view, view.at, 1_000, 0.07);
   expect([scale.breaks.length, scale.folds.length]).toEqual([2, 0]);
   const past = new RunPast();
-  for (const event of eventsOfSecond) past.add(event, 0);
+  for (const event of eventsOfSecond) past.add(event, { seats: 0, isWaitOver: false });
   const times = eventsOfSecond.map(({ at }) => runTime(view, at));
   expect(times).toEqual(eventsOfSecond.map(({ at }) => past.trace.activeMs(at)));
   const perMs = 1_000 / Math.max(1, runTime(view, view.at));
@@ -98,7 +98,7 @@ test("a fork of a fork leaves out the time before both starts, at each event", (
 
 test("no step of a fork lasts from the shared part into its own, and shared steps are free", () => {
   const past = new RunPast();
-  for (const event of events) past.add(event, 0);
+  for (const event of events) past.add(event, { seats: 0, isWaitOver: false });
   const view = viewAt(events.length);
   const { startedAt = 0, lastAt = 0 } = view.forkedFrom ?? {};
   const until = { at: view.at, seq: view.seq };
@@ -117,7 +117,7 @@ test("no step of a fork lasts from the shared part into its own, and shared step
 
 test("what a fork spent never falls: neither its curve nor its purse has what the origin paid", () => {
   const past = new RunPast();
-  for (const event of events) past.add(event, 0);
+  for (const event of events) past.add(event, { seats: 0, isWaitOver: false });
   const spend = past.trace.spend.map(({ value }) => value);
   expect(spend).toEqual(spend.toSorted((one, other) => one - other));
   const live = viewAt(events.length);

@@ -1,6 +1,6 @@
 import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
-import { clock, counted, downTime } from "../../../base/format.ts";
+import { clock, counted, downTime, span } from "../../../base/format.ts";
 import type { Fold, TimeScale } from "../../../model/time-scale.ts";
 import { flagPlaces } from "./track-paths.ts";
 
@@ -31,7 +31,7 @@ function freeWords(count: number, width: number): string {
   return words.length * 6 + 4 <= width ? words : String(count);
 }
 
-/** The times of the axis, and how long each crash took. One that is not over at the event that is shown has no end yet. */
+/** The times of the axis, and how long each crash and each folded wait took. One that is not over at the event that is shown has no end yet. */
 export function AxisLabels({ scale, seq }: { readonly scale: TimeScale; readonly seq: number }): JSX.Element {
   return (
     <>
@@ -41,8 +41,16 @@ export function AxisLabels({ scale, seq }: { readonly scale: TimeScale; readonly
         </span>
       ))}
       {scale.folds.map((fold) => (
-        <span key={fold.seq} class="tick bad" style={{ left: `${fold.x}px`, width: `${fold.width}px` }}>
-          {fold.seq > seq ? "no owner" : downTime(fold.toAt - fold.fromAt)}
+        <span
+          key={fold.seq}
+          class={`tick ${fold.kind === "crash" ? "bad" : "wait-length"}`}
+          style={{ left: `${fold.x}px`, width: `${fold.width}px` }}
+        >
+          {fold.kind === "wait"
+            ? span(fold.toAt - fold.fromAt)
+            : fold.seq > seq
+              ? "no owner"
+              : downTime(fold.toAt - fold.fromAt)}
         </span>
       ))}
     </>
@@ -89,6 +97,7 @@ export function Seams({
   left,
   plot,
   isDead,
+  onUnfold,
 }: {
   readonly scale: TimeScale;
   readonly view: RunView;
@@ -96,15 +105,19 @@ export function Seams({
   /** Width of the plot. The scale ends before it while no worker owns the run. */
   readonly plot: number;
   readonly isDead: boolean;
+  /** Draws waits as long as they were. */
+  readonly onUnfold: () => void;
 }): JSX.Element {
   const open = {
+    kind: "crash" as const,
     seq: view.seq + 1,
     x: scale.width,
     width: plot - scale.width,
     fromAt: view.at,
     toAt: view.at,
   };
-  const flags: { fold: Fold; text: string }[] = scale.folds.flatMap((fold) => {
+  const crashes = scale.folds.filter(({ kind }) => kind === "crash");
+  const flags: { fold: Fold; text: string }[] = crashes.flatMap((fold) => {
     const crash = view.recoveries.find(({ seq }) => seq === fold.seq);
     if (crash === undefined) return fold.seq > view.seq ? [{ fold, text: died }] : [];
     const lost = crash.lost === 0 ? "" : `, ${counted(crash.lost, "call")} lost`;
@@ -119,7 +132,19 @@ export function Seams({
   if (isDead) flags.push({ fold: open, text: died });
   return (
     <>
-      {scale.folds.map((fold) => (
+      {scale.folds
+        .filter(({ kind }) => kind === "wait")
+        .map((fold) => (
+          <button
+            key={fold.seq}
+            class="folded-wait"
+            title={`All agents waited for ${span(fold.toAt - fold.fromAt)}. Click or press U to show it in full.`}
+            aria-label={`All agents waited for ${span(fold.toAt - fold.fromAt)}. Show it in full.`}
+            style={{ left: `${left + fold.x}px`, width: `${fold.width}px` }}
+            onClick={onUnfold}
+          />
+        ))}
+      {crashes.map((fold) => (
         <div
           key={fold.seq}
           class="seam"

@@ -1,4 +1,4 @@
-import { messageText, type Event } from "../../../../src/kernel/index.ts";
+import { messageText, visibleLine, visibleText, type Event } from "../../../../src/kernel/index.ts";
 import { runTime } from "../../../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../../../src/surfaces/view/step-log.ts";
@@ -13,18 +13,20 @@ import { seenBefore, type SeenMessage } from "../../../model/model-input.ts";
 import type { RunModel } from "../../../model/run-model.ts";
 import { agentOf } from "../../../model/words/task-words.ts";
 import { outputText } from "../../../model/thread.ts";
-import { isFree, outcomeWords, stepName } from "../../../model/words/step-words.ts";
+import { againWords, isFree, outcomeWords, stepName } from "../../../model/words/step-words.ts";
 import { conversationOf } from "../../../model/use-events.ts";
 
 interface DetailProps {
   readonly model: RunModel;
   readonly view: RunView;
   readonly step: StepView | null;
+  /** The call that the step makes again, if it does. */
+  readonly first: StepView | undefined;
   readonly onClose: () => void;
 }
 
 /** One step: when, what it cost, what was asked and answered, and a fork from it. */
-export function StepDetails({ model, view, step, onClose }: DetailProps): JSX.Element {
+export function StepDetails({ model, view, step, first, onClose }: DetailProps): JSX.Element {
   if (step === null)
     return (
       <aside class="inspector">
@@ -38,8 +40,37 @@ export function StepDetails({ model, view, step, onClose }: DetailProps): JSX.El
       model={model}
       view={view}
       step={step}
+      first={first}
       onClose={onClose}
     />
+  );
+}
+
+/** Why a call was made again, and what both cost. */
+function Again({
+  step,
+  first,
+  view,
+}: {
+  readonly step: StepView;
+  readonly first: StepView | undefined;
+  readonly view: RunView;
+}): JSX.Element | null {
+  const words = againWords(step, view);
+  if (words === null) return null;
+  return (
+    <section class="again">
+      <h3>{words.title}</h3>
+      <p class="mid">{visibleLine(words.text)}</p>
+      {first !== undefined && first.costUsd !== 0 && (
+        <dl class="pairs">
+          <dt>First call</dt>
+          <dd class="bad">{usd(first.costUsd)}</dd>
+          <dt>This call</dt>
+          <dd>{step.endSeq === null ? "in flight" : usd(step.costUsd)}</dd>
+        </dl>
+      )}
+    </section>
   );
 }
 
@@ -47,15 +78,17 @@ function Details({
   model,
   view,
   step,
+  first,
   onClose,
 }: Omit<DetailProps, "step"> & { readonly step: StepView }): JSX.Element {
-  const { startSeq, endSeq, startAt, endAt, taskId, kind, name, tokens, costUsd, outcome } = step;
+  const { startSeq, endSeq, startAt, endAt, taskId, kind, name, tokens, costUsd, outcome, edited } = step;
   const { value } = useRead(async () => {
     const [start] = await model.events.between(startSeq, startSeq);
     const [end] = endSeq === null ? [] : await model.events.between(endSeq, endSeq);
+    const [edit] = edited === null ? [] : await model.events.between(edited.seq, edited.seq);
     const own = kind === "model" ? await model.events.thatFit(conversationOf(taskId), startSeq) : [];
-    return { start, end, seen: seenBefore(own, startSeq) };
-  }, [startSeq, endSeq]);
+    return { start, end, edit, seen: seenBefore(own, startSeq) };
+  }, [startSeq, endSeq, edited?.seq]);
   useKeys({ Escape: onClose });
   return (
     <aside class="inspector open" aria-label="About the step">
@@ -109,8 +142,10 @@ function Details({
           <Icon name="fork" /> Fork from here
         </button>
       </div>
+      <Again step={step} first={first} view={view} />
       {kind === "model" && value !== null && <Seen messages={value.seen} />}
       <Text title="Asked" text={askedText(value?.start)} />
+      <Text title="Changed by a person" text={editedText(value?.edit)} />
       <Text title="Answered" text={answeredText(value?.end)} />
     </aside>
   );
@@ -171,6 +206,13 @@ function askedText(event: Event | undefined): string {
   if (event?.type === "tool_execution_start" || event?.type === "approval_request")
     return plain(event.data.input);
   return "";
+}
+
+/** The arguments with which a person replaced those of a call. */
+function editedText(event: Event | undefined): string {
+  const isApproved = event?.type === "approval_decision" && event.data.decision.decision === "approved";
+  if (!isApproved || !("input" in event.data.decision)) return "";
+  return visibleText(plain(event.data.decision.input));
 }
 
 function answeredText(event: Event | undefined): string {

@@ -25,10 +25,13 @@ function event(seq: number, at: number, type = "turn_start", data: object = {}):
 function step(change: Partial<StepView>): StepView {
   const times = { startSeq: 1, startAt: 500, endSeq: 20, endAt: 1_500, outcome: "ok" } as const;
   const what = { taskId: rootTaskId, kind: "tool", name: "write", id: "", about: "" } as const;
-  return { ...what, ...times, isAgain: false, tokens: 0, costUsd: 0, ...change };
+  return { ...what, ...times, isAgain: false, edited: null, tokens: 0, costUsd: 0, ...change };
 }
 
 const noFork = { forkedFrom: null };
+
+/** What an event of these tests leaves behind. */
+const after = { seats: 1, isWaitOver: false };
 
 test("a model call that starts after the pause of its task has no bar in the pause", () => {
   const scale = timeScale({ startedAt: 0, recoveries: [], forkedFrom: null }, 1_000, 1_000, 0.1);
@@ -155,10 +158,10 @@ test("labels of the axis and the allowance stay clear of an early fold, and shor
 
 test("the dock leaves the time of a crash out, and the bar of the last event is at its end", () => {
   const trace = new RunTrace();
-  trace.add(event(0, 0), 1);
-  trace.add(event(1, 100), 1);
-  trace.add(event(2, 3_600_100, "run_recover", { epoch: 2, recoveries: 1 }), 1);
-  trace.add(event(3, 3_600_200), 1);
+  trace.add(event(0, 0), after);
+  trace.add(event(1, 100), after);
+  trace.add(event(2, 3_600_100, "run_recover", { epoch: 2, recoveries: 1 }), after);
+  trace.add(event(3, 3_600_200), after);
   expect(trace.activeMs(3_600_200)).toBe(200);
   const crash = { seq: 2, lastAt: 100, at: 3_600_100, isCrash: true };
   const view = { startedAt: 0, recoveries: [crash], forkedFrom: null } as unknown as RunView;
@@ -172,7 +175,7 @@ test("the dock leaves the time of a crash out, and the bar of the last event is 
 
 test("what is held rises while a call is in flight, and falls when it ends", () => {
   const trace = new RunTrace();
-  for (const [seq, at] of [0, 50, 100].entries()) trace.add(event(seq, at), 1);
+  for (const [seq, at] of [0, 50, 100].entries()) trace.add(event(seq, at), after);
   trace.addEnded(step({ kind: "model", startAt: 10, endAt: 50, costUsd: 0.25 }));
   const heldAt = (ms: number, open: readonly StepView[] = []): number | undefined =>
     trace.held(open, 0.5).findLast(({ activeMs }) => activeMs <= ms)?.heldUsd;
@@ -183,7 +186,7 @@ test("what is held rises while a call is in flight, and falls when it ends", () 
 test("the band of what is held ends where its call ends, also if a span of time is longer than the call", () => {
   const trace = new RunTrace();
   // A long run: its spans have 4,096 ms.
-  for (const [seq, at] of [0, 5_000, 600_000].entries()) trace.add(event(seq, at), 1);
+  for (const [seq, at] of [0, 5_000, 600_000].entries()) trace.add(event(seq, at), after);
   trace.addEnded(step({ kind: "model", startAt: 4_096, endAt: 6_000, costUsd: 0.25 }));
   expect(trace.spanMs).toBe(4_096);
   const scale = timeScale({ startedAt: 0, recoveries: [], forkedFrom: null }, 600_000, 600, 0.1);
@@ -204,8 +207,8 @@ test("a top-up is a mark with its amount inside the plot, in the lane of its age
   const trace = new RunTrace();
   const task = "t1" as TaskId;
   const topUp = (seq: number, at: number, add: object): void =>
-    trace.add(event(seq, at, "budget_top_up", { taskId: task, add, by: "person" }), 1);
-  trace.add(event(0, 0), 1);
+    trace.add(event(seq, at, "budget_top_up", { taskId: task, add, by: "person" }), after);
+  trace.add(event(0, 0), after);
   topUp(1, 100, { maxCostUsd: 1 });
   topUp(2, 500, { maxCostUsd: 0.5 });
   topUp(3, 510, { maxCostUsd: 0.25 });
@@ -229,4 +232,20 @@ test("the label of a top-up covers no fold: without room before the fold, it sta
   const [mark] = topUpMarks([point], scale);
   expect(mark?.left).toBe((mark?.x ?? 0) - (mark?.width ?? 0));
   expect((mark?.x ?? Infinity) + (mark?.width ?? 0)).toBeGreaterThan(fold?.x ?? Infinity);
+});
+
+test("a wait of all agents is a fold of fixed width, and unfolded as long as it was", () => {
+  const view = {
+    startedAt: 0,
+    recoveries: [],
+    forkedFrom: null,
+    waits: [{ seq: 5, lastAt: 1_000, at: 3_601_000 }],
+  };
+  const scale = timeScale(view, 3_602_000, 1_000, 0.1);
+  expect(scale.folds).toMatchObject([{ kind: "wait", seq: 5, x: 450, width: 100 }]);
+  expect(scale.x({ at: 3_601_500, seq: 6 })).toBe(775);
+  const open = timeScale({ ...view, waits: [] }, 3_602_000, 1_000, 0.1, { waitsSince: 2_000 });
+  expect(open.folds).toMatchObject([{ kind: "wait", x: 900, width: 100 }]);
+  expect(timeScale(view, 3_602_000, 1_000, 0.1, { isUnfolded: true }).folds).toEqual([]);
+  expect(timeScale(view, 3_602_000, 1_000, 0.1, { waitsSince: 3_601_990 }).folds).toHaveLength(1);
 });

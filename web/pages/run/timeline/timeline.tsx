@@ -2,8 +2,8 @@ import type { TaskId } from "../../../../src/kernel/index.ts";
 import type { RunView, TaskView } from "../../../../src/surfaces/view/run-view.ts";
 import { stepAt, type StepView } from "../../../../src/surfaces/view/step-log.ts";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import { now } from "../../../base/now.ts";
+import { useKeys } from "../../../base/keys.ts";
 import { place, setQuery } from "../../../base/route.ts";
 import { counted, usd } from "../../../base/format.ts";
 import { Glyph } from "../../../parts/glyph.tsx";
@@ -14,8 +14,9 @@ import { rowsIn, useBand } from "../../../base/use-window.ts";
 import { rootId } from "../../../model/money.ts";
 import { isPastRead } from "../../../model/live-past.ts";
 import { hasNoOwner } from "../../../model/owner.ts";
+import { idleSince } from "../../../model/idle.ts";
 import type { RunModel } from "../../../model/run-model.ts";
-import { useSteps, type StepsOf } from "../../../model/use-steps.ts";
+import { useSteps } from "../../../model/use-steps.ts";
 import { useTreeOrder } from "../../../model/use-tree-order.ts";
 import { placeOf } from "../dock/dock-paths.ts";
 import { stepName, stepResult } from "../../../model/words/step-words.ts";
@@ -29,8 +30,18 @@ import { MoneyTrack, SeatTrack, seatWords, type TrackProps } from "./tracks.tsx"
 const laneHeight = 28;
 const narrowLaneHeight = 56;
 const mostSteps = 200;
-const nameWidth = 224;
+const wide = 1000;
 const phone = 720;
+
+/** Chooses a step, or none. */
+function setStep(step: StepView | null): void {
+  setQuery("step", step === null ? null : keyOf(step));
+}
+
+/** Draws waits as long as they were, or folds them again. */
+function unfold(): void {
+  setQuery("waits", place.peek().query.get("waits") === "full" ? null : "full");
+}
 
 /** Width of the column at the right, in which what is held and the seats of a large company fit. */
 function moneyWidth({ seats, maxSeats }: RunView): number {
@@ -42,8 +53,11 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
   void model.version.value;
   const view = model.view.value;
   const { ref, width } = useSize<HTMLDivElement>();
-  const [step, setStep] = useState<StepView | null>(null);
-  const stepsOfChosen = useSteps(model, step === null ? [] : [step.taskId]);
+  // In the address, so that a reload and a link show the same step.
+  const chosen = place.value.query.get("step");
+  const taskOfChosen = /^t\d{1,9}(?=\.)/u.exec(chosen ?? "")?.[0] as TaskId | undefined;
+  const stepsOfChosen = useSteps(model, taskOfChosen === undefined ? [] : [taskOfChosen]);
+  useKeys({ u: unfold });
   if (view === null) return <></>;
   const isReplay = model.playhead.value !== null;
   const isDead = hasNoOwner(model, view);
@@ -54,23 +68,30 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
   const wholeUntil = isReplay ? (whole.endedAt ?? Math.max(until, whole.at)) : until;
   const isNarrow = width < phone;
   const money = moneyWidth(view);
+  const nameWidth = width < wide ? 200 : 280;
   const plot = Math.max(120, isNarrow ? width - 32 : width - nameWidth - money);
   const share = isNarrow ? 0.12 : 0.07;
   // While no worker owns the run, its fold is open: it takes the right end of the plot.
   const isOpenFold = isDead && !isReplay;
   const worked = isOpenFold ? plot * (1 - share) : plot;
-  const axis = timeScale(whole, Math.max(wholeUntil, view.startedAt + 1), worked, share);
+  const isUnfolded = place.value.query.get("waits") === "full";
+  const axis = timeScale(whole, Math.max(wholeUntil, view.startedAt + 1), worked, share, {
+    isUnfolded,
+    waitsSince: isReplay ? null : idleSince(view),
+  });
   const scale = scaleAt(axis, view.seq, isDead);
   const open = (place.value.query.get("task") ?? rootId) as TaskId;
-  const lane = { model, view, scale, plot, until, step, isDead, onStep: setStep };
+  const lane = { model, view, scale, plot, until, chosen, isDead, onStep: setStep };
   const left = isNarrow ? 16 : nameWidth;
+  const steps = taskOfChosen === undefined ? [] : stepsOfChosen(taskOfChosen);
+  const step = shownStep(steps, chosen, view.seq);
   return (
     <div class="with-inspector">
       <div class="canvas timeline" ref={ref}>
         {width > 0 && (
           <div
             class={`lanes ${isDead ? "dead" : ""}`}
-            style={{ "--plot": `${plot}px`, "--money": `${money}px` }}
+            style={{ "--plot": `${plot}px`, "--money": `${money}px`, "--name": `${nameWidth}px` }}
           >
             <div class="lane axis">
               <span class="lane-name dim">
@@ -95,7 +116,7 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
             <MoneyTrack {...lane} />
             <SeatTrack {...lane} />
             <Lanes {...lane} open={open} height={isNarrow ? narrowLaneHeight : laneHeight} />
-            <Seams scale={scale} view={view} left={left} plot={plot} isDead={isOpenFold} />
+            <Seams scale={scale} view={view} left={left} plot={plot} isDead={isOpenFold} onUnfold={unfold} />
             {isReplay && (
               <i
                 class="playhead"
@@ -109,7 +130,8 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
       <StepDetails
         model={model}
         view={view}
-        step={step === null ? null : shownStep(stepsOfChosen, step, view.seq)}
+        step={step}
+        first={steps.find((each) => each.kind === "model" && each.endSeq === step?.startSeq)}
         onClose={() => setStep(null)}
       />
     </div>
@@ -117,9 +139,14 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
 }
 
 /** The chosen step as it is at the event that is shown. `null` if it has not started there. */
-function shownStep(stepsOf: StepsOf, chosen: StepView, seq: number): StepView | null {
-  const known = stepsOf(chosen.taskId).find((step) => isSameStep(step, chosen));
+function shownStep(steps: readonly StepView[], chosen: string | null, seq: number): StepView | null {
+  const known = steps.find((step) => keyOf(step) === chosen);
   return known === undefined ? null : stepAt(known, seq);
+}
+
+/** Names a step in the address. A fork starts several steps again with the same event. */
+function keyOf({ taskId, startSeq, kind, id }: StepView): string {
+  return [taskId, startSeq, kind, ...(id === "" ? [] : [id])].join(".");
 }
 
 /** The lanes in view. The steps of the open lane count as part of it. */
@@ -148,7 +175,8 @@ function Lanes({
 
 interface LaneProps extends TrackProps {
   readonly isDead: boolean;
-  readonly step: StepView | null;
+  /** The key of the chosen step. */
+  readonly chosen: string | null;
   readonly onStep: (step: StepView | null) => void;
 }
 
@@ -162,7 +190,7 @@ function Lane({
   readonly steps: readonly StepView[];
   readonly isOpen: boolean;
 }): JSX.Element {
-  const { model, view, scale, plot, until, step, isDead, onStep } = lane;
+  const { model, view, scale, plot, until, chosen, isDead, onStep } = lane;
   const bars = barsOf(steps, scale, { at: until, seq: view.seq }, view);
   const topUps = model.trace.topUpsOf(task.taskId).filter(({ seq }) => seq <= view.seq);
   const lifeEnd = Math.max(task.endedAt ?? until, task.createdAt);
@@ -205,20 +233,11 @@ function Lane({
               bar={bar}
               view={view}
               depth={task.depth}
-              isSelected={step !== null && isSameStep(step, bar.step)}
+              isSelected={keyOf(bar.step) === chosen}
               onStep={onStep}
             />
           ))}
     </>
-  );
-}
-
-function isSameStep(one: StepView, other: StepView): boolean {
-  return (
-    one.taskId === other.taskId &&
-    one.startSeq === other.startSeq &&
-    one.kind === other.kind &&
-    one.id === other.id
   );
 }
 
