@@ -238,7 +238,7 @@ const filters: Readonly<Record<string, RunQuery>> = {
 async function createRuns(store: Store, count: number): Promise<void> {
   for (let from = 0; from < count; from += 500)
     await Promise.all(
-      Array.from({ length: 500 }, (_, index) => {
+      Array.from({ length: 500 }, async (_, index) => {
         const number = from + index;
         const run: RunRecord = {
           runId: formatRunId(`listed-${number}`),

@@ -83,11 +83,8 @@ describe("a large or strange body", () => {
       ["/api/schedules", { name: "s", agent: "clerk", input: many, everyMs: 3_600_000 }],
     ] as const) {
       const { json } = await server.call("POST", path, { body });
-      expect([path, json["status"], String(json["detail"]).slice(0, 46)]).toEqual([
-        path,
-        413,
-        "the body has more than 10000 JSON values; send",
-      ]);
+      const detail = expect.stringMatching(/^the body has more than 10000 JSON values; send/u);
+      expect([path, json["status"], json["detail"]]).toEqual([path, 413, detail]);
     }
     const initialize = { jsonrpc: "2.0", id: 1, method: "initialize", params: { capabilities: { many } } };
     const headers = { accept: "application/json, text/event-stream" };

@@ -17,12 +17,13 @@ function isLate({ failures, warnings }: Verdict): boolean {
 }
 
 beforeAll(async () => {
-  const played = createServer(async (request, response) => {
-    try {
-      response.end(await playClient((await json(request)) as ClientOrders));
-    } catch (error) {
-      response.writeHead(500).end(String(error));
-    }
+  const played = createServer((request, response) => {
+    json(request)
+      .then((orders) => playClient(orders as ClientOrders))
+      .then(
+        (output) => response.end(output),
+        (error: unknown) => response.writeHead(500).end(String(error)),
+      );
   }).listen(0, "127.0.0.1");
   await once(played, "listening");
   const relay = fileURLToPath(new URL("conformance-relay.ts", import.meta.url));

@@ -415,7 +415,10 @@ Own.`,
     });
     const { workspace } = await opened(folders, []);
     const skipped = workspace.notices.filter(({ kind }) => kind === "skipped");
-    expect(skipped.map(({ path }) => path.split("/").at(-1)).toSorted()).toEqual(["late.cjs", "old.cjs"]);
+    expect(skipped.map(({ path }) => path.split("/").at(-1) ?? "").toSorted()).toEqual([
+      "late.cjs",
+      "old.cjs",
+    ]);
   });
 
   test("guardrails of files take precedence over those of extensions with the same name", async () => {

@@ -1,10 +1,4 @@
-import {
-  rootTaskId,
-  type ExecutionBudget,
-  type Failure,
-  type JsonObject,
-  type TopUp,
-} from "../../kernel/index.ts";
+import { rootTaskId, type ExecutionBudget, type Failure, type TopUp } from "../../kernel/index.ts";
 
 /** A limit of a budget that a top-up raises. */
 export type TopUpName = keyof TopUp;
@@ -54,7 +48,7 @@ export function lackOf({ status, failure, budget }: EndedRun): Lack | null {
   if (status === "deadline_exceeded")
     return { taskId: rootTaskId, name: "deadlineMs", limit: budget?.deadlineMs ?? null, short: 0 };
   if (status !== "budget_exhausted") return null;
-  const { dimension, limit, used, taskId, cap, refused } = (failure?.details ?? {}) as JsonObject;
+  const { dimension, limit, used, taskId, cap, refused } = failure?.details ?? {};
   if (cap !== undefined) return null;
   // An error of an earlier version does not name the limit. Money was the only one that could be topped up then.
   const name = typeof dimension === "string" ? names[dimension] : "maxCostUsd";

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
 import { Agent } from "../../../src/assembly/agent.ts";
 import { tool } from "../../../src/entries/index.ts";
@@ -254,13 +255,14 @@ describe("top-ups by tokens", () => {
   ] as const)(
     "B8: a run that stopped at %s is offered what it lacks, by those who may, and continues with it",
     async (name, budget, { limit, amount }) => {
+      let hasStopped = false;
       const look = tool({
         name: "look",
         description: "",
         inputSchema: { type: "object" },
-        execute: async () => {
-          // The deadline of one millisecond passes while the tool works.
-          await new Promise((resolve) => setTimeout(resolve, 5));
+        execute: async (_input, { signal }) => {
+          // Until the run has stopped, the tool works until the deadline of one millisecond stops it.
+          if (name === "deadlineMs" && !hasStopped && !signal.aborted) await once(signal, "abort");
           return "seen";
         },
       });
@@ -278,6 +280,7 @@ describe("top-ups by tokens", () => {
       const { runId } = json["run"] as { readonly runId: string };
       const run = await server.runtime.find(runId);
       await run?.result();
+      hasStopped = true;
       const path = `/api/runs/${runId}/top-up`;
       const lacks = async (scope: "read" | "run" | "admin") => {
         const own = await server.tokenOf("acme", scope);

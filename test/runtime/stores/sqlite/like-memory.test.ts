@@ -162,11 +162,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     const lease = await store.leases.seize(formatRunId(run), by);
     if (lease === undefined) return undefined;
     leases.set(run, lease);
-    const { lostOwner, lostAt: _lostAt, ...rest } = lease;
-    if (lostOwner === undefined) return rest;
+    const { lostOwner, lostAt: _lostAt, ...known } = lease;
+    if (lostOwner === undefined) return known;
     // Only SQLite knows the machine of a lost owner, and each store notices the loss by its own clock.
     const { host: _host, at: _at, ...owner } = lostOwner;
-    return { ...rest, lostOwner: owner };
+    return { ...known, lostOwner: owner };
   }),
   fc
     .record({ run: name, skip: fc.constantFrom(0, 0, 0, 0, -1, 1), events: fc.nat(2), effects })
