@@ -21,6 +21,8 @@ export class RunList {
   /** Whether the runs are those of an earlier visit, which the next answer replaces. */
   #isOld = false;
   #isReading = false;
+  /** Whether the next page was wanted while another one was read. */
+  #isMoreWanted = false;
 
   constructor(group: Group) {
     this.#group = group;
@@ -40,13 +42,15 @@ export class RunList {
       unwatch();
       this.#stop.abort();
       this.#isReading = false;
+      this.#isMoreWanted = false;
     };
   }
 
-  /** Reads the next page. */
+  /** Reads the next page, after the one that is being read. */
   async more(): Promise<void> {
-    if (this.#isReading || this.state.peek() !== "more") return;
-    await this.#read(this.#after);
+    if (this.state.peek() !== "more") return;
+    if (this.#isReading) this.#isMoreWanted = true;
+    else await this.#read(this.#after);
   }
 
   showFresh(): void {
@@ -79,6 +83,9 @@ export class RunList {
     } finally {
       if (!stopped.aborted) this.#isReading = false;
     }
+    if (!this.#isMoreWanted || stopped.aborted) return;
+    this.#isMoreWanted = false;
+    await this.more();
   }
 
   /** The first page replaces what changed and adds what is new; it drops nothing that is shown. */
