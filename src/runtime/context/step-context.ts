@@ -3,9 +3,11 @@ import {
   describeValue,
   Fault,
   type CancelSignal,
+  type CancellationToken,
   type JsonValue,
   type StepContext,
 } from "../../kernel/index.ts";
+import { BodyContext, insideTask } from "../process/async-context.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { AbandonableCall, type NestedContext } from "../task/nested-scope.ts";
 import type { InFlightCall } from "../task/in-flight-calls.ts";
@@ -43,6 +45,11 @@ class StepBodyContext extends AbandonableCall implements StepContext {
 
   override get cancelScope(): CancellationScope {
     return (this.#cancelScope ??= new CancellationScope(this.#around, this.#call));
+  }
+
+  /** Token that cancels the body alone. */
+  get token(): CancellationToken {
+    return this.cancelScope.token;
   }
 
   protected override createContext(): NestedContext {
@@ -100,7 +107,11 @@ async function runBody<Value>(
 ): Promise<Value> {
   const from = open.runner.worker.clock.now();
   try {
-    const value = await running.unlessAbandoned(Promise.resolve(body(running)));
+    const inside = new BodyContext(open.runner.inside, running, () =>
+      open.submissionsOf(running.idempotencyKey),
+    );
+    const work = insideTask(inside, () => body(running));
+    const value = await running.unlessAbandoned(Promise.resolve(work), inside);
     for (const draft of running.takeEvents()) open.emit(draft);
     open.emit({ type: "step_end", data: { name, durationMs: open.durationSince(from) } });
     return value;

@@ -27,11 +27,34 @@ export interface SlotYielder {
   within(token: CancellationToken): SlotYielder;
 }
 
+/**
+ * J6: numbers the runs that the body of a step submits, so that a body that starts again after a crash finds the runs of
+ * its earlier execution. A body that middleware repeats in one process counts on.
+ */
+export class BodySubmissions {
+  /** The idempotency key of the step. */
+  readonly key: string;
+  readonly #counts = new Map<string, number>();
+
+  constructor(key: string) {
+    this.key = key;
+  }
+
+  /** The number of the next run with this agent and input, from 1. */
+  next(asked: string): number {
+    const count = (this.#counts.get(asked) ?? 0) + 1;
+    this.#counts.set(asked, count);
+    return count;
+  }
+}
+
 /** What agent code finds in its async context. */
 export interface AsyncContext {
   readonly facts: RunFacts;
   /** The task, until it ends. */
   readonly task: SlotYielder | undefined;
+  /** Present in the body of a tool or a step. */
+  readonly submissions?: BodySubmissions | undefined;
 }
 
 /** The context of the code of a whole task. */
@@ -40,15 +63,25 @@ export interface TaskAsyncContext extends AsyncContext {
   task: SlotYielder | undefined;
 }
 
-/** The context of the body of a tool. What it awaits of other runs is cancelled with the body. */
+/** The context of the body of a tool or a step. What it awaits of other runs is cancelled with the body. */
 export class BodyContext implements AsyncContext {
   readonly #outer: AsyncContext;
+  readonly #submissions: () => BodySubmissions;
   #body: { readonly token: CancellationToken } | undefined;
 
-  /** The token of `body` is created with the first wait, because most bodies wait for no run. */
-  constructor(outer: AsyncContext, body: { readonly token: CancellationToken }) {
+  /** The token of `body` and its submissions are created when they are used, because most bodies wait for no run. */
+  constructor(
+    outer: AsyncContext,
+    body: { readonly token: CancellationToken },
+    submissions: () => BodySubmissions,
+  ) {
     this.#outer = outer;
     this.#body = body;
+    this.#submissions = submissions;
+  }
+
+  get submissions(): BodySubmissions | undefined {
+    return this.#body === undefined ? undefined : this.#submissions();
   }
 
   get facts(): RunFacts {
@@ -79,6 +112,11 @@ export function getRunContext(): RunFacts | undefined {
 /** The task whose code calls this function. `undefined` outside a task. */
 export function currentTask(): SlotYielder | undefined {
   return storage.getStore()?.task;
+}
+
+/** Numbers the submissions of the body that calls this function. `undefined` outside the body of a tool or a step. */
+export function bodySubmissions(): BodySubmissions | undefined {
+  return storage.getStore()?.submissions;
 }
 
 /** Runs the code of a task in its context. */
@@ -117,6 +155,7 @@ export function insideCall<Value>(body: () => Promise<Value>): Promise<Value> {
   });
   const call: AsyncContext = {
     facts: inside.facts,
+    submissions: inside.submissions,
     get task() {
       if (stop !== undefined) return cancelledTask(stop);
       return inside.task && beforeCancel(inside.task);

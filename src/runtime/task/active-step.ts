@@ -1,3 +1,4 @@
+import { BodySubmissions } from "../process/async-context.ts";
 import { assertEmittable, sealMadeJson, type EventDraft, type StepAddress } from "../../kernel/index.ts";
 import type { CallTimeout } from "../process/call-timeouts.ts";
 import { pendingForever } from "../process/pending-forever.ts";
@@ -31,6 +32,7 @@ export class ActiveStep {
   firstBranch: string | undefined;
   /** The timeout of a tool's body, while it runs. */
   timeout: CallTimeout | undefined;
+  #submissions: BodySubmissions | undefined;
   #events: EventDraft[] | undefined;
   #call: InFlightCall | undefined;
 
@@ -66,6 +68,11 @@ export class ActiveStep {
     sealMadeJson(draft.data, where);
     this.runner.worker.sizes.assert(draft.data, where);
     this.emit(draft);
+  }
+
+  /** J6: the submissions of the body of this step, over all its executions in this process. */
+  submissionsOf(idempotencyKey: string): BodySubmissions {
+    return (this.#submissions ??= new BodySubmissions(idempotencyKey));
   }
 
   /** Milliseconds since `from`. It also notes that the call of the step has ended. */

@@ -54,7 +54,9 @@ function execute(
   const { open } = options;
   const context = new ToolCallContext(options, opened, filters);
   open.nested = context;
-  const inside = new BodyContext(open.runner.inside, context);
+  const inside = new BodyContext(open.runner.inside, context, () =>
+    open.submissionsOf(options.from.steps.idempotencyKey(open.address)),
+  );
   const work = insideTask(inside, () => tool.execute(input, context));
   opened.body = context;
   if (tool.timeoutMs !== null) limitTime(options, tool.timeoutMs, context);

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { Agent, openRuntime, tool } from "../../../src/entries/index.ts";
-import type { JsonValue, Model, ModelCallOptions, Runtime, Store } from "../../../src/kernel/index.ts";
+import {
+  Fault,
+  type JsonValue,
+  type Model,
+  type ModelCallOptions,
+  type Runtime,
+  type Store,
+} from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent } from "../../runtime/runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";
@@ -235,4 +242,103 @@ test("a loop over agent.stream() that is busy when its tool is cancelled cancels
   const [{ runId } = { runId: "" }] = (await runtime.list({ agentId: "inner" })).runs;
   expect(await (await runtime.find(runId))?.result()).toMatchObject({ status: "cancelled" });
   await runtime.close();
+});
+
+describe.each(twoStores)("J6: a body that starts again on a %s store", (_name, prepare) => {
+  /**
+   * Runs the body of a step in a process that ends before the body returns, then in another one. The first `failures`
+   * executions of the agent that the body calls fail. Returns the result, and how often that agent worked.
+   */
+  async function runTwice(
+    body: (ask: (input: string) => Promise<JsonValue>) => Promise<JsonValue>,
+    failures = 0,
+  ) {
+    const open = await prepare();
+    let worked = 0;
+    const inner = agent("inner", (ctx) =>
+      ctx.step("work", async () => {
+        if (++worked <= failures) throw new Fault("invalid_argument", "no luck");
+        return `${JSON.stringify(ctx.input)} ${worked}`;
+      }),
+    );
+    const start = async (hangs: boolean) => {
+      const runtime = await openRuntime({ store: await open(), unknownPrice: "ignore", closeGraceMs: 0 });
+      const reached = Promise.withResolvers<void>();
+      const ask = async (input: string): Promise<JsonValue> => {
+        const { status, output } = await (await runtime.submit(inner, input)).result();
+        return status === "completed" ? (output ?? null) : status;
+      };
+      const outer = agent("outer", (ctx) =>
+        ctx.step("consult", async () => {
+          const value = await body(ask);
+          reached.resolve();
+          return hangs ? new Promise<never>(() => undefined) : value;
+        }),
+      );
+      runtime.register(inner);
+      return { runtime, outer, reached: reached.promise };
+    };
+    const one = await start(true);
+    const { runId } = await one.runtime.submit(one.outer, null);
+    await one.reached;
+    await one.runtime.close();
+    const two = await start(false);
+    two.runtime.register(two.outer);
+    const result = await (await two.runtime.find(runId))?.result();
+    const { runs } = await two.runtime.list({ agentId: inner.id });
+    await two.runtime.close();
+    return { output: result?.output, worked, runs: runs.length };
+  }
+
+  test("the run that its earlier execution submitted is joined, and its answer is not paid again", async () => {
+    const { output, worked, runs } = await runTwice((ask) => ask("Think"));
+    expect([output, worked, runs]).toEqual(['"Think" 1', 1, 1]);
+  });
+
+  test("equal submissions of one execution are runs of their own, and each is joined", async () => {
+    const { output, worked, runs } = await runTwice(async (ask) => [
+      await ask("Think"),
+      await ask("Think"),
+      await ask("Rest"),
+    ]);
+    expect([output, worked, runs]).toEqual([['"Think" 1', '"Think" 2', '"Rest" 3'], 3, 3]);
+  });
+
+  test("a run that ended without completing is not joined", async () => {
+    const { output, worked, runs } = await runTwice((ask) => ask("Think"), 1);
+    expect([output, worked, runs]).toEqual(['"Think" 2', 2, 2]);
+  });
+
+  test("the body of a tool joins the run of agent.invoke()", async () => {
+    const open = await prepare();
+    const model = scriptedModel(["42"]);
+    const inner = new Agent({ name: "inner", model });
+    const outerModel = scriptedModel([{ toolCalls: [{ name: "consult", input: {} }] }, "It is 42."]);
+    const start = async (hangs: boolean) => {
+      const runtime = await openRuntime({ store: await open(), unknownPrice: "ignore", closeGraceMs: 0 });
+      const reached = Promise.withResolvers<void>();
+      const consult = tool({
+        name: "consult",
+        description: "Asks another agent",
+        inputSchema: z.object({}),
+        execute: async () => {
+          const { output } = await inner.invoke("Think", { runtime });
+          reached.resolve();
+          return hangs ? new Promise<never>(() => undefined) : output;
+        },
+      });
+      runtime.register(inner);
+      const outer = new Agent({ name: "outer", model: outerModel, tools: [consult] });
+      return { runtime, outer, reached: reached.promise };
+    };
+    const one = await start(true);
+    const { runId } = await one.outer.submit("go", { runtime: one.runtime });
+    await one.reached;
+    await one.runtime.close();
+    const two = await start(false);
+    two.runtime.register(two.outer);
+    const result = await (await two.runtime.find(runId))?.result();
+    await two.runtime.close();
+    expect([result?.output, model.calls.length]).toEqual(["It is 42.", 1]);
+  });
 });
