@@ -126,10 +126,10 @@ test("a call shows hidden characters as escapes in the inbox, the thread and its
   const page = await open(`/inbox?run=${runId}`);
   const escaped = String.raw`rm -rf \u202etxt.ssentoh/\u2066 # \udb40\udc68\udb40\udc69\u200b`;
   await page.getByRole("button", { name: `publish: ${escaped}` }).waitFor();
-  expect(await page.locator("pre.command").textContent()).toBe(escaped);
+  expect(await page.locator("pre.command").first().textContent()).toBe(escaped);
   await page.getByText(String.raw`"target": "prod\u200b"`).waitFor();
   await goTo(page, `${server.url}/runs/${runId}/conversation`);
-  await page.locator("pre.command").waitFor();
+  await page.locator("pre.command").first().waitFor();
   expect(await page.locator("main").textContent()).not.toMatch(/[\p{Cf}]/u);
   await page.getByRole("button", { name: "Edit" }).click();
   expect(await page.getByLabel("Arguments of the call").inputValue()).toContain(escaped);
@@ -267,7 +267,8 @@ test("a run that stopped at its turns is offered turns, on the run and in the in
   const offer = page.getByRole("button", { name: "Top up 1 turn and continue" });
   await offer.waitFor();
   await page.getByRole("button", { name: "Other amount" }).click();
-  expect(await page.getByLabel(/Turns to add/u).inputValue()).toBe("1");
+  // The amount follows when the page knows what the person may add.
+  await expect.poll(() => page.getByLabel(/Turns to add/u).inputValue(), { timeout: 60_000 }).toBe("1");
   expect(await page.getByLabel(/Dollars to add/u).count()).toBe(0);
   await page.keyboard.press("Escape");
   await page.goto(`${server.url}/inbox?run=${runId}`);

@@ -153,8 +153,12 @@ const getTopUp = route({
     const run = await findRun(request);
     const { access, runtime, server } = request;
     const none = { maxCostUsd: 0, maxTokens: 0, maxTurns: 0, deadlineMs: 0 };
-    const any = { maxCostUsd: null, maxTokens: null, maxTurns: null, deadlineMs: null };
-    const left = hasScope(access, "admin") ? any : hasScope(access, "run") ? await run.topUpLeft() : none;
+    const unlimited = { maxCostUsd: null, maxTokens: null, maxTurns: null, deadlineMs: null };
+    const left = hasScope(access, "admin")
+      ? unlimited
+      : hasScope(access, "run")
+        ? await run.topUpLeft()
+        : none;
     const { status } = await run.summary();
     const figures = isStoppedAtLimit(status) ? await server.figures.of(runtime, run.runId) : undefined;
     const lack = figures && lackOf({ status, failure: figures.failure, budget: figures });
