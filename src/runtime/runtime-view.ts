@@ -61,10 +61,11 @@ import { StoredSessions } from "./client/stored-sessions.ts";
 import { submitRun } from "./client/submit-run.ts";
 import type { NewRunOptions } from "./journal/new-run.ts";
 import { mailOfSubmission } from "./journal/wait-names.ts";
-import { bodySubmissions, getRunContext } from "./process/async-context.ts";
+import { bodySubmissions, getRunContext, type BodySubmissions } from "./process/async-context.ts";
 import type { AwaitedRuns } from "./process/awaited-runs.ts";
 import type { LiveContexts } from "./process/live-contexts.ts";
-import { digest, type CronLoader } from "./process/schedule-record.ts";
+import { idDigest } from "./process/id-digest.ts";
+import type { CronLoader } from "./process/schedule-record.ts";
 import type { RuntimeLifetime } from "./process/runtime-lifetime.ts";
 import { anonymousUser, portFor, type WorkerContext } from "./process/worker-context.ts";
 import { agentTree, type AgentRegistry } from "./worker/agent-registry.ts";
@@ -181,7 +182,9 @@ export class RuntimeView implements Runtime {
   async submit(agent: HostedAgent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
     this.#worker.lifetime.check();
     submitTable.read("submit()", options);
-    const own = await this.#joined(agent, input, this.#own("submit()", asCaller(options, this.#scope)));
+    const scoped = this.#own("submit()", asCaller(options, this.#scope));
+    const body = scoped.runId === undefined ? bodySubmissions() : undefined;
+    const own = body === undefined ? scoped : await this.#joined(body, agent, input, scoped);
     if (this.#worker.agents.replacesSameName || own.context !== undefined)
       return this.#submitted(await this.#submitBound(agent, input, own), own);
     this.register(agent);
@@ -192,16 +195,19 @@ export class RuntimeView implements Runtime {
    * J6: the body of a tool or a step that starts again after a crash joins the runs that its earlier execution submitted,
    * except those that ended without completing. Without a `runId`, it would pay for their answers again.
    */
-  async #joined(agent: HostedAgent, input: JsonValue, options: SubmitOptions): Promise<SubmitOptions> {
-    const submissions = bodySubmissions();
-    if (submissions === undefined || options.runId !== undefined) return options;
+  async #joined(
+    submissions: BodySubmissions,
+    agent: HostedAgent,
+    input: JsonValue,
+    options: SubmitOptions,
+  ): Promise<SubmitOptions> {
     const { hash, store } = this.#worker.context;
     const { tenantId = null, userId = null, addedInstructions = null } = options;
     assertJson(input, `the input of ${agent.id}`);
-    const asked = digest(canonicalJson([agent.id, input, addedInstructions, tenantId, userId]), hash);
+    const asked = idDigest(canonicalJson([agent.id, input, addedInstructions, tenantId, userId]), hash);
     for (;;) {
       const number = submissions.next(asked);
-      const runId = formatRunId(digest(`submitted by ${submissions.key} ${asked} ${number}`, hash));
+      const runId = formatRunId(idDigest(`submitted by ${submissions.key} ${asked} ${number}`, hash));
       const summary = await store.journal.summary(runId);
       if (summary === undefined || summary.endedAt === null || summary.status === "completed")
         return { ...options, runId };

@@ -14,7 +14,7 @@ import {
   type RuntimeInbox,
   type StoredRecord,
 } from "../../kernel/index.ts";
-import { digest } from "../process/schedule-record.ts";
+import { idDigest } from "../process/id-digest.ts";
 
 export interface StoredInboxOptions {
   readonly records: Records;
@@ -114,14 +114,14 @@ export class StoredInbox implements RuntimeInbox {
 
   #keyOf(caller: string, owner: InboxOwner, id: string): RecordKey {
     const { tenantId, prefix } = this.#placeOf(caller, owner);
-    return { namespace, tenantId, key: `${prefix}${digest(id, this.#options.hash)}` };
+    return { namespace, tenantId, key: `${prefix}${idDigest(id, this.#options.hash)}` };
   }
 
   #placeOf(caller: string, owner: InboxOwner): { readonly tenantId: string | null; readonly prefix: string } {
     const { check, own, hash } = this.#options;
     check();
     const { tenantId = null, userId = null } = own(caller, ownerTable.read(caller, owner));
-    return { tenantId, prefix: `${userId === null ? "" : digest(userId, hash)}/` };
+    return { tenantId, prefix: `${userId === null ? "" : idDigest(userId, hash)}/` };
   }
 }
 

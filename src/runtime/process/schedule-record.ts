@@ -15,6 +15,7 @@ import {
   type StoredRecord,
   type TenantScope,
 } from "../../kernel/index.ts";
+import { idDigest } from "./id-digest.ts";
 
 /** The namespace of schedules among the records of a store. */
 export const scheduleNamespace = "schedules";
@@ -50,7 +51,7 @@ function noReader(): never {
  * user ids are any text.
  */
 export function userPrefix(userId: string | null, hash: Hash): string {
-  return userId === null ? "-/" : `${digest(`user ${userId}`, hash)}/`;
+  return userId === null ? "-/" : `${idDigest(`user ${userId}`, hash)}/`;
 }
 
 export function scheduleKey({ name, userId }: Pick<Schedule, "name" | "userId">, hash: Hash): string {
@@ -59,14 +60,7 @@ export function scheduleKey({ name, userId }: Pick<Schedule, "name" | "userId">,
 
 /** T1: the id of the run that a fire starts, the same in every process. */
 export function fireRunId({ id }: Pick<Schedule, "id">, fireAt: number, hash: Hash): RunId {
-  return formatRunId(digest(`schedule ${id} ${fireAt}`, hash));
-}
-
-/** A digest of letters, digits and `-`, whatever the `Hash` returns. */
-export function digest(text: string, hash: Hash): string {
-  return hash(text)
-    .replaceAll(/[^A-Za-z0-9]/gu, "-")
-    .slice(0, 40);
+  return formatRunId(idDigest(`schedule ${id} ${fireAt}`, hash));
 }
 
 export function scheduleDraft(schedule: StoredSchedule, hash: Hash): RecordDraft {
