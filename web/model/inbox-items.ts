@@ -68,8 +68,13 @@ export function hiddenUntil({ id }: InboxItem): number | null {
   return hidden.value.find((item) => item.id === id)?.until ?? null;
 }
 
-/** The times to which a person may put an item off, in the person's time zone. */
-export function snoozeTimes(at: Date): readonly { readonly name: string; readonly at: number }[] {
+interface SnoozeTime {
+  readonly name: string;
+  readonly at: number;
+}
+
+/** The times to which a person may put an item off, the shortest first, in the person's time zone. */
+export function snoozeTimes(at: Date): readonly [SnoozeTime, ...SnoozeTime[]] {
   const hour = (days: number, hours: number): number =>
     new Date(at.getFullYear(), at.getMonth(), at.getDate() + days, hours).getTime();
   const evening = at.getHours() < 18 ? [{ name: "This evening", at: hour(0, 18) }] : [];

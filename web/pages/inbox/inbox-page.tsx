@@ -69,7 +69,8 @@ export function InboxPage(): JSX.Element {
     k: () => move(-1),
     ...(onList !== undefined && {
       x: ({ repeat }: KeyboardEvent) => (repeat ? false : void hide(onList, null)),
-      h: ({ repeat }: KeyboardEvent) => (repeat ? false : void hide(onList, now.value + hourMs)),
+      h: ({ repeat }: KeyboardEvent) =>
+        repeat ? false : void hide(onList, snoozeTimes(new Date(now.value))[0].at),
     }),
     ...(closed !== null && { u: () => void restore(closed) }),
   });
@@ -164,8 +165,6 @@ export function InboxPage(): JSX.Element {
     </main>
   );
 }
-
-const hourMs = 3_600_000;
 
 function isOnList(item: InboxItem | null): boolean {
   return [...(inbox.value ?? []), ...putAway.value].some(({ id }) => id === item?.id);
