@@ -53,8 +53,13 @@ while ((await admin.query(waiting)).length === 0) await new Promise((resolve) =>
 console.log("the run waits: Restate keeps the timer of its timeout, and no worker owns it");
 
 const current = await startWorker(agentOf("version 2"));
-const { removed } = await admin.drain({ service });
-assert(removed.some(({ services }) => services.some(({ name }) => name === service)));
+// A slice on version 1 may still be ending. It stays in `remaining` until Restate has recorded its end.
+while ((await admin.drain({ service })).remaining.length > 0)
+  await new Promise((resolve) => setTimeout(resolve, 50));
+const deployments = (await admin.list()).filter(({ services }) =>
+  services.some(({ name }) => name === service),
+);
+assert.equal(deployments.length, 1);
 await old.close();
 console.log("version 2 is deployed, version 1 is drained and closed");
 

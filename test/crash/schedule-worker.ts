@@ -11,6 +11,8 @@ await runWorkerDuty(async ({ file, server, mortal }) => {
     store: mortal(await sqliteStore({ path: file, hash: sha256, watchEveryMs: 5 })),
     workerId: server.caller,
     pollMs: 50,
+    // Every life ends with a kill, so that runs would be paused as crash loops and hold up the queue of their schedule.
+    crashLoopLimit: 1_000,
     cron: async () => cronReader,
     onError: (error) => process.stderr.write(`${error.code}: ${error.message}\n`),
   });
