@@ -34,11 +34,11 @@ export {
   START,
   type NodeContext,
   type NodeFunction,
-  type WorkflowEdge,
-  type WorkflowNode,
-  type WorkflowRouter,
-} from "./team/flows/workflow-graph.ts";
-export { WorkflowFlow, type WorkflowFlowOptions } from "./team/flows/workflow.ts";
+  type GraphEdge,
+  type GraphNode,
+  type GraphRouter,
+} from "./team/flows/graph-definition.ts";
+export { GraphFlow, type GraphFlowOptions } from "./team/flows/graph.ts";
 export {
   informationAgent,
   startInput,

@@ -4,10 +4,10 @@ import {
   ConditionalFlow,
   ParallelFlow,
   SequentialFlow,
-  WorkflowFlow,
+  GraphFlow,
   type ConditionalFlowOptions,
   type ParallelFlowOptions,
-  type WorkflowFlowOptions,
+  type GraphFlowOptions,
 } from "../agents/index.ts";
 import { is, type HostedAgent, type OptionKinds } from "../kernel/index.ts";
 
@@ -83,26 +83,26 @@ export class Conditional extends Agent {
   }
 }
 
-export interface WorkflowOptions<Name extends string = string>
-  extends FlowOptions, WorkflowFlowOptions<Name> {}
+/** Options of `Graph`. */
+export interface GraphOptions<Name extends string = string> extends FlowOptions, GraphFlowOptions<Name> {}
 
-const workflowTable = kindTable(notOfFlows, {
+const graphTable = kindTable(notOfFlows, {
   nodes: is.any,
   edges: is.any,
   routers: is.any,
   maxSteps: is.any,
   maxVisits: is.any,
   maxConcurrency: is.any,
-} satisfies OptionKinds<Omit<WorkflowOptions, keyof FlowOptions>>);
+} satisfies OptionKinds<Omit<GraphOptions, keyof FlowOptions>>);
 
 /** Runs agents and functions as nodes of a graph with edges, routers, joins and cycles. */
-export class Workflow<Name extends string = string> extends Agent {
-  readonly #flow: WorkflowFlow;
+export class Graph<Name extends string = string> extends Agent {
+  readonly #flow: GraphFlow;
 
-  constructor(options: WorkflowOptions<Name>) {
-    workflowTable.read("Workflow", options);
+  constructor(options: GraphOptions<Name>) {
+    graphTable.read("Graph", options);
     const { nodes, edges, routers, maxSteps, maxVisits, maxConcurrency, ...rest } = options;
-    const flow = new WorkflowFlow({
+    const flow = new GraphFlow({
       nodes,
       edges,
       ...(routers && { routers }),

@@ -34,7 +34,7 @@ export { hasToolCall, type StopHook, type StopState } from "../agents/index.ts";
 export { type PrepareStep, type RepairToolCall, type StopCondition } from "../kernel/index.ts";
 
 // Teams and flows
-export { Conditional, Parallel, Sequential, Workflow } from "../assembly/flows.ts";
+export { Conditional, Graph, Parallel, Sequential, type GraphOptions } from "../assembly/flows.ts";
 export {
   END,
   type Merge,
@@ -45,9 +45,9 @@ export {
   START,
   type SubAgent,
   type SubAgentConfig,
-  type WorkflowEdge,
-  type WorkflowNode,
-  type WorkflowRouter,
+  type GraphEdge,
+  type GraphNode,
+  type GraphRouter,
 } from "../agents/index.ts";
 
 // Tools

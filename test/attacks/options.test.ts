@@ -72,12 +72,7 @@ const rows: readonly Row[] = [
     [{ name: "a", predicate: () => true, iftrue: agent, ifFalse: agent }],
     "ifTrue",
   ),
-  row(
-    "Workflow max_visits",
-    reeve.Workflow,
-    [{ name: "a", nodes: {}, edges: [], max_visits: 1 }],
-    "maxVisits",
-  ),
+  row("Graph max_visits", reeve.Graph, [{ name: "a", nodes: {}, edges: [], max_visits: 1 }], "maxVisits"),
   row("SubAgentConfig timeout", Agent, [{ ...named, subAgents: [{ agent, askTimeout: 1 }] }], "askTimeoutMs"),
   // Architectures.
   row("react()", architectures.react, [{ initialToolchoice: "none" }], "initialToolChoice"),

@@ -9,7 +9,7 @@ import {
   supervisor,
   swarm,
 } from "../../src/agents/architectures/index.ts";
-import { Agent, END, Parallel, Sequential, START, Workflow } from "../../src/entries/index.ts";
+import { Agent, END, Parallel, Sequential, START, Graph } from "../../src/entries/index.ts";
 import type { Architecture, Event, ModelRequest } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
 import { company } from "../agents/company.ts";
@@ -136,7 +136,7 @@ const nests: Readonly<Record<string, (world: World, a: Agent, b: Agent) => Agent
     }),
   "a debate of flows": (world, a, b) => {
     const parallel = new Parallel({ name: "both", branches: [a, b] });
-    const graph = new Workflow({
+    const graph = new Graph({
       name: "graph",
       nodes: { a, b },
       edges: [

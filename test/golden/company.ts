@@ -5,7 +5,7 @@ import {
   HistoryRetention,
   START,
   tool,
-  Workflow,
+  Graph,
   type RuntimeOptions,
 } from "../../src/entries/index.ts";
 import {
@@ -51,7 +51,7 @@ export interface Company {
   readonly asked: string[];
   readonly clerk: Agent;
   readonly lead: HostedAgent;
-  readonly panel: Workflow;
+  readonly panel: Graph;
   readonly sleeper: HostedAgent;
 }
 
@@ -117,7 +117,7 @@ export function company(): Company {
     id: formatAgentId({ name: "patient" }),
     run: async (ctx) => (await ctx.waitForSignal("go")) ?? null,
   };
-  const panel = new Workflow({
+  const panel = new Graph({
     name: "panel",
     nodes: { patient, clerk, both: (input) => ({ both: input }) },
     edges: [

@@ -131,7 +131,7 @@ export interface EngineEvents {
   };
 }
 
-/** Events of flows and workflow graphs. */
+/** Events of flows and graphs. */
 export interface FlowEvents {
   /** A flow started. */
   flow_start: { readonly flow: string };

@@ -27,9 +27,9 @@ export const HookEvent = Object.freeze({
   GUARDRAIL_TRIP: "guardrail_trip",
   /** A task passes work to a sub-agent. */
   HANDOFF: "handoff",
-  /** A flow or workflow starts. */
+  /** A flow or graph starts. */
   FLOW_START: "flow_start",
-  /** A flow or workflow ends. */
+  /** A flow or graph ends. */
   FLOW_END: "flow_end",
 });
 

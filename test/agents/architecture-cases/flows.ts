@@ -5,7 +5,7 @@ import {
   ParallelFlow,
   SequentialFlow,
   START,
-  WorkflowFlow,
+  GraphFlow,
 } from "../../../src/agents/index.ts";
 import { Fault } from "../../../src/kernel/index.ts";
 import { ampleBudget as budget } from "../../crash/workload.ts";
@@ -67,7 +67,7 @@ const workflow: ArchitectureCase = {
   agent: (services) =>
     new Agent({
       name: "works",
-      architecture: new WorkflowFlow({
+      architecture: new GraphFlow({
         nodes: {
           left: worker(services, "left"),
           right: worker(services, "right"),
@@ -119,12 +119,12 @@ const nested: ArchitectureCase = {
   maxParallelCalls: 2,
 };
 
-/** A workflow with a node that fails, which keeps the output so far. */
+/** A graph with a node that fails, which keeps the output so far. */
 const failing: ArchitectureCase = {
   agent: (services) =>
     new Agent({
       name: "broken",
-      architecture: new WorkflowFlow({
+      architecture: new GraphFlow({
         nodes: {
           work: worker(services, "work"),
           fail: () => {
@@ -146,7 +146,7 @@ const failing: ArchitectureCase = {
 
 /** Cases of flows that fail, wherever their worker process crashes. */
 export const failingFlowCases: Readonly<Record<string, ArchitectureCase>> = {
-  "a workflow that fails": failing,
+  "a graph that fails": failing,
   /** Cases of flows that complete. */
 };
 

@@ -8,7 +8,7 @@ import {
   Sequential,
   START,
   tool,
-  Workflow,
+  Graph,
 } from "../../../src/entries/index.ts";
 import type { Architecture, Clock, Model } from "../../../src/kernel/index.ts";
 import { FakeClock, scriptedModel, type ScriptedModel } from "../../../src/testing/index.ts";
@@ -35,8 +35,8 @@ type Team = readonly [what: string, agent: (slow: CreateAgent, quick: CreateAgen
 const team = (architecture: Architecture): Agent =>
   new Agent({ name: "team", model: scriptedModel(["route: a"]), architecture });
 
-const parallelNodes = (nodes: Readonly<Record<string, Agent>>): Workflow =>
-  new Workflow({
+const parallelNodes = (nodes: Readonly<Record<string, Agent>>): Graph =>
+  new Graph({
     name: "team",
     nodes,
     edges: Object.keys(nodes).flatMap((name) => [[START, name] as const, [name, END] as const]),
@@ -68,9 +68,9 @@ const teams: readonly Team[] = [
     "a looks",
   ],
   [
-    "a workflow",
+    "a graph",
     (slow) =>
-      new Workflow({
+      new Graph({
         name: "team",
         nodes: { a: slow("a") },
         edges: [
@@ -182,7 +182,7 @@ describe("B5: the partial text of a worker is in the output when its team is sto
     },
   );
 
-  test("a workflow keeps the partial text of one node when other nodes without text stop first", async () => {
+  test("a graph keeps the partial text of one node when other nodes without text stop first", async () => {
     const { runtime, ended, clock } = await company();
     const looks = { text: "a looks", toolCalls: [{ name: "look", input: {} }] };
     const a = worker("a", [looks, looks], { tools: [look] });
@@ -199,7 +199,7 @@ describe("B5: the partial text of a worker is in the output when its team is sto
 
   const pairs: readonly Team[] = [
     ["a debate", (create) => team(debate({ debaters: { a: create("a"), b: create("b") } })), "a looks"],
-    ["a workflow", (create) => parallelNodes({ a: create("a"), b: create("b") }), "a looks"],
+    ["a graph", (create) => parallelNodes({ a: create("a"), b: create("b") }), "a looks"],
   ];
 
   test.each(pairs)(

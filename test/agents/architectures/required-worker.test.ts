@@ -15,7 +15,7 @@ import {
   Sequential,
   START,
   tool,
-  Workflow,
+  Graph,
 } from "../../../src/entries/index.ts";
 import type { Architecture } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
@@ -90,9 +90,9 @@ const requiringTeams: readonly RequiringTeam[] = [
     "a works",
   ],
   [
-    "a node of a workflow",
+    "a node of a graph",
     (create) =>
-      new Workflow({
+      new Graph({
         name: "team",
         nodes: { a: create("a") },
         edges: [

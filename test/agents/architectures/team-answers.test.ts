@@ -8,7 +8,7 @@ import {
   supervisor,
   swarm,
 } from "../../../src/agents/architectures/index.ts";
-import { Agent, Conditional, END, Parallel, START, Workflow } from "../../../src/entries/index.ts";
+import { Agent, Conditional, END, Parallel, START, Graph } from "../../../src/entries/index.ts";
 import type { ModelRequest } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { company, runAlone, seen, worker, type Worker } from "../company.ts";
@@ -26,7 +26,7 @@ const kinds: Readonly<Record<string, (a: Agent, b: Agent) => Agent>> = {
   conditional: (a, b) => new Conditional({ name: "team", predicate: () => true, ifTrue: a, ifFalse: b }),
   "a vote": (a, b) => new Parallel({ name: "team", branches: [a, b], merge: "vote" }),
   workflow: (a, b) =>
-    new Workflow({
+    new Graph({
       name: "team",
       nodes: { a, b },
       edges: [

@@ -10,7 +10,7 @@ import {
   Sequential,
   START,
   tool,
-  Workflow,
+  Graph,
 } from "../../../src/entries/index.ts";
 import { blackboard, debate, router, supervisor, swarm } from "../../../src/agents/architectures/index.ts";
 import { contentFilter, maxTokens, promptInjection, regex } from "../../../src/assembly/guardrails.ts";
@@ -26,8 +26,8 @@ const name = "eye";
 function agentOf(options: object): Agent {
   return new Agent({ name, model, ...options });
 }
-function workflowOf(options: object): unknown {
-  return new Workflow({ name: "w", nodes: { a: member }, edges: [[START, "a"]], ...options } as never);
+function graphOf(options: object): unknown {
+  return new Graph({ name: "w", nodes: { a: member }, edges: [[START, "a"]], ...options } as never);
 }
 function toolOf(options: object): unknown {
   const whole = { name: "weather", description: "", inputSchema: z.object({}), execute: () => "" };
@@ -275,26 +275,26 @@ const flows: readonly Mistake[] = [
     "invalid ifFalse of a conditional flow: undefined is no agent",
   ],
   [
-    "a workflow without nodes",
-    () => workflowOf({ nodes: undefined }),
-    "invalid nodes of the workflow: expected an object with the agents and functions by name, not undefined",
+    "a graph without nodes",
+    () => graphOf({ nodes: undefined }),
+    "invalid nodes of the graph: expected an object with the agents and functions by name, not undefined",
   ],
-  ["a workflow without edges", () => workflowOf({ edges: undefined }), "invalid edges of the workflow"],
+  ["a graph without edges", () => graphOf({ edges: undefined }), "invalid edges of the graph"],
   [
     "edges that are objects",
-    () => workflowOf({ edges: [{ from: START, to: "a" }] }),
+    () => graphOf({ edges: [{ from: START, to: "a" }] }),
     'has an invalid edge 1: expected a pair of names, not an object; use edges: [[START, "writer"]',
   ],
   [
     "a function as a router",
-    () => workflowOf({ routers: { a: () => END } }),
+    () => graphOf({ routers: { a: () => END } }),
     "has an invalid router at a: expected { to: [node], choose: (value, text) => node }",
   ],
-  ["`__start__`", () => workflowOf({ edges: [["__start__", "a"]] }), 'use START, imported from "reeve"'],
+  ["`__start__`", () => graphOf({ edges: [["__start__", "a"]] }), 'use START, imported from "reeve"'],
   [
     "`__end__`",
     () =>
-      workflowOf({
+      graphOf({
         edges: [
           [START, "a"],
           ["a", "__end__"],
@@ -302,8 +302,8 @@ const flows: readonly Mistake[] = [
       }),
     'use END, imported from "reeve"',
   ],
-  ["a node without a way to END", () => workflowOf({}), 'add an edge such as ["a", END]'],
-  ["a node without a way from START", () => workflowOf({ edges: [] }), 'add an edge such as [START, "a"]'],
+  ["a node without a way to END", () => graphOf({}), 'add an edge such as ["a", END]'],
+  ["a node without a way from START", () => graphOf({ edges: [] }), 'add an edge such as [START, "a"]'],
 ];
 
 const teams: readonly Mistake[] = [

@@ -1,5 +1,5 @@
 import { Agent, END, openRuntime, START, type NodeFunction } from "../../../../src/entries/index.ts";
-import { type WorkflowOptions } from "../../../../src/assembly/flows.ts";
+import { type GraphOptions } from "../../../../src/assembly/flows.ts";
 import type {
   Event,
   JsonValue,
@@ -93,4 +93,4 @@ export const diamond = {
     ["c", "d"],
     ["d", END],
   ],
-} satisfies Omit<WorkflowOptions<"a" | "b" | "c" | "d">, "name">;
+} satisfies Omit<GraphOptions<"a" | "b" | "c" | "d">, "name">;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, END, Parallel, START, Workflow } from "../../../../src/entries/index.ts";
+import { Agent, END, Parallel, START, Graph } from "../../../../src/entries/index.ts";
 import {
   formatAgentId,
   messageText,
@@ -14,10 +14,10 @@ import { deathsAt } from "../../../effort.ts";
 
 const names = ["a", "b", "c", "d"] as const;
 
-/** Builds a workflow with four concurrent agents and a last agent that receives their answers. */
-function wide(maxAgents: number, make: (name: string) => HostedAgent): Workflow {
+/** Builds a graph with four concurrent agents and a last agent that receives their answers. */
+function wide(maxAgents: number, make: (name: string) => HostedAgent): Graph {
   const nodes = Object.fromEntries([...names, "last"].map((name) => [name, make(name)]));
-  return new Workflow({
+  return new Graph({
     name: "wide",
     nodes,
     edges: [
@@ -47,7 +47,7 @@ function told(events: readonly Event[], type: Event["type"]): number {
 
 describe("a flow with fewer seats than concurrent tasks", () => {
   test.for([2, 3, 5])(
-    "H1, H4: the four concurrent agents of a workflow wait for free seats when maxAgents is %i",
+    "H1, H4: the four concurrent agents of a graph wait for free seats when maxAgents is %i",
     async (maxAgents) => {
       const make = (name: string) => speaker(name, `said by ${name}`).agent;
       const { result, events } = await ran(wide(maxAgents, make), "Go.");
@@ -139,7 +139,7 @@ describe("a flow with fewer seats than concurrent tasks", () => {
     await runtime.close();
   });
 
-  test("J1, J6, H6: a workflow has the same output wherever its worker dies, and never runs more tasks than seats", async () => {
+  test("J1, J6, H6: a graph has the same output wherever its worker dies, and never runs more tasks than seats", async () => {
     const workload = (world: string[]): Workload => {
       const make = (name: string): Agent =>
         new Agent({

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { END, START, Workflow } from "../../../../src/entries/index.ts";
-import { type WorkflowOptions } from "../../../../src/assembly/flows.ts";
+import { END, START, Graph } from "../../../../src/entries/index.ts";
+import { type GraphOptions } from "../../../../src/assembly/flows.ts";
 import { type HostedAgent } from "../../../../src/kernel/index.ts";
 import { mark, marks, speaker } from "./flow-run.ts";
 
-describe("validation of a workflow's graph", () => {
-  const make = (options: Partial<Omit<WorkflowOptions, "name">>): Workflow =>
-    new Workflow({
+describe("validation of a graph's graph", () => {
+  const make = (options: Partial<Omit<GraphOptions, "name">>): Graph =>
+    new Graph({
       name: "w",
       nodes: marks("a", "b"),
       edges: [
@@ -17,7 +17,7 @@ describe("validation of a workflow's graph", () => {
       ...options,
     });
 
-  test.for<{ what: string; options: Partial<Omit<WorkflowOptions, "name">>; says: string }>([
+  test.for<{ what: string; options: Partial<Omit<GraphOptions, "name">>; says: string }>([
     { what: "no nodes", options: { nodes: {} }, says: "has no nodes" },
     {
       what: "a node with the reserved name END",
@@ -79,25 +79,25 @@ describe("validation of a workflow's graph", () => {
       },
       says: "no path to END from a, b",
     },
-    { what: "maxSteps: 0", options: { maxSteps: 0 }, says: "invalid maxSteps 0 of the workflow" },
+    { what: "maxSteps: 0", options: { maxSteps: 0 }, says: "invalid maxSteps 0 of the graph" },
     {
       what: "a fractional maxVisits",
       options: { maxVisits: 0.5 },
-      says: "invalid maxVisits 0.5 of the workflow",
+      says: "invalid maxVisits 0.5 of the graph",
     },
     {
       what: "a negative maxConcurrency",
       options: { maxConcurrency: -1 },
       says: "expected an integer from 1",
     },
-  ])("a workflow refuses $what at construction", ({ options, says }) => {
+  ])("a graph refuses $what at construction", ({ options, says }) => {
     expect(() => make(options)).toThrow(says);
   });
 
   test("an edge to a missing node is a type error and is refused at construction", () => {
     expect(
       () =>
-        new Workflow({
+        new Graph({
           name: "w",
           nodes: { a: mark("a") },
           edges: [
@@ -110,7 +110,7 @@ describe("validation of a workflow's graph", () => {
   });
 
   test("toMermaid() draws agents as boxes, functions as rounded boxes and router targets as dotted edges", () => {
-    const flow = new Workflow({
+    const flow = new Graph({
       name: "w",
       nodes: { classify: speaker("c", "x").agent, end: mark("end") },
       edges: [

@@ -14,15 +14,16 @@ import { requireAnswer, runWorker } from "../run-worker.ts";
 import { loadPromptContext, type PromptContext } from "../../context/prompt-context.ts";
 import { briefOf, inFormWanted, joined } from "./flow-step.ts";
 import { statusOf, stepEnd, stepStart } from "./flow-events.ts";
-import { START, type NodeFunction, type WorkflowGraph } from "./workflow-graph.ts";
-import type { BoundMet, Visit, WorkflowSchedule } from "./workflow-schedule.ts";
+import { START, type NodeFunction, type GraphDefinition } from "./graph-definition.ts";
+import type { BoundMet, Visit, GraphSchedule } from "./graph-schedule.ts";
 
+/** The name of the flow in stored events. */
 const flow = "workflow";
 
-/** Executes a workflow. Each node has a branch that waits to be called and executes one visit per call. */
-export class WorkflowWalk {
-  readonly #graph: WorkflowGraph;
-  readonly #schedule: WorkflowSchedule;
+/** Executes a graph. Each node has a branch that waits to be called and executes one visit per call. */
+export class GraphWalk {
+  readonly #graph: GraphDefinition;
+  readonly #schedule: GraphSchedule;
   readonly #session: AgentSession;
   readonly #deps: Dependencies;
   readonly #calls: Map<string, PromiseWithResolvers<Visit | undefined>>;
@@ -33,7 +34,7 @@ export class WorkflowWalk {
   #last: { readonly visit: Visit; readonly value: JsonValue } | undefined;
   #question: PromptContext | undefined;
 
-  constructor(graph: WorkflowGraph, schedule: WorkflowSchedule, session: AgentSession, deps: Dependencies) {
+  constructor(graph: GraphDefinition, schedule: GraphSchedule, session: AgentSession, deps: Dependencies) {
     this.#graph = graph;
     this.#schedule = schedule;
     this.#session = session;
@@ -41,7 +42,7 @@ export class WorkflowWalk {
     this.#calls = new Map(graph.names.map((name) => [name, Promise.withResolvers()]));
   }
 
-  /** Executes the workflow. Returns the limit that ended it early, if one did. */
+  /** Executes the graph. Returns the limit that ended it early, if one did. */
   async toTheEnd(prompt: string): Promise<BoundMet | undefined> {
     const { ctx } = this.#deps;
     this.#question = await loadPromptContext(this.#session, this.#deps, prompt);

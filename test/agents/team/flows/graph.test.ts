@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { END, START, Workflow, type NodeContext, type NodeFunction } from "../../../../src/entries/index.ts";
+import { END, START, Graph, type NodeContext, type NodeFunction } from "../../../../src/entries/index.ts";
 import { type JsonValue } from "../../../../src/kernel/index.ts";
 import { diamond, mark, marks, meeting, openBench, ran, speaker, toldBy } from "./flow-run.ts";
 
-describe("nodes of a workflow", () => {
-  test("agents and functions of a workflow run one after another along the edges", async () => {
+describe("nodes of a graph", () => {
+  test("agents and functions of a graph run one after another along the edges", async () => {
     const writer = speaker("writer", "A poem.");
-    const flow = new Workflow({
+    const flow = new Graph({
       name: "desk",
       nodes: {
         ask: (_input, { text }) => `Write about ${text}.`,
@@ -42,8 +42,8 @@ describe("nodes of a workflow", () => {
 
   test("an agent node receives several texts joined by blank lines, and a JSON value at END becomes JSON text", async () => {
     const reader = speaker("reader", "read");
-    const flow = (nodes: Record<"one" | "two", NodeFunction>): Workflow =>
-      new Workflow({
+    const flow = (nodes: Record<"one" | "two", NodeFunction>): Graph =>
+      new Graph({
         name: "w",
         nodes: { ...nodes, read: reader.agent },
         edges: [
@@ -56,7 +56,7 @@ describe("nodes of a workflow", () => {
       });
     await ran(flow({ one: () => "first", two: () => "second" }), "x");
     expect(reader.heard()).toEqual(["first\n\nsecond"]);
-    const mixed = new Workflow({
+    const mixed = new Graph({
       name: "m",
       nodes: { count: () => ({ stars: 3 }) },
       edges: [
@@ -68,8 +68,8 @@ describe("nodes of a workflow", () => {
     expect(result).toMatchObject({ output: '{"stars":3}', metadata: { value: { stars: 3 } } });
   });
 
-  test("J10: a workflow whose node returns a value that is not JSON fails with not_json", async () => {
-    const flow = new Workflow({
+  test("J10: a graph whose node returns a value that is not JSON fails with not_json", async () => {
+    const flow = new Graph({
       name: "w",
       nodes: { odd: () => new Map() as unknown as JsonValue },
       edges: [
@@ -82,7 +82,7 @@ describe("nodes of a workflow", () => {
 
   test("a function node receives its visit number, an idempotency key, a signal and a context for steps", async () => {
     const keys: string[] = [];
-    const flow = new Workflow({
+    const flow = new Graph({
       name: "w",
       nodes: {
         work: async (_input, { text, visit, idempotencyKey, signal, ctx }) => {
@@ -100,7 +100,7 @@ describe("nodes of a workflow", () => {
 
   test("images of the user's message reach the agents at START but not later agents", async () => {
     const [first, second] = [speaker("first", "a cat"), speaker("second", "meow")];
-    const flow = new Workflow({
+    const flow = new Graph({
       name: "w",
       nodes: { first: first.agent, second: second.agent },
       edges: [
@@ -123,7 +123,7 @@ describe("nodes of a workflow", () => {
   });
 });
 
-describe("fan-out and joins of a workflow", () => {
+describe("fan-out and joins of a graph", () => {
   test("all edges of a node are taken concurrently with the same value", async () => {
     const both = meeting(2);
     const heard: JsonValue[] = [];
@@ -132,7 +132,7 @@ describe("fan-out and joins of a workflow", () => {
       await both();
       return input;
     };
-    const flow = new Workflow({
+    const flow = new Graph({
       name: "w",
       nodes: { a: mark("a"), left: branch, right: branch },
       edges: [
@@ -162,7 +162,7 @@ describe("fan-out and joins of a workflow", () => {
       },
       d: (input: JsonValue) => input,
     };
-    const { result, events } = await ran(new Workflow({ ...diamond, name: "w", nodes }), "x");
+    const { result, events } = await ran(new Graph({ ...diamond, name: "w", nodes }), "x");
     expect(result.metadata).toMatchObject({ value: ["x|a|b", "x|a|c"], visits: { d: 1 } });
     const told = toldBy(events);
     expect(told.indexOf("c completed")).toBeLessThan(told.indexOf("b completed"));
@@ -170,7 +170,7 @@ describe("fan-out and joins of a workflow", () => {
   });
 
   test("a join waits for branches of different length", async () => {
-    const flow = new Workflow({
+    const flow = new Graph({
       name: "w",
       nodes: marks("short", "one", "two", "three", "join"),
       edges: [
@@ -189,7 +189,7 @@ describe("fan-out and joins of a workflow", () => {
 
   test("a slow branch delays only the nodes that depend on it", async () => {
     const farDone = Promise.withResolvers<void>();
-    const flow = new Workflow({
+    const flow = new Graph({
       name: "w",
       nodes: {
         slow: async (input) => {
@@ -213,7 +213,7 @@ describe("fan-out and joins of a workflow", () => {
     expect((await ran(flow, "x")).result.status).toBe("completed");
   });
 
-  test("a workflow runs at most maxConcurrency nodes concurrently; the default is 8", async () => {
+  test("a graph runs at most maxConcurrency nodes concurrently; the default is 8", async () => {
     const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
     const highWater = async (options: { maxConcurrency?: number }): Promise<number> => {
       let [now, most] = [0, 0];
@@ -223,7 +223,7 @@ describe("fan-out and joins of a workflow", () => {
         now--;
         return input;
       };
-      const flow = new Workflow({
+      const flow = new Graph({
         name: "w",
         nodes: Object.fromEntries(names.map((name) => [name, node])),
         edges: names.flatMap((name) => [[START, name] as const, [name, END] as const]),
@@ -238,9 +238,9 @@ describe("fan-out and joins of a workflow", () => {
   });
 });
 
-describe("routers of a workflow", () => {
+describe("routers of a graph", () => {
   const triage = (choose: (text: string) => "bill" | "tech" | typeof END | readonly ("bill" | "tech")[]) =>
-    new Workflow({
+    new Graph({
       name: "w",
       nodes: marks("classify", "bill", "tech", "close"),
       edges: [
@@ -268,7 +268,7 @@ describe("routers of a workflow", () => {
     expect(result.output).toBe('["x|classify|bill","x|classify|tech"]|close');
   });
 
-  test("a workflow ends with the node's value when the router selects END", async () => {
+  test("a graph ends with the node's value when the router selects END", async () => {
     expect(
       (
         await ran(
@@ -280,7 +280,7 @@ describe("routers of a workflow", () => {
   });
 
   test("a router may decide at START next to edges, and may be asynchronous", async () => {
-    const flow = new Workflow({
+    const flow = new Graph({
       name: "w",
       nodes: marks("always", "left", "right"),
       edges: [
@@ -300,7 +300,7 @@ describe("routers of a workflow", () => {
   test.for([
     { choice: "nowhere", says: "the router at classify chose nowhere: expected one of bill, tech, END" },
     { choice: [], says: "the router at classify chose no node: expected one of bill, tech, END" },
-  ])("a workflow fails with invalid_argument when its router chooses $choice", async ({ choice, says }) => {
+  ])("a graph fails with invalid_argument when its router chooses $choice", async ({ choice, says }) => {
     const { result } = await ran(
       triage(() => choice as unknown as "bill"),
       "x",
@@ -313,9 +313,9 @@ describe("routers of a workflow", () => {
   });
 });
 
-describe("cycles of a workflow", () => {
-  const refine = (rounds: number, bounds: { maxSteps?: number; maxVisits?: number } = {}): Workflow =>
-    new Workflow({
+describe("cycles of a graph", () => {
+  const refine = (rounds: number, bounds: { maxSteps?: number; maxVisits?: number } = {}): Graph =>
+    new Graph({
       name: "w",
       nodes: marks("a", "b", "judge", "c", "d"),
       edges: [
@@ -347,7 +347,7 @@ describe("cycles of a workflow", () => {
     expect(result.metadata).toMatchObject({ visits: { a: 1, b: 3, judge: 3, c: 1, d: 1 } });
   });
 
-  test("a workflow stops with max_visits_exceeded and its output so far when a node exceeds maxVisits; the default is 25", async () => {
+  test("a graph stops with max_visits_exceeded and its output so far when a node exceeds maxVisits; the default is 25", async () => {
     const { result, events } = await ran(refine(99, { maxVisits: 3 }), "x");
     expect(result).toMatchObject({
       status: "max_turns",
@@ -362,7 +362,7 @@ describe("cycles of a workflow", () => {
     expect((await ran(refine(99), "x")).result.metadata).toMatchObject({ visits: { b: 25 } });
   });
 
-  test("a workflow stops with max_steps_exceeded when its nodes together exceed maxSteps; the default is 100", async () => {
+  test("a graph stops with max_steps_exceeded when its nodes together exceed maxSteps; the default is 100", async () => {
     const { result } = await ran(refine(99, { maxSteps: 4 }), "x");
     expect(result).toMatchObject({ status: "max_turns", interruptionReason: "max_steps_exceeded" });
     const { visits } = result.metadata as { visits: Record<string, number> };
@@ -372,7 +372,7 @@ describe("cycles of a workflow", () => {
   });
 
   test("nodes of a cycle that would wait for each other start in declaration order", async () => {
-    const flow = new Workflow({
+    const flow = new Graph({
       name: "w",
       nodes: marks("x", "y"),
       edges: [

@@ -3,11 +3,11 @@ import { expect, test } from "vitest";
 import {
   END,
   START,
-  WorkflowGraph,
-  type WorkflowEdge,
-  type WorkflowRouter,
-} from "../../../../src/agents/team/flows/workflow-graph.ts";
-import { WorkflowSchedule, type Visit } from "../../../../src/agents/team/flows/workflow-schedule.ts";
+  GraphDefinition,
+  type GraphEdge,
+  type GraphRouter,
+} from "../../../../src/agents/team/flows/graph-definition.ts";
+import { GraphSchedule, type Visit } from "../../../../src/agents/team/flows/graph-schedule.ts";
 import type { JsonValue } from "../../../../src/kernel/index.ts";
 import { propertyRuns } from "../../../effort.ts";
 
@@ -24,10 +24,10 @@ const graphs = fc
   })
   .map(({ size, onward, routed, starts, salt }) => {
     const names = Array.from({ length: size }, (_, index) => `n${index}`);
-    const edges: WorkflowEdge[] = names
+    const edges: GraphEdge[] = names
       .filter((_, index) => index === 0 || starts[index] === true)
       .map((name) => [START, name]);
-    const routers: Record<string, WorkflowRouter> = {};
+    const routers: Record<string, GraphRouter> = {};
     for (const [from, name] of names.entries()) {
       const on = (to: number): boolean => to > from && (to === from + 1 || onward[from * 6 + to] === true);
       const back = (to: number): boolean => !on(to) && routed[from * 6 + to] === true;
@@ -36,7 +36,7 @@ const graphs = fc
       const targets = names.filter((_, to) => back(to));
       if (targets.length > 0) routers[name] = { to: targets, choose: () => [] };
     }
-    return { graph: new WorkflowGraph({ nodes: nodesOf(names), edges, routers }), salt };
+    return { graph: new GraphDefinition({ nodes: nodesOf(names), edges, routers }), salt };
   });
 
 function nodesOf(names: readonly string[]): Record<string, () => JsonValue> {
@@ -49,15 +49,15 @@ function depthOf(input: JsonValue): number {
   return 1 + Math.max(...values.map(Number));
 }
 
-function choice(graph: WorkflowGraph, salt: number, node: string, depth: number): readonly string[] {
+function choice(graph: GraphDefinition, salt: number, node: string, depth: number): readonly string[] {
   const to = graph.router(node)?.to ?? [];
   return depth > maxDepth
     ? []
     : to.filter((_, index) => (salt + depth * 7 + index * 3 + node.length) % 3 === 0);
 }
 
-function walked(graph: WorkflowGraph, salt: number, maxConcurrency: number, next: (of: number) => number) {
-  const schedule = new WorkflowSchedule(graph, { maxSteps: 10_000, maxVisits: 10_000, maxConcurrency });
+function walked(graph: GraphDefinition, salt: number, maxConcurrency: number, next: (of: number) => number) {
+  const schedule = new GraphSchedule(graph, { maxSteps: 10_000, maxVisits: 10_000, maxConcurrency });
   const visits: string[] = [];
   const atWork: Visit[] = [];
   schedule.pass(START, 0, []);
@@ -76,7 +76,7 @@ function walked(graph: WorkflowGraph, salt: number, maxConcurrency: number, next
   return { visits: visits.toSorted(), end: schedule.arrivedAtEnd };
 }
 
-test("the visits of a workflow and their inputs depend neither on the order in which nodes finish nor on maxConcurrency", () => {
+test("the visits of a graph and their inputs depend neither on the order in which nodes finish nor on maxConcurrency", () => {
   fc.assert(
     fc.property(
       graphs,

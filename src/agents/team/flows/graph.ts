@@ -10,12 +10,12 @@ import {
 } from "../../../kernel/index.ts";
 import { architectureEvent } from "../../context/role-call.ts";
 import { withFlowEvents } from "./flow-events.ts";
-import { END, START, WorkflowGraph, type WorkflowGraphOptions } from "./workflow-graph.ts";
-import { WorkflowSchedule, type WorkflowBounds } from "./workflow-schedule.ts";
-import { WorkflowWalk } from "./workflow-walk.ts";
+import { END, START, GraphDefinition, type GraphDefinitionOptions } from "./graph-definition.ts";
+import { GraphSchedule, type GraphBounds } from "./graph-schedule.ts";
+import { GraphWalk } from "./graph-walk.ts";
 
 /** Draws the graph as a Mermaid flowchart: agents as boxes, functions as rounded boxes, routed edges dotted. */
-function mermaidOf(graph: WorkflowGraph): string {
+function mermaidOf(graph: GraphDefinition): string {
   const ids = new Map(graph.names.map((name, index) => [name, `n${index}`]));
   const idOf = (name: string): string => ids.get(name) ?? name;
   const nodes = graph.names.map((name) => {
@@ -32,27 +32,28 @@ const boundTable = optionTable({
   maxSteps: is.integer({ from: 1, default: 100 }),
   maxVisits: is.integer({ from: 1, default: 25 }),
   maxConcurrency: is.integer({ from: 1, default: 8 }),
-} satisfies OptionKinds<WorkflowBounds>);
+} satisfies OptionKinds<GraphBounds>);
 
-export interface WorkflowFlowOptions<Name extends string = string>
-  extends WorkflowGraphOptions<Name>, Partial<WorkflowBounds> {}
+export interface GraphFlowOptions<Name extends string = string>
+  extends GraphDefinitionOptions<Name>, Partial<GraphBounds> {}
 
 /**
  * An architecture that runs agents and functions as nodes of a graph. Each node starts as soon as all values that can
- * arrive have arrived. A node that fails, or a limit that is reached, stops the workflow.
+ * arrive have arrived. A node that fails, or a limit that is reached, stops the graph.
  *
  * Every visit is recorded as one value in a branch of its node, so a replay uses the recorded values and continues the
  * visits that were running.
  */
-export class WorkflowFlow implements Architecture {
+export class GraphFlow implements Architecture {
+  /** The name that stored events and results contain. */
   readonly name = "workflow";
   readonly requiresModel = false;
-  readonly graph: WorkflowGraph;
-  readonly #bounds: WorkflowBounds;
+  readonly graph: GraphDefinition;
+  readonly #bounds: GraphBounds;
 
-  constructor({ maxSteps, maxVisits, maxConcurrency, ...graph }: WorkflowFlowOptions) {
-    this.graph = new WorkflowGraph(graph);
-    this.#bounds = boundTable.read("the workflow", { maxSteps, maxVisits, maxConcurrency });
+  constructor({ maxSteps, maxVisits, maxConcurrency, ...graph }: GraphFlowOptions) {
+    this.graph = new GraphDefinition(graph);
+    this.#bounds = boundTable.read("the graph", { maxSteps, maxVisits, maxConcurrency });
   }
 
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
@@ -69,8 +70,8 @@ export class WorkflowFlow implements Architecture {
   }
 
   async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    const schedule = new WorkflowSchedule(this.graph, this.#bounds);
-    const met = await new WorkflowWalk(this.graph, schedule, session, deps).toTheEnd(prompt);
+    const schedule = new GraphSchedule(this.graph, this.#bounds);
+    const met = await new GraphWalk(this.graph, schedule, session, deps).toTheEnd(prompt);
     const { visits, arrivedAtEnd: value = "" } = schedule;
     session.metadata["visits"] = visits;
     if (typeof value !== "string") session.metadata["value"] = value;

@@ -9,7 +9,7 @@ import {
   sha256,
   START,
   tool,
-  Workflow,
+  Graph,
   type NodeFunction,
 } from "../../../../src/entries/index.ts";
 import {
@@ -26,9 +26,9 @@ import { runWorkload, type Workload } from "../../../runtime/simulated-crash.ts"
 import { company, worker } from "../../company.ts";
 import { findRun } from "../../../runtime/find-run.ts";
 
-describe("failure, cancellation and budget of a workflow", () => {
+describe("failure, cancellation and budget of a graph", () => {
   const failing = (fail: NodeFunction, other: HostedAgent | NodeFunction) =>
-    new Workflow({
+    new Graph({
       name: "w",
       nodes: { first: mark("first"), fail, other, after: mark("after") },
       edges: [
@@ -41,7 +41,7 @@ describe("failure, cancellation and budget of a workflow", () => {
       ],
     });
 
-  test("a failing node cancels its running siblings and stops the workflow with its fault and the output so far", async () => {
+  test("a failing node cancels its running siblings and stops the graph with its fault and the output so far", async () => {
     const begun = Promise.withResolvers<void>();
     let stopped = false;
     const waiting: NodeFunction = (_input, { signal }) => {
@@ -99,7 +99,7 @@ describe("failure, cancellation and budget of a workflow", () => {
     await runtime.close();
   });
 
-  test("B5: an agent that fails or exhausts its budget stops the workflow with child_failed or budget_exhausted", async () => {
+  test("B5: an agent that fails or exhausts its budget stops the graph with child_failed or budget_exhausted", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const { result } = await ran(failing(mark("fail"), speaker("broken", { error }).agent), "x");
     expect(result).toMatchObject({
@@ -110,9 +110,9 @@ describe("failure, cancellation and budget of a workflow", () => {
     expect((await ran(failing(mark("fail"), poor), "x")).result.status).toBe("budget_exhausted");
   });
 
-  test("topUp() continues a workflow at the node where the budget ran out", async () => {
+  test("topUp() continues a graph at the node where the budget ran out", async () => {
     const [one, two] = [speaker("one", "1"), speaker("two", "2")];
-    const flow = new Workflow({
+    const flow = new Graph({
       name: "w",
       nodes: { one: one.agent, two: two.agent },
       edges: [
@@ -131,7 +131,7 @@ describe("failure, cancellation and budget of a workflow", () => {
     await runtime.close();
   });
 
-  test("C1, C2: cancelling a workflow cancels its running agent, and no further node starts", async () => {
+  test("C1, C2: cancelling a graph cancels its running agent, and no further node starts", async () => {
     const begun = Promise.withResolvers<void>();
     let after = 0;
     const patient: HostedAgent = {
@@ -141,7 +141,7 @@ describe("failure, cancellation and budget of a workflow", () => {
         return (await ctx.waitForSignal("never")) ?? null;
       },
     };
-    const flow = new Workflow({
+    const flow = new Graph({
       name: "w",
       nodes: { one: mark("one"), patient, after: () => ++after },
       edges: [
@@ -162,7 +162,7 @@ describe("failure, cancellation and budget of a workflow", () => {
   });
 });
 
-describe("stopping a workflow while functions and agents run", () => {
+describe("stopping a graph while functions and agents run", () => {
   const looks = (name: string) => ({ text: `${name} looks`, toolCalls: [{ name: "look", input: {} }] });
   const look = tool({
     name: "look",
@@ -171,7 +171,7 @@ describe("stopping a workflow while functions and agents run", () => {
     execute: () => "seen",
   });
   const allAtOnce = (nodes: Readonly<Record<string, HostedAgent | NodeFunction>>) =>
-    new Workflow({
+    new Graph({
       name: "w",
       nodes,
       edges: Object.keys(nodes).flatMap((node) => [[START, node] as const, [node, END] as const]),
@@ -197,7 +197,7 @@ describe("stopping a workflow while functions and agents run", () => {
     ["cancelled", "cancelled"],
     ["stopped by its deadline", "deadline_exceeded"],
   ] as const)(
-    "B5: when a workflow is %s, its output has the agent's text and every node gets an end event",
+    "B5: when a graph is %s, its output has the agent's text and every node gets an end event",
     async (_how, status) => {
       const { runtime, ended, clock } = await company();
       const [one, two] = [obedient(), obedient()];
@@ -220,14 +220,14 @@ describe("stopping a workflow while functions and agents run", () => {
     [["b", "a"], "of a"],
     [["b", "next", "a"], "of next"],
   ] as const)(
-    "the output of a stopped workflow depends on the order of its nodes, not on the order in which they finish: %j",
+    "the output of a stopped graph depends on the order of its nodes, not on the order in which they finish: %j",
     async (order, output) => {
       const gates = {
         a: Promise.withResolvers<string>(),
         b: Promise.withResolvers<string>(),
         next: Promise.withResolvers<string>(),
       };
-      const flow = new Workflow({
+      const flow = new Graph({
         name: "w",
         nodes: {
           last: () => "late",
@@ -272,13 +272,13 @@ describe("stopping a workflow while functions and agents run", () => {
     await runtime.close();
   });
 
-  test("a workflow that is cancelled while a router chooses ends as cancelled, together with its running agent", async () => {
+  test("a graph that is cancelled while a router chooses ends as cancelled, together with its running agent", async () => {
     const { runtime, ended, clock } = await company();
     const script = [looks("a"), { text: "late", delayMs: 60_000 }];
     const { agent: a, model } = worker("a", script, { tools: [look] }, { clock });
     const choosing = Promise.withResolvers<void>();
     const chosen = Promise.withResolvers<void>();
-    const flow = new Workflow({
+    const flow = new Graph({
       name: "w",
       nodes: { a, quick: () => "", after: mark("after") },
       edges: [
@@ -307,7 +307,7 @@ describe("stopping a workflow while functions and agents run", () => {
     expect(toldBy(events)).toContain("a cancelled");
   });
 
-  test("an agent's answer stays the output of a cancelled workflow wherever the worker dies", async () => {
+  test("an agent's answer stays the output of a cancelled graph wherever the worker dies", async () => {
     const b: HostedAgent = {
       id: formatAgentId({ name: "b" }),
       run: async (ctx) => {
@@ -339,16 +339,16 @@ describe("stopping a workflow while functions and agents run", () => {
   });
 });
 
-describe("restart and nesting of a workflow", () => {
-  test("J1: another process resumes the recorded visits of a workflow, in whatever order they finish", async () => {
+describe("restart and nesting of a graph", () => {
+  test("J1: another process resumes the recorded visits of a graph, in whatever order they finish", async () => {
     const store = memoryStore({ hash: sha256 });
     const done: string[] = [];
     const wait = (name: string): HostedAgent => ({
       id: formatAgentId({ name }),
       run: async (ctx) => (await ctx.waitForSignal("go")) ?? null,
     });
-    const flow = (): Workflow =>
-      new Workflow({
+    const flow = (): Graph =>
+      new Graph({
         name: "w",
         nodes: {
           a: (input) => (done.push("a"), input),
@@ -380,10 +380,10 @@ describe("restart and nesting of a workflow", () => {
     await three.close();
   });
 
-  test("a workflow nests in flows, and flows nest in a workflow", async () => {
-    const inner = new Workflow({ ...diamond, name: "inner" });
+  test("a graph nests in flows, and flows nest in a graph", async () => {
+    const inner = new Graph({ ...diamond, name: "inner" });
     const pair = new Parallel({ name: "pair", branches: [speaker("p", "P").agent, speaker("q", "Q").agent] });
-    const outer = new Workflow({
+    const outer = new Graph({
       name: "outer",
       nodes: { inner, pair },
       edges: [

@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Agent, END, openRuntime, START, Workflow } from "reeve";
+import { Agent, END, Graph, openRuntime, START } from "reeve";
 import { scriptedModel } from "reeve/testing";
 
-const folder = mkdtempSync(join(tmpdir(), "reeve-workflow-"));
+const folder = mkdtempSync(join(tmpdir(), "reeve-graph-"));
 const store = `sqlite:${join(folder, "reeve.db")}` as const;
 const asked: string[] = [];
 
@@ -16,8 +16,8 @@ function says(name: string, ...texts: readonly string[]): Agent {
 }
 
 // Made anew in every process, as a program would.
-function makeArticle(): Workflow {
-  return new Workflow({
+function makeArticle(): Graph {
+  return new Graph({
     name: "article",
     nodes: {
       history: says("historian", "Finished in 1778."),

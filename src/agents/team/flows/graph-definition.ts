@@ -10,9 +10,9 @@ import {
 } from "../../../kernel/index.ts";
 import { refuseDuplicateNames } from "../duplicate-names.ts";
 
-/** The node from which the workflow's input comes. */
+/** The node from which the graph's input comes. */
 export const START = "START" as const;
-/** The node whose value is the workflow's answer. */
+/** The node whose value is the graph's answer. */
 export const END = "END" as const;
 
 /** The second argument of a function that is a node. */
@@ -30,19 +30,19 @@ export interface NodeContext extends StepContext {
 export type NodeFunction = (input: JsonValue, node: NodeContext) => JsonValue | Promise<JsonValue>;
 
 /**
- * A node of a workflow. An agent receives its input as text: lists of texts are joined by blank lines, other values are
+ * A node of a graph. An agent receives its input as text: lists of texts are joined by blank lines, other values are
  * serialised as JSON.
  */
-export type WorkflowNode = HostedAgent | NodeFunction;
+export type GraphNode = HostedAgent | NodeFunction;
 
 /** An edge from a node or `START` to a node or `END`. All edges that leave a node are taken. */
-export type WorkflowEdge<Name extends string = string> = readonly [
+export type GraphEdge<Name extends string = string> = readonly [
   from: Name | typeof START,
   to: Name | typeof END,
 ];
 
 /** Chooses the next nodes by a node's value. The choice is journaled, so the router is called once. */
-export interface WorkflowRouter<Name extends string = string> {
+export interface GraphRouter<Name extends string = string> {
   /** All nodes that the router may choose. */
   readonly to: readonly (Name | typeof END)[];
   readonly choose: (
@@ -56,11 +56,11 @@ export interface WorkflowRouter<Name extends string = string> {
     | Promise<Name | typeof END | readonly (Name | typeof END)[]>;
 }
 
-export interface WorkflowGraphOptions<Name extends string = string> {
-  readonly nodes: Readonly<Record<Name, WorkflowNode>>;
-  readonly edges: readonly WorkflowEdge<NoInfer<Name>>[];
+export interface GraphDefinitionOptions<Name extends string = string> {
+  readonly nodes: Readonly<Record<Name, GraphNode>>;
+  readonly edges: readonly GraphEdge<NoInfer<Name>>[];
   /** The routers, by the node that they follow, or `START`. */
-  readonly routers?: Readonly<Partial<Record<NoInfer<Name> | typeof START, WorkflowRouter<NoInfer<Name>>>>>;
+  readonly routers?: Readonly<Partial<Record<NoInfer<Name> | typeof START, GraphRouter<NoInfer<Name>>>>>;
 }
 
 /** A possible transition from one node to another. */
@@ -74,19 +74,19 @@ export interface Way {
 const nodeName = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
 
 /**
- * The nodes of a workflow and the transitions between them. The constructor checks that every name is known, that every
+ * The nodes of a graph and the transitions between them. The constructor checks that every name is known, that every
  * node can be reached, and that every node leads to the end.
  */
-export class WorkflowGraph {
+export class GraphDefinition {
   /** The names of the nodes, in the order of declaration. */
   readonly names: readonly string[];
   /** The transitions, in the order of declaration: edges first, then those of routers. */
   readonly ways: readonly Way[];
-  readonly #nodes: ReadonlyMap<string, WorkflowNode>;
-  readonly #routers: ReadonlyMap<string, WorkflowRouter>;
+  readonly #nodes: ReadonlyMap<string, GraphNode>;
+  readonly #routers: ReadonlyMap<string, GraphRouter>;
   readonly #reach: ReadonlyMap<string, ReadonlySet<string>>;
 
-  constructor({ nodes, edges, routers = {} }: WorkflowGraphOptions) {
+  constructor({ nodes, edges, routers = {} }: GraphDefinitionOptions) {
     checkShape({ nodes, edges, routers });
     this.#nodes = new Map(Object.entries(nodes));
     this.names = [...this.#nodes.keys()];
@@ -103,13 +103,13 @@ export class WorkflowGraph {
     this.#refuseIslands();
   }
 
-  node(name: string): WorkflowNode {
+  node(name: string): GraphNode {
     const node = this.#nodes.get(name);
-    if (node === undefined) throw new Fault("not_found", `node ${name} not found in the workflow`);
+    if (node === undefined) throw new Fault("not_found", `node ${name} not found in the graph`);
     return node;
   }
 
-  router(from: string): WorkflowRouter | undefined {
+  router(from: string): GraphRouter | undefined {
     return this.#routers.get(from);
   }
 
@@ -158,7 +158,7 @@ export class WorkflowGraph {
       if (typeof node !== "function" && typeof node?.run !== "function")
         throw refused(`has a node ${name} that is neither an agent nor a function`);
     }
-    refuseDuplicateNames("the workflow", Object.values(this.agents()));
+    refuseDuplicateNames("the graph", Object.values(this.agents()));
   }
 
   #refuseWays(): void {
@@ -189,10 +189,10 @@ export class WorkflowGraph {
 }
 
 /** Refuses options whose form is that of another library, such as edges that are objects. */
-function checkShape({ nodes, edges, routers }: Record<keyof WorkflowGraphOptions, unknown>): void {
-  requireNamed("nodes of the workflow", nodes, "agents and functions", "nodes: { writer: agent }");
+function checkShape({ nodes, edges, routers }: Record<keyof GraphDefinitionOptions, unknown>): void {
+  requireNamed("nodes of the graph", nodes, "agents and functions", "nodes: { writer: agent }");
   requireNamed(
-    "routers of the workflow",
+    "routers of the graph",
     routers,
     "routers",
     'routers: { writer: { to: ["editor", END], choose } }',
@@ -204,7 +204,7 @@ function checkShape({ nodes, edges, routers }: Record<keyof WorkflowGraphOptions
     throw refused(`has an invalid router at ${from}: expected { to: [node], choose: (value, text) => node }`);
   }
   const pair = 'use edges: [[START, "writer"], ["writer", END]]';
-  checkList("edges of the workflow", edges ?? {}, pair);
+  checkList("edges of the graph", edges ?? {}, pair);
   for (const [index, edge] of (edges as readonly unknown[]).entries()) {
     if (Array.isArray(edge) && edge.length === 2) continue;
     throw refused(
@@ -220,5 +220,5 @@ function reserved(name: string): string {
 }
 
 function refused(why: string): Fault {
-  return new Fault("invalid_argument", `the workflow ${why}`);
+  return new Fault("invalid_argument", `the graph ${why}`);
 }

@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../../kernel/index.ts";
-import { END, type WorkflowGraph } from "./workflow-graph.ts";
+import { END, type GraphDefinition } from "./graph-definition.ts";
 
-export interface WorkflowBounds {
+export interface GraphBounds {
   /** Maximum number of visits of all nodes together. Default: 100. */
   readonly maxSteps: number;
   /** Maximum number of visits of each node. Default: 25. */
@@ -40,22 +40,22 @@ interface Arrival {
  * it. If nodes of a cycle wait for each other, the one declared first starts. So the input of each visit depends on the
  * values alone, not on which node was faster, and a replay gives the same visits.
  */
-export class WorkflowSchedule {
-  readonly #graph: WorkflowGraph;
-  readonly #bounds: WorkflowBounds;
+export class GraphSchedule {
+  readonly #graph: GraphDefinition;
+  readonly #bounds: GraphBounds;
   readonly #arrived = new Map<string, Arrival[]>();
   /** The running nodes, with the depth of their visit. */
   readonly #atWork = new Map<string, number>();
   readonly #visits = new Map<string, number>();
   #steps = 0;
 
-  constructor(graph: WorkflowGraph, bounds: WorkflowBounds) {
+  constructor(graph: GraphDefinition, bounds: GraphBounds) {
     this.#graph = graph;
     this.#bounds = bounds;
   }
 
   /**
-   * Passes the value of a finished node, or the workflow's input, along the edges and the chosen transitions of its
+   * Passes the value of a finished node, or the graph's input, along the edges and the chosen transitions of its
    * router.
    */
   pass(from: string, value: JsonValue, chosen: readonly string[]): void {
