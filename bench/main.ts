@@ -15,6 +15,7 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   memory: () => import("./memory.ts"),
   page: () => import("./page.ts"),
   policy: () => import("./policy.ts"),
+  request: () => import("./request.ts"),
   runtime: () => import("./runtime.ts"),
   scale: () => import("./scale.ts"),
   server: () => import("./server.ts"),
