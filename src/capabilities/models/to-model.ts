@@ -29,16 +29,21 @@ export function toModel(value: ModelLike): Model {
   throw new Fault("invalid_argument", `invalid model of type ${typeof value}: ${expectedModel(value)}`);
 }
 
+/** The members by which a Model is known. An agent has the methods, and no id of a model. */
+const modelMembers = ["modelId", "generate", "stream"] as const;
+
 function expectedModel(value: unknown): string {
   // Providers of the AI SDK are functions with a method for each kind of model.
   const isProvider = typeof Reflect.get(Object(value), "languageModel") === "function";
   if (isProvider)
     return 'a provider is not a model; call it with the id of a model, such as model: openai("gpt-5.2")';
+  const missing = modelMembers.filter((name) => !(name in Object(value)));
+  if (!missing.includes("modelId"))
+    return `a Model has the members ${modelMembers.join(", ")}; this one lacks ${missing.join(", ")}`;
   return 'expected a model of an AI SDK provider, a name such as "anthropic/claude-sonnet-5", or a Model';
 }
 
 function isOurs(value: Model | AiSdkModel): value is Model {
   if (typeof value !== "object" || value === null) return false;
-  // An agent has methods of these names, and no id of a model.
-  return "generate" in value && "stream" in value && "modelId" in value;
+  return modelMembers.every((name) => name in value);
 }

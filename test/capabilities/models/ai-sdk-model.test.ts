@@ -95,6 +95,11 @@ describe("toModel()", () => {
     { value: { specificationVersion: "v9" }, code: "unsupported", says: "specification v9" },
     { value: {}, code: "invalid_argument", says: "invalid model of type object" },
     { value: null, code: "invalid_argument", says: "invalid model of type object" },
+    {
+      value: { provider: "own", modelId: "m", generate: () => 0 },
+      code: "invalid_argument",
+      says: "this one lacks stream",
+    },
     { value: "claude", code: "invalid_argument", says: "provider/model" },
     { value: "acme/model", code: "invalid_argument", says: "use one of anthropic, openai" },
   ])("toModel() refuses $value and says what to use instead", ({ value, code, says }) => {
