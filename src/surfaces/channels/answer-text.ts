@@ -43,7 +43,7 @@ function limitText({ name, limit }: Lack, left: number): string {
   const reached = limit === null ? "" : ` of ${amountWords(name, limit)}`;
   const who =
     left > 0
-      ? `you can add up to ${amountWords(name, left)} on the page of the server, and an admin any amount`
+      ? `you can add up to ${amountWords(name, left)} here or on the page of the server, and an admin any amount`
       : "only an admin of the server can raise it";
   return `stopped at its ${limitNouns[name]}${reached}; ${who}`;
 }
@@ -54,6 +54,17 @@ const limitNouns: Readonly<Record<Lack["name"], string>> = {
   maxTokens: "limit",
   deadlineMs: "deadline",
 };
+
+/** The question whether a run that stopped at a limit continues with a top-up. */
+export function topUpForm(runId: string, name: Lack["name"], amount: number): QuestionForm {
+  const words = amountWords(name, amount);
+  return {
+    text: `Add ${words} to the ${limitNouns[name]} of ${runId}, so that it continues?`,
+    choices: [{ label: `Add ${words}`, code: "a" }],
+    answers: [],
+    takesText: false,
+  };
+}
 
 /** How a question can be answered in a channel. */
 export interface QuestionForm {

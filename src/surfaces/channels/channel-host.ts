@@ -1,7 +1,9 @@
 import { type Clock, Fault, type JsonValue, type Records } from "../../kernel/index.ts";
 import type { Owner } from "./access/owner.ts";
 import { namespaces, overwrite } from "./channel-records.ts";
+import { hasOrders } from "../http/obeyed-orders.ts";
 import { shortDigest } from "../http/short-digest.ts";
+import { isStoppedAtLimit } from "../view/top-up-offer.ts";
 import type {
   ChannelPort,
   DecisionReceipt,
@@ -13,6 +15,7 @@ import type {
   Receipt,
 } from "./channel.ts";
 import { ChannelLease, renewMs } from "./work/channel-lease.ts";
+import { continuationId, seqAfterEnd } from "./work/continued-run.ts";
 import { answerOf, MessageWork } from "./work/message-work.ts";
 import { Outbox } from "./work/outbox.ts";
 import type { ChannelParts } from "./work/parts.ts";
@@ -61,7 +64,7 @@ export class ChannelHost implements ChannelPort {
   constructor(parts: ChannelParts) {
     this.#parts = parts;
     this.clock = parts.clock;
-    this.#questions = new Questions(parts);
+    this.#questions = new Questions(parts, (entry) => this.#shift?.work.add(entry));
     this.#lease = new ChannelLease(parts.records, parts.clock, parts.channel.name);
   }
 
@@ -161,21 +164,35 @@ export class ChannelHost implements ChannelPort {
     const message = (seen ?? waiting)?.value as unknown as StoredMessage | undefined;
     if (message?.senderId !== senderId) return undefined;
     const { runId } = message;
+    const about = async (hasEnded: boolean): Promise<Pick<MessageOutcome, "runId" | "questions">> =>
+      runId === null
+        ? { questions: [] }
+        : { runId, questions: await this.#questions.of(conversationId, runId, hasEnded) };
     if (seen === undefined && message.state !== "answering")
-      return {
-        state: message.state,
-        texts: [],
-        questions: runId === null ? [] : await this.#questions.of(conversationId, runId),
-        ...(runId !== null && { runId }),
-      };
+      return { state: message.state, texts: [], ...(await about(false)) };
+    if (runId !== null && (await this.#isContinued(conversationId, runId)))
+      return { state: "running", texts: [], ...(await about(false)) };
     const { text, status } = await answerOf(runtime, message);
     return {
       state: "answered",
       texts: text === "" ? [] : (channel.pieces?.(text) ?? [text]),
-      questions: [],
-      ...(runId !== null && { runId }),
+      ...(await about(true)),
       ...(status !== undefined && { status }),
     };
+  }
+
+  /** Whether a run that was answered continues, because of a top-up here or elsewhere. */
+  async #isContinued(conversationId: string, runId: string): Promise<boolean> {
+    const { records, channel, runtime, store } = this.#parts;
+    const run = await runtime.find(runId);
+    if (run === undefined) return false;
+    const { status, endedAt } = await run.summary();
+    if (endedAt === null) return true;
+    if (!isStoppedAtLimit(status)) return false;
+    const messageId = continuationId(runId, await seqAfterEnd(run));
+    const key = messageKey(channel.name, conversationId, messageId);
+    const accepted = await records.get({ namespace: namespaces.messages, key });
+    return accepted !== undefined || hasOrders(store, run.runId);
   }
 
   /** Sends a pairing code, or drops the message. The code is not stored, so it is lost if the process dies here. */

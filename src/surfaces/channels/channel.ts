@@ -97,7 +97,7 @@ export interface MessageOutcome {
   readonly status?: string;
   /** The answer in its pieces, once there is one. */
   readonly texts: readonly string[];
-  /** The open questions of the run. */
+  /** The open questions of the run. If it stopped at a limit: the offer of a top-up, if the sender may add to it. */
   readonly questions: readonly OpenQuestion[];
 }
 

@@ -26,7 +26,7 @@ export interface ChannelEntry {
 /** Options of `createChannels`. */
 export interface ChannelsOptions {
   /** The store of the runtime. Messages, answers and pairings are kept in its records. */
-  readonly store: Pick<Store, "records" | "onChange">;
+  readonly store: Pick<Store, "records" | "mailbox" | "onChange">;
   /** The agents that channels may name, as for `createServer`. An agent is registered with the runtime; a `ServedAgent` is not. */
   readonly agents: AgentList;
   readonly channels: readonly ChannelEntry[];

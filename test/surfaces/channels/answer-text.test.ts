@@ -12,7 +12,7 @@ it.each([
     "turns",
     5,
     { ...nothing, maxTurns: 3 },
-    "stopped at its limit of 5 turns; you can add up to 3 turns on the page of the server, and an admin any amount",
+    "stopped at its limit of 5 turns; you can add up to 3 turns here or on the page of the server, and an admin any amount",
   ],
   ["tokens", 2_000, { ...nothing, maxTurns: 3 }, "stopped at its limit of 2,000 tokens; only an admin"],
 ] as const)(
@@ -32,6 +32,6 @@ it.each([
 it("the answer of a run that stopped at its deadline says who may add time", () => {
   const ended = { status: "deadline_exceeded", output: null, runId, error: null } as const;
   expect(answerText(ended, { ...nothing, deadlineMs: 60_000 })).toBe(
-    "[stopped at its deadline; you can add up to 1 min on the page of the server, and an admin any amount: run_1]",
+    "[stopped at its deadline; you can add up to 1 min here or on the page of the server, and an admin any amount: run_1]",
   );
 });

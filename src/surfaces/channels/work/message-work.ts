@@ -2,6 +2,8 @@ import { Fault, type RunHandle, type Runtime } from "../../../kernel/index.ts";
 import type { Owner } from "../access/owner.ts";
 import { answerText } from "../answer-text.ts";
 import { allRecords, namespaces } from "../channel-records.ts";
+import { obeyedOrders } from "../../http/obeyed-orders.ts";
+import { addOffered } from "./continued-run.ts";
 import { type ChannelParts, viewOf } from "./parts.ts";
 import type { AskedRun, Questions } from "./questions.ts";
 import type { SendQueue } from "./send-queue.ts";
@@ -197,7 +199,8 @@ export class MessageWork {
   }
 
   async #start(entry: MessageEntry, owner: Owner): Promise<void> {
-    const { conversationId, messageId } = entry.message;
+    const { conversationId, messageId, continues } = entry.message;
+    if (continues !== undefined) return this.#continue(entry, owner, continues);
     const runId = runIdOf(this.#parts.channel.name, conversationId, messageId);
     const started = await startRun(this.#parts, {
       message: entry.message,
@@ -210,8 +213,29 @@ export class MessageWork {
     else await this.#update(entry, { state: "running", runId: started.runId });
   }
 
+  /** Adds the top-up that the person has accepted. */
+  async #continue(
+    entry: MessageEntry,
+    owner: Owner,
+    { topUp }: NonNullable<StoredMessage["continues"]>,
+  ): Promise<void> {
+    const { runtime, store, channel, log } = this.#parts;
+    const run = await viewOf(runtime, owner).find(entry.message.runId ?? "");
+    try {
+      if (run !== undefined) await addOffered(run.as(owner.userId), topUp, store);
+    } catch (error) {
+      const { code, message } = Fault.from(error);
+      // Somebody else has used up the allowance, or has sent the input of the run again.
+      if (code !== "permission_denied" && code !== "already_exists") throw error;
+      log(`channel ${channel.name}: a run was not continued: ${message}`);
+      const reply = "The run was not continued: the amount can no longer be added.";
+      return this.#update(entry, { state: "answering", reply });
+    }
+    await this.#update(entry, { state: "running" });
+  }
+
   async #follow(entry: MessageEntry, owner: Owner): Promise<void> {
-    const { conversationId, sessionId, runId, senderId } = entry.message;
+    const { conversationId, sessionId, runId, senderId, continues } = entry.message;
     const run = await viewOf(this.#parts.runtime, owner).find(runId ?? "");
     if (run === undefined)
       return this.#update(entry, { state: "answering", reply: "The run of this message was deleted." });
@@ -220,18 +244,20 @@ export class MessageWork {
     const typing = new Typing(this.#parts, conversationId, this.#signal);
     typing.start();
     try {
-      await this.#untilEnded(asked, typing);
+      if (continues !== undefined) await obeyedOrders(this.#parts.store, run.runId, this.#signal);
+      await this.#untilEnded(asked, typing, continues?.topUp.fromSeq ?? 0);
     } finally {
       typing.stop();
     }
     this.#signal.throwIfAborted();
     await this.#questions.closeAll(asked);
+    await this.#questions.offer(asked, continues?.messageId ?? entry.message.messageId);
     await this.#update(entry, { state: "answering" });
   }
 
-  async #untilEnded(asked: AskedRun, typing: Typing): Promise<void> {
+  async #untilEnded(asked: AskedRun, typing: Typing, fromSeq: number): Promise<void> {
     const types = ["approval_request", "approval_decision", "run_end"] as const;
-    for await (const event of asked.run.events({ types, signal: this.#signal })) {
+    for await (const event of asked.run.events({ types, fromSeq, signal: this.#signal })) {
       if (event.type === "approval_request") {
         typing.stop();
         await this.#questions.ask(asked, this.#queue);
@@ -256,7 +282,7 @@ export class MessageWork {
   async #sendAnswer(entry: MessageEntry): Promise<void> {
     const { channel, senders, runtime } = this.#parts;
     const { message } = entry;
-    const { conversationId, messageId, runId, senderId } = message;
+    const { conversationId, messageId, runId, senderId, continues } = message;
     const owner = await senders.ownerOf(senderId);
     if (owner === undefined) return this.#drop(entry);
     const { text, status } = await answerOf(viewOf(runtime, owner), message);
@@ -269,7 +295,7 @@ export class MessageWork {
           kind: message.reply === null ? "answer" : "notice",
           conversationId,
           text: each,
-          replyTo: messageId,
+          replyTo: continues?.messageId ?? messageId,
           ...(runId !== null && { runId }),
           ...(status !== undefined && { status }),
           piece: index + 1,
@@ -281,6 +307,7 @@ export class MessageWork {
       if (outcome.kind === "failed") break;
       if (index + 1 < texts.length) await this.#update(entry, { sent: index + 1 });
     }
+    if (runId !== null && !(await this.#questions.sendOffers(conversationId, runId, this.#queue))) return;
     await this.#finish(entry, status);
   }
 

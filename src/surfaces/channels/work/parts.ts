@@ -11,7 +11,7 @@ export interface ChannelParts {
   readonly agent: string;
   readonly agents: ServedAgents;
   readonly runtime: Runtime;
-  readonly store: Pick<Store, "records" | "onChange">;
+  readonly store: Pick<Store, "records" | "mailbox" | "onChange">;
   readonly records: Records;
   readonly senders: Senders;
   readonly clock: Clock;

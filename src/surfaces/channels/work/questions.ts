@@ -6,17 +6,23 @@ import {
   type StoredRecord,
 } from "../../../kernel/index.ts";
 import { isSameOwner, type Owner } from "../access/owner.ts";
-import { choicesOf, questionForm, type QuestionForm } from "../answer-text.ts";
+import { amountWords } from "../../view/top-up-offer.ts";
+import { choicesOf, questionForm, topUpForm, type QuestionForm } from "../answer-text.ts";
 import type { DecisionReceipt, IncomingDecision, OpenQuestion } from "../channel.ts";
 import { allRecords, namespaces } from "../channel-records.ts";
 import { shortDigest } from "../../http/short-digest.ts";
+import { continuationId, offeredTopUp, type OfferedTopUp } from "./continued-run.ts";
 import { viewOf, type ChannelParts } from "./parts.ts";
 import type { SendQueue } from "./send-queue.ts";
+import { messageKey, valueOf, type MessageEntry, type StoredMessage } from "./stored-message.ts";
 
 /** A question as it is stored. */
 interface StoredQuestion extends QuestionForm, Owner {
   readonly runId: string;
+  /** Empty for the offer of a top-up. */
   readonly approvalId: string;
+  /** The offer of a top-up, and the message that the run answers. Absent for a question of a run. */
+  readonly offer?: { readonly topUp: OfferedTopUp; readonly messageId: string };
   readonly conversationId: string;
   readonly sessionId: string;
   readonly senderId: string;
@@ -29,6 +35,8 @@ interface StoredQuestion extends QuestionForm, Owner {
 }
 
 const dayMs = 86_400_000;
+/** How long a top-up is offered. */
+const offerMs = 7 * dayMs;
 
 /** A run whose questions are asked, and where. */
 export interface AskedRun {
@@ -45,9 +53,12 @@ export class Questions {
   readonly #parts: ChannelParts;
   /** Keys of the questions that this process is sending. */
   readonly #sending = new Set<string>();
+  readonly #continue: (entry: MessageEntry) => void;
 
-  constructor(parts: ChannelParts) {
+  /** `onContinue` is called with the stored message of a run that a person has continued. */
+  constructor(parts: ChannelParts, onContinue: (entry: MessageEntry) => void) {
     this.#parts = parts;
+    this.#continue = onContinue;
   }
 
   /**
@@ -83,22 +94,70 @@ export class Questions {
     }
   }
 
+  /**
+   * B8: stores the offer of a top-up for a run that stopped at a limit, if its person may add to it. `sendOffers` sends it
+   * after the answer.
+   */
+  async offer(asked: AskedRun, messageId: string): Promise<void> {
+    const { clock, records } = this.#parts;
+    const { run, owner, conversationId, sessionId, senderId } = asked;
+    const topUp = await offeredTopUp(run);
+    if (topUp === undefined) return;
+    const askedAt = clock.now();
+    const value: StoredQuestion = {
+      ...topUpForm(run.runId, topUp.name, topUp.amount),
+      ...owner,
+      runId: run.runId,
+      approvalId: "",
+      offer: { topUp, messageId },
+      conversationId,
+      sessionId,
+      senderId,
+      askedAt,
+      ref: null,
+      isSent: false,
+      decided: null,
+    };
+    const key = this.#keyOf(conversationId, shortDigest(run.runId, "top-up", String(topUp.fromSeq)));
+    await records.put(
+      {
+        namespace: namespaces.questions,
+        key,
+        value: value as unknown as JsonObject,
+        dueAt: askedAt + offerMs,
+      },
+      "absent",
+    );
+  }
+
+  /**
+   * Sends the offers of a run that were not sent yet. Call it in the queue of the conversation. Returns `false` if the host
+   * stops first.
+   */
+  async sendOffers(conversationId: string, runId: string, queue: SendQueue): Promise<boolean> {
+    for (const { key, question } of await this.#open(conversationId))
+      if (question.runId === runId && question.offer !== undefined && !(await this.#deliver(key, queue)))
+        return false;
+    return true;
+  }
+
   #send(key: string, conversationId: string, queue: SendQueue): void {
     if (this.#sending.has(key)) return;
     this.#sending.add(key);
     void queue
-      .enqueue(conversationId, () => this.#deliver(key, queue))
+      .enqueue(conversationId, async () => void (await this.#deliver(key, queue)))
       .finally(() => this.#sending.delete(key));
   }
 
-  async #deliver(key: string, queue: SendQueue): Promise<void> {
+  /** Returns `false` if the host stops before the question is sent. */
+  async #deliver(key: string, queue: SendQueue): Promise<boolean> {
     const { records, channel } = this.#parts;
     const found = await this.#get(key);
-    if (found === undefined || found.question.isSent || found.question.decided !== null) return;
+    if (found === undefined || found.question.isSent || found.question.decided !== null) return true;
     const { question } = found;
     const { text, conversationId, runId, askedAt, senderId } = question;
     // N3: a sender whose pairing was revoked is sent nothing more.
-    if ((await this.#parts.senders.ownerOf(senderId)) === undefined) return;
+    if ((await this.#parts.senders.ownerOf(senderId)) === undefined) return true;
     const texts = channel.pieces?.(text) ?? [text];
     let ref: string | undefined;
     for (const [index, each] of texts.entries()) {
@@ -116,14 +175,20 @@ export class Questions {
         },
         askedAt,
       );
-      if (outcome === undefined || outcome.kind === "failed") return;
+      if (outcome === undefined) return false;
+      if (outcome.kind === "failed") return true;
       if (isLast) ({ ref } = outcome);
     }
     const value = { ...question, isSent: true, ref: ref ?? null } as unknown as JsonObject;
-    const written = await records.put({ namespace: namespaces.questions, key, value }, found.record.version);
+    const dueAt = question.offer && askedAt + offerMs;
+    const written = await records.put(
+      { namespace: namespaces.questions, key, value, ...(dueAt !== undefined && { dueAt }) },
+      found.record.version,
+    );
     // The question was decided while it was sent.
     if (written.kind === "conflict" && ref !== undefined)
       await this.#show(question, ref, "answered elsewhere");
+    return true;
   }
 
   /** N4: answers a question in the name of a sender. */
@@ -141,6 +206,7 @@ export class Questions {
     if (question.decided !== null) return late(question.decided);
     const decision = decisionOf(question, code, sender.userId);
     if (decision === undefined) return unknown;
+    if (question.offer !== undefined) return this.#accept(key, question, question.offer, sender.userId);
     return this.#answer(key, question, decision);
   }
 
@@ -176,6 +242,49 @@ export class Questions {
     return { kind: "accepted", text: `${word.charAt(0).toUpperCase()}${word.slice(1)}.` };
   }
 
+  /**
+   * Stores a message that continues the run, then closes the offer. The message is stored once, so that the first press
+   * counts; the process that holds the channel's lease adds the amount. A crash in between repeats only the second write.
+   */
+  async #accept(
+    key: string,
+    { runId, conversationId, senderId, sessionId }: StoredQuestion,
+    offer: NonNullable<StoredQuestion["offer"]>,
+    by: string,
+  ): Promise<DecisionReceipt> {
+    const { records, channel, clock } = this.#parts;
+    const { topUp } = offer;
+    const messageId = continuationId(runId, topUp.fromSeq);
+    const receivedAt = clock.now();
+    const message: StoredMessage = {
+      messageId,
+      conversationId,
+      senderId,
+      text: "",
+      attachments: [],
+      order: receivedAt,
+      receivedAt,
+      sessionId,
+      command: null,
+      answers: null,
+      state: "queued",
+      runId,
+      continues: offer,
+      reply: null,
+      sent: 0,
+    };
+    const place = messageKey(channel.name, conversationId, messageId);
+    const written = await records.put(
+      { namespace: namespaces.messages, key: place, value: valueOf(message) },
+      "absent",
+    );
+    const decision = `${amountWords(topUp.name, topUp.amount)} added by ${by}`;
+    await this.#close(key, decision);
+    if (written.kind === "conflict") return late(decision);
+    this.#continue({ key: place, version: written.version, message });
+    return { kind: "accepted", text: "The run continues." };
+  }
+
   /** Closes a question that was decided, wherever that happened. */
   async closeDecided(
     { run, conversationId }: AskedRun,
@@ -192,11 +301,11 @@ export class Questions {
       if (question.runId === run.runId) await this.#close(key, "the run has ended");
   }
 
-  /** The open questions of a run. */
-  async of(conversationId: string, runId: string): Promise<readonly OpenQuestion[]> {
+  /** The open questions of a run that has not ended, or the open offers of a top-up for a run that has ended. */
+  async of(conversationId: string, runId: string, hasEnded: boolean): Promise<readonly OpenQuestion[]> {
     const open = await this.#open(conversationId);
     return open
-      .filter(({ question }) => question.runId === runId)
+      .filter(({ question }) => question.runId === runId && (question.offer !== undefined) === hasEnded)
       .map(({ key, question }) => ({ text: question.text, choices: choicesOf(question, tokenOf(key)) }));
   }
 

@@ -7,6 +7,7 @@ import {
 } from "../../../kernel/index.ts";
 import type { IncomingMessage } from "../channel.ts";
 import { shortDigest } from "../../http/short-digest.ts";
+import type { OfferedTopUp } from "./continued-run.ts";
 
 /** The commands that every channel understands. Other texts with a slash are messages. */
 export type ChannelCommand = "start" | "new" | "stop";
@@ -29,6 +30,11 @@ export interface StoredMessage {
   readonly answers: string | null;
   readonly state: "queued" | "running" | "answering";
   readonly runId: string | null;
+  /**
+   * The run that the person has continued with a top-up, and the message that the run answers. Absent for any other
+   * message.
+   */
+  readonly continues?: { readonly topUp: OfferedTopUp; readonly messageId: string };
   /** The answer, if no run gives it. */
   readonly reply: string | null;
   readonly sent: number;

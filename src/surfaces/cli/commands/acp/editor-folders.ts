@@ -14,7 +14,7 @@ import { extensionReports, extensionSurface, LiveWorkspaces } from "../../setup/
 import type { OpenParts } from "../../setup/open-parts.ts";
 import { openOwnStore } from "../../setup/own-store.ts";
 import { packageVersion } from "../../../../assembly/package-root.ts";
-import { obeyedOrders } from "../../setup/obeyed-orders.ts";
+import { obeyedOrders } from "../../../http/obeyed-orders.ts";
 import { defaultAgentName, openRunWorkspace, runAgent } from "../../setup/run-agent.ts";
 import { reportTools } from "../../setup/machine-tools.ts";
 import { toMetadata, type RunSettings } from "../../setup/run-settings.ts";

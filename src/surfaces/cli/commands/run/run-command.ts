@@ -28,7 +28,7 @@ import { findRunId } from "../../setup/find-run.ts";
 import { withStore } from "../../setup/stored-runs.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import type { Workspace } from "../../../../workspace/workspace.ts";
-import { obeyedOrders } from "../../setup/obeyed-orders.ts";
+import { obeyedOrders } from "../../../http/obeyed-orders.ts";
 import { openRunWorkspace, runAgent, runResolver } from "../../setup/run-agent.ts";
 import { requireTools } from "../../setup/machine-tools.ts";
 import { extensionSurface } from "../../setup/live-workspaces.ts";
