@@ -261,7 +261,14 @@ const runtimeKinds = {
   onError: is.callback(),
 } satisfies OptionKinds<RuntimeOptions>;
 
-export const runtimeTable = optionTable(runtimeKinds);
+/** A runtime gets its agents after it is opened. Their options are those of `new Agent`. */
+const ofAgents: ReadonlySet<string> = new Set(["agent", "agents", "subAgents", "workers"]);
+
+export const runtimeTable = optionTable(runtimeKinds, (name) =>
+  ofAgents.has(name)
+    ? "open the runtime without it, then call runtime.register(agent), which also registers its sub-agents"
+    : undefined,
+);
 
 /** Checked options with their defaults. */
 export type CheckedRuntimeOptions = Filled<RuntimeOptions, typeof runtimeKinds>;

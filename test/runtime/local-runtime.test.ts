@@ -54,6 +54,15 @@ test.for<RuntimeOptions>([
   expect(await readdir(folder)).toEqual([]);
 });
 
+test.each(["agents", "agent", "workers"])(
+  "createRuntime names runtime.register() for the option %s, which it does not have",
+  async (name) => {
+    await expect(createRuntime({ [name]: [] } as RuntimeOptions)).rejects.toThrow(
+      `unknown option "${name}" of openRuntime(): open the runtime without it, then call runtime.register(agent)`,
+    );
+  },
+);
+
 test("createRuntime closes the store that it opened if the engine cannot be created", async () => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-open-"));
   onTestFinished(() => rm(folder, { recursive: true }));

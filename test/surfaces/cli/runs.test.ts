@@ -108,9 +108,12 @@ describe("reeve ps", () => {
       agentId: formatAgentId({ name: "maker" }),
       parentId: null,
     };
-    const event: Event = { seq, ...who, type: "run_pause", at: 2_000, data: { by: "w4", crashLoop } };
+    const events: Event[] = [
+      { seq, ...who, type: "run_recover", at: 2_000, data: { epoch: 5, owner: "w4", recoveries: 2 } },
+      { seq: seq + 1, ...who, type: "run_pause", at: 2_000, data: { by: "w4", crashLoop } },
+    ];
     const standing = { status: "paused", waitsFor: ["crash_loop"] } as const;
-    await store.journal.append(lease, { number: 1, at: 2_000, events: [event], standing });
+    await store.journal.append(lease, { number: 1, at: 2_000, events, standing });
     await store.leases.release(lease, { kind: "suspended", wakeAt: null });
     expect((await cli("ps")).out).toEqual([
       expect.stringMatching(/^run_loop {2}paused \(crash_loop\) /u),
@@ -127,9 +130,11 @@ describe("reeve ps", () => {
       "In flight at the last loss: tool explode of t0.",
     ])
       expect(shown).toContain(words);
-    expect((await cli("logs", "run_loop")).out.join("\n")).toContain(
-      "is paused as a crash loop: 2 processes",
-    );
+    const logged = (await cli("logs", "run_loop")).out;
+    expect(logged.slice(-2)).toEqual([
+      expect.stringContaining("is taken over by another process"),
+      expect.stringContaining("is paused as a crash loop: 2 processes"),
+    ]);
     expect(JSON.parse((await cli("show", "run_loop", "--json")).out[0] ?? "")).toMatchObject({ crashLoop });
   });
 

@@ -220,7 +220,7 @@ function progressLine(event: Event): string | undefined {
     case "budget_warning":
       return `  ${who}${event.data.used} of ${event.data.limit} ${event.data.dimension} are used`;
     case "run_recover":
-      return `  resumes from where it stopped; recorded answers are not requested again`;
+      return `  is taken over where it stopped; recorded answers are not requested again`;
     default: {
       const words = policyWords(event);
       return words === undefined ? undefined : `  ${who}${words}`;

@@ -19,7 +19,7 @@ function eventWords(event: Event): string | undefined {
     case "run_start":
       return `starts: ${shortText(event.data.input)}`;
     case "run_recover":
-      return "is resumed by another process";
+      return "is taken over by another process";
     case "run_pause":
       return event.data.crashLoop === undefined
         ? `is paused by ${printable(event.data.by)}`
