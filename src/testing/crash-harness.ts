@@ -181,14 +181,14 @@ class CrashLab {
     await Promise.all(Array.from({ length: lanes }, lane));
     // The number of writes depends on timing, so that a later worker may make more of them.
     let through = false;
-    for (let at = kinds.length + 1; !through && at <= maxKills; at++) {
-      if (!isChosen(at)) break;
+    let at = kinds.length + 1;
+    for (; !through && at <= maxKills && isChosen(at); at++) {
       const result = await this.#doCase(this.#deathsAt(at, when), runIds);
       through = result.kills.length === 0;
       cases.push(result);
     }
     const detail = `after ${maxKills} kills ${when} a write, no worker finished the work without being killed`;
-    const isEndless = !through && isChosen(maxKills);
+    const isEndless = !through && at > maxKills && isChosen(maxKills);
     return { cases, endless: isEndless ? [{ ...unfinished(detail), kills: [] }] : [] };
   }
 

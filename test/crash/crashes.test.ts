@@ -67,4 +67,16 @@ describe("runCrashes()", () => {
     });
     expect(report.broken.at(-1)?.detail).toContain("after 2 kills before a write");
   });
+
+  test("runCrashes() reports no endless work if write maxKills is chosen and the last write of the work is not", async () => {
+    const kills = (at: number): boolean => at === 1_000;
+    const report = await runCrashes({
+      ...common,
+      ...forgetful.world,
+      workload: "forgetful",
+      kills,
+      maxKills: 1_000,
+    });
+    expect(report).toMatchObject({ broken: [], cases: 0 });
+  });
 });
