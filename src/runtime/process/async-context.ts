@@ -124,15 +124,22 @@ export function insideTask<Result>(context: AsyncContext, body: () => Result): R
   return storage.run(context, body);
 }
 
-/** Runs a branch of a task's code. What it awaits of other runs is cancelled with `token`. */
+/**
+ * Runs a branch of a task's code. What it awaits of other runs is cancelled with `token`. A branch in the body of a tool
+ * starts again with the body, so its submissions are those of the body (J6).
+ */
 export function insideBranch<Result>(
   inside: AsyncContext,
   token: CancellationToken,
   body: () => Result,
 ): Result {
   const { facts } = inside;
+  const around = storage.getStore();
   const branch: AsyncContext = {
     facts,
+    get submissions() {
+      return around?.submissions;
+    },
     get task() {
       return inside.task?.within(token);
     },

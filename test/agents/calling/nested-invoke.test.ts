@@ -6,6 +6,7 @@ import {
   type JsonValue,
   type Model,
   type ModelCallOptions,
+  type RunContext,
   type Runtime,
   type Store,
 } from "../../../src/kernel/index.ts";
@@ -309,11 +310,21 @@ describe.each(twoStores)("J6: a body that starts again on a %s store", (_name, p
     expect([output, worked, runs]).toEqual(['"Think" 2', 2, 2]);
   });
 
-  test("the body of a tool joins the run of agent.invoke()", async () => {
+  /** How the body of a tool calls the agent: directly, or in the branches of its context. */
+  type Ask = (input: string) => Promise<JsonValue>;
+  const bodies: Record<string, (ctx: RunContext, ask: Ask) => Promise<unknown>> = {
+    "agent.invoke()": (_ctx, ask) => ask("Think"),
+    "agent.invoke() in the branches of ctx.parallel()": (ctx, ask) =>
+      ctx.parallel({ one: () => ask("Think"), two: () => ask("Think"), three: () => ask("Rest") }),
+  };
+  const cases = Object.entries(bodies).map(([name, body]) => ({ name, body }));
+
+  test.each(cases)("the body of a tool joins the runs of $name", async ({ body }) => {
     const open = await prepare();
-    const model = scriptedModel(["42"]);
+    const model = scriptedModel(["42", "42", "42"]);
     const inner = new Agent({ name: "inner", model });
     const outerModel = scriptedModel([{ toolCalls: [{ name: "consult", input: {} }] }, "It is 42."]);
+    const asked: number[] = [];
     const start = async (hangs: boolean) => {
       const runtime = await openRuntime({ store: await open(), unknownPrice: "ignore", closeGraceMs: 0 });
       const reached = Promise.withResolvers<void>();
@@ -321,10 +332,11 @@ describe.each(twoStores)("J6: a body that starts again on a %s store", (_name, p
         name: "consult",
         description: "Asks another agent",
         inputSchema: z.object({}),
-        execute: async () => {
-          const { output } = await inner.invoke("Think", { runtime });
+        execute: async (_input, { ctx }) => {
+          await body(ctx, async (input) => (await inner.invoke(input, { runtime })).output);
+          asked.push(model.calls.length);
           reached.resolve();
-          return hangs ? new Promise<never>(() => undefined) : output;
+          return hangs ? new Promise<never>(() => undefined) : "42";
         },
       });
       runtime.register(inner);
@@ -339,6 +351,8 @@ describe.each(twoStores)("J6: a body that starts again on a %s store", (_name, p
     two.runtime.register(two.outer);
     const result = await (await two.runtime.find(runId))?.result();
     await two.runtime.close();
-    expect([result?.output, model.calls.length]).toEqual(["It is 42.", 1]);
+    expect(result?.output).toBe("It is 42.");
+    expect(asked[0]).toBeGreaterThan(0);
+    expect(asked[1]).toBe(asked[0]);
   });
 });
