@@ -272,6 +272,14 @@ export {
   type StepScope,
   type TokenCount,
 } from "./run/step.ts";
+export type {
+  Recorded,
+  RecordedRequest,
+  RequestPart,
+  SentFrame,
+  SentRequest,
+  TranscriptPiece,
+} from "./run/sent-request.ts";
 export type * from "./run/crash-loop.ts";
 export * from "./run/run-record.ts";
 export * from "./run/run-summary.ts";

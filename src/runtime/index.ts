@@ -1,4 +1,5 @@
 export { auditLog } from "./client/audit-log.ts";
+export { readRequest } from "./client/recorded-request.ts";
 export { storedSchedules } from "./client/stored-schedules.ts";
 export { openStore, refuseAbsentFile, type StoreAddress } from "./open-store.ts";
 export { getRunContext, insideCall } from "./process/async-context.ts";

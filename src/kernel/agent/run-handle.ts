@@ -8,6 +8,7 @@ import type { UserPart } from "../messages/content.ts";
 import type { TopUp } from "../limits/ledger.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { RunResult } from "../run/run-result.ts";
+import type { RecordedRequest } from "../run/sent-request.ts";
 import type { RunSnapshot } from "../limits/account.ts";
 import type { RunSummary } from "../run/run-summary.ts";
 
@@ -123,6 +124,12 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
    * run waits for are the words that `Runtime.list` returns. Costs O(commits of the run).
    */
   snapshot(): Promise<RunSnapshot & Pick<RunSummary, "status" | "waitsFor">>;
+  /**
+   * J11: reads what one model call was sent: instructions, tools with their schemas, messages, settings and context window,
+   * as they were recorded. `seq` is that of the `message_start` event of the call. What retention has erased, and what was
+   * never recorded, is named as such. Rejects with `invalid_argument` for another event. Costs O(commits of the run).
+   */
+  modelRequest(seq: number): Promise<RecordedRequest>;
   /**
    * C1: cancels a task with its descendants. Default task: the root, which cancels the run. Default reason: `cancelled`.
    * Does nothing if the run or the task has ended. Rejects with `not_found` if the task does not exist.

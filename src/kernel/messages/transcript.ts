@@ -62,6 +62,21 @@ export class Transcript implements Iterable<ChatMessage> {
     return new Transcript(chain, this.length + messages.length);
   }
 
+  /**
+   * Whether this transcript begins with the messages of another one. Costs O(1) if both continue the same chain, otherwise
+   * O(messages of `earlier`).
+   */
+  startsWith(earlier: Transcript): boolean {
+    const length = earlier.length;
+    if (length > this.length) return false;
+    const own = this.#chain.messages;
+    const other = earlier.#chain.messages;
+    if (own === other) return true;
+    // From the end: transcripts that differ do so in their last messages first, after a compaction.
+    for (let index = length - 1; index >= 0; index--) if (own[index] !== other[index]) return false;
+    return true;
+  }
+
   /** Returns the message at a position. A negative position counts from the end. */
   at(index: number): ChatMessage | undefined {
     const place = index < 0 ? this.length + index : index;

@@ -8,6 +8,7 @@ import type { Resolution } from "../run/approval.ts";
 import type { RunSpend, RunStanding } from "../run/run-record.ts";
 import type { SessionChange } from "../sessions/sessions.ts";
 import type { StepAddress, StepOpening, StepRecord, TokenCount } from "../run/step.ts";
+import type { SentRequest } from "../run/sent-request.ts";
 import type { TaskChange } from "../run/task.ts";
 import type { UsageDelta } from "../limits/usage-delta.ts";
 
@@ -23,6 +24,8 @@ export interface Commit {
   readonly opens?: readonly StepOpening[];
   /** B1: counts of input tokens. The record of the step ends their use. */
   readonly counts?: readonly TokenCount[];
+  /** J11: what model calls are sent, where it does not follow from other records. */
+  readonly requests?: readonly SentRequest[];
   readonly steps?: readonly StepRecord[];
   /** J5: records that `resume` or `topUp` voids, so that their steps run again. */
   readonly voids?: readonly { readonly taskId: TaskId; readonly address: StepAddress }[];

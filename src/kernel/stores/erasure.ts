@@ -7,6 +7,7 @@ import type { LlmReply } from "../messages/llm-reply.ts";
 import type { Message } from "../messages/message.ts";
 import type { Resolution } from "../run/approval.ts";
 import type { InheritedRequest } from "../run/spawn-options.ts";
+import type { SentRequest } from "../run/sent-request.ts";
 import type { StepOutcome, StepRecord } from "../run/step.ts";
 import type { TaskChange } from "../run/task.ts";
 import type { Commit, Erasure } from "./commit.ts";
@@ -151,6 +152,11 @@ export function eraseCommit(commit: Commit, erasures: readonly Erasure[]): Commi
       "steps",
       commit.steps.map((step) => (has(step) ? { ...step, outcome: erasedOutcome(step) } : step)),
     );
+  if (commit.requests?.some(has) === true)
+    change(
+      "requests",
+      commit.requests.map((each) => (has(each) ? erasedRequest(each) : each)),
+    );
   if (commit.resolves?.some(has) === true)
     change(
       "resolves",
@@ -213,6 +219,18 @@ function erasedChange(change: TaskChange, tasks: ReadonlySet<TaskId>): TaskChang
 /** Erases the messages that a child shares. Its hashes stay, because they do not reveal the content. */
 function withoutContents(inherits: InheritedRequest): InheritedRequest {
   return "contents" in inherits ? { ...inherits, contents: {} } : inherits;
+}
+
+/** Keeps the hashes, which do not reveal the content. Settings may hold texts, such as those that end an answer. */
+function erasedRequest({
+  messages: _messages,
+  contents: _contents,
+  frame,
+  ...place
+}: SentRequest): SentRequest {
+  if (frame === undefined) return place;
+  const { settings: _settings, ...kept } = frame;
+  return { ...place, frame: kept };
 }
 
 function erasedResolution({ metadata: _metadata, ...resolution }: Resolution): Resolution {

@@ -113,6 +113,7 @@ async function firstCommit(options: ForkOfRun, fork: RunRecord, commits: readonl
   };
   const seq = events.length;
   const now = clock.now();
+  const recorded = new Set(merged.steps.map(keyOf));
   const event: Event = {
     seq,
     runId,
@@ -127,7 +128,7 @@ async function firstCommit(options: ForkOfRun, fork: RunRecord, commits: readonl
     ...merged,
     ...session,
     ...(addition?.isSteering === true && {
-      opens: merged.opens.filter((opening) => !isOfRootCall(opening, events)),
+      opens: merged.opens.filter((opening) => recorded.has(keyOf(opening)) || !isOfRootCall(opening, events)),
       resolves: [...merged.resolves, addition.resolution],
     }),
     number: 0,
@@ -247,8 +248,10 @@ function mergeCommits(
  * The steps in force at the cut, and those in flight. J8: leaves out the journals that tasks have ended with
  * `continueAsNew`.
  */
-function mergeSteps(commits: readonly Commit[]): { opens: StepOpening[]; steps: StepRecord[] } {
+function mergeSteps(commits: readonly Commit[]): Required<Pick<Commit, "opens" | "requests" | "steps">> {
   const steps = new Map<string, StepRecord>();
+  // J11: the starts of recorded model calls stay, so that a reader finds what the calls were sent.
+  const begunCalls = new Map<string, StepOpening>();
   const opens = new Map<string, StepOpening>();
   const failedStarts = new Map<string, StepOpening>();
   for (const commit of commits) {
@@ -270,11 +273,14 @@ function mergeSteps(commits: readonly Commit[]): { opens: StepOpening[]; steps: 
       const start = opens.get(key);
       if (start !== undefined && step.kind === "tool" && step.outcome.kind === "failed")
         failedStarts.set(key, start);
+      if (start !== undefined && step.kind === "llm") begunCalls.set(key, start);
       steps.set(key, step);
       opens.delete(key);
     }
   }
-  return { opens: [...opens.values()], steps: [...steps.values()] };
+  const begun = [...begunCalls].flatMap(([key, start]) => (steps.has(key) ? [start] : []));
+  const requests = commits.flatMap((commit) => commit.requests ?? []);
+  return { opens: [...begun, ...opens.values()], requests, steps: [...steps.values()] };
 }
 
 function usageOf(steps: readonly StepRecord[]): Usage {

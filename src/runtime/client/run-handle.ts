@@ -18,6 +18,7 @@ import {
   type PendingApproval,
   type Priority,
   type ReceivedInput,
+  type RecordedRequest,
   type RunHandle,
   type RunId,
   type RunRecord,
@@ -46,6 +47,7 @@ import { allowanceLeft, useAllowance } from "./top-up-allowance.ts";
 import type { RunStore } from "./run-store.ts";
 import { findClientCall } from "./client-call.ts";
 import { answerId, checkDecision, commandNames, valueIn } from "./run-command.ts";
+import { readRequest } from "./recorded-request.ts";
 import { checkForkInput } from "./fork-input.ts";
 import { forkRun } from "./fork-run.ts";
 import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
@@ -55,6 +57,7 @@ import { StoredRun, mayResume } from "./stored-run.ts";
 import { refuseIfResent } from "./unsent-input.ts";
 import { currentTask } from "../process/async-context.ts";
 import { parseModelName, resolveModel } from "../process/session-model.ts";
+import { sha256 } from "../process/sha256.ts";
 import { SizeLimit } from "../process/size-limit.ts";
 import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
@@ -325,6 +328,12 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     const { headcount, ledger } = await this.#stored.readState();
     const { status, waitsFor } = await this.#stored.summary();
     return { status, waitsFor, headcount, ledger };
+  }
+
+  async modelRequest(seq: number): Promise<RecordedRequest> {
+    const { life, store, hash = sha256 } = this.#options;
+    life?.check();
+    return readRequest(store, hash, { runId: this.runId, seq });
   }
 
   async cancel(reason = "cancelled", taskId: string = root): Promise<void> {

@@ -107,22 +107,13 @@ const notExecuted = {
  * turn.
  */
 function storedPart({ turn, shared }: TaskRunner, transcript: Transcript): SharedHistory {
-  if (shared !== undefined && continues(transcript, shared.transcript))
+  if (shared !== undefined && transcript.startsWith(shared.transcript))
     return { ...shared.stored, rest: transcript.slice(shared.transcript.length) };
-  if (turn === undefined || !continues(transcript, turn.history))
+  if (turn === undefined || !transcript.startsWith(turn.history))
     return { sessionId: null, leafId: null, said: none, rest: transcript.slice() };
   const { sessionId, leafId, history, said = none } = turn.record;
   const replaced = history === undefined ? {} : { history };
   return { sessionId, leafId, ...replaced, said, rest: transcript.slice(turn.history.length) };
-}
-
-/** Whether a transcript starts with the messages of another one. */
-function continues(transcript: Transcript, earlier: Transcript): boolean {
-  if (earlier.length > transcript.length) return false;
-  // From the end: transcripts that differ do so in their last messages first, after a compaction.
-  for (let index = earlier.length - 1; index >= 0; index--)
-    if (earlier.at(index) !== transcript.at(index)) return false;
-  return true;
 }
 
 /**

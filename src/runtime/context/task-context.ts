@@ -224,7 +224,14 @@ export class TaskContext extends TaskFacts implements RunContext {
     this.#lastLlm = address;
     this.#toolsCalled = 0;
     this.#runner.stopReason = reply.stopReason;
-    if (!this.#isBody) this.#runner.lastRequest = { request, role, answer: reply.message, address };
+    if (!this.#isBody)
+      this.#runner.lastRequest = {
+        request,
+        role,
+        answer: reply.message,
+        address,
+        turn: this.#runner.turn,
+      };
     this.#runner.replies.set(reply.message, reply);
     // The reasoning is sent again with the next request, so it counts as input.
     const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;

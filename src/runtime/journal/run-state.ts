@@ -20,6 +20,7 @@ import {
   type Ledger,
   type LostOwner,
   type Message,
+  type SentRequest,
   type SessionChange,
   type SessionId,
   type SpawnOutcome,
@@ -298,7 +299,18 @@ export class RunState {
    * commits, not to the records of the same commit.
    */
   apply(
-    { tasks, opens, counts, steps, voids, resolves, sessions, mailThrough, historyCleared }: RunChange,
+    {
+      tasks,
+      opens,
+      counts,
+      requests,
+      steps,
+      voids,
+      resolves,
+      sessions,
+      mailThrough,
+      historyCleared,
+    }: RunChange,
     at: number,
   ): void {
     if (sessions !== undefined) for (const change of sessions) this.#sessionWriters.note(change);
@@ -308,9 +320,17 @@ export class RunState {
     if (opens !== undefined) for (const opening of opens) this.open(opening, at);
     if (counts !== undefined)
       for (const count of counts) this.task(count.taskId).counts.set(count.address, count);
+    if (requests !== undefined)
+      for (const request of requests) this.#noteRequest(this.task(request.taskId), request);
     if (steps !== undefined) for (const step of steps) this.record(step, at);
     if (mailThrough !== undefined) this.mailThrough = mailThrough;
     if (historyCleared === true) this.isHistoryCleared = true;
+  }
+
+  /** J11: keeps the contents and the frame, so that later calls need not repeat them. */
+  #noteRequest(task: TaskState, request: SentRequest): void {
+    this.#holdContents(task.record, request);
+    if (request.frame !== undefined) (task.frames ??= new Map()).set(request.role ?? "main", request.frame);
   }
 
   /** J5: the step runs again. E4: a tool call that has begun does not emit its start again. */

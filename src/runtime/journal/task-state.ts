@@ -1,4 +1,5 @@
 import {
+  type SentFrame,
   noUsage,
   type CancellationStatus,
   type EventData,
@@ -29,6 +30,8 @@ export interface TaskState {
   readonly failedStarts: Map<StepAddress, number>;
   /** B1: input tokens that a model counted for a step that has no record yet. */
   readonly counts: Map<StepAddress, TokenCount>;
+  /** J11: what the calls of each role were sent last, apart from their messages. Created with the first record of it. */
+  frames: Map<string, SentFrame> | undefined;
   /** W1: values that steps in branches have taken. Created with the first value. */
   branchValues: BranchValues | undefined;
   /** Messages that the task has drained from its agent's inbox. */
@@ -82,6 +85,7 @@ export function newTaskState(record: TaskRecord, at: number): TaskState {
     opened: new Map(),
     failedStarts: new Map(),
     counts: new Map(),
+    frames: undefined,
     branchValues: undefined,
     drained: [],
     messages: record.messages,

@@ -15,12 +15,14 @@ import {
   type LlmRequest,
   type Model,
   type ModelRequest,
+  type RequestPart,
 } from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { middlewareContext } from "../task/middleware-context.ts";
 import { openDeltaSink } from "./delta-stream.ts";
 import { AttemptCount, ModelAttempts, type ModelCallResult } from "./model-attempts.ts";
 import { concludeReply, settleReservation, truncatedByBudget, type PendingReply } from "./settle-reply.ts";
+import { changedParts } from "./sent-request.ts";
 import { boundRequest } from "./token-bound.ts";
 
 export interface ChatCall {
@@ -35,6 +37,8 @@ export interface ChatCall {
   readonly role: string;
   /** Number of ephemeral messages at the end of `modelRequest`. */
   readonly ephemeralMessages: number;
+  /** J11: records the request, and the parts of it that middleware changed. */
+  readonly record: (changed: readonly RequestPart[]) => void;
 }
 
 /**
@@ -68,6 +72,7 @@ export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall
     isUnchanged = context.request === modelRequest;
     const { filters, request: sent } = context;
     const inputTokens = isUnchanged ? call.inputTokens : () => boundRequest(sent);
+    call.record(changedParts(modelRequest, sent));
     const outgoing = { model: context.model, request: sent, role, inputTokens, filters, ephemeralMessages };
     reply = await new ModelAttempts(step, outgoing, count).run();
     context.result = reply.response;

@@ -24,6 +24,7 @@ import type { TaskRunner } from "../task/task-runner.ts";
 import { callThroughMiddleware } from "./chat-middleware.ts";
 import { AttemptCount, ModelAttempts, type OutgoingRequest } from "./model-attempts.ts";
 import type { PendingReply } from "./settle-reply.ts";
+import { recordRequest } from "./sent-request.ts";
 import { boundInput, boundMessages, type SentPrefix } from "./token-bound.ts";
 import { modelName } from "./model-name.ts";
 
@@ -135,6 +136,7 @@ async function callWith(
     inputTokens: (model) => boundCall(call, messages, model),
     ephemeralMessages: messages.length,
     role,
+    record: (changed) => recordRequest(step, call, messages.length, changed),
   });
   call.countedBy = countedBy;
   return settle;
@@ -168,6 +170,7 @@ function callDirectly(
   ephemeral: readonly ChatMessage[],
 ): Promise<() => LlmReply> {
   const request = new DirectRequest(step, call, ephemeral);
+  recordRequest(step, call, ephemeral.length);
   return new ModelAttempts(step, request, new AttemptCount()).run().then(settlingOf);
 }
 

@@ -17,6 +17,7 @@ import {
   type LlmRequest,
   type Model,
   type RequestOfTask,
+  type RequestPart,
   type RunFacts,
   type StepAddress,
   type StopReason,
@@ -103,6 +104,18 @@ export interface AnsweredRequest {
   readonly answer: AssistantMessage;
   /** Address of the model call, below which the calls of the answer are recorded (J2). */
   readonly address: StepAddress;
+  /** The turn in which the call was made. `undefined` if the code had taken none. */
+  readonly turn: TaskRunner["turn"];
+}
+
+/** J11: what a model call was sent, apart from its messages, to notice what the next one changes. */
+export interface FrameOfCall {
+  readonly request: LlmRequest;
+  readonly model: Model | undefined;
+  readonly turn: TaskRunner["turn"];
+  readonly ephemeral: number;
+  /** The parts that middleware changed. */
+  readonly changed: readonly RequestPart[];
 }
 
 /** How a task's code ended: it returned a value or threw an error. */
@@ -162,6 +175,8 @@ export class TaskRunner implements CancellationRoot {
   turn: { readonly record: TurnRecord; readonly history: Transcript } | undefined;
   /** The last request that a model answered, outside the bodies of tools and steps, with the answer. */
   lastRequest: AnsweredRequest | undefined;
+  /** J11: what the calls of each role were sent last by this process, apart from their messages. */
+  sentFrames: Map<string, FrameOfCall> | undefined;
   /** What the last child of the task shares, so that the next child stores only later messages. */
   shared: { readonly transcript: Transcript; readonly stored: StoredHistory } | undefined;
   /** The replies of models by their messages. */

@@ -4,6 +4,7 @@ import {
   formatAgentId,
   formatTaskId,
   noUsage,
+  userMessage,
   type Commit,
   type Event,
   type JsonValue,
@@ -40,6 +41,15 @@ export function erasureContract({ test, expect, open }: ContractHarness): void {
         { ...stepRecord(0, value as unknown as JsonValue), kind: "llm", taskId: child },
         { ...stepRecord(1, secret), taskId: child },
         stepRecord(2, "the root's own"),
+      ],
+      requests: [
+        {
+          taskId: child,
+          address: stepRecord(0, null).address,
+          frame: { instructions: "h", settings: { stopSequences: [secret] } },
+          messages: { base: null, pieces: [userMessage(secret)] },
+          contents: { h: secret },
+        },
       ],
       events: [
         { ...by(told(secret)), seq: 1 },
@@ -97,6 +107,9 @@ export function erasureContract({ test, expect, open }: ContractHarness): void {
     const store = await open();
     const lease = await ended(store, [{ taskId: child, agentId: helper }]);
     const commits = await all(store.journal.read(lease.runId));
+    expect(commits.flatMap(({ requests = [] }) => requests)).toEqual([
+      { taskId: child, address: "0", frame: { instructions: "h" } },
+    ]);
     const [call, step] = commits.flatMap(({ steps = [] }) => steps);
     expect([call?.address, step?.address, step?.digest, step?.outcome]).toEqual([
       "0",

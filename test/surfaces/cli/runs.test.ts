@@ -55,6 +55,33 @@ async function desk() {
   return { runtime, cli, waiting, address: store };
 }
 
+test("reeve show --request lists the model calls of a run and prints what one was sent, without terminal codes", async () => {
+  const { runtime, cli } = await desk();
+  const hostile = "Erase \u001b[31mall\u202e <b>disks</b>";
+  const agent = new Agent({
+    name: "clerk",
+    model: scriptedModel(["Done."]),
+    tools: [erase],
+    instructions: hostile,
+  });
+  const { runId } = await agent.invoke(hostile, { runtime });
+  const listed = await cli("show", runId, "--request", "--json");
+  const call = JSON.parse(listed.out[0] ?? "{}") as { seq: number; role: string };
+  expect([listed.code, listed.out.length, call.role]).toEqual([0, 1, "main"]);
+  const { code, out } = await cli("show", runId, "--request", String(call.seq));
+  expect(code).toBe(0);
+  const text = out.join("\n");
+  expect(text).toMatch(/instructions\n {2}Erase .*all.*\n+tools\n {2}erase: Erases a disk\n/u);
+  expect(text).toContain('"required":["disk"]');
+  // oxlint-disable-next-line no-control-regex -- the codes that must not reach the terminal
+  expect(text).not.toMatch(/[\u001b\u202e]/u);
+  const refused = await cli("show", runId, "--request", "0");
+  expect([refused.code, refused.talk]).toEqual([
+    2,
+    expect.stringContaining("is run_start; expected the seq"),
+  ]);
+});
+
 test("reeve --version prints the version of the package", async () => {
   const { code, out } = await reeve(["--version"]);
   expect({ code, out }).toEqual({ code: 0, out: ["0.0.0"] });

@@ -30,6 +30,8 @@ export const agentsOfExamples: readonly HostedAgent[] = [clerk, asker];
 /** What the examples use: ids of things that exist for the caller. */
 export interface ExampleWorld {
   readonly runId: string;
+  /** Number of the event with which a model call of the run starts. */
+  readonly callSeq: string;
   readonly sessionId: string;
   readonly entryId: string;
   /** A run that waits for the person, and its question. */
@@ -60,8 +62,12 @@ export async function exampleWorld(server: TestServer, owner: Owner = {}): Promi
   const [first] = await calling.pendingApprovals();
   await calling.approve(first?.approvalId ?? "", { decision: "approved" });
   await until(async () => (await calling.pendingApprovals()).some(({ kind }) => kind === "client_tool"));
+  let callSeq = "";
+  for await (const event of run.events({ follow: false, types: ["message_start"] }))
+    if ("seq" in event) callSeq = String(event.seq);
   return {
     runId: run.runId,
+    callSeq,
     sessionId: run.sessionId,
     entryId: entry?.id ?? "",
     waiting: {
@@ -124,6 +130,8 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
     "runs.tasks": { ...run, query: "?at=5", status: 200 },
     "runs.past": { ...run, status: 200 },
     "runs.steps": { ...run, query: "?taskId=t0", status: 200 },
+    "runs.requests": { ...run, query: "?taskId=t0&limit=5", status: 200 },
+    "runs.request": { params: { runId, seq: world.callSeq }, status: 200 },
     "runs.snapshot": { ...run, status: 200 },
     "runs.stream": { ...run, headers: { "last-event-id": "0" }, status: 200 },
     "chat.send": {
@@ -236,6 +244,7 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
     "figures.list": { query: `?runId=${runId}`, status: 200 },
     "openapi.get": { status: 200 },
     "access.login": { query: "?code=wrong", status: 401 },
+    "access.signIn": { headers: { "content-type": "application/x-www-form-urlencoded" }, status: 401 },
     "sessions.delete": { ...session, status: 204 },
   };
 }

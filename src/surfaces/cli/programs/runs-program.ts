@@ -26,6 +26,21 @@ Examples:
   $ reeve ps --status waiting
   $ reeve ps --all --json | jq -r 'select(.status == "failed") | .runId'`;
 
+interface ShowOptions extends ReportOptions {
+  readonly request?: string | true;
+}
+
+const showHelp = `
+With --request and a number, prints what one model call was sent, as it was recorded: instructions, tools with
+their schemas, messages and settings. Notes say what retention has erased and what is never recorded.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve show run_7f
+  $ reeve show run_7f --request              # the model calls of the run, with their numbers
+  $ reeve show run_7f --request 12`;
+
 const logsHelp = `
 Prints one line per event: time, agent and what happened. Long values are shortened; --json prints every event
 in full. Leaving with Ctrl-C does not stop the run.
@@ -109,16 +124,31 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
       const { printRuns } = await import("../commands/runs/list-runs.ts");
       onEnd(await printRuns(options, terminal));
     });
-  for (const [name, description] of reports)
-    stored(program, name, description)
-      .argument("<RUN>", runArgument)
-      .option("--json", "print one JSON object")
-      .addHelpText("after", `\n${exitCodeTable()}`)
-      .action(async (run: string, options: ReportOptions) => {
-        const { showRun, showTree } = await import("../commands/runs/show-run.ts");
-        const show = { show: showRun, tree: showTree }[name];
-        onEnd(await show(run, options, terminal));
-      });
+  stored(program, "show", "show a run: status, cost, open requests and answer; or what a model call was sent")
+    .argument("<RUN>", runArgument)
+    .option(
+      "--request [seq]",
+      "list the model calls of the run, or show what the call with this number was sent",
+    )
+    .option("--json", "print JSON: one object, or one per model call")
+    .addHelpText("after", showHelp)
+    .action(async (run: string, { request, ...options }: ShowOptions) => {
+      if (request !== undefined) {
+        const { showRequest } = await import("../commands/runs/show-request.ts");
+        onEnd(await showRequest(run, request, options, terminal));
+        return;
+      }
+      const { showRun } = await import("../commands/runs/show-run.ts");
+      onEnd(await showRun(run, options, terminal));
+    });
+  stored(program, "tree", "show the tasks of a run as a tree")
+    .argument("<RUN>", runArgument)
+    .option("--json", "print one JSON object")
+    .addHelpText("after", `\n${exitCodeTable()}`)
+    .action(async (run: string, options: ReportOptions) => {
+      const { showTree } = await import("../commands/runs/show-run.ts");
+      onEnd(await showTree(run, options, terminal));
+    });
   stored(program, "cost", "show what a run cost, or what all runs cost by day, agent, model or user")
     .argument("[RUN]", `${runArgument} (default: all runs)`)
     .option("--by <dimension>", "without RUN: day, agent, model or user (default: day)")
@@ -194,11 +224,6 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
       onEnd(await approveRuns(run, options, terminal));
     });
 }
-
-const reports = [
-  ["show", "show a run: status, cost, open requests and answer"],
-  ["tree", "show the tasks of a run as a tree"],
-] as const;
 
 function stored(program: Command, name: string, description: string): Command {
   return program

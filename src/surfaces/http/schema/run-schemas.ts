@@ -56,7 +56,7 @@ export const priority = schemaOf<Priority>({
   description: "0 BACKGROUND, 1 LOW, 2 NORMAL, 4 HIGH, 8 CRITICAL.",
 });
 
-const usage = named(
+export const usage = named(
   "Usage",
   object({
     inputTokens: integer(),

@@ -1,4 +1,5 @@
-import { Fault, type HostedAgent, type JsonValue } from "../../../kernel/index.ts";
+import { Fault, messageText, userMessage, type HostedAgent, type JsonValue } from "../../../kernel/index.ts";
+import { scriptedModel } from "../../scripted-model.ts";
 import { agentOf, casesOf, eventOf, eventsOf, runIn, type EngineHarness } from "./engine-world.ts";
 
 /** Time until the fire of a schedule, which must be in the future when the schedule is stored. */
@@ -16,6 +17,37 @@ export function lifeCases(harness: EngineHarness): void {
       const { decision } = await ctx.approval(question);
       return decision;
     });
+
+  declare("J11: another process reads what the model calls of a run were sent", async (world) => {
+    const model = scriptedModel(["One.", "Two."]);
+    const asked: HostedAgent = {
+      ...agentOf("asked", async (ctx) => {
+        const turn = await ctx.turn(({ input }) => ({ input, instructions: "Be brief.", tools: [] }));
+        const transcript = turn.history.append(userMessage("Hello"));
+        const { message } = await ctx.llm({ transcript, instructions: turn.instructions });
+        const longer = transcript.append(message, userMessage("And?"));
+        await ctx.llm({ transcript: longer, instructions: "Be long.", temperature: 0 });
+        return null;
+      }),
+      models: { main: model },
+    };
+    const run = await (await world.open("one")).submit(asked, "Hello");
+    await run.result();
+    const reader = await runIn(await world.open("two"), run);
+    const starts = (await eventsOf(reader)).filter(({ type }) => type === "message_start");
+    const requests = await Promise.all(starts.map(({ seq }) => reader.modelRequest(seq)));
+    expect(
+      requests.map(({ instructions, messages, settings, isProven }) => [
+        instructions.state === "recorded" && instructions.value,
+        messages.state === "recorded" && messages.value.map((message) => messageText(message)),
+        settings,
+        isProven,
+      ]),
+    ).toEqual([
+      ["Be brief.", ["Hello"], {}, true],
+      ["Be long.", ["Hello", "One.", "And?"], { temperature: 0 }, true],
+    ]);
+  });
 
   declare("approval: an answer wakes the run that waits for it", async (world) => {
     const runtime = await world.open();

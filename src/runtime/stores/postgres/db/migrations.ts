@@ -333,7 +333,10 @@ const sessionSizes = `
     FROM (SELECT session, sum(count) AS size FROM {entries} GROUP BY session) AS counted WHERE counted.session = sessions.id;
 `;
 
+/** Format 16. Commits may hold what model calls were sent (J11). Earlier versions would neither erase it nor find contents in it. */
+const sentRequests = "SELECT 1;";
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
-export const migrations: readonly string[] = [tables, lostOwners, sessionSizes].map((sql) =>
+export const migrations: readonly string[] = [tables, lostOwners, sessionSizes, sentRequests].map((sql) =>
   sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'),
 );

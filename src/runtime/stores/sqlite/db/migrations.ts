@@ -317,6 +317,8 @@ const migrations: readonly string[] = [
   ALTER TABLE sessions ADD COLUMN size INTEGER NOT NULL DEFAULT 0;
   UPDATE sessions SET size = coalesce((SELECT sum(count) FROM entries WHERE session = sessions.id), 0);
   `,
+  // Format 16. Commits may hold what model calls were sent (J11). Earlier versions would neither erase it nor find contents in it.
+  "SELECT 1;",
 ];
 
 export const storeSchema: FileSchema = { applicationId, migrations, unreleased: unreleasedFormats };
