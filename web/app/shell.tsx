@@ -304,9 +304,16 @@ function Offline(): JSX.Element | null {
       <div class="banner" role="alert">
         <Glyph look="failed" />
         <b>This browser has no access.</b>
-        <span>
-          Open the link that <code>reeve serve</code> printed, or start the server again for a new one.
-        </span>
+        <span>Its token was revoked or has expired. Runs are not affected.</span>
+        <span class="grow" />
+        <button
+          class="button small primary"
+          onClick={() =>
+            location.assign(`/login?to=${encodeURIComponent(location.pathname + location.search)}`)
+          }
+        >
+          Sign in
+        </button>
       </div>
     );
   if (value.state !== "offline") return null;

@@ -1,20 +1,28 @@
+import { sha256 } from "../../runtime/index.ts";
 import type { Reply, Route } from "./route.ts";
 
 /**
  * What a page of the server may load: its own files and its own API, no inline scripts, no frames. Of inline styles, only
  * those whose hashes are given.
  */
-export function pagePolicy(styleHashes: readonly string[]): string {
-  const styles = ["'self'", ...styleHashes.map((hash) => `'sha256-${hash}'`)].join(" ");
+export function pagePolicy(hashes: readonly string[]): string {
+  const styles = ["'self'", ...hashes.map((hash) => `'sha256-${hash}'`)].join(" ");
   return `default-src 'none'; script-src 'self'; style-src ${styles}; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`;
+}
+
+/** The hashes of the styles inside a page, for its policy. */
+export function styleHashes(html: string): readonly string[] {
+  return [...html.matchAll(/<style>(?<text>.*?)<\/style>/gsu)].map(({ groups }) =>
+    Buffer.from(sha256(groups?.["text"] ?? ""), "base64url").toString("base64"),
+  );
 }
 
 const noPolicy = "default-src 'none'; frame-ancestors 'none'";
 
-/** Adds the headers with which browsers protect their users. */
-export function secured(response: Response, policy = noPolicy): Response {
+/** Adds the headers with which browsers protect their users. A response with a policy of its own keeps it. */
+export function secured(response: Response, policy?: string): Response {
   const { headers } = response;
-  headers.set("content-security-policy", policy);
+  headers.set("content-security-policy", policy ?? headers.get("content-security-policy") ?? noPolicy);
   headers.set("x-content-type-options", "nosniff");
   headers.set("referrer-policy", "no-referrer");
   headers.set("cross-origin-resource-policy", "same-origin");

@@ -1,10 +1,9 @@
 import { statusWords } from "../view/status-words.ts";
-import { sha256 } from "../../runtime/index.ts";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { packageRoot } from "../../assembly/package-root.ts";
 import { Fault, type RunSummary, escapeMarkup } from "../../kernel/index.ts";
-import { pagePolicy } from "../http/response.ts";
+import { pagePolicy, styleHashes } from "../http/response.ts";
 
 /**
  * Folder of the built page of Reeve, for the option `page` of `createServer()`. In a clone it exists after
@@ -105,14 +104,18 @@ export class PageFiles {
     this.#runHtml = this.#files.has(lateScript) ? withLateScript(html) : html;
   }
 
+  /** Whether a path is that of a view of the page, and not of a file. */
+  isView(path: string): boolean {
+    return extname(path) === "" && !path.startsWith("/api/") && !this.#files.has(path);
+  }
+
   /**
    * The response to a path. Paths of the page without an extension are its views and get `index.html`, with the head of the
    * run that the view shows.
    */
   find(path: string, run?: RunSummary): Response | undefined {
-    const isView = extname(path) === "" && !path.startsWith("/api/");
     const index = this.#files.get("/index.html");
-    const file = this.#files.get(path) ?? (isView ? index : undefined);
+    const file = this.#files.get(path) ?? (this.isView(path) ? index : undefined);
     if (file === undefined) return undefined;
     const headers = { "content-type": file.type, "cache-control": cacheOf(path) };
     if (file !== index || run === undefined) return new Response(file.bytes, { headers });
@@ -120,13 +123,6 @@ export class PageFiles {
       headers: { ...headers, "cache-control": "no-store" },
     });
   }
-}
-
-/** The SHA-256 of each style in an HTML file, as a Content-Security-Policy names it. */
-function styleHashes(html: string): readonly string[] {
-  return [...html.matchAll(/<style>(?<text>.*?)<\/style>/gsu)].map(({ groups }) =>
-    Buffer.from(sha256(groups?.["text"] ?? ""), "base64url").toString("base64"),
-  );
 }
 
 /** Names of assets contain a hash of their content. */

@@ -17,6 +17,7 @@ import { addressKey, type SenderBindings } from "../http/access/address-key.ts";
 import { publicAccess, requireScope, type Access } from "../http/access/access.ts";
 import { AccessGate, loopbackHosts } from "../http/access/gate.ts";
 import { PageLogin } from "../http/access/page-login.ts";
+import { isForPerson, safeTarget, signInPage } from "../http/access/sign-in.ts";
 import { RequestRate } from "../http/access/request-rate.ts";
 import type { Tokens } from "../http/access/tokens.ts";
 import { FiguresOfRuns } from "../http/figures/run-figures.ts";
@@ -394,6 +395,8 @@ class HonoServer implements Server {
     this.#gate.checkOrigin(req.raw, env);
     const { pathname } = new URL(req.url);
     if (req.method === "GET" || req.method === "HEAD") {
+      const signIn = await this.#signIn(pathname, req.raw, env);
+      if (signIn !== undefined) return secured(signIn);
       const file = this.#page?.find(pathname, await this.#shownRun(pathname, req.raw, env));
       if (file !== undefined) return secured(file, this.#page?.policy);
     }
@@ -402,6 +405,24 @@ class HonoServer implements Server {
       "not_found",
       `${req.method} ${pathname} does not exist; GET /openapi.json lists all routes`,
     );
+  }
+
+  /** The page on which a person enters a token, in place of a view of the page that could show them nothing. */
+  async #signIn(path: string, request: Request, sender: SenderBindings): Promise<Response | undefined> {
+    if (this.#page?.isView(path) !== true || !isForPerson(request)) return undefined;
+    const { pathname, search } = new URL(request.url);
+    const to = safeTarget(`${pathname}${search}`);
+    try {
+      await this.#identified(request, sender);
+      return undefined;
+    } catch (error) {
+      const { code, details } = Fault.from(error);
+      const retryAfter = details?.["retryAfter"];
+      if (code === "rate_limited" && typeof retryAfter === "number")
+        return signInPage({ reason: "wait", to, retryAfter });
+      if (code === "unauthenticated") return signInPage({ reason: "missing", to });
+      throw error;
+    }
   }
 
   /** The run that a path of the page shows. `undefined` if the caller may not read it: the page itself needs no token. */

@@ -52,8 +52,10 @@ describe("reeve serve", () => {
     expect([opened.status, opened.headers.get("location")]).toEqual([303, "/"]);
     const cookie = (opened.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
     const again = await fetch(server.link, { redirect: "manual", headers: { accept: "text/html,*/*" } });
-    expect([again.status, again.headers.get("content-type")]).toEqual([401, "text/html; charset=utf-8"]);
-    expect(await again.text()).toMatch(/works only once[^]*start it again: it prints a new link/u);
+    expect([again.status, again.headers.get("location")]).toEqual([303, "/login?why=used"]);
+    const asked = await fetch(`${origin}/login?why=used`, { headers: { accept: "text/html,*/*" } });
+    expect([asked.status, asked.headers.get("content-type")]).toEqual([401, "text/html; charset=utf-8"]);
+    expect(await asked.text()).toMatch(/A link works once[^]*prints a new link/u);
     expect((await fetch(server.link, { redirect: "manual" })).status).toBe(401);
     const submitted = await fetch(`${origin}/api/runs`, {
       method: "POST",

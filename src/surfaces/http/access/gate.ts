@@ -111,7 +111,7 @@ function bearer(header: string | null): string | undefined {
 }
 
 /** The value of the first cookie with this name. */
-function cookieValue(header: string | null, name: string): string | undefined {
+export function cookieValue(header: string | null, name: string): string | undefined {
   for (const pair of (header ?? "").split(";")) {
     const at = pair.indexOf("=");
     if (at >= 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim();

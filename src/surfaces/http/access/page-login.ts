@@ -1,6 +1,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { Fault } from "../../../kernel/index.ts";
 import { localAccess } from "./access.ts";
+import { cookieValue } from "./gate.ts";
 import type { Tokens } from "./tokens.ts";
 
 /** How long the cookie of a page is valid. */
@@ -44,6 +45,26 @@ export class PageLogin {
       expiresAt: Date.now() + cookieMs,
       ...(userId !== null && { userId }),
     });
+    return this.#cookieOf(token);
+  }
+
+  /**
+   * Returns the `set-cookie` header for a token that a person has entered. The token itself becomes the cookie, so that
+   * revoking it ends the access of the browser. Throws `unauthenticated` for an unknown, revoked or expired token.
+   */
+  async signIn(token: string): Promise<string> {
+    if ((await this.#tokens.verify(token)) === undefined)
+      throw new Fault("unauthenticated", "the token is unknown, revoked or expired");
+    return this.#cookieOf(token);
+  }
+
+  /** Whether the browser that sends a request has a valid cookie. */
+  async isSignedIn({ headers }: Request): Promise<boolean> {
+    const token = cookieValue(headers.get("cookie"), this.#cookie);
+    return token !== undefined && (await this.#tokens.verify(token)) !== undefined;
+  }
+
+  #cookieOf(token: string): string {
     return `${this.#cookie}=${token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${cookieMs / 1000}`;
   }
 }

@@ -1,4 +1,4 @@
-import { anyObject, object, text } from "../../http/schema/schema.ts";
+import { anyObject } from "../../http/schema/schema.ts";
 import { Fault } from "../../../kernel/index.ts";
 import { type Route, reply, route } from "../../http/route.ts";
 import { openAiRoutes } from "../../protocols/openai/openai-routes.ts";
@@ -7,9 +7,11 @@ import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";
 import { factRoutes } from "./facts.ts";
 import { operationRoutes } from "./operations.ts";
 import { runCommandRoutes } from "./run-commands.ts";
+import { requestRoutes } from "./requests.ts";
 import { runRoutes } from "./runs.ts";
 import { scheduleRoutes } from "./schedules.ts";
 import { sessionRoutes } from "./sessions.ts";
+import { signInRoutes } from "./sign-in.ts";
 import { streamRoutes } from "./streams.ts";
 
 const document = { status: 200, description: "This document.", schema: anyObject() };
@@ -23,49 +25,11 @@ const getDocument = route({
   handle: ({ server }) => reply(document, server.document()),
 });
 
-const redirected = { status: 303, description: "The cookie is set; the page follows." };
-const login = route({
-  id: "access.login",
-  method: "GET",
-  path: "/login",
-  summary: "Use a link of `reeve serve` once: sets the cookie of the page.",
-  scope: null,
-  query: object({ code: text({ minLength: 1, maxLength: 200 }) }),
-  responses: [redirected],
-  handle: async ({ server, query, request }) => {
-    if (server.login === undefined)
-      throw new Fault("not_found", "this server needs no token, so there is nothing to log in to");
-    try {
-      const cookie = await server.login.redeem(query.code);
-      return { status: 303, headers: { location: "/", "set-cookie": cookie } };
-    } catch (error) {
-      const isUsed = Fault.is(error) && error.code === "unauthenticated";
-      if (isUsed && request.headers.get("accept")?.includes("text/html") === true) return usedLink();
-      throw error;
-    }
-  },
-});
-
-/** What a person sees who opens a link that was used before. */
-function usedLink(): Response {
-  const html = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Reeve</title>
-<h1>This link works only once</h1>
-<p>It was used before, or it belongs to an earlier start of the server.</p>
-<p>If you opened it in this browser, <a href="/">go to the page</a>. In another browser, stop <code>reeve serve</code>
-with Ctrl-C and start it again: it prints a new link.</p>
-</html>
-`;
-  return new Response(html, { status: 401, headers: { "content-type": "text/html; charset=utf-8" } });
-}
-
-const publicRoutes = [getDocument, login] as const;
+const publicRoutes = [getDocument, ...signInRoutes] as const;
 
 const typedRoutes = [
   ...runRoutes,
+  ...requestRoutes,
   ...runCommandRoutes,
   ...sessionRoutes,
   ...operationRoutes,
