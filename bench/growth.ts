@@ -233,6 +233,10 @@ const filters: Readonly<Record<string, RunQuery>> = {
   },
   "by label and a rare tenant": { tenantId: "tenant-rare", metadata: { team: "team-0" } },
   "by time": { createdAfter: 1_000, createdBefore: 2_000 },
+  "by agent name": { agentName: "grown-3" },
+  "by user, status and time": { userId: "user-3", status: "completed", createdAfter: 1_000 },
+  "by cost": { sort: "costliest" },
+  "by cost, of a user": { sort: "costliest", userId: "user-3" },
 };
 
 async function createRuns(store: Store, count: number): Promise<void> {

@@ -12,6 +12,8 @@ import {
   parseAgentId,
   parseRunId,
   parseSessionId,
+  isInScope,
+  runCountTable,
   runQueryTable,
   spawnChildTable,
   submitKinds,
@@ -29,6 +31,8 @@ import {
   type RegisterOptions,
   type RunHandle,
   type RunId,
+  type RunChangeList,
+  type RunCountQuery,
   type RunPage,
   type RunQuery,
   type RunRecord,
@@ -303,10 +307,20 @@ export class RuntimeView implements Runtime {
   async list(query: RunQuery = {}): Promise<RunPage> {
     this.#worker.lifetime.check();
     runQueryTable.read("list()", query);
-    const { sessionId, agentId } = query;
-    if (sessionId !== undefined) parseSessionId(sessionId);
-    if (agentId !== undefined) parseAgentId(agentId);
-    return this.#worker.context.store.journal.list(this.#own("list()", query));
+    return this.#worker.context.store.journal.list(this.#own("list()", checkedIds(query)));
+  }
+
+  async count(query: RunCountQuery = {}): Promise<number> {
+    this.#worker.lifetime.check();
+    runCountTable.read("count()", query);
+    return this.#worker.context.store.journal.count(this.#own("count()", checkedIds(query)));
+  }
+
+  async changes(after?: string): Promise<RunChangeList> {
+    this.#worker.lifetime.check();
+    const { runs, next } = await this.#worker.context.store.journal.changes(after);
+    const scope = this.#scope;
+    return { runs: scope === undefined ? runs : runs.filter((run) => isInScope(run, scope)), next };
   }
 
   async approvals(query: ApprovalQuery = {}): Promise<ApprovalPage> {
@@ -436,6 +450,15 @@ function asCaller<Options extends ScheduleOwner>(options: Options, scope: Tenant
     return options;
   const { tenantId, userId } = caller;
   return { ...options, ...(tenantId !== null && { tenantId }), ...(userId !== null && { userId }) };
+}
+
+/** Throws `invalid_argument` if the query names an id that no run can have. */
+function checkedIds<Query extends RunCountQuery>(query: Query): Query {
+  const { sessionId, agentId, agentName } = query;
+  if (sessionId !== undefined) parseSessionId(sessionId);
+  if (agentId !== undefined) parseAgentId(agentId);
+  if (agentName !== undefined) parseAgentId(agentName);
+  return query;
 }
 
 /** The user and the tenant of a run. */

@@ -77,6 +77,8 @@ export async function runWorkload(
       summary: (...args) => real.journal.summary(...args),
       approvals: (...args) => real.journal.approvals(...args),
       list: (...args) => real.journal.list(...args),
+      count: (...args) => real.journal.count(...args),
+      changes: (...args) => real.journal.changes(...args),
       read: (...args) => real.journal.read(...args),
       replay: (...args) => real.journal.replay(...args),
       delete: (...args) => real.journal.delete(...args),

@@ -15,7 +15,7 @@ import type { SpawnChildOptions } from "../run/spawn-options.ts";
 import type { RunHandle } from "./run-handle.ts";
 import type { RuntimeSessions } from "./session-api.ts";
 import type { ApprovalPage, ApprovalQuery } from "../run/approval.ts";
-import type { RunPage, RunQuery } from "../run/run-summary.ts";
+import type { RunChangeList, RunCountQuery, RunPage, RunQuery } from "../run/run-summary.ts";
 import type { SpawnBudget } from "../limits/budget.ts";
 import type { UsageQuery, UsageRow } from "../stores/usage-totals.ts";
 import type { MissedPolicy, OverlapPolicy, Schedule } from "../run/schedule.ts";
@@ -352,8 +352,15 @@ export interface Runtime {
    * there was no such submission, or the run is deleted. Costs no more for a run with a long log.
    */
   findSubmitted(runId: string): Promise<RunHandle | undefined>;
-  /** Returns runs of this store, newest first, whichever workers drive them. */
+  /** Returns runs of this store, newest first or by cost, whichever workers drive them. */
   list(query?: RunQuery): Promise<RunPage>;
+  /** K6: returns the number of runs of this store that match, up to `limit`. Default limit: 10,000. */
+  count(query?: RunCountQuery): Promise<number>;
+  /**
+   * K5: returns the runs of this store that have changed since an earlier call, whichever workers drive them. `after` is the
+   * `next` of that call; without it, returns only the position of now.
+   */
+  changes(after?: string): Promise<RunChangeList>;
   /**
    * Returns what the runs of this store have spent, by day, agent, model or user, also runs that were deleted since. A
    * run's usage is added when it is suspended, is paused or ends: what a run in progress has spent since then is not

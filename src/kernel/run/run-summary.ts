@@ -30,12 +30,19 @@ export interface RunSummary extends RunRecord, RunSpend {
   readonly endedAt: number | null;
 }
 
+/** The orders of a list of runs. */
+export const runSorts = Object.freeze(["newest", "costliest"] as const);
+
+export type RunSort = (typeof runSorts)[number];
+
 /** Selects runs. A run must match all given fields. */
 export interface RunQuery {
   /** Id of the session. */
   readonly sessionId?: string;
   /** Id of the root agent. */
   readonly agentId?: string;
+  /** Name of the root agent, whatever its key. */
+  readonly agentName?: string;
   /** Id of the tenant. `null` selects runs without a tenant. */
   readonly tenantId?: string | null;
   /** Id of the user. `null` selects runs without a user. */
@@ -46,6 +53,14 @@ export interface RunQuery {
   readonly createdAfter?: number;
   /** Selects runs that were created before this time, in epoch milliseconds. */
   readonly createdBefore?: number;
+  /** Selects runs that ended after this time, in epoch milliseconds. */
+  readonly endedAfter?: number;
+  /** Selects runs that ended before this time, in epoch milliseconds. */
+  readonly endedBefore?: number;
+  /** Selects runs whose `costUsd` is known and greater than this. */
+  readonly costAbove?: number;
+  /** Selects runs whose `costUsd` is known and less than this. */
+  readonly costBelow?: number;
   /**
    * Selects runs whose metadata has all these strings at its top level. Name and value together have at most 1,024
    * characters; longer strings of the metadata are never selected.
@@ -53,35 +68,63 @@ export interface RunQuery {
   readonly metadata?: Readonly<Record<string, string>>;
   /** Status, or several accepted statuses. */
   readonly status?: RunSummaryStatus | readonly RunSummaryStatus[];
+  /**
+   * Order of the runs. `newest`: by `createdAt`, the newest first. `costliest`: by `costUsd`, the highest first and unknown
+   * costs last. The cost of a run that works is that of the last time it waited (K3). Default: `newest`.
+   */
+  readonly sort?: RunSort;
   /** Maximum number of runs per page. Default: 50. */
   readonly limit?: number;
   /** The `next` value of the previous page. If absent, returns the first page. */
   readonly after?: string;
 }
 
-export const runQueryTable = optionTable({
+const queryKinds = {
   sessionId: is.any,
   agentId: is.any,
+  agentName: is.any,
   tenantId: is.any,
   userId: is.any,
   kind: is.any,
   createdAfter: is.any,
   createdBefore: is.any,
+  endedAfter: is.any,
+  endedBefore: is.any,
+  costAbove: is.any,
+  costBelow: is.any,
   metadata: is.any,
   status: is.any,
+  sort: is.any,
   limit: is.any,
   after: is.any,
-} satisfies OptionKinds<RunQuery>);
+} satisfies OptionKinds<RunQuery>;
+
+export const runQueryTable = optionTable(queryKinds);
+
+const { sort: _sort, after: _after, ...countKinds } = queryKinds;
+
+export const runCountTable = optionTable(countKinds satisfies OptionKinds<RunCountQuery>);
 
 /** One page of a list of runs. */
 export interface RunPage {
-  /** The runs, newest first: by `createdAt` if the query names a time, otherwise in the order in which they were stored. */
+  /** The runs in the order of `RunQuery.sort`. Runs with equal values are in the order in which they were stored, the last first. */
   readonly runs: readonly RunSummary[];
   /**
    * Position of the next page, for `RunQuery.after`. Stays valid when runs are created or deleted meanwhile. `null` for
    * the last page.
    */
   readonly next: string | null;
+}
+
+/** Which runs to count: a query without an order and a page. `limit` is the number at which the count ends. Default: 10,000. */
+export type RunCountQuery = Omit<RunQuery, "sort" | "after">;
+
+/** The runs that have changed since a position. */
+export interface RunChangeList {
+  /** The runs as they are now, in no order. Runs that have not changed may be among them. */
+  readonly runs: readonly RunSummary[];
+  /** Position for the next call. */
+  readonly next: string;
 }
 
 /** A list of runs that is read page by page: that of a runtime or of a journal. */

@@ -5,7 +5,7 @@ import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { ClaimOptions, Lease, Rest } from "./lease.ts";
 import type { Mail } from "./mailbox.ts";
 import type { ApprovalPage, ApprovalQuery } from "../run/approval.ts";
-import type { RunPage, RunQuery, RunSummary } from "../run/run-summary.ts";
+import type { RunChangeList, RunCountQuery, RunPage, RunQuery, RunSummary } from "../run/run-summary.ts";
 import type { TenantScope } from "../run/run-meta.ts";
 
 /** S5: allows at most one unfinished run of an agent in a session. */
@@ -73,12 +73,17 @@ export type Creation =
  * - K1 A run has ended once a commit holds `run_end`, and is unfinished again once a commit reopens a task. Before its end it stands as
  *   the last commit with a `standing` says, and is `pending` while it is ready and not paused, also if it was running and its
  *   owner is dead. `list` and `summary` report the status from that commit on, with the same words.
- * - K2 `list` returns the newest runs first, and each run once, however many runs are created or deleted between two pages.
+ * - K2 `list` returns the newest runs first, and each run once, however many runs are created or deleted between two pages. Sorted by cost, it
+ *   returns each run whose cost does not change meanwhile once.
  * - K3 `list` and `summary` report what a run has used as the last commit with `spent` or `run_end` says. That costs the same for every
  *   length of the run.
  * - K4 A question is open from the commit with its `approval_request` on, until a commit holds its `approval_decision`, the end or the
  *   `continue` of its task, or the record of a race in whose branch it was asked. `approvals` returns each open question once, the
  *   one that has waited longest first, and costs O(open questions).
+ * - K5 `changes` returns each run whose summary changed after the position: created, another status, end, usage, number of recoveries or
+ *   last commit, also if its owner died. The call costs O(changed runs and runs with an owner), whatever the number of other runs. A
+ *   deleted run is not reported.
+ * - K6 `count` returns the number of runs that `list` would return in all, up to its `limit`.
  */
 export interface Journal {
   /**
@@ -104,6 +109,10 @@ export interface Journal {
   /** K1: returns the run as `list` does, with its current status. Costs the same for every length of the run. */
   summary(runId: RunId): Promise<RunSummary | undefined>;
   list(query?: RunQuery): Promise<RunPage>;
+  /** K6: counts runs. */
+  count(query?: RunCountQuery): Promise<number>;
+  /** K5: returns the runs that have changed after the position. Without one, returns only the position of now. */
+  changes(after?: string): Promise<RunChangeList>;
   /** K4: returns the questions of all runs that wait for a person. */
   approvals(query?: ApprovalQuery): Promise<ApprovalPage>;
   /**

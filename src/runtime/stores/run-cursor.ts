@@ -1,11 +1,15 @@
 import {
+  agentNameOf,
   checkChoice,
   describeValue,
   Fault,
   runKinds,
+  runSorts,
   runSummaryStatuses,
+  type RunCountQuery,
   type RunQuery,
   type RunRecord,
+  type RunSort,
   type RunSummaryStatus,
 } from "../../kernel/index.ts";
 
@@ -14,10 +18,18 @@ const defaultLimit = 50;
 /** Maximum length of a top-level string of a run's metadata, with its name, that `list` can select by, in characters. */
 const longestLabel = 1_024;
 
+/** Number of runs at which a count ends. */
+const defaultMost = 10_000;
+
+/** The cost of a run in the order of costs, if a price is unknown. */
+export const unknownCost = -1;
+
 /** Position of a run in a list. `place` is its position in the order in which runs were stored. */
 export interface RunPlace {
   readonly place: number;
   readonly createdAt: number;
+  /** US dollars, or `unknownCost`. */
+  readonly cost: number;
 }
 
 /** A query with its defaults, after its values were checked. */
@@ -25,28 +37,36 @@ export interface RunCursor {
   /** Only runs after this one in the list match. */
   readonly after: RunPlace;
   readonly limit: number;
-  /** The list is in the order of `createdAt`, and of `place` at equal times. Otherwise in the order of `place`. */
-  readonly isByTime: boolean;
+  readonly sort: RunSort;
   /** If absent, runs of any status match. */
   readonly statuses?: readonly RunSummaryStatus[];
   /** Strings that the metadata has at its top level, by name. */
   readonly labels: readonly (readonly [name: string, value: string])[];
 }
 
-const beforeAll: RunPlace = { place: Number.MAX_SAFE_INTEGER, createdAt: Number.MAX_SAFE_INTEGER };
+const last = Number.MAX_SAFE_INTEGER;
+const beforeAll: RunPlace = { place: last, createdAt: last, cost: Number.MAX_VALUE };
 
-export function cursorOf(query: RunQuery): RunCursor {
-  const { limit = defaultLimit, status, kind, createdAfter, createdBefore } = query;
+export function cursorOf(query: RunQuery, method = "list()"): RunCursor {
+  const { limit = defaultLimit, sort = "newest", status, kind } = query;
   checkLimit(limit);
-  checkChoice("list()", "kind", kind, runKinds);
-  for (const name of ["createdAfter", "createdBefore"] as const) checkTime(name, query[name]);
-  for (const name of ["userId", "tenantId"] as const) checkName("list()", name, query[name]);
-  const isByTime = createdAfter !== undefined || createdBefore !== undefined;
-  const cursor = { after: placeOf(query, isByTime), limit, isByTime, labels: labelsOf(query) };
+  checkChoice(method, "sort", sort, runSorts);
+  checkChoice(method, "kind", kind, runKinds);
+  for (const name of ["createdAfter", "createdBefore", "endedAfter", "endedBefore"] as const)
+    checkNumber(method, name, query[name], "a time in epoch milliseconds");
+  for (const name of ["costAbove", "costBelow"] as const)
+    checkNumber(method, name, query[name], "an amount in US dollars");
+  for (const name of ["userId", "tenantId"] as const) checkName(method, name, query[name]);
+  const cursor = { after: placeOf(query, sort), limit, sort, labels: labelsOf(query, method) };
   if (status === undefined) return cursor;
   const statuses = [...new Set([status].flat())];
-  for (const each of statuses) checkChoice("list()", "status", each, runSummaryStatuses);
+  for (const each of statuses) checkChoice(method, "status", each, runSummaryStatuses);
   return { ...cursor, statuses };
+}
+
+/** A cursor for a count: `limit` is the number at which the count ends. */
+export function countCursorOf(query: RunCountQuery): RunCursor {
+  return cursorOf({ ...query, limit: query.limit ?? defaultMost }, "count()");
 }
 
 /** Throws `invalid_argument` if the value is no number of items of a page. */
@@ -55,11 +75,11 @@ export function checkLimit(limit: number): void {
   throw new Fault("invalid_argument", `invalid limit ${limit}: expected an integer of at least 1`);
 }
 
-function checkTime(name: string, value: unknown): void {
+function checkNumber(method: string, name: string, value: unknown, expected: string): void {
   if (value === undefined || Number.isFinite(value)) return;
   throw new Fault(
     "invalid_argument",
-    `invalid ${name} ${describeValue(value)} of list(): expected a time in epoch milliseconds`,
+    `invalid ${name} ${describeValue(value)} of ${method}: expected ${expected}`,
   );
 }
 
@@ -72,15 +92,25 @@ export function checkName(method: string, name: string, value: unknown): void {
   );
 }
 
-function placeOf({ after }: RunQuery, isByTime: boolean): RunPlace {
+const cursorForms: Readonly<Record<RunSort, RegExp>> = {
+  newest: /^([1-9][0-9]{0,15})@([0-9]{1,16})$/,
+  costliest: /^([1-9][0-9]{0,15})\$(-1|[0-9][0-9.e+-]{0,30})$/,
+};
+
+function placeOf({ after }: RunQuery, sort: RunSort): RunPlace {
   if (after === undefined) return beforeAll;
-  const [, place, createdAt] = cursorParts(/^([1-9][0-9]{0,15})(?:@([0-9]{1,16}))?$/, after);
-  if (place === undefined || (createdAt !== undefined) !== isByTime)
+  const [, place, value] = cursorParts(cursorForms[sort], after).map(Number);
+  if (place === undefined || value === undefined || !Number.isFinite(value))
     throw new Fault(
       "invalid_argument",
       `invalid cursor ${describeValue(after)}: pass the \`next\` of an earlier page of runs with the same query`,
     );
-  return { place: Number(place), createdAt: Number(createdAt ?? 0) };
+  return { place, createdAt: value, cost: value };
+}
+
+/** The value by which a list is sorted. Runs with equal values are sorted by `place`. */
+export function sortedBy({ sort }: RunCursor, { createdAt, cost }: RunPlace): number {
+  return sort === "newest" ? createdAt : cost;
 }
 
 /** The parts of a cursor, or none if it is no text of this form. A number that looks like a cursor is not one. */
@@ -88,19 +118,19 @@ export function cursorParts(form: RegExp, cursor: unknown): readonly (string | u
   return (typeof cursor === "string" ? form.exec(cursor) : null) ?? [];
 }
 
-function labelsOf({ metadata }: RunQuery): RunCursor["labels"] {
+function labelsOf({ metadata }: RunQuery, method: string): RunCursor["labels"] {
   if (metadata === undefined) return [];
   if (typeof metadata !== "object" || metadata === null || Array.isArray(metadata))
     throw new Fault(
       "invalid_argument",
-      `invalid metadata ${describeValue(metadata)} of list(): expected an object of strings`,
+      `invalid metadata ${describeValue(metadata)} of ${method}: expected an object of strings`,
     );
   const labels = Object.entries(metadata);
   for (const [name, value] of labels)
     if (!isLabel(name, value))
       throw new Fault(
         "invalid_argument",
-        `invalid metadata.${name.slice(0, longestLabel)} ${describeValue(value)} of list(): expected a string that has, with its name, at most ${longestLabel} characters`,
+        `invalid metadata.${name.slice(0, longestLabel)} ${describeValue(value)} of ${method}: expected a string that has, with its name, at most ${longestLabel} characters`,
       );
   return labels;
 }
@@ -111,28 +141,62 @@ export function isLabel(name: string, value: unknown): value is string {
   return name.isWellFormed() && value.isWellFormed();
 }
 
-/** Whether the record of a run matches the query, apart from its status. */
-export function matches(record: RunRecord, query: RunQuery, { labels }: RunCursor): boolean {
-  const { createdAfter = -Infinity, createdBefore = Infinity } = query;
+/** What a query selects runs by, apart from their status. */
+export interface SelectedRun extends RunPlace {
+  readonly record: RunRecord;
+  readonly endedAt: number | null;
+}
+
+/** Whether a run matches the query, apart from its status. */
+export function matches(
+  { record, endedAt, cost }: SelectedRun,
+  query: RunQuery,
+  { labels }: RunCursor,
+): boolean {
+  const { agentName, createdAfter, createdBefore, endedAfter, endedBefore, costAbove, costBelow } = query;
   const { createdAt, metadata } = record;
   for (const name of ["sessionId", "agentId", "tenantId", "userId", "kind"] as const)
     if (query[name] !== undefined && query[name] !== record[name]) return false;
-  if (createdAt <= createdAfter || createdAt >= createdBefore) return false;
-  return labels.every(([name, value]) => Object.hasOwn(metadata, name) && metadata[name] === value);
+  if (agentName !== undefined && agentName !== agentNameOf(record.agentId)) return false;
+  return (
+    isBetween(createdAt, createdAfter, createdBefore) &&
+    isBetween(endedAt, endedAfter, endedBefore) &&
+    isBetween(cost === unknownCost ? null : cost, costAbove, costBelow) &&
+    labels.every(([name, value]) => Object.hasOwn(metadata, name) && metadata[name] === value)
+  );
 }
 
-/** Compares two runs for sorting: newest first. */
-export function newestFirst({ isByTime }: RunCursor): (one: RunPlace, other: RunPlace) => number {
-  return (one, other) => (isByTime ? other.createdAt - one.createdAt : 0) || other.place - one.place;
+/** A value that does not exist is between no bounds. */
+function isBetween(value: number | null, above: number | undefined, below: number | undefined): boolean {
+  if (above === undefined && below === undefined) return true;
+  return value !== null && value > (above ?? -Infinity) && value < (below ?? Infinity);
 }
 
-/** Returns one page. `found` is sorted newest first and holds `limit + 1` items if there is another page. */
+/** Compares two runs for sorting. */
+export function inListOrder(cursor: RunCursor): (one: RunPlace, other: RunPlace) => number {
+  return (one, other) => sortedBy(cursor, other) - sortedBy(cursor, one) || other.place - one.place;
+}
+
+/** Returns one page. `found` is sorted and holds `limit + 1` items if there is another page. */
 export function pageOf<Found extends RunPlace>(
   found: readonly Found[],
-  { limit, isByTime }: RunCursor,
+  cursor: RunCursor,
 ): { readonly shown: readonly Found[]; readonly next: string | null } {
+  const { limit, sort } = cursor;
   const shown = found.slice(0, limit);
-  const last = shown.at(-1);
-  if (last === undefined || found.length <= limit) return { shown, next: null };
-  return { shown, next: isByTime ? `${last.place}@${last.createdAt}` : String(last.place) };
+  const end = shown.at(-1);
+  if (end === undefined || found.length <= limit) return { shown, next: null };
+  return { shown, next: `${end.place}${sort === "newest" ? "@" : "$"}${sortedBy(cursor, end)}` };
+}
+
+/** The numbers in a position that `changes` has returned. */
+export function changePosition(after: string, count: number): readonly number[] {
+  const numbers = cursorParts(/^[0-9]{1,16}(?:-[0-9]{1,16})*$/, after).flatMap((text = "") =>
+    text.split("-").map(Number),
+  );
+  if (numbers.length === count) return numbers;
+  throw new Fault(
+    "invalid_argument",
+    `invalid position ${describeValue(after)} of changes(): pass the \`next\` of an earlier call`,
+  );
 }

@@ -1,13 +1,16 @@
 import {
+  agentNameOf,
+  eventDraft,
   formatAgentId,
   formatSessionId,
+  noUsage,
   type RunPage,
   type RunQuery,
   type RunRecord,
   type Store,
 } from "../../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
-import { runRecord } from "./store-fixtures.ts";
+import { ownRun, placed, runRecord } from "./store-fixtures.ts";
 
 /** Tests of the filters of `list` that every implementation of `Journal` must keep. */
 export function runFilterContract({ test, expect, open }: ContractHarness): void {
@@ -112,7 +115,8 @@ export function runFilterContract({ test, expect, open }: ContractHarness): void
       // S5: a compaction has its session for itself.
       const compacted =
         index % 5 === 0 && ({ kind: "compaction", sessionId: formatSessionId(`c${index}`) } as const);
-      const place = { ...(index % 3 === 0 && { agentId: bob }), ...(index % 7 === 0 && { sessionId: talk }) };
+      const agentId = index % 2 === 0 ? bob : formatAgentId({ name: "bob", key: "k" });
+      const place = { ...(index % 3 === 0 && { agentId }), ...(index % 7 === 0 && { sessionId: talk }) };
       records.push(await create(store, String(index), { ...more, ...place, ...compacted }));
     }
     const filters: readonly RunQuery[] = [
@@ -123,6 +127,7 @@ export function runFilterContract({ test, expect, open }: ContractHarness): void
       { createdAfter: 106, createdBefore: 118 },
       { metadata: { team: "red" } },
       { agentId: bob },
+      { agentName: "bob" },
       { sessionId: talk },
       { status: "pending" },
     ];
@@ -130,10 +135,7 @@ export function runFilterContract({ test, expect, open }: ContractHarness): void
       for (const other of filters) {
         const query = { ...one, ...other };
         const expected = records.filter((record) => fits(record, query));
-        const isByTime = query.createdAfter !== undefined;
-        const sorted = isByTime
-          ? expected.toSorted((first, second) => second.createdAt - first.createdAt)
-          : expected.toReversed();
+        const sorted = expected.toReversed().toSorted((first, second) => second.createdAt - first.createdAt);
         const found: string[] = [];
         for (let after: string | null = ""; after !== null;) {
           const page: RunPage = await store.journal.list({ ...query, limit: 3, ...(after && { after }) });
@@ -141,7 +143,108 @@ export function runFilterContract({ test, expect, open }: ContractHarness): void
           after = page.next;
         }
         expect({ query, found }).toEqual({ query, found: sorted.map(({ runId }) => runId) });
+        expect({ query, count: await store.journal.count(query) }).toEqual({ query, count: sorted.length });
       }
+  });
+
+  const spent = async (
+    store: Store,
+    name: string,
+    costUsd: number | null,
+    more: Partial<RunRecord> = {},
+  ): Promise<void> => {
+    await create(store, name, more);
+    const [lease] = await store.leases.claim({ workerId: "w1", limit: 1, now: 1 });
+    if (lease === undefined) throw new Error(`run ${name} cannot be claimed`);
+    const data = { status: "failed", usage: noUsage, costUsd, turns: 1 } as const;
+    const events = [placed(lease.runId, 0, eventDraft("run_end", data))];
+    await store.journal.append(lease, { number: 1, at: 100 + Number(name), events });
+    await store.leases.release(lease, { kind: "ended" });
+  };
+
+  test("K2: list() sorts runs by cost, the highest first and unknown costs last, page by page", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    const costs = [0.5, 2, null, 0, 2, 0.000_000_1, 12.25];
+    for (const [index, costUsd] of costs.entries())
+      await spent(store, String(index), costUsd, { createdAt: 10, userId: index < 5 ? "ann" : "bob" });
+    const all: string[] = [];
+    for (let after: string | null = ""; after !== null;) {
+      const page: RunPage = await store.journal.list({
+        sort: "costliest",
+        limit: 2,
+        ...(after && { after }),
+      });
+      all.push(...namesOf(page));
+      after = page.next;
+    }
+    expect(all).toEqual(["6", "4", "1", "0", "5", "3", "2"]);
+    expect(await names(store, { sort: "costliest", userId: "ann" })).toEqual(["4", "1", "0", "3", "2"]);
+    expect(await names(store, { sort: "costliest", status: "failed", limit: 1 })).toEqual(["6"]);
+  });
+
+  test("K2: list() and count() select runs by cost and by the time of their end", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    for (const [index, costUsd] of [0.5, 2, null, 0].entries()) await spent(store, String(index), costUsd);
+    await create(store, "open");
+    const cases: readonly (readonly [RunQuery, readonly string[]])[] = [
+      [{ costAbove: 0.5 }, ["1"]],
+      [{ costBelow: 2 }, ["open", "3", "0"]],
+      [{ costAbove: 0, costBelow: 2 }, ["0"]],
+      [{ costAbove: -5 }, ["open", "3", "1", "0"]],
+      [{ endedAfter: 101 }, ["3", "2"]],
+      [{ endedBefore: 101 }, ["0"]],
+      [{ endedAfter: 100, endedBefore: 103, costAbove: 1 }, ["1"]],
+      [{ endedAfter: 0, sort: "costliest" }, ["1", "0", "3", "2"]],
+    ];
+    for (const [query, expected] of cases) {
+      expect({ query, found: await names(store, query) }).toEqual({ query, found: expected });
+      const { sort: _sort, ...counted } = query;
+      expect(await store.journal.count(counted)).toBe(expected.length);
+    }
+    expect(await store.journal.count({ limit: 3 })).toBe(3);
+  });
+
+  test("K5: changes() returns each run that changed after the position, as it is now", async () => {
+    const store = await open();
+    await create(store, "early");
+    let { runs, next } = await store.journal.changes();
+    expect(runs).toEqual([]);
+    const changed = async (name: string): Promise<unknown> => {
+      ({ runs, next } = await store.journal.changes(next));
+      const run = runs.find(({ runId }) => runId === `run_${name}`);
+      return run && [run.status, run.updatedAt];
+    };
+    await create(store, "a");
+    expect(await changed("a")).toEqual(["pending", 1]);
+    const lease = await ownRun(store, "b");
+    expect(await changed("b")).toEqual(["running", 1]);
+    await store.journal.append(lease, { number: 1, at: 77 });
+    expect(await changed("b")).toEqual(["running", 77]);
+    await store.leases.release(lease, { kind: "suspended", wakeAt: null });
+    expect(await changed("b")).toEqual(["waiting", 77]);
+    await store.mailbox.put({ id: "m", runId: lease.runId, from: "x", at: 1, body: { type: "pause" } });
+    expect(await changed("b")).toEqual(["pending", 77]);
+    await store.journal.delete(lease.runId);
+    expect(await changed("b")).toBeUndefined();
+    await create(store, "c");
+    expect(await changed("c")).toEqual(["pending", 1]);
+  });
+
+  test("K5: changes() returns the runs that a dead worker left", async () => {
+    const store = await open();
+    const lease = await ownRun(store, "a");
+    const { next } = await store.journal.changes();
+    await store.leases.dismiss("w1");
+    const { runs } = await store.journal.changes(next);
+    expect(runs.find(({ runId }) => runId === lease.runId)?.status).toBe("pending");
+  });
+
+  test("K5: changes() refuses a position that no call has returned", async () => {
+    const store = await open();
+    for (const position of ["", "x", "-1", "1.5", 7 as unknown as string])
+      await expect(store.journal.changes(position)).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
   const bad: readonly (readonly [what: string, query: object])[] = [
@@ -157,8 +260,12 @@ export function runFilterContract({ test, expect, open }: ContractHarness): void
     ["a number in metadata", { metadata: { team: 1 } }],
     ["a string of 1 MB in metadata", { metadata: { team: "x".repeat(1_000_000) } }],
     ["half of a surrogate pair in metadata", { metadata: { team: "\uD800" } }],
-    ["a cursor of a query without a time", { createdAfter: 1, after: "5" }],
-    ["a cursor of a query with a time", { after: "5@7" }],
+    ["NaN as endedAfter", { endedAfter: Number.NaN }],
+    ["a text as costAbove", { costAbove: "1" }],
+    ["an unknown order", { sort: "cheapest" }],
+    ["a cursor without a time", { after: "5" }],
+    ["a cursor of the newest runs in the order of costs", { sort: "costliest", after: "5@7" }],
+    ["a cursor of the costliest runs in the order of time", { after: "5$7" }],
   ];
   for (const [what, query] of bad)
     test(`K2: list() refuses ${what}`, async () => {
@@ -177,6 +284,7 @@ function fits(record: RunRecord, query: RunQuery): boolean {
     (query.tenantId === undefined || record.tenantId === query.tenantId) &&
     (query.kind === undefined || record.kind === query.kind) &&
     (query.agentId === undefined || record.agentId === query.agentId) &&
+    (query.agentName === undefined || agentNameOf(record.agentId) === query.agentName) &&
     (query.sessionId === undefined || record.sessionId === query.sessionId) &&
     Object.entries(metadata).every(([name, value]) => record.metadata[name] === value)
   );

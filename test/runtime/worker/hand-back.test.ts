@@ -19,6 +19,8 @@ it("G2: a run is released after its store failed, and resumed from its stored st
       find: (runId) => real.journal.find(runId),
       summary: (runId) => real.journal.summary(runId),
       list: (query) => real.journal.list(query),
+      count: (query) => real.journal.count(query),
+      changes: (after) => real.journal.changes(after),
       approvals: (query) => real.journal.approvals(query),
       read: (runId, from) => real.journal.read(runId, from),
       replay: (runId, visit) => real.journal.replay(runId, visit),

@@ -23,6 +23,8 @@ import {
   type Lease,
   type Rest,
   type MaybePromise,
+  type RunChangeList,
+  type RunCountQuery,
   type RunId,
   type RunPage,
   type RunQuery,
@@ -36,7 +38,17 @@ import {
   type CollectOptions,
 } from "../../../kernel/index.ts";
 import { approvalChangesIn } from "../approval-changes.ts";
-import { cursorOf, matches, newestFirst, pageOf, type RunPlace } from "../run-cursor.ts";
+import {
+  changePosition,
+  countCursorOf,
+  cursorOf,
+  inListOrder,
+  matches,
+  pageOf,
+  unknownCost,
+  type RunCursor,
+  type SelectedRun,
+} from "../run-cursor.ts";
 import { endIn, spendIn } from "../run-end.ts";
 import type { MemoryContents } from "./contents.ts";
 import type { MemoryInbox } from "./inbox.ts";
@@ -60,7 +72,7 @@ interface SiblingTables {
 }
 
 /** A run that a query selects. */
-interface ListedRow extends RunPlace {
+interface ListedRow extends SelectedRun {
   readonly row: RunRow;
 }
 
@@ -96,6 +108,7 @@ export class MemoryJournal implements Journal {
       record,
       turn: turnKey(record),
       place: this.#tables.tick(),
+      change: 0,
       end: null,
       standing: null,
       spent: nothingSpent,
@@ -147,17 +160,37 @@ export class MemoryJournal implements Journal {
 
   async list(query: RunQuery = {}): Promise<RunPage> {
     const cursor = cursorOf(query);
-    const { statuses } = cursor;
-    const inOrder = newestFirst(cursor);
-    const found: ListedRow[] = [];
-    for (const row of this.#tables.runs.values()) {
-      const { place, record } = row;
-      const listed = { row, place, createdAt: record.createdAt };
-      if (inOrder(cursor.after, listed) >= 0 || !matches(record, query, cursor)) continue;
-      if (statuses?.includes(memoryStatusOf(row, this.#tables.workers).status) ?? true) found.push(listed);
-    }
-    const { shown, next } = pageOf(cursor.isByTime ? found.toSorted(inOrder) : found.toReversed(), cursor);
+    const inOrder = inListOrder(cursor);
+    const { shown, next } = pageOf([...this.#select(query, cursor)].toSorted(inOrder), cursor);
     return { runs: shown.map(({ row }) => summaryOf(row, this.#tables.workers)), next };
+  }
+
+  async count(query: RunCountQuery = {}): Promise<number> {
+    const cursor = countCursorOf(query);
+    return Math.min(cursor.limit, [...this.#select(query, cursor)].length);
+  }
+
+  *#select(query: RunQuery, cursor: RunCursor): Iterable<ListedRow> {
+    const { after, statuses } = cursor;
+    const inOrder = inListOrder(cursor);
+    for (const row of this.#tables.runs.values()) {
+      const { place, record, end, spent } = row;
+      const cost = spent.costUsd ?? unknownCost;
+      const listed = { row, record, place, createdAt: record.createdAt, endedAt: end?.at ?? null, cost };
+      if (inOrder(after, listed) >= 0 || !matches(listed, query, cursor)) continue;
+      if (statuses?.includes(memoryStatusOf(row, this.#tables.workers).status) ?? true) yield listed;
+    }
+  }
+
+  /** K5: costs O(runs) if any has changed. */
+  async changes(after?: string): Promise<RunChangeList> {
+    const next = this.#tables.lastChange;
+    const [since = next] = after === undefined ? [] : changePosition(after, 1);
+    const runs: RunSummary[] = [];
+    if (since !== next)
+      for (const row of this.#tables.runs.values())
+        if (row.change > since) runs.push(summaryOf(row, this.#tables.workers));
+    return { runs, next: String(next) };
   }
 
   async approvals(query?: ApprovalQuery): Promise<ApprovalPage> {
@@ -298,6 +331,7 @@ export class MemoryJournal implements Journal {
     if (end !== undefined) this.#tables.setEnd(row, end);
     if (commit.standing !== undefined) row.standing = commit.standing;
     row.spent = spendIn(commit) ?? row.spent;
+    this.#tables.noteChange(row);
     const questions = approvalChangesIn(commit);
     if (questions !== undefined) this.#tables.approvals.applyNow(row, questions);
     if (commit.erases !== undefined) this.#erase(row, commit.erases);

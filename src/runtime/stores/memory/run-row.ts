@@ -19,6 +19,8 @@ export interface RunRow {
   readonly turn: string;
   /** Position in the order of creation, from 1. */
   readonly place: number;
+  /** K5: value of `Tables.lastChange` when the run last changed. */
+  change: number;
   /** K1: how the run ended. `null` while it has not. */
   end: RunEnd | null;
   /** K1: the last standing that a commit held. `null` means running. */

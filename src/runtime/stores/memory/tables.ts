@@ -37,6 +37,8 @@ export class Tables {
   readonly listeners = new Set<(change: StoreChange) => void>();
   /** Counter that orders runs by the time at which they became ready. */
   #ticks = 0;
+  /** K5: number of changes of runs. */
+  lastChange = 0;
   /** The changes since the listeners were last called. */
   #changes: StoreChange[] | undefined;
 
@@ -86,6 +88,11 @@ export class Tables {
     }
   }
 
+  /** K5: the summary of the run has changed. */
+  noteChange(row: RunRow): void {
+    row.change = ++this.lastChange;
+  }
+
   tick(): number {
     return ++this.#ticks;
   }
@@ -109,6 +116,7 @@ export class Tables {
    * workers.
    */
   place(row: RunRow): void {
+    this.noteChange(row);
     const { owner, rest, mail } = row;
     const isAtRest = owner === null ? row.isLive : !this.workers.has(owner);
     row.isHeld = isAtRest && this.#isExcluded(row);

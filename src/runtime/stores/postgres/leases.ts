@@ -19,7 +19,7 @@ import { leaseOf, type RunKey, RunState, spendText, type TakenRun } from "../cod
 import { ownedRun } from "../owned-run.ts";
 import type { RunEnd } from "../run-end.ts";
 import type { Queries } from "./db/queries.ts";
-import { isExcluded, runKeyColumns } from "../sql/run-row.ts";
+import { isChanged, isExcluded, runKeyColumns } from "../sql/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
 import { isBeating, WorkerBeats, type Registration } from "./db/worker-beats.ts";
@@ -50,7 +50,7 @@ interface Doubt {
 
 const outcome = "SELECT pg_xact_status($1::xid8) AS status";
 /** If the transaction has committed, no other one took a run at the same epoch. */
-const free = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READY}, ready_at = $2
+const free = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READY}, ready_at = $2, ${isChanged}
   FROM unnest($3::text[], $4::bigint[]) AS stray (run_id, epoch)
   WHERE runs.run_id = stray.run_id AND runs.epoch = stray.epoch AND owner = $1`;
 
@@ -118,7 +118,7 @@ const findOnly = `SELECT runs.id, run_id AS "runId", agent_id AS "agentId", agen
 
 /** L1: a row that another worker is about to take is skipped. */
 const takeRun = (which: string): string =>
-  `UPDATE {runs} AS runs SET epoch = epoch + 1, owner = $1, state = ${RunState.OWNED}, wake_at = NULL
+  `UPDATE {runs} AS runs SET epoch = epoch + 1, owner = $1, state = ${RunState.OWNED}, wake_at = NULL, ${isChanged}
    WHERE id = (SELECT id FROM {runs} WHERE ${which})
    RETURNING ${runKeyColumns}, epoch, ${recoveriesNow} AS recoveries, lost, lost_at AS "lostAt"`;
 const takeReady = takeRun(`id = $2 AND state = ${RunState.READY} FOR UPDATE SKIP LOCKED`);
@@ -136,14 +136,14 @@ const lockOwned = `SELECT 1 FROM {runs} WHERE id = $1 AND epoch = $2 AND owner =
 const mailOfRun = `SELECT EXISTS (SELECT 1 FROM {mail} WHERE run = $1) AS waits,
   EXISTS (SELECT 1 FROM {mail_ids} WHERE run = $1) AS had, ${isExcluded} AS "isHeld" FROM {runs} AS runs WHERE id = $1`;
 const releaseRun = (more: string): string =>
-  `UPDATE {runs} SET owner = NULL, state = $2, wake_at = $3, ready_at = $4 ${more} WHERE id = $1`;
+  `UPDATE {runs} SET owner = NULL, state = $2, wake_at = $3, ready_at = $4, ${isChanged} ${more} WHERE id = $1`;
 /** L7: a release ends the row of recoveries, unless the run was not even loaded. */
 const inOrder = ", recoveries = 0, lost = NULL";
 const releaseUnloaded = releaseRun("");
 const releaseAsItIs = releaseRun(inOrder);
 const releaseEnded = releaseRun(`${inOrder}, ended = $5, ended_at = $6, spent = coalesce($7, spent)`);
 /** For a run that its owner released as ended although no commit holds `run_end`. */
-const endUntold = "UPDATE {runs} SET ended = 0, ended_at = $2 WHERE id = $1 AND ended IS NULL";
+const endUntold = `UPDATE {runs} SET ended = 0, ended_at = $2, ${isChanged} WHERE id = $1 AND ended IS NULL`;
 
 export interface PostgresLeasesOptions {
   readonly tables: Tables;

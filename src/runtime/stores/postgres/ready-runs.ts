@@ -10,6 +10,7 @@ import { RunState } from "../codec/stored-run.ts";
 import { addReady, type ReadyRun } from "../sql/ready-page.ts";
 import type { Queries } from "./db/queries.ts";
 import { isBeating } from "./db/worker-beats.ts";
+import { isChanged } from "../sql/run-row.ts";
 
 /** Maximum number of runs of a dead worker, and of runs whose wake time has passed, that become ready in one claim. */
 export const mostWoken = 256;
@@ -46,7 +47,7 @@ export function wantedAgents(
 /** Makes some of the runs whose wake time has passed ready, the earliest first. */
 export async function wakeDueRuns(queries: Queries, now: number): Promise<void> {
   await queries.run(
-    `UPDATE {runs} SET state = ${RunState.READY}, ready_at = wake_at * 1000, wake_at = NULL
+    `UPDATE {runs} SET state = ${RunState.READY}, ready_at = wake_at * 1000, wake_at = NULL, ${isChanged}
      WHERE id IN (SELECT id FROM {runs} WHERE wake_at <= $1 ORDER BY wake_at LIMIT ${mostWoken} FOR UPDATE SKIP LOCKED)`,
     now,
   );

@@ -18,6 +18,10 @@ import type { PostgresStoreOptions } from "./store-options.ts";
 import { RunFeeds } from "./tail/run-feed.ts";
 import { sqlStore, storeTools } from "../sql/store.ts";
 
+/** K5: a database that was restored on another server may hold changes whose numbers that server has not reached yet. */
+const forgetForeignChanges =
+  "UPDATE {runs} SET change = 0 WHERE change >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint";
+
 /** Reads events, and logs for their check, from the tables. */
 function eventSource(tables: Tables, rows: CommitRows): EventSource & LogSource {
   const { database } = tables;
@@ -103,6 +107,7 @@ export async function storeAt(
   const tables = new Tables({ database, clock });
   try {
     await migrate(database, storeTables, options);
+    await database.statements.run(forgetForeignChanges);
     return storeOn(tables, options);
   } catch (error) {
     await database.close();

@@ -11,6 +11,7 @@ import { freeHeldRuns } from "./held-runs.ts";
 import { agentsIn, inboxLock, type SqlInbox } from "./inbox.ts";
 import { consumeMail, receivingSessions, type SqlMailbox } from "./mailbox.ts";
 import type { OpenApprovals } from "./open-approvals.ts";
+import { isChanged } from "./run-row.ts";
 import type { Precondition, SessionChanges } from "./session-changes.ts";
 import { sessionLock } from "./session-rows.ts";
 import type { SqlTables } from "./tables.ts";
@@ -18,9 +19,9 @@ import { changeTopics } from "./topics.ts";
 import type { SqlUsageTotals } from "./usage-totals.ts";
 import { all, lock, run, type Work } from "./work.ts";
 
-const setStanding = "UPDATE {runs} SET standing = $2 WHERE id = $1";
-const setSpent = "UPDATE {runs} SET spent = $2 WHERE id = $1";
-const setEnd = "UPDATE {runs} SET ended = $2, ended_at = $3, spent = coalesce($4, spent) WHERE id = $1";
+const setStanding = `UPDATE {runs} SET standing = $2, ${isChanged} WHERE id = $1`;
+const setSpent = `UPDATE {runs} SET spent = $2, ${isChanged} WHERE id = $1`;
+const setEnd = `UPDATE {runs} SET ended = $2, ended_at = $3, spent = coalesce($4, spent), ${isChanged} WHERE id = $1`;
 /** In one order, so that two runs that send each other mail do not wait for each other. */
 const lockRuns = "SELECT 1 FROM {runs} WHERE run_id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE";
 

@@ -28,6 +28,15 @@ export interface Dialect {
   readonly hasLabel: (name: string, value: string) => string;
   /** Reads the labels in the order of the runs, so that a page of runs with a label costs O(page). */
   readonly labelSource?: string;
+  /**
+   * Whether a list counts the first entries of each index that fits and names the one to read, because the database does not know
+   * how many rows have a value.
+   */
+  readonly probesIndexes: boolean;
+  /** K5: reads a number, as `position`, that is less than the `change` of every row that this snapshot does not see yet. */
+  readonly changePosition: string;
+  /** SQL of the name of a run's agent. */
+  readonly agentName: string;
 
   /** The column of `entries` that orders the entries of a session. */
   readonly entryPlace: string;

@@ -1,6 +1,6 @@
 import type { RunId, SessionId } from "../../../kernel/index.ts";
 import { RunState } from "../codec/stored-run.ts";
-import { isExcluded } from "./run-row.ts";
+import { isChanged, isExcluded } from "./run-row.ts";
 import { all, announce, type Work } from "./work.ts";
 
 /** A run that has never started and has a start time is suspended until then. Every other held run has work. */
@@ -8,7 +8,7 @@ const isLater = "(start_at IS NOT NULL AND epoch = 0 AND mail_count = 0)";
 
 const freeHeld = `UPDATE {runs} AS runs INDEXED BY runs_held
   SET state = CASE WHEN ${isLater} THEN ${RunState.SUSPENDED} ELSE ${RunState.READY} END,
-    wake_at = CASE WHEN ${isLater} THEN start_at END, ready_at = $2
+    wake_at = CASE WHEN ${isLater} THEN start_at END, ready_at = $2, ${isChanged}
   WHERE session_id = $1 AND state = ${RunState.HELD} AND NOT ${isExcluded}
   RETURNING run_id AS "runId", wake_at AS "startAt"`;
 

@@ -10,6 +10,8 @@ import type {
   MaybePromise,
   Rest,
   RunId,
+  RunChangeList,
+  RunCountQuery,
   RunPage,
   RunQuery,
   RunRecord,
@@ -94,6 +96,14 @@ export abstract class SqlJournal<Owned extends OwnedRun> implements Journal {
 
   list(query?: RunQuery): Promise<RunPage> {
     return this.#options.list.read(query);
+  }
+
+  count(query?: RunCountQuery): Promise<number> {
+    return this.#options.list.count(query);
+  }
+
+  changes(after?: string): Promise<RunChangeList> {
+    return this.#options.list.changes(after);
   }
 
   approvals(query?: ApprovalQuery): Promise<ApprovalPage> {

@@ -8,7 +8,7 @@ import type {
   TenantScope,
 } from "../../../kernel/index.ts";
 import { RunState, type RunKey } from "../codec/stored-run.ts";
-import { isExcluded } from "./run-row.ts";
+import { isChanged, isExcluded } from "./run-row.ts";
 import { sessionLock } from "./session-rows.ts";
 import type { SqlTables } from "./tables.ts";
 import { all, announce, get, lock, run, type Work } from "./work.ts";
@@ -30,7 +30,7 @@ const insertId = "INSERT INTO {mail_ids} (run, mail_id) VALUES ($1, $2) ON CONFL
 const countMail = `UPDATE {runs} AS runs SET mail_count = mail_count + 1,
     state = CASE WHEN NOT ${isLeft} THEN state WHEN ${isExcluded} THEN ${RunState.HELD} ELSE ${RunState.READY} END,
     ready_at = CASE WHEN ${isLeft} THEN $2 ELSE ready_at END,
-    wake_at = NULL
+    wake_at = NULL, ${isChanged}
   WHERE id = $1 RETURNING mail_count - 1 AS place`;
 const insertMail = "INSERT INTO {mail} (run, place, body) VALUES ($1, $2, $3)";
 const countAndInsert = `WITH counted AS (${countMail})

@@ -27,6 +27,7 @@ import { sessionLock } from "./session-rows.ts";
 import { isAvailable } from "./sessions.ts";
 import type { OwnedRun, SqlTables } from "./tables.ts";
 import { announce, get, lock, tryLock, type Work } from "./work.ts";
+import { changeNumber } from "./run-row.ts";
 
 /** The outcome of creating a run. */
 export interface CreatedRun<Owned extends OwnedRun> {
@@ -70,8 +71,8 @@ export class RunCreator<Owned extends OwnedRun> {
     const { holderColumn } = options.tables.dialect;
     const [column, place] = holderColumn === undefined ? ["", ""] : [`, ${holderColumn}`, ", $18"];
     this.#insertRun = `INSERT INTO {runs} (run_id, agent_id, session_id, tenant, user_id, priority, agent_version, created_at,
-        ready_at, mail_count, epoch, state, owner, kind, title, start_at, wake_at, recoveries_in_all${column})
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11, $12, $13, $14, $15, $16, $17${place})
+        ready_at, mail_count, epoch, state, owner, kind, title, start_at, wake_at, recoveries_in_all, change${column})
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11, $12, $13, $14, $15, $16, $17, ${changeNumber}${place})
       ON CONFLICT (run_id) DO NOTHING RETURNING id`;
   }
 
@@ -193,7 +194,7 @@ export class RunCreator<Owned extends OwnedRun> {
     // Another transaction has created the run in another session meanwhile.
     if (row === undefined) return "exists";
     const { id } = row;
-    const metadata: JsonObject = yield* insertMetadata(id, record.metadata);
+    const metadata: JsonObject = yield* insertMetadata(id, record);
     const { body, refs, commit } = draft;
     const position = positionAfter(chain, start, draft);
     const { seq, link } = position;

@@ -1,6 +1,8 @@
 import {
   runStatuses,
   type RunId,
+  type RunChangeList,
+  type RunCountQuery,
   type RunPage,
   type RunQuery,
   type RunRecord,
@@ -8,7 +10,14 @@ import {
   type SessionId,
 } from "../../../kernel/index.ts";
 import { recordOf, RunState, spendOf, standingOf, type RunRow } from "../codec/stored-run.ts";
-import { cursorOf, newestFirst, pageOf, type RunCursor } from "../run-cursor.ts";
+import {
+  changePosition,
+  countCursorOf,
+  cursorOf,
+  inListOrder,
+  pageOf,
+  type RunCursor,
+} from "../run-cursor.ts";
 import { statusOf, type Holder } from "../run-status.ts";
 import type { Dialect } from "./dialect.ts";
 import { planOf, rowsOf, type StatusRows } from "./run-plan.ts";
@@ -20,6 +29,7 @@ import { all, get, type Work } from "./work.ts";
 interface ListedRun extends RunRow {
   readonly place: number;
   readonly createdAt: number;
+  readonly cost: number;
   readonly state: number;
   readonly owner: string | null;
   readonly standing: string | null;
@@ -47,11 +57,14 @@ const none: readonly never[] = [];
 const compactionIn = `SELECT 1 FROM {runs} AS runs INDEXED BY runs_compacting WHERE session_id = $1 AND ${isCompacting} LIMIT 1`;
 
 function statementsOf({ lastCommitAt }: Dialect) {
-  const columns = `id AS place, created_at AS "createdAt", ${runColumns}, state, owner, standing, ended, ended_at AS "endedAt", spent,
+  const columns = `id AS place, runs.created_at AS "createdAt", cost, ${runColumns}, state, owner, standing, ended, ended_at AS "endedAt", spent,
     ${isScheduled} AS "isScheduled", ${lastCommitAt} AS "updatedAt"`;
   const ofSession = `SELECT ${columns} FROM {runs} AS runs INDEXED BY runs_of_session WHERE session_id = $1 AND run_id IS NOT NULL`;
   return {
     columns,
+    changed: `SELECT ${columns} FROM {runs} AS runs INDEXED BY runs_by_change WHERE change > $1 AND run_id IS NOT NULL`,
+    // K5: their commits change nothing in their rows, and the death of an owner neither.
+    owned: `SELECT ${columns} FROM {runs} AS runs INDEXED BY runs_owned WHERE owner > '' AND owner IS NOT NULL AND run_id IS NOT NULL`,
     summaryOfRun: `SELECT ${columns} FROM {runs} AS runs WHERE run_id = $1`,
     unfinishedIn: `${ofSession} AND ended IS NULL AND agent_id = $2 AND kind <> 1 ORDER BY id DESC LIMIT 1`,
     underWayIn: `${ofSession} AND (ended IS NULL OR EXISTS (SELECT 1 FROM {mail} WHERE run = runs.id))
@@ -63,6 +76,8 @@ function statementsOf({ lastCommitAt }: Dialect) {
 export class RunList {
   readonly #tables: SqlTables;
   readonly #sql: ReturnType<typeof statementsOf>;
+  /** K5: what the last call of `changes` found if no run had an owner: another one finds nothing while the version is the same. */
+  #still: { readonly version: string; readonly next: string } | undefined;
 
   constructor(tables: SqlTables) {
     this.#tables = tables;
@@ -71,12 +86,37 @@ export class RunList {
 
   async read(query: RunQuery = {}): Promise<RunPage> {
     const cursor = cursorOf(query);
-    const gone = cursor.statuses === undefined ? none : await this.#tables.goneOwners();
-    const parts = cursor.statuses?.flatMap((status) => rowsOf(status, gone.length > 0)) ?? [undefined];
-    const isOneStatement = parts.length === 1 && this.#tables.dialect.lateCommits === undefined;
-    const page = (): Work<FoundPage> => this.#page(query, parts, cursor, gone);
-    const { found, next } = await (isOneStatement ? this.#tables.query(page) : this.#tables.snapshot(page));
+    const gone = await this.#gone(cursor);
+    const { found, next } = await this.#parts(cursor, gone, (parts) =>
+      this.#page(query, parts, cursor, gone),
+    );
     return { runs: await this.#summaries(found, cursor.statuses === undefined ? undefined : gone), next };
+  }
+
+  /** K6: counts runs up to the limit of the query. */
+  async count(query: RunCountQuery = {}): Promise<number> {
+    const cursor = countCursorOf(query);
+    const gone = await this.#gone(cursor);
+    const counted = await this.#parts(cursor, gone, (parts) => this.#count(query, parts, cursor, gone));
+    return Math.min(counted, cursor.limit);
+  }
+
+  /** K1: the owners that decide which runs have a status. */
+  async #gone({ statuses }: RunCursor): Promise<readonly string[]> {
+    return statuses === undefined ? none : this.#tables.goneOwners();
+  }
+
+  /** Does work on the rows of each wanted status. All statements see one state of the database. */
+  async #parts<Result>(
+    { statuses }: RunCursor,
+    gone: readonly string[],
+    work: (parts: readonly (StatusRows | undefined)[]) => Work<Result>,
+  ): Promise<Result> {
+    const parts = statuses?.flatMap((status) => rowsOf(status, gone.length > 0)) ?? [undefined];
+    const { lateCommits, probesIndexes } = this.#tables.dialect;
+    const isOneStatement = parts.length === 1 && lateCommits === undefined && !probesIndexes;
+    const statements = (): Work<Result> => work(parts);
+    return isOneStatement ? this.#tables.query(statements) : this.#tables.snapshot(statements);
   }
 
   *#page(
@@ -85,22 +125,59 @@ export class RunList {
     cursor: RunCursor,
     gone: readonly string[],
   ): Work<FoundPage> {
-    const found: ListedRun[] = [];
-    for (const rows of parts) found.push(...(yield* this.#rows(query, rows, cursor, gone)));
-    const { shown, next } = pageOf(found.toSorted(newestFirst(cursor)), cursor);
+    const { dialect } = this.#tables;
+    const rowsFound: ListedRun[] = [];
+    for (const rows of parts) {
+      const { from, where, order } = yield* planOf({ dialect, query, rows, cursor, gone });
+      const limit = where.value(cursor.limit + 1);
+      const sql = `SELECT ${this.#sql.columns} FROM ${from} WHERE ${where.sql} ORDER BY ${order} LIMIT ${limit}`;
+      rowsFound.push(...(yield* all<ListedRun>(sql, ...where.values)));
+    }
+    const { shown, next } = pageOf(rowsFound.toSorted(inListOrder(cursor)), cursor);
     return { found: yield* this.#withTimes(shown), next };
   }
 
-  #rows(
+  *#count(
     query: RunQuery,
-    rows: StatusRows | undefined,
+    parts: readonly (StatusRows | undefined)[],
     cursor: RunCursor,
     gone: readonly string[],
-  ): Work<readonly ListedRun[]> {
-    const { from, where, order } = planOf(this.#tables.dialect, query, rows, cursor, gone);
-    const limit = where.value(cursor.limit + 1);
-    const sql = `SELECT ${this.#sql.columns} FROM ${from} WHERE ${where.sql} ORDER BY ${order} LIMIT ${limit}`;
-    return all<ListedRun>(sql, ...where.values);
+  ): Work<number> {
+    const { dialect } = this.#tables;
+    let count = 0;
+    for (const rows of parts) {
+      const { from, where } = yield* planOf({ dialect, query, rows, cursor, gone });
+      const limit = where.value(cursor.limit);
+      const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM ${from} WHERE ${where.sql} LIMIT ${limit}) AS found`;
+      count += (yield* get<{ readonly count: number }>(sql, ...where.values))?.count ?? 0;
+    }
+    return count;
+  }
+
+  /** K5: reads nothing if the database has not changed since the last call and no run had an owner. */
+  async changes(after?: string): Promise<RunChangeList> {
+    const [since] = after === undefined ? [] : changePosition(after, 1);
+    const version = await this.#tables.version();
+    const still = this.#still;
+    if (version !== undefined && still?.version === version && still.next === after)
+      return { runs: [], next: still.next };
+    const { rows, position } = await this.#tables.snapshot(() => this.#changed(since));
+    const next = String(position);
+    const isAnyOwned = rows.some(({ row }) => row.owner !== null);
+    this.#still = version === undefined || isAnyOwned ? undefined : { version, next };
+    return { runs: await this.#summaries(since === undefined ? none : rows), next };
+  }
+
+  *#changed(
+    since: number | undefined,
+  ): Work<{ readonly rows: readonly FoundRun[]; readonly position: number }> {
+    const { changePosition: positionNow } = this.#tables.dialect;
+    const { position } = (yield* get<{ readonly position: number }>(positionNow)) ?? { position: 0 };
+    const found = new Map<number, ListedRun>();
+    for (const row of yield* all<ListedRun>(this.#sql.owned)) found.set(row.place, row);
+    if (since !== undefined)
+      for (const row of yield* all<ListedRun>(this.#sql.changed, since)) found.set(row.place, row);
+    return { rows: yield* this.#withTimes([...found.values()]), position };
   }
 
   async find(runId: RunId): Promise<RunSummary | undefined> {

@@ -1,18 +1,24 @@
-import type { JsonObject } from "../../../kernel/index.ts";
+import type { JsonObject, RunRecord } from "../../../kernel/index.ts";
+import { tenantText } from "../codec/stored-run.ts";
 import { isLabel } from "../run-cursor.ts";
 import { erase, run, type Work } from "./work.ts";
 
 const noMetadata: JsonObject = Object.freeze({});
 
+const insertLabel =
+  "INSERT INTO {run_labels} (name, value, tenant, created_at, run) VALUES ($1, $2, $3, $4, $5)";
+
 /** Stores the metadata of a new run, and returns a copy that no caller can change. Call inside a transaction. */
-export function* insertMetadata(id: number, metadata: JsonObject): Work<JsonObject> {
+export function* insertMetadata(
+  id: number,
+  { metadata, tenantId, createdAt }: Pick<RunRecord, "metadata" | "tenantId" | "createdAt">,
+): Work<JsonObject> {
   const text = JSON.stringify(metadata);
   if (text === "{}") return noMetadata;
   yield* run("INSERT INTO {run_metadata} (run, body) VALUES ($1, $2)", id, text);
   const stored = JSON.parse(text) as JsonObject;
   for (const [name, value] of Object.entries(stored))
-    if (isLabel(name, value))
-      yield* run("INSERT INTO {run_labels} (name, value, run) VALUES ($1, $2, $3)", name, value, id);
+    if (isLabel(name, value)) yield* run(insertLabel, name, value, tenantText(tenantId), createdAt, id);
   return stored;
 }
 

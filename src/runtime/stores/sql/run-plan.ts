@@ -13,10 +13,11 @@ import {
   tenantText,
   waitingText,
 } from "../codec/stored-run.ts";
-import type { RunCursor } from "../run-cursor.ts";
+import { sortedBy, unknownCost, type RunCursor } from "../run-cursor.ts";
 import { Conditions } from "./conditions.ts";
 import type { Dialect } from "./dialect.ts";
 import { isScheduled, isSuspended } from "./run-row.ts";
+import { get, type Value, type Work } from "./work.ts";
 
 /** The rows of a status: their condition, and the index that finds them. */
 export interface StatusRows {
@@ -80,6 +81,18 @@ export function rowsOf(status: RunSummaryStatus, isAnyGone: boolean): readonly S
   return [...open, ...ended];
 }
 
+/** A way to read a part of a list: an index, and the conditions that it serves. */
+interface Way {
+  /** What follows the table in SQLite, or `labels` for the table of the labels. */
+  readonly index: string;
+  /** The conditions that narrow the search in the index. */
+  readonly terms: readonly Term[];
+  /** Whether the index returns the runs in the order of their creation, so that its range of times narrows the search. */
+  readonly isByTime: boolean;
+}
+
+type Term = readonly [sql: string, ...values: readonly Value[]];
+
 /** How a part of a list is read. */
 interface RunPlan {
   /** The tables, with the index that SQLite uses. */
@@ -88,71 +101,165 @@ interface RunPlan {
   readonly order: string;
 }
 
-export function planOf(
-  dialect: Dialect,
-  query: RunQuery,
-  rows: StatusRows | undefined,
-  cursor: RunCursor,
-  gone: readonly string[],
-): RunPlan {
-  const { after, isByTime, labels } = cursor;
-  const index = indexFor(query, rows, cursor);
-  const { labelSource } = dialect;
-  const isByLabel = index === "labels" && labelSource !== undefined;
-  const from = isByLabel ? labelSource : `{runs} AS runs${index === "labels" ? "" : ` ${index}`}`;
-  const id = isByLabel ? "run_labels.run" : "id";
+/**
+ * Number of entries of an index up to which its runs are read and sorted, whatever the order of the index is. With more of them the
+ * list is read in its own order until the page is full.
+ */
+const few = 1_000;
+
+export interface PartOptions {
+  readonly dialect: Dialect;
+  readonly query: RunQuery;
+  readonly rows: StatusRows | undefined;
+  readonly cursor: RunCursor;
+  /** Owners whose process has ended. */
+  readonly gone: readonly string[];
+}
+
+/** Plans a part of a list. SQLite reads from the first index that has few entries for the query. PostgreSQL decides by itself. */
+export function* planOf(options: PartOptions): Work<RunPlan> {
+  const { dialect, query, rows, cursor, gone } = options;
+  const { after, sort, labels } = cursor;
+  const way = dialect.probesIndexes ? yield* bestWay(options) : undefined;
+  const isByLabel = way?.index === "labels" && dialect.labelSource !== undefined;
   const [first] = isByLabel ? labels : [];
-  const where = conditionsOf(query).add("run_id IS NOT NULL");
+  const where = new Conditions();
+  for (const [sql, ...values] of termsOf(dialect, query)) where.add(sql, ...values);
+  where.add("runs.run_id IS NOT NULL");
   if (rows !== undefined) where.add(rows.where);
   if (rows?.owners !== undefined && gone.length > 0) {
     const names = gone.map((owner) => where.value(owner)).join(", ");
     where.add(`owner ${rows.owners === "gone" ? "IN" : "NOT IN"} (${names})`);
   }
-  for (const label of labels) {
-    const [name, value] = [where.value(label[0]), where.value(label[1])] as const;
-    where.add(
-      label === first
-        ? `run_labels.name = ${name} AND run_labels.value = ${value}`
-        : dialect.hasLabel(name, value),
-    );
-  }
-  if (isByTime) where.add(`(created_at, ${id}) < (?, ?)`, after.createdAt, after.place);
-  else where.add(`${id} < ?`, after.place);
-  return { from, where, order: isByTime ? `created_at DESC, ${id} DESC` : `${id} DESC` };
+  for (const label of labels)
+    if (label !== first) where.add(dialect.hasLabel(where.value(label[0]), where.value(label[1])));
+  if (isByLabel) for (const [sql, ...values] of way.terms) where.add(sql, ...values);
+  const [time, id] = isByLabel ? ["run_labels.created_at", "run_labels.run"] : ["created_at", "id"];
+  const value = sort === "newest" ? time : "cost";
+  where.add(`(${value}, ${id}) < (?, ?)`, sortedBy(cursor, after), after.place);
+  return {
+    from: isByLabel ? dialect.labelSource : `{runs} AS runs ${way?.index ?? ""}`,
+    where,
+    order: `${value} DESC, ${id} DESC`,
+  };
 }
 
-function conditionsOf(query: RunQuery): Conditions {
-  const { sessionId, agentId, tenantId, userId, kind, createdAfter, createdBefore } = query;
+function* bestWay({ dialect, query, rows, cursor }: PartOptions): Work<Way> {
+  const { sort } = cursor;
+  const ways = waysOf(dialect, query, rows, cursor);
+  const [only] = ways;
+  if (
+    only !== undefined &&
+    (isFixed(query, rows) || (ways.length === 1 && only.isByTime && sort === "newest"))
+  )
+    return only;
+  for (const way of ways) if ((yield* entriesOf(dialect, query, way)) < few) return way;
+  if (sort === "costliest") return { index: "INDEXED BY runs_by_cost", terms: [], isByTime: false };
+  return ways.find(({ isByTime }) => isByTime) ?? byCreation;
+}
+
+const byCreation: Way = { index: "INDEXED BY runs_by_creation", terms: [], isByTime: true };
+
+/** Whether the first way is the best in any case. */
+function isFixed({ sessionId }: RunQuery, rows: StatusRows | undefined): boolean {
+  return sessionId !== undefined || rows?.isRare === true;
+}
+
+/** Counts the entries of an index that fit, up to `few`. */
+function* entriesOf(
+  { labelSource }: Dialect,
+  query: RunQuery,
+  { index, terms, isByTime }: Way,
+): Work<number> {
   const where = new Conditions();
-  if (sessionId !== undefined) where.add("session_id = ?", sessionId);
-  if (agentId !== undefined) where.add("agent_id = ?", agentId);
-  if (tenantId === null) where.add(`tenant = '${noTenant}'`);
-  else if (tenantId !== undefined) where.add(`tenant = ? AND tenant <> '${noTenant}'`, tenantText(tenantId));
-  if (userId === null) where.add("user_id IS NULL");
-  else if (userId !== undefined) where.add("user_id = ? AND user_id IS NOT NULL", userId);
-  if (kind !== undefined) where.add(kindTerm(kind));
-  if (createdAfter !== undefined) where.add("created_at > ?", createdAfter);
-  if (createdBefore !== undefined) where.add("created_at < ?", createdBefore);
-  return where;
+  for (const [sql, ...values] of terms) where.add(sql, ...values);
+  const isByLabel = index === "labels";
+  const time = isByLabel ? "run_labels.created_at" : "created_at";
+  if (isByTime)
+    for (const [sql, ...values] of boundsOf(time, query.createdAfter, query.createdBefore))
+      where.add(sql, ...values);
+  if (!isByLabel) where.add("run_id IS NOT NULL");
+  const from =
+    isByLabel && labelSource !== undefined ? "{run_labels} AS run_labels" : `{runs} AS runs ${index}`;
+  const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM ${from} WHERE ${where.sql} LIMIT ${few})`;
+  return (yield* get<{ readonly count: number }>(sql, ...where.values))?.count ?? 0;
+}
+
+/** The indexes that fit a query, the most selective of them first as a rule. */
+function waysOf(
+  dialect: Dialect,
+  query: RunQuery,
+  rows: StatusRows | undefined,
+  { labels }: RunCursor,
+): readonly Way[] {
+  const { sessionId, agentId, agentName, tenantId, userId, kind } = query;
+  const ways: Way[] = [];
+  const add = (index: string, terms: readonly Term[], isByTime = true): void => {
+    ways.push({ index: index === "labels" ? index : `INDEXED BY ${index}`, terms, isByTime });
+  };
+  // The index of a tenant holds only runs with one. Without tenants it would hold nothing, and with them few runs have none.
+  const ofTenant = tenantId === undefined || tenantId === null ? [] : [tenantTerm(tenantId)];
+  if (sessionId !== undefined) add("runs_of_session", [["session_id = ?", sessionId]], false);
+  if (rows?.isRare === true) add(rows.index, [[rows.where]], false);
+  if (kind !== undefined && runKinds.indexOf(kind) > 0) add("runs_of_kind", [[kindTerm(kind)]]);
+  const [label] = labels;
+  if (label !== undefined)
+    add("labels", [
+      ["run_labels.name = ? AND run_labels.value = ?", ...label],
+      ...ofTenant.map(([sql, ...values]): Term => [
+        sql.replaceAll("runs.tenant", "run_labels.tenant"),
+        ...values,
+      ]),
+    ]);
+  if (userId !== undefined && userId !== null)
+    add(ofTenant.length > 0 ? "runs_of_user_in_tenant" : "runs_of_user", [...ofTenant, userTerm(userId)]);
+  if (agentId !== undefined) add("runs_of_agent", [["agent_id = ?", agentId]]);
+  if (agentName !== undefined) add("runs_of_name", [[`${dialect.agentName} = ?`, agentName]]);
+  const ends = boundsOf("ended_at", query.endedAfter, query.endedBefore);
+  if (ends.length > 0) add("runs_by_age_of_end", [["ended_at IS NOT NULL"], ...ends], false);
+  const costs = boundsOf("cost", query.costAbove, query.costBelow);
+  if (costs.length > 0) add("runs_by_cost", [[`cost <> ${unknownCost}`], ...costs], false);
+  if (ofTenant.length > 0) add("runs_of_tenant", ofTenant);
+  if (rows !== undefined && rows.isRare !== true) add(rows.index, [[rows.where]]);
+  return ways;
+}
+
+function termsOf({ agentName: nameOfAgent }: Dialect, query: RunQuery): readonly Term[] {
+  const { sessionId, agentId, agentName, tenantId, userId, kind } = query;
+  const terms: Term[] = [];
+  if (sessionId !== undefined) terms.push(["session_id = ?", sessionId]);
+  if (agentId !== undefined) terms.push(["agent_id = ?", agentId]);
+  if (agentName !== undefined) terms.push([`${nameOfAgent} = ?`, agentName]);
+  if (tenantId === null) terms.push([`runs.tenant = '${noTenant}'`]);
+  else if (tenantId !== undefined) terms.push(tenantTerm(tenantId));
+  if (userId === null) terms.push(["user_id IS NULL"]);
+  else if (userId !== undefined) terms.push(userTerm(userId));
+  if (kind !== undefined) terms.push([kindTerm(kind)]);
+  terms.push(...boundsOf("runs.created_at", query.createdAfter, query.createdBefore));
+  const ends = boundsOf("ended_at", query.endedAfter, query.endedBefore);
+  if (ends.length > 0) terms.push(["ended_at IS NOT NULL"], ...ends);
+  const costs = boundsOf("cost", query.costAbove, query.costBelow);
+  if (costs.length > 0) terms.push([`cost <> ${unknownCost}`], ...costs);
+  return terms;
+}
+
+function tenantTerm(tenantId: string): Term {
+  return [`runs.tenant = ? AND runs.tenant <> '${noTenant}'`, tenantText(tenantId)];
+}
+
+function userTerm(userId: string): Term {
+  return ["user_id = ? AND user_id IS NOT NULL", userId];
+}
+
+function boundsOf(column: string, above: number | undefined, below: number | undefined): readonly Term[] {
+  const terms: Term[] = [];
+  if (above !== undefined) terms.push([`${column} > ?`, above]);
+  if (below !== undefined) terms.push([`${column} < ?`, below]);
+  return terms;
 }
 
 /** The index holds only the kinds after the first, which most runs have. */
 function kindTerm(kind: RunKind): string {
   const place = runKinds.indexOf(kind);
   return place === 0 ? "kind = 0" : `kind = ${place} AND kind > 0`;
-}
-
-/** The most selective index for a query in SQLite. `labels`: the table of the labels. */
-function indexFor(query: RunQuery, rows: StatusRows | undefined, { isByTime, labels }: RunCursor): string {
-  const { sessionId, agentId, tenantId, userId, kind } = query;
-  if (sessionId !== undefined) return "INDEXED BY runs_of_session";
-  if (rows?.isRare === true) return `INDEXED BY ${rows.index}`;
-  if (kind !== undefined && runKinds.indexOf(kind) > 0) return "INDEXED BY runs_of_kind";
-  if (labels.length > 0) return "labels";
-  if (userId !== undefined && userId !== null) return "INDEXED BY runs_of_user";
-  if (isByTime) return "INDEXED BY runs_by_creation";
-  if (agentId !== undefined) return "INDEXED BY runs_of_agent";
-  // The index holds only runs with a tenant. Without tenants it would hold nothing, and with them few runs have none.
-  if (tenantId !== undefined && tenantId !== null) return "INDEXED BY runs_of_tenant";
-  return rows === undefined ? "NOT INDEXED" : `INDEXED BY ${rows.index}`;
 }

@@ -15,8 +15,17 @@ export const isSuspended = `state = ${RunState.SUSPENDED} AND ended IS NULL`;
 /** L9: SQL condition for suspended runs whose start time lies ahead. A run that has started never waits for that time. */
 export const isScheduled = "((wake_at = start_at) IS TRUE)";
 
+/**
+ * K5: SQL of the number of the current change, for `runs.change`. PostgreSQL uses the id of the transaction: a reader knows which ids
+ * may still appear. SQLite, where transactions follow each other, uses the next number (`sqliteText`).
+ */
+export const changeNumber = "pg_current_xact_id()::text::bigint";
+
+/** Assignment of every statement that changes the summary of a run. */
+export const isChanged = `change = ${changeNumber}`;
+
 /** The columns of a `RunRow`. */
-export const runColumns = `run_id, agent_id, session_id, tenant, user_id, priority, agent_version, created_at,
+export const runColumns = `run_id, agent_id, session_id, runs.tenant, user_id, priority, agent_version, runs.created_at,
   kind, title, start_at, recoveries_in_all, (SELECT body FROM {run_metadata} WHERE run = runs.id) AS metadata`;
 
 /** S6: SQL condition for the rows of a scope, with two parameters from `$first` on. `scopeValues` returns them. */

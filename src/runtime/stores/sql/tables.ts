@@ -41,6 +41,11 @@ export abstract class SqlTables<Owned extends OwnedRun = OwnedRun> {
     this.#clock = clock;
   }
 
+  /** A text that changes with every write to the database, by any process. `undefined` if the database cannot tell. */
+  version(): MaybePromise<string | undefined> {
+    return undefined;
+  }
+
   /** Reads with statements that may see different states of the database. The work may be repeated. */
   abstract query<Result>(work: () => Work<Result>): MaybePromise<Result>;
 

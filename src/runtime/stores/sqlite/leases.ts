@@ -33,7 +33,7 @@ import { Turns } from "./ready-turns.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import { freeHeldRuns } from "../sql/held-runs.ts";
 import { get, type Work } from "../sql/work.ts";
-import { sqliteText } from "./db/dialect.ts";
+import { isChangedHere, sqliteText } from "./db/dialect.ts";
 import { leaseOf, RunState, spendText, type TakenRun } from "../codec/stored-run.ts";
 import { isExcluded, runKeyColumns } from "../sql/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
@@ -76,7 +76,7 @@ class DeadWorkers {
     for (const run of owned.values())
       if (run.workerId === workerId && (id === null || run.id === id)) owned.delete(run.runId);
     return this.#tables.database.run(
-      `UPDATE runs SET owner = NULL, holder = NULL, state = ${RunState.READY}, ready_at = ?2,
+      `UPDATE runs SET owner = NULL, holder = NULL, state = ${RunState.READY}, ready_at = ?2, ${isChangedHere},
          recoveries_in_all = recoveries_in_all + 1,
          recoveries = iif(recovered_at = ${lastCommit}, recoveries + 1, 1),
          lost = iif(recovered_at = ${lastCommit}, ifnull(lost, ?4), ?4), lost_at = ?5, recovered_at = ${lastCommit}
@@ -139,7 +139,7 @@ function isReadyAt({ state, wakeAt }: OneRun, now: number): boolean {
 }
 
 const takeRun = (which: string): string =>
-  `UPDATE runs SET epoch = epoch + 1, owner = ?1, holder = ?3, state = ${RunState.OWNED}, wake_at = NULL
+  `UPDATE runs SET epoch = epoch + 1, owner = ?1, holder = ?3, state = ${RunState.OWNED}, wake_at = NULL, ${isChangedHere}
    WHERE ${which} RETURNING ${runKeyColumns}, epoch,
      ${recoveriesNow} AS recoveries, lost, lost_at AS lostAt`;
 const takeReady = takeRun("id = ?2");
@@ -156,7 +156,7 @@ const nextWake = "SELECT wake_at AS at FROM runs WHERE wake_at > ? ORDER BY wake
 /** Whether the run has unread mail. No row if it never had any mail. */
 const mailOfRun = `SELECT EXISTS (SELECT 1 FROM mail WHERE run = ?1) AS waits FROM mail_ids WHERE run = ?1 LIMIT 1`;
 const releaseRun = (more: string): string =>
-  `UPDATE runs SET owner = NULL, holder = NULL, state = ?4, wake_at = ?5, ready_at = ?6 ${more}
+  `UPDATE runs SET owner = NULL, holder = NULL, state = ?4, wake_at = ?5, ready_at = ?6, ${isChangedHere} ${more}
    WHERE id = ?1 AND epoch = ?2 AND owner = ?3`;
 /** L7: a release ends the row of recoveries, unless the run was not even loaded. */
 const inOrder = ", recoveries = 0, lost = NULL";
@@ -165,7 +165,7 @@ const releaseAsItIs = releaseRun(inOrder);
 const releaseEnded = releaseRun(`${inOrder}, ended = ?7, ended_at = ?8, spent = ifnull(?9, spent)`);
 const excludedRun = sqliteText(`SELECT 1 FROM {runs} WHERE id = $1 AND ${isExcluded}`);
 /** For a run that its owner released as ended although no commit holds `run_end`. */
-const endUntold = "UPDATE runs SET ended = 0, ended_at = ?2 WHERE id = ?1 AND ended IS NULL";
+const endUntold = `UPDATE runs SET ended = 0, ended_at = ?2, ${isChangedHere} WHERE id = ?1 AND ended IS NULL`;
 
 export class SqliteLeases implements Leases {
   readonly #tables: Tables;

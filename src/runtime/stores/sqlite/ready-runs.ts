@@ -9,6 +9,7 @@ import type { Database } from "./db/database.ts";
 import { RunState } from "../codec/stored-run.ts";
 import { addReady, type ReadyRun } from "../sql/ready-page.ts";
 import { ReadyAgent } from "./ready-turns.ts";
+import { isChangedHere } from "./db/dialect.ts";
 
 /** Maximum number of runs of a dead worker, and of runs whose wake time has passed, that become ready in one claim. */
 export const mostWoken = 256;
@@ -76,7 +77,7 @@ export function hasDueRun(database: Database, now: number): boolean {
 /** Makes some of the runs whose wake time has passed ready, the earliest first. */
 export function wakeDueRuns(database: Database, now: number): void {
   database.run(
-    `UPDATE runs SET state = ${RunState.READY}, ready_at = wake_at * 1000, wake_at = NULL
+    `UPDATE runs SET state = ${RunState.READY}, ready_at = wake_at * 1000, wake_at = NULL, ${isChangedHere}
      WHERE id IN (SELECT id FROM runs WHERE wake_at <= ? ORDER BY wake_at LIMIT ${mostWoken})`,
     now,
   );

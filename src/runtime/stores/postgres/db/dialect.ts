@@ -14,7 +14,14 @@ export const postgresDialect: Dialect = {
   hasApprovalNumbers: true,
 
   lastCommitAt: "(SELECT at FROM {commits} WHERE run = runs.id ORDER BY number DESC LIMIT 1)",
-  hasLabel: (name, value) => `EXISTS (SELECT 1 FROM {run_labels} AS label WHERE label.run = runs.id
+  agentName: "split_part(agent_id, '/', 1)",
+  probesIndexes: false,
+  // Transactions with lower ids have ended. Those with this id or a higher one may still add rows.
+  changePosition: "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1 AS position",
+  hasLabel: (
+    name,
+    value,
+  ) => `EXISTS (SELECT 1 FROM {run_labels} AS label WHERE label.run = runs.id AND label.tenant = runs.tenant
     AND md5(label.name || '=' || label.value) = md5(${name}::text || '=' || ${value}::text)
     AND label.name = ${name} AND label.value = ${value})`,
 

@@ -1,5 +1,6 @@
 import { OwnerKind } from "../../codec/owner-kind.ts";
 import { isPausedText, noTenant, RunState } from "../../codec/stored-run.ts";
+import { unknownCost } from "../../run-cursor.ts";
 import { isCompacting, isScheduled, isSuspended } from "../../sql/run-row.ts";
 import { isUnnamed } from "../../sql/session-rows.ts";
 
@@ -336,7 +337,41 @@ const sessionSizes = `
 /** Format 16. Commits may hold what model calls were sent (J11). Earlier versions would neither erase it nor find contents in it. */
 const sentRequests = "SELECT 1;";
 
+/**
+ * Format 17. `runs.change` is the id of the transaction of the last change of a run's summary (K5), and `runs.cost` follows from
+ * `spent`: US dollars, or -1 if a price is unknown. `run_labels` has the run's tenant. The indexes of lists hold the time of creation.
+ */
+const runChanges = `
+  ALTER TABLE {runs} ADD COLUMN change bigint NOT NULL DEFAULT 0;
+  ALTER TABLE {runs} ADD COLUMN cost float8 NOT NULL GENERATED ALWAYS AS
+    (CASE WHEN spent IS NULL THEN 0 ELSE coalesce((spent::json ->> 'costUsd')::float8, ${unknownCost}) END) STORED;
+  CREATE INDEX runs_by_change ON {runs} (change);
+  CREATE INDEX runs_by_cost ON {runs} (cost, id) WHERE run_id IS NOT NULL;
+  DROP INDEX {runs_of_user};
+  CREATE INDEX runs_of_user ON {runs} (user_id, created_at, id) WHERE user_id IS NOT NULL AND run_id IS NOT NULL;
+  CREATE INDEX runs_of_user_in_tenant ON {runs} (tenant, user_id, created_at, id)
+    WHERE tenant <> '${noTenant}' AND user_id IS NOT NULL AND run_id IS NOT NULL;
+  DROP INDEX {runs_of_agent};
+  CREATE INDEX runs_of_agent ON {runs} (agent_id, created_at, id) WHERE run_id IS NOT NULL;
+  CREATE INDEX runs_of_name ON {runs} (split_part(agent_id, '/', 1), created_at, id) WHERE run_id IS NOT NULL;
+  DROP INDEX {runs_of_tenant};
+  CREATE INDEX runs_of_tenant ON {runs} (tenant, created_at, id) WHERE tenant <> '${noTenant}' AND run_id IS NOT NULL;
+  DROP INDEX {runs_of_kind};
+  CREATE INDEX runs_of_kind ON {runs} (kind, created_at, id) WHERE kind > 0 AND run_id IS NOT NULL;
+  DROP INDEX {runs_suspended};
+  CREATE INDEX runs_suspended ON {runs} (created_at, id) WHERE ${isSuspended} AND NOT ${isScheduled} AND run_id IS NOT NULL;
+  DROP INDEX {runs_scheduled};
+  CREATE INDEX runs_scheduled ON {runs} (created_at, id) WHERE ${isSuspended} AND ${isScheduled} AND run_id IS NOT NULL;
+  DROP INDEX {runs_by_end};
+  CREATE INDEX runs_by_end ON {runs} (ended, created_at, id) WHERE ended IS NOT NULL AND run_id IS NOT NULL;
+  ALTER TABLE {run_labels} ADD COLUMN tenant TEXT NOT NULL DEFAULT '${noTenant}';
+  ALTER TABLE {run_labels} ADD COLUMN created_at float8 NOT NULL DEFAULT 0;
+  UPDATE {run_labels} AS labels SET tenant = runs.tenant, created_at = runs.created_at FROM {runs} AS runs WHERE runs.id = labels.run;
+  DROP INDEX {runs_of_label};
+  CREATE INDEX runs_of_label ON {run_labels} (md5(name || '=' || value), tenant, run);
+`;
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
-export const migrations: readonly string[] = [tables, lostOwners, sessionSizes, sentRequests].map((sql) =>
-  sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'),
+export const migrations: readonly string[] = [tables, lostOwners, sessionSizes, sentRequests, runChanges].map(
+  (sql) => sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'),
 );

@@ -124,6 +124,11 @@ export class Database {
     return this.get<{ readonly data_version: number }>("PRAGMA data_version")?.data_version ?? 0;
   }
 
+  /** Returns the number of rows that this connection has written. */
+  writtenRows(): number {
+    return this.get<{ readonly rows: number }>("SELECT total_changes() AS rows")?.rows ?? 0;
+  }
+
   /**
    * Throws `store_lost` if the file or its WAL was deleted or replaced: the connection would write to a file that no other
    * process can open. SQLite does not notice that. A comparison counts for `comparedForMs`, unless the caller wants a new one.

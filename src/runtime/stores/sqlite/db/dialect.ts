@@ -1,5 +1,6 @@
 import { piecesPerContent } from "../../sql/content-rows.ts";
 import type { Dialect, EntryRange } from "../../sql/dialect.ts";
+import { isChanged } from "../../sql/run-row.ts";
 import { rowsPerSession } from "./migrations.ts";
 
 /** The ids of the rows of a session are one contiguous range. */
@@ -12,6 +13,10 @@ function entriesOf(session: string, { as = "entries", after, upTo }: EntryRange 
 function piecesOf(content: string): string {
   return `content_pieces.id >= ${content} * ${piecesPerContent} AND content_pieces.id < (${content} + 1) * ${piecesPerContent}`;
 }
+
+/** K5: greater than every number so far, also than those of rows that were deleted since. */
+const lastChange = "max((SELECT last FROM freed_changes), (SELECT ifnull(max(change), 0) FROM runs))";
+const nextChange = `(1 + ${lastChange})`;
 
 export const sqliteDialect: Dialect = {
   writesInQueries: false,
@@ -31,8 +36,11 @@ export const sqliteDialect: Dialect = {
     (SELECT commit_ids ->> '$[#-1]' FROM places WHERE run = runs.id ORDER BY number DESC LIMIT 1))`,
   lateCommits: "SELECT run, at, max(id) FROM commits WHERE id > (SELECT through FROM placed) GROUP BY run",
   hasLabel: (name, value) =>
-    `EXISTS (SELECT 1 FROM run_labels AS more WHERE more.name = ${name} AND more.value = ${value} AND more.run = runs.id)`,
+    `EXISTS (SELECT 1 FROM run_labels AS more INDEXED BY labels_of_run WHERE more.run = runs.id AND more.name = ${name} AND more.value = ${value})`,
   labelSource: "run_labels CROSS JOIN runs ON runs.id = run_labels.run",
+  probesIndexes: true,
+  changePosition: `SELECT ${lastChange} AS position`,
+  agentName: "substr(agent_id, 1, instr(agent_id || '/', '/') - 1)",
 
   entryPlace: "id",
   nextEntryPlace: `1 + coalesce((SELECT id FROM entries WHERE ${entriesOf("$1")} ORDER BY id DESC LIMIT 1), $1 * ${rowsPerSession})`,
@@ -62,7 +70,11 @@ export function sqliteText(sql: string): string {
     .replaceAll(/<> ALL\((\$\d+)::[a-z]+\[\]\)/gu, "NOT IN (SELECT value FROM json_each($1))")
     .replaceAll(/SELECT unnest\((\$\d+)::[a-z]+\[\]\) AS ([a-z]+)/gu, "SELECT value AS $2 FROM json_each($1)")
     .replaceAll(/::[a-z0-9]+| COLLATE "C"/gu, "")
+    .replaceAll("pg_current_xact_id()", nextChange)
     .replaceAll("strpos(", "instr(")
     .replaceAll(/ FOR (?:SHARE|UPDATE|NO KEY UPDATE)/gu, "")
     .replaceAll(/\$(\d+)/gu, "?$1");
 }
+
+/** K5: `isChanged` in statements of SQLite alone. */
+export const isChangedHere = sqliteText(isChanged);

@@ -2,6 +2,7 @@ import type { FileSchema } from "./migrate.ts";
 import { unreleasedFormats } from "../../codec/stored-format.ts";
 import { OwnerKind } from "../../codec/owner-kind.ts";
 import { isPausedText, noTenant, RunState } from "../../codec/stored-run.ts";
+import { unknownCost } from "../../run-cursor.ts";
 import { isCompacting, isScheduled, isSuspended } from "../../sql/run-row.ts";
 import { isUnnamed } from "../../sql/session-rows.ts";
 
@@ -37,9 +38,11 @@ export const turnUser = "ifnull(user_id, '')";
  *   `lost` is JSON of the first owner of this count (`LostOwner`), and `lost_at` the time of the last loss. A release ends the count. `recoveries_in_all` counts all recoveries.
  * - `runs.kind` is an index into `runKinds`. A run is scheduled while it is suspended until its `start_at` (L9).
  * - `runs.spent` is the JSON of a `RunSpend` (K3). NULL means that the run has used nothing.
+ * - `runs.change` is the number of the last change of a run's summary (K5). `freed_changes` holds the highest number of a deleted row.
+ * - `runs.cost` follows from `spent`: US dollars, or -1 if a price is unknown.
  * - `approvals`: the open questions of runs (K4), in the order in which they were asked. `seq` is the event that asks.
  * - `run_metadata`: the metadata of a run, apart from its row, because each change of a row writes the whole row.
- *   `run_labels` holds its short top-level strings, by which runs are listed.
+ *   `run_labels` holds its short top-level strings, by which runs are listed, with the run's tenant and time of creation.
  * - `runs.standing` is the last standing of a run that has not ended (`standingText`). NULL means running.
  * - `runs.ended` is the status with which a run ended, as an index into `runStatuses`.
  * - `messages`: for `state` see `MessageState`. `line` is the line of the sender. `asks` is 1 if the message wants a
@@ -319,6 +322,49 @@ const migrations: readonly string[] = [
   `,
   // Format 16. Commits may hold what model calls were sent (J11). Earlier versions would neither erase it nor find contents in it.
   "SELECT 1;",
+  // Format 17.
+  `
+  ALTER TABLE runs ADD COLUMN change INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE runs ADD COLUMN cost REAL GENERATED ALWAYS AS (iif(spent IS NULL, 0, ifnull(spent ->> '$.costUsd', ${unknownCost}))) VIRTUAL;
+  UPDATE runs SET change = id;
+  CREATE TABLE freed_changes (last INTEGER NOT NULL);
+  INSERT INTO freed_changes VALUES (0);
+  CREATE TRIGGER run_freed AFTER DELETE ON runs BEGIN
+    UPDATE freed_changes SET last = old.change WHERE last < old.change;
+  END;
+  CREATE INDEX runs_by_change ON runs (change);
+  CREATE INDEX runs_by_cost ON runs (cost) WHERE run_id IS NOT NULL;
+  DROP INDEX runs_of_user;
+  CREATE INDEX runs_of_user ON runs (user_id, created_at) WHERE user_id IS NOT NULL AND run_id IS NOT NULL;
+  CREATE INDEX runs_of_user_in_tenant ON runs (tenant, user_id, created_at)
+    WHERE tenant <> '${noTenant}' AND user_id IS NOT NULL AND run_id IS NOT NULL;
+  DROP INDEX runs_of_agent;
+  CREATE INDEX runs_of_agent ON runs (agent_id, created_at) WHERE run_id IS NOT NULL;
+  CREATE INDEX runs_of_name ON runs (substr(agent_id, 1, instr(agent_id || '/', '/') - 1), created_at) WHERE run_id IS NOT NULL;
+  DROP INDEX runs_of_tenant;
+  CREATE INDEX runs_of_tenant ON runs (tenant, created_at) WHERE tenant <> '${noTenant}' AND run_id IS NOT NULL;
+  DROP INDEX runs_of_kind;
+  CREATE INDEX runs_of_kind ON runs (kind, created_at) WHERE kind > 0 AND run_id IS NOT NULL;
+  DROP INDEX runs_suspended;
+  CREATE INDEX runs_suspended ON runs (created_at) WHERE ${isSuspended} AND NOT ${isScheduled} AND run_id IS NOT NULL;
+  DROP INDEX runs_scheduled;
+  CREATE INDEX runs_scheduled ON runs (created_at) WHERE ${isSuspended} AND ${isScheduled} AND run_id IS NOT NULL;
+  DROP INDEX runs_by_end;
+  CREATE INDEX runs_by_end ON runs (ended, created_at) WHERE ended IS NOT NULL AND run_id IS NOT NULL;
+  CREATE TABLE labels_of_runs (
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    run INTEGER NOT NULL,
+    PRIMARY KEY (name, value, created_at, run)
+  ) WITHOUT ROWID;
+  INSERT INTO labels_of_runs SELECT name, value, tenant, created_at, run FROM run_labels JOIN runs ON runs.id = run;
+  DROP TABLE run_labels;
+  ALTER TABLE labels_of_runs RENAME TO run_labels;
+  CREATE INDEX labels_of_run ON run_labels (run);
+  CREATE INDEX labels_of_tenant ON run_labels (tenant, name, value, created_at, run) WHERE tenant <> '${noTenant}';
+  `,
 ];
 
 export const storeSchema: FileSchema = { applicationId, migrations, unreleased: unreleasedFormats };

@@ -61,6 +61,10 @@ export class Tables extends SqlTables<OwnedRun> {
     this.#writer = writer;
   }
 
+  override version(): MaybePromise<string> {
+    return this.read(() => `${this.database.version()} ${this.database.writtenRows()}`);
+  }
+
   override query<Result>(work: () => Work<Result>): MaybePromise<Result> {
     return this.read(() => this.now(work()));
   }

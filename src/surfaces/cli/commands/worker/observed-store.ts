@@ -118,6 +118,8 @@ function observedJournal(journal: Journal, watch: LeaseWatch): Journal {
     find: (runId, scope) => journal.find(runId, scope),
     summary: (runId) => journal.summary(runId),
     list: (query) => journal.list(query),
+    count: (query) => journal.count(query),
+    changes: (after) => journal.changes(after),
     approvals: (query) => journal.approvals(query),
     read: (runId, from) => journal.read(runId, from),
     replay: (runId, visit) => journal.replay(runId, visit),

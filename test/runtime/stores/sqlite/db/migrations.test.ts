@@ -5,13 +5,13 @@ import { migrate } from "../../../../../src/runtime/stores/sqlite/db/migrate.ts"
 import { createRun } from "../../../../../src/testing/contracts/store-fixtures.ts";
 import { fileOfText } from "../../../../golden/file-text.ts";
 import { startProcess } from "../store-process.ts";
-import { connect, newPath, openStore } from "../store-files.ts";
+import { connect, count, newPath, openStore } from "../store-files.ts";
 
 test("a new file gets its tables, Reeve's application id and write-ahead logging", async () => {
   const path = await newPath();
   await (await openStore(path)).close();
   const connection = connect(path);
-  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 16 });
+  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 17 });
   expect(connection.prepare("PRAGMA application_id").get()).toEqual({ application_id: 0x52656576 });
   expect(connection.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
 });
@@ -66,6 +66,23 @@ test("a file of format 14 gets the number of entries of each session", async () 
   expect(listed.length).toBeGreaterThan(2);
   for (const { sessionId, entries } of listed)
     expect(entries).toBe((await sessions.read(sessionId, { includeHidden: true })).length);
+});
+
+test("a file of format 16 gets the costs of its runs, and the tenants of their labels", async () => {
+  const path = await newPath();
+  fileOfText(path, readFileSync(new URL("../../../../golden/format-16.sql", import.meta.url), "utf8"));
+  const { journal } = await openStore(path);
+  const { runs } = await journal.list({ sort: "costliest", limit: 500 });
+  const costs = runs.map(({ costUsd }) => costUsd ?? -1);
+  expect(costs).toEqual(costs.toSorted((one, other) => other - one));
+  expect(costs[0]).toBeGreaterThan(0);
+  expect(await journal.count()).toBe(runs.length);
+  const { tenants } = connect(path)
+    .prepare(
+      "SELECT count(*) AS tenants FROM run_labels JOIN runs ON runs.id = run WHERE run_labels.tenant = runs.tenant",
+    )
+    .get() as { readonly tenants: number };
+  expect(tenants).toBe(count(path, "run_labels"));
 });
 
 test("migrate() adds new columns to a file of an earlier version and keeps its data", async () => {
