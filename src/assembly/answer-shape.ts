@@ -38,7 +38,8 @@ export function shaped<Options extends { readonly output?: Schema | undefined }>
   return { request: { ...rest, output: reader.jsonSchema }, shape };
 }
 
-function outputReader(schema: Schema): SchemaReader<unknown> {
+/** Reads an answer by the schema that a caller gave. */
+export function outputReader(schema: Schema): SchemaReader<unknown> {
   return new SchemaReader({ schemaName: "the schema of the output", refuse: refusedAnswer }, schema);
 }
 

@@ -73,7 +73,7 @@ export {
   unnamedSessionId,
 } from "./base/identity.ts";
 export { nearestJson } from "./base/json-safe-copy.ts";
-export type { JsonObject, JsonValue } from "./base/json-value.ts";
+export type { JsonObject, JsonValue, Serializable } from "./base/json-value.ts";
 export type { Guest, Lifetime } from "./base/lifetime.ts";
 export { andThen, attempt, type MaybePromise } from "./base/maybe-promise.ts";
 export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./base/money.ts";
@@ -85,6 +85,7 @@ export * from "./base/option-table.ts";
 export {
   formatIssue,
   type Infer,
+  type InferInput,
   type JsonSchema,
   type Schema,
   type SchemaCheck,
@@ -435,6 +436,7 @@ export * from "./agent/permissions.ts";
 export * from "./agent/permissions.ts";
 export type * from "./agent/llm-request.ts";
 export type * from "./agent/run-context.ts";
+export * from "./agent/workflow.ts";
 export type * from "./agent/task-report.ts";
 export { checkChildRequest, spawnChildTable, spawnKinds, spawnTable } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/permissions.ts";

@@ -16,6 +16,8 @@ import {
   runCountTable,
   runQueryTable,
   spawnChildTable,
+  requireWorkflow,
+  startKinds,
   submitKinds,
   type AgentResolver,
   type ApprovalPage,
@@ -27,6 +29,7 @@ import {
   type ExtensionError,
   type ExtensionPort,
   type HostedAgent,
+  type HostedWorkflow,
   type JsonValue,
   type RegisterOptions,
   type RunHandle,
@@ -42,11 +45,13 @@ import {
   type RuntimeSessions,
   type ScheduleOwner,
   type SpawnChildOptions,
+  type StartOptions,
   type SubmitOptions,
   type TaskRecord,
   type TenantScope,
   type UsageQuery,
   type UsageRow,
+  type WorkflowResult,
   is,
   optionTable,
   type OptionKinds,
@@ -98,6 +103,7 @@ export interface RuntimeWorker {
 }
 
 const submitTable = optionTable(submitKinds);
+const startTable = optionTable(startKinds);
 const collectOptionTable = optionTable({ endedBefore: is.any } satisfies OptionKinds<
   Parameters<Runtime["collect"]>[0]
 >);
@@ -193,6 +199,18 @@ export class RuntimeView implements Runtime {
       return this.#submitted(await this.#submitBound(agent, input, own), own);
     this.register(agent);
     return this.#submitted(await this.#submitRun(agent, input, own), own);
+  }
+
+  async start<Input, Output, Context>(
+    workflow: HostedWorkflow<Input, Output, Context>,
+    input: Input,
+    options: StartOptions<Context> = {},
+  ): Promise<RunHandle<WorkflowResult<Output>>> {
+    requireWorkflow("start()", workflow);
+    startTable.read("start()", options);
+    // `readInput` of the workflow checks that the input is one, and its code returns nothing but an output.
+    const run = await this.submit(workflow, input as JsonValue, options);
+    return run as RunHandle<unknown> as RunHandle<WorkflowResult<Output>>;
   }
 
   /**

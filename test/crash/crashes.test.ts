@@ -5,6 +5,7 @@ import { runCrashes, type CrashOptions } from "../../src/testing/index.ts";
 import { doWorkload } from "./do-workload.ts";
 import { composedWorkloads } from "./composed-workloads.ts";
 import { lifeWorkloads } from "./life-workloads.ts";
+import { workflowWorkloads } from "./workflow-workloads.ts";
 import { isFull } from "../effort.ts";
 import { killPoints } from "./kill-points.ts";
 import { forgetful } from "./workloads/forgetful.ts";
@@ -17,7 +18,7 @@ const common = {
   open: (path) => sqliteStore({ path, hash: sha256 }),
 } satisfies Partial<CrashOptions>;
 
-describe.each(Object.entries({ ...workloads, ...composedWorkloads, ...lifeWorkloads }))(
+describe.each(Object.entries({ ...workloads, ...composedWorkloads, ...lifeWorkloads, ...workflowWorkloads }))(
   "J1, J6, B1, B3, E1, E4, H1, H4: %s",
   (workload, { world, outputs }) => {
     test("a worker killed before any write, or after it and again after the restart, leaves a run that ends as without the crash", async () => {

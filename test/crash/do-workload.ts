@@ -54,6 +54,8 @@ async function withAgents(name: string): Promise<Workload | undefined> {
   if (Object.hasOwn(composedWorkloads, name)) return composedWorkloads[name];
   const { lifeWorkloads } = await import("./life-workloads.ts");
   if (Object.hasOwn(lifeWorkloads, name)) return lifeWorkloads[name];
+  const { workflowWorkloads } = await import("./workflow-workloads.ts");
+  if (Object.hasOwn(workflowWorkloads, name)) return workflowWorkloads[name];
   const { thinkerWorkloads } = await import("./thinker-workloads.ts");
   return thinkerWorkloads[name];
 }

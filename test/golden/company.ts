@@ -27,6 +27,7 @@ import {
   type RunId,
   type Runtime,
 } from "../../src/kernel/index.ts";
+import { workflow, type Workflow } from "../../src/entries/workflow.ts";
 import { scriptedModel, sequentialIds, type FakeClock, type ScriptedReply } from "../../src/testing/index.ts";
 
 /** A run that is started, stops at some point, and is resumed from its file. */
@@ -38,6 +39,8 @@ interface GoldenRun {
   readonly rests?: (event: Event) => boolean;
   /** Resumes the run, or the ended run, from the file. */
   readonly goOn: (handle: RunHandle, desk: Desk) => Promise<RunHandle>;
+  /** The first format whose file contains the run. Default: the run is in every file. */
+  readonly since?: number;
 }
 
 export interface Desk {
@@ -53,6 +56,7 @@ export interface Company {
   readonly lead: HostedAgent;
   readonly panel: Graph;
   readonly sleeper: HostedAgent;
+  readonly durable: Workflow<{ cents: number }>;
 }
 
 const hourMs = 3_600_000;
@@ -138,7 +142,20 @@ export function company(): Company {
       return { slept: (await ctx.now()) - from };
     },
   };
-  return { asked, clerk, lead, panel, sleeper };
+  const durable = workflow(
+    "durable",
+    {
+      input: { type: "object", properties: { cents: { type: "integer" } }, required: ["cents"] } as const,
+      agents: [clerk],
+    },
+    async (ctx, { cents }) => {
+      const reserved = await ctx.step("reserve", ({ idempotencyKey }) => ({ cents, idempotencyKey }));
+      const said = await ctx.agent(clerk, "Is it paid?");
+      const paid = await ctx.waitForSignal("paid");
+      return { reserved, said, paid: paid ?? null };
+    },
+  );
+  return { asked, clerk, lead, panel, sleeper, durable };
 }
 
 /** Executes steps of every kind and then waits. */
@@ -263,6 +280,18 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     begin: ({ runtime, company: { clerk } }) =>
       runtime.submit(clerk, "Forget this.", { runId: goldenId("erased"), retention: HistoryRetention.NONE }),
     goOn: async (handle) => handle,
+  },
+  durable: {
+    since: 18,
+    begin: async ({ runtime, company: { durable } }) => {
+      const { runId } = await runtime.start(durable, { cents: 900 }, { runId: goldenId("durable") });
+      return (await runtime.find(runId)) as RunHandle;
+    },
+    rests: (event) => event.type === "task_suspend" && event.data.waitsFor.includes("signal paid"),
+    goOn: async (handle) => {
+      await handle.signal("paid", 900);
+      return handle;
+    },
   },
 };
 

@@ -7,6 +7,7 @@ import { repository, runNode } from "../gates/run-node.ts";
 const opening = [
   'import { Agent, openRuntime, tool, withSettings, type ToolContext } from "reeve";',
   'import type { Model, RunHandle, Runtime } from "reeve/kernel";',
+  'import { workflow } from "reeve/workflow";',
   'import { z } from "zod";',
   "declare const agent: Agent;",
   "declare const model: Model;",
@@ -16,7 +17,8 @@ const opening = [
   'const base = { name: "t", description: "t", inputSchema: z.object({}) };',
   "interface Shop { readonly currency: string }",
   'const clerk = new Agent<Shop>({ name: "clerk", model });',
-  "void [Agent, openRuntime, tool, withSettings, agent, model, run, runtime, schema, base, clerk];",
+  'const order = workflow("order", { input: z.object({ cents: z.number() }) }, async () => null);',
+  "void [order, workflow, Agent, openRuntime, tool, withSettings, agent, model, run, runtime, schema, base, clerk];",
   "export type Used = ToolContext;",
 ];
 
@@ -63,6 +65,12 @@ const misuses: readonly (readonly [option: string, code: string])[] = [
   ["topP", 'withSettings(model, { topP: "high" });'],
   ["town", 'void (await (await agent.submit("x", { output: schema })).result()).output.town;'],
   ["output", 'void (await agent.invoke("x", { onApproval: "return" })).output;'],
+  ["cents", 'await runtime.start(order, { cents: "5" });'],
+  ["cents", 'await order.run({ cents: "5" });'],
+  ["at", 'workflow("w", async () => ({ at: new Date() }));'],
+  ["at", 'workflow("w", async (ctx) => ctx.step("s", async () => ({ at: new Date() })));'],
+  ["price", 'workflow("w", { output: z.object({ price: z.string() }) }, async () => ({ price: 5 }));'],
+  ["inputs", 'workflow("w", { inputs: z.object({}) }, async () => null);'],
 ];
 
 /** As the compiler options of a program that imports reeve. */

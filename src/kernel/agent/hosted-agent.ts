@@ -44,6 +44,8 @@ export interface HostedAgent<Context = unknown> {
   readonly id: AgentId;
   /** The type of the context of the agent's runs. For the compiler only; no agent has this property. */
   readonly contextType?: Context;
+  /** What the runs of this agent do. Default: `invocation`. A run of kind `workflow` has no session. */
+  readonly runKind?: "workflow";
   /** J9: version of the agent's code. Change it when the order or the meaning of steps changes. */
   readonly version?: string;
   /** Models that `ctx.llm` calls, by role. A request without a role, or with a role that has no model, uses `main`. */
@@ -89,6 +91,12 @@ export interface HostedAgent<Context = unknown> {
    * then leaves no entry, because a later invocation would see what was never checked. Default: `false`.
    */
   readonly checksInput?: boolean;
+  /**
+   * Checks the input of a new run or child task and returns the value that is stored as its input. It is called once,
+   * before the run or the task exists: if it throws `invalid_argument`, nothing is stored. If absent, every JSON value is
+   * an input.
+   */
+  readInput?(input: JsonValue): MaybePromise<JsonValue>;
   /**
    * Converts an input to the user's message in the session. S2: the message commits with the submission and stays
    * pending until the invocation is closed. If the method is absent or returns `undefined`, the session does not store

@@ -16,6 +16,7 @@ import type { RunHandle } from "./run-handle.ts";
 import type { RuntimeSessions } from "./session-api.ts";
 import type { ApprovalPage, ApprovalQuery } from "../run/approval.ts";
 import type { RunChangeList, RunCountQuery, RunPage, RunQuery } from "../run/run-summary.ts";
+import type { HostedWorkflow, WorkflowResult } from "./workflow.ts";
 import type { SpawnBudget } from "../limits/budget.ts";
 import type { UsageQuery, UsageRow } from "../stores/usage-totals.ts";
 import type { MissedPolicy, OverlapPolicy, Schedule } from "../run/schedule.ts";
@@ -125,6 +126,37 @@ export const submitKinds = {
   heartbeat: is.boolean(),
   runId: is.any,
 } satisfies OptionKinds<SubmitOptions>;
+
+/** Options of `Runtime.start`. They mean the same as for `submit`. */
+export type StartOptions<Context = unknown> = Pick<
+  SubmitOptions<Context>,
+  | "runId"
+  | "userId"
+  | "tenantId"
+  | "metadata"
+  | "startAt"
+  | "budget"
+  | "timeoutWhileWaiting"
+  | "spawnBudget"
+  | "context"
+  | "priority"
+  | "retention"
+>;
+
+/** The kinds of the options of `Runtime.start`. */
+export const startKinds = {
+  runId: submitKinds.runId,
+  userId: submitKinds.userId,
+  tenantId: submitKinds.tenantId,
+  metadata: submitKinds.metadata,
+  startAt: submitKinds.startAt,
+  budget: submitKinds.budget,
+  timeoutWhileWaiting: submitKinds.timeoutWhileWaiting,
+  spawnBudget: submitKinds.spawnBudget,
+  context: submitKinds.context,
+  priority: submitKinds.priority,
+  retention: submitKinds.retention,
+} satisfies OptionKinds<StartOptions>;
 
 /** Options of `Runtime.register`. */
 export interface RegisterOptions<Context = unknown> {
@@ -333,6 +365,16 @@ export interface Runtime {
     input: JsonValue,
     options?: SubmitOptions<NoInfer<Context>>,
   ): Promise<RunHandle>;
+  /**
+   * Starts a run of a workflow. The run is durable when the promise resolves. An input that does not match the schema of
+   * the workflow is refused with `invalid_argument`, and no run exists. Starting again with the same `runId` and an equal
+   * input returns the same run; another input is refused with `already_exists`.
+   */
+  start<Input, Output, Context>(
+    workflow: HostedWorkflow<Input, Output, Context>,
+    input: NoInfer<Input>,
+    options?: StartOptions<NoInfer<Context>>,
+  ): Promise<RunHandle<WorkflowResult<Output>>>;
   /**
    * Starts a child of a session: a run of kind `child` whose request starts with what the session's last closed
    * invocation of the agent was sent, with the same model, system prompt, tools and settings. A provider that caches

@@ -7,5 +7,34 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue };
 
+/** Marks the place of a type that JSON cannot hold, so that the compiler names it. */
+interface NotJson {
+  readonly "this value is not JSON": never;
+}
+
+/**
+ * The type itself if JSON can hold its values. Otherwise each part that JSON cannot hold, such as a `Date` or a function,
+ * has a type to which no value can be assigned, so that the error of the compiler names the part. Unlike `JsonValue`, it
+ * accepts interfaces.
+ */
+export type Serializable<Value> = Value extends JsonValue
+  ? Value
+  : Value extends undefined | void
+    ? Value
+    : Value extends
+          | ((...args: never) => unknown)
+          | symbol
+          | bigint
+          | Date
+          | RegExp
+          | Error
+          | ReadonlyMap<unknown, unknown>
+          | ReadonlySet<unknown>
+          | PromiseLike<unknown>
+      ? NotJson
+      : Value extends object
+        ? { readonly [Key in keyof Value]: Serializable<Value[Key]> }
+        : NotJson;
+
 /** An object that JSON can hold. */
 export type JsonObject = { readonly [key: string]: JsonValue };

@@ -47,6 +47,13 @@ export type Infer<Source> = Source extends { readonly "~standard": { readonly ty
     ? InferJson<Source>
     : unknown;
 
+/** The type of the values that a schema accepts, before it applies defaults and transforms. */
+export type InferInput<Source> = Source extends { readonly "~standard": { readonly types?: infer Types } }
+  ? NonNullable<Types> extends { readonly input: infer Input }
+    ? Input
+    : unknown
+  : Infer<Source>;
+
 type InferJson<Source> = Source extends { readonly const: infer Value }
   ? Value
   : Source extends { readonly enum: readonly (infer Value)[] }

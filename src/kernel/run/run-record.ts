@@ -7,9 +7,10 @@ import type { UnreportedSpend } from "./run-result.ts";
 
 /**
  * What a run does: `invocation` answers an input, `compaction` summarises a session, `child` shares the prompt of an
- * invocation (`Runtime.spawnChild`).
+ * invocation (`Runtime.spawnChild`), `workflow` executes a durable function, which has no session. Stores keep the index
+ * of a kind in this list, so a new kind is added at its end.
  */
-export const runKinds = Object.freeze(["invocation", "compaction", "child"] as const);
+export const runKinds = Object.freeze(["invocation", "compaction", "child", "workflow"] as const);
 
 /** What a run does. */
 export type RunKind = (typeof runKinds)[number];

@@ -386,9 +386,23 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
 
   async #sendInput(type: InputQueue, input: JsonValue, taskId: string = root): Promise<void> {
     const target = parseTaskId(taskId);
-    if (target === root) return void (await this.#send({ type, input }));
+    if (target === root) {
+      this.#refuseWorkflow(type);
+      return void (await this.#send({ type, input }));
+    }
     await this.#live().refuseUnlessTakesInput(target);
     await this.#send({ type, input, taskId: target });
+  }
+
+  /** A workflow has no conversation. Input that no code reads would start another run when the workflow ends (S5). */
+  #refuseWorkflow(type: InputQueue): void {
+    const { kind, agentId } = this.#options.record;
+    if (kind !== "workflow") return;
+    const call = type === "steer" ? "steer()" : "followUp()";
+    throw new Fault(
+      "invalid_argument",
+      `invalid call of ${call} of ${this.runId}: it is a run of workflow ${agentId}, which takes no input while it runs; use signal()`,
+    );
   }
 
   receivedInput(): Promise<readonly ReceivedInput[]> {

@@ -97,7 +97,11 @@ export class StoredSchedules implements RuntimeSchedules {
     const now = clock.now();
     const times = await scheduleTimes(own, now, cron);
     const place = { namespace: scheduleNamespace, key: scheduleKey(draft, hash), tenantId: draft.tenantId };
-    if (typeof own.agent !== "string") register?.(own.agent);
+    if (typeof own.agent !== "string") {
+      // Each fire reads its input again. An input that no fire could use is refused here.
+      await own.agent.readInput?.(own.input);
+      register?.(own.agent);
+    }
     for (;;) {
       const found = await records.get(place);
       const existing = found && storedSchedule(found);

@@ -37,10 +37,12 @@ export async function submitRun(
   options: NewRunOptions,
   scope?: TenantScope,
 ): Promise<RunRecord> {
-  const run = newRun(worker, agent, input, options);
+  const read = agent.readInput?.(input);
+  const accepted = read === undefined ? input : read instanceof Promise ? await read : read;
+  const run = newRun(worker, agent, accepted, options);
   const { record } = run;
   const { journal } = worker.store;
-  let flight = singleFlightOf(record, input, options, scope);
+  let flight = singleFlightOf(record, accepted, options, scope);
   for (;;) {
     const outcome = await createRun(worker, claimer, run, flight);
     if (outcome.kind === "created") return record;

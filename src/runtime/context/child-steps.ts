@@ -64,7 +64,9 @@ export class ChildSteps {
       assertJson(input, `the input of ${agentId}`);
       runner.worker.sizes.assertInput(input, `the input of ${agentId}`);
       spawnTable.read("ctx.spawn()", options);
-      return () => this.#spawn(agentId, input, options);
+      const agent = runner.worker.agents.get(agentId);
+      const accepted = agent?.readInput === undefined ? input : await agent.readInput(input);
+      return () => this.#spawn(agentId, accepted, options);
     });
   }
 

@@ -15,8 +15,8 @@ import {
 
 const nextTable = optionTable({
   key: is.any,
-  // A child has no kind here: `shares` makes it one.
-  kind: is.choice(runKinds.filter((each) => each !== "child")),
+  // A child has no kind here: `shares` makes it one. The agent decides whether its runs are workflows.
+  kind: is.choice(runKinds.filter((each) => each !== "child" && each !== "workflow")),
   input: is.any,
   sessionId: is.any,
   budget: is.checkedBy(executionBudget),

@@ -79,6 +79,8 @@ export function newRun(
   worker.sizes?.assert(metadata, `the metadata of a run of ${agentId}`);
   if (options.addedInstructions !== undefined) assertAdded(options.addedInstructions, agentId, worker.sizes);
   const startAt = startTimeOf(options, agentId);
+  const { kind = options.child === undefined ? (agent.runKind ?? "invocation") : "child" } = options;
+  if (kind === "workflow") refuseSession(agentId, options);
   const root = Supervision.root(agentId, {
     ids,
     runId: options.runId,
@@ -125,7 +127,6 @@ export function newRun(
     tasks: [{ type: "create", task: withOptions(task, options) }],
     ledger: [openAccountCommand(worker, { taskId, parentId: null, budget, priority })],
   };
-  const { kind = options.child === undefined ? "invocation" : "child" } = options;
   // A compaction adds no message of a user to its session.
   const content = kind === "invocation" ? agent.messageOf?.(input) : undefined;
   const message = root.retention === HistoryRetention.NONE ? undefined : content;
@@ -199,6 +200,14 @@ function titleOf(
     return runTitle(content.content.map((part) => (part.type === "text" ? part.text : "")).join(" "));
   const text = input ?? first?.body;
   return typeof text === "string" ? runTitle(text) : null;
+}
+
+function refuseSession(agentId: AgentId, { sessionId }: SubmitOptions): void {
+  if (sessionId === undefined) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid sessionId ${describeValue(sessionId)} of a run of workflow ${agentId}: a workflow has no session; omit sessionId, and use metadata to find its runs`,
+  );
 }
 
 function assertAdded(text: unknown, agentId: AgentId, sizes: WorkerContext["sizes"] | undefined): void {

@@ -371,7 +371,15 @@ const runChanges = `
   CREATE INDEX runs_of_label ON {run_labels} (md5(name || '=' || value), tenant, run);
 `;
 
+/** Format 18. `runs.kind` may be the index of `workflow`, which earlier versions would drive as an invocation. */
+const workflows = "SELECT 1;";
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
-export const migrations: readonly string[] = [tables, lostOwners, sessionSizes, sentRequests, runChanges].map(
-  (sql) => sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'),
-);
+export const migrations: readonly string[] = [
+  tables,
+  lostOwners,
+  sessionSizes,
+  sentRequests,
+  runChanges,
+  workflows,
+].map((sql) => sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'));

@@ -365,6 +365,8 @@ const migrations: readonly string[] = [
   CREATE INDEX labels_of_run ON run_labels (run);
   CREATE INDEX labels_of_tenant ON run_labels (tenant, name, value, created_at, run) WHERE tenant <> '${noTenant}';
   `,
+  // Format 18. `runs.kind` may be the index of `workflow`, which earlier versions would drive as an invocation.
+  "SELECT 1;",
 ];
 
 export const storeSchema: FileSchema = { applicationId, migrations, unreleased: unreleasedFormats };

@@ -1,0 +1,283 @@
+import { SchemaReader } from "../capabilities/index.ts";
+import { cancelWithCaller } from "../agents/calling/cancel-with-caller.ts";
+import { checkAgent } from "../agents/base/part-check.ts";
+import {
+  checkList,
+  describeValue,
+  executionBudget,
+  Fault,
+  formatAgentId,
+  is,
+  optionTable,
+  reviveFault,
+  startKinds,
+  type AgentId,
+  type ExecutionBudget,
+  type HostedAgent,
+  type HostedWorkflow,
+  type Infer,
+  type InferInput,
+  type JsonSchema,
+  type JsonValue,
+  type MaybePromise,
+  type OptionKinds,
+  type RunContext,
+  type Runtime,
+  type Schema,
+  type Serializable,
+  type SpawnBudget,
+  type StartOptions,
+  type TaskInbox,
+  type Tool,
+  type TopUp,
+  type WorkflowContext,
+  type WorkflowResult,
+} from "../kernel/index.ts";
+import { insideCall } from "../runtime/index.ts";
+import { defaultRuntime } from "./open-runtime.ts";
+import { WorkflowScope } from "./workflow-context.ts";
+import { workflowTool, type WorkflowToolOptions } from "./workflow-tool.ts";
+
+/** Options of `workflow()`. */
+export interface WorkflowOptions<Input extends Schema = never, Output extends Schema = never> {
+  /**
+   * Schema of the input: any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema written
+   * `as const`. It is applied once, before the run exists; the run stores what it returns. If absent, every JSON value is
+   * an input.
+   */
+  readonly input?: Input;
+  /** Schema of the output. It is applied to what the function returns. If absent, the output is not checked. */
+  readonly output?: Output;
+  /** What the workflow does, for people and for models that call it as a tool. */
+  readonly description?: string;
+  /** J9: version of the function. Change it when the order or the meaning of steps changes. */
+  readonly version?: string;
+  /** Agents and workflows that the function calls. They are registered together with the workflow. */
+  readonly agents?: readonly HostedAgent[];
+  /** Budget of each run, including its agents. If absent, a run has no limit. */
+  readonly budget?: Partial<ExecutionBudget>;
+  /** Spawn budget of each run. */
+  readonly spawnBudget?: Partial<SpawnBudget>;
+  /** B8: what limited top-ups may add to a run, in all. If absent, they add nothing. */
+  readonly topUp?: Partial<TopUp>;
+}
+
+const workflowTable = optionTable({
+  input: is.any,
+  output: is.any,
+  description: is.text(),
+  version: is.text(),
+  agents: is.any,
+  budget: is.checkedBy(executionBudget),
+  spawnBudget: is.any,
+  topUp: is.any,
+} satisfies OptionKinds<WorkflowOptions>);
+
+/** Options of `Workflow.run`. */
+export interface RunWorkflowOptions<Context = unknown> extends StartOptions<Context> {
+  /** The runtime on which the run starts. Default: a runtime of the process that stores everything in memory. */
+  readonly runtime?: Runtime;
+}
+
+const runTable = optionTable({ ...startKinds, runtime: is.any } satisfies OptionKinds<RunWorkflowOptions>);
+
+/** The code of a workflow. */
+type WorkflowFunction<Input, Output, Context> = (
+  ctx: WorkflowContext<Context>,
+  input: Input,
+) => Promise<Output>;
+
+/** A durable function. `workflow()` creates one. */
+export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> implements HostedWorkflow<
+  Input,
+  Output,
+  Context
+> {
+  declare readonly contextType?: Context;
+  declare readonly types?: { readonly input: (input: Input) => void; readonly output: Output };
+  readonly runKind = "workflow";
+  readonly id: AgentId;
+  readonly name: string;
+  declare readonly description?: string;
+  declare readonly version?: string;
+  declare readonly budget?: Partial<ExecutionBudget>;
+  declare readonly spawnBudget?: Partial<SpawnBudget>;
+  declare readonly topUp?: Partial<TopUp>;
+  readonly subAgents: readonly HostedAgent[];
+  readonly #input: SchemaReader<JsonValue> | undefined;
+  readonly #output: SchemaReader<JsonValue> | undefined;
+  readonly #code: WorkflowFunction<never, unknown, never>;
+
+  /** Use `workflow()`, which infers the types. */
+  constructor(
+    name: string,
+    options: WorkflowOptions<Schema, Schema>,
+    code: WorkflowFunction<never, unknown, never>,
+  ) {
+    this.id = formatAgentId({ name });
+    this.name = name;
+    const read = workflowTable.read(`workflow ${name}`, options);
+    if (typeof code !== "function")
+      throw new Fault(
+        "invalid_argument",
+        `invalid function of workflow ${name}: expected a function, not ${describeValue(code)}; use workflow("${name}", { input, output }, async (ctx, input) => ...)`,
+      );
+    this.#code = code;
+    this.#input = readerOf(name, "input", options.input);
+    this.#output = readerOf(name, "output", options.output);
+    const { description, version, agents = [], budget, spawnBudget, topUp } = options;
+    checkList(`agents of workflow ${name}`, agents, "use agents: [agent]");
+    for (const agent of agents) checkAgent(`entry of agents of workflow ${name}`, agent);
+    this.subAgents = agents;
+    if (description !== undefined) this.description = description;
+    if (version !== undefined) this.version = version;
+    if (budget !== undefined) this.budget = read.budget as Partial<ExecutionBudget>;
+    if (spawnBudget !== undefined) this.spawnBudget = spawnBudget;
+    if (topUp !== undefined) this.topUp = topUp;
+  }
+
+  /** The schema of the input as JSON Schema. `undefined` if every JSON value is an input. */
+  get inputSchema(): JsonSchema | undefined {
+    return this.#input?.jsonSchema;
+  }
+
+  readInput(input: JsonValue): MaybePromise<JsonValue> {
+    return this.#input === undefined ? input : this.#input.parse(input);
+  }
+
+  /** Executes a run. Only a worker calls it. */
+  run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue>;
+  /**
+   * Starts a run and returns its output. Throws the error that ended a run which did not complete. `runtime.start`
+   * returns the run instead.
+   */
+  run(input: Input, options?: RunWorkflowOptions<Context>): Promise<Output>;
+  run(first: RunContext | Input, second?: TaskInbox | RunWorkflowOptions<Context>): Promise<unknown> {
+    // An input is JSON, so it has no methods.
+    return isRunContext(first)
+      ? this.#execute(first, second as TaskInbox)
+      : this.#call(first, (second ?? {}) as RunWorkflowOptions<Context>);
+  }
+
+  /**
+   * Returns a tool with which an agent calls the workflow. A call is a child task of the agent's run: it takes a seat, and
+   * what it spends counts against the budget of the run. The schema of the input must describe an object.
+   */
+  asTool(options: WorkflowToolOptions = {}): Tool {
+    return workflowTool(this, options);
+  }
+
+  async #call(input: Input, options: RunWorkflowOptions<Context>): Promise<Output> {
+    runTable.read(`run() of workflow ${this.name}`, options);
+    const { runtime, ...starting } = options;
+    return insideCall(async () => {
+      const run = await (runtime ?? (await defaultRuntime())).start(this, input, starting);
+      return outputOf(this.name, await cancelWithCaller(run, () => run.result()));
+    });
+  }
+
+  async #execute(ctx: RunContext, { messages }: TaskInbox): Promise<JsonValue> {
+    if (messages.length > 0)
+      throw new Fault(
+        "invalid_argument",
+        `workflow ${this.name} takes no messages; start it with runtime.start(), or send the message to an agent`,
+      );
+    const scope = new WorkflowScope<never>(ctx);
+    const returned = (await this.#code(scope, ctx.input as never)) as JsonValue | undefined;
+    const output = returned ?? null;
+    return this.#output === undefined ? output : this.#output.parse(output);
+  }
+}
+
+/**
+ * Declares a durable function: after a crash another worker continues it, and repeats no step whose result was recorded.
+ *
+ * @example
+ * ```ts
+ * import { openRuntime } from "reeve";
+ * import { workflow } from "reeve/workflow";
+ * import { z } from "zod";
+ *
+ * declare function charge(cents: number, options: { key: string }): Promise<string>;
+ *
+ * const order = workflow(
+ *   "order",
+ *   { input: z.object({ cents: z.number() }), output: z.object({ receipt: z.string() }) },
+ *   async (ctx, { cents }) => {
+ *     const receipt = await ctx.step("charge", ({ idempotencyKey }) => charge(cents, { key: idempotencyKey }));
+ *     return { receipt };
+ *   },
+ * );
+ *
+ * const runtime = await openRuntime({ store: "sqlite:./reeve.db" });
+ * const run = await runtime.start(order, { cents: 900 }, { runId: "run_order-7" });
+ * const { status, output } = await run.result();
+ * ```
+ */
+export function workflow<Output, Context = unknown>(
+  name: string,
+  code: (ctx: WorkflowContext<Context>, input: JsonValue) => Promise<Output & Serializable<Output>>,
+): Workflow<JsonValue, Output, Context>;
+/** With a schema of the output, the function returns what the schema accepts. */
+export function workflow<const Out extends Schema, const In extends Schema = never, Context = unknown>(
+  name: string,
+  options: WorkflowOptions<In, Out> & { readonly output: Out },
+  code: (ctx: WorkflowContext<Context>, input: InputOf<In>) => Promise<InferInput<Out>>,
+): Workflow<GivenOf<In>, Infer<Out>, Context>;
+/** Without a schema of the output, the function returns any JSON value. */
+export function workflow<const In extends Schema = never, Output = unknown, Context = unknown>(
+  name: string,
+  options: WorkflowOptions<In>,
+  code: (ctx: WorkflowContext<Context>, input: InputOf<In>) => Promise<Output & Serializable<Output>>,
+): Workflow<GivenOf<In>, Output, Context>;
+export function workflow(
+  name: string,
+  options: WorkflowOptions<Schema, Schema> | WorkflowFunction<never, unknown, never>,
+  code?: WorkflowFunction<never, unknown, never>,
+): unknown {
+  return typeof options === "function"
+    ? new Workflow(name, {}, options)
+    : new Workflow(name, options, code as WorkflowFunction<never, unknown, never>);
+}
+
+/** What the function receives. */
+type InputOf<In extends Schema> = [In] extends [never] ? JsonValue : Infer<In>;
+/** What a caller passes. */
+type GivenOf<In extends Schema> = [In] extends [never] ? JsonValue : InferInput<In>;
+
+function readerOf(
+  name: string,
+  part: "input" | "output",
+  schema: Schema | undefined,
+): SchemaReader<JsonValue> | undefined {
+  if (schema === undefined) return undefined;
+  const schemaName = `the ${part} schema of workflow ${name}`;
+  const refuse = (problems: readonly string[]): Fault =>
+    new Fault("invalid_argument", `invalid ${part} of workflow ${name}: ${problems.join("; ")}`, {
+      details: { workflow: name, problems },
+    });
+  return new SchemaReader({ schemaName, refuse }, schema);
+}
+
+function isRunContext(value: unknown): value is RunContext {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "taskId" in value &&
+    "step" in value &&
+    typeof value.step === "function"
+  );
+}
+
+function outputOf<Output>(name: string, result: WorkflowResult<Output>): Output {
+  if (result.status === "completed") return result.output;
+  const { error, status, interruptionReason, runId } = result;
+  if (error !== null) throw reviveFault(error);
+  throw new Fault(
+    "child_failed",
+    `workflow ${name} ended with status ${status}: ${interruptionReason ?? "no reason is known"}`,
+    {
+      details: { runId, status },
+    },
+  );
+}

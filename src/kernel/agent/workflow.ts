@@ -1,0 +1,142 @@
+import { describeValue } from "../base/describe-value.ts";
+import { Fault } from "../base/fault.ts";
+import type { CancelSignal } from "../base/cancel-signal.ts";
+import type { RunId } from "../base/identity.ts";
+import type { JsonSchema, Infer, Schema } from "../base/schema.ts";
+import type { JsonValue, Serializable } from "../base/json-value.ts";
+import type { MaybePromise } from "../base/maybe-promise.ts";
+import { readProperty } from "../base/read-property.ts";
+import type { UserPart } from "../messages/content.ts";
+import type { ApprovalDecision, PersonQuestion } from "../run/approval.ts";
+import type { RunFacts } from "../run/run-facts.ts";
+import type { RunResult, RunStatus } from "../run/run-result.ts";
+import type { SpawnOptions } from "../run/spawn-options.ts";
+import type { HostedAgent } from "./hosted-agent.ts";
+import type { ParallelOptions, StepContext } from "./run-context.ts";
+
+/**
+ * A durable function as a worker hosts it and `Runtime.start` starts it. `workflow()` of `reeve/workflow` creates one.
+ * `Input` is the type of the values that a caller may pass, `Output` the type of the result.
+ */
+export interface HostedWorkflow<
+  Input = unknown,
+  Output = unknown,
+  Context = unknown,
+> extends HostedAgent<Context> {
+  readonly runKind: "workflow";
+  /** Name of the workflow. */
+  readonly name: string;
+  /** What the workflow does, for people and models. */
+  readonly description?: string;
+  /** The schema of the input as JSON Schema. `undefined` if every JSON value is an input. */
+  readonly inputSchema?: JsonSchema | undefined;
+  /** The types of input and output. For the compiler only; no workflow has this property. */
+  readonly types?: { readonly input: (input: Input) => void; readonly output: Output };
+}
+
+/** Throws `invalid_argument` unless the value is a workflow. `owner` names the call, such as `start()`. */
+export function requireWorkflow(owner: string, value: unknown): void {
+  if (readProperty(value, "runKind") === "workflow" && typeof readProperty(value, "run") === "function")
+    return;
+  const advice =
+    typeof readProperty(value, "run") === "function"
+      ? "use submit() for an agent"
+      : 'use workflow("name", async (ctx, input) => ...) of reeve/workflow';
+  throw new Fault(
+    "invalid_argument",
+    `invalid workflow ${describeValue(value)} of ${owner}: expected a workflow; ${advice}`,
+  );
+}
+
+/** The result of a workflow. `output` has the type of the workflow only if the run completed. */
+export type WorkflowResult<Output> =
+  | (Omit<RunResult<Output>, "status"> & { readonly status: "completed" })
+  | (Omit<RunResult<JsonValue>, "status"> & { readonly status: Exclude<RunStatus, "completed"> });
+
+/** What the body of a step of a workflow receives. */
+export type WorkflowStepContext = Pick<StepContext, "idempotencyKey" | "signal">;
+
+/** Options of a step of a workflow. */
+export interface WorkflowStepOptions {
+  /** Value that identifies the step in addition to its name: a replay with another value fails with `journal_mismatch` (J4). */
+  readonly input?: JsonValue;
+}
+
+/** One branch of `parallel` or `race`. It must use the `ctx` it receives, which has a scope of its own (J2). */
+export type WorkflowBranch<Value, Context = unknown> = (ctx: WorkflowContext<Context>) => Promise<Value>;
+
+/** Options of `WorkflowContext.agent`. */
+export interface CallAgentOptions<Output extends Schema = never> extends Pick<
+  SpawnOptions,
+  "budget" | "priority" | "role"
+> {
+  /** Schema that the answer must match. If absent, the answer is a text. */
+  readonly output?: Output;
+}
+
+/**
+ * The interface through which a workflow does its work (`ctx`). Each asynchronous method except `resource` is journaled:
+ * it runs once, its result or error is recorded, and after a crash the same call returns the record (J1, J5). The code
+ * around them runs again from the start, so it must decide by nothing else: `now`, `random` and `uuid` replace
+ * `Date.now()`, `Math.random()` and `crypto.randomUUID()`.
+ *
+ * J2: a scope has at most one journaled call in flight; a second one fails with `journal_ambiguous`. Use `parallel` or
+ * `race` for concurrent work.
+ */
+export interface WorkflowContext<Context = unknown> {
+  /** Id of the run. */
+  readonly runId: RunId;
+  /** Tenant, user, run, metadata and live context of the run. */
+  readonly facts: Omit<RunFacts<Context>, "sessionId">;
+  /** Aborted when the workflow is cancelled, and when this process drops it, for example to suspend it. */
+  readonly signal: CancelSignal;
+  /**
+   * Runs an effect and records its result. J6: the body runs at least once, its result is recorded exactly once. Pass
+   * `idempotencyKey`, which is the same on every attempt, to services that detect repeated requests.
+   */
+  step<Value>(
+    name: string,
+    body: (step: WorkflowStepContext) => MaybePromise<Value & Serializable<Value>>,
+    options?: WorkflowStepOptions,
+  ): Promise<Value>;
+  /** Returns the current time in epoch milliseconds. Recorded: a replay returns the same time. */
+  now(): Promise<number>;
+  /** Returns a random number from 0 (inclusive) to 1 (exclusive). Recorded: a replay returns the same number. */
+  random(): Promise<number>;
+  /** Returns a new unique id. Recorded: a replay returns the same id. */
+  uuid(): Promise<string>;
+  /** Waits for a duration in milliseconds. The run may be dropped from memory meanwhile. */
+  sleep(ms: number): Promise<void>;
+  /** Waits for a signal sent with `RunHandle.signal`, or returns `undefined` after the timeout. An early signal is kept. */
+  waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined>;
+  /** Asks a person and waits durably until `RunHandle.approve` answers. The clock of the deadline stops meanwhile. */
+  approval(question: PersonQuestion): Promise<ApprovalDecision>;
+  /**
+   * Runs an agent as a child task of this run and returns its answer. The agent must be one of the `agents` of the
+   * workflow, or registered with the runtime. The child takes a seat, and what it spends counts against the budget of
+   * this run. If all seats are taken, the call waits. An agent that ends without an answer is the fault `child_failed`,
+   * whose details name the status.
+   */
+  agent<const Output extends Schema = never>(
+    agent: HostedAgent,
+    input: string | readonly UserPart[],
+    options?: CallAgentOptions<Output>,
+  ): Promise<[Output] extends [never] ? string : Infer<Output>>;
+  /**
+   * Runs branches concurrently, each in a scope of its own, and waits for all of them. Then it throws the fault of the
+   * first failed branch in declaration order. With `stopOnFault` it throws the first fault without waiting for the
+   * other branches.
+   */
+  parallel<Branches extends Readonly<Record<string, WorkflowBranch<unknown, Context>>>>(
+    branches: Branches,
+    options?: ParallelOptions,
+  ): Promise<{ readonly [Name in keyof Branches]: Awaited<ReturnType<Branches[Name]>> }>;
+  /** Runs branches concurrently. The first branch to settle wins; the others are cancelled, with their children. */
+  race<Value>(
+    branches: Readonly<Record<string, WorkflowBranch<Value, Context>>>,
+  ): Promise<{ readonly winner: string; readonly value: Value }>;
+  /** Opens something that cannot be journaled. `close` is called when the task ends or is dropped; a replay opens it again. */
+  resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value>;
+  /** C2: throws if the workflow is cancelled or past its deadline. Passes while recorded steps remain in this scope. */
+  check(): void;
+}

@@ -1,0 +1,195 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { Agent, openRuntime, type Runtime } from "../../src/entries/index.ts";
+import { workflow } from "../../src/entries/workflow.ts";
+import { formatAgentId, type ToolMessage } from "../../src/kernel/index.ts";
+import { scriptedModel } from "../../src/testing/index.ts";
+
+const order = workflow(
+  "order",
+  {
+    description: "Prices an order",
+    input: z.object({ cents: z.number().int(), currency: z.string().default("EUR") }),
+    output: z.object({ price: z.string().transform((text) => `${text}!`) }),
+  },
+  async (ctx, { cents, currency }) => ({ price: await ctx.step("price", () => `${cents} ${currency}`) }),
+);
+
+async function withRuntime(body: (runtime: Runtime) => Promise<void>): Promise<void> {
+  const runtime = await openRuntime({ store: "memory:", unknownPrice: "ignore" });
+  try {
+    await body(runtime);
+  } finally {
+    await runtime.close();
+  }
+}
+
+describe("input and output of a workflow", () => {
+  test("run() returns the output after the schemas have applied their defaults and transforms once", async () => {
+    expect(await order.run({ cents: 5 })).toEqual({ price: "5 EUR!" });
+  });
+
+  test("start() refuses an input that does not match, names the field, and stores no run", () =>
+    withRuntime(async (runtime) => {
+      await expect(runtime.start(order, { cents: "5" } as never)).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringMatching(/^invalid input of workflow order: cents /u),
+      });
+      expect((await runtime.list()).runs).toEqual([]);
+    }));
+
+  test("a workflow whose output does not match its schema fails at once, without a restart", () =>
+    withRuntime(async (runtime) => {
+      let executions = 0;
+      const wrong = workflow("wrong", { output: z.object({ price: z.string() }) }, async () => {
+        executions++;
+        return { price: 5 } as never;
+      });
+      const { status, error } = await (await runtime.start(wrong, null)).result();
+      expect([status, error?.code, executions]).toEqual(["failed", "invalid_argument", 1]);
+      expect(error?.message).toMatch(/^invalid output of workflow wrong: price /u);
+      await expect(wrong.run(null, { runtime })).rejects.toMatchObject({ code: "invalid_argument" });
+    }));
+
+  test("a workflow without schemas takes and returns any JSON value; a step without a value returns null", () =>
+    withRuntime(async (runtime) => {
+      const echo = workflow("echo", async (ctx, input) => {
+        const nothing = await ctx.step("nothing", async () => {});
+        return { input, nothing: nothing === null, runId: ctx.runId };
+      });
+      const run = await runtime.start(echo, ["a"], { runId: "run_echo", metadata: { shop: "eu" } });
+      expect((await run.result()).output).toEqual({ input: ["a"], nothing: true, runId: "run_echo" });
+      expect((await runtime.list({ metadata: { shop: "eu" } })).runs.length).toBe(1);
+    }));
+
+  test("schedules.create() refuses an input that the workflow refuses, and each fire starts a workflow", () =>
+    withRuntime(async (runtime) => {
+      const at = { name: "nightly", agent: order, at: Date.now() + 3_600_000 };
+      await expect(runtime.schedules.create({ ...at, input: {} })).rejects.toMatchObject({
+        code: "invalid_argument",
+      });
+      expect(await runtime.schedules.list()).toEqual([]);
+      expect(await runtime.schedules.create({ ...at, input: { cents: 5 } })).toMatchObject({
+        agentId: order.id,
+      });
+    }));
+
+  test("S6: a run that a tenant's view starts exists only for the tenant", () =>
+    withRuntime(async (runtime) => {
+      const [acme, other] = [runtime.forTenant({ tenantId: "acme" }), runtime.forTenant({ tenantId: "b" })];
+      const { runId } = await acme.start(order, { cents: 5 });
+      expect([(await acme.find(runId))?.runId, await other.find(runId)]).toEqual([runId, undefined]);
+    }));
+});
+
+describe("a workflow and agents", () => {
+  const clerk = (...replies: Parameters<typeof scriptedModel>[0]) =>
+    new Agent({ name: "clerk", model: scriptedModel(replies) });
+
+  test("ctx.agent() returns the text of an agent, and its value with an output schema", () =>
+    withRuntime(async (runtime) => {
+      const helper = clerk("Yes.", '{"paid":true}');
+      const asks = workflow("asks", { agents: [helper] }, async (ctx) => ({
+        text: await ctx.agent(helper, "Is it paid?"),
+        value: await ctx.agent(helper, "Is it paid?", { output: z.object({ paid: z.boolean() }) }),
+      }));
+      const run = await runtime.start(asks, null);
+      const { output, turns } = await run.result();
+      expect([output, turns]).toEqual([{ text: "Yes.", value: { paid: true } }, 2]);
+    }));
+
+  test("ctx.agent() throws child_failed with the status of an agent that fails", () =>
+    withRuntime(async (runtime) => {
+      const failing = {
+        id: formatAgentId({ name: "failing" }),
+        run: async () => Promise.reject(new TypeError("no")),
+      };
+      const asks = workflow("asks", { agents: [failing] }, (ctx) =>
+        ctx.agent(failing, "?").catch((error) => ({ code: error.code, status: error.details.status })),
+      );
+      expect((await (await runtime.start(asks, null)).result()).output).toEqual({
+        code: "child_failed",
+        status: "failed",
+      });
+    }));
+
+  test("an agent that is neither declared nor registered is refused with a hint", () =>
+    withRuntime(async (runtime) => {
+      const asks = workflow("asks", async (ctx) => ctx.agent(clerk("Yes."), "?"));
+      const { error } = await (await runtime.start(asks, null)).result();
+      expect(error).toMatchObject({ code: "not_found", message: expect.stringContaining("clerk") });
+    }));
+
+  test("asTool() runs the workflow as a child task; the model receives its output, wrong arguments and failures", () =>
+    withRuntime(async (runtime) => {
+      const broken = workflow("broken", { description: "Breaks" }, async (ctx) =>
+        ctx.step("break", () => Promise.reject(new Error("no stock"))),
+      );
+      const call = (name: string, input: object) => ({ toolCalls: [{ name, input: input as never }] });
+      const lead = new Agent({
+        name: "lead",
+        model: scriptedModel([call("order", { cents: 5 }), call("order", {}), call("broken", {}), "Done."]),
+        tools: [order.asTool(), broken.asTool()],
+      });
+      const result = await lead.invoke("Go.", { runtime });
+      const results = result.messages.filter((each): each is ToolMessage => each.role === "tool");
+      const outputs = results.flatMap(({ content }) =>
+        content.map(({ output, isError }) => ({ output, isError })),
+      );
+      expect(outputs).toMatchObject([
+        { output: { value: { price: "5 EUR!" } } },
+        {
+          isError: true,
+          output: { text: expect.stringContaining("invalid input of workflow order: cents") },
+        },
+        { isError: true, output: { text: expect.stringContaining("no stock") } },
+      ]);
+    }));
+
+  test("asTool() refuses a workflow without a description, and one whose input is no object", () => {
+    expect(() => workflow("a", async () => null).asTool()).toThrow(
+      "invalid description of asTool() of workflow a",
+    );
+    const text = workflow("b", { description: "B", input: z.string() }, async () => null);
+    expect(() => text.asTool()).toThrow("invalid input schema of asTool() of workflow b");
+  });
+});
+
+describe("refused workflows and calls", () => {
+  test("workflow() refuses unknown options, a missing function and an invalid name", () => {
+    expect(() => workflow("a", { inputs: {} } as never, async () => null)).toThrow("inputs");
+    expect(() => workflow("a", {}, undefined as never)).toThrow("invalid function of workflow a");
+    expect(() => workflow("a b", async () => null)).toThrow("agent name");
+    expect(() => workflow("a", { input: z.object({ at: z.date() }) }, async () => null)).toThrow(
+      "the input schema of workflow a",
+    );
+  });
+
+  test("start() refuses an agent, and options that a workflow does not have", () =>
+    withRuntime(async (runtime) => {
+      const agent = new Agent({ name: "clerk", model: scriptedModel(["Yes."]) });
+      await expect(runtime.start(agent as never, null)).rejects.toMatchObject({
+        message: expect.stringContaining("use submit() for an agent"),
+      });
+      await expect(runtime.start(order, { cents: 5 }, { sessionId: "a" } as never)).rejects.toMatchObject({
+        message: expect.stringContaining("sessionId"),
+      });
+    }));
+
+  test("a message to a workflow becomes a dead letter that says how to start it", () =>
+    withRuntime(async (runtime) => {
+      const plain = workflow("plain", async () => null);
+      const sender = {
+        id: formatAgentId({ name: "sender" }),
+        subAgents: [plain],
+        run: async (ctx: Parameters<Agent["run"]>[0]) => ctx.send(plain.id, "hello"),
+      };
+      await (await runtime.submit(sender, null)).result();
+      let failed: string | undefined;
+      while (failed === undefined) {
+        const [run] = (await runtime.list({ agentId: plain.id })).runs;
+        failed = run && (await (await runtime.find(run.runId))?.result())?.error?.message;
+      }
+      expect(failed).toContain("workflow plain takes no messages");
+    }));
+});

@@ -1,0 +1,64 @@
+/** Type tests, checked by the compiler and never run. Each `@ts-expect-error` precedes a line that must not compile. */
+import { z } from "zod";
+import { workflow, type Workflow } from "../../src/entries/workflow.ts";
+import type { HostedAgent, JsonValue, Runtime } from "../../src/kernel/index.ts";
+
+declare const runtime: Runtime;
+declare const agent: HostedAgent;
+
+interface Receipt {
+  readonly id: string;
+  readonly lines?: readonly { readonly cents: number }[];
+}
+declare const receipt: Receipt;
+
+const order = workflow(
+  "order",
+  { input: z.object({ cents: z.coerce.number().default(0) }), output: z.object({ receipt: z.string() }) },
+  async (ctx, input) => {
+    input.cents satisfies number;
+    const stored = await ctx.step("charge", () => receipt);
+    stored satisfies Receipt;
+    (await ctx.agent(agent, "?")) satisfies string;
+    (await ctx.agent(agent, "?", { output: z.object({ fair: z.boolean() }) })).fair satisfies boolean;
+    const { left, right } = await ctx.parallel({
+      left: (branch) => branch.step("left", async () => 1),
+      right: async () => "right" as const,
+    });
+    left satisfies number;
+    right satisfies "right";
+    // @ts-expect-error: a Date is not JSON
+    await ctx.step("late", () => ({ at: new Date() }));
+    // @ts-expect-error: a function is not JSON
+    await ctx.step("code", async () => ({ run: () => 1 }));
+    return { receipt: stored.id };
+  },
+);
+
+export async function started(): Promise<void> {
+  const run = await runtime.start(order, {});
+  const result = await run.result();
+  if (result.status === "completed") result.output.receipt satisfies string;
+  else result.output satisfies JsonValue;
+  (await order.run({ cents: 5 })).receipt satisfies string;
+  // @ts-expect-error: the input has no member `cent`
+  await runtime.start(order, { cent: 5 });
+  // @ts-expect-error: an agent is no workflow
+  await runtime.start(agent, {});
+  // @ts-expect-error: a workflow has no session
+  await runtime.start(order, {}, { sessionId: "a" });
+  // A workflow is hosted, scheduled and called like an agent.
+  runtime.register(order);
+  order satisfies HostedAgent;
+}
+
+/** The output without a schema is what the function returns. */
+export const plain = workflow("plain", async (ctx) => ({ id: await ctx.uuid() })) satisfies Workflow<
+  JsonValue,
+  { id: string }
+>;
+
+// @ts-expect-error: the output must match the schema
+workflow("wrong", { output: z.object({ receipt: z.string() }) }, async () => ({ receipt: 5 }));
+// @ts-expect-error: a bigint is not JSON
+workflow("big", async () => ({ total: 5n }));
