@@ -350,10 +350,22 @@ export class JsonDigest {
 
   digest(hash: Hash): string {
     if (this.#hash !== hash) {
-      this.#digest = hash(canonicalJson(this.#value));
+      this.#digest = hash(this.#text());
       this.#hash = hash;
     }
     return this.#digest;
+  }
+
+  /**
+   * The text that is hashed. A value without one, such as a value that contains itself, is refused by the step that
+   * receives it (J10). The error is recorded, and its record needs a digest that is the same on replay.
+   */
+  #text(): string {
+    try {
+      return canonicalJson(this.#value);
+    } catch {
+      return "not JSON";
+    }
   }
 }
 

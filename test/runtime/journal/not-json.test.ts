@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
   Fault,
+  formatAgentId,
   Transcript,
   userMessage,
   type HostedAgent,
@@ -66,6 +67,41 @@ describe.each(twoStores)("J10: a fault whose details are not JSON, in a %s store
       { tools: [tool] },
     );
     expect((await (await runtime.submit(clerk, null)).result()).output).toBe(true);
+    await runtime.close();
+  });
+});
+
+/** Values without a JSON text. */
+const textless = {
+  "a value that contains itself": () => {
+    const loop: Record<string, unknown> = {};
+    return (loop["self"] = loop);
+  },
+  "a bigint": () => 10n,
+  "10,000 levels": () => Array.from({ length: 10_000 }).reduce<unknown>((value) => [value], "core"),
+};
+
+const elsewhere = formatAgentId({ name: "elsewhere" });
+const senders: Readonly<Record<string, (ctx: RunContext, value: never) => Promise<unknown>>> = {
+  "ctx.spawn": (ctx, value) => ctx.spawn(elsewhere, value),
+  "ctx.send": (ctx, value) => ctx.send(elsewhere, value),
+  "ctx.ask": (ctx, value) => ctx.ask(elsewhere, value),
+};
+
+describe.each(twoStores)("J10: a value without a JSON text, in a %s store", (_name, prepare) => {
+  const cases = Object.entries(senders).flatMap(([call, send]) =>
+    Object.entries(textless).map(([what, make]) => ({ call, send, what, make })),
+  );
+  test.each(cases)("is refused by $call, and the code may continue: $what", async ({ send, make }) => {
+    const open = await prepare();
+    const errors: Fault[] = [];
+    const runtime = await createRuntime({ store: await open(), onError: (error) => errors.push(error) });
+    const clerk = agent("clerk", async (ctx) => {
+      const refused = await send(ctx, make() as never).catch((error: unknown) => error);
+      return ctx.step("after", async () => Fault.is(refused) && refused.code);
+    });
+    expect(await (await runtime.submit(clerk, null)).result()).toMatchObject({ output: "not_json" });
+    expect(errors).toEqual([]);
     await runtime.close();
   });
 });
