@@ -155,6 +155,7 @@ describe("reeve worker --engine restate", () => {
       "the ingress of Restate at http://127.0.0.1:9 cannot be reached",
     ],
     [["--engine", "restate", "--ingress-url", "nowhere"], 2, 'invalid ingressUrl "nowhere"'],
+    [["--engine", "restate", "--ingress-url", "restate:8080"], 2, 'invalid ingressUrl "restate:8080"'],
     [["--engine", "restate", "--endpoint-port", "70000"], 2, "invalid --endpoint-port 70000"],
     [["--engine", "restate", "--slice", "0"], 2, "invalid --slice 0"],
     [["--engine", "restate", "--endpoint-host", "0.0.0.0"], 2, "0.0.0.0 without an identity key"],

@@ -359,7 +359,9 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.noteCallEnd();
     if (this.#isDraining || !this.#running.isIdle) return;
     const { clock, suspendAfterMs } = this.#worker;
-    this.#cancelIdleTimer = clock.schedule(clock.now() + suspendAfterMs, () => {
+    // A run that starts later has no code to keep, and is `pending` until then (K1).
+    const isEarly = !this.#running.hasCode && (this.#record.startAt ?? 0) > clock.now();
+    this.#cancelIdleTimer = clock.schedule(clock.now() + (isEarly ? 0 : suspendAfterMs), () => {
       this.#cancelIdleTimer = undefined;
       if (this.#running.isIdle) void this.#suspend();
     });

@@ -12,6 +12,8 @@ export class RunningTasks {
   readonly #ring: TaskRunner[] = [];
   /** Index of each runner in `#ring`. */
   readonly #places = new Map<TaskRunner, number>();
+  /** Tasks whose code starts at a later time. */
+  readonly #delayed = new Set<TaskId>();
   /** Index of the runner that did not rest at the last check. */
   #cursor = 0;
 
@@ -45,7 +47,8 @@ export class RunningTasks {
     if (!this.isIdle) return false;
     for (const { record, outcome } of this.#state.tasks.values()) {
       if (outcome !== null || !this.#seats.hasSeat(record.taskId)) continue;
-      if (this.#runners.get(record.taskId)?.activity.isParked !== false) return false;
+      const runner = this.#runners.get(record.taskId);
+      if (runner === undefined ? !this.#delayed.has(record.taskId) : runner.activity.isParked) return false;
     }
     return true;
   }
@@ -64,7 +67,18 @@ export class RunningTasks {
     return this.#runners.values();
   }
 
+  /** The code of a task starts at a later time: the task waits. */
+  delay(taskId: TaskId): void {
+    this.#delayed.add(taskId);
+  }
+
+  /** Whether code of the run executes in this process, or waits in its memory. */
+  get hasCode(): boolean {
+    return this.#runners.size > 0;
+  }
+
   add(runner: TaskRunner): void {
+    this.#delayed.delete(runner.taskId);
     this.#runners.set(runner.taskId, runner);
     this.#places.set(runner, this.#ring.push(runner) - 1);
   }

@@ -264,6 +264,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const worker = this.#worker;
     const startAt = startTime(task, worker);
     if (startAt > worker.clock.now() && cancelled === null) {
+      this.running.delay(taskId);
       this.waits.at(startAt, () => {
         this.listener.stayAwake();
         this.#start(taskId);

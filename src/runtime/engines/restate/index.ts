@@ -87,7 +87,7 @@ export function restate(options: RestateOptions): EngineFactory {
     longestSliceMs,
     isIngressRequired,
   } = knownOptions.read("restate()", options);
-  if (!URL.canParse(ingressUrl))
+  if (!URL.canParse(ingressUrl) || !/^https?:$/u.test(new URL(ingressUrl).protocol))
     throw new Fault(
       "invalid_argument",
       `invalid ingressUrl ${describeValue(ingressUrl)} of restate(): expected the URL of the ingress of Restate, such as "http://127.0.0.1:8080"`,

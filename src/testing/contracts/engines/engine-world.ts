@@ -25,6 +25,8 @@ export interface EngineRuntimeOptions {
   /** B7: as the options of `openRuntime`. Default: no caps. */
   readonly caps?: SpendingCaps;
   readonly capWaitMs?: number;
+  /** As the option of `openRuntime`. Default: 0. */
+  readonly suspendAfterMs?: number;
   readonly prices?: PriceTable;
   /**
    * Name of the workers of the case that host the same agents, for an engine that needs to know it. Default: all workers

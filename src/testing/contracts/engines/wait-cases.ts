@@ -192,6 +192,25 @@ export function waitCases(harness: EngineHarness): void {
     expect(Number((await run.result()).output) >= startAt).toBe(true);
   });
 
+  declare(
+    "sleep: a run that starts later and receives mail is released until its start time",
+    async (world) => {
+      const runtime = await world.open("one", { suspendAfterMs: 600_000 });
+      const [worker, pulse] = [agentOf("worker", async () => null), agentOf("pulse", async () => null)];
+      const run = await runtime.submit(worker, null, { startAt: runtime.clock.now() + 3_600_000 });
+      await run.steer("Be brief.");
+      await eventOf(run, "run_steer");
+      const isScheduled = async (): Promise<boolean> => {
+        const { status, waitsFor } = await run.summary();
+        return status === "pending" && waitsFor.includes("time");
+      };
+      // Another run gives the engine time to release this one.
+      while (!(await isScheduled())) await (await runtime.submit(pulse, null)).result();
+      await run.cancel();
+      expect((await run.result()).status).toBe("cancelled");
+    },
+  );
+
   declare("signal: a signal that arrives before its wait is kept", async (world) => {
     const runtime = await world.open();
     const worker = agentOf("worker", async (ctx) => {
