@@ -116,6 +116,8 @@ export {
   type RuntimeSchedules,
   type RunToolCall,
   type Schedule,
+  type ScheduleEdit,
+  type ScheduleFire,
   type ScheduleOptions,
   type UsageRow,
 } from "../kernel/index.ts";

@@ -248,6 +248,34 @@ export type ScheduleOptions = ScheduledRunOptions &
     readonly replace?: boolean;
   };
 
+/**
+ * Options of `Runtime.schedules.edit`. An option that is absent stays as it is. One of `cron`, `everyMs` and `at` replaces
+ * all times. `null` removes an option of the runs, so that its default applies.
+ */
+export type ScheduleEdit = {
+  readonly [Key in keyof ScheduledRunOptions as Key extends "tenantId" | "userId" ? never : Key]?:
+    | ScheduledRunOptions[Key]
+    | null;
+} & {
+  readonly agent?: HostedAgent | string;
+  readonly input?: JsonValue;
+  readonly overlap?: OverlapPolicy;
+  readonly missed?: MissedPolicy;
+  /** As in `ScheduleOptions`. Without `cron`, it changes the time zone of the cron expression. */
+  readonly timeZone?: string;
+  readonly cron?: string;
+  readonly everyMs?: number;
+  readonly at?: number | string;
+  readonly startAt?: number | string;
+};
+
+/** A run that a person starts by a schedule. */
+export interface ScheduleFire {
+  readonly schedule: Schedule;
+  /** Id of the run. It exists as soon as a process that hosts the agent has started it. */
+  readonly runId: NonNullable<Schedule["lastRunId"]>;
+}
+
 /** Whose schedule a name means. A view of a tenant or user needs none of these. */
 export interface ScheduleOwner {
   /** Id of the tenant. `null` or absent: a schedule of no tenant. */
@@ -274,6 +302,10 @@ export interface ScheduleQuery {
  * - T2 Decisions about fires are stored before their effects, so that all processes act on the same decision.
  * - T3 A fire time never repeats. A clock that is set back delays the next fire.
  * - T4 A schedule causes no work between two fires: a process has one timer, for the earliest fire of all schedules.
+ * - T5 `edit` changes later fires only. The schedule keeps its id, its pause and its last run, and `create` with the options
+ *   that it was created with still returns it. New times count from now on and never repeat a fire.
+ * - T6 `runNow` starts one run, in any number of processes and whichever of them die, also while the schedule is paused or
+ *   done. It does not change the next fire, and `overlap` does not apply to it.
  * - S6 In a view, the schedules of other tenants and users do not exist.
  */
 export interface RuntimeSchedules {
@@ -293,6 +325,16 @@ export interface RuntimeSchedules {
   pause(name: string, owner?: ScheduleOwner): Promise<Schedule>;
   /** Continues a paused schedule with its first fire from now on. Fires of the pause do not count as missed. Throws `not_found`. */
   resume(name: string, owner?: ScheduleOwner): Promise<Schedule>;
+  /**
+   * T5: changes a schedule. Throws `not_found`, `invalid_argument` as `create` does, and `agent_busy` while a run of the
+   * schedule is being started.
+   */
+  edit(name: string, changes: ScheduleEdit, owner?: ScheduleOwner): Promise<Schedule>;
+  /**
+   * T6: starts a run of a schedule at once. If a run of it is being started already, returns that one. Throws
+   * `not_found`.
+   */
+  runNow(name: string, owner?: ScheduleOwner): Promise<ScheduleFire>;
 }
 
 /** Whose inbox is meant. In a view, its tenant and its user. */

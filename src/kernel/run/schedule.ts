@@ -249,6 +249,17 @@ export function unfiredState(state: ScheduleState, skipped: SkippedFire): Schedu
   return { ...state, firing: null, skipped };
 }
 
+/** T6: the state of a schedule whose run a person starts at `now`. If a run is being started already, it is that one. */
+export function startedState(state: ScheduleState, now: number): ScheduleState & { readonly firing: number } {
+  // Two fires of the same millisecond would be one run. A time in the future would delay the run.
+  return { ...state, firing: state.firing ?? (state.lastAt === now ? now - 1 : now) };
+}
+
+/** T5: the state of a schedule with new times, whose next fire is at `nextAt`. */
+export function retimedState(state: ScheduleState, nextAt: number): ScheduleState {
+  return { ...state, nextAt, waits: null };
+}
+
 /** The state of a paused schedule. A fire whose run is being started still starts it. */
 export function pausedState(state: ScheduleState): ScheduleState {
   return { ...state, paused: true, waits: null };

@@ -20,6 +20,7 @@ import {
   type HostedAgent,
   type JsonObject,
   type JsonValue,
+  type ScheduleEdit,
   type ScheduleOptions,
   type ScheduleTimes,
   is,
@@ -60,6 +61,69 @@ const scheduleTable = optionTable(
   (name) =>
     name === "context" ? "a schedule is stored, so register the agent with a `context` function" : undefined,
 );
+
+/** The options that `edit` accepts. The name and the owner of a schedule never change. */
+const editTable = optionTable(
+  {
+    agent: is.any,
+    input: is.any,
+    cron: is.any,
+    timeZone: is.any,
+    everyMs: is.any,
+    startAt: is.any,
+    at: is.any,
+    overlap: is.choice(overlapPolicies),
+    missed: is.choice(missedPolicies),
+    sessionId: is.any,
+    channel: is.any,
+    metadata: is.any,
+    budget: is.any,
+    timeoutWhileWaiting: is.any,
+    spawnBudget: is.any,
+    settings: is.any,
+    priority: is.any,
+    retention: is.any,
+    heartbeat: is.any,
+  } satisfies OptionKinds<ScheduleEdit>,
+  (name) =>
+    name === "name" || name === "tenantId" || name === "userId"
+      ? "the name and the owner of a schedule do not change; create another schedule, and remove this one"
+      : undefined,
+);
+
+const timeNames = ["cron", "everyMs", "at", "startAt", "timeZone"] as const;
+
+export function checkScheduleEdit(caller: string, changes: ScheduleEdit): void {
+  editTable.read(caller, changes);
+}
+
+/** Whether an edit changes when the schedule fires. */
+export function changesTimes(changes: ScheduleEdit): boolean {
+  return timeNames.some((name) => changes[name] !== undefined);
+}
+
+/** The options of a schedule with the changes of an edit, to be checked like those of a new schedule. */
+export function editedOptions(schedule: StoredSchedule, changes: ScheduleEdit): ScheduleOptions {
+  const { name, tenantId, userId, agentId, input, overlap, missed, heartbeat, run, times } = schedule;
+  const hasNewTimes = changes.cron !== undefined || changes.everyMs !== undefined || changes.at !== undefined;
+  const before = {
+    name,
+    ...(tenantId !== null && { tenantId }),
+    ...(userId !== null && { userId }),
+    agent: agentId,
+    input,
+    overlap,
+    missed,
+    heartbeat,
+    ...run,
+    ...(hasNewTimes ? "cron" in times && changes.cron !== undefined && { timeZone: times.timeZone } : times),
+  };
+  const given = Object.entries(changes).filter(([, value]) => value !== undefined);
+  const merged = { ...before, ...Object.fromEntries(given) };
+  // `null` removes an option. The input may be null.
+  const kept = Object.entries(merged).filter(([key, value]) => value !== null || key === "input");
+  return Object.fromEntries(kept) as unknown as ScheduleOptions;
+}
 
 /** Minimum interval between two fires, in milliseconds. */
 const minIntervalMs = 1_000;

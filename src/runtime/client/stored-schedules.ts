@@ -5,6 +5,8 @@ import {
   newScheduleState,
   pausedState,
   resumedState,
+  retimedState,
+  startedState,
   type Clock,
   type Hash,
   type HostedAgent,
@@ -12,6 +14,8 @@ import {
   type Records,
   type RuntimeSchedules,
   type Schedule,
+  type ScheduleEdit,
+  type ScheduleFire,
   type ScheduleOptions,
   type ScheduleOwner,
   type ScheduleQuery,
@@ -37,7 +41,10 @@ import {
 } from "../process/schedule-record.ts";
 import { uuidSource } from "../process/system-sources.ts";
 import {
+  changesTimes,
+  checkScheduleEdit,
   checkScheduleOptions,
+  editedOptions,
   optionText,
   scheduledAgent,
   scheduleDraft,
@@ -175,12 +182,60 @@ export class StoredSchedules implements RuntimeSchedules {
     );
   }
 
+  async edit(name: string, changes: ScheduleEdit, owner: ScheduleOwner = {}): Promise<Schedule> {
+    const { clock, cron, register } = this.#options;
+    const caller = "schedules.edit()";
+    checkScheduleEdit(caller, changes);
+    const { agent } = changes;
+    const agentId = agent === undefined ? undefined : scheduledAgent(agent);
+    const changed = await this.#put(caller, name, owner, async (schedule) => {
+      const { state } = schedule;
+      if (state.firing !== null) throw starting(schedule);
+      const options = editedOptions(schedule, changes);
+      const draft = scheduleDraft(options, agentId ?? schedule.agentId);
+      if (!changesTimes(changes)) return { ...schedule, ...draft };
+      const now = clock.now();
+      const times = await scheduleTimes(options, now, cron);
+      // T3: a fire time never repeats.
+      const first = await this.#firstFire(name, times, Math.max(now, (state.lastAt ?? -1) + 1));
+      return { ...schedule, ...draft, times, state: retimedState(state, first) };
+    });
+    if (agent !== undefined && typeof agent !== "string") register?.(agent);
+    return scheduleView(changed);
+  }
+
+  async runNow(name: string, owner: ScheduleOwner = {}): Promise<ScheduleFire> {
+    const { clock, hash } = this.#options;
+    const changed = await this.#put("schedules.runNow()", name, owner, async (schedule) => ({
+      ...schedule,
+      state: startedState(schedule.state, clock.now()),
+    }));
+    const { firing } = changed.state;
+    if (firing === null) throw new Fault("internal", `schedule ${name} starts no run`);
+    return { schedule: scheduleView(changed), runId: fireRunId(changed, firing, hash) };
+  }
+
   async #change(
     caller: string,
     name: string,
     owner: ScheduleOwner,
     change: (schedule: StoredSchedule) => Promise<ScheduleState>,
   ): Promise<Schedule> {
+    return scheduleView(
+      await this.#put(caller, name, owner, async (schedule) => ({
+        ...schedule,
+        state: await change(schedule),
+      })),
+    );
+  }
+
+  /** Changes a stored schedule. If another process changes it first, begins again. */
+  async #put(
+    caller: string,
+    name: string,
+    owner: ScheduleOwner,
+    change: (schedule: StoredSchedule) => Promise<StoredSchedule>,
+  ): Promise<StoredSchedule> {
     const { records, hash } = this.#options;
     for (;;) {
       const found = await this.#find(caller, name, owner);
@@ -189,10 +244,9 @@ export class StoredSchedules implements RuntimeSchedules {
           "not_found",
           `schedule ${name} does not exist; schedules.list() returns the schedules`,
         );
-      const schedule = storedSchedule(found);
-      const changed = { ...schedule, state: await change(schedule) };
+      const changed = await change(storedSchedule(found));
       const { kind } = await records.put(recordOf(changed, hash), found.version);
-      if (kind === "stored") return scheduleView(changed);
+      if (kind === "stored") return changed;
     }
   }
 
@@ -230,6 +284,14 @@ function tooMany(tenantId: string | null, cap: number | null): Fault {
     "permission_denied",
     `tenant ${describeValue(tenantId)} has ${cap} schedules, and maxSchedulesPerTenant of openRuntime() allows no more; remove a schedule, or raise the option`,
     { details: { tenantId, maxSchedulesPerTenant: cap } },
+  );
+}
+
+function starting({ name, id }: StoredSchedule): Fault {
+  return new Fault(
+    "agent_busy",
+    `schedule ${name} is starting a run, which would get other options; edit it again when the run has started`,
+    { details: { name, id } },
   );
 }
 

@@ -277,3 +277,84 @@ describe("S6: in the view of a tenant", () => {
     expect(schedule).toMatchObject({ tenantId: "acme", userId: "ann" });
   });
 });
+
+describe("schedules.edit() and schedules.runNow()", () => {
+  test("T5: edit changes later fires, and keeps id, pause, last run and the options of create", async () => {
+    const { runtime, clock } = await scheduleBench();
+    runtime.register(porter().agent);
+    const options = { ...base, everyMs: hour, userId: "ann", budget: { maxTurns: 3 }, metadata: { a: "b" } };
+    const owner = { userId: "ann" };
+    const made = await runtime.schedules.create(options);
+    await clock.advance(hour);
+    await settle();
+    const edited = await runtime.schedules.edit(
+      "rounds",
+      { input: "look again", cron: "0 9 * * *", timeZone: "Europe/Berlin", budget: null, overlap: "queue" },
+      owner,
+    );
+    expect(edited).toMatchObject({
+      id: made.id,
+      input: "look again",
+      overlap: "queue",
+      times: { cron: "0 9 * * *", timeZone: "Europe/Berlin" },
+      run: { metadata: { a: "b" } },
+      lastRunId: expect.stringMatching(/^run_/u),
+      nextAt: Date.parse("2023-11-15T08:00:00Z"),
+    });
+    expect(edited.run).not.toHaveProperty("budget");
+    expect((await runtime.schedules.edit("rounds", { timeZone: "UTC" }, owner)).nextAt).toBe(
+      Date.parse("2023-11-15T09:00:00Z"),
+    );
+    expect(await runtime.schedules.create(options)).toMatchObject({ id: made.id, input: "look again" });
+  });
+
+  test("T5: edit refuses unknown options, a changed owner, times that never fire and a name that does not exist", async () => {
+    const { runtime } = await scheduleBench();
+    await runtime.schedules.create({ ...base, everyMs: hour });
+    const refused = (changes: object): Promise<string> =>
+      runtime.schedules.edit("rounds", changes as never).then(
+        () => "edited",
+        (error: Error) => error.message,
+      );
+    expect(await refused({ name: "other" })).toContain("the name and the owner of a schedule do not change");
+    expect(await refused({ inptu: "x" })).toContain('use "input"');
+    expect(await refused({ cron: "0 0 30 2 *" })).toContain("it never fires");
+    expect(await refused({ cron: "* * * * *", at: 5 })).toContain("exactly one of cron, everyMs and at");
+    await expect(runtime.schedules.edit("none", {})).rejects.toThrow("schedule none does not exist");
+    expect((await runtime.schedules.get("rounds"))?.input).toBe("go");
+  });
+
+  test("T6: runNow starts one run, also while paused and after the last fire, and leaves the next fire", async () => {
+    const { runtime, clock } = await scheduleBench();
+    runtime.register(porter().agent);
+    const { nextAt } = await runtime.schedules.create({ ...base, everyMs: hour });
+    const first = await runtime.schedules.runNow("rounds");
+    await settle();
+    expect((await runtime.schedules.get("rounds"))?.nextAt).toBe(nextAt);
+    await runtime.schedules.pause("rounds");
+    const second = await runtime.schedules.runNow("rounds");
+    await settle();
+    const paused = await runtime.schedules.get("rounds");
+    expect([paused?.status, paused?.nextAt, paused?.lastRunId]).toEqual(["paused", null, second.runId]);
+    await runtime.schedules.create({ ...base, name: "once", at: clock.now() + hour });
+    await clock.advance(hour);
+    await settle();
+    const third = await runtime.schedules.runNow("once");
+    await settle();
+    expect((await runtime.schedules.get("once"))?.status).toBe("done");
+    const { runs } = await runtime.list();
+    const ids = runs.map(({ runId }) => runId);
+    for (const { runId } of [first, second, third]) expect(ids).toContain(runId);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test("edit waits for a run that is being started, and runNow returns it", async () => {
+    const { runtime } = await scheduleBench();
+    await runtime.schedules.create({ ...base, agent: "nobody-hosts-me", everyMs: hour });
+    const one = await runtime.schedules.runNow("rounds");
+    expect((await runtime.schedules.runNow("rounds")).runId).toBe(one.runId);
+    await expect(runtime.schedules.edit("rounds", { input: "x" })).rejects.toMatchObject({
+      code: "agent_busy",
+    });
+  });
+});

@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { runCommandLine } from "../../../src/surfaces/cli/program.ts";
+import { Agent, openRuntime } from "../../../src/entries/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
 import type { Terminal } from "../../../src/surfaces/cli/terminal/terminal.ts";
 import type { Said } from "./reeve-process.ts";
 
@@ -117,4 +119,41 @@ test("reeve schedule add says what is wrong with its arguments and stores nothin
     expect([code, talk]).toEqual([2, expect.stringContaining(message)]);
   }
   expect((await reeve(["schedule", "list", ...store])).out).toEqual([]);
+});
+
+test("reeve schedule edit changes a schedule, run starts it, and add --from takes over an earlier run", async () => {
+  const store = await newStore();
+  await reeve(["schedule", "add", "report", "Summarise", "--agent", "reporter", "--every", "1h", ...store]);
+  const edited = await reeve([
+    "schedule",
+    "edit",
+    "report",
+    "--input",
+    "In short",
+    "--every",
+    "2h",
+    ...store,
+  ]);
+  expect([edited.code, edited.out]).toEqual([0, ["report"]]);
+  const { out } = await reeve(["schedule", "list", "--json", ...store]);
+  expect(JSON.parse(out[0] ?? "{}")).toMatchObject({ input: "In short", times: { everyMs: 7_200_000 } });
+  const started = await reeve(["schedule", "run", "report", ...store]);
+  expect([started.code, started.out[0]]).toEqual([0, expect.stringMatching(/^run_/u)]);
+  const nothing = await reeve(["schedule", "edit", "report", ...store]);
+  expect([nothing.code, nothing.talk]).toEqual([2, expect.stringContaining("at least one option")]);
+  const unknown = await reeve(["schedule", "run", "none", ...store]);
+  expect([unknown.code, unknown.talk]).toEqual([3, expect.stringContaining("schedule none does not exist")]);
+
+  const address = store[1] ?? "";
+  const runtime = await openRuntime({ store: address as `sqlite:${string}` });
+  const reporter = new Agent({ name: "reporter", model: scriptedModel(["Done."]) });
+  const { runId } = await reporter.invoke("Count the birds", { runtime });
+  await runtime.close();
+  await reeve(["schedule", "add", "birds", "--from", runId, "--every", "1h", ...store]);
+  const { out: listed } = await reeve(["schedule", "list", "--json", ...store]);
+  expect(listed.map((line) => JSON.parse(line) as { name: string; input: string })).toContainEqual(
+    expect.objectContaining({ name: "birds", agentId: "reporter", input: "Count the birds" }),
+  );
+  const bare = await reeve(["schedule", "add", "bare", "--every", "1h", ...store]);
+  expect([bare.code, bare.talk]).toEqual([2, expect.stringContaining("needs --agent and INPUT, or --from")]);
 });

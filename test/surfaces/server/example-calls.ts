@@ -239,6 +239,13 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
     },
     "schedules.pause": { params: { name: schedule }, query: owned, status: 200 },
     "schedules.resume": { params: { name: schedule }, query: owned, status: 200 },
+    "schedules.edit": {
+      params: { name: schedule },
+      query: owned,
+      body: { input: "Hello again" },
+      status: 200,
+    },
+    "schedules.run": { params: { name: schedule }, query: owned, status: 202 },
     "schedules.remove": { params: { name: schedule }, query: owned, status: 204 },
     "facts.get": { status: 200 },
     "figures.list": { query: `?runId=${runId}`, status: 200 },

@@ -4,8 +4,10 @@ import {
   missedPolicies,
   overlapPolicies,
   type CallSettings,
+  type JsonObject,
   type JsonValue,
   type Schedule,
+  type ScheduleEdit,
   type ScheduleOptions,
   type ScheduleOwner,
 } from "../../../kernel/index.ts";
@@ -169,6 +171,85 @@ const getSchedule = route({
   },
 });
 
+const edit = object({
+  agent: optional(text({ minLength: 1, maxLength: 256, description: "Name of an agent of this server." })),
+  input: optional(anyJson()),
+  cron: optional(text({ maxLength: 256 })),
+  everyMs: optional(integer({ minimum: 1_000 })),
+  at: optional(moment),
+  startAt: optional(moment),
+  timeZone: optional(text({ maxLength: 64 })),
+  overlap: optional(choice(overlapPolicies)),
+  missed: optional(choice(missedPolicies)),
+  heartbeat: optional(flag()),
+  sessionId: optional(nullable(sessionId)),
+  channel: optional(nullable(text({ maxLength: 1_024 }))),
+  metadata: optional(nullable(anyObject())),
+  budget: optional(nullable(budget)),
+  timeoutWhileWaiting: optional(nullable(flag())),
+  spawnBudget: optional(nullable(spawnBudget)),
+  settings: optional(nullable(schemaOf<CallSettings>({ type: "object" }))),
+  priority: optional(nullable(priority)),
+  retention: optional(nullable(choice(Object.values(HistoryRetention)))),
+});
+
+const editSchedule = route({
+  id: "schedules.edit",
+  method: "PATCH",
+  path: "/api/schedules/{name}",
+  summary:
+    "Change a schedule. What is absent stays; null removes an option of the runs. One of `cron`, `everyMs` and `at` replaces all times.",
+  scope: "run",
+  params,
+  query: object(owner),
+  body: edit,
+  responses: [found],
+  handle: async ({ runtime, access, params: { name: wanted }, query, body, server }) => {
+    const { agent: chosen, metadata, ...changes } = body;
+    const whose = ownerOf(access, query);
+    const before = await runtime.schedules.get(wanted, whose);
+    if (before === undefined) throw missing(wanted);
+    const made =
+      chosen === undefined
+        ? undefined
+        : await server.agents.start(chosen, {
+            runId: `schedule-${wanted}`,
+            input: changes.input === undefined ? before.input : changes.input,
+            sessionId: undefined,
+            tenantId: access.tenantId,
+            userId: access.userId,
+          });
+    // What a resolver makes the agent from is part of the metadata, which a caller may replace.
+    const own = made?.metadata ?? {};
+    const kept = metadata === undefined ? ((before.run["metadata"] ?? {}) as JsonObject) : (metadata ?? {});
+    const isChanged = metadata !== undefined || Object.keys(own).length > 0;
+    const wantedChanges: unknown = {
+      ...changes,
+      ...(made !== undefined && { agent: made.agent.id }),
+      ...(isChanged && { metadata: { ...kept, ...own } }),
+    };
+    return reply(found, await runtime.schedules.edit(wanted, wantedChanges as ScheduleEdit, whose));
+  },
+});
+
+const fired = {
+  status: 202,
+  description: "A process that hosts the agent starts the run.",
+  schema: object({ schedule, runId: text({ description: "Id of the run." }) }),
+};
+const runSchedule = route({
+  id: "schedules.run",
+  method: "POST",
+  path: "/api/schedules/{name}/run",
+  summary: "Start a run of a schedule at once, also while it is paused. Its next fire does not change.",
+  scope: "run",
+  params,
+  query: object(owner),
+  responses: [fired],
+  handle: async ({ runtime, access, params: { name: wanted }, query }: NamedRequest) =>
+    reply(fired, await runtime.schedules.runNow(wanted, ownerOf(access, query))),
+});
+
 /** A route that pauses or resumes a schedule. */
 function switchRoute<const Action extends "pause" | "resume">(
   action: Action,
@@ -217,5 +298,7 @@ export const scheduleRoutes = [
   getSchedule,
   switchRoute("pause", "Stop a schedule until it is resumed."),
   switchRoute("resume", "Continue a paused schedule."),
+  editSchedule,
+  runSchedule,
   removeSchedule,
 ] as const;

@@ -275,6 +275,32 @@ export function lifeCases(harness: EngineHarness): void {
   });
 
   declare(
+    "T5, T6, schedule: runNow starts a run of a paused schedule as it was edited, by another process",
+    async (world) => {
+      const started = Promise.withResolvers<void>();
+      const porter = (): HostedAgent =>
+        agentOf("porter", async (ctx) => {
+          started.resolve();
+          return ctx.input;
+        });
+      const [desk, two] = [await world.open("desk"), await world.open("two")];
+      two.register(porter());
+      const at = desk.clock.now() + 3_600_000;
+      const made = await desk.schedules.create({ name: "rounds", agent: porter().id, input: "old", at });
+      await desk.schedules.pause("rounds");
+      const edited = await desk.schedules.edit("rounds", { input: "new", metadata: { a: "b" } });
+      const { runId } = await desk.schedules.runNow("rounds");
+      await started.promise;
+      const run = await runIn(desk, { runId });
+      expect([edited.id, edited.status, (await run.result()).output]).toEqual([made.id, "paused", "new"]);
+      const { metadata } = await run.summary();
+      expect([metadata["a"], metadata["schedule"]]).toEqual(["b", "rounds"]);
+      const again = await desk.schedules.create({ name: "rounds", agent: porter().id, input: "old", at });
+      expect([again.input, again.lastRunId ?? runId]).toEqual(["new", runId]);
+    },
+  );
+
+  declare(
     "T1, schedule: the next worker fires a schedule that fell due while none was open",
     async (world) => {
       const fired = Promise.withResolvers<unknown>();

@@ -2,7 +2,9 @@ import {
   Fault,
   parseAgentId,
   type AgentId,
+  type JsonValue,
   type Schedule,
+  type ScheduleEdit,
   type ScheduleOptions,
   type Store,
 } from "../../../../kernel/index.ts";
@@ -11,6 +13,7 @@ import { sha256, storedSchedules, systemClock } from "../../../../runtime/index.
 import { cronReader } from "../../../../capabilities/schedules/cron-reader.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { columns, duration, shortText } from "../../terminal/format.ts";
+import { findRunId } from "../../setup/find-run.ts";
 import { openOwnStore } from "../../setup/own-store.ts";
 import { withStore, type StoreOptions } from "../../setup/stored-runs.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
@@ -21,7 +24,9 @@ interface OwnerOptions extends StoreOptions {
 }
 
 export interface AddScheduleOptions extends OwnerOptions {
-  readonly agent: string;
+  readonly agent?: string;
+  /** A run whose agent and input the schedule takes over. */
+  readonly from?: string;
   readonly cron?: string;
   readonly every?: string;
   readonly at?: string;
@@ -40,7 +45,12 @@ export interface ListSchedulesOptions extends OwnerOptions {
   readonly json?: boolean;
 }
 
-export type RemoveScheduleOptions = OwnerOptions;
+export type NamedScheduleOptions = OwnerOptions;
+
+export interface EditScheduleOptions extends Omit<AddScheduleOptions, "agent" | "replace" | "from"> {
+  readonly agent?: string;
+  readonly input?: string;
+}
 
 /** Creates a schedule and prints its next fire. Creates the store if it does not exist. */
 export async function addSchedule(
@@ -55,9 +65,10 @@ export async function addSchedule(
       "invalid_argument",
       `reeve schedule add needs exactly one of --cron, --every and --at${given.length === 0 ? "" : `, not --${given.join(" and --")}`}`,
     );
-  const wanted = scheduleOptions(name, words.join(" "), options);
   const store = await createStore(options.store);
   try {
+    const { agent, input } = await sourceOf(store, words.join(" "), options);
+    const wanted = scheduleOptions({ ...options, name, input, agent }) as unknown as ScheduleOptions;
     const schedule = await schedulesOf(store).create(wanted);
     await terminal.out(schedule.name);
     terminal.say(`Next fire: ${timeText(schedule.nextAt, schedule)}`);
@@ -69,6 +80,65 @@ export async function addSchedule(
   } finally {
     await store.close();
   }
+}
+
+/** The agent and the input of a new schedule: those that are given, otherwise those of the run that `--from` names. */
+async function sourceOf(
+  store: Store,
+  words: string,
+  { agent, from, store: address }: AddScheduleOptions,
+): Promise<{ readonly agent: string; readonly input: JsonValue }> {
+  if (from === undefined) {
+    if (agent === undefined || words === "")
+      throw new Fault(
+        "invalid_argument",
+        "reeve schedule add needs --agent and INPUT, or --from with a run that has both",
+      );
+    return { agent, input: words };
+  }
+  const runId = await findRunId(store, from, address);
+  for await (const event of store.events.read(runId)) {
+    if (event.type !== "run_start") break;
+    if (words === "" && event.erased === true)
+      throw new Fault("invalid_argument", `the input of ${runId} was erased: pass INPUT`);
+    return { agent: agent ?? event.agentId, input: words === "" ? event.data.input : words };
+  }
+  throw new Fault("store_corrupt", `the log of ${runId} does not begin with run_start`);
+}
+
+/** Changes a schedule and prints its name. */
+export function editSchedule(
+  name: string,
+  options: EditScheduleOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  const { user: userId = null, tenant: tenantId = null } = options;
+  const { userId: _user, tenantId: _tenant, ...changes } = scheduleOptions(options);
+  if (Object.keys(changes).length === 0)
+    throw new Fault("invalid_argument", "reeve schedule edit needs at least one option to change");
+  return withStore(options, terminal, async (store): Promise<ExitKind> => {
+    const schedule = await schedulesOf(store).edit(name, changes as ScheduleEdit, { userId, tenantId });
+    await terminal.out(schedule.name);
+    terminal.say(`Next fire: ${timeText(schedule.nextAt, schedule)}`);
+    return "ok";
+  });
+}
+
+/** Starts a run of a schedule at once, and prints its id. */
+export function runSchedule(
+  name: string,
+  options: NamedScheduleOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  const { user: userId = null, tenant: tenantId = null } = options;
+  return withStore(options, terminal, async (store): Promise<ExitKind> => {
+    const { runId, schedule } = await schedulesOf(store).runNow(name, { userId, tenantId });
+    await terminal.out(runId);
+    terminal.say(
+      `It starts while a process that hosts the agent ${printable(schedule.agentId)} is open on this store.`,
+    );
+    return "ok";
+  });
 }
 
 /** Warns if the workspace of this folder does not have the agent. A program of the user may still host it. */
@@ -105,7 +175,7 @@ export function printSchedules(options: ListSchedulesOptions, terminal: Terminal
 /** Removes a schedule. Its runs stay. */
 export function removeSchedule(
   name: string,
-  options: RemoveScheduleOptions,
+  options: NamedScheduleOptions,
   terminal: Terminal,
 ): Promise<ExitKind> {
   const { user: userId = null, tenant: tenantId = null } = options;
@@ -120,8 +190,24 @@ export function removeSchedule(
   });
 }
 
-function scheduleOptions(name: string, input: string, options: AddScheduleOptions): ScheduleOptions {
-  const { agent, every, at, start, session: sessionId, user: userId, tenant: tenantId } = options;
+interface GivenOptions extends Omit<AddScheduleOptions, "store"> {
+  readonly name?: string;
+  readonly input?: JsonValue;
+}
+
+/** The options of a schedule that the command line names. `create` and `edit` check every value. */
+function scheduleOptions(options: GivenOptions): Readonly<Record<string, unknown>> {
+  const {
+    name,
+    input,
+    agent,
+    every,
+    at,
+    start,
+    session: sessionId,
+    user: userId,
+    tenant: tenantId,
+  } = options;
   const { cron, overlap, missed, heartbeat, replace } = options;
   const maxTokens = limitOf("--max-tokens", options.maxTokens);
   const maxCostUsd = limitOf("--max-budget-usd", options.maxBudgetUsd);
@@ -150,10 +236,7 @@ function scheduleOptions(name: string, input: string, options: AddScheduleOption
     replace,
     budget: Object.keys(budget).length === 0 ? undefined : budget,
   };
-  // `create` checks every value.
-  return Object.fromEntries(
-    Object.entries(own).filter(([, value]) => value !== undefined),
-  ) as unknown as ScheduleOptions;
+  return Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
 }
 
 const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
