@@ -1,12 +1,27 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as setTimeoutPromise } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { openRuntime } from "reeve";
-import { formatAgentId, type HostedAgent, type RunHandle, type Runtime } from "reeve/kernel";
+import {
+  formatAgentId,
+  formatRunId,
+  formatSessionId,
+  Priority,
+  type HostedAgent,
+  type RunHandle,
+  type RunRecord,
+  type Runtime,
+} from "reeve/kernel";
 import { createServer, listen, type Server } from "reeve/server";
+import { sqliteStore } from "reeve/sqlite";
 import { runEval, withBundledPackage } from "./bundled-package.ts";
 import { cpuMs } from "./cpu-time.ts";
 import { median, type Row } from "./row.ts";
@@ -165,7 +180,74 @@ async function* importing(folder: string): AsyncIterable<Row> {
   };
 }
 
+/** How long an idle server is watched, in milliseconds. It looks for changes twice per second. */
+const idleMs = 10_000;
+
+/** Processor time of a server that does nothing, with one open page and so many runs that wait. */
+async function idle(waiting: number): Promise<number> {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-idle-"));
+  const path = join(folder, "store.db");
+  try {
+    await createWaiting(path, waiting);
+    const runtime = await openRuntime({ store: `sqlite:${path}` });
+    const server = createServer(runtime, { agents: [worker], tokens: null });
+    const listening = await listen(server, { port: 0 });
+    const leave = new AbortController();
+    try {
+      const { body } = await fetch(`${listening.url}/api/stream`, { signal: leave.signal });
+      await body?.getReader().read();
+      const used: number[] = [];
+      for (let round = 0; round < 3; round++) used.push(await cpuMs(() => setTimeoutPromise(idleMs)));
+      return median(used);
+    } finally {
+      leave.abort();
+      await listening.close();
+      await runtime.close();
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Creates runs, and suspends them as workers would have done: state 2. */
+async function createWaiting(path: string, count: number): Promise<void> {
+  const store = await sqliteStore({ path });
+  for (let from = 0; from < count; from += 100)
+    await Promise.all(
+      Array.from({ length: 100 }, (_each, index) => {
+        const number = from + index;
+        const run: RunRecord = {
+          runId: formatRunId(`waiting-${number}`),
+          kind: "invocation",
+          agentId: worker.id,
+          sessionId: formatSessionId(`waiting-${number}`),
+          tenantId: null,
+          userId: null,
+          priority: Priority.NORMAL,
+          agentVersion: null,
+          title: `Run ${number}`,
+          metadata: {},
+          createdAt: number,
+          startAt: null,
+          recoveries: 0,
+        };
+        return store.journal.create(run, { number: 0, at: number });
+      }),
+    );
+  await store.close();
+  const db = new DatabaseSync(path);
+  db.exec("UPDATE runs SET state = 2, epoch = 1, standing = 'waiting signal'");
+  db.close();
+}
+
 export async function* rows(): AsyncIterable<Row> {
+  yield {
+    name: "CPU of an idle server with a page and 20,000 waiting runs in 10 s, against 100 runs",
+    value: await idle(20_000),
+    unit: "ms",
+    against: await idle(100),
+    goal: { atMost: 2 },
+  };
   yield* withBundledPackage(importing);
   const runtime = await openRuntime();
   const server = createServer(runtime, {

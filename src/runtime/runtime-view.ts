@@ -104,9 +104,10 @@ export interface RuntimeWorker {
 
 const submitTable = optionTable(submitKinds);
 const startTable = optionTable(startKinds);
-const collectOptionTable = optionTable({ endedBefore: is.any } satisfies OptionKinds<
-  Parameters<Runtime["collect"]>[0]
->);
+const collectOptionTable = optionTable({
+  endedBefore: is.any,
+  only: is.list({ of: is.text() }),
+} satisfies OptionKinds<Parameters<Runtime["collect"]>[0]>);
 const scopeTable = optionTable({ tenantId: is.text(), userId: is.text() } satisfies OptionKinds<TenantScope>);
 
 export interface ViewOptions {
@@ -368,11 +369,15 @@ export class RuntimeView implements Runtime {
     await correctUsage({ store, clock, prices, unknownPrice, runId, by: anonymousUser }, call, usage);
   }
 
-  async collect(options: { readonly endedBefore: number }): Promise<number> {
+  async collect(options: Parameters<Runtime["collect"]>[0]): Promise<number> {
     this.#worker.lifetime.check();
-    collectOptionTable.read("collect()", options);
+    const { endedBefore, only } = collectOptionTable.read("collect()", options);
     const scope = this.#scope;
-    return this.#worker.collect(scope === undefined ? options : { ...options, scope });
+    return this.#worker.collect({
+      endedBefore: endedBefore as number,
+      ...(only !== undefined && { only: options.only?.map(parseRunId) ?? [] }),
+      ...(scope !== undefined && { scope }),
+    });
   }
 
   extensionErrors(): readonly ExtensionError[] {

@@ -488,10 +488,10 @@ export interface Runtime {
    */
   redeliver(agentId: string, messageIds?: readonly string[]): Promise<number>;
   /**
-   * Deletes runs that ended before this time (epoch milliseconds), with all their data except sessions. Returns their
-   * number.
+   * Deletes runs that ended before this time (epoch milliseconds), with all their data except sessions. `only` deletes no
+   * other runs than these. Runs with an owner or unread mail stay. Returns the number of deleted runs.
    */
-  collect(options: { readonly endedBefore: number }): Promise<number>;
+  collect(options: { readonly endedBefore: number; readonly only?: readonly string[] }): Promise<number>;
   /**
    * Returns a view of this runtime for one tenant, or for one user of it. S6: in the view, the runs, sessions, forks,
    * memories, approvals and dead letters of others do not exist: an id of theirs is `not_found`. Runs that the view

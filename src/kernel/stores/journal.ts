@@ -152,6 +152,8 @@ export interface Journal {
 export interface CollectOptions {
   /** Epoch milliseconds. */
   readonly endedBefore: number;
+  /** If given, deletes no other runs than these. */
+  readonly only?: readonly RunId[];
   /** Called before each batch of deletions. */
   readonly except?: () => readonly RunId[];
   /** S6: deletes only runs in this scope. */

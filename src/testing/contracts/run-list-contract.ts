@@ -373,6 +373,22 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(await names(store)).toEqual(["a"]);
   });
 
+  test("collect() with `only` deletes those of the given runs that have ended and have no owner", async () => {
+    const store = await open();
+    const leases: Lease[] = [];
+    for (const name of ["a", "b", "c", "d"]) {
+      const lease = await ownRun(store, name);
+      if (name !== "d")
+        await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
+      leases.push(lease);
+      if (name !== "c") await store.leases.release(lease, { kind: "suspended", wakeAt: null });
+    }
+    const only = leases.slice(1).map(({ runId }) => runId);
+    expect(await store.journal.collect({ endedBefore: 9, only: [] })).toBe(0);
+    expect(await store.journal.collect({ endedBefore: 9, only })).toBe(1);
+    expect(await names(store)).toEqual(["d", "c", "a"]);
+  });
+
   test("collect() keeps a run that a worker owns and a run with unread mail", async () => {
     const store = await open();
     const lease = await ownRun(store);

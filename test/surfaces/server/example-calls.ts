@@ -120,6 +120,12 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
       query: `?sessionId=${encodeURIComponent(sessionId)}&status=completed&status=failed&limit=1`,
       status: 200,
     },
+    "runs.count": { query: "?agent=clerk&costBelow=1&endedAfter=0", status: 200 },
+    "runs.orders.preview": {
+      body: { order: "delete", filter: { agent: "clerk", status: ["failed"] } },
+      status: 200,
+    },
+    "runs.orders": { body: { order: "resume", runIds: [runId] }, status: 200 },
     "runs.submit": {
       body: { agent: "clerk", input: "Hi", metadata: { a: "b" }, budget: { maxTurns: 3 } },
       status: 201,

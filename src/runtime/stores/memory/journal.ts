@@ -257,10 +257,14 @@ export class MemoryJournal implements Journal {
     if (row !== undefined) row.commits.length = row.events.length = 0;
   }
 
-  async collect({ endedBefore, except, scope }: CollectOptions): Promise<number> {
+  async collect({ endedBefore, only, except, scope }: CollectOptions): Promise<number> {
     const ended: RunRow[] = [];
     const kept = new Set(except?.());
-    for (const row of this.#tables.ended.values())
+    const rows =
+      only === undefined
+        ? this.#tables.ended.values()
+        : only.flatMap((runId) => this.#tables.runs.get(runId) ?? none);
+    for (const row of rows)
       if (isOver(row, endedBefore) && !kept.has(row.record.runId) && isInScope(row.record, scope))
         ended.push(row);
     for (const { record } of ended) this.#deleteNow(record.runId);

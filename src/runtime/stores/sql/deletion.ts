@@ -31,6 +31,8 @@ const isCollectable = `ended_at < $1 AND run_id IS NOT NULL AND owner IS NULL AN
   AND NOT EXISTS (SELECT 1 FROM {mail} WHERE run = runs.id) AND run_id <> ALL($2::text[]) AND ${isInScope(3)}`;
 const findEnded = `SELECT run_id AS "runId", session_id AS "sessionId" FROM {runs} AS runs WHERE ${isCollectable}
   ORDER BY ended_at LIMIT ${mostRuns}`;
+const findOnly = `SELECT run_id AS "runId", session_id AS "sessionId" FROM {runs} AS runs
+  WHERE ${isCollectable} AND run_id = ANY($5::text[]) ORDER BY ended_at LIMIT ${mostRuns}`;
 /** The lock lets no worker take the run and no mail reach it before the transaction ends. */
 const lockEnded = `SELECT 1 FROM {runs} AS runs WHERE ${isCollectable} AND run_id = $5 FOR UPDATE`;
 const lockAny = "SELECT 1 FROM {runs} WHERE run_id = $1 FOR UPDATE";
@@ -68,9 +70,12 @@ export class Deletion {
     return count;
   }
 
-  *#deleteEnded({ endedBefore, except, scope }: CollectOptions): Work<readonly RunId[]> {
+  *#deleteEnded({ endedBefore, only, except, scope }: CollectOptions): Work<readonly RunId[]> {
     const values = [endedBefore, except?.() ?? [], ...scopeValues(scope)] as const;
-    const runs = yield* all<Doomed>(findEnded, ...values);
+    const runs =
+      only === undefined
+        ? yield* all<Doomed>(findEnded, ...values)
+        : yield* all<Doomed>(findOnly, ...values, only);
     return yield* this.#deleteSome(runs, ({ runId }) => get(lockEnded, ...values, runId));
   }
 

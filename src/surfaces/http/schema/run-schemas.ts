@@ -115,6 +115,35 @@ export const runSummary = named(
 
 export const runPage = named("RunPage", object({ runs: list(runSummary), next }));
 
+/** The filters of runs, for lists, counts and orders. */
+export const runFilter = {
+  sessionId: optional(sessionId),
+  agentId: optional(agentId),
+  agent: optional(
+    text({ minLength: 1, maxLength: 256, description: "Name of the root agent, whatever its key." }),
+  ),
+  tenantId: optional(text({ minLength: 1, description: "Only for tokens without a tenant." })),
+  userId: optional(text({ minLength: 1 })),
+  kind: optional(choice(runKinds)),
+  status: optional(list(runStatus, { description: "May be repeated." })),
+  createdAfter: optional(time),
+  createdBefore: optional(time),
+  endedAfter: optional(time),
+  endedBefore: optional(time),
+  costAbove: optional(
+    number({
+      description:
+        "US dollars. The cost of a run that works is that of the last time it waited. Unknown costs never match.",
+    }),
+  ),
+  costBelow: optional(number({ description: "US dollars, in the same way." })),
+  metadata: optional(
+    list(text({ pattern: "^[^=]+=", maxLength: 1_025 }), {
+      description: "KEY=VALUE: a top-level string of the run's metadata. May be repeated.",
+    }),
+  ),
+};
+
 export const event = named(
   "Event",
   schemaOf<Event>({

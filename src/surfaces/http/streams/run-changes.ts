@@ -1,34 +1,23 @@
-import {
-  Fault,
-  isInScope,
-  allRuns,
-  unfinishedStatuses,
-  type RunPage,
-  type RunSummary,
-  type Runtime,
-  type TenantScope,
-} from "../../../kernel/index.ts";
-
-/** Number of the newest runs that are compared, whatever their status. Also the size of a page. */
-const newest = 100;
+import { Fault, isInScope, type RunSummary, type Runtime, type TenantScope } from "../../../kernel/index.ts";
 
 export type ChangeListener = (changed: readonly RunSummary[]) => void;
 
 /**
- * Tells which runs have changed, whichever processes drive them. A store does not announce commits of other processes, so
- * that the newest and the unfinished runs are compared with those of the last look, while there are listeners. One look
- * costs O(unfinished runs + new runs), whatever the number of ended runs, listeners, tenants and users.
+ * Tells which runs have changed, whichever processes drive them, while there are listeners. A store does not announce commits of
+ * other processes, so that it is asked at an interval (K5). One look costs O(changed runs and runs with an owner), whatever the number
+ * of other runs, listeners, tenants and users.
  */
 export class RunChanges {
   readonly #runtime: Runtime;
   readonly #everyMs: number;
   readonly #report: (error: unknown) => void;
   readonly #listeners = new Map<ChangeListener, TenantScope | undefined>();
+  /** What the last look returned: a store may return a run again that has not changed. */
   #known = new Map<string, RunSummary>();
+  #position: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #isPoked = false;
-  #isReady = false;
 
   /** `runtime` sees the runs of all tenants. */
   constructor(runtime: Runtime, everyMs: number, report: (error: unknown) => void) {
@@ -45,7 +34,7 @@ export class RunChanges {
     if (signal.aborted) return;
     this.#listeners.set(listener, scope);
     signal.addEventListener("abort", () => this.#remove(listener), { once: true });
-    if (!this.#isReady) await this.#look();
+    if (this.#position === undefined) await this.#look();
   }
 
   /** Looks at once. */
@@ -61,7 +50,7 @@ export class RunChanges {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     // The next listener needs no changes from the time without listeners.
-    this.#isReady = false;
+    this.#position = undefined;
     this.#known.clear();
   }
 
@@ -84,12 +73,13 @@ export class RunChanges {
 
   async #compare(): Promise<void> {
     try {
-      const found = await this.#read();
-      const changed = [...found.values()].filter((run) => !isSame(this.#known.get(run.runId), run));
-      const isFirst = !this.#isReady;
+      const since = this.#position ?? (await this.#runtime.changes()).next;
+      const { runs, next } = await this.#runtime.changes(since);
+      const isFirst = this.#position === undefined;
       if (this.#listeners.size === 0) return;
-      this.#known = found;
-      this.#isReady = true;
+      const changed = runs.filter((run) => !isSame(this.#known.get(run.runId), run));
+      this.#known = new Map(runs.map((run) => [run.runId, run]));
+      this.#position = next;
       if (isFirst || changed.length === 0) return;
       for (const [listener, scope] of this.#listeners) {
         const visible = changed.filter((run) => isInScope(run, scope));
@@ -99,30 +89,6 @@ export class RunChanges {
       // The next look tries again. A closed runtime ends the streams themselves.
       if (!(Fault.is(error) && error.code === "closed")) this.#report(error);
     }
-  }
-
-  async #read(): Promise<Map<string, RunSummary>> {
-    const found = new Map<string, RunSummary>();
-    for await (const run of this.#newest()) found.set(run.runId, run);
-    for await (const run of allRuns(this.#runtime, { status: unfinishedStatuses })) found.set(run.runId, run);
-    // Runs that have ended since the last look and are not among the newest.
-    for (const { runId, endedAt } of this.#known.values()) {
-      if (endedAt !== null || found.has(runId)) continue;
-      const run = await this.#runtime.find(runId);
-      if (run !== undefined) found.set(runId, await run.summary());
-    }
-    return found;
-  }
-
-  /** The newest runs: one page, and further ones until a page has a run of the last look. Runs are listed newest first. */
-  async *#newest(): AsyncIterable<RunSummary> {
-    let after: string | null = null;
-    do {
-      const page: RunPage = await this.#runtime.list({ limit: newest, ...(after !== null && { after }) });
-      yield* page.runs;
-      const isKnown = !this.#isReady || page.runs.some(({ runId }) => this.#known.has(runId));
-      after = isKnown ? null : page.next;
-    } while (after !== null);
   }
 }
 

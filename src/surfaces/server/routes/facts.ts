@@ -2,7 +2,7 @@ import {
   allRuns,
   fromNanoUsd,
   rootTaskId,
-  unfinishedRuns,
+  unfinishedStatuses,
   type ApprovalPage,
   type Runtime,
 } from "../../../kernel/index.ts";
@@ -21,8 +21,8 @@ const facts = named(
     hostedAgents: integer({
       description: "Agents whose runs this server executes itself. Their runs stand still while it is down.",
     }),
-    live: integer({ description: "Runs that have not ended." }),
-    liveAgents: integer({ description: "Agents of those runs that have not ended." }),
+    live: integer({ description: "Runs that have not ended. At most 10,000 of each status are counted." }),
+    liveAgents: integer({ description: "Agents at work: those of running runs that have not ended." }),
     spentTodayUsd: number({
       description:
         "What runs have spent on this UTC day: usage by day, and what working runs have spent since they waited last.",
@@ -56,7 +56,7 @@ const getFacts = route({
   method: "GET",
   path: "/api/facts",
   summary:
-    "Read the figures above a list of runs. Costs O(open questions, unfinished runs and runs of one day), and O(new events) of the runs that work.",
+    "Read the figures above a list of runs. Costs O(open questions and runs of one day), and O(new events) of the runs that work.",
   scope: "read",
   responses: [found],
   handle: async ({ runtime, server: { figures, agents } }) => {
@@ -92,9 +92,13 @@ async function countUnfinished(
   runtime: Runtime,
   figures: FiguresOfRuns,
 ): Promise<{ readonly live: number; readonly liveAgents: number; readonly unrecordedUsd: number }> {
-  let [live, liveAgents, unrecordedUsd] = [0, 0, 0];
-  for await (const { runId: id, costUsd } of unfinishedRuns(runtime)) {
-    live++;
+  let [liveAgents, unrecordedUsd] = [0, 0];
+  let live = 0;
+  for (const status of unfinishedStatuses) live += await runtime.count({ status });
+  // A run may also have ended as `paused`.
+  live -= await runtime.count({ status: "paused", endedAfter: 0 });
+  // Every other unfinished run has stored what it spent when it began to wait.
+  for await (const { runId: id, costUsd } of allRuns(runtime, { status: "running" })) {
     const known = await figures.of(runtime, id);
     if (known === undefined) continue;
     liveAgents += known.liveAgents;
@@ -120,7 +124,7 @@ async function ofOneDay(runtime: Runtime, figures: FiguresOfRuns, now: number) {
   for await (const run of allRuns(runtime, { createdAfter: first - 1 })) {
     const hour = spendByHour[Math.floor((run.updatedAt - first) / hourMs)];
     if (hour !== undefined) hour.costUsd += run.costUsd ?? 0;
-    if (run.recoveries === 0 && run.endedAt !== null) continue;
+    if (run.recoveries === 0 && run.status !== "running") continue;
     const known = await figures.of(runtime, run.runId);
     if (known === undefined) continue;
     if (hour !== undefined) hour.costUsd += unrecorded(known, run.costUsd);

@@ -1,4 +1,4 @@
-import { Fault, type RunHandle } from "../../../kernel/index.ts";
+import { Fault, type RunHandle, type RunQuery } from "../../../kernel/index.ts";
 import type { RouteRequest } from "../../http/route.ts";
 
 /** Returns the run of a request, as the caller may see it. Throws `not_found`. Commands carry the caller's name. */
@@ -10,4 +10,23 @@ export async function findRun({
   const run = await runtime.find(runId);
   if (run === undefined) throw new Fault("not_found", `run ${runId} does not exist`, { details: { runId } });
   return run.as(access.userId ?? access.name);
+}
+
+/** The filters of a request, as `runFilter` declares them. */
+type RequestedRuns = Omit<RunQuery, "agentName" | "metadata"> & {
+  readonly agent?: string;
+  readonly metadata?: readonly string[];
+};
+
+/** Returns the query for the filters of a request. */
+export function wantedRuns({ agent, metadata, ...query }: RequestedRuns): RunQuery {
+  const pairs = metadata?.map((pair) => [
+    pair.slice(0, pair.indexOf("=")),
+    pair.slice(pair.indexOf("=") + 1),
+  ]);
+  return {
+    ...query,
+    ...(agent !== undefined && { agentName: agent }),
+    ...(pairs !== undefined && { metadata: Object.fromEntries(pairs) as Record<string, string> }),
+  };
 }

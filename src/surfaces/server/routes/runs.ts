@@ -1,28 +1,26 @@
 import {
   Fault,
   HistoryRetention,
-  runKinds,
+  runSorts,
   type CallSettings,
   type Event,
   type EventType,
   type RunHandle,
-  type RunQuery,
   type TaskId,
 } from "../../../kernel/index.ts";
 import { reply, route, type RouteRequest } from "../../http/route.ts";
 import {
   after,
-  agentId,
   budget,
   event,
   limit,
   priority,
+  runFilter,
   runPage,
   runParams,
   runPast,
   runResult,
   runSnapshot,
-  runStatus,
   runSummary,
   sessionId,
   spawnBudget,
@@ -44,48 +42,45 @@ import {
   text,
 } from "../../http/schema/schema.ts";
 import { storedView } from "../../view/stored-view.ts";
-import { findRun } from "./find-run.ts";
+import { findRun, wantedRuns } from "./find-run.ts";
 import { startRun } from "../../http/start-run.ts";
 
 const listed = { status: 200, description: "One page of runs, newest first.", schema: runPage };
 const found = { status: 200, description: "The run.", schema: runSummary };
 
-const listQuery = object({
-  sessionId: optional(sessionId),
-  agentId: optional(agentId),
-  tenantId: optional(text({ minLength: 1, description: "Only for tokens without a tenant." })),
-  userId: optional(text({ minLength: 1 })),
-  kind: optional(choice(runKinds)),
-  status: optional(list(runStatus, { description: "May be repeated." })),
-  createdAfter: optional(time),
-  createdBefore: optional(time),
-  metadata: optional(
-    list(text({ pattern: "^[^=]+=", maxLength: 1_025 }), {
-      description: "KEY=VALUE: a top-level string of the run's metadata. May be repeated.",
-    }),
-  ),
-  limit,
-  after,
-});
-
 const listRuns = route({
   id: "runs.list",
   method: "GET",
   path: "/api/runs",
-  summary: "List runs, newest first.",
+  summary:
+    "List runs, newest first or by cost. The cost of a run that works is that of the last time it waited.",
   scope: "read",
-  query: listQuery,
+  query: object({ ...runFilter, sort: optional(choice(runSorts)), limit, after }),
   responses: [listed],
-  handle: async ({ runtime, query: { metadata, ...query } }) => {
-    const pairs = metadata?.map((pair) => [
-      pair.slice(0, pair.indexOf("=")),
-      pair.slice(pair.indexOf("=") + 1),
-    ]);
-    const wanted: RunQuery = {
-      ...query,
-      ...(pairs !== undefined && { metadata: Object.fromEntries(pairs) as Record<string, string> }),
-    };
-    return reply(listed, await runtime.list(wanted));
+  handle: async ({ runtime, query }) => reply(listed, await runtime.list(wantedRuns(query))),
+});
+
+const counted = {
+  status: 200,
+  description: "The number of runs.",
+  schema: object({
+    count: integer(),
+    isMore: flag({ description: "Whether more runs match than were counted." }),
+  }),
+};
+const mostCounted = 2_000;
+
+const countRuns = route({
+  id: "runs.count",
+  method: "GET",
+  path: "/api/run-count",
+  summary: "Count the runs that match, up to 2,000.",
+  scope: "read",
+  query: object(runFilter),
+  responses: [counted],
+  handle: async ({ runtime, query }) => {
+    const count = await runtime.count({ ...wantedRuns(query), limit: mostCounted + 1 });
+    return reply(counted, { count: Math.min(count, mostCounted), isMore: count > mostCounted });
   },
 });
 
@@ -316,6 +311,7 @@ const getSnapshot = route({
 
 export const runRoutes = [
   listRuns,
+  countRuns,
   submitRun,
   getRun,
   getResult,

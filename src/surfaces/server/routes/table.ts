@@ -8,6 +8,7 @@ import { factRoutes } from "./facts.ts";
 import { operationRoutes } from "./operations.ts";
 import { runCommandRoutes } from "./run-commands.ts";
 import { requestRoutes } from "./requests.ts";
+import { runOrderRoutes } from "./run-orders.ts";
 import { runRoutes } from "./runs.ts";
 import { scheduleRoutes } from "./schedules.ts";
 import { sessionRoutes } from "./sessions.ts";
@@ -31,6 +32,7 @@ const typedRoutes = [
   ...runRoutes,
   ...requestRoutes,
   ...runCommandRoutes,
+  ...runOrderRoutes,
   ...sessionRoutes,
   ...operationRoutes,
   ...scheduleRoutes,
