@@ -19,7 +19,7 @@ import { addWorkerCommand } from "./programs/worker-program.ts";
 import { addWorkspaceCommands } from "./programs/workspace-program.ts";
 import { defaultStore, type StoreOptions } from "./setup/stored-runs.ts";
 import { exitCodes, exitCodeTable, type ExitKind, exitKindOf } from "./terminal/exit-code.ts";
-import type { Terminal } from "./terminal/terminal.ts";
+import { printable, shownText, type Terminal } from "./terminal/terminal.ts";
 import { Command, CommanderError, Option } from "commander";
 
 const demoHelp = `
@@ -131,8 +131,23 @@ Examples:
   $ reeve redeliver clerk
   $ reeve redeliver --store sqlite:./desk.db clerk -- -order-1`;
 
+/**
+ * The terminal, on which no text for the person can hide characters or control the terminal: errors quote names of files
+ * and texts of agents. Data on stdout stays as it is.
+ */
+function withoutHidden(terminal: Terminal): Terminal {
+  const { status } = terminal;
+  return {
+    ...terminal,
+    say: (line) => terminal.say(shownText(line)),
+    ask: (question, signal) => terminal.ask(shownText(question), signal),
+    ...(status !== undefined && { status: (line) => status(printable(line)) }),
+  };
+}
+
 /** Runs the command line. It never throws: an error is printed and determines the exit code. */
-export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
+export async function runCommandLine(args: readonly string[], given: Terminal): Promise<number> {
+  const terminal = withoutHidden(given);
   let kind: ExitKind = "ok";
   const instead = commandInsteadOf(args[0]);
   if (instead !== undefined) {

@@ -55,6 +55,16 @@ async function desk() {
   return { runtime, cli, waiting, address: store };
 }
 
+test.each([["trust"], ["ps", "--status"], ["ps", "--limit"]])(
+  "an error of reeve %s shows the characters that an argument hides",
+  async (...args) => {
+    const { talk } = await reeve([...args, "x\u202etxt\u001b[31m"]);
+    expect(talk).toContain(String.raw`x\u202etxt\u001b[31m`);
+    // oxlint-disable-next-line no-control-regex -- the codes that must not reach the terminal
+    expect(talk).not.toMatch(/[\u001b\u202e]/u);
+  },
+);
+
 test("reeve show --request lists the model calls of a run and prints what one was sent, without terminal codes", async () => {
   const { runtime, cli } = await desk();
   const hostile = "Erase \u001b[31mall\u202e <b>disks</b>";
