@@ -1,3 +1,4 @@
+import { visibleText } from "../../src/kernel/index.ts";
 import type { ServerRoute } from "../../src/surfaces/server/routes/table.ts";
 import type { TypedRoute } from "../../src/surfaces/http/route.ts";
 import { nameAgents } from "./agent-names.ts";
@@ -122,5 +123,6 @@ function refusal(status: number, value: unknown): RequestError {
 
 /** The words that a person sees for an error. */
 export function errorText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  // An error quotes names and texts of others.
+  return visibleText(error instanceof Error ? error.message : String(error));
 }

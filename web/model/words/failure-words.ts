@@ -1,4 +1,9 @@
-import type { ExhaustedCap, Failure, RefusedReservation } from "../../../src/kernel/index.ts";
+import {
+  visibleText,
+  type ExhaustedCap,
+  type Failure,
+  type RefusedReservation,
+} from "../../../src/kernel/index.ts";
 import { capUsd, counted, grouped, span, usd, usdApart } from "../../base/format.ts";
 
 /** What an error of an exhausted budget tells. Fields are absent in errors of other stores and versions. */
@@ -33,8 +38,12 @@ export function failureWords({ code, message, details }: Failure): string {
 
 const timeout = /^(?<model>\S+) timed out: (?<what>.+) within (?<ms>\d+) ms \(modelTimeouts\.\w+\)$/u;
 
-/** A message of the runtime without the names of options, which mean nothing to a person who reads the page. */
-export function plainMessage(message: string): string {
+/**
+ * A message of the runtime without the names of options, which mean nothing to a person who reads the page. Messages quote
+ * tools and models, and the person decides whether the run continues, so hidden characters are shown.
+ */
+export function plainMessage(source: string): string {
+  const message = visibleText(source);
   const { model, what, ms } = timeout.exec(message)?.groups ?? {};
   if (model === undefined || what === undefined) return message;
   return `${model} stopped answering: ${what.replace("chunk", "part")} within ${span(Number(ms))}.`;

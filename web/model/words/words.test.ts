@@ -96,6 +96,7 @@ test("the error of an exhausted budget says what the next call needed and what w
   );
   expect(failureWords({ code: "budget_exhausted", message: "An older text." })).toBe("An older text.");
   expect(failureWords(new Fault("internal", "The call took 30 s.").toJSON())).toBe("The call took 30 s.");
+  expect(failureWords({ code: "internal", message: "no \u202eesu" })).toBe(String.raw`no \u202eesu`);
 });
 
 test("a step is named by what it is about, and an answer only from its end on", () => {

@@ -1,4 +1,7 @@
+import { visibleLine } from "../../../src/kernel/index.ts";
 import type { Run, Schedule } from "../../api/types.ts";
+import { oneLine } from "../../base/format.ts";
+import { inputText } from "../../model/words/input-text.ts";
 import { hasEnded, type Look } from "../../model/status.ts";
 
 function isBad({ status }: Run): boolean {
@@ -22,4 +25,14 @@ export function stateOf(
 ): { readonly look: Look; readonly word: string } {
   if (status === "active" && badRuns(runs) > 0) return { look: "failed", word: "Failing" };
   return { look: looks[status], word: words[status] };
+}
+
+/** What a schedule asks its agent, in one line. Hidden characters are shown, because a person decides whether it stays. */
+export function askWords({ input }: Pick<Schedule, "input">): string {
+  return visibleLine(oneLine(inputText(input)));
+}
+
+/** Why the last fire was skipped. `null` if it was not. */
+export function skipWords({ skipped }: Pick<Schedule, "skipped">): string | null {
+  return skipped === null ? null : visibleLine(`skipped: ${skipped.error ?? skipped.reason}`);
 }

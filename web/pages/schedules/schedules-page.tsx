@@ -7,11 +7,10 @@ import { useRead } from "../../api/use-read.ts";
 import { now } from "../../base/now.ts";
 import { runPath } from "../../base/route.ts";
 import { dialog, FormDialog } from "../../parts/dialog.tsx";
-import { ago, oneLine, span } from "../../base/format.ts";
+import { ago, span } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { Outcomes, useOutcomes } from "./outcomes.tsx";
-import { badRuns, stateOf } from "./schedule-state.ts";
-import { inputText } from "../../model/words/input-text.ts";
+import { askWords, badRuns, skipWords, stateOf } from "./schedule-state.ts";
 
 /** Runs that start at set times. */
 export function SchedulesPage(): JSX.Element {
@@ -76,7 +75,8 @@ function Row({
   readonly schedule: Schedule;
   readonly onOrder: (action: Promise<unknown>) => void;
 }): JSX.Element {
-  const { name, agentId, input, status, nextAt, lastAt, lastRunId, skipped, tenantId, userId } = schedule;
+  const { name, agentId, nextAt, status, lastAt, lastRunId, tenantId, userId } = schedule;
+  const skipped = skipWords(schedule);
   const values = {
     params: { name },
     query: { ...(tenantId !== null && { tenantId }), ...(userId !== null && { userId }) },
@@ -95,9 +95,9 @@ function Row({
         <span class="title cut">{name}</span>
         <span class="sub">
           <span>{agentId}</span>
-          <span class="cut">{oneLine(inputText(input))}</span>
+          <span class="cut">{askWords(schedule)}</span>
           <Failures runs={outcomes.runs} />
-          {skipped !== null && <span class="bad cut">skipped: {skipped.error ?? skipped.reason}</span>}
+          {skipped !== null && <span class="bad cut">{skipped}</span>}
         </span>
       </td>
       <td class="wide-only cut">

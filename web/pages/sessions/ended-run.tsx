@@ -1,4 +1,3 @@
-import { visibleText } from "../../../src/kernel/index.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { errorText, get, post } from "../../api/client.ts";
@@ -58,7 +57,7 @@ export function EndedRun({ run, isUnsent, onChanged }: EndedRunProps): JSX.Eleme
         <div class="letter-body">
           {failure !== null && status !== "cancelled" && (
             <>
-              <p class="lead">{visibleText(failureWords(failure))}</p>
+              <p class="lead">{failureWords(failure)}</p>
               <p class="mid">{nextWords(failure)}</p>
             </>
           )}
