@@ -211,6 +211,7 @@ export type { RunSnapshot } from "./limits/account.ts";
 export * from "./limits/budget.ts";
 export { boundOf, isPriced, largestOutput } from "./limits/reservation.ts";
 export { type RootOptions, Supervision, type SupervisionJson } from "./limits/supervision.ts";
+export * from "./limits/latency.ts";
 export * from "./limits/usage-delta.ts";
 
 // Runs, tasks and steps, and how they end.
@@ -351,6 +352,7 @@ export type { CollectOptions, Creation, Journal, SingleFlight, Submission } from
 export * from "./stores/lease.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail, TopicChange, Topics } from "./stores/mailbox.ts";
 export * from "./stores/records.ts";
+export * from "./stores/usage-sum.ts";
 export * from "./stores/usage-totals.ts";
 
 // Agents, architectures, tools, the run context and the runtime.

@@ -45,6 +45,7 @@ export interface WorkloadResult {
   readonly store: Store;
   /** The usage totals of the store by day. */
   readonly totals: readonly UsageRow[];
+  readonly hours: readonly UsageRow[];
   /** Number of writes of the first worker to its store. */
   readonly writes: number;
   /** Number of recorded model calls, tool calls and steps, of all runs. */
@@ -138,5 +139,6 @@ export async function runWorkload(
   await until(hasEnded);
   const { output, status, costUsd } = await handle.result();
   const [events, totals] = [await readAll(real, runId), await real.usage.sum({ by: "day" })];
-  return { output, status, costUsd, events, totals, store: real, writes: store.writes, ...atCrash };
+  const hours = await real.usage.sum({ by: "hour" });
+  return { output, status, costUsd, events, totals, hours, store: real, writes: store.writes, ...atCrash };
 }

@@ -1,5 +1,7 @@
 const msPerDay = 86_400_000;
+const msPerHour = 3_600_000;
 const dayPattern = /^(\d{4})-(\d{2})-(\d{2})$/;
+const hourPattern = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3])$/;
 /** Number of days from the first of March of the year 0 to the first of January 1970. */
 const daysToEpoch = 719_468;
 
@@ -14,6 +16,37 @@ export function utcDay(at: number): string {
     lastNumber = number;
   }
   return lastDay;
+}
+
+/** The UTC hour of the day of a time in epoch milliseconds, from 0 to 23. */
+export function utcHourOfDay(at: number): number {
+  return Math.floor(at / msPerHour) - Math.floor(at / msPerDay) * 24;
+}
+
+/** A UTC hour, as `2026-11-16T13`. */
+export function hourText(day: string, hour: number): string {
+  return `${day}T${padded(hour, 2)}`;
+}
+
+/** The UTC hour of a time in epoch milliseconds, as `2026-11-16T13`. */
+export function utcHour(at: number): string {
+  return hourText(utcDay(at), utcHourOfDay(at));
+}
+
+/** Whether a value is an hour of the calendar, written as `2026-11-16T13`. */
+export function isUtcHour(value: unknown): value is string {
+  return typeof value === "string" && isUtcDay(hourPattern.exec(value)?.[1]);
+}
+
+/** The UTC hour that is `count` hours after another one; before it if `count` is negative. */
+export function addHours(hour: string, count: number): string {
+  return utcHour(startOfHour(hour) + count * msPerHour);
+}
+
+/** The time at which a UTC hour begins, in epoch milliseconds. */
+export function startOfHour(hour: string): number {
+  const [day = "", number] = hour.split("T");
+  return startOfDay(day) + Number(number) * msPerHour;
 }
 
 /** Whether a value is a day of the calendar, written as `2026-11-16`. */

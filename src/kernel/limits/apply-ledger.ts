@@ -54,9 +54,9 @@ function apply(booking: LedgerBooking, command: LedgerCommand): boolean {
     case "settle":
       return settle(booking, command);
     case "lose":
-      return lose(booking, booking.find(command.id));
+      return lose(booking, booking.find(command.id), command.failed);
     case "refund":
-      return refund(booking, booking.find(command.id));
+      return refund(booking, booking.find(command.id), command.failed);
     case "narrow":
       return narrow(booking, command);
     case "correct":
@@ -115,14 +115,14 @@ function reserve(booking: LedgerBooking, command: ReserveCommand): boolean {
 }
 
 function settle(booking: LedgerBooking, command: Extract<LedgerCommand, { type: "settle" }>): boolean {
-  const { id, tokens, costUsd } = command;
+  const { id, tokens, costUsd, durationMs } = command;
   requireCount("tokens", tokens);
   const nanoUsd = costUsd === null ? null : toNanoUsd(costUsd);
   const reservation = booking.find(id);
   if (reservation === undefined) return false;
   const { held, priced } = reservation;
   const billed = { tokens, nanoUsd: nanoUsd ?? held.nanoUsd, turns: held.turns };
-  booking.end(reservation, billed, nothing, !priced && nanoUsd === null, command);
+  booking.end(reservation, billed, nothing, !priced && nanoUsd === null, { reported: command, durationMs });
   booking.compare(reservation, billed, nanoUsd);
   return true;
 }
@@ -181,11 +181,11 @@ function closeAccount(booking: LedgerBooking, taskId: TaskId): boolean {
 }
 
 /** B3: charges the full tokens and dollars, because no usage was reported. The turn is returned. */
-function lose(booking: LedgerBooking, reservation: Reservation | undefined): boolean {
+function lose(booking: LedgerBooking, reservation: Reservation | undefined, failed = false): boolean {
   if (reservation === undefined) return false;
   const { held, narrowed = held, priced } = reservation;
   const charged = narrowed.turns === 0 ? narrowed : { ...narrowed, turns: 0 };
-  booking.end(reservation, charged, charged, !priced);
+  booking.end(reservation, charged, charged, !priced, { failed });
   return true;
 }
 
@@ -220,9 +220,9 @@ function correct(booking: LedgerBooking, command: Extract<LedgerCommand, { type:
   return true;
 }
 
-function refund(booking: LedgerBooking, reservation: Reservation | undefined): boolean {
+function refund(booking: LedgerBooking, reservation: Reservation | undefined, failed = false): boolean {
   if (reservation === undefined) return false;
-  booking.end(reservation, nothing, nothing, false);
+  booking.end(reservation, nothing, nothing, false, { failed });
   return true;
 }
 

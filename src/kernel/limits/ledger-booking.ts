@@ -16,6 +16,7 @@ import {
   type ReserveCommand,
   type Spend,
   tallyCall,
+  type TalliedCall,
 } from "./ledger.ts";
 import { boundOf, chainOf, isPriced, leaveQueue, nextDecision } from "./reservation.ts";
 
@@ -34,6 +35,12 @@ const quiet: LedgerOutcome = Object.freeze({ ...refused, applied: true });
 type Changing<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 
 const noReservations: readonly Reservation[] = [];
+
+/** How a call ended. */
+interface CallEnd extends Pick<TalliedCall, "reported" | "durationMs" | "failed"> {}
+
+/** The end of a call without a reply that did not fail. */
+const cut: CallEnd = Object.freeze({});
 
 let lastLabel: CostLabel | undefined;
 let lastKey = "";
@@ -113,7 +120,7 @@ export class LedgerBooking {
   correct(id: string, call: LostCharge, billed: Spend, reported: ReportedSpend): void {
     const lostCalls = this.ledger.lostCalls as Record<string, LostCharge>;
     delete lostCalls[id];
-    const { chain, charged, priced, label, day } = call;
+    const { chain, charged, priced, label, day, hour } = call;
     const spent = subtractSpend(billed, charged);
     const lost = subtractSpend(nothing, charged);
     // A call without a price is counted as unpriced until a cost is known.
@@ -139,31 +146,26 @@ export class LedgerBooking {
         unpriced: line.unpriced + unpriced,
       };
     if (day !== undefined)
-      tallyCall(this.ledger, { label, day, spent, lost, unpriced, lostCalls: -1, reported });
+      tallyCall(this.ledger, { label, day, hour, spent, lost, unpriced, lostCalls: -1, reported });
   }
 
   /** Ends an open reservation and charges what was spent. */
-  end(
-    reservation: Reservation,
-    spent: Spend,
-    lost: Spend,
-    unpriced: boolean,
-    reported?: ReportedSpend,
-  ): void {
+  end(reservation: Reservation, spent: Spend, lost: Spend, unpriced: boolean, how: CallEnd = cut): void {
     const { open } = this.ledger;
     this.ledger.open = open.length === 1 ? noReservations : open.filter((each) => each !== reservation);
-    const { taskId, held, label, day } = reservation;
+    const { taskId, held, label, day, hour } = reservation;
     this.spend(taskId, held, spent, lost, unpriced);
     const isLost = lost !== nothing;
     if (isLost) this.#keepLost(reservation, lost);
-    if (label === undefined || spent === nothing) return;
-    this.#addLine(label, spent, lost, unpriced);
-    if (day === undefined) return;
-    const counts = { unpriced: unpriced ? 1 : 0, lostCalls: isLost ? 1 : 0 };
-    tallyCall(this.ledger, { label, day, spent, lost, ...counts, reported });
+    if (label === undefined) return;
+    if (spent !== nothing) this.#addLine(label, spent, lost, unpriced);
+    const { reported, durationMs, failed = false } = how;
+    if (day === undefined || (spent === nothing && !failed)) return;
+    const counts = { unpriced: unpriced ? 1 : 0, lostCalls: isLost ? 1 : 0, failed };
+    tallyCall(this.ledger, { label, day, hour, spent, lost, ...counts, reported, durationMs });
   }
 
-  #keepLost({ id, taskId, priced, label, day }: Reservation, charged: Spend): void {
+  #keepLost({ id, taskId, priced, label, day, hour }: Reservation, charged: Spend): void {
     const chain = chainOf(this.ledger.accounts, taskId).map((account) => account.taskId);
     const lostCalls = this.ledger.lostCalls as Record<string, LostCharge>;
     lostCalls[id] = {
@@ -173,6 +175,7 @@ export class LedgerBooking {
       priced,
       ...(label !== undefined && { label }),
       ...(day !== undefined && { day }),
+      ...(hour !== undefined && { hour }),
     };
   }
 
@@ -267,7 +270,7 @@ export class LedgerBooking {
   }
 
   #grant(request: ReserveCommand, outputTokens: number): void {
-    const { id, taskId, attempt, label, day } = request;
+    const { id, taskId, attempt, label, day, hour } = request;
     const held = boundOf(request, outputTokens);
     const priced = isPriced(request);
     const reservation: Reservation = {
@@ -277,7 +280,7 @@ export class LedgerBooking {
       held,
       priced,
       ...(label !== undefined && { label }),
-      ...(day !== undefined && { day }),
+      ...(day !== undefined && (hour === undefined ? { day } : { day, hour })),
     };
     const { accounts } = this;
     for (let at: TaskId | null = taskId; at !== null;) {

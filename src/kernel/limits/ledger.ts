@@ -4,6 +4,7 @@ import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { BudgetDimension, ExhaustedCap, RefusedReservation } from "../errors/budget-exhausted-error.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { Priority } from "./priority.ts";
+import { countLatency } from "./latency.ts";
 import { noUsageDelta, type UsageDelta } from "./usage-delta.ts";
 
 /**
@@ -37,7 +38,7 @@ export interface Ledger {
   readonly overrun: Overrun | null;
   /** Amounts spent per label (agent and model), including those of ended tasks. */
   readonly lines: Readonly<Record<string, CostLine>>;
-  /** Amounts per day, agent and model that no commit holds in `Commit.usage` yet. */
+  /** Amounts per hour, agent and model that no commit holds in `Commit.usage` yet. */
   readonly tally: Readonly<Record<string, UsageDelta>>;
   /** B3: the calls that were charged without reported usage and not corrected since, by the id of their reservation. */
   readonly lostCalls: Readonly<Record<string, LostCharge>>;
@@ -52,6 +53,7 @@ export interface LostCharge {
   readonly priced: boolean;
   readonly label?: CostLabel;
   readonly day?: string;
+  readonly hour?: number;
 }
 
 /** The agent and the model of a call. */
@@ -123,6 +125,7 @@ export interface Reservation {
   readonly priced: boolean;
   readonly label?: CostLabel;
   readonly day?: string;
+  readonly hour?: number;
 }
 
 export interface ReserveCommand {
@@ -150,6 +153,8 @@ export interface ReserveCommand {
   readonly label?: CostLabel;
   /** The UTC day on which the call counts. If absent, the call is not part of the tally. */
   readonly day?: string;
+  /** The UTC hour of that day, from 0 to 23. */
+  readonly hour?: number;
 }
 
 /** Usage reported by a provider. If `costUsd` is `null`, the reserved amount is charged. */
@@ -174,8 +179,10 @@ export type LedgerCommand =
       readonly warnAt?: number;
     }
   | ReserveCommand
-  | ({ readonly type: "settle"; readonly id: string } & ReportedSpend)
-  | { readonly type: "lose" | "refund"; readonly id: string }
+  /** `durationMs` is the time from sending the request to the end of the reply. */
+  | ({ readonly type: "settle"; readonly id: string; readonly durationMs?: number } & ReportedSpend)
+  /** `failed`: the model or the connection to it ended the attempt. If absent, it was cut, for example by a cancel. */
+  | { readonly type: "lose" | "refund"; readonly id: string; readonly failed?: true }
   /**
    * B3: the provider has reported the input of an open call. `tokens` and `costUsd` are that input and the output limit.
    * If `costUsd` is `null`, the reserved dollars stay.
@@ -299,6 +306,7 @@ export function readTopUp(add: Partial<TopUp>, owner = "topUp()"): RaisedCaps {
 export interface TalliedCall {
   readonly label: CostLabel;
   readonly day: string;
+  readonly hour?: number | undefined;
   readonly spent: Spend;
   readonly lost: Spend;
   /** 1 if the call is charged zero dollars because its price is unknown, -1 if it no longer is. */
@@ -307,18 +315,23 @@ export interface TalliedCall {
   readonly lostCalls: number;
   /** Absent if no usage was reported. */
   readonly reported?: ReportedSpend | undefined;
+  /** Milliseconds until the end of the reply. Absent if there was none. */
+  readonly durationMs?: number | undefined;
+  /** Whether the model or the connection to it ended the attempt. */
+  readonly failed?: boolean;
 }
 
 /** Adds an ended or corrected reservation to the tally of a ledger, in place. */
 export function tallyCall(ledger: Ledger, call: TalliedCall): void {
-  const { label, day, spent, lost, unpriced, lostCalls, reported } = call;
+  const { label, day, hour, spent, lost, unpriced, lostCalls, reported, durationMs, failed = false } = call;
   const { agentId, provider, modelId } = label;
   const outputTokens = reported?.outputTokens ?? 0;
   const tally = ledger.tally as Record<string, UsageDelta>;
-  const key = `${day} ${agentId} ${provider.length} ${provider} ${modelId}`;
+  const key = `${day} ${hour ?? ""} ${agentId} ${provider.length} ${provider} ${modelId}`;
   const line = tally[key] ?? {
     ...noUsageDelta,
     day,
+    ...(hour !== undefined && { hour }),
     agent: agentNameOf(agentId),
     model: `${provider}/${modelId}`,
   };
@@ -333,6 +346,8 @@ export function tallyCall(ledger: Ledger, call: TalliedCall): void {
     lostNanoUsd: line.lostNanoUsd + lost.nanoUsd,
     lostCalls: line.lostCalls + lostCalls,
     unpriced: line.unpriced + unpriced,
+    failedCalls: line.failedCalls + (failed ? 1 : 0),
+    latency: durationMs === undefined ? line.latency : countLatency(line.latency, durationMs),
   };
 }
 

@@ -1,7 +1,11 @@
-/** What a run spent on one day with one agent and one model. All amounts are integers. */
+import { addLatency, noLatency, type LatencyCounts } from "./latency.ts";
+
+/** What a run spent in one hour of a day with one agent and one model. All amounts are integers. */
 export interface UsageDelta {
   /** The UTC day on which the calls were reserved, as `2026-11-16`. */
   readonly day: string;
+  /** The UTC hour of that day, from 0 to 23. Absent if the calls were reserved before hours were stored. */
+  readonly hour?: number;
   /** Name of the agent that made the calls. */
   readonly agent: string;
   /** `provider/modelId`. `null` for a run that called no model. */
@@ -24,6 +28,12 @@ export interface UsageDelta {
   readonly unpriced: number;
   /** 1 in the row in which the run is counted, otherwise 0. */
   readonly runs: number;
+  /** 1 in a row of the hour in which the run ended as `failed`, otherwise 0. A run that fails again after a resume counts again. */
+  readonly failedRuns: number;
+  /** Number of attempts that a model or the connection to it ended without a reply. */
+  readonly failedCalls: number;
+  /** How long the calls with a reply took: their number by `latencyBucket`. A bucket without a call is absent. */
+  readonly latency: LatencyCounts;
 }
 
 export const noUsageDelta: Omit<UsageDelta, "day" | "agent" | "model"> = Object.freeze({
@@ -37,6 +47,9 @@ export const noUsageDelta: Omit<UsageDelta, "day" | "agent" | "model"> = Object.
   lostCalls: 0,
   unpriced: 0,
   runs: 0,
+  failedRuns: 0,
+  failedCalls: 0,
+  latency: noLatency,
 });
 
 /** Calls and what was charged for them, in nano-dollars. */
@@ -54,7 +67,7 @@ export function likelyNanoUsd(reported: ChargedCalls, lost: ChargedCalls): numbe
   return Math.min(lost.nanoUsd, lost.calls * Math.floor(reported.nanoUsd / reported.calls));
 }
 
-/** Adds two rows of the same day, agent and model. */
+/** Adds two rows of the same agent and model. The result has the day and the hour of the first. */
 export function addUsageDelta(one: UsageDelta, other: UsageDelta): UsageDelta {
   return {
     ...one,
@@ -68,5 +81,8 @@ export function addUsageDelta(one: UsageDelta, other: UsageDelta): UsageDelta {
     lostCalls: one.lostCalls + other.lostCalls,
     unpriced: one.unpriced + other.unpriced,
     runs: one.runs + other.runs,
+    failedRuns: one.failedRuns + other.failedRuns,
+    failedCalls: one.failedCalls + other.failedCalls,
+    latency: addLatency(one.latency, other.latency),
   };
 }

@@ -41,8 +41,8 @@ export interface Commit {
   /** K1: the status of the run from this commit on. Absent if it does not change. A new run is `running`. */
   readonly standing?: RunStanding;
   /**
-   * K3: what the run has used up to this commit. Present in a commit after which the run waits or is paused, if it has
-   * changed since the last one. The commit that ends the run has it in its `run_end` event instead.
+   * K3: what the run has used up to this commit. Present in a commit with `usage` and in one after which the run waits or
+   * is paused, if it has changed since the last one. The commit that ends the run has it in its `run_end` event instead.
    */
   readonly spent?: RunSpend;
   /**

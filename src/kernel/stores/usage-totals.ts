@@ -3,7 +3,16 @@ import type { Lease } from "./lease.ts";
 import type { UnreportedSpend } from "../run/run-result.ts";
 
 /** The dimensions by which usage can be summed up. */
-export const usageDimensions = Object.freeze(["day", "agent", "model", "user"] as const);
+export const usageDimensions = Object.freeze(["day", "hour", "agent", "model", "user", "tenant"] as const);
+
+/** The steps of time by which usage can be split. */
+export const usageSteps = Object.freeze(["day", "hour"] as const);
+
+/** A step of time by which usage can be split. */
+export type UsageStep = (typeof usageSteps)[number];
+
+/** Number of days for which totals are kept by the hour. Older totals are kept by the day. */
+export const usageHoursKeptDays = 35;
 
 /** A dimension by which usage can be summed up. */
 export type UsageDimension = (typeof usageDimensions)[number];
@@ -12,25 +21,60 @@ export type UsageDimension = (typeof usageDimensions)[number];
 export interface UsageQuery {
   /** What each row of the result stands for. */
   readonly by: UsageDimension;
-  /** First UTC day, as `2026-11-16`. If absent, there is no first day. */
+  /** Splits each row by day or hour: one row per value of `by` and time. Not together with `by: "day"` and `by: "hour"`. */
+  readonly per?: UsageStep | undefined;
+  /** First UTC day, as `2026-11-16`, or first hour, as `2026-11-16T13`. If absent, there is no first day. */
   readonly from?: string | undefined;
-  /** Last UTC day, included. If absent, there is no last day. */
+  /** Last UTC day or hour, included. If absent, there is no last day. */
   readonly to?: string | undefined;
+  /** Only these values of `by`, at most 100. If absent, all. */
+  readonly keys?: readonly UsageKey[] | undefined;
   /** Only this tenant. `null` selects runs without a tenant. If absent, all tenants. */
   readonly tenantId?: string | null | undefined;
   /** Only this user. `null` selects runs without a user. If absent, all users. */
   readonly userId?: string | null | undefined;
+  /** Only the agent with this name. If absent, all agents. */
+  readonly agent?: string | undefined;
+  /** Only this model, as `provider/modelId`. `null` selects runs that called no model. If absent, all models. */
+  readonly model?: string | null | undefined;
 }
 
-/** The usage of one day, agent, model or user. */
+/** A value of a dimension. */
+export type UsageKey = Pick<UsageRow, "key" | "tenantId">;
+
+/**
+ * What is known beyond cost and tokens. Stores of formats before 19 kept none of it, and neither did they keep hours: their totals have
+ * no details.
+ */
+export interface UsageDetails {
+  /** Whether all usage of the row has details. If not, the amounts here are those of a part of it. */
+  readonly isComplete: boolean;
+  /** Number of runs. */
+  readonly runs: number;
+  /** Number of times that a run ended as `failed`, at the time of its end. A run that fails again after a resume counts again. */
+  readonly failedRuns: number;
+  /** Number of model calls with a reply. */
+  readonly calls: number;
+  /** Number of attempts that a model or the connection to it ended without a reply, also those that were repeated. */
+  readonly failedCalls: number;
+  /**
+   * How long the calls with a reply took, from the request to the end of the reply: their number by bucket (`latencyBoundsMs`).
+   * `latencyQuantile` reads it.
+   */
+  readonly latency: readonly number[];
+}
+
+/** The usage of one day, hour, agent, model, user or tenant. */
 export interface UsageRow {
   /**
-   * The day, the agent's name, the model as `provider/modelId`, or the id of the user. `null` for runs without a user,
-   * and for runs that called no model.
+   * The day, the hour, the agent's name, the model as `provider/modelId`, or the id of the user or the tenant. `null` for runs
+   * without a user or a tenant, and for runs that called no model.
    */
   readonly key: string | null;
   /** The tenant of the user. Present only in rows by user, because two tenants may have users with the same id. */
   readonly tenantId?: string | null;
+  /** The day or the hour. Present only in rows of a query with `per`. */
+  readonly at?: string;
   /** Number of runs. A run counts once, for its root agent and the first model that this agent called. */
   readonly runs: number;
   /** Number of model calls with reported usage. */
@@ -46,16 +90,19 @@ export interface UsageRow {
   readonly unreported: UnreportedSpend & { readonly costUsd: number; readonly likelyUsd?: number };
   /** Number of calls whose price is unknown. `costUsd` does not include them. */
   readonly unpricedTurns: number;
+  /** `null` if none of the usage has details. */
+  readonly details: UsageDetails | null;
 }
 
 /**
- * What runs have spent, by day, tenant, user, agent and model. A commit that suspends or ends a run holds what is new in
+ * What runs have spent, by day and hour, tenant, user, agent and model. A commit that suspends or ends a run holds what is new in
  * `Commit.usage`. Every store passes `usageContract`, which checks:
  *
  * - U1 The usage of a commit is added to the totals if and only if the commit is stored, and once: a repeated, refused or fenced-off
  *   commit adds nothing.
  * - U2 Totals stay when their runs and sessions are deleted or collected.
- * - U3 `sum` returns one row per value of the dimension, in ascending order; `null` comes first.
+ * - U3 `sum` returns one row per value of the dimension, in ascending order; `null` comes first. With `per`, the rows of a value are
+ *   in the order of time, and times without usage have no row.
  * - U4 Money is added in nano-dollars, so that sums are exact.
  *   `likelyUsd` is the sum of `likelyNanoUsd` over the rows of a day, agent and model. A correction (B3) may lower a total.
  * - U5 Usage counts for the tenant and the user of its run. Equal user ids of two tenants are different users.
@@ -65,6 +112,8 @@ export interface UsageRow {
  * - U8 An allotment belongs to its run: the next owner of the run has it. A commit with `usage`, even with an empty list, lowers the
  *   allotments of its run to `holds`, and returns all of them if that is absent. The allotment of a run that is deleted counts until
  *   its day is over.
+ * - U9 Usage with an hour counts for its day and for that hour. A query whose dimension, step or range is an hour reads hours. Hours
+ *   are kept for `usageHoursKeptDays`; days are kept. A correction counts for the hour of its call.
  */
 export interface UsageTotals {
   sum(query: UsageQuery): Promise<readonly UsageRow[]>;

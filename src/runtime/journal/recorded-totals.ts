@@ -107,11 +107,11 @@ export class RecordedTotals {
   }
 
   /**
-   * K3: returns what the run has used, if the run does not run and this has changed since the last call. In an ended run
-   * only a correction changes it (B3).
+   * K3: returns what the run has used, if this has changed since the last call and the run does not run or the commit adds
+   * usage to the totals: then the row of the run and the totals agree. In an ended run only a correction changes it (B3).
    */
-  takeSpend(commands: readonly LedgerCommand[] | undefined): RunSpend | undefined {
-    const isRunning = this.#standing.status === "running";
+  takeSpend(commands: readonly LedgerCommand[] | undefined, hasUsage: boolean): RunSpend | undefined {
+    const isRunning = this.#standing.status === "running" && !hasUsage;
     if (this.#run.ended ? commands?.some(({ type }) => type === "correct") !== true : isRunning)
       return undefined;
     const spent = this.#run.ledger.accounts[root]?.spent;
@@ -123,14 +123,18 @@ export class RecordedTotals {
 
   /**
    * U1: returns what the run spent since the last call, if the run does not run after this commit, or if it has an
-   * allotment and the commit frees a part of it with these commands, or a call that drew was abandoned (U8).
+   * allotment and the commit frees a part of it with these commands, or a call that drew was abandoned (U8). `failedAt` is present if the commit ends the run as failed.
    */
-  takeUsage(commands: readonly LedgerCommand[] | undefined, isReturnDue: boolean): TakenUsage | undefined {
+  takeUsage(
+    commands: readonly LedgerCommand[] | undefined,
+    isReturnDue: boolean,
+    failedAt: number | undefined,
+  ): TakenUsage | undefined {
     const { ended, allotment } = this.#run;
     if (!ended && this.#standing.status === "running")
       if (!allotment.mayExist || !(isReturnDue || commands?.some(({ type }) => freeing.has(type)) === true))
         return undefined;
-    return this.#usage.take(ended, () => {
+    return this.#usage.take({ ended, failedAt }, () => {
       const { record, clock } = this.#run.task(root);
       return { agentId: record.agentId, createdAt: clock.startedAt };
     });

@@ -299,10 +299,10 @@ export class RunLog implements FlushableLog {
       const standing = this.#state.totals.takeStanding();
       if (standing !== undefined) draft.standing = standing;
     }
-    const taken = this.#state.totals.takeUsage(draft.ledger, this.#isReturnDue);
+    const taken = this.#state.totals.takeUsage(draft.ledger, this.#isReturnDue, failureIn(draft));
     this.#isReturnDue = false;
     if (taken !== undefined) Object.assign(draft, taken);
-    const spent = this.#state.totals.takeSpend(draft.ledger);
+    const spent = this.#state.totals.takeSpend(draft.ledger, taken !== undefined);
     if (spent !== undefined) draft.spent = spent;
     this.#draft = {};
     this.#dirty = false;
@@ -342,4 +342,10 @@ export class RunLog implements FlushableLog {
     this.#owner.onWriteFailure(fault);
     return fault;
   }
+}
+
+/** The time at which a commit ends its run as failed. `undefined` if it does not. */
+function failureIn({ at, events }: Draft): number | undefined {
+  const last = events?.at(-1);
+  return last?.type === "run_end" && last.data.status === "failed" ? at : undefined;
 }

@@ -4,6 +4,7 @@ import {
   clearTally,
   noUsageDelta,
   utcDay,
+  utcHourOfDay,
   type AgentId,
   type Commit,
   type Ledger,
@@ -11,11 +12,18 @@ import {
 } from "../../kernel/index.ts";
 import type { HeldAllotment } from "./held-allotment.ts";
 
-/** The root agent of a run, and the time at which the run was created. */
+/** What is known about a run when its usage is counted. */
 interface UsageRoot {
+  /** The root agent. */
   readonly agentId: AgentId;
   /** Epoch milliseconds. */
   readonly createdAt: number;
+}
+
+/** Whether the run has ended. `failedAt` is present in the commit that ends it as failed, in epoch milliseconds. */
+export interface UsageEnd {
+  readonly ended: boolean;
+  readonly failedAt?: number | undefined;
 }
 
 /** What a commit says about the usage and the allotment of its run. */
@@ -25,8 +33,8 @@ export type TakenUsage = Required<Pick<Commit, "usage">> & Pick<Commit, "holds">
 export class RunUsage {
   readonly #ledger: Ledger;
   readonly #allotment: HeldAllotment;
-  /** A commit has counted the run. */
-  #isCounted = false;
+  /** The row in which a commit has counted the run. */
+  #counted: Pick<UsageDelta, "agent" | "model"> | undefined;
 
   constructor(ledger: Ledger, allotment: HeldAllotment) {
     this.#ledger = ledger;
@@ -35,7 +43,7 @@ export class RunUsage {
 
   /** A commit holds this usage. */
   note(usage: readonly UsageDelta[], holds?: Commit["holds"]): void {
-    this.#isCounted ||= usage.some(({ runs }) => runs > 0);
+    this.#counted ??= usage.find(({ runs }) => runs > 0);
     clearTally(this.#ledger);
     this.#allotment.giveBack(holds);
   }
@@ -44,16 +52,18 @@ export class RunUsage {
    * Returns what the run spent since the last call, for a commit that suspends, pauses or ends the run, or settles a call
    * of a run with an allotment. In a run without an allotment nothing is returned while calls are in flight, as after a
    * pause: the commit that records the last of them holds their usage. The first usage counts the run; an ended run is
-   * always counted. The list is empty if the run only returns a part of its allotment (U8).
+   * always counted. A run that ends as failed is counted as such for the same agent and model. The list is empty if the run only returns a part of its allotment (U8).
    */
-  take(hasEnded: boolean, root: () => UsageRoot): TakenUsage | undefined {
+  take({ ended, failedAt }: UsageEnd, root: () => UsageRoot): TakenUsage | undefined {
     const { open, tally } = this.#ledger;
     const { mayExist } = this.#allotment;
     if (open.length > 0 && !mayExist) return undefined;
     const rows = Object.values(tally);
-    const isCountedNow = !this.#isCounted && (hasEnded || rows.length > 0);
-    if (rows.length === 0 && !isCountedNow && !mayExist) return undefined;
+    const isCountedNow = this.#counted === undefined && (ended || rows.length > 0);
+    if (rows.length === 0 && !isCountedNow && failedAt === undefined && !mayExist) return undefined;
     const usage = isCountedNow ? withRun(rows, root()) : rows;
+    const counted = this.#counted ?? usage.find(({ runs }) => runs > 0);
+    if (failedAt !== undefined && counted !== undefined) usage.push(failedRun(counted, failedAt));
     const holds = heldBy(this.#ledger);
     this.note(usage, holds);
     return holds === undefined ? { usage } : { usage, holds };
@@ -77,5 +87,13 @@ function withRun(rows: readonly UsageDelta[], { agentId, createdAt }: UsageRoot)
   const agent = agentNameOf(agentId);
   const index = rows.findIndex((row) => row.agent === agent);
   if (index >= 0) return rows.map((row, place) => (place === index ? { ...row, runs: 1 } : row));
-  return [...rows, { ...noUsageDelta, day: utcDay(createdAt), agent, model: null, runs: 1 }];
+  return [...rows, { ...noUsageDelta, ...hourOf(createdAt), agent, model: null, runs: 1 }];
+}
+
+function failedRun({ agent, model }: Pick<UsageDelta, "agent" | "model">, at: number): UsageDelta {
+  return { ...noUsageDelta, ...hourOf(at), agent, model, failedRuns: 1 };
+}
+
+function hourOf(at: number): Pick<UsageDelta, "day" | "hour"> {
+  return { day: utcDay(at), hour: utcHourOfDay(at) };
 }

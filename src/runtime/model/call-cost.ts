@@ -1,6 +1,7 @@
 import {
   priceUsage,
   utcDay,
+  utcHourOfDay,
   type Exhaustion,
   type Model,
   type ModelPrice,
@@ -44,7 +45,8 @@ export function boundCost(call: BoundedCall): CostBound {
   const { step, model, request, inputTokens: tokens, attempt, turns } = call;
   const { taskId, worker, state } = step.runner;
   const { provider, modelId } = model;
-  const at = attempt === 1 ? step.startedAt : worker.clock.now();
+  const now = worker.clock.now();
+  const at = attempt === 1 ? step.startedAt : now;
   const price = worker.prices.find({ provider, modelId, inputTokens: tokens, at });
   const priceOf: PriceOf =
     price === null
@@ -63,7 +65,8 @@ export function boundCost(call: BoundedCall): CostBound {
     },
     turns,
     label: modelName(step.runner.agentId, model).label,
-    day: utcDay(worker.clock.now()),
+    day: utcDay(now),
+    hour: utcHourOfDay(now),
   };
   return { command, priceOf };
 }

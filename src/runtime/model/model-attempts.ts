@@ -48,7 +48,7 @@ function requireUsage(step: ActiveStep, model: Model, grant: Grant, response: Mo
   const problem = usageProblem(response.usage);
   if (problem === undefined) return;
   const { taskId, host } = step.runner;
-  host.ledger.lose(taskId, grant.id);
+  host.ledger.lose(taskId, grant.id, true);
   step.end();
   throw invalidUsage(model, problem);
 }
@@ -78,10 +78,11 @@ function requireStopReason(
   { provider, modelId }: Model,
   grant: Grant,
   response: ModelResponse,
+  durationMs: number,
 ): void {
   const { stopReason } = response;
   if (Object.hasOwn(stopReasons, stopReason)) return;
-  const usage = settleResponse(step, grant, response);
+  const usage = settleResponse(step, grant, response, durationMs);
   step.end();
   throw new Fault(
     "invalid_argument",
@@ -373,10 +374,11 @@ export class ModelAttempts implements CallBody {
   #replyOf(model: Model, grant: Grant, response: ModelResponse): PendingReply | undefined {
     const step = this.#step;
     requireUsage(step, model, grant, response);
-    requireStopReason(step, model, grant, response);
+    const tookMs = step.runner.worker.clock.now() - this.#sentAt;
+    requireStopReason(step, model, grant, response, tookMs);
     this.#count.turns = 0;
     if (this.#isRepeated(model, response)) {
-      this.#earlierUsage = addUsage(this.#earlierUsage, settleResponse(step, grant, response));
+      this.#earlierUsage = addUsage(this.#earlierUsage, settleResponse(step, grant, response, tookMs));
       step.end();
       return undefined;
     }

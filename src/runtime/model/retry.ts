@@ -46,14 +46,21 @@ export function settleFailedAttempt(
   const isUnsent = Fault.is(cause) && !(cause instanceof CancellationError);
   const isFree = error.refused || isUnsent || notConnected.has(error.providerCode ?? "");
   const isCharged = received.count > 0 || !isFree;
-  if (isCharged) runner.host.ledger.lose(runner.taskId, grant.id);
-  else runner.host.ledger.apply(runner.taskId, { type: "refund", id: grant.id });
-  step.end();
   const cancellation = cancelScope.token.error;
+  // A fault whose code does not start with `model_` is about the request or the configuration.
+  const isOwnFault = Fault.is(cause) && !cause.code.startsWith("model_");
+  const isFailed = cancellation === undefined && !isOwnFault;
+  if (isCharged) runner.host.ledger.lose(runner.taskId, grant.id, isFailed);
+  else
+    runner.host.ledger.apply(runner.taskId, {
+      type: "refund",
+      id: grant.id,
+      ...(isFailed && { failed: true }),
+    });
+  step.end();
   if (cancellation !== undefined)
     throw received.text === "" ? cancellation : withPartialText(cancellation, received.text);
-  // A fault whose code does not start with `model_` is about the request or the configuration.
-  if (Fault.is(cause) && !cause.code.startsWith("model_")) throw cause;
+  if (isOwnFault) throw cause;
   return { model, error, cause, isShown: received.count > 0 };
 }
 

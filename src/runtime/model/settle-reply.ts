@@ -59,13 +59,19 @@ export class PendingReply {
  * B1, B3: settles the reservation of a reply with the usage that the provider reported. Returns that usage with its
  * price, and with the usage of earlier replies that were not usable.
  */
-export function settleReservation(step: ActiveStep, { response, grant, earlierUsage }: PendingReply): Usage {
-  const usage = settleResponse(step, grant, response);
+export function settleReservation(step: ActiveStep, reply: PendingReply): Usage {
+  const { response, grant, durationMs, earlierUsage } = reply;
+  const usage = settleResponse(step, grant, response, durationMs);
   return earlierUsage === noUsage ? usage : addUsage(earlierUsage, usage);
 }
 
 /** Like `settleReservation`, for one response. */
-export function settleResponse({ runner }: ActiveStep, grant: Grant, response: ModelResponse): Usage {
+export function settleResponse(
+  { runner }: ActiveStep,
+  grant: Grant,
+  response: ModelResponse,
+  durationMs: number,
+): Usage {
   const { taskId, host } = runner;
   const usage = pricedUsage(grant, response.usage);
   const { outputTokens, cacheReadTokens, costUsd } = usage;
@@ -77,6 +83,7 @@ export function settleResponse({ runner }: ActiveStep, grant: Grant, response: M
     costUsd,
     outputTokens,
     cachedTokens: cacheReadTokens,
+    durationMs,
   });
   if (runner.state.headcount.tasks[taskId]?.shielded === true)
     runner.log.applySeat({ type: "progress", taskId });

@@ -62,11 +62,11 @@ export class RunLedger implements TaskLedger {
     return (this.#applied ??= Promise.withResolvers<void>()).promise;
   }
 
-  lose(taskId: TaskId, reservationId: string): void {
+  lose(taskId: TaskId, reservationId: string, isFailed = false): void {
     const reservation = this.#state.ledger.open.find(({ id }) => id === reservationId);
     if (reservation === undefined) return;
     this.#log.emit(taskId, lostReservationEvent(reservation));
-    this.apply(taskId, { type: "lose", id: reservationId });
+    this.apply(taskId, { type: "lose", id: reservationId, ...(isFailed && { failed: true }) });
   }
 
   /** B3: withdraws the waiting reservations of a task whose code is gone, and charges its open reservations in full. */

@@ -1,11 +1,17 @@
 import {
   addDays,
   fromNanoUsd,
+  hourText,
   isUtcDay,
+  isUtcHour,
   usageDimensions,
+  usageHoursKeptDays,
+  usageSteps,
+  utcDay,
   type CapLimits,
   type CapName,
   type UsageDelta,
+  type UsageKey,
   type UsageQuery,
   type UsageRow,
   invalidOption,
@@ -14,12 +20,26 @@ import {
   type OptionKinds,
 } from "../../kernel/index.ts";
 
-/** The amounts of a row. */
-export type UsageAmounts = Omit<UsageDelta, "day" | "agent" | "model">;
+/** The amounts of a row that every format has. */
+export type UsageAmounts = Omit<
+  UsageDelta,
+  "day" | "hour" | "agent" | "model" | "failedRuns" | "failedCalls" | "latency"
+>;
 
 /** B3: what the lost calls of a row likely cost (`likelyNanoUsd`), added up over the days, agents and models of the row. */
 export interface LikelyAmount {
   readonly likelyNanoUsd: number;
+}
+
+/** What the detailed rows of a sum add up to. */
+export interface DetailSums {
+  readonly detailedRuns: number;
+  readonly failedRuns: number;
+  readonly failedCalls: number;
+  readonly latency: readonly number[];
+  /** Whether one of the rows, and whether each of them, has details. */
+  readonly hasDetails: boolean;
+  readonly isDetailed: boolean;
 }
 
 /** A text that sorts before every day. */
@@ -27,38 +47,108 @@ const firstDay = "0000-01-01";
 /** A text that sorts after every day. */
 const lastDay = "9999-12-31";
 
-/** A checked query with its defaults. */
+/**
+ * The stored form of a UTC hour begins with a letter, so that all hours sort after all days and one table holds both, each as one
+ * range of its key.
+ */
+export function hourPeriod(hour: string): string {
+  return `h${hour}`;
+}
+
+let keptOn = "";
+let keptFrom = "";
+
+/** The first stored hour that is kept at a time in epoch milliseconds. It is cached, because every commit with usage asks. */
+export function firstKeptHour(at: number): string {
+  const day = utcDay(at);
+  if (day !== keptOn) {
+    keptFrom = hourPeriod(hourText(addDays(day, -usageHoursKeptDays), 0));
+    keptOn = day;
+  }
+  return keptFrom;
+}
+
+/** The number of an hour. A store deletes old hours once in each. */
+export function hourNumber(at: number): number {
+  return Math.floor(at / 3_600_000);
+}
+
+/** A text that sorts before every stored hour. */
+export const noHour = hourPeriod("");
+
+/** A checked query. `from` and `to` are stored periods. */
 export interface UsageRange extends UsageQuery {
   readonly from: string;
   readonly to: string;
+  /** Whether the range consists of hours. */
+  readonly isHourly: boolean;
 }
+
+const mostKeys = 100;
+const keyTable = optionTable({
+  key: is.text({ or: [null, "runs without a value"], required: true }),
+  tenantId: is.text({ or: [null, "runs without a tenant"] }),
+} satisfies OptionKinds<UsageKey>);
 
 const queryTable = optionTable({
   by: is.choice(usageDimensions, { required: true }),
-  from: is.checkedBy(checkDay),
-  to: is.checkedBy(checkDay),
+  per: is.choice(usageSteps),
+  from: is.checkedBy(checkTime),
+  to: is.checkedBy(checkTime),
+  keys: is.checkedBy(checkKeys),
   tenantId: is.text({ or: [null, "runs without a tenant"] }),
   userId: is.text({ or: [null, "runs without a user"] }),
+  agent: is.text(),
+  model: is.text({ or: [null, "runs that called no model"] }),
 } satisfies OptionKinds<UsageQuery>);
 
 /** U6: throws `invalid_argument`. */
 export function usageRange(query: UsageQuery): UsageRange {
-  const { by, from = firstDay, to = lastDay, tenantId, userId } = queryTable.read("usage()", query);
-  return { by, from, to, tenantId, userId };
+  const read = queryTable.read("usage()", query);
+  const { by, per, from = firstDay, to = lastDay, keys, tenantId, userId, agent, model } = read;
+  const rest = { by, per, keys, tenantId, userId, agent, model };
+  if (per !== undefined && (by === "day" || by === "hour"))
+    throw invalidOption("usage()", "per", per, `no step, because by is "${by}"`);
+  const isHourly = by === "hour" || per === "hour" || isUtcHour(from) || isUtcHour(to);
+  if (!isHourly) return { ...rest, from, to, isHourly };
+  const first = isUtcHour(from) ? from : hourText(from, 0);
+  const last = isUtcHour(to) ? to : hourText(to, 23);
+  return { ...rest, from: hourPeriod(first), to: hourPeriod(last), isHourly };
 }
 
-function checkDay(day: unknown, option: string, owner: string): void {
-  if (!isUtcDay(day)) throw invalidOption(owner, option, day, 'a UTC day such as "2026-11-16"');
+function checkTime(time: unknown, option: string, owner: string): void {
+  if (!isUtcDay(time) && !isUtcHour(time))
+    throw invalidOption(
+      owner,
+      option,
+      time,
+      'a UTC day such as "2026-11-16" or hour such as "2026-11-16T13"',
+    );
+}
+
+function checkKeys(keys: unknown, option: string, owner: string): void {
+  if (!Array.isArray(keys) || keys.length > mostKeys)
+    throw invalidOption(owner, option, keys, `an array of at most ${mostKeys} keys`);
+  for (const each of keys as readonly UsageKey[]) keyTable.read(`${option} of ${owner}`, each);
 }
 
 /** A row as the caller receives it. */
 export function usageRow(
-  whose: Pick<UsageRow, "key" | "tenantId">,
-  { runs, turns, inputTokens, outputTokens, cachedTokens, ...amounts }: UsageAmounts & LikelyAmount,
+  whose: Pick<UsageRow, "key" | "tenantId" | "at">,
+  {
+    runs,
+    turns,
+    inputTokens,
+    outputTokens,
+    cachedTokens,
+    ...amounts
+  }: UsageAmounts & LikelyAmount & DetailSums,
 ): UsageRow {
   const { nanoUsd, lostTokens, lostNanoUsd, unpriced } = amounts;
   const unreported = { tokens: lostTokens, costUsd: fromNanoUsd(lostNanoUsd) };
   const likelyUsd = fromNanoUsd(amounts.likelyNanoUsd);
+  const { detailedRuns, failedRuns, failedCalls, latency, hasDetails, isDetailed: isComplete } = amounts;
+  const calls = latency.reduce((sum, count) => sum + count, 0);
   return {
     ...whose,
     runs,
@@ -69,6 +159,7 @@ export function usageRow(
     costUsd: fromNanoUsd(nanoUsd),
     unreported: lostTokens === 0 ? unreported : { ...unreported, likelyUsd },
     unpricedTurns: unpriced,
+    details: hasDetails ? { isComplete, runs: detailedRuns, failedRuns, calls, failedCalls, latency } : null,
   };
 }
 

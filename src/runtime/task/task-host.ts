@@ -62,8 +62,8 @@ export interface TaskLedger {
   whenFreed(): Promise<void> | undefined;
   /** Applies a command, emits its warnings as events of `taskId`, and resolves the waiting reservations that the command made room for. */
   apply(taskId: TaskId, command: LedgerCommand): void;
-  /** B3: charges an open reservation in full, because the call may have cost all of it. Does nothing if the reservation is not open. */
-  lose(taskId: TaskId, reservationId: string): void;
+  /** B3: charges an open reservation in full, because the call may have cost all of it. Does nothing if the reservation is not open. `isFailed`: the model or the connection to it ended the call. */
+  lose(taskId: TaskId, reservationId: string, isFailed?: boolean): void;
 }
 
 /** B7: whether the allotment of the run covers a call. */

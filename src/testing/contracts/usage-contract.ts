@@ -1,62 +1,22 @@
 import {
-  noUsageDelta,
-  type CapLimits,
+  latencyList,
   type Commit,
-  type DrawOutcome,
-  type DrawRequest,
   type Lease,
-  type RunId,
   type Store,
-  type UsageDelta,
   type UsageDimension,
   type UsageQuery,
   type UsageRow,
 } from "../../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { runEnd, runRecord } from "./store-fixtures.ts";
-
-const day = "2026-11-16";
-
-function delta(more: Partial<UsageDelta> = {}): UsageDelta {
-  return { ...noUsageDelta, day, agent: "scout", model: "acme/m1", ...more };
-}
-
-interface Owner {
-  readonly tenantId?: string | null;
-  readonly userId?: string | null;
-}
-
-/** Creates a run of this user and returns the lease of the worker. */
-async function ownRunOf(store: Store, name: string, owner: Owner = {}, worker = "w1"): Promise<Lease> {
-  const record = { ...runRecord(name), tenantId: null, userId: null, ...owner };
-  await store.journal.create(record, { number: 0, at: 1 });
-  await store.leases.enlist(worker);
-  const lease = await store.leases.seize(record.runId, worker);
-  if (lease === undefined) throw new Error(`the new run ${record.runId} could not be seized`);
-  return lease;
-}
-
-/** Creates a run with one commit that holds this usage. */
-async function spend(
-  store: Store,
-  name: string,
-  usage: readonly UsageDelta[],
-  owner?: Owner,
-): Promise<RunId> {
-  const lease = await ownRunOf(store, name, owner);
-  await store.journal.append(lease, { number: 1, at: 2, usage });
-  return lease.runId;
-}
-
-/** The keys and the costs in dollars of the rows. */
-async function costs(store: Store, query: UsageQuery): Promise<[string | null, number][]> {
-  return (await store.usage.sum(query)).map(({ key, costUsd }) => [key, costUsd]);
-}
+import { costs, day, delta, held, ownRunOf, request, spend } from "./usage-fixtures.ts";
+import { usageHoursContract } from "./usage-hours-contract.ts";
 
 /** Tests of the rules that every implementation of `UsageTotals` must keep. */
 export function usageContract(harness: ContractHarness): void {
   adding(harness);
   summing(harness);
+  usageHoursContract(harness);
   drawing(harness);
 }
 
@@ -78,6 +38,14 @@ function adding({ test, expect, open, reopen }: ContractHarness): void {
       costUsd: 0.008,
       unreported: { tokens: 99, costUsd: 0.001, likelyUsd: 0.001 },
       unpricedTurns: 3,
+      details: {
+        isComplete: true,
+        runs: 1,
+        failedRuns: 0,
+        calls: 0,
+        failedCalls: 0,
+        latency: latencyList({}),
+      },
     };
     expect(await store.usage.sum({ by: "agent" })).toEqual([total]);
     const other = await reopen();
@@ -178,6 +146,33 @@ function adding({ test, expect, open, reopen }: ContractHarness): void {
 }
 
 function summing({ test, expect, open }: ContractHarness): void {
+  test("U3: sum() by tenant returns one row per tenant, and agent, model and keys select usage", async () => {
+    const store = await open();
+    await spend(store, "a", [delta({ nanoUsd: 1e9 }), delta({ agent: "lead", model: null })]);
+    await spend(store, "b", [delta({ nanoUsd: 2e9 })], { tenantId: "acme", userId: "ann" });
+    await spend(store, "c", [delta({ nanoUsd: 4e9, model: "acme/m2" })], { tenantId: "beta", userId: "ann" });
+    await spend(store, "d", [delta({ nanoUsd: 8e9 })], { tenantId: "beta", userId: null });
+    const found = async (query: UsageQuery): Promise<[string | null, number][]> => costs(store, query);
+    expect(await found({ by: "tenant" })).toEqual([
+      [null, 1],
+      ["acme", 2],
+      ["beta", 12],
+    ]);
+    expect(await found({ by: "tenant", model: "acme/m2" })).toEqual([["beta", 4]]);
+    expect(await found({ by: "agent", model: null })).toEqual([["lead", 0]]);
+    expect(await found({ by: "model", agent: "lead" })).toEqual([[null, 0]]);
+    expect(await found({ by: "tenant", keys: [{ key: null }, { key: "beta" }] })).toEqual([
+      [null, 1],
+      ["beta", 12],
+    ]);
+    const users = [{ key: "ann", tenantId: "beta" }, { key: null }, { key: "bob", tenantId: null }];
+    expect(await found({ by: "user", keys: users })).toEqual([
+      [null, 1],
+      ["ann", 4],
+    ]);
+    expect(await found({ by: "agent", keys: [] })).toEqual([]);
+  });
+
   test("U3: sum() returns one row per day, agent, model or user, in ascending order, and null first", async () => {
     const store = await open();
     await spend(store, "a", [
@@ -263,13 +258,26 @@ function summing({ test, expect, open }: ContractHarness): void {
     const { usage } = await open();
     const refused = async (query: object, message: string): Promise<void> =>
       expect(usage.sum(query as UsageQuery)).rejects.toMatchObject({ code: "invalid_argument", message });
-    await refused({}, "invalid by undefined of usage(): expected one of day, agent, model, user");
-    await refused(
-      { by: "days" },
-      'invalid by "days" of usage(): expected one of day, agent, model, user; use "day"',
-    );
+    const dimensions = "day, hour, agent, model, user, tenant";
+    await refused({}, `invalid by undefined of usage(): expected one of ${dimensions}`);
+    await refused({ by: "days" }, `invalid by "days" of usage(): expected one of ${dimensions}; use "day"`);
     await refused({ by: "day", form: day }, 'unknown option "form" of usage(): use "from"');
-    for (const from of ["2026-02-30", "2026-2-3", "yesterday", "", 5, Number.NaN, null])
+    await refused(
+      { by: "hour", per: "day" },
+      'invalid per "day" of usage(): expected no step, because by is "hour"',
+    );
+    const wrong: readonly object[] = [
+      { by: "agent", per: "week" },
+      { by: "agent", keys: "scout" },
+      { by: "agent", keys: Array.from({ length: 101 }, () => ({ key: "scout" })) },
+      { by: "agent", keys: [{ name: "scout" }] },
+      { by: "agent", agent: null },
+      { by: "agent", model: 5 },
+    ];
+    for (const query of wrong)
+      await expect(usage.sum(query as UsageQuery)).rejects.toMatchObject({ code: "invalid_argument" });
+    const times = ["2026-11-16T24", "2026-02-30T01", "2026-11-16T1", "2026-11-16 01"];
+    for (const from of [...times, "2026-02-30", "2026-2-3", "yesterday", "", 5, Number.NaN, null])
       await expect(usage.sum({ by: "day", from: from as string })).rejects.toMatchObject({
         code: "invalid_argument",
       });
@@ -277,16 +285,6 @@ function summing({ test, expect, open }: ContractHarness): void {
       code: "invalid_argument",
     });
   });
-}
-
-const noCaps: CapLimits = { perDayUsd: null, perTenantPerDayUsd: null, perUserPerDayUsd: null };
-
-function request(need: number, caps: Partial<CapLimits>, more: Partial<DrawRequest> = {}): DrawRequest {
-  return { day, need, want: need, caps: { ...noCaps, ...caps }, ...more };
-}
-
-function held(amount: number): DrawOutcome {
-  return { kind: "held", amount, tight: null };
 }
 
 function drawing(harness: ContractHarness): void {

@@ -40,17 +40,19 @@ export function reserve(
   {
     label,
     day,
+    hour,
     ...options
   }: Partial<typeof call & typeof price> & {
     readonly label?: CostLabel | undefined;
     readonly day?: string | undefined;
+    readonly hour?: number | undefined;
   } = {},
 ): ReserveCommand {
   const all = { ...call, ...price, ...options };
   const input = { tokens: all.input, costUsd: all.costUsd };
   const output = { maxTokens: all.output, minTokens: all.min, usdPerToken: all.usdPerToken };
   const { attempt, turns } = all;
-  const optional = { ...(label && { label }), ...(day && { day }) };
+  const optional = { ...(label && { label }), ...(day && { day }), ...(hour !== undefined && { hour }) };
   return { type: "reserve", id, ...on(all.task), attempt, input, output, turns, ...optional };
 }
 
@@ -90,6 +92,7 @@ export function anyOpen(task: number, seed: number): LedgerCommand {
 }
 
 const days = [undefined, "2026-11-15", "2026-11-16", "2026-11-16"] as const;
+const hours = [undefined, 0, 23, 13] as const;
 const letters = "abcdefgh".split("");
 const nobody: Omit<Reservation, "taskId" | "attempt"> = { id: "nobody", held: nothing, priced: false };
 
@@ -128,13 +131,15 @@ export function anyCommand(seed: number, { open: holds, waiting, lostCalls }: Le
       usdPerToken,
       label: labels[task],
       day: days[few],
+      hour: days[few] === undefined ? undefined : hours[some % 4],
     }),
     settle: {
       ...settle(id, part(held.tokens), priced && costUsd !== null ? part(held.nanoUsd) / 1e9 : costUsd),
       ...(turns > 0 && { outputTokens: Math.floor(part(held.tokens) / 2), cachedTokens: few }),
+      ...(few > 0 && { durationMs: some * 100 }),
     },
-    lose: lose(id),
-    refund: refund(id),
+    lose: { ...lose(id), ...(few > 1 && { failed: true }) },
+    refund: { ...refund(id), ...(few > 1 && { failed: true }) },
     narrow: {
       type: "narrow",
       id,

@@ -1,5 +1,6 @@
 import {
   agentNameOf,
+  latencyBucket,
   noUsageDelta,
   Priority,
   type CostLabel,
@@ -44,6 +45,11 @@ interface Bill {
   readonly unpriced: boolean;
   readonly label?: CostLabel | undefined;
   readonly day?: string | undefined;
+  readonly hour?: number | undefined;
+  readonly durationMs?: number | undefined;
+  readonly failed?: boolean;
+  /** A bill of nothing, for a failed call that cost nothing. It is in the tally only. */
+  readonly isFree?: boolean;
   readonly reported?: ReportedSpend;
   /** Id of the reservation of a lost call, until another lost call has it. */
   readonly lostId?: string;
@@ -102,7 +108,7 @@ export class LedgerOracle {
 
   #lostCalls(): Ledger["lostCalls"] {
     return Object.fromEntries(
-      this.#bills.flatMap(({ lostId, purse, amount, priced = false, label, day }) => {
+      this.#bills.flatMap(({ lostId, purse, amount, priced = false, label, day, hour }) => {
         if (lostId === undefined) return [];
         const chain = chainOf(purse).filter((each) => this.#purses.includes(each));
         const call = {
@@ -111,19 +117,24 @@ export class LedgerOracle {
           charged: amount,
           priced,
         };
-        return [[lostId, { ...call, ...(label && { label }), ...(day && { day }) }] as const];
+        return [
+          [lostId, { ...call, ...(label && { label }), ...(day && { day }), ...hourIn({ hour }) }] as const,
+        ];
       }),
     );
   }
 
   #tally(): Ledger["tally"] {
     const tally: Record<string, UsageDelta> = {};
-    for (const { label, day, amount, lost, unpriced, reported } of this.#bills) {
+    for (const bill of this.#bills) {
+      const { label, day, hour, amount, lost, unpriced, reported, durationMs, failed = false } = bill;
       if (label === undefined || day === undefined) continue;
       const [agent, model] = [agentNameOf(label.agentId), `${label.provider}/${label.modelId}`];
-      const line = tally[`${day} ${keyOf(label)}`] ?? { ...noUsageDelta, day, agent, model };
+      const key = `${day} ${hour ?? ""} ${keyOf(label)}`;
+      const line = tally[key] ?? { ...noUsageDelta, day, ...hourIn({ hour }), agent, model };
+      const name = durationMs === undefined ? undefined : (`b${latencyBucket(durationMs)}` as const);
       const { tokens = 0, outputTokens = 0, cachedTokens = 0 } = reported ?? {};
-      tally[`${day} ${keyOf(label)}`] = {
+      tally[key] = {
         ...line,
         inputTokens: line.inputTokens + tokens - outputTokens,
         outputTokens: line.outputTokens + outputTokens,
@@ -134,16 +145,20 @@ export class LedgerOracle {
         lostNanoUsd: line.lostNanoUsd + (lost ? amount.nanoUsd : 0),
         lostCalls: line.lostCalls + (lost ? 1 : 0),
         unpriced: line.unpriced + (unpriced ? 1 : 0),
+        failedCalls: line.failedCalls + (failed ? 1 : 0),
+        latency:
+          name === undefined ? line.latency : { ...line.latency, [name]: (line.latency[name] ?? 0) + 1 },
       };
     }
     return tally;
   }
 
   #lines(): Ledger["lines"] {
-    const labels = this.#bills.flatMap(({ label }) => label ?? []);
+    const charged = this.#bills.filter(({ isFree = false }) => !isFree);
+    const labels = charged.flatMap(({ label }) => label ?? []);
     return Object.fromEntries(
       labels.map((label): [string, CostLine] => {
-        const bills = this.#bills.filter((bill) => bill.label && keyOf(bill.label) === keyOf(label));
+        const bills = charged.filter((bill) => bill.label && keyOf(bill.label) === keyOf(label));
         const spent = total(bills.map(({ amount }) => amount));
         const lost = total(bills.filter((bill) => bill.lost).map(({ amount }) => amount));
         const unpriced = bills.filter((bill) => bill.unpriced).length;
@@ -163,7 +178,7 @@ export class LedgerOracle {
         return this.#settle(command);
       case "lose":
       case "refund":
-        return this.#end(command.id, command.type === "lose");
+        return this.#end(command.id, command.type === "lose", command.failed);
       case "narrow":
         return this.#narrow(command);
       case "correct":
@@ -204,13 +219,13 @@ export class LedgerOracle {
   }
 
   #settle(reported: CommandOf<"settle">): boolean {
-    const { id, tokens, costUsd } = reported;
+    const { id, tokens, costUsd, durationMs } = reported;
     const hold = this.#release(id);
     if (hold === undefined) return false;
-    const [{ held, priced, label, day }, purse] = [hold, this.#purseOf(hold)];
+    const [{ held, priced, label, day, hour }, purse] = [hold, this.#purseOf(hold)];
     const billed = { ...held, tokens, nanoUsd: costUsd === null ? held.nanoUsd : nanos(costUsd) };
     const unpriced = !priced && costUsd === null;
-    this.#bill({ purse, amount: billed, lost: false, unpriced, label, day, reported });
+    this.#bill({ purse, amount: billed, lost: false, unpriced, label, day, hour, reported, durationMs });
     this.#compare(id, purse, { held, priced, billed, costUsd });
     return true;
   }
@@ -260,16 +275,27 @@ export class LedgerOracle {
     return true;
   }
 
-  #end(id: string, lost: boolean): boolean {
+  #end(id: string, lost: boolean, failed = false): boolean {
     const hold = this.#release(id);
     if (hold === undefined) return false;
-    const { held, narrowed = held, priced, day } = hold;
+    const { held, narrowed = held, priced, day, hour } = hold;
     const amount = lost ? { ...narrowed, turns: 0 } : total([]);
-    const label = lost ? hold.label : undefined;
+    const label = lost || failed ? hold.label : undefined;
     const unpriced = lost && !priced;
     if (lost) this.#bills = this.#bills.map((bill) => withoutId(bill, id));
     const call = lost ? { lostId: id, priced } : {};
-    this.#bill({ purse: this.#purseOf(hold), amount, lost, unpriced, label, day, ...call });
+    this.#bill({
+      purse: this.#purseOf(hold),
+      amount,
+      lost,
+      unpriced,
+      label,
+      day,
+      hour,
+      failed,
+      isFree: !lost,
+      ...call,
+    });
     return true;
   }
 
@@ -401,11 +427,12 @@ export class LedgerOracle {
       if (request === undefined || decision === undefined) return decisions;
       decisions.push(decision);
       if (decision.kind === "granted") {
-        const { id, taskId, attempt, label, day } = request;
+        const { id, taskId, attempt, label, day, hour } = request;
         const { priority } = this.#purseOf(request);
         const held = bound(request, decision.outputTokens);
         const priced = isPriced(request);
-        this.#holds.push({ id, taskId, attempt, held, priced, ...(label && { label }), ...(day && { day }) });
+        const whose = { ...(label && { label }), ...(day && { day }), ...hourIn({ hour }) };
+        this.#holds.push({ id, taskId, attempt, held, priced, ...whose });
         if (priority !== BACKGROUND) this.#passes.set(priority, this.#pass(priority) + CRITICAL / priority);
       }
       this.#leave([request]);
@@ -534,4 +561,8 @@ function leastOutput({ output: { minTokens = 1, maxTokens } }: ReserveCommand): 
 
 function nanos(usd: number): number {
   return Math.round(usd * 1e9);
+}
+
+function hourIn({ hour }: { readonly hour?: number | undefined }): { readonly hour?: number } {
+  return hour === undefined ? {} : { hour };
 }

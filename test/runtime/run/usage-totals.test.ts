@@ -1,5 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import {
+  latencyBucket,
   Transcript,
   userMessage,
   type HostedAgent,
@@ -94,6 +95,7 @@ describe.each(twoStores)("usage totals in a %s store", (_name, prepare) => {
         costUsd: result.costUsd,
         unreported: { tokens: 0, costUsd: 0 },
         unpricedTurns: 0,
+        details: expect.objectContaining({ runs: 1, failedRuns: 0, calls: 1, failedCalls: 0 }) as unknown,
       },
     ]);
     expect(result.costUsd).toBe(callUsd);
@@ -211,6 +213,76 @@ describe.each(twoStores)("usage totals in a %s store", (_name, prepare) => {
     ]);
   });
 
+  it("U9: counts a call for the hour of its reservation with its duration, and a failure for the hour of the end", async () => {
+    const store = await (await prepare())();
+    const clock = new FakeClock();
+    await using runtime = await openOn(store, clock, { suspendAfterMs: 1e9, pollMs: 1e9 });
+    const slow = scriptedModel([{ text: "hm", usage, delayMs: 7_000 }], {
+      clock,
+      provider: "acme",
+      modelId: "m",
+    });
+    const code = async (ctx: RunContext): Promise<string> => {
+      await ctx.llm(request);
+      await ctx.sleep(3_600_000);
+      throw new Error("no way out");
+    };
+    const run = await runtime.submit(agent("clerk", code, { models: { main: slow } }), null);
+    await until(async () => {
+      await clock.advance(7_000);
+      return (await runtime.list()).runs.every(({ endedAt }) => endedAt !== null);
+    });
+    expect((await run.result()).status).toBe("failed");
+    const hours = await runtime.usage({ by: "hour" });
+    expect(hours.map(({ key, runs, turns, details }) => [key, runs, turns, details?.failedRuns])).toEqual([
+      [`${day}T22`, 1, 1, 0],
+      [`${day}T23`, 0, 0, 1],
+    ]);
+    expect(hours[0]?.details?.latency[latencyBucket(7_000)]).toBe(1);
+    // The failure belongs to the agent and the model for which the run counts.
+    const [byModel] = await runtime.usage({ by: "model" });
+    expect([byModel?.key, byModel?.details?.failedRuns]).toEqual(["acme/m", 1]);
+  });
+
+  it("U9: counts each failed attempt of a call, and none for a call that was cancelled", async () => {
+    const store = await (await prepare())();
+    const clock = new FakeClock();
+    await using runtime = await openOn(store, clock);
+    const cut = new Error("the connection was cut");
+    const refusal = Object.assign(new Error("overloaded"), { statusCode: 529 });
+    const flaky = scriptedModel([{ error: refusal }, { error: cut }, { text: "hm", usage }], {
+      provider: "acme",
+      modelId: "m",
+    });
+    const code = async (ctx: RunContext): Promise<string> => {
+      await ctx.llm(request);
+      return "done";
+    };
+    const retry = { baseDelayMs: 0 };
+    await runtime.submit(agent("clerk", code, { models: { main: flaky }, retry }), null);
+    await until(async () => {
+      await clock.advance(60_000);
+      return (await runtime.list()).runs.every(({ endedAt }) => endedAt !== null);
+    });
+    const [row] = await runtime.usage({ by: "day" });
+    expect(row).toMatchObject({ turns: 1, details: { calls: 1, failedCalls: 2, failedRuns: 0 } });
+    const stuck: Model = {
+      ...model(1),
+      generate: (_request, options) =>
+        new Promise((_resolve, reject) => {
+          options?.signal?.addEventListener("abort", () => reject(new Error("aborted")));
+        }),
+    };
+    const second = await runtime.submit(agent("stuck", code, { models: { main: stuck } }), null);
+    await until(async () =>
+      (await readAll(store, second.runId)).some(({ type }) => type === "turn_start" || type === "run_start"),
+    );
+    await second.cancel("enough");
+    expect((await second.result()).status).toBe("cancelled");
+    const stopped = await runtime.usage({ by: "agent", agent: "stuck" });
+    expect(stopped.map(({ details }) => [details?.failedCalls, details?.failedRuns])).toEqual([[0, 0]]);
+  });
+
   it("U6: usage() refuses an unknown dimension and fails with closed after close()", async () => {
     const store = await (await prepare())();
     const runtime = await openOn(store, new FakeClock());
@@ -236,8 +308,12 @@ test("U1, B3: after a kill at any write, the totals hold what the run spent, wit
   // Write 1 registers the worker.
   for (let at = 2; at <= writes; at++) {
     for (const when of ["before", "after"] as const) {
-      const { costUsd, totals } = await runWorkload(work, { at, when });
+      const { costUsd, totals, hours } = await runWorkload(work, { at, when });
       const [row] = totals;
+      const details = { runs: 1, failedRuns: 0, calls };
+      expect(hours, `hours, ${when} write ${at}`).toMatchObject([
+        { runs: 1, turns: calls, costUsd, details },
+      ]);
       expect(row, `${when} write ${at}`).toMatchObject({ runs: 1, turns: calls, costUsd });
       unreported.push(row?.unreported.tokens ?? 0);
     }

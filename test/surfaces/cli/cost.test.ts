@@ -61,10 +61,10 @@ test("reeve cost prints what all runs cost by day, after they were deleted and t
   const { code, out } = await at.cli("cost");
   expect(code).toBe(0);
   expect(out).toEqual([
-    "DAY         RUNS  CALLS  INPUT  CACHED  OUTPUT  COST",
-    "2026-11-15  1     1      40     30      15      $0.000100",
-    "2026-11-16  2     2      80     60      30      $0.000200",
-    "total       3     3      120    90      45      $0.000300",
+    "DAY         RUNS  CALLS  INPUT  CACHED  OUTPUT  FAILED  P95   COST",
+    "2026-11-15  1     1      40     30      15      0       0.1s  $0.000100",
+    "2026-11-16  2     2      80     60      30      0       0.1s  $0.000200",
+    "total       3     3      120    90      45      0       0.1s  $0.000300",
   ]);
   expect((await at.cli("cost", "--by", "day")).out).toEqual(out);
 });
@@ -79,7 +79,9 @@ test("B3: reeve cost prints what lost calls were charged and what they likely co
     ({ runId } = await worker.invoke("?", { runtime }));
   });
   const { out } = await at.cli("cost");
-  expect(out[0]).toBe("DAY         RUNS  CALLS  INPUT  CACHED  OUTPUT  UNREPORTED  LIKELY     COST");
+  expect(out[0]).toBe(
+    "DAY         RUNS  CALLS  INPUT  CACHED  OUTPUT  FAILED  P95   UNREPORTED  LIKELY     COST",
+  );
   expect(out.at(-1)).toMatch(/^total .*\$0\.000200 +\$0\.\d+$/u);
   const one = (await at.cli("cost", runId)).out;
   expect(one.at(-3)).toMatch(/^unreported +1 /u);
@@ -88,7 +90,7 @@ test("B3: reeve cost prints what lost calls were charged and what they likely co
   expect(shown).toContain("(likely $0.000200)");
 });
 
-test("reeve cost --by agent, model and user prints one line each, and --json one object each", async () => {
+test("reeve cost --by agent, model, user, tenant and hour prints one line each, and --json one object each", async () => {
   const at = await desk();
   await twoDays(at);
   const names = async (by: string): Promise<string[]> =>
@@ -96,6 +98,8 @@ test("reeve cost --by agent, model and user prints one line each, and --json one
   expect(await names("agent")).toEqual(["lead 1 1", "worker 2 2", "total 3 3"]);
   expect(await names("model")).toEqual(["scripted/large 1 1", "scripted/small 2 2", "total 3 3"]);
   expect(await names("user")).toEqual(["acme/ann 2 2", "acme/bob 1 1", "total 3 3"]);
+  expect(await names("tenant")).toEqual(["acme 3 3", "total 3 3"]);
+  expect((await names("hour")).map((line) => line.slice(0, 11))).toContain("2026-11-16T");
   const { out } = await at.cli("cost", "--by", "user", "--json");
   const rows = out.map((line) => JSON.parse(line) as UsageRow);
   expect(rows.map(({ key, tenantId, costUsd }) => [key, tenantId, costUsd])).toEqual([
@@ -127,7 +131,7 @@ test("reeve cost refuses an unknown dimension, an impossible day, and a run toge
   };
   expect(await refused("--by", "week")).toEqual([
     2,
-    expect.stringContaining("expected one of day, agent, model, user"),
+    expect.stringContaining("expected one of day, hour, agent, model, user, tenant"),
   ]);
   expect(await refused("--from", "2026-02-30")).toEqual([
     2,

@@ -1,8 +1,14 @@
-import type { AgentId, LedgerCommand, ReserveCommand, TaskId } from "../../../kernel/index.ts";
+import {
+  hourText,
+  type AgentId,
+  type LedgerCommand,
+  type ReserveCommand,
+  type TaskId,
+} from "../../../kernel/index.ts";
 
 /**
  * The reservation of a model call without member names. The task and the agent are absent for the root task with its
- * own agent.
+ * own agent. `day` is the UTC hour, such as `2026-11-16T13`; formats before 19 store the day only.
  */
 type StoredReserve = readonly [
   id: string,
@@ -24,10 +30,11 @@ type StoredSettle = readonly [
   costUsd: number | null,
   outputTokens: number,
   cachedTokens: number,
+  durationMs?: number,
 ];
 
-/** Length of a `StoredSettle`. A `StoredReserve` is longer. */
-const settleLength = 5;
+/** Greatest length of a `StoredSettle`. A `StoredReserve` is longer. */
+const settleLength = 6;
 
 /** A list is distinguished by its length. Any other command is stored unchanged. */
 export type StoredBooking = StoredReserve | StoredSettle | LedgerCommand;
@@ -41,14 +48,15 @@ export interface Bookkeeper {
 export function encodeBooking(command: LedgerCommand, root: Bookkeeper): StoredBooking {
   if (command.type === "settle") return encodeSettle(command);
   if (command.type !== "reserve") return command;
-  const { id, taskId, attempt, input, output, turns, label, day } = command;
+  const { id, taskId, attempt, input, output, turns, label, day, hour } = command;
   if (turns === undefined || label === undefined || day === undefined || output.minTokens !== undefined)
     return command;
   const { agentId, provider, modelId } = label;
   const { maxTokens, usdPerToken } = output;
+  const when = hour === undefined ? day : hourText(day, hour);
   const isOwn = taskId === root.taskId && agentId === root.agentId;
   return isOwn
-    ? [id, attempt, input.tokens, input.costUsd, maxTokens, usdPerToken, turns, day, provider, modelId]
+    ? [id, attempt, input.tokens, input.costUsd, maxTokens, usdPerToken, turns, when, provider, modelId]
     : [
         id,
         attempt,
@@ -57,7 +65,7 @@ export function encodeBooking(command: LedgerCommand, root: Bookkeeper): StoredB
         maxTokens,
         usdPerToken,
         turns,
-        day,
+        when,
         provider,
         modelId,
         taskId,
@@ -67,20 +75,27 @@ export function encodeBooking(command: LedgerCommand, root: Bookkeeper): StoredB
 
 export function decodeBooking(stored: StoredBooking, root: Bookkeeper): LedgerCommand {
   if (!isBrief(stored)) return stored;
-  return stored.length === settleLength ? decodeSettle(stored) : decodeReserve(stored, root);
+  return isSettle(stored) ? decodeSettle(stored) : decodeReserve(stored, root);
 }
 
 type SettleCommand = Extract<LedgerCommand, { readonly type: "settle" }>;
 
 function encodeSettle(command: SettleCommand): StoredBooking {
-  const { id, tokens, costUsd, outputTokens, cachedTokens } = command;
-  return outputTokens === undefined || cachedTokens === undefined
-    ? command
-    : [id, tokens, costUsd, outputTokens, cachedTokens];
+  const { id, tokens, costUsd, outputTokens, cachedTokens, durationMs } = command;
+  if (outputTokens === undefined || cachedTokens === undefined) return command;
+  return durationMs === undefined
+    ? [id, tokens, costUsd, outputTokens, cachedTokens]
+    : [id, tokens, costUsd, outputTokens, cachedTokens, durationMs];
 }
 
-function decodeSettle([id, tokens, costUsd, outputTokens, cachedTokens]: StoredSettle): SettleCommand {
-  return { type: "settle", id, tokens, costUsd, outputTokens, cachedTokens };
+function decodeSettle(stored: StoredSettle): SettleCommand {
+  const [id, tokens, costUsd, outputTokens, cachedTokens, durationMs] = stored;
+  const command: SettleCommand = { type: "settle", id, tokens, costUsd, outputTokens, cachedTokens };
+  return durationMs === undefined ? command : { ...command, durationMs };
+}
+
+function isSettle(stored: StoredReserve | StoredSettle): stored is StoredSettle {
+  return stored.length <= settleLength;
 }
 
 function decodeReserve(
@@ -92,7 +107,7 @@ function decodeReserve(
     maxTokens,
     usdPerToken,
     turns,
-    day,
+    when,
     provider,
     modelId,
     taskId,
@@ -100,6 +115,7 @@ function decodeReserve(
   ]: StoredReserve,
   root: Bookkeeper,
 ): ReserveCommand {
+  const [day = when, hour] = when.split("T");
   return {
     type: "reserve",
     id,
@@ -110,6 +126,7 @@ function decodeReserve(
     turns,
     label: { agentId: agentId ?? root.agentId, provider, modelId },
     day,
+    ...(hour !== undefined && { hour: Number(hour) }),
   };
 }
 

@@ -342,7 +342,7 @@ export class MemoryJournal implements Journal {
     if (mail !== undefined) for (const each of mail) this.#siblings.mailbox.putNow(each);
     if (inbox !== undefined) this.#siblings.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });
     if (topics !== undefined) this.#siblings.topics.applyNow(topics);
-    if (commit.usage !== undefined) this.#siblings.usage.addNow(row.record, commit.usage, commit.holds);
+    if (commit.usage !== undefined) this.#siblings.usage.addNow(row.record, commit);
     if (mailThrough !== undefined) this.#siblings.mailbox.consumeNow(row, mailThrough);
     if (events !== undefined) row.deltas.recorded(events);
   }

@@ -1,6 +1,8 @@
 import {
   addUsageDelta,
   decideDraw,
+  hourText,
+  latencyList,
   likelyNanoUsd,
   type CapName,
   type CapUse,
@@ -14,15 +16,30 @@ import {
   type UsageDimension,
   type UsageQuery,
   type UsageRow,
+  type UsageStep,
   type UsageTotals,
 } from "../../../kernel/index.ts";
-import { capsInForce, oldestDay, usageRange, usageRow, type LikelyAmount } from "../usage-check.ts";
+import {
+  capsInForce,
+  firstKeptHour,
+  hourNumber,
+  hourPeriod,
+  noHour,
+  oldestDay,
+  usageRange,
+  usageRow,
+  type LikelyAmount,
+  type UsageRange,
+} from "../usage-check.ts";
 import type { Tables } from "./tables.ts";
 
 type Owner = Pick<RunRecord, "tenantId" | "userId">;
 
-/** A total with the tenant and the user to whom it belongs. */
-type Total = UsageDelta & Owner;
+/** A total of a day or an hour, with the tenant and the user to whom it belongs. */
+interface Total extends Owner {
+  readonly period: string;
+  readonly delta: UsageDelta;
+}
 
 /** B7: what a run holds for a day. */
 interface Allotment extends Owner {
@@ -35,6 +52,8 @@ export class MemoryUsageTotals implements UsageTotals {
   readonly #tables: Tables;
   readonly #totals = new Map<string, Total>();
   #allotments: readonly Allotment[] = [];
+  /** The hour in which old hours were last deleted. */
+  #cleared = -1;
 
   constructor(tables: Tables) {
     this.#tables = tables;
@@ -45,14 +64,16 @@ export class MemoryUsageTotals implements UsageTotals {
     const { runId, tenantId, userId } = this.#tables.owned(lease).record;
     const isOwn = (each: Allotment): boolean => each.runId === runId && each.day === day;
     const uses = capsInForce(caps).map(([name, limit]): CapUse => {
-      const isMeant = (each: Owner & { readonly day: string }): boolean =>
-        each.day === day && isUnder(name, each, { tenantId, userId });
+      const isMeant = (each: Owner): boolean => isUnder(name, each, { tenantId, userId });
+      const totals = [...this.#totals.values()].filter((each) => each.period === day && isMeant(each));
       return {
         name,
         limit,
-        spent: sumOf([...this.#totals.values()].filter(isMeant).map(({ nanoUsd }) => nanoUsd)),
+        spent: sumOf(totals.map(({ delta }) => delta.nanoUsd)),
         held: sumOf(
-          this.#allotments.filter((each) => isMeant(each) && !isOwn(each)).map(({ amount }) => amount),
+          this.#allotments
+            .filter((each) => each.day === day && isMeant(each) && !isOwn(each))
+            .map(({ amount }) => amount),
         ),
       };
     });
@@ -66,68 +87,116 @@ export class MemoryUsageTotals implements UsageTotals {
   }
 
   async sum(query: UsageQuery): Promise<readonly UsageRow[]> {
-    const { by, from, to, tenantId, userId } = usageRange(query);
-    const groups = new Map<string, Total & LikelyAmount>();
+    const range = usageRange(query);
+    const { by, per } = range;
+    const groups = new Map<string, Sum>();
     for (const total of this.#totals.values()) {
-      if (total.day < from || total.day > to) continue;
-      if (tenantId !== undefined && total.tenantId !== tenantId) continue;
-      if (userId !== undefined && total.userId !== userId) continue;
-      const group = JSON.stringify(by === "user" ? [total.tenantId, total.userId] : total[by]);
-      const sum = groups.get(group);
+      if (!isSelected(total, range)) continue;
+      const whose = {
+        key: keyOf(total, by),
+        ...(by === "user" && { tenantId: total.tenantId }),
+        ...(per !== undefined && { at: timeOf(total, per) }),
+      };
+      const group = JSON.stringify(whose);
       const likely = likelyOf(total);
+      const sum = groups.get(group);
       groups.set(
         group,
         sum === undefined
-          ? { ...total, likelyNanoUsd: likely }
+          ? { whose, amounts: total.delta, likelyNanoUsd: likely }
           : {
-              ...addUsageDelta(sum, total),
+              whose,
+              amounts: addUsageDelta(sum.amounts, total.delta),
               likelyNanoUsd: sum.likelyNanoUsd + likely,
-              tenantId: sum.tenantId,
-              userId: sum.userId,
             },
       );
     }
-    return [...groups.values()]
-      .toSorted(
-        (one, other) => compare(keyOf(one, by), keyOf(other, by)) || compare(one.tenantId, other.tenantId),
-      )
-      .map((total) =>
-        usageRow({ key: keyOf(total, by), ...(by === "user" && { tenantId: total.tenantId }) }, total),
-      );
+    return [...groups.values()].toSorted((one, other) => compareKeys(one.whose, other.whose)).map(rowOf);
   }
 
   /** Adds the usage of a commit. The journal calls this together with the other changes of the commit. */
-  addNow(
-    { runId, tenantId, userId }: RunRecord,
-    usage: readonly UsageDelta[],
-    holds: Commit["holds"] = {},
-  ): void {
+  addNow({ runId, tenantId, userId }: RunRecord, { at, usage = [], holds = {} }: Commit): void {
     if (this.#allotments.length > 0)
       this.#allotments = this.#allotments.flatMap((each) => {
         if (each.runId !== runId) return [each];
         const amount = Math.min(each.amount, holds[each.day] ?? 0);
         return amount > 0 ? [{ ...each, amount }] : [];
       });
-    for (const delta of usage) {
-      const { day, agent, model } = delta;
-      const key = JSON.stringify([day, tenantId, userId, agent, model]);
+    const firstHour = firstKeptHour(at);
+    const add = (period: string, whose: string, delta: UsageDelta): void => {
+      const key = `${period} ${whose}`;
       const total = this.#totals.get(key);
-      this.#totals.set(key, {
-        ...(total === undefined ? delta : addUsageDelta(total, delta)),
-        tenantId,
-        userId,
-      });
+      const sum = total === undefined ? delta : addUsageDelta(total.delta, delta);
+      this.#totals.set(key, { period, tenantId, userId, delta: sum });
+    };
+    for (const delta of usage) {
+      const { day, hour, agent, model } = delta;
+      const whose = JSON.stringify([tenantId, userId, agent, model]);
+      add(day, whose, delta);
+      const period = hour === undefined ? undefined : hourPeriod(hourText(day, hour));
+      if (period !== undefined && period >= firstHour) add(period, whose, delta);
     }
+    if (usage.length > 0) this.#clearHours(at, firstHour);
+  }
+
+  /** U9: deletes hours that are no longer kept, once per hour. */
+  #clearHours(at: number, firstHour: string): void {
+    const hour = hourNumber(at);
+    if (hour === this.#cleared) return;
+    this.#cleared = hour;
+    for (const [key, { period }] of this.#totals)
+      if (period > noHour && period < firstHour) this.#totals.delete(key);
   }
 }
 
-function likelyOf({ turns, nanoUsd, lostCalls, lostNanoUsd }: Total): number {
+/** A sum over totals of the same key. */
+interface Sum extends LikelyAmount {
+  readonly whose: Pick<UsageRow, "key" | "tenantId" | "at">;
+  readonly amounts: UsageDelta;
+}
+
+function rowOf({ whose, amounts, likelyNanoUsd: likely }: Sum): UsageRow {
+  const latency = latencyList(amounts.latency);
+  const details = { detailedRuns: amounts.runs, latency, hasDetails: true, isDetailed: true };
+  return usageRow(whose, { ...amounts, ...details, likelyNanoUsd: likely });
+}
+
+function isSelected(total: Total, range: UsageRange): boolean {
+  const { by, from, to, keys, tenantId, userId, agent, model } = range;
+  const { period } = total;
+  if (period < from || period > to) return false;
+  if (tenantId !== undefined && total.tenantId !== tenantId) return false;
+  if (userId !== undefined && total.userId !== userId) return false;
+  if (agent !== undefined && total.delta.agent !== agent) return false;
+  if (model !== undefined && total.delta.model !== model) return false;
+  if (keys === undefined) return true;
+  const key = keyOf(total, by);
+  return keys.some(
+    (each) => each.key === key && (by !== "user" || (each.tenantId ?? null) === total.tenantId),
+  );
+}
+
+function likelyOf({ delta: { turns, nanoUsd, lostCalls, lostNanoUsd } }: Total): number {
   const reported = { calls: turns, nanoUsd: nanoUsd - lostNanoUsd };
   return likelyNanoUsd(reported, { calls: lostCalls, nanoUsd: lostNanoUsd });
 }
 
 function keyOf(total: Total, by: UsageDimension): string | null {
-  return by === "user" ? total.userId : total[by];
+  if (by === "user") return total.userId;
+  if (by === "tenant") return total.tenantId;
+  return by === "day" || by === "hour" ? timeOf(total, by) : total.delta[by];
+}
+
+function timeOf({ delta: { day, hour = 0 } }: Total, step: UsageStep): string {
+  return step === "day" ? day : hourText(day, hour);
+}
+
+function compareKeys(one: Sum["whose"], other: Sum["whose"]): number {
+  return (
+    compare(one.key, other.key) ||
+    compare(one.tenantId ?? null, other.tenantId ?? null) ||
+    compare(one.at ?? null, other.at ?? null)
+  );
 }
 
 /** Compares by code units; `null` comes first. */

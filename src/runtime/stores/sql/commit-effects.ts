@@ -74,14 +74,14 @@ export class CommitEffects {
 
   /** Applies the changes of a commit whose row was inserted. */
   *apply(owner: RunKey, { commit, sessions }: Draft, { precondition, isLast = false }: Change): Work<void> {
-    const { number, at, mail, inbox, topics, mailThrough, usage, holds, standing, spent, erases } = commit;
+    const { number, at, mail, inbox, topics, mailThrough, usage, standing, spent, erases } = commit;
     const { id, runId } = owner;
     const parts = this.#options;
     if (sessions.length > 0) yield* parts.sessions.apply(sessions, { precondition, at, owner });
     if (mail !== undefined) for (const each of mail) yield* parts.mailbox.putNow(each);
     if (inbox !== undefined) yield* parts.inbox.applyNow(inbox, { runId, at });
     if (topics !== undefined) yield* changeTopics(topics);
-    if (usage !== undefined) yield* parts.usage.addNow(owner, usage, holds);
+    if (usage !== undefined) yield* parts.usage.addNow(owner, commit);
     if (mailThrough !== undefined) yield* consumeMail(owner, mailThrough);
     const questions = approvalChangesIn(commit);
     if (questions !== undefined) yield* parts.approvals.apply({ run: id, number }, questions);

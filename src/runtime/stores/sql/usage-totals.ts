@@ -1,5 +1,9 @@
 import {
+  addUsageDelta,
   decideDraw,
+  hourText,
+  latencyBuckets,
+  latencyList,
   type CapName,
   type CapUse,
   type Commit,
@@ -15,11 +19,17 @@ import {
 import { tenantOf, tenantText, type RunKey } from "../codec/stored-run.ts";
 import {
   capsInForce,
+  firstKeptHour,
+  hourNumber,
+  hourPeriod,
+  noHour,
   oldestDay,
   usageRange,
   usageRow,
+  type DetailSums,
   type LikelyAmount,
   type UsageAmounts,
+  type UsageRange,
 } from "../usage-check.ts";
 import { Conditions } from "./conditions.ts";
 import type { SqlTables } from "./tables.ts";
@@ -39,35 +49,75 @@ const amounts = [
   "runs",
 ] as const satisfies readonly (keyof UsageAmounts)[];
 
+/** The names of the counts that only detailed rows have, in the order of their columns. The columns of the durations follow. */
+const detailCounts = ["failedRuns", "failedCalls"] as const;
+
 /** Until the draw ends, no commit of the run changes what it has spent and holds. */
 const lockRun = "SELECT 1 FROM {runs} WHERE run_id = $1 FOR NO KEY UPDATE";
 const returnAll = "DELETE FROM {allotments} WHERE run_id = $1";
 const returnOthers = "DELETE FROM {allotments} WHERE run_id = $1 AND NOT (day = ANY($2::text[]))";
 const lower = "UPDATE {allotments} SET nano_usd = $3 WHERE run_id = $1 AND day = $2 AND nano_usd > $3";
 
+/** Deletes hours that are no longer kept. */
+const deleteHours = `DELETE FROM {usage_totals} WHERE period > '${noHour}' AND period < $1`;
+
+const columnOf = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 /** The columns of the amounts. */
-const columns = amounts.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+const columns = amounts.map(columnOf);
+const detailColumns = detailCounts.map(columnOf);
+const latencyColumns = Array.from({ length: latencyBuckets }, (_each, bucket) => `latency_${bucket}`);
+const added = [...columns, ...detailColumns, ...latencyColumns];
+/** The columns of the key and of what is added to a row. */
+const keyLength = 5;
+const rowLength = keyLength + added.length;
+/** Number of rows that one statement adds to. */
+const rowsAtOnce = 40;
 
 /** A sum over rows of the same key. */
-type SumRow = UsageAmounts & LikelyAmount & { readonly key: string; readonly tenant: string };
+type SumRow = UsageAmounts &
+  LikelyAmount &
+  Omit<DetailSums, "latency" | "hasDetails" | "isDetailed"> & {
+    readonly key: string;
+    readonly tenant: string;
+    readonly at: string;
+    readonly most: number;
+    readonly least: number;
+  } & Readonly<Record<`latency${number}`, number>>;
+
+/** A stored row: the day or the hour, and what is added to it. */
+interface PeriodDelta {
+  readonly period: string;
+  readonly delta: UsageDelta;
+}
 
 /** Users and models are stored like tenants, because a column of a primary key must not be NULL. */
 const keyText = tenantText;
 
 /** The statements, which name the column of the user. */
 function statementsOf(user: string) {
-  /** The rows that count for a cap. The parameters are day, tenant, user and run. */
+  /** The rows of a day that count for a cap. The parameters are day, tenant, user and run. */
   const scopes: Readonly<Record<CapName, string>> = {
-    perDayUsd: "day = $1",
-    perTenantPerDayUsd: "day = $1 AND tenant = $2",
-    perUserPerDayUsd: `day = $1 AND tenant = $2 AND ${user} = $3`,
+    perDayUsd: "",
+    perTenantPerDayUsd: " AND tenant = $2",
+    perUserPerDayUsd: ` AND tenant = $2 AND ${user} = $3`,
   };
-  const places = columns.map((_column, index) => `$${index + 6}`);
+  const addOf = (rows: number): string => {
+    const places = Array.from({ length: rows }, (_row, row) =>
+      Array.from({ length: rowLength }, (_column, column) => `$${row * rowLength + column + 1}`),
+    );
+    return `INSERT INTO {usage_totals} AS totals (period, tenant, ${user}, agent, model, ${added.join(", ")})
+      VALUES ${places.map((row) => `(${row.join(", ")})`).join(", ")}
+      ON CONFLICT (period, tenant, ${user}, agent, model) DO UPDATE SET
+        ${added.map((column) => `${column} = totals.${column} + excluded.${column}`).join(", ")}`;
+  };
+  const adds = new Map<number, string>();
   return {
-    add: `INSERT INTO {usage_totals} AS totals (day, tenant, ${user}, agent, model, ${columns.join(", ")})
-      VALUES ($1, $2, $3, $4, $5, ${places.join(", ")})
-      ON CONFLICT (day, tenant, ${user}, agent, model) DO UPDATE SET
-        ${columns.map((column) => `${column} = totals.${column} + excluded.${column}`).join(", ")}`,
+    /** Adds to this number of rows with one statement. */
+    add(rows: number): string {
+      const known = adds.get(rows) ?? addOf(rows);
+      adds.set(rows, known);
+      return known;
+    },
     keepAllotment: `INSERT INTO {allotments} (day, tenant, ${user}, run_id, nano_usd) VALUES ($1, $2, $3, $4, $5)
       ON CONFLICT (day, tenant, ${user}, run_id) DO UPDATE SET nano_usd = excluded.nano_usd`,
     /**
@@ -76,8 +126,8 @@ function statementsOf(user: string) {
      */
     usesOf(names: readonly CapName[]): string {
       const parts = names.flatMap((name, index) => [
-        `${amount("usage_totals", scopes[name])} AS spent${index}`,
-        `${amount("allotments", `${scopes[name]} AND run_id <> $4`)} AS held${index}`,
+        `${amount("usage_totals", `period = $1${scopes[name]}`)} AS spent${index}`,
+        `${amount("allotments", `day = $1${scopes[name]} AND run_id <> $4`)} AS held${index}`,
       ]);
       const own = amount("allotments", `day = $1 AND tenant = $2 AND ${user} = $3 AND run_id = $4`);
       return `SELECT ${[...parts, `${own} AS own`].join(", ")}`;
@@ -95,31 +145,46 @@ const likely = `CASE WHEN turns <= 0 OR lost_calls <= 0 OR ${average} > lost_nan
 const sums = [
   ...columns.map((column, index) => `SUM(${column})::bigint AS "${amounts[index]}"`),
   `SUM(${likely})::bigint AS "likelyNanoUsd"`,
+  // A row with usage from before format 19 has details of a part of it, which are left out.
+  `SUM(runs * detailed)::bigint AS "detailedRuns"`,
+  ...detailCounts.map((name) => `SUM(${columnOf(name)} * detailed)::bigint AS "${name}"`),
+  ...latencyColumns.map((column, bucket) => `SUM(${column} * detailed)::bigint AS "latency${bucket}"`),
+  `MAX(detailed)::bigint AS most`,
+  `MIN(detailed)::bigint AS least`,
 ].join(", ");
 
 export class SqlUsageTotals implements UsageTotals {
   readonly #tables: SqlTables;
-  readonly #keyColumns: Readonly<Record<UsageDimension, string>>;
   readonly #sql: ReturnType<typeof statementsOf>;
+  /** The hour in which this store last deleted old hours. */
+  #cleared = -1;
 
   constructor(tables: SqlTables) {
     const { userColumn } = tables.dialect;
     this.#tables = tables;
-    this.#keyColumns = { day: "day", agent: "agent", model: "model", user: userColumn };
     this.#sql = statementsOf(userColumn);
   }
 
   async sum(query: UsageQuery): Promise<readonly UsageRow[]> {
-    const { by, from, to, tenantId, userId } = usageRange(query);
-    const { [by]: column, user } = this.#keyColumns;
-    const group = by === "user" ? `${user}, tenant` : column;
-    const where = new Conditions().add("day >= ? AND day <= ?", from, to);
-    if (tenantId !== undefined) where.add("tenant = ?", keyText(tenantId));
-    if (userId !== undefined) where.add(`${user} = ?`, keyText(userId));
-    const sql = `SELECT ${column} AS key, ${by === "user" ? "tenant" : "'' AS tenant"}, ${sums} FROM {usage_totals}
-      WHERE ${where.sql} GROUP BY ${group} ORDER BY ${group}`;
+    const range = usageRange(query);
+    const { by, per } = range;
+    const { userColumn: user } = this.#tables.dialect;
+    const keyColumns: Readonly<Record<UsageDimension, string>> = {
+      day: range.isHourly ? "substr(period, 2, 10)" : "period",
+      hour: "substr(period, 2)",
+      agent: "agent",
+      model: "model",
+      user,
+      tenant: "tenant",
+    };
+    const { [by]: column } = keyColumns;
+    const time = per === undefined ? undefined : keyColumns[per];
+    const group = [column, ...(by === "user" ? ["tenant"] : []), ...(time === undefined ? [] : [time])];
+    const where = conditionsOf(range, column, user);
+    const sql = `SELECT ${column} AS key, ${by === "user" ? "tenant" : "'' AS tenant"}, ${time ?? "''"} AS at, ${sums}
+      FROM {usage_totals} WHERE ${where.sql} GROUP BY ${group.join(", ")} ORDER BY ${group.join(", ")}`;
     const rows = await this.#tables.query(() => all<SumRow>(sql, ...where.values));
-    return rows.map((row) => usageRowOf(row, by));
+    return rows.map((row) => usageRowOf(row, range));
   }
 
   draw(lease: Lease, request: DrawRequest): Promise<DrawOutcome> {
@@ -154,52 +219,97 @@ export class SqlUsageTotals implements UsageTotals {
   }
 
   /** Adds the usage of a commit and lowers the allotments of its run to `holds`, inside its transaction. */
-  *addNow(owner: RunKey, usage: readonly UsageDelta[], holds: Commit["holds"] = {}): Work<void> {
+  *addNow(owner: RunKey, { at, usage = [], holds = {} }: Commit): Work<void> {
     const held = Object.entries(holds);
     if (held.length === 0) yield* run(returnAll, owner.runId);
     else yield* run(returnOthers, owner.runId, Object.keys(holds));
     for (const [day, most] of held) yield* run(lower, owner.runId, day, most);
-    for (const delta of perRow(usage)) yield* run(this.#sql.add, ...usageValues(owner, delta));
+    const rows = perRow(usage, firstKeptHour(at));
+    for (let from = 0; from < rows.length; from += rowsAtOnce) {
+      const some = rows.slice(from, from + rowsAtOnce);
+      const values = some.flatMap((each) => usageValues(owner, each));
+      yield* run(this.#sql.add(some.length), ...values);
+    }
+    if (rows.length > 0) yield* this.#clearHours(at);
+  }
+
+  /** U9: deletes hours that are no longer kept. Most commits find that this store has done it in this hour. */
+  *#clearHours(at: number): Work<void> {
+    const hour = hourNumber(at);
+    if (hour === this.#cleared) return;
+    this.#cleared = hour;
+    yield* run(deleteHours, firstKeptHour(at));
   }
 }
 
-/** Returns the values of a row of `usage_totals`: day, tenant, user, agent, model and the amounts. */
-function usageValues(
-  { tenantId, userId }: Pick<RunKey, "tenantId" | "userId">,
-  delta: UsageDelta,
-): readonly Value[] {
-  const { day, agent, model } = delta;
-  const key = [day, keyText(tenantId), keyText(userId), agent, keyText(model)];
-  return [...key, ...amounts.map((name) => delta[name])];
+function conditionsOf(range: UsageRange, column: string, user: string): Conditions {
+  const { by, from, to, keys, tenantId, userId, agent, model } = range;
+  const where = new Conditions().add("period >= ? AND period <= ?", from, to);
+  if (tenantId !== undefined) where.add("tenant = ?", keyText(tenantId));
+  if (userId !== undefined) where.add(`${user} = ?`, keyText(userId));
+  if (agent !== undefined) where.add("agent = ?", agent);
+  if (model !== undefined) where.add("model = ?", keyText(model));
+  if (keys === undefined) return where;
+  const isPair = by === "user";
+  const terms = keys.map(() => (isPair ? `(${column} = ? AND tenant = ?)` : `${column} = ?`));
+  const values = keys.flatMap(({ key, tenantId: tenant = null }) => [
+    isOptional(by) ? keyText(key) : (key ?? ""),
+    ...(isPair ? [keyText(tenant)] : []),
+  ]);
+  return where.add(terms.length === 0 ? "false" : `(${terms.join(" OR ")})`, ...values);
 }
 
-function usageRowOf({ key, tenant, ...row }: SumRow, by: UsageDimension): UsageRow {
-  const isOptional = by === "model" || by === "user";
+/** Whether the values of a dimension may be `null`. */
+function isOptional(by: UsageDimension): boolean {
+  return by === "model" || by === "user" || by === "tenant";
+}
+
+/** Returns the values of a row of `usage_totals`: period, tenant, user, agent, model and what is added. */
+function usageValues(
+  { tenantId, userId }: Pick<RunKey, "tenantId" | "userId">,
+  { period, delta }: PeriodDelta,
+): readonly Value[] {
+  const { agent, model, latency } = delta;
+  return [
+    period,
+    keyText(tenantId),
+    keyText(userId),
+    agent,
+    keyText(model),
+    ...amounts.map((name) => delta[name]),
+    ...detailCounts.map((name) => delta[name]),
+    ...latencyList(latency),
+  ];
+}
+
+function usageRowOf({ key, tenant, at, most, least, ...row }: SumRow, { by, per }: UsageRange): UsageRow {
+  const latency = latencyColumns.map((_column, bucket) => row[`latency${bucket}`] ?? 0);
   return usageRow(
-    { key: isOptional ? tenantOf(key) : key, ...(by === "user" && { tenantId: tenantOf(tenant) }) },
-    row,
+    {
+      key: isOptional(by) ? tenantOf(key) : key,
+      ...(by === "user" && { tenantId: tenantOf(tenant) }),
+      ...(per !== undefined && { at }),
+    },
+    { ...row, latency, hasDetails: most === 1, isDetailed: least === 1 },
   );
 }
 
 /**
- * Adds up what belongs to the same row, so that each row needs one statement. The rows are in one order, so that two commits that
- * add to the same rows do not wait for each other.
+ * Adds up what belongs to the same row of a day or an hour, so that one statement adds to each row once. The rows are in one
+ * order, so that two commits that add to the same rows do not wait for each other. Hours before the first one that is kept have no row.
  */
-function perRow(usage: readonly UsageDelta[]): readonly UsageDelta[] {
-  const rows = new Map<string, UsageDelta>();
-  for (const delta of usage) {
-    const key = keyOf(delta);
+function perRow(usage: readonly UsageDelta[], firstHour: string): readonly PeriodDelta[] {
+  const rows = new Map<string, PeriodDelta>();
+  const add = (period: string, delta: UsageDelta): void => {
+    const key = JSON.stringify([period, delta.agent, delta.model]);
     const row = rows.get(key);
-    rows.set(key, row === undefined ? delta : sum(row, delta));
+    rows.set(key, { period, delta: row === undefined ? delta : addUsageDelta(row.delta, delta) });
+  };
+  for (const delta of usage) {
+    const { day, hour } = delta;
+    add(day, delta);
+    const period = hour === undefined ? undefined : hourPeriod(hourText(day, hour));
+    if (period !== undefined && period >= firstHour) add(period, delta);
   }
   return [...rows].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row);
-}
-
-function sum(one: UsageDelta, other: UsageDelta): UsageDelta {
-  const added = amounts.map((name) => [name, one[name] + other[name]] as const);
-  return { ...one, ...(Object.fromEntries(added) as unknown as UsageAmounts) };
-}
-
-function keyOf({ day, agent, model }: UsageDelta): string {
-  return JSON.stringify([day, agent, model]);
 }

@@ -149,11 +149,18 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
       const { showTree } = await import("../commands/runs/show-run.ts");
       onEnd(await showTree(run, options, terminal));
     });
-  stored(program, "cost", "show what a run cost, or what all runs cost by day, agent, model or user")
+  stored(
+    program,
+    "cost",
+    "show what a run cost, or what all runs cost by day, hour, agent, model, user or tenant",
+  )
     .argument("[RUN]", `${runArgument} (default: all runs)`)
-    .option("--by <dimension>", "without RUN: day, agent, model or user (default: day)")
-    .option("--from <day>", "without RUN: the first UTC day, such as 2026-11-16")
-    .option("--to <day>", "without RUN: the last UTC day")
+    .option("--by <dimension>", "without RUN: day, hour, agent, model, user or tenant (default: day)")
+    .option(
+      "--from <day>",
+      "without RUN: the first UTC day, such as 2026-11-16, or hour, such as 2026-11-16T13",
+    )
+    .option("--to <day>", "without RUN: the last UTC day or hour")
     .option("--user <id>", "without RUN: only the runs of this user")
     .option("--tenant <id>", "without RUN: only the runs of this tenant")
     .option("--json", "print one JSON object per line")

@@ -1,8 +1,9 @@
-import { usageDimensions, type InboxOwner, type Message } from "../../../kernel/index.ts";
+import { latencyBoundsMs, usageDimensions, type InboxOwner, type Message } from "../../../kernel/index.ts";
 import { reply, route } from "../../http/route.ts";
 import { after, agentId, approvalPage, limit, runId, time } from "../../http/schema/run-schemas.ts";
 import {
   choice,
+  flag,
   integer,
   list,
   named,
@@ -134,7 +135,22 @@ const getAgent = route({
   handle: ({ server, params }) => reply(one, server.agents.find(params.name)),
 });
 
-const day = text({ pattern: "^\\d{4}-\\d{2}-\\d{2}$", description: "UTC day, such as 2026-11-16." });
+const day = text({
+  pattern: "^\\d{4}-\\d{2}-\\d{2}(T\\d{2})?$",
+  description: "UTC day, such as 2026-11-16, or UTC hour, such as 2026-11-16T13.",
+});
+const details = nullable(
+  object({
+    isComplete: flag({ description: "Whether all usage of the row has details." }),
+    runs: integer(),
+    failedRuns: integer({ description: "How often a run ended as failed." }),
+    calls: integer({ description: "Model calls with a reply." }),
+    failedCalls: integer({ description: "Attempts that ended without a reply." }),
+    latency: list(integer(), {
+      description: `Calls by duration: up to ${latencyBoundsMs.join(", ")} ms, and longer.`,
+    }),
+  }),
+);
 const row = named(
   "UsageRow",
   object({
@@ -148,11 +164,12 @@ const row = named(
     costUsd: number(),
     unreported: object({ tokens: integer(), costUsd: number(), likelyUsd: optional(number()) }),
     unpricedTurns: integer(),
+    details,
   }),
 );
 const rows = {
   status: 200,
-  description: "One row per day, agent, model or user.",
+  description: "One row per day, hour, agent, model, user or tenant.",
   schema: object({ rows: list(row) }),
 };
 const getUsage = route({

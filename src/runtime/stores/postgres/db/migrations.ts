@@ -374,6 +374,20 @@ const runChanges = `
 /** Format 18. `runs.kind` may be the index of `workflow`, which earlier versions would drive as an invocation. */
 const workflows = "SELECT 1;";
 
+/**
+ * Format 19. `usage_totals` has a row per day and, for some weeks, one per hour (`hourPeriod`). `detailed` is 0 in rows with usage of
+ * earlier formats, which counted neither failures nor durations. It is a column of its own, because it never changes. `latency_0` and
+ * the following count calls by duration (`latencyBoundsMs`).
+ */
+const usageHours = `
+  ALTER TABLE {usage_totals} RENAME COLUMN day TO period;
+  ALTER TABLE {usage_totals} ADD COLUMN detailed integer NOT NULL DEFAULT 0;
+  ALTER TABLE {usage_totals} ALTER COLUMN detailed SET DEFAULT 1;
+  ALTER TABLE {usage_totals} ADD COLUMN failed_runs bigint NOT NULL DEFAULT 0;
+  ALTER TABLE {usage_totals} ADD COLUMN failed_calls bigint NOT NULL DEFAULT 0;
+  ${Array.from({ length: 25 }, (_each, bucket) => `ALTER TABLE {usage_totals} ADD COLUMN latency_${bucket} bigint NOT NULL DEFAULT 0;`).join("\n  ")}
+`;
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
 export const migrations: readonly string[] = [
   tables,
@@ -382,4 +396,5 @@ export const migrations: readonly string[] = [
   sentRequests,
   runChanges,
   workflows,
+  usageHours,
 ].map((sql) => sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'));

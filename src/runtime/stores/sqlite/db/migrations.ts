@@ -52,6 +52,8 @@ export const turnUser = "ifnull(user_id, '')";
  * - `entries`: one row holds `count` successive entries, the first named by `stem` and `number`. The rows of a session
  *   are stored together, in the order of arrival. `seal` covers what was written (`Chain.entrySeal`).
  * - `usage_totals`: amounts of runs, also of deleted ones. Tenant, user and model are stored as `tenantText` returns them.
+ *   A row holds a day or an hour (`hourPeriod`). `detailed` is 0 in rows with usage of formats before 19, which counted neither failures
+ *   nor durations. `latency_0` and the following count calls by duration (`latencyBoundsMs`).
  * - `allotments`: what runs in progress hold of the caps per day (B7).
  * - `records`: a write deletes the row and inserts another one, so that `version` is never reused.
  * - Deletion first sets the name to NULL (`run_id`, `session_id` or the content's `hash`). The rows are freed later.
@@ -367,6 +369,15 @@ const migrations: readonly string[] = [
   `,
   // Format 18. `runs.kind` may be the index of `workflow`, which earlier versions would drive as an invocation.
   "SELECT 1;",
+  // Format 19.
+  `
+  ALTER TABLE usage_totals RENAME COLUMN day TO period;
+  ALTER TABLE usage_totals ADD COLUMN detailed INTEGER NOT NULL DEFAULT 1;
+  UPDATE usage_totals SET detailed = 0;
+  ALTER TABLE usage_totals ADD COLUMN failed_runs INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE usage_totals ADD COLUMN failed_calls INTEGER NOT NULL DEFAULT 0;
+  ${Array.from({ length: 25 }, (_each, bucket) => `ALTER TABLE usage_totals ADD COLUMN latency_${bucket} INTEGER NOT NULL DEFAULT 0;`).join("\n  ")}
+  `,
 ];
 
 export const storeSchema: FileSchema = { applicationId, migrations, unreleased: unreleasedFormats };

@@ -1,7 +1,10 @@
 import {
   checkChoice,
   Fault,
+  latencyQuantile,
+  sumOfUsage,
   usageDimensions,
+  type UsageDetails,
   type UsageDimension,
   type UsageQuery,
   type UsageRow,
@@ -20,6 +23,9 @@ export interface UsageOptions extends StoreOptions {
   readonly json?: boolean;
 }
 
+/** Shown for what earlier versions did not count. */
+const unknown = "-";
+
 const filters = ["by", "from", "to", "user", "tenant"] as const satisfies readonly (keyof UsageOptions)[];
 
 /** Refuses the options that select usage for a single run, whose cost is printed as a whole. */
@@ -32,7 +38,7 @@ export function refuseUsageOptions(run: string, options: UsageOptions): void {
   );
 }
 
-/** Prints what the runs of a store have spent, by day, agent, model or user. */
+/** Prints what the runs of a store have spent, by day, hour, agent, model, user or tenant. */
 export function showUsage(options: UsageOptions, terminal: Terminal): Promise<ExitKind> {
   const { by = "day", from, to, user: userId, tenant: tenantId, json = false } = options;
   checkChoice("reeve cost", "--by", by, usageDimensions);
@@ -49,43 +55,33 @@ export function showUsage(options: UsageOptions, terminal: Terminal): Promise<Ex
 
 function usageLines(by: UsageDimension, rows: readonly UsageRow[]): readonly string[] {
   const lost = rows.some(({ unreported }) => unreported.tokens > 0);
-  const heading = [by.toUpperCase(), "RUNS", "CALLS", "INPUT", "CACHED", "OUTPUT"];
-  const shown = [...rows.map((row) => cells(nameOf(row), row, lost)), cells("total", totalOf(rows), lost)];
+  const heading = [by.toUpperCase(), "RUNS", "CALLS", "INPUT", "CACHED", "OUTPUT", "FAILED", "P95"];
+  const shown = [...rows.map((row) => cells(nameOf(row), row, lost)), cells("total", sumOfUsage(rows), lost)];
   return columns([[...heading, ...(lost ? ["UNREPORTED", "LIKELY"] : []), "COST"], ...shown]);
 }
 
 function cells(name: string, row: UsageRow, lost: boolean): readonly string[] {
   const { runs, turns, inputTokens, cachedTokens, outputTokens, unreported, costUsd, unpricedTurns } = row;
+  const { details } = row;
   const unpriced = unpricedTurns === 0 ? "" : `, ${counted(unpricedTurns)} calls of unknown price`;
   return [
     name,
     ...[runs, turns, inputTokens, cachedTokens, outputTokens].map(counted),
+    details === null ? unknown : counted(details.failedRuns),
+    secondsOf(details),
     ...(lost ? [counted(unreported.tokens), dollars(likelyCost(row))] : []),
     `${dollars(costUsd)}${unpriced}`,
   ];
+}
+
+/** The time that 95 of 100 calls did not exceed. */
+function secondsOf(details: UsageDetails | null): string {
+  const ms = details === null ? null : latencyQuantile(details.latency, 0.95);
+  return ms === null ? unknown : `${(ms / 1_000).toFixed(1)}s`;
 }
 
 /** The name of a row. The tenant of a user precedes it. */
 function nameOf({ key, tenantId }: UsageRow): string {
   const name = key === null ? "(none)" : printable(key);
   return typeof tenantId === "string" ? `${printable(tenantId)}/${name}` : name;
-}
-
-function totalOf(rows: readonly UsageRow[]): UsageRow {
-  const sum = (pick: (row: UsageRow) => number): number => rows.reduce((all, row) => all + pick(row), 0);
-  return {
-    key: null,
-    runs: sum(({ runs }) => runs),
-    turns: sum(({ turns }) => turns),
-    inputTokens: sum(({ inputTokens }) => inputTokens),
-    outputTokens: sum(({ outputTokens }) => outputTokens),
-    cachedTokens: sum(({ cachedTokens }) => cachedTokens),
-    costUsd: sum(({ costUsd }) => costUsd),
-    unreported: {
-      tokens: sum(({ unreported }) => unreported.tokens),
-      costUsd: sum(({ unreported }) => unreported.costUsd),
-      likelyUsd: sum(({ unreported }) => unreported.likelyUsd ?? unreported.costUsd),
-    },
-    unpricedTurns: sum(({ unpricedTurns }) => unpricedTurns),
-  };
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
+import { noUsageDelta } from "../../../../../src/kernel/index.ts";
 import { Database } from "../../../../../src/runtime/stores/sqlite/db/database.ts";
 import { migrate } from "../../../../../src/runtime/stores/sqlite/db/migrate.ts";
 import { createRun } from "../../../../../src/testing/contracts/store-fixtures.ts";
@@ -11,7 +12,7 @@ test("a new file gets its tables, Reeve's application id and write-ahead logging
   const path = await newPath();
   await (await openStore(path)).close();
   const connection = connect(path);
-  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 18 });
+  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 19 });
   expect(connection.prepare("PRAGMA application_id").get()).toEqual({ application_id: 0x52656576 });
   expect(connection.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
 });
@@ -83,6 +84,26 @@ test("a file of format 16 gets the costs of its runs, and the tenants of their l
     )
     .get() as { readonly tenants: number };
   expect(tenants).toBe(count(path, "run_labels"));
+});
+
+test("the usage in a file of format 16 keeps its days and has no details, and new usage has both", async () => {
+  const path = await newPath();
+  fileOfText(path, readFileSync(new URL("../../../../golden/format-16.sql", import.meta.url), "utf8"));
+  const store = await openStore(path);
+  const [old] = await store.usage.sum({ by: "day" });
+  if (old === undefined) throw new Error("the golden store has no usage");
+  expect(old.runs).toBeGreaterThan(0);
+  expect(old.details).toBeNull();
+  expect(await store.usage.sum({ by: "hour" })).toEqual([]);
+  const runId = await createRun(store, "later");
+  await store.leases.enlist("w");
+  const lease = await store.leases.seize(runId, "w");
+  if (lease === undefined) throw new Error("the run could not be seized");
+  const added = { ...noUsageDelta, day: old.key ?? "", hour: 7, agent: "new", model: null, runs: 1 };
+  await store.journal.append(lease, { number: 1, at: 2, usage: [added] });
+  const [day] = await store.usage.sum({ by: "day" });
+  expect([day?.runs, day?.details?.runs, day?.details?.isComplete]).toEqual([old.runs + 1, 1, false]);
+  expect((await store.usage.sum({ by: "hour" })).map(({ runs }) => runs)).toEqual([1]);
 });
 
 test("migrate() adds new columns to a file of an earlier version and keeps its data", async () => {
