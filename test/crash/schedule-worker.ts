@@ -13,6 +13,8 @@ await runWorkerDuty(async ({ file, server, mortal }) => {
     pollMs: 50,
     // Every life ends with a kill, so that runs would be paused as crash loops and hold up the queue of their schedule.
     crashLoopLimit: 1_000,
+    // A life with few writes would claim many runs and commit none, and such runs are loaded later and later (L7).
+    concurrency: 1,
     cron: async () => cronReader,
     onError: (error) => process.stderr.write(`${error.code}: ${error.message}\n`),
   });

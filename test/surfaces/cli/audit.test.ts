@@ -303,9 +303,9 @@ describe("reeve", () => {
     { args: ["audit", "log"], code: 2, says: "missing required argument 'RUN'" },
     { args: ["audt"], code: 2, says: "unknown command 'audt'" },
     {
-      args: ["resume", "run_7f"],
+      args: ["kill", "run_7f"],
       code: 2,
-      says: "reeve: unknown command resume; use reeve run --resume RUN",
+      says: "reeve: unknown command kill; use reeve cancel RUN",
     },
     { args: ["list"], code: 2, says: "reeve: unknown command list; use reeve ps" },
     { args: ["kill", "run_7f"], code: 2, says: "reeve: unknown command kill; use reeve cancel RUN" },

@@ -285,6 +285,100 @@ describe("reeve cancel", () => {
   });
 });
 
+describe("orders to runs", () => {
+  test("reeve pause, resume and top-up change a run that another process drives, and print its id", async () => {
+    const { cli, runtime } = await desk();
+    const model = scriptedModel([erasing, "Done."]);
+    const agent = new Agent({ name: "clerk", model, tools: [erase], budget: { maxTurns: 1 } });
+    const run = await agent.submit("Erase the disk", { runtime, runId: "run_p" });
+    await run.untilPersonIsNeeded();
+    const becomes = async (status: string): Promise<void> => {
+      await expect.poll(async () => (await run.summary()).status).toBe(status);
+    };
+    expect(await cli("pause", "run_p")).toMatchObject({ code: 0, out: ["run_p"], talk: "" });
+    await becomes("paused");
+    expect(await cli("resume", "run_p", "--json")).toMatchObject({ code: 0, out: ['{"runId":"run_p"}'] });
+    await becomes("waiting");
+    await cli("approve", "run_p", "--yes");
+    await becomes("budget_exhausted");
+    expect((await cli("pause", "run_p")).talk).toBe("run_p has ended already (budget_exhausted).\n");
+    expect((await cli("top-up", "run_p")).talk).toContain("missing amount; use --usd, --turns");
+    expect((await cli("top-up", "run_p", "--turns", "none")).talk).toContain(
+      "invalid --turns none: expected a number above 0",
+    );
+    expect(await cli("top-up", "run_p", "--turns", "1")).toMatchObject({ code: 0, out: ["run_p"] });
+    await becomes("completed");
+    expect((await cli("top-up", "run_p", "--turns", "1")).talk).toContain(
+      "run_p has ended (completed); a top-up continues only a run that stopped at its budget or deadline",
+    );
+    expect(await cli("resume", "run_p")).toMatchObject({ code: 2, out: [] });
+  });
+
+  test("reeve resume continues a failed run, and refuses one that has nothing left to repeat", async () => {
+    const { cli, runtime } = await desk();
+    const limited = new Agent({
+      name: "limited",
+      model: scriptedModel([erasing]),
+      tools: [erase],
+      maxTurns: 1,
+    });
+    const stopped = await limited.submit("Erase the disk", { runtime, runId: "run_l" });
+    await stopped.untilPersonIsNeeded();
+    await cli("approve", "run_l", "--yes");
+    expect(await stopped.result()).toMatchObject({ status: "max_turns" });
+    expect((await cli("resume", "run_l")).talk).toContain(
+      `run_l has ended (max_turns) and cannot be resumed; continue its session with reeve run "..." --session`,
+    );
+    let fails = true;
+    const step: HostedAgent = {
+      id: formatAgentId({ name: "step" }),
+      run: (ctx) =>
+        ctx.step("try", async () => {
+          if (fails) throw new Error("the disk is busy");
+          return "done";
+        }),
+    };
+    const failed = await runtime.submit(step, null, { runId: formatRunId("f") });
+    expect(await failed.result()).toMatchObject({ status: "failed" });
+    fails = false;
+    expect(await cli("resume", "run_f")).toMatchObject({ code: 0, out: ["run_f"] });
+    await expect.poll(async () => (await failed.summary()).status).toBe("completed");
+  });
+
+  test("reeve cancel says that no process drives the run", async () => {
+    const { cli, runtime, waiting } = await desk();
+    await waiting("run_q");
+    await runtime.close();
+    const { code, out, talk } = await cli("cancel", "run_q");
+    const notice = "No process drives run_q now; it is cancelled when one resumes it.\n";
+    expect([code, out, talk]).toEqual([0, ["run_q"], notice]);
+  });
+
+  const orders: readonly (readonly [string, readonly string[]])[] = [
+    ["cancel", []],
+    ["pause", []],
+    ["resume", []],
+    ["top-up", ["--usd", "1"]],
+    ["reprioritize", ["HIGH"]],
+    ["steer", ["Faster."]],
+    ["fork", ["--at", "0"]],
+  ];
+  test.each(orders)(
+    "reeve %s has examples in its help, and refuses an unknown option and an unknown run",
+    async (command, args) => {
+      const { cli } = await desk();
+      const help = await cli(command, "--help");
+      expect([help.code, help.out.join("\n")]).toEqual([
+        0,
+        expect.stringContaining(`$ reeve ${command} run_7f`),
+      ]);
+      expect(await cli(command, "run_none", ...args, "--nonsense")).toMatchObject({ code: 2, out: [] });
+      const missing = await cli(command, "run_none", ...args, "--json");
+      expect([missing.code, missing.out, missing.talk]).toEqual([3, [], expect.stringContaining("run_none")]);
+    },
+  );
+});
+
 describe("tasks of a run", () => {
   /** Starts a run whose two children wait for steering. */
   async function team(runtime: Runtime): Promise<RunHandle> {
@@ -312,6 +406,21 @@ describe("tasks of a run", () => {
     }
     return run;
   }
+
+  test("reeve reprioritize changes the priority of the task that --task names, and refuses an unknown priority", async () => {
+    const { cli, runtime } = await desk();
+    const run = await team(runtime);
+    expect((await cli("reprioritize", "run_team", "URGENT", "--task", "t2")).talk).toContain("URGENT");
+    const changed = await cli("reprioritize", "run_team", "high", "--task", "t2");
+    expect(changed).toMatchObject({ code: 0, out: ["run_team"] });
+    const changes: unknown[] = [];
+    for await (const event of run.events({ types: ["task_reprioritize"] })) {
+      changes.push(event);
+      break;
+    }
+    expect(changes).toMatchObject([{ data: { taskId: "t2", to: 4 } }]);
+    await cli("cancel", "run_team");
+  });
 
   test("reeve steer and reeve cancel reach the task that --task or --agent names", async () => {
     const { cli, runtime } = await desk();

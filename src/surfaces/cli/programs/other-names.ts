@@ -1,6 +1,5 @@
 /** Commands of other tools, each with the command that does the same here. */
 const otherCommands: Readonly<Record<string, string>> = {
-  resume: "reeve run --resume RUN",
   continue: "reeve run --continue PROMPT",
   start: "reeve run PROMPT",
   chat: "reeve run --continue PROMPT",
@@ -13,6 +12,8 @@ const otherCommands: Readonly<Record<string, string>> = {
   events: "reeve logs RUN",
   tail: "reeve logs -f RUN",
   kill: "reeve cancel RUN",
+  topup: "reeve top-up RUN",
+  priority: "reeve reprioritize RUN PRIORITY",
   stop: "reeve cancel RUN",
   deny: "reeve approve RUN --deny",
   reject: "reeve approve RUN --deny",

@@ -4,7 +4,10 @@ import type {
   ApproveOptions,
   CancelOptions,
   ForkRunOptions,
+  OrderOptions,
   SteerOptions,
+  TaskOptions,
+  TopUpCommandOptions,
 } from "../commands/runs/answer-runs.ts";
 import type { ListRunsOptions } from "../commands/runs/list-runs.ts";
 import type { LogOptions } from "../commands/runs/print-log.ts";
@@ -108,6 +111,46 @@ Examples:
 
 ${exitCodeTable()}`;
 
+const pauseHelp = `
+The tasks of a paused run finish their calls in flight and start no other. reeve resume continues the run.
+
+Examples:
+  $ reeve pause run_7f
+
+${exitCodeTable()}`;
+
+const resumeHelp = `
+Continues a paused run, and one that ended without completing, from where it stopped: recorded calls are not paid
+again. A worker of the store (reeve serve, reeve worker) drives it. reeve run --resume RUN drives it here and
+prints its answer.
+
+Examples:
+  $ reeve resume run_7f
+  $ reeve ps --all --status failed --json | jq -r .runId | xargs reeve resume
+
+${exitCodeTable()}`;
+
+const topUpHelp = `
+Adds to the limits of the run, or of one of its tasks, and resumes a run that stopped at such a limit. A limit that
+the run does not have stays unlimited.
+
+Examples:
+  $ reeve top-up run_7f --usd 0.50
+  $ reeve top-up run_7f --turns 20 --seconds 600 --task t3
+
+${exitCodeTable()}`;
+
+const reprioritizeHelp = `
+Changes in which order tasks of the run get seats and money: CRITICAL, HIGH, NORMAL, LOW or BACKGROUND.
+
+Examples:
+  $ reeve reprioritize run_7f HIGH --task t3
+  $ reeve reprioritize run_7f BACKGROUND --agent researcher
+
+${exitCodeTable()}`;
+
+const jsonOrder = "print one JSON object per run";
+
 const taskOption = (verb: string): string =>
   `${verb} only this task, as reeve tree prints it (default: the root)`;
 const agentOption = "the task of this agent, which must have one live task in the run";
@@ -189,6 +232,7 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
     .option("--reason <text>", "the reason that the run records", "cancelled at the command line")
     .option("--task <id>", taskOption("cancel"))
     .option("--agent <id>", agentOption)
+    .option("--json", jsonOrder)
     .addHelpText("after", cancelHelp)
     .action(async (runs: string[], options: CancelOptions) => {
       const { cancelRuns } = await import("../commands/runs/answer-runs.ts");
@@ -203,16 +247,59 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
     )
     .option("--task <id>", taskOption("steer"))
     .option("--agent <id>", agentOption)
+    .option("--json", jsonOrder)
     .addHelpText("after", steerHelp)
     .action(async (run: string, input: string, options: SteerOptions) => {
       const { steerRun } = await import("../commands/runs/answer-runs.ts");
       onEnd(await steerRun(run, input, options, terminal));
+    });
+  stored(program, "pause", "pause runs")
+    .argument("<RUN...>", runArgument)
+    .option("--json", jsonOrder)
+    .addHelpText("after", pauseHelp)
+    .action(async (runs: string[], options: OrderOptions) => {
+      const { pauseRuns } = await import("../commands/runs/answer-runs.ts");
+      onEnd(await pauseRuns(runs, options, terminal));
+    });
+  stored(program, "resume", "continue runs that are paused or stopped")
+    .argument("<RUN...>", runArgument)
+    .option("--json", jsonOrder)
+    .addHelpText("after", resumeHelp)
+    .action(async (runs: string[], options: OrderOptions) => {
+      const { resumeRuns } = await import("../commands/runs/answer-runs.ts");
+      onEnd(await resumeRuns(runs, options, terminal));
+    });
+  stored(program, "top-up", "add money, turns, tokens or time to a run")
+    .argument("<RUN>", runArgument)
+    .option("--usd <usd>", "dollars to add")
+    .option("--turns <n>", "turns to add")
+    .option("--tokens <n>", "tokens to add, input and output")
+    .option("--seconds <n>", "time to add")
+    .option("--task <id>", taskOption("top up"))
+    .option("--agent <id>", agentOption)
+    .option("--json", jsonOrder)
+    .addHelpText("after", topUpHelp)
+    .action(async (run: string, options: TopUpCommandOptions) => {
+      const { topUpRun } = await import("../commands/runs/answer-runs.ts");
+      onEnd(await topUpRun(run, options, terminal));
+    });
+  stored(program, "reprioritize", "change the priority of a task")
+    .argument("<RUN>", runArgument)
+    .argument("<PRIORITY>", "CRITICAL, HIGH, NORMAL, LOW or BACKGROUND")
+    .option("--task <id>", taskOption("change"))
+    .option("--agent <id>", agentOption)
+    .option("--json", jsonOrder)
+    .addHelpText("after", reprioritizeHelp)
+    .action(async (run: string, priority: string, options: TaskOptions) => {
+      const { reprioritizeRun } = await import("../commands/runs/answer-runs.ts");
+      onEnd(await reprioritizeRun(run, priority, options, terminal));
     });
   stored(program, "fork", "start a run that shares the beginning of another one")
     .argument("<RUN>", runArgument)
     .requiredOption("--at <seq>", "the last shared event: its seq")
     .option("--input <text>", "a user message that follows the shared events")
     .option("--model <provider/id>", "the main model of the agent from there on")
+    .option("--json", jsonOrder)
     .addHelpText("after", forkHelp)
     .action(async (run: string, options: ForkRunOptions) => {
       const { forkRun } = await import("../commands/runs/answer-runs.ts");

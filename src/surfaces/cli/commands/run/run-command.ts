@@ -28,6 +28,7 @@ import { findRunId } from "../../setup/find-run.ts";
 import { withStore } from "../../setup/stored-runs.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import type { Workspace } from "../../../../workspace/workspace.ts";
+import { notResumable, notResumed } from "../../setup/not-resumable.ts";
 import { obeyedOrders } from "../../../http/obeyed-orders.ts";
 import { openRunWorkspace, runAgent, runResolver } from "../../setup/run-agent.ts";
 import { requireTools } from "../../setup/machine-tools.ts";
@@ -238,9 +239,6 @@ async function refuseBusy({ journal }: Store, sessionId: SessionId): Promise<voi
   );
 }
 
-/** Ends after which a run has nothing left to repeat; its session can be continued. */
-const notResumable: readonly string[] = ["max_turns", "max_output", "guardrail_tripped"];
-
 /** The option that adds to each limit of a run. */
 const addOptions: Readonly<Record<keyof TopUp, string>> = {
   maxCostUsd: "--max-budget-usd",
@@ -278,12 +276,7 @@ async function resumed(
   if (run === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
   const { status } = await run.snapshot();
   if (own === undefined || status === "completed") return { runtime, run, fromSeq: fromSeq - 1, asked: [] };
-  if (notResumable.includes(status)) {
-    throw new Fault(
-      "invalid_argument",
-      `${runId} has ended (${status}) and cannot be resumed; continue its session with reeve run "..." --session ${run.sessionId}`,
-    );
-  }
+  if (notResumable.includes(status)) throw notResumed(run, status);
   const { maxTokens, maxCostUsd, maxTurns, deadlineMs } = budget;
   const add = {
     ...(maxTokens != null && { maxTokens }),

@@ -1,5 +1,6 @@
 import {
   Fault,
+  parsePriority,
   parseTaskId,
   rootTaskId,
   unfinishedStatuses,
@@ -13,11 +14,14 @@ import {
   type RunId,
   type Store,
   type TaskId,
+  type TopUp,
 } from "../../../../kernel/index.ts";
 import { openRuntime } from "../../../../assembly/open-runtime.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { askDecision, isForPerson, needsAnswer } from "../../terminal/approval-prompt.ts";
 import { requestLines } from "../../terminal/run-watcher.ts";
+import { isStoppedAtLimit } from "../../../view/top-up-offer.ts";
+import { notResumable, notResumed } from "../../setup/not-resumable.ts";
 import { withStore, type StoreOptions } from "../../setup/stored-runs.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import { idleEngine } from "../../setup/idle-engine.ts";
@@ -32,10 +36,22 @@ export interface ApproveOptions extends StoreOptions {
   readonly json?: boolean;
 }
 
+/** Options of an order to runs. */
+export interface OrderOptions extends StoreOptions {
+  readonly json?: boolean;
+}
+
 /** Names a task of a run. Default: the root. */
-interface TaskOptions extends StoreOptions {
+export interface TaskOptions extends OrderOptions {
   readonly task?: string;
   readonly agent?: string;
+}
+
+export interface TopUpCommandOptions extends TaskOptions {
+  readonly usd?: string;
+  readonly turns?: string;
+  readonly tokens?: string;
+  readonly seconds?: string;
 }
 
 export interface CancelOptions extends TaskOptions {
@@ -46,7 +62,7 @@ export interface SteerOptions extends TaskOptions {
   readonly followUp?: boolean;
 }
 
-export interface ForkRunOptions extends StoreOptions {
+export interface ForkRunOptions extends OrderOptions {
   readonly at: string;
   readonly input?: string;
   readonly model?: string;
@@ -60,7 +76,7 @@ export function forkRun(name: string, options: ForkRunOptions, terminal: Termina
     const run = (await handleOf(runtime, await findRunId(store, name, options.store))).as("person");
     const change = { ...(input !== undefined && { input }), ...(model !== undefined && { model }) };
     const { runId } = await run.fork({ at, ...change });
-    await terminal.out(runId);
+    await terminal.out(orderLine(runId, options));
     return "ok";
   });
 }
@@ -85,8 +101,106 @@ export function cancelRuns(
     if (names.length > 1 && (task ?? agent) !== undefined)
       throw new Fault("invalid_argument", "--task and --agent name a task of one run: pass one RUN");
     const runIds = await Promise.all(names.map((name) => findRunId(store, name, options.store)));
-    for (const runId of runIds)
-      await cancelRun(await handleOf(runtime, runId), reason, await taskOf(store, runId, options), terminal);
+    for (const runId of runIds) {
+      const run = await handleOf(runtime, runId);
+      const taskId = await taskOf(store, runId, options);
+      await orderRun(run, options, terminal, "it is cancelled", (person) => person.cancel(reason, taskId));
+    }
+    return "ok";
+  });
+}
+
+/** Pauses runs. */
+export function pauseRuns(
+  names: readonly string[],
+  options: OrderOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
+    for (const run of await handlesOf(store, runtime, names, options))
+      await orderRun(run, options, terminal, "it is paused", (person) => person.pause());
+    return "ok";
+  });
+}
+
+/** Lets paused runs continue, and those that ended without completing. */
+export function resumeRuns(
+  names: readonly string[],
+  options: OrderOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
+    for (const run of await handlesOf(store, runtime, names, options)) {
+      const { status } = await run.summary();
+      if (status === "completed" || notResumable.includes(status)) throw notResumed(run, status);
+      await run.as("person").resume();
+      await reportOrder(run, options, terminal, "it continues");
+    }
+    return "ok";
+  });
+}
+
+/** Raises the budget of a task of a run. */
+export function topUpRun(name: string, options: TopUpCommandOptions, terminal: Terminal): Promise<ExitKind> {
+  const add = topUpOf(options);
+  return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
+    const runId = await findRunId(store, name, options.store);
+    const run = await handleOf(runtime, runId);
+    const { status } = await run.summary();
+    if (!isUnfinished(status) && !isStoppedAtLimit(status))
+      throw new Fault(
+        "invalid_argument",
+        `${runId} has ended (${status}); a top-up continues only a run that stopped at its budget or deadline`,
+      );
+    await run.as("person").topUp(add, await taskOf(store, runId, options));
+    await reportOrder(run, options, terminal, "it continues");
+    return "ok";
+  });
+}
+
+const topUpOptions = {
+  usd: ["maxCostUsd", 1],
+  turns: ["maxTurns", 1],
+  tokens: ["maxTokens", 1],
+  seconds: ["deadlineMs", 1_000],
+} as const satisfies Readonly<Record<string, readonly [keyof TopUp, number]>>;
+
+function topUpOf(options: TopUpCommandOptions): Partial<TopUp> {
+  const add: Partial<Record<keyof TopUp, number>> = {};
+  for (const option of Object.keys(topUpOptions) as (keyof typeof topUpOptions)[]) {
+    const text = options[option];
+    if (text === undefined) continue;
+    const [name, factor] = topUpOptions[option];
+    const value = text.trim() === "" ? Number.NaN : Number(text);
+    if (!(value > 0) || !Number.isFinite(value))
+      throw new Fault(
+        "invalid_argument",
+        `invalid --${option} ${printable(text)}: expected a number above 0`,
+      );
+    add[name] = value * factor;
+  }
+  if (Object.keys(add).length > 0) return add;
+  throw new Fault(
+    "invalid_argument",
+    "missing amount; use --usd, --turns, --tokens or --seconds, such as reeve top-up RUN --usd 0.50",
+  );
+}
+
+/** Changes the priority of a task of a run. */
+export function reprioritizeRun(
+  name: string,
+  priority: string,
+  options: TaskOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  const wanted = parsePriority(priority.toUpperCase());
+  return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
+    const runId = await findRunId(store, name, options.store);
+    const run = await handleOf(runtime, runId);
+    const taskId = await taskOf(store, runId, options);
+    await orderRun(run, options, terminal, "its priority changes", (person) =>
+      person.reprioritize(taskId, wanted),
+    );
     return "ok";
   });
 }
@@ -104,9 +218,7 @@ export function steerRun(
     const taskId = await taskOf(store, runId, options);
     const person = run.as("person");
     await (options.followUp === true ? person.followUp(input, taskId) : person.steer(input, taskId));
-    await terminal.out(runId);
-    if ((await run.summary()).waitsFor.includes("worker"))
-      terminal.say(`No process drives ${runId} now; it reads the input when one resumes it.`);
+    await reportOrder(run, options, terminal, "it reads the input");
     return "ok";
   });
 }
@@ -133,17 +245,47 @@ async function taskOf(store: Store, runId: RunId, { task, agent }: TaskOptions):
   );
 }
 
-async function cancelRun(run: RunHandle, reason: string, taskId: TaskId, terminal: Terminal): Promise<void> {
-  const { status, waitsFor } = await run.snapshot();
-  await run.as("person").cancel(reason, taskId);
-  const { status: now } = await run.snapshot();
+/** Gives an order to a run that has not ended. `effect` says what happens once a process drives the run. */
+async function orderRun(
+  run: RunHandle,
+  options: OrderOptions,
+  terminal: Terminal,
+  effect: string,
+  order: (person: RunHandle) => Promise<void>,
+): Promise<void> {
+  const { status } = await run.summary();
   if (!isUnfinished(status)) {
-    terminal.say(`${run.runId} has ended already (${now}).`);
+    terminal.say(`${run.runId} has ended already (${status}).`);
     return;
   }
-  await terminal.out(run.runId);
-  if (waitsFor.includes("worker"))
-    terminal.say(`No process drives ${run.runId} now; it is cancelled when one resumes it.`);
+  await order(run.as("person"));
+  await reportOrder(run, options, terminal, effect);
+}
+
+/** Prints the id of a run that got an order, and says if no process drives it. */
+async function reportOrder(
+  run: RunHandle,
+  options: OrderOptions,
+  terminal: Terminal,
+  effect: string,
+): Promise<void> {
+  await terminal.out(orderLine(run.runId, options));
+  if ((await run.summary()).waitsFor.includes("worker"))
+    terminal.say(`No process drives ${run.runId} now; ${effect} when one resumes it.`);
+}
+
+function orderLine(runId: RunId, { json = false }: OrderOptions): string {
+  return json ? JSON.stringify({ runId }) : runId;
+}
+
+async function handlesOf(
+  store: Store,
+  runtime: Runtime,
+  names: readonly string[],
+  options: StoreOptions,
+): Promise<readonly RunHandle[]> {
+  const runIds = await Promise.all(names.map((name) => findRunId(store, name, options.store)));
+  return Promise.all(runIds.map((runId) => handleOf(runtime, runId)));
 }
 
 function isUnfinished(status: string): boolean {
