@@ -39,6 +39,7 @@ import {
 } from "../agents/definition/agent-parts.ts";
 import { agentPlan, type AgentPlan, type PlanParts } from "../agents/definition/agent-plan.ts";
 import { readInput, type AgentInput } from "../agents/base/agent-input.ts";
+import { InputValue } from "../agents/base/input-value.ts";
 import { toolsIn, type ToolList } from "../agents/base/tool-list.ts";
 import { ToolSpecs } from "../agents/base/tool-specs.ts";
 import { extensionTools, withExtensionTools } from "../agents/interception/extensions/extended-parts.ts";
@@ -57,6 +58,7 @@ import {
   formatAgentId,
   type AgentId,
   type AgentPhase,
+  type AllowedChanges,
   type Architecture,
   type CallPath,
   type ChatMessage,
@@ -87,7 +89,14 @@ import {
 } from "../kernel/index.ts";
 import { insideCall, systemClock } from "../runtime/index.ts";
 import { AgentStream } from "./agent-stream.ts";
-import { schemaProblems, shaped, textual, type AnswerOf, type ValueResult } from "./answer-shape.ts";
+import {
+  inputReader,
+  schemaProblems,
+  shaped,
+  textual,
+  type AnswerOf,
+  type ValueResult,
+} from "./answer-shape.ts";
 import { defaultRuntime } from "./open-runtime.ts";
 
 /**
@@ -132,6 +141,10 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
   readonly inbox: InboxMode;
   declare compactionBudget?: Partial<ExecutionBudget>;
   declare readonly topUp?: Partial<TopUp>;
+  declare readonly allowedChanges?: AllowedChanges;
+  declare readonly ownInstructions?: string;
+  declare readonly inputSchema?: JsonSchema;
+  declare readonly readInput?: NonNullable<HostedAgent["readInput"]>;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly modelTimeouts?: Partial<ModelTimeouts>;
   declare readonly retry?: RetryChanges;
@@ -164,6 +177,14 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     this.budget = settings.budget;
     this.inbox = settings.inbox;
     if (settings.topUp !== undefined) this.topUp = settings.topUp;
+    if (settings.allowedChanges !== undefined) this.allowedChanges = settings.allowedChanges;
+    if (typeof settings.instructions === "string") this.ownInstructions = settings.instructions;
+    if (settings.input !== undefined) {
+      const value = new InputValue(name, inputReader(name, settings.input));
+      this.inputSchema = value.schema;
+      // A parent agent gives its children texts.
+      this.readInput = (input, from) => (from === "parent" ? input : value.accept(input));
+    }
     if (settings.spawnBudget !== undefined) this.spawnBudget = settings.spawnBudget;
     if (settings.modelTimeouts !== undefined) this.modelTimeouts = settings.modelTimeouts;
     if (settings.retry !== undefined) this.retry = settings.retry;

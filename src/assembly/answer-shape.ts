@@ -43,6 +43,17 @@ export function outputReader(schema: Schema): SchemaReader<unknown> {
   return new SchemaReader({ schemaName: "the schema of the output", refuse: refusedAnswer }, schema);
 }
 
+/** Returns the reader of the values that an agent accepts as its input. */
+export function inputReader(agent: string, schema: Schema): SchemaReader<unknown> {
+  const refuse = (problems: readonly string[]): Fault =>
+    new Fault(
+      "invalid_argument",
+      `invalid input of agent ${agent}: ${problems.join("; ")}; pass an object that matches the input schema of the agent`,
+      { details: { agent, problems } },
+    );
+  return new SchemaReader({ schemaName: `the input schema of agent ${agent}`, refuse }, schema);
+}
+
 function refusedAnswer(problems: readonly string[]): Fault {
   return new Fault("model_format_error", `the answer does not match its schema: ${problems.join("; ")}`);
 }

@@ -94,12 +94,12 @@ async function acceptedBy(
   input: JsonValue,
 ): Promise<JsonValue> {
   try {
-    await workflow.readInput?.(input);
+    await workflow.readInput?.(input, "parent");
     return input;
   } catch (error) {
     const meant = coerceInput(schema, input);
     if (meant === input) throw error;
-    await workflow.readInput?.(meant);
+    await workflow.readInput?.(meant, "parent");
     return meant;
   }
 }

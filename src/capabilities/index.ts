@@ -1,4 +1,4 @@
-export { priceCatalog } from "./prices/price-catalog.ts";
+export { listedModelNames, priceCatalog } from "./prices/price-catalog.ts";
 export type { PriceOverride } from "./prices/price-override.ts";
 export type { AiSdkModel } from "./models/ai-sdk-model.ts";
 export { fallback } from "./models/fallback.ts";

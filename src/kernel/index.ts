@@ -292,6 +292,20 @@ export * from "./run/run-meta.ts";
 export type * from "./run/spawn-options.ts";
 export type { InheritedRequest, RequestOfRun, RequestOfTask } from "./run/spawn-options.ts";
 export { isFinal, type TaskChange, type TaskRecord, type TaskStatus } from "./run/task.ts";
+export {
+  assertAllowed,
+  assertToolNames,
+  changedTextKind,
+  nameListKind,
+  readAllowedChanges,
+  readChanges,
+  type AllowedChanges,
+  type EditedResult,
+  type EditedToolResult,
+  type RunChanges,
+  type StoredChanges,
+  type WantedChanges,
+} from "./run/run-changes.ts";
 
 // The events of a run's log.
 export type { FlowEvents, UserMessageSource } from "./events/event-data.ts";

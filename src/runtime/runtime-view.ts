@@ -74,6 +74,7 @@ import { bodySubmissions, getRunContext, type BodySubmissions } from "./process/
 import type { AwaitedRuns } from "./process/awaited-runs.ts";
 import type { LiveContexts } from "./process/live-contexts.ts";
 import { idDigest } from "./process/id-digest.ts";
+import { checkChanges } from "./process/session-model.ts";
 import type { CronLoader } from "./process/schedule-record.ts";
 import type { RuntimeLifetime } from "./process/runtime-lifetime.ts";
 import { anonymousUser, portFor, type WorkerContext } from "./process/worker-context.ts";
@@ -192,7 +193,8 @@ export class RuntimeView implements Runtime {
 
   async submit(agent: HostedAgent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
     this.#worker.lifetime.check();
-    submitTable.read("submit()", options);
+    const { changes } = submitTable.read("submit()", options);
+    if (changes !== undefined) checkChanges(this.#worker.context, agent, changes);
     const scoped = this.#own("submit()", asCaller(options, this.#scope));
     const body = scoped.runId === undefined ? bodySubmissions() : undefined;
     const own = body === undefined ? scoped : await this.#joined(body, agent, input, scoped);
@@ -225,9 +227,10 @@ export class RuntimeView implements Runtime {
     options: SubmitOptions,
   ): Promise<SubmitOptions> {
     const { hash, store } = this.#worker.context;
-    const { tenantId = null, userId = null, addedInstructions = null } = options;
+    const { tenantId = null, userId = null, addedInstructions = null, changes } = options;
     assertJson(input, `the input of ${agent.id}`);
-    const asked = idDigest(canonicalJson([agent.id, input, addedInstructions, tenantId, userId]), hash);
+    const same = [agent.id, input, addedInstructions, tenantId, userId];
+    const asked = idDigest(canonicalJson(changes === undefined ? same : [...same, changes]), hash);
     for (;;) {
       const number = submissions.next(asked);
       const runId = formatRunId(idDigest(`submitted by ${submissions.key} ${asked} ${number}`, hash));

@@ -6,6 +6,7 @@ import {
   Fault,
   nearestName,
   parseAgentId,
+  type AllowedChanges,
   type Extension,
   type Guardrail,
   type HostedAgent,
@@ -50,6 +51,8 @@ export interface WorkspaceAgent {
   readonly model?: string;
   /** What each of its runs may spend at most, from its file or the settings. Absent for an agent in code, and without a limit. */
   readonly maxCostUsd?: number;
+  /** What callers with the scope `run` may change in its runs. Absent for an agent in code, and if they may change nothing. */
+  readonly allowedChanges?: AllowedChanges;
 }
 
 /** A tool that this machine cannot offer to the agents of a workspace. */
@@ -152,7 +155,7 @@ export class AgentShelf {
         ...(isDescribed && { tools: this.#toolNames(file) }),
         ...(file?.subAgents !== undefined && { subAgents: file.subAgents }),
         ...(isDescribed && this.#modelName(file)),
-        ...(isDescribed && this.#maxCostUsd(entry)),
+        ...(isDescribed && this.#limits(entry)),
       };
     });
   }
@@ -241,9 +244,13 @@ export class AgentShelf {
     return combineValues(usual, isFree ? own : freeValues(own, usual, agentFields), agentFields);
   }
 
-  #maxCostUsd(entry: Entry): Pick<WorkspaceAgent, "maxCostUsd"> {
-    const { maxCostUsd } = this.#values(entry, this.#isFree(entry)).budget ?? {};
-    return maxCostUsd === undefined ? {} : { maxCostUsd };
+  #limits(entry: Entry): Pick<WorkspaceAgent, "maxCostUsd" | "allowedChanges"> {
+    const { budget, allowedChanges } = this.#values(entry, this.#isFree(entry));
+    const { maxCostUsd } = budget ?? {};
+    return {
+      ...(maxCostUsd !== undefined && { maxCostUsd }),
+      ...(allowedChanges !== undefined && { allowedChanges }),
+    };
   }
 
   async #fromFile(entry: Entry, key: string | undefined, above: readonly string[]): Promise<Agent> {

@@ -16,6 +16,9 @@ import {
   promptCaches,
   type PromptMaterial,
   type PromptTemplate,
+  readInstructions,
+  type SavedInstructions,
+  saveInstructions,
   type Settings,
   tempFolder,
   textHashes,
@@ -35,7 +38,7 @@ import { ToolShelf } from "./workspace-tools.ts";
 import { sha256Hex } from "../runtime/index.ts";
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export type { WorkspaceOptions } from "./workspace-options.ts";
@@ -99,6 +102,12 @@ export interface TrustOptions {
   readonly hash?: string;
   /** Whether a person accepts that it is not known what the project runs. Default: `false`. */
   readonly acceptUnresolved?: boolean;
+}
+
+/** The instructions of an agent in its Markdown file, and whether they may be changed here. */
+export interface AgentInstructions extends SavedInstructions {
+  /** Why the file must not be changed. `null` if it may be. */
+  readonly refusal: string | null;
 }
 
 /** The files of a folder, of its profile and of its user, as agents. `openWorkspace` creates one. */
@@ -260,6 +269,68 @@ export class Workspace implements AsyncDisposable {
       await new TrustStore(home).trust(project, { ...this.#decision, packages });
     }
     await this.reload();
+  }
+
+  /** Reads the instructions of an agent as its Markdown file has them now. `undefined` for an agent without such a file. */
+  async instructions(name: string): Promise<AgentInstructions | undefined> {
+    const agent = this.#inMarkdown(name);
+    if (agent === undefined) return undefined;
+    const { path, within } = agent;
+    return {
+      ...(await readInstructions(path, { ...(within !== undefined && { within }) })),
+      refusal: this.#refusal(agent),
+    };
+  }
+
+  /**
+   * Replaces the instructions in the Markdown file of an agent, and reads the files again. The front matter stays. Throws
+   * `version_mismatch` if the file has changed since `hash` was read, `permission_denied` if the project is not trusted, and
+   * `unsupported` for an agent without such a file. An agent whose text the user has accepted stays accepted.
+   */
+  async saveInstructions(name: string, instructions: string, hash: string): Promise<AgentInstructions> {
+    const agent = this.#inMarkdown(name);
+    if (agent === undefined)
+      throw new Fault(
+        "unsupported",
+        `agent ${name} has no Markdown file; change its instructions in its code`,
+      );
+    const refusal = this.#refusal(agent);
+    if (refusal !== null) throw new Fault("permission_denied", refusal, { details: { agent: name } });
+    const { path, within } = agent;
+    const options = { ...(within !== undefined && { within }) };
+    const saved = await saveInstructions(path, instructions, hash, options);
+    if (agent.origin === "project") await this.#acceptText(path, hash, saved.hash);
+    await this.reload();
+    return { ...saved, refusal: null };
+  }
+
+  /** The agent of a Markdown file that this workspace uses. */
+  #inMarkdown(
+    name: string,
+  ): (WorkspaceAgent & { readonly path: string; readonly within?: string }) | undefined {
+    const agent = this.agents().find((each) => each.name === name);
+    if (agent?.path === undefined || !agent.path.endsWith(".md")) return undefined;
+    const { path, origin } = agent;
+    return { ...agent, path, ...(origin === "project" && { within: this.places.project }) };
+  }
+
+  #refusal({ origin, path }: Pick<WorkspaceAgent, "origin"> & { readonly path: string }): string | null {
+    if (this.#isEphemeral(this.places)) return "the profile is ephemeral, so that nothing is written";
+    if (origin === "project" && !this.isTrusted)
+      return `${path} is not changed, because the project is not trusted; run reeve trust`;
+    return null;
+  }
+
+  /** Keeps the decision about a text that a person has changed here, if it covered the text before the change. */
+  async #acceptText(path: string, before: string, after: string): Promise<void> {
+    const { home, project } = this.places;
+    const store = new TrustStore(home);
+    const stored = this.#decision ?? (await store.all()).get(project);
+    const key = relative(project, path);
+    if (stored?.texts?.[key] !== before) return;
+    const decision = { ...stored, texts: { ...stored.texts, [key]: after } };
+    if (this.#decision !== undefined) this.#decision = decision;
+    if (this.#options.ephemeral !== true) await store.trust(project, decision);
   }
 
   /** Removes the decision to trust the project. Returns whether there was one. The files are read again. */

@@ -20,14 +20,20 @@ import { isConversation, readConversation, type InputMessage } from "./input-mes
 
 /**
  * The input of an agent: a text, a text with images and files, the messages of a conversation whose last one is the
- * user's, a request that also describes the answer, or a request to continue a session.
+ * user's, a request that also describes the answer, the value of an input schema, or a request to continue a session.
  */
 export type AgentInput =
   | string
   | readonly UserPart[]
   | readonly InputMessage[]
   | AgentRequest
+  | ValueRequest
   | ContinueRequest;
+
+/** The input of an agent with the option `input`: the object that its schema describes. */
+interface ValueRequest {
+  readonly value: Readonly<Record<string, unknown>>;
+}
 
 /** The input of `Agent.continue`: the agent continues the session of the option `sessionId` without a new message. */
 interface ContinueRequest {
@@ -89,7 +95,9 @@ export function isEmptyInput({ prompt, attachments }: Pick<ReadInput, "prompt" |
 
 /** Returns an input in the form that can also describe the answer. */
 export function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unknown[]> {
-  return typeof input === "object" && ("prompt" in input || "continue" in input) ? input : { prompt: input };
+  return typeof input === "object" && !Array.isArray(input)
+    ? (input as Exclude<AgentInput, string | readonly unknown[]>)
+    : { prompt: input as AgentRequest["prompt"] };
 }
 
 const continuation: ReadInput = { prompt: "", attachments: [], message: undefined };

@@ -27,12 +27,13 @@ export interface RunRequest {
 export async function runRequest(
   agent: RequestedAgent,
   check: SchemaCheck,
-  input: AgentInput,
+  given: AgentInput,
   requested: Omit<SubmitRunOptions<JsonSchema>, "runtime">,
 ): Promise<RunRequest> {
   const { timeoutMs, output, compactionInstructions, ...options } = requested;
   if (options.settings !== undefined) requireOwnModel(agent);
-  await checkInput(agent, check, input, requested);
+  const input = (await agent.readInput?.(given as JsonValue, "caller")) ?? given;
+  await checkInput(agent, check, input as AgentInput, requested);
   // Callers without types may pass `budget: null` for no budget.
   const budget = options.budget ?? {};
   const deadlineMs =
@@ -42,7 +43,9 @@ export async function runRequest(
     ...(compactionInstructions !== undefined && { compactionInstructions }),
   };
   return {
-    input: (Object.keys(more).length === 0 ? input : { ...requestOf(input), ...more }) as JsonValue,
+    input: (Object.keys(more).length === 0
+      ? input
+      : { ...requestOf(input as AgentInput), ...more }) as JsonValue,
     options: { ...options, budget: deadlineMs == null ? budget : { ...budget, deadlineMs } },
   };
 }

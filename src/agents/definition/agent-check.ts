@@ -6,11 +6,13 @@ import {
   modelTimeouts,
   ofSettings,
   optionTable,
+  readAllowedChanges,
   readProperty,
   retrySettings,
   spawnBudget,
   spelledAs,
   submitKinds,
+  type AllowedChanges,
   type Extension,
   type OptionKind,
   type OptionKinds,
@@ -65,6 +67,13 @@ export const agentKinds = {
     executionBudget(budget ?? {}),
   ),
   topUp: is.checkedBy((topUp, option, owner) => readTopUp(topUp, `${option} of ${owner}`)),
+  allowedChanges: is.checkedBy((allowed: AllowedChanges, option, owner) =>
+    readAllowedChanges(allowed, `${option} of ${owner}`),
+  ),
+  input: is.checkedBy((schema: unknown, option, owner) => {
+    if (typeof schema !== "object" && typeof schema !== "function")
+      throw invalidOption(owner, option, schema, "a schema", "use a schema of zod, or a JSON Schema");
+  }),
   spawnBudget: is.checkedBy(spawnBudget),
   subAgents: partsLike("subAgents", "agent"),
   ephemeral: partsLike("ephemeral", "source", (each, owner) =>

@@ -1,4 +1,5 @@
 import type {
+  AllowedChanges,
   Architecture,
   DrainMode,
   EphemeralSource,
@@ -18,6 +19,7 @@ import type {
   RepairToolCall,
   RetryChanges,
   RunFacts,
+  Schema,
   SpawnBudget,
   StopCondition,
   Telemetry,
@@ -106,6 +108,18 @@ export interface AgentDefinition<Context = unknown> {
    * submitted. Default: nothing.
    */
   readonly topUp?: Partial<TopUp>;
+  /**
+   * What callers of a server with the scope `run` may change in a run: `{ models: ["openai/gpt-5-mini"], instructions: true,
+   * tools: true, toolResults: true }`. Whatever they change, the budget, the permissions and the guardrails of the agent
+   * apply. Callers with the scope `admin` may change everything. Default: nothing.
+   */
+  readonly allowedChanges?: AllowedChanges;
+  /**
+   * The schema of an object that is the input of a run: a Standard Schema that can convert itself to JSON Schema (such as one
+   * of zod), or a JSON Schema. A run starts only with an input that matches; the model sees it as JSON. It applies to
+   * submissions, not to messages that a run receives later and not to tasks of a parent agent. Default: the input is a message.
+   */
+  readonly input?: Schema;
   /** Limits on the agents of runs in which this agent is the root. */
   readonly spawnBudget?: Partial<SpawnBudget>;
   /**

@@ -27,14 +27,20 @@ import { recallMemory, type RecalledMemory } from "../context/recalled-memory.ts
  * `added` is the text that extensions add to the system prompt.
  */
 export function planTurn(
-  { agent, instructions, history, memory, reviewers, toolSpecs, maxToolCallsPerTurn }: AgentPlan,
+  { agent, instructions: own, history, memory, reviewers, toolSpecs, maxToolCallsPerTurn }: AgentPlan,
   ctx: RunContext,
   given: ReadInput,
   place: Place,
   { input, sessionId, channel, path }: TurnOpening,
   added = "",
 ): TurnPlan | Promise<TurnPlan> {
-  const tools = toolSpecs.of(agent.tools ?? none);
+  const { changes } = ctx;
+  const changed = changes?.instructions;
+  const isPassedOn = typeof own === "object" && own.acceptsInstructions === true;
+  const instructions = changed === undefined || isPassedOn ? own : changed;
+  const all = toolSpecs.of(agent.tools ?? none);
+  const kept = changes?.tools;
+  const tools = kept === undefined ? all : all.filter(({ name }) => kept.includes(name));
   // Instructions in the input are accepted from a parent task, not from a user. A root has those of its submission.
   const brief = ctx.taskId === root ? undefined : given;
   const orders = brief === undefined ? ctx.addedInstructions : (brief.instructions ?? "");
@@ -65,8 +71,13 @@ export function planTurn(
   };
   const asked = async (): Promise<TurnPlan> => {
     const toolNames = tools.map(({ name }) => name);
-    const { text: own, fromCache } = await builtPrompt(instructions, ctx, { channel, sessionId, toolNames });
-    const text = joined(own, added);
+    const { text: built, fromCache } = await builtPrompt(instructions, ctx, {
+      channel,
+      sessionId,
+      toolNames,
+      ...(changed !== undefined && { instructions: changed }),
+    });
+    const text = joined(built, added);
     const key = history === null ? undefined : historyKey(ctx, sessionId, place);
     const isKept = key !== undefined && brief?.history === undefined;
     const read = isKept ? await history?.read(key, ctx.meta) : undefined;

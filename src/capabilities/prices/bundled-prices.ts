@@ -36,6 +36,11 @@ export class BundledPrices implements PriceTable {
     );
   }
 
+  /** Names of the models of a provider that the list has. */
+  names(provider: string): readonly string[] {
+    return this.#models.names(provider);
+  }
+
   #prices(provider: string, modelId: string): readonly TimedPrice[] {
     const known = this.#cache.get(provider)?.get(modelId);
     if (known !== undefined) return known;

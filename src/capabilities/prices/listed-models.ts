@@ -79,6 +79,14 @@ export class ListedModels<Model extends { readonly match: NameTest }> {
     return this.#provider(providerName) !== undefined;
   }
 
+  /** Names of the models of a provider, as far as the list has whole names or their beginnings. */
+  names(providerName: string): readonly string[] {
+    const provider = this.#provider(providerName);
+    return provider === undefined
+      ? []
+      : this.#modelsOf(provider.id).flatMap(({ match }) => nameIn(match) ?? []);
+  }
+
   /**
    * Finds a model behind LiteLLM, a proxy to many providers: the name is `provider/model`, or a model name that
    * identifies its provider.
@@ -119,6 +127,16 @@ export class ListedModels<Model extends { readonly match: NameTest }> {
     this.#models.set(provider, known);
     return known;
   }
+}
+
+/** The name that a test is about: the one that it compares, or the beginning that it needs. */
+function nameIn(test: NameTest): string | undefined {
+  if ("or" in test) {
+    const names = test.or.flatMap((each) => ("equals" in each ? [each.equals] : []));
+    return names[0] ?? test.or.map(nameIn).find((name) => name !== undefined);
+  }
+  if ("equals" in test) return test.equals;
+  return "starts_with" in test ? test.starts_with : undefined;
 }
 
 function passes(test: NameTest | undefined, name: string): boolean {

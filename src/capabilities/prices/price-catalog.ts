@@ -41,6 +41,13 @@ export function priceCatalog(options: PriceCatalogOptions = {}): PriceTable {
   return new PriceCatalog(options);
 }
 
+/** Returns the names, `provider/id`, of the models of these providers that the bundled list has. Reads the list. */
+export async function listedModelNames(providers: readonly string[]): Promise<readonly string[]> {
+  const { BundledPrices: Bundled } = await import("./bundled-prices.ts");
+  const prices = new Bundled();
+  return providers.flatMap((provider) => prices.names(provider).map((name) => `${provider}/${name}`));
+}
+
 class PriceCatalog implements PriceTable {
   readonly #overrides: PriceOverrides | undefined;
   #bundled: BundledPrices | undefined;

@@ -1,6 +1,7 @@
 import type { AgentId, RunId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
+import type { JsonSchema } from "../base/schema.ts";
 import type { RetryChanges } from "../errors/retry.ts";
 import type { SessionNavigation } from "../events/extension-event.ts";
 import type { TopUp } from "../limits/ledger.ts";
@@ -9,6 +10,7 @@ import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { ModelTimeouts } from "../messages/call-settings.ts";
 import type { ChatMessage, UserMessage } from "../messages/chat-message.ts";
 import type { Model } from "../messages/model.ts";
+import type { AllowedChanges } from "../run/run-changes.ts";
 import type { RunRecord } from "../run/run-record.ts";
 import type { InboxMode, TaskInbox } from "../stores/inbox.ts";
 import type { CallPath } from "./call-path.ts";
@@ -68,6 +70,12 @@ export interface HostedAgent<Context = unknown> {
    * the value with which it was submitted.
    */
   readonly topUp?: Partial<TopUp>;
+  /** What callers of a server with the scope `run` may change in a run of the agent. If absent, nothing. */
+  readonly allowedChanges?: AllowedChanges;
+  /** The agent's own instructions, if they are one text that a run may replace. */
+  readonly ownInstructions?: string;
+  /** JSON Schema of the input of a submission, for people who fill in a form. If absent, the input is a message, or has no known form. */
+  readonly inputSchema?: JsonSchema | undefined;
   /**
    * Budget of a run that compacts a session of this agent. Present if `run` handles runs of kind `compaction`, with
    * `ctx.compactSession`.
@@ -94,9 +102,9 @@ export interface HostedAgent<Context = unknown> {
   /**
    * Checks the input of a new run or child task and returns the value that is stored as its input. It is called once,
    * before the run or the task exists: if it throws `invalid_argument`, nothing is stored. If absent, every JSON value is
-   * an input.
+   * an input. `from` says whether a caller submits it or a parent task gives it. It accepts what it has returned.
    */
-  readInput?(input: JsonValue): MaybePromise<JsonValue>;
+  readInput?(input: JsonValue, from: "caller" | "parent"): MaybePromise<JsonValue>;
   /**
    * Converts an input to the user's message in the session. S2: the message commits with the submission and stays
    * pending until the invocation is closed. If the method is absent or returns `undefined`, the session does not store

@@ -13,6 +13,8 @@ export interface PromptQuery {
   readonly sessionId: SessionId | null;
   /** Names of the tools that the agent has. */
   readonly toolNames: readonly string[];
+  /** Text in place of the agent's own instructions, for one run. Only sources with `acceptsInstructions` receive it. */
+  readonly instructions?: string;
 }
 
 /**
@@ -20,6 +22,11 @@ export interface PromptQuery {
  * `reload`.
  */
 export interface PromptSource {
+  /**
+   * Whether `build` puts `PromptQuery.instructions` in the place of the agent's instructions. If absent, instructions that a
+   * caller changes are the whole system prompt.
+   */
+  readonly acceptsInstructions?: true;
   /** Builds the system prompt. `fromCache` tells whether the text was built by an earlier call. */
   build(query: PromptQuery): Promise<{ readonly text: string; readonly fromCache: boolean }>;
   /**
@@ -33,7 +40,7 @@ export interface PromptSource {
 type BuiltPrompt = string | { readonly text: string; readonly fromCache?: boolean };
 
 /** What the instructions of an agent need of a prompt source. A source without `reload` has no cache. */
-export interface InstructionsSource extends Partial<Pick<PromptSource, "reload">> {
+export interface InstructionsSource extends Partial<Pick<PromptSource, "reload" | "acceptsInstructions">> {
   /** Builds the system prompt: the text, or the text and whether an earlier call built it. Default of `fromCache`: `false`. */
   build(query: PromptQuery): BuiltPrompt | Promise<BuiltPrompt>;
 }

@@ -1,3 +1,4 @@
+import type { StoredChanges } from "../run/run-changes.ts";
 import type { RunKind } from "../run/run-record.ts";
 import type { AskOutcome, TaskOutcome } from "../run/run-result.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
@@ -107,6 +108,8 @@ export interface RunContext extends WaitContext {
   readonly settings: CallSettings | null;
   /** Text of the submission that follows the agent's instructions. Empty if there is none, and for a child. */
   readonly addedInstructions: string;
+  /** What the submission or a fork changes of the agent for this task. `null` if nothing. */
+  readonly changes: StoredChanges | null;
   /**
    * Whether this task shares the prompt of another task: `child` or `Agent.spawnChild` created it. Its turn is frozen
    * from the request of that task.

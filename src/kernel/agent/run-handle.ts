@@ -3,10 +3,12 @@ import type { Delta } from "../messages/delta.ts";
 import type { Event, EventData } from "../events/event.ts";
 import type { TailOptions } from "../stores/event-log.ts";
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
-import type { JsonValue } from "../base/json-value.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { UserPart } from "../messages/content.ts";
+import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { TopUp } from "../limits/ledger.ts";
 import type { Priority } from "../limits/priority.ts";
+import type { EditedResult } from "../run/run-changes.ts";
 import type { RunResult } from "../run/run-result.ts";
 import type { RecordedRequest } from "../run/sent-request.ts";
 import type { RunSnapshot } from "../limits/account.ts";
@@ -52,18 +54,48 @@ export interface ForkOptions {
    */
   readonly at: number;
   /**
+   * Whether the commit that contains `at` is shared although its events extend beyond `at`. A fork at the start of a model
+   * call (`message_start`) needs it to keep tool results that were committed together with the start. Default: `false`.
+   */
+  readonly keepsCommit?: boolean;
+  /**
    * A user message that follows the shared events: a text, or text, image and file parts. The agent reads it before its
    * next model call, after the results of tool calls that are open at `at`. If the root task has ended there, it starts
    * again with this message: after a failure as `resume` does, otherwise as the next message of the conversation. If
    * absent, the fork continues as this run did, and a fork at the end of a run has ended.
    */
-  readonly input?: string | readonly UserPart[];
+  readonly input?: string | readonly UserPart[] | JsonObject;
   /**
-   * Name of the model, `provider/id`, that replaces the main model of the root's agent in the calls after `at` and in
-   * later invocations of the fork's session. Calls of other roles and of children keep their models. If absent, the
+   * Whether `input` takes the place of the input with which the run began: anything that the agent accepts. The fork then
+   * begins like a new run, in a copy of the session before that input, with the changes of this run and of this call; it
+   * shares no step. `at` must be before the first model call of the root. Default: `false`.
+   */
+  readonly replacesInput?: boolean;
+  /**
+   * Name of the model, `provider/id`, that replaces the main model of the changed task's agent in the calls after `at`, and, for the root, in
+   * later invocations of the fork's session. Calls of other roles and of other tasks keep their models. If absent, the
    * fork uses the models of this run.
    */
   readonly model?: string;
+  /**
+   * Text that takes the place of all instructions of the changed task in the calls after `at`, and of its agent's
+   * instructions in later turns of this fork. If absent, the fork has the instructions of this run.
+   */
+  readonly instructions?: string;
+  /**
+   * Names of those tools of the changed task that the model sees and may call after `at`. Tools of the architecture stay. If
+   * absent, all of them.
+   */
+  readonly tools?: readonly string[];
+  /**
+   * Results that take the place of recorded ones. Only results of the last model call before `at` can be replaced, because
+   * a later call has seen the others. The event `run_fork` lists them, and the metadata of each says who edited it.
+   */
+  readonly toolResults?: readonly EditedResult[];
+  /** Limits of the fork. They tighten the budget of this run, of which a fork has spent nothing. Default: that budget. */
+  readonly budget?: Partial<Omit<ExecutionBudget, "deadlineMs">>;
+  /** The task that `model`, `instructions`, `tools`, `toolResults` and `input` change; it has not ended at `at`. Default: the root. */
+  readonly taskId?: string;
   /** Id of the fork. Default: a new id. */
   readonly runId?: string;
 }

@@ -15,6 +15,7 @@ import type { SpawnChildOptions } from "../run/spawn-options.ts";
 import type { RunHandle } from "./run-handle.ts";
 import type { RuntimeSessions } from "./session-api.ts";
 import type { ApprovalPage, ApprovalQuery } from "../run/approval.ts";
+import { readChanges, type RunChanges } from "../run/run-changes.ts";
 import type { RunChangeList, RunCountQuery, RunPage, RunQuery } from "../run/run-summary.ts";
 import type { HostedWorkflow, WorkflowResult } from "./workflow.ts";
 import type { SpawnBudget } from "../limits/budget.ts";
@@ -74,6 +75,12 @@ export interface SubmitOptions<Context = unknown> {
    */
   readonly addedInstructions?: string;
   /**
+   * What this run changes of its agent: `instructions`, `model`, `tools`. It is stored with the run, so another worker uses
+   * it as well. Sub-agents are not changed. If the input becomes steering, that run stays as it is. If absent, nothing is
+   * changed.
+   */
+  readonly changes?: RunChanges;
+  /**
    * A live value for tools, instructions, hooks and guardrails of all agents of the run, such as a database connection.
    * It is not stored: a worker that resumes the run asks the factory of `register`, and without one the run fails with
    * `context_missing`. A repeated submission and steering do not change it. Default: the value of the factory, if there
@@ -118,6 +125,9 @@ export const submitKinds = {
   spawnBudget: is.any,
   settings: is.any,
   addedInstructions: is.any,
+  changes: is.checkedBy((changes: RunChanges, option, owner) =>
+    readChanges(changes, `${option} of ${owner}`),
+  ),
   context: is.any,
   priority: is.any,
   retention: is.any,

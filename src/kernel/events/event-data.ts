@@ -18,6 +18,7 @@ import type {
 } from "../run/approval.ts";
 import type { CompactionSkip } from "../run/compaction-skip.ts";
 import type { CrashLoop, LostOwner } from "../run/crash-loop.ts";
+import type { EditedToolResult, StoredChanges } from "../run/run-changes.ts";
 import type { RunSpend } from "../run/run-record.ts";
 import type { Interruption, RunStatus, UnreportedSpend } from "../run/run-result.ts";
 
@@ -170,6 +171,8 @@ export interface RunEvents {
     readonly by?: string;
     /** B8: what limited top-ups may add to the run, in all. Absent if they may add nothing. */
     readonly topUp?: Partial<TopUp>;
+    /** What the submission changes of the agent for this run. Absent if nothing. */
+    readonly changes?: StoredChanges;
   };
   /**
    * A new owner took over the run and replays it. `recoveries` is the number of workers in a row, as far as it is known, whose processes
@@ -227,8 +230,20 @@ export interface RunEvents {
     readonly by: string;
     /** The user message that follows the shared events. Absent if the fork adds none. */
     readonly input?: JsonValue;
-    /** The main model of the root from here on. Absent if the fork changes none. */
+    /** Present if `input` takes the place of the input with which the run began. */
+    readonly replacesInput?: true;
+    /** The main model of the changed task from here on. Absent if the fork changes none. */
     readonly model?: { readonly provider: string; readonly modelId: string };
+    /** The instructions of the changed task from here on. Absent if the fork changes none. */
+    readonly instructions?: string;
+    /** Names of the tools that the changed task keeps. Absent if it keeps all. */
+    readonly tools?: readonly string[];
+    /** The results of tool calls that a person has edited: the model sees them in place of the recorded ones. */
+    readonly toolResults?: readonly EditedToolResult[];
+    /** The limits that the caller set for the fork. Absent if none. */
+    readonly budget?: Partial<ExecutionBudget>;
+    /** The task that the fork changes. Absent for the root. */
+    readonly changedTask?: TaskId;
   };
   /** The run ended. The last event, unless the run is resumed. */
   run_end: {

@@ -6,6 +6,7 @@ import type { SupervisionJson } from "../limits/supervision.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
 import type { Message } from "../messages/message.ts";
 import type { OnParentEnd, OnPause, TaskOutcome } from "./run-result.ts";
+import type { StoredChanges } from "./run-changes.ts";
 import type { NextRun } from "./schedule.ts";
 import type { InheritedRequest } from "./spawn-options.ts";
 import type { StepAddress } from "./step.ts";
@@ -47,6 +48,8 @@ export interface TaskRecord {
   readonly settings?: CallSettings;
   /** Text that follows the agent's instructions. Absent if the submission named none, and for a child. */
   readonly addedInstructions?: string;
+  /** What the submission or a fork changes of the agent for this task. Absent if nothing. */
+  readonly changes?: StoredChanges;
   /**
    * Present on a root that was submitted with a live context, which is not stored. A worker that resumes the run needs a
    * factory for it.

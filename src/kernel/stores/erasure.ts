@@ -6,6 +6,7 @@ import type { ChatMessage } from "../messages/chat-message.ts";
 import type { LlmReply } from "../messages/llm-reply.ts";
 import type { Message } from "../messages/message.ts";
 import type { Resolution } from "../run/approval.ts";
+import type { StoredChanges } from "../run/run-changes.ts";
 import type { InheritedRequest } from "../run/spawn-options.ts";
 import type { SentRequest } from "../run/sent-request.ts";
 import type { StepOutcome, StepRecord } from "../run/step.ts";
@@ -21,9 +22,21 @@ const wordless = null;
 
 /** How the data of each event type is erased. A new event type needs an entry here. */
 const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } = {
-  run_start: (data) => ({ ...data, input: null, metadata: {} }),
+  run_start: ({ changes, ...data }) => ({
+    ...data,
+    input: null,
+    metadata: {},
+    ...(changes !== undefined && { changes: erasedChanges(changes) }),
+  }),
   input: (data) => ({ ...data, input: null }),
-  run_fork: ({ input, ...data }) => (input === undefined ? data : { ...data, input: null }),
+  run_fork: ({ input, instructions, toolResults, ...data }) => ({
+    ...data,
+    ...(input !== undefined && { input: null }),
+    ...(instructions !== undefined && { instructions: "" }),
+    ...(toolResults !== undefined && {
+      toolResults: toolResults.map((each) => ({ ...each, output: { type: "text", text: "" } as const })),
+    }),
+  }),
   run_steer: ({ metadata: _metadata, ...data }) => ({ ...data, input: null }),
   input_unread: (data) => ({ ...data, input: null }),
   agent_start: (data) => ({ ...data, input: null }),
@@ -210,10 +223,18 @@ function erasedChange(change: TaskChange, tasks: ReadonlySet<TaskId>): TaskChang
   if (change.type === "end" && change.next !== undefined && tasks.has(change.taskId))
     return { ...change, next: change.next.map((run) => ({ ...run, input: null, metadata: {} })) };
   if (change.type !== "create" || !tasks.has(change.task.taskId)) return change;
-  const { inherits, addedInstructions: _erased, ...task } = change.task;
+  const { inherits, addedInstructions: _erased, changes, ...task } = change.task;
   const messages = task.messages.map(withoutWords);
-  const kept = inherits === undefined ? {} : { inherits: withoutContents(inherits) };
+  const kept = {
+    ...(inherits !== undefined && { inherits: withoutContents(inherits) }),
+    ...(changes !== undefined && { changes: erasedChanges(changes) }),
+  };
   return { ...change, task: { ...task, ...kept, input: null, metadata: {}, messages } };
+}
+
+/** Keeps the model and the names of the tools. */
+function erasedChanges({ instructions: _instructions, ...changes }: StoredChanges): StoredChanges {
+  return changes;
 }
 
 /** Erases the messages that a child shares. Its hashes stay, because they do not reveal the content. */

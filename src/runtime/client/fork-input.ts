@@ -1,20 +1,25 @@
 import {
   describeValue,
+  executionBudget,
   Fault,
   isUserPart,
   rootTaskId,
   userMessage,
   type Commit,
   type Event,
+  type ExecutionBudget,
+  type HostedAgent,
   type JsonValue,
   type Resolution,
   type RunRecord,
   type StepAddress,
   type StepRecord,
   type TaskChange,
+  type TaskId,
   type UserMessage,
   type UserPart,
 } from "../../kernel/index.ts";
+import { takesInput } from "../journal/task-record.ts";
 import { queueWait } from "../journal/wait-names.ts";
 
 /** The user message that a fork adds. */
@@ -28,6 +33,24 @@ export function checkForkInput(input: unknown): ForkInput {
     "invalid_argument",
     `invalid input ${describeValue(input)} of fork(): expected a text, or a list of text, image and file parts, that is not empty`,
   );
+}
+
+/** Returns the input with which a fork begins in place of the run's own. Throws `invalid_argument` if the agent accepts none such. */
+export async function replacedInput(agent: HostedAgent | undefined, input: unknown): Promise<JsonValue> {
+  if (agent?.readInput !== undefined) return agent.readInput(input as JsonValue, "caller");
+  const isRequest = typeof input === "object" && input !== null && "prompt" in input;
+  checkForkInput(isRequest ? input.prompt : input);
+  return input as JsonValue;
+}
+
+/** Checks the limits of a fork. A deadline is that of the origin, whose clock a fork continues. */
+export function forkBudget(budget: Partial<ExecutionBudget>, option: string, owner: string): void {
+  if (budget.deadlineMs !== undefined)
+    throw new Fault(
+      "invalid_argument",
+      `invalid ${option} of ${owner}: a fork has the deadline of its origin; use maxCostUsd, maxTokens or maxTurns`,
+    );
+  executionBudget(budget);
 }
 
 function hasContent(part: UserPart): boolean {
@@ -45,6 +68,8 @@ type RootEnd = Extract<TaskChange, { type: "end" }>;
  *   message as its input.
  */
 export class AddedInput {
+  /** The task that reads the message. */
+  readonly taskId: TaskId;
   readonly way: "steer" | "resume" | "restart";
   readonly message: UserMessage;
   readonly #input: JsonValue;
@@ -53,13 +78,15 @@ export class AddedInput {
   /** Whether the submission of the origin stored a user message, so that this one is stored, too. */
   readonly isStored: boolean;
 
-  constructor(origin: RunRecord, commits: readonly Commit[], input: ForkInput) {
+  constructor(origin: RunRecord, commits: readonly Commit[], input: ForkInput, taskId: TaskId = rootTaskId) {
+    this.taskId = taskId;
     if (origin.kind !== "invocation")
       throw new Fault(
         "invalid_argument",
         `${origin.runId} cannot be forked with an input: it is a ${origin.kind}, which takes no message of a user; omit \`input\``,
       );
-    const end = rootEndIn(commits);
+    if (taskId !== rootTaskId) refuseDeafTask(commits, taskId);
+    const end = taskId === rootTaskId ? rootEndIn(commits) : undefined;
     if (end !== undefined) refuseErasedRoot(commits, origin);
     const isClosed = end?.outcome.status === "completed" || isVisible(origin, commits);
     this.way = end === undefined ? "steer" : isClosed ? "restart" : "resume";
@@ -73,9 +100,9 @@ export class AddedInput {
     return this.way !== "restart";
   }
 
-  /** The message as steering of the root. */
+  /** The message as steering of the task. */
   get resolution(): Resolution {
-    return { taskId: rootTaskId, wait: queueWait("steer"), value: this.#input };
+    return { taskId: this.taskId, wait: queueWait("steer"), value: this.#input };
   }
 
   /** The changes that follow the shared commits. */
@@ -95,7 +122,7 @@ export class AddedInput {
   }
 
   /**
-   * Whether the root is at the beginning of its turn: it has recorded nothing else. The loop then reads the message
+   * Whether the task is at the beginning of its turn: it has recorded nothing else. The loop then reads the message
    * before its first model call (`Turn.isSteered`). Otherwise the addresses of its steps would change.
    */
   isAtTurn(turn: StepRecord, steps: readonly StepRecord[]): boolean {
@@ -104,12 +131,23 @@ export class AddedInput {
       this.#endedOn.some((ended) => address === ended || address.startsWith(`${ended}/`));
     return steps.every(
       ({ taskId, address }) =>
-        taskId !== rootTaskId ||
+        taskId !== this.taskId ||
         address === turn.address ||
         address.startsWith(`${turn.address}/`) ||
         isVoided(address),
     );
   }
+}
+
+/** Throws if a child reads no input, because an earlier build started it. */
+function refuseDeafTask(commits: readonly Commit[], taskId: TaskId): void {
+  for (const { tasks = [] } of commits)
+    for (const change of tasks)
+      if (change.type === "create" && change.task.taskId === taskId && takesInput(change.task)) return;
+  throw new Fault(
+    "invalid_argument",
+    `a fork cannot add an input for ${taskId}: the task reads none, because an earlier build started it; omit \`taskId\``,
+  );
 }
 
 /** The end of the root, if the commits hold it and do not reopen the root afterwards. */

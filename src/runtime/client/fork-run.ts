@@ -7,17 +7,21 @@ import {
   forkSessionId,
   formatRunId,
   isUnnamedSession,
+  messageText,
   noUsage,
   parseRunId,
   rootTaskId,
+  runTitle,
   unnamedSessionId,
+  userMessage,
   type Clock,
   type Commit,
   type Event,
+  type Hash,
   type IdSource,
+  type JsonObject,
   type JsonValue,
   type LlmReply,
-  type ModelReference,
   type RunId,
   type RunRecord,
   type SessionId,
@@ -26,8 +30,10 @@ import {
   type TaskChange,
   type TaskId,
   type Usage,
+  type UserMessage,
 } from "../../kernel/index.ts";
 import type { RunStore } from "./run-store.ts";
+import { ForkChanges, refuseEndedTask, type WantedFork } from "./fork-changes.ts";
 import { AddedInput, type ForkInput } from "./fork-input.ts";
 import { forkSession } from "./fork-session.ts";
 
@@ -45,10 +51,15 @@ export interface ForkOfRun {
   readonly by: string;
   /** Id of the fork. Default: a new id. */
   readonly runId?: string;
+  /** Whether the commit that contains `at` is shared although it extends beyond. */
+  readonly keepsCommit?: boolean;
   /** A checked user message that follows the shared events. If absent, the fork adds none. */
   readonly input?: ForkInput;
-  /** A known model that replaces the main model of the root. If absent, the fork changes none. */
-  readonly model?: ModelReference;
+  /** A checked input that takes the place of the one with which the run began. If absent, that one stays. */
+  readonly replacement?: JsonValue;
+  /** What the fork changes for the calls after the cut. */
+  readonly wanted: WantedFork;
+  readonly hash: Hash;
 }
 
 /**
@@ -73,9 +84,9 @@ export async function forkRun(options: ForkOfRun): Promise<RunRecord> {
     throw new Fault("invalid_argument", `at is ${at}: the last event of ${origin.runId} so far is ${last}`);
   }
   const sessionId = newSession(options, runId);
-  const record: RunRecord = { ...origin, runId, sessionId, createdAt: clock.now(), recoveries: 0 };
-  const commits = await commitsUpTo(store, origin.runId, at);
-  refuseErased(commits, origin.runId, at);
+  const commits = await sharedCommits(options);
+  const title = options.replacement === undefined ? origin.title : newTitle(origin, options.replacement);
+  const record: RunRecord = { ...origin, title, runId, sessionId, createdAt: clock.now(), recoveries: 0 };
   const first = await firstCommit(options, record, commits);
   const { kind } = await store.journal.create(record, first);
   if (kind === "created") return record;
@@ -87,20 +98,34 @@ export async function forkRun(options: ForkOfRun): Promise<RunRecord> {
 
 /** The first commit of the fork: the shared commits as one, and what the fork adds to them. */
 async function firstCommit(options: ForkOfRun, fork: RunRecord, commits: readonly Commit[]): Promise<Commit> {
-  const { store, clock, origin, at, by, input, model } = options;
+  const { store, clock, origin, at, by, input, replacement, wanted, hash } = options;
   const { runId, sessionId, agentId } = fork;
+  const { taskId, model } = wanted;
+  const now = clock.now();
   const events = commits.flatMap((commit) => commit.events ?? []).map((event) => ({ ...event, runId }));
-  const addition = input === undefined ? undefined : new AddedInput(origin, commits, input);
-  const merged = mergeCommits([...commits, ...(addition?.changes(clock.now()) ?? [])], fork);
+  const addition = input === undefined ? undefined : new AddedInput(origin, commits, input, taskId);
+  const restarts = addition !== undefined && !addition.isSteering;
+  refuseEndedTask(commits, wanted, at, restarts);
+  const shared = mergeCommits([...commits, ...(addition?.changes(now) ?? [])], fork);
+  const changes = new ForkChanges({ wanted, hash, by, at: now, commits, steps: shared.steps });
+  const merged = {
+    ...shared,
+    requests: changes.requests(shared.requests),
+    steps: shared.steps.map((step) => changes.step(step)),
+    tasks: shared.tasks.map((change) => changes.task(change)),
+    ledger: shared.ledger.map((command) => changes.ledger(command)),
+  };
   const session = await forkSession({
     store,
     origin,
     fork,
     commits,
     steps: merged.steps,
-    at: clock.now(),
+    at: now,
+    changedTask: taskId,
     ...(model !== undefined && { model: { ...model, entryId: `model_change_${runId}` } }),
     ...(addition !== undefined && { addition }),
+    ...(replacement !== undefined && { replacement: messageOf(replacement) }),
   });
   const data: Event<"run_fork">["data"] = {
     origin: origin.runId,
@@ -109,10 +134,11 @@ async function firstCommit(options: ForkOfRun, fork: RunRecord, commits: readonl
     inherited: usageOf(commits.flatMap(({ steps }) => steps ?? [])),
     by,
     ...(input !== undefined && { input: input as unknown as JsonValue }),
-    ...(model !== undefined && { model }),
+    ...(replacement !== undefined && { input: replacement, replacesInput: true }),
+    ...changes.data,
   };
+  const isChanged = [model, wanted.instructions, wanted.tools].some((each) => each !== undefined);
   const seq = events.length;
-  const now = clock.now();
   const recorded = new Set(merged.steps.map(keyOf));
   const event: Event = {
     seq,
@@ -127,19 +153,79 @@ async function firstCommit(options: ForkOfRun, fork: RunRecord, commits: readonl
   return {
     ...merged,
     ...session,
-    ...(addition?.isSteering === true && {
-      opens: merged.opens.filter((opening) => recorded.has(keyOf(opening)) || !isOfRootCall(opening, events)),
-      resolves: [...merged.resolves, addition.resolution],
+    // A model call that is open at the cut starts again: its start would prove that nothing waited before it, and names
+    // the model of the origin.
+    ...((addition?.isSteering === true || isChanged) && {
+      opens: merged.opens.filter(
+        (opening) => recorded.has(keyOf(opening)) || !isModelCallOf(taskId, opening, events),
+      ),
     }),
+    ...(addition?.isSteering === true && { resolves: [...merged.resolves, addition.resolution] }),
     number: 0,
     at: now,
     events: [...events, event],
   };
 }
 
-/** Whether the opening is that of a model call of the root. */
-function isOfRootCall({ taskId, seq }: StepOpening, events: readonly Event[]): boolean {
-  return taskId === rootTaskId && events[seq]?.type === "message_start";
+/** Whether the opening is that of a model call of the task. */
+function isModelCallOf(task: TaskId, { taskId, seq }: StepOpening, events: readonly Event[]): boolean {
+  return taskId === task && events[seq]?.type === "message_start";
+}
+
+/** The commits that the fork shares. With a replaced input, only the beginning of the run. */
+async function sharedCommits(options: ForkOfRun): Promise<readonly Commit[]> {
+  const { store, origin, at, keepsCommit = false, replacement } = options;
+  const commits = await commitsUpTo(store, origin.runId, at, keepsCommit);
+  if (replacement !== undefined) return [beginning(commits, origin, at, replacement)];
+  refuseErased(commits, origin.runId, at);
+  return commits;
+}
+
+/** The start of a run with another input: its root and its account. Throws if the root has called a model at the cut. */
+function beginning(commits: readonly Commit[], origin: RunRecord, at: number, input: JsonValue): Commit {
+  const steps = commits.flatMap((commit) => commit.steps ?? []);
+  if (origin.kind !== "invocation" || steps.some((step) => step.taskId === rootTaskId && step.kind === "llm"))
+    throw new Fault(
+      "invalid_argument",
+      `the input of ${origin.runId} cannot be replaced in a fork at event ${at}: ${origin.kind === "invocation" ? "the model has seen it there" : `it is a ${origin.kind}`}; use the event of its first message_start`,
+    );
+  const [start] = commits.flatMap(({ events = [] }) => events.filter(({ type }) => type === "run_start"));
+  const created = commits.flatMap(({ tasks = [] }) =>
+    tasks.flatMap((change) => (change.type === "create" && change.task.parentId === null ? [change] : [])),
+  );
+  const ledger = commits.flatMap((commit) => commit.ledger ?? []);
+  if (start?.type !== "run_start") throw missingRun(origin.runId);
+  return {
+    number: 0,
+    at: start.at,
+    events: [{ ...start, seq: 0, data: { ...start.data, input: asked(start.data.input, input) } }],
+    tasks: created.map((change) => ({
+      ...change,
+      task: { ...change.task, input: asked(change.task.input, input) },
+    })),
+    ledger: ledger.filter((command) => command.type === "open" && command.taskId === rootTaskId),
+  };
+}
+
+/** The new input, with what the old one says about the answer. */
+function asked(old: JsonValue, input: JsonValue): JsonValue {
+  const isMessage = typeof input === "string" || Array.isArray(input);
+  const isRequest = typeof old === "object" && old !== null && !Array.isArray(old) && "prompt" in old;
+  if (!isMessage || !isRequest) return input;
+  const { value: _value, ...request } = old;
+  return { ...request, prompt: input };
+}
+
+/** The title of a run whose input was replaced. A run whose text is not kept has none. */
+function newTitle({ title }: RunRecord, input: JsonValue): string | null {
+  if (title === null) return null;
+  return runTitle(messageText(messageOf(input)));
+}
+
+function messageOf(input: JsonValue): UserMessage {
+  const isRequest = typeof input === "object" && input !== null && !Array.isArray(input);
+  const prompt = isRequest ? (input as JsonObject)["prompt"] : input;
+  return userMessage(prompt as unknown as ForkInput);
 }
 
 /**
@@ -154,7 +240,7 @@ function newSession({ ids, origin, runId: wantedId }: ForkOfRun, runId: RunId): 
 
 /**
  * The existing fork with this id. Throws `already_exists` if the run with this id is not a fork of the origin at `at`,
- * or has another input or model.
+ * or has another input or other changes.
  */
 async function findFork(options: ForkOfRun, runId: RunId): Promise<RunRecord | undefined> {
   const { store, origin, at } = options;
@@ -166,7 +252,7 @@ async function findFork(options: ForkOfRun, runId: RunId): Promise<RunRecord | u
     if (isSameChange(options, fork)) return record;
     throw new Fault(
       "already_exists",
-      `${runId} already exists as a fork of ${origin.runId} at event ${at} with another input or model; choose another \`runId\``,
+      `${runId} already exists as a fork of ${origin.runId} at event ${at} with another input or other changes; choose another \`runId\``,
     );
   }
   throw new Fault(
@@ -179,20 +265,41 @@ function textOf(value: unknown): string {
   return canonicalJson(value ?? null);
 }
 
-/** Whether the fork was created with this input and model. An erased input is not compared. */
-function isSameChange({ input, model }: ForkOfRun, { data, erased }: Event<"run_fork">): boolean {
-  const isSameInput =
-    erased === true
-      ? (input === undefined) === (data.input === undefined)
-      : textOf(input) === textOf(data.input);
-  return isSameInput && textOf(model) === textOf(data.model);
+/** Whether the fork was created with this input and these changes. Erased texts are not compared. */
+function isSameChange(
+  { input, replacement, wanted }: ForkOfRun,
+  { data, erased }: Event<"run_fork">,
+): boolean {
+  const given = replacement ?? input;
+  const { taskId, model, instructions, tools, budget, toolResults = [] } = wanted;
+  const isSame = (one: unknown, other: unknown): boolean =>
+    erased === true ? (one === undefined) === (other === undefined) : textOf(one) === textOf(other);
+  return (
+    isSame(given, data.input) &&
+    isSame(instructions, data.instructions) &&
+    (replacement === undefined) === (data.replacesInput === undefined) &&
+    textOf(model) === textOf(data.model) &&
+    textOf(tools) === textOf(data.tools) &&
+    textOf(budget) === textOf(data.budget) &&
+    taskId === (data.changedTask ?? rootTaskId) &&
+    textOf(toolResults.map(({ callId }) => callId)) ===
+      textOf((data.toolResults ?? []).map(({ callId }) => callId))
+  );
 }
 
-async function commitsUpTo(store: RunStore, runId: RunId, at: number): Promise<readonly Commit[]> {
+/** The commits up to event `at`. With `keeps`, the one that contains `at` is shared although it extends beyond. */
+async function commitsUpTo(
+  store: RunStore,
+  runId: RunId,
+  at: number,
+  keeps: boolean,
+): Promise<readonly Commit[]> {
   const commits: Commit[] = [];
   for await (const commit of store.journal.read(runId)) {
-    if ((commit.events?.at(-1)?.seq ?? -1) > at) break;
-    commits.push(commit);
+    const { events = [] } = commit;
+    const isBeyond = (events.at(-1)?.seq ?? -1) > at;
+    if (!isBeyond || (keeps && (events[0]?.seq ?? Infinity) <= at)) commits.push(commit);
+    if (isBeyond) break;
   }
   if (commits.length === 0)
     throw new Fault(
@@ -227,7 +334,8 @@ function taskOf({ taskId }: Event): TaskId {
 function mergeCommits(
   commits: readonly Commit[],
   fork: RunRecord,
-): Omit<Commit, "number" | "at" | "events"> & Required<Pick<Commit, "opens" | "steps" | "resolves">> {
+): Omit<Commit, "number" | "at" | "events"> &
+  Required<Pick<Commit, "opens" | "requests" | "steps" | "resolves" | "tasks" | "ledger">> {
   const ledger = commits
     .flatMap((commit) => commit.ledger ?? [])
     .filter(({ type }) => type === "open" || type === "close" || type === "reprioritize");

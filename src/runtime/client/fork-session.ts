@@ -18,7 +18,10 @@ import {
   type SessionPage,
   type SessionSummary,
   type StepRecord,
+  type TaskId,
+  type UserMessage,
 } from "../../kernel/index.ts";
+import { turnOf } from "./fork-changes.ts";
 import type { AddedInput } from "./fork-input.ts";
 import type { RunStore } from "./run-store.ts";
 import type { TurnRecord } from "../journal/shared-contents.ts";
@@ -95,10 +98,14 @@ export interface Cut {
   readonly steps: readonly StepRecord[];
   /** Time of the fork. Epoch milliseconds. */
   readonly at: number;
-  /** The model that the fork sets, and the id of the entry that sets it in its session. If absent, it sets none. */
+  /** The task whose calls the fork changes. */
+  readonly changedTask: TaskId;
+  /** The model that the fork sets, and the id of the entry that sets it in the session of a root. If absent, it sets none. */
   readonly model?: ModelReference & { readonly entryId: string };
   /** The user message that the fork adds. If absent, it adds none. */
   readonly addition?: AddedInput;
+  /** The message that takes the place of the one with which the run began. If absent, that one stays. */
+  readonly replacement?: UserMessage;
 }
 
 /** What the first commit of the fork contains. */
@@ -123,10 +130,15 @@ export async function forkSession(cut: Cut): Promise<ForkedSession> {
   const leafId = await leafAt(cut, stored, written);
   const path = entriesTo(visible, [leafId, ...leavesIn(turns, origin.sessionId)], origin.sessionId);
   const sessions = copyEntries(path, renames, { sessionId: fork.sessionId, agentId: fork.agentId });
-  if (cut.model !== undefined) sessions.push(modelChange(cut, cut.model, leafId && renames.id(leafId)));
+  if (cut.model !== undefined && cut.changedTask === root)
+    sessions.push(modelChange(cut, cut.model, leafId && renames.id(leafId)));
   const opening = stored.find(({ entry }) => entry.id === origin.runId)?.entry;
   if (!restarts && opening !== undefined && !path.includes(opening))
-    sessions.push(pendingOpening(opening, fork));
+    sessions.push(
+      cut.replacement === undefined
+        ? pendingOpening(opening, fork)
+        : userEntry({ ...fork, at: cut.at, message: cut.replacement }, "pending"),
+    );
   if (restarts && addition.isStored)
     sessions.push(userEntry({ ...fork, at: cut.at, message: addition.message }, "pending"));
   const runs = new Set(path.flatMap(({ runId }) => runId ?? []));
@@ -163,15 +175,16 @@ function modelChange(
 }
 
 /**
- * The current turn of the root with what the fork changes for the calls after it: the model, and whether input waits.
+ * The current turn of the changed task with what the fork changes for the calls after it: the model, and whether input
+ * waits.
  * J4: the digest of a turn covers its history only, which does not change.
  */
 function changeTurn(cut: Cut, step: StepRecord, leafAtCut: string | null): StepRecord {
-  const { model, addition, steps, origin } = cut;
-  const turn = step.taskId === root ? turnOf(step) : undefined;
-  if (turn === undefined || step !== rootTurnSteps(steps).at(-1)) return step;
+  const { model, addition, steps, origin, changedTask } = cut;
+  const turn = step.taskId === changedTask ? turnOf(step) : undefined;
+  if (turn === undefined || step !== turnSteps(steps, changedTask).at(-1)) return step;
   const { sessionId, leafId } = turn;
-  const isAtLeaf = sessionId === origin.sessionId && leafId === leafAtCut;
+  const isAtLeaf = changedTask === root && sessionId === origin.sessionId && leafId === leafAtCut;
   const changed: TurnRecord = Object.freeze({
     ...turn,
     ...(model !== undefined && { model: { provider: model.provider, modelId: model.modelId } }),
@@ -228,11 +241,11 @@ async function findRootTurn({ store, origin, commits, steps }: Cut): Promise<Tur
 }
 
 function rootTurns(steps: readonly StepRecord[]): readonly TurnRecord[] {
-  return rootTurnSteps(steps).flatMap((step) => turnOf(step) ?? []);
+  return turnSteps(steps, root).flatMap((step) => turnOf(step) ?? []);
 }
 
-function rootTurnSteps(steps: readonly StepRecord[]): readonly StepRecord[] {
-  return steps.filter((step) => step.taskId === root && turnOf(step) !== undefined);
+function turnSteps(steps: readonly StepRecord[], taskId: TaskId): readonly StepRecord[] {
+  return steps.filter((step) => step.taskId === taskId && turnOf(step) !== undefined);
 }
 
 /** Ids of the entries that the commits made visible. */
@@ -252,14 +265,6 @@ function writtenIn(commits: readonly Commit[]): ReadonlySet<string> {
     }
   }
   return visible;
-}
-
-/**
- * The turn that a step records. `undefined` for another kind of step, and if retention has erased the turn's content.
- */
-function turnOf({ kind, outcome }: StepRecord): TurnRecord | undefined {
-  if (kind !== "turn" || outcome.kind !== "ok" || outcome.value === null) return undefined;
-  return outcome.value as unknown as TurnRecord;
 }
 
 /** Leaves of the session from which the turns read their history on replay. */

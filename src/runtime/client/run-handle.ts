@@ -4,6 +4,7 @@ import {
   type Clock,
   type Delta,
   type Event,
+  type EditedResult,
   type EventOptions,
   Fault,
   type ForkOptions,
@@ -14,7 +15,6 @@ import {
   type JsonValue,
   type Mail,
   type MailBody,
-  type ModelReference,
   type PendingApproval,
   type Priority,
   type ReceivedInput,
@@ -33,8 +33,10 @@ import {
   type TopUpOptions,
   type UnknownPrice,
   assertJson,
+  changedTextKind,
   describeValue,
   jsonText,
+  nameListKind,
   parseTaskId,
   rootTaskId as root,
   readTopUp,
@@ -48,7 +50,8 @@ import type { RunStore } from "./run-store.ts";
 import { findClientCall } from "./client-call.ts";
 import { answerId, checkDecision, commandNames, valueIn } from "./run-command.ts";
 import { readRequest } from "./recorded-request.ts";
-import { checkForkInput } from "./fork-input.ts";
+import { checkForkInput, forkBudget, replacedInput, type ForkInput } from "./fork-input.ts";
+import type { WantedFork } from "./fork-changes.ts";
 import { forkRun } from "./fork-run.ts";
 import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
 import { endedResult, type EndEvents } from "./ended-result.ts";
@@ -56,7 +59,7 @@ import { storedEvents, watchedReader, yieldingSlot, type EventStream } from "./e
 import { StoredRun, mayResume } from "./stored-run.ts";
 import { refuseIfResent } from "./unsent-input.ts";
 import { currentTask } from "../process/async-context.ts";
-import { parseModelName, resolveModel } from "../process/session-model.ts";
+import { knownModel } from "../process/session-model.ts";
 import { sha256 } from "../process/sha256.ts";
 import { SizeLimit } from "../process/size-limit.ts";
 import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
@@ -172,8 +175,23 @@ const eventOptionTable = optionTable({
 const topUpTable = optionTable({ limited: is.boolean() } satisfies OptionKinds<TopUpOptions>);
 const forkOptionTable = optionTable({
   at: is.number({}),
+  keepsCommit: is.boolean(),
   input: is.any,
+  replacesInput: is.boolean(),
   model: is.text(),
+  instructions: changedTextKind,
+  tools: nameListKind,
+  toolResults: is.list({
+    of: is.options(
+      optionTable({
+        callId: is.text({ required: true, empty: false }),
+        output: is.any,
+        isError: is.boolean(),
+      } satisfies OptionKinds<EditedResult>),
+    ),
+  }),
+  budget: is.checkedBy(forkBudget),
+  taskId: is.text(),
   runId: is.text(),
 } satisfies OptionKinds<ForkOptions>);
 const toolResultTable = optionTable({ isError: is.boolean() } satisfies OptionKinds<ToolResultOptions>);
@@ -441,39 +459,49 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   }
 
   async fork(options: ForkOptions): Promise<RunHandle<Result>> {
-    const { at, runId, input, model } = forkOptionTable.read("fork()", options);
-    const { store, clock, ids, record, by = anonymousUser, life, sizes = defaultSizes } = this.#options;
+    const {
+      at,
+      runId,
+      keepsCommit,
+      input,
+      replacesInput = false,
+      ...changes
+    } = forkOptionTable.read("fork()", options);
+    const { store, clock, ids, record, by = anonymousUser, life, hash = sha256 } = this.#options;
+    const { sizes = defaultSizes, models } = this.#options;
     life?.check();
-    if (input !== undefined) {
-      const message: unknown = checkForkInput(input);
+    const agent = models?.agents.get(this.agentId);
+    const message = replacesInput
+      ? await replacedInput(agent, input)
+      : input === undefined
+        ? undefined
+        : checkForkInput(input);
+    if (message !== undefined) {
       assertJson(message, `the input of a fork of ${this.runId}`);
       sizes.assertInput(message, `the input of a fork of ${this.runId}`);
     }
+    const { taskId, model, ...others } = changes;
+    assertJson(others, `the changes of a fork of ${this.runId}`);
+    sizes.assert(others, `the changes of a fork of ${this.runId}`);
     const fork = await forkRun({
       store,
       clock,
       ids,
+      hash,
       origin: record,
       at,
       by,
+      wanted: {
+        ...(others as Omit<WantedFork, "taskId" | "model">),
+        taskId: taskId === undefined ? root : parseTaskId(taskId),
+        ...(model !== undefined && { model: knownModel(models, agent, model, "fork()") }),
+      },
+      ...(keepsCommit !== undefined && { keepsCommit }),
       ...(runId !== undefined && { runId }),
-      ...(input !== undefined && { input }),
-      ...(model !== undefined && { model: this.#knownModel(model) }),
+      ...(message !== undefined &&
+        (replacesInput ? { replacement: message } : { input: message as ForkInput })),
     });
     return new StoredRunHandle({ ...this.#options, record: fork });
-  }
-
-  /** Returns the model with this name. Throws `model_not_found` if the runtime does not know it. */
-  #knownModel(name: string): ModelReference {
-    const reference = parseModelName(name);
-    const { models } = this.#options;
-    const agent = models?.agents.get(this.agentId);
-    if (models !== undefined && resolveModel(models, agent, reference) !== undefined) return reference;
-    throw new Fault(
-      "model_not_found",
-      `unknown model ${describeValue(name)} of fork(): neither ${this.agentId} nor resolveModel of this runtime has it; use a model of the agent, or pass resolveModel to openRuntime()`,
-      { details: { model: name } },
-    );
   }
 
   #isResumed(next: number): boolean | Promise<boolean> {

@@ -106,7 +106,7 @@ export class StoredSchedules implements RuntimeSchedules {
     const place = { namespace: scheduleNamespace, key: scheduleKey(draft, hash), tenantId: draft.tenantId };
     if (typeof own.agent !== "string") {
       // Each fire reads its input again. An input that no fire could use is refused here.
-      await own.agent.readInput?.(own.input);
+      await own.agent.readInput?.(own.input, "caller");
       register?.(own.agent);
     }
     for (;;) {

@@ -37,7 +37,9 @@ export async function submitRun(
   options: NewRunOptions,
   scope?: TenantScope,
 ): Promise<RunRecord> {
-  const read = agent.readInput?.(input);
+  const { kind = "invocation", child, messages } = options;
+  const isAsked = kind === "invocation" && child === undefined && messages === undefined;
+  const read = isAsked ? agent.readInput?.(input, "caller") : undefined;
   const accepted = read === undefined ? input : read instanceof Promise ? await read : read;
   const run = newRun(worker, agent, accepted, options);
   const { record } = run;
@@ -103,7 +105,9 @@ async function refuseOther(
   const root = isOtherAgent ? undefined : await readRootTask(store, runId);
   if (!isOtherAgent && (root === undefined || root.supervision.retention === HistoryRetention.NONE)) return;
   if (root !== undefined && canonicalJson(asked(root)) === canonicalJson(asked(createdTask(first)))) return;
-  const difference = isOtherAgent ? `is a run of ${agentId}` : "was submitted with another input";
+  const difference = isOtherAgent
+    ? `is a run of ${agentId}`
+    : "was submitted with another input or other changes";
   throw new Fault("already_exists", `${runId} ${difference}: choose another runId, or omit it`, {
     details: { runId, agentId },
   });
@@ -111,7 +115,11 @@ async function refuseOther(
 
 /** What a submission asks of the agent. */
 function asked(root: TaskRecord | undefined): JsonValue {
-  return [root?.input ?? null, root?.addedInstructions ?? null];
+  return [
+    root?.input ?? null,
+    root?.addedInstructions ?? null,
+    (root?.changes as unknown as JsonValue) ?? null,
+  ];
 }
 
 /** The root task, which the first commit of a run creates. */

@@ -7,10 +7,12 @@ import {
   type HostedAgent,
   type JsonObject,
   type JsonValue,
+  type RunChanges,
   type RunId,
   type RunSummary,
   type SessionId,
   type Store,
+  type StoredChanges,
   type SubmitOptions,
   type TaskRecord,
   type TenantScope,
@@ -83,7 +85,7 @@ export async function resubmissionOf(
     );
   const { task, input } = await readFailedRun(store, runId);
   const { sessionId, userId, tenantId, priority, metadata } = run;
-  const { supervision, budget, channel, settings, addedInstructions, streaming } = task;
+  const { supervision, budget, channel, settings, addedInstructions, changes, streaming } = task;
   const isKept = supervision.retention === HistoryRetention.PERMANENT;
   if (isKept && (await store.sessions.find(sessionId, scope)) === undefined)
     throw new Fault(
@@ -107,8 +109,14 @@ export async function resubmissionOf(
       ...(channel !== undefined && { channel }),
       ...(settings !== undefined && { settings }),
       ...(addedInstructions !== undefined && { addedInstructions }),
+      ...(changes !== undefined && { changes: callerChanges(changes) }),
     },
   };
+}
+
+/** The changes in the form in which a caller gives them. */
+function callerChanges({ model, ...changes }: StoredChanges): RunChanges {
+  return { ...changes, ...(model !== undefined && { model: `${model.provider}/${model.modelId}` }) };
 }
 
 /**

@@ -65,7 +65,7 @@ export class ChildSteps {
       runner.worker.sizes.assertInput(input, `the input of ${agentId}`);
       spawnTable.read("ctx.spawn()", options);
       const agent = runner.worker.agents.get(agentId);
-      const accepted = agent?.readInput === undefined ? input : await agent.readInput(input);
+      const accepted = agent?.readInput === undefined ? input : await agent.readInput(input, "parent");
       return () => this.#spawn(agentId, accepted, options);
     });
   }
@@ -77,7 +77,8 @@ export class ChildSteps {
     return this.#steps.run<SpawnOutcome>(step, async () => {
       const inherited = inheritedBy(runner, request);
       const { prompt, ...given } = request;
-      const options = { ...given, ...narrowed(runner.task.record.tools, given.tools) };
+      const { tools, changes } = runner.task.record;
+      const options = { ...given, ...narrowed(tools ?? changes?.tools ?? null, given.tools) };
       const input = prompt as JsonValue;
       assertJson(input, "the prompt of ctx.child()");
       runner.worker.sizes.assertInput(input, "the prompt of ctx.child()");

@@ -9,6 +9,7 @@ import type {
   RunKind,
   RunMeta,
   RunSnapshot,
+  StoredChanges,
   TaskId,
   Usage,
 } from "../../kernel/index.ts";
@@ -86,6 +87,10 @@ export class TaskFacts implements Pick<RunContext, keyof TaskFacts> {
 
   get addedInstructions(): string {
     return this.#runner.task.record.addedInstructions ?? "";
+  }
+
+  get changes(): StoredChanges | null {
+    return this.#runner.task.record.changes ?? null;
   }
 
   get sharesPrompt(): boolean {

@@ -163,7 +163,9 @@ async function planTurn(
   { leafId, entries: path }: SessionPath,
 ): Promise<() => TurnRecord> {
   const { input, record } = open.runner.task;
-  const settings = sessionSettings(path);
+  const chosen = record.changes?.model;
+  const stored = sessionSettings(path);
+  const settings = chosen === undefined ? stored : { ...stored, model: chosen };
   if (settings.model !== null) requireModel(open.runner, settings.model);
   const planned = await plan({ input, sessionId, path, channel: record.channel ?? null }, open);
   const history = transcriptOf(planned.history ?? contextMessages(path));

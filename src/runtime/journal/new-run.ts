@@ -1,4 +1,5 @@
 import { assertMetadataSize } from "../process/size-limit.ts";
+import { parseModelName } from "../process/session-model.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
 import {
   type AgentId,
@@ -16,9 +17,11 @@ import {
   type Message,
   type RequestOfRun,
   type RunKind,
+  type RunChanges,
   type RunRecord,
   type SessionChange,
   type SpawnBudget,
+  type StoredChanges,
   type SubmitOptions,
   Supervision,
   type TaskRecord,
@@ -78,6 +81,7 @@ export function newRun(
   worker.sizes?.assertInput(input, `the input of ${agentId}`);
   worker.sizes?.assert(metadata, `the metadata of a run of ${agentId}`);
   if (options.addedInstructions !== undefined) assertAdded(options.addedInstructions, agentId, worker.sizes);
+  const changes = options.changes && changesOf(options.changes, agentId, worker.sizes);
   const startAt = startTimeOf(options, agentId);
   const { kind = options.child === undefined ? (agent.runKind ?? "invocation") : "child" } = options;
   if (kind === "workflow") refuseSession(agentId, options);
@@ -117,14 +121,22 @@ export function newRun(
     tools: null,
   };
   const { topUp } = agent;
-  const started = { agentId, sessionId, input, supervision, metadata, ...(topUp !== undefined && { topUp }) };
+  const started = {
+    agentId,
+    sessionId,
+    input,
+    supervision,
+    metadata,
+    ...(topUp !== undefined && { topUp }),
+    ...(changes !== undefined && { changes }),
+  };
   const data = by == null ? started : { ...started, by };
   const start: Event = { seq: 0, runId, taskId, agentId, parentId: null, type: "run_start", at, data };
   const first: Commit = {
     number: 0,
     at,
     events: [start],
-    tasks: [{ type: "create", task: withOptions(task, options) }],
+    tasks: [{ type: "create", task: withOptions(task, options, changes) }],
     ledger: [openAccountCommand(worker, { taskId, parentId: null, budget, priority })],
   };
   // A compaction adds no message of a user to its session.
@@ -175,9 +187,14 @@ function secondHistory(agentId: AgentId, sessionId: string): Fault {
 }
 
 /** Adds the options to the record of a root task that most submissions do not set. */
-function withOptions(task: TaskRecord, options: NewRunOptions): TaskRecord {
+function withOptions(
+  task: TaskRecord,
+  options: NewRunOptions,
+  changes: StoredChanges | undefined,
+): TaskRecord {
   const { channel, settings, addedInstructions, context, child, heartbeat = false } = options;
-  const isPlain = channel === undefined && settings === undefined && context === undefined;
+  const isPlain =
+    channel === undefined && settings === undefined && context === undefined && changes === undefined;
   if (isPlain && addedInstructions === undefined && child === undefined && !heartbeat) return task;
   return {
     ...task,
@@ -185,6 +202,7 @@ function withOptions(task: TaskRecord, options: NewRunOptions): TaskRecord {
     ...(channel !== undefined && { channel }),
     ...(settings !== undefined && { settings: callSettings(`a run of ${task.agentId}`, settings) }),
     ...(addedInstructions !== undefined && { addedInstructions }),
+    ...(changes !== undefined && { changes }),
     ...(context !== undefined && { hasContext: true }),
     ...(heartbeat && { heartbeat }),
   };
@@ -219,6 +237,18 @@ function assertAdded(text: unknown, agentId: AgentId, sizes: WorkerContext["size
     );
   assertJson(text, owner);
   sizes?.assert(text, owner);
+}
+
+/** Returns the changes of a submission as the root stores them. */
+function changesOf(
+  { model, ...changes }: RunChanges,
+  agentId: AgentId,
+  sizes: WorkerContext["sizes"] | undefined,
+): StoredChanges {
+  const owner = `the changes of a run of ${agentId}`;
+  assertJson(changes, owner);
+  sizes?.assert(changes, owner);
+  return { ...copyJson(changes), ...(model !== undefined && { model: parseModelName(model) }) };
 }
 
 /** Returns a copy of the metadata, because the facts of a run are frozen and the object belongs to the caller. */

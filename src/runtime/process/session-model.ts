@@ -1,9 +1,11 @@
 import {
+  assertToolNames,
   describeValue,
   Fault,
   type HostedAgent,
   type Model,
   type ModelReference,
+  type RunChanges,
 } from "../../kernel/index.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
@@ -17,6 +19,37 @@ export function parseModelName(name: string): ModelReference {
     "invalid_argument",
     `invalid model ${describeValue(text)}: expected "provider/id", such as "anthropic/claude-sonnet-5"`,
   );
+}
+
+/**
+ * Returns the reference of a model that the agent or the runtime knows. Throws `model_not_found` for another one. `owner`
+ * names the call.
+ */
+export function knownModel(
+  worker: Pick<WorkerContext, "resolveModel"> | undefined,
+  agent: Pick<HostedAgent, "models"> | undefined,
+  name: string,
+  owner: string,
+): ModelReference {
+  const reference = parseModelName(name);
+  if (worker !== undefined && resolveModel(worker, agent, reference) !== undefined) return reference;
+  throw new Fault(
+    "model_not_found",
+    `unknown model ${describeValue(name)} of ${owner}: neither the agent nor resolveModel of this runtime has it; use a model of the agent, or pass resolveModel to openRuntime()`,
+    { details: { model: name } },
+  );
+}
+
+/** Throws if the changes of a submission name a model or a tool that neither the agent nor the runtime knows. */
+export function checkChanges(
+  worker: Pick<WorkerContext, "resolveModel">,
+  agent: HostedAgent,
+  { model, tools }: RunChanges,
+): void {
+  const owner = `a run of ${agent.id}`;
+  const names = (agent.tools ?? []).map(({ name }) => name);
+  assertToolNames(tools, names, owner);
+  if (model !== undefined) knownModel(worker, agent, model, owner);
 }
 
 /** Returns the model that a session names: one of the agent's own, or one that the runtime resolves by name. */

@@ -114,11 +114,19 @@ export function unknownTool({ open, call, extra = [] }: ToolCallOptions): ToolRe
 
 /** Denies a call that the task, the turn or the tool itself does not allow. `only` are the tools of the turn. */
 export function narrowedTools(
-  { open, call: { toolName } }: ToolCallOptions,
-  { inChildren }: Tool,
+  { open, call: { toolName }, extra }: ToolCallOptions,
+  tool: Tool,
   only: readonly string[] | undefined,
 ): Denial | undefined {
-  const { tools, inherits } = open.runner.task.record;
+  const { inChildren } = tool;
+  const { tools, inherits, changes } = open.runner.task.record;
+  // Tools of the architecture are not those of the agent, from which a caller chooses.
+  if (changes?.tools !== undefined && !changes.tools.includes(toolName) && extra?.includes(tool) !== true)
+    return denied(
+      "not one of this run's tools",
+      `${toolName} may not be called in this run; you`,
+      changes.tools,
+    );
   if (tools !== null && !tools.includes(toolName))
     return denied("not one of this task's tools", `${toolName} may not be called by this task; it`, tools);
   if (only !== undefined && !only.includes(toolName))

@@ -3,8 +3,10 @@ import {
   nearestName,
   parseAgentId,
   readProperty,
+  type AllowedChanges,
   type HostedAgent,
   type JsonObject,
+  type JsonSchema,
   type JsonValue,
   type MaybePromise,
   type Runtime,
@@ -30,6 +32,36 @@ export interface StartedAgent {
   readonly sessionId?: string;
 }
 
+/** The file with the instructions of an agent. */
+export interface PromptFile {
+  /** Reads the instructions as the file has them now. */
+  read(): Promise<PromptText>;
+  /**
+   * Replaces the instructions. Throws `version_mismatch` if the text of the file is not that of `hash`, and
+   * `permission_denied` if the file must not be changed. Returns the file after the change.
+   */
+  save(instructions: string, hash: string): Promise<PromptText>;
+}
+
+/** The instructions of an agent in their file. */
+export interface PromptText {
+  /** Path of the file, as people name it. */
+  readonly path: string;
+  readonly instructions: string;
+  /** Hash of the whole file. */
+  readonly hash: string;
+  /** Why the file must not be changed. `null` if it may be. */
+  readonly refusal: string | null;
+}
+
+/** What is known of an agent that a caller wants to change for one run. */
+export interface ChangeableAgent {
+  readonly name: string;
+  readonly allowed: AllowedChanges;
+  /** Names of the models that the agent has itself. The first one is its main model. */
+  readonly models: readonly string[];
+}
+
 /** An agent that callers may start by its name, and that is made for each run. */
 export interface ServedAgent {
   readonly name: string;
@@ -43,12 +75,20 @@ export interface ServedAgent {
   readonly skills?: readonly string[];
   /** What each run of the agent may spend at most. If absent, callers are not told. */
   readonly maxCostUsd?: number;
+  /** JSON Schema of its input. If absent, the input is a message. */
+  readonly inputSchema?: JsonSchema;
   /**
    * Whether the agent is left out of lists, because it cannot be used at the moment. `start` then says why. Default:
    * `false`.
    */
   readonly hidden?: boolean;
+  /** What callers with the scope `run` may change in its runs. Default: nothing. */
+  readonly allowedChanges?: AllowedChanges;
   start(request: StartRequest): MaybePromise<StartedAgent>;
+  /** Makes the agent to describe it, for callers who want to change something for one run. If absent, only its facts are known. */
+  describe?(): MaybePromise<HostedAgent>;
+  /** The file that holds the instructions of the agent. If absent, there is none that a caller may change. */
+  readonly prompt?: PromptFile;
   /**
    * Replaces a text of a caller before the agent receives it, such as `/name arguments` by a prompt template. Throws
    * `not_found` for a name that does not exist. If absent, texts stay as they are.
@@ -66,12 +106,15 @@ export interface AgentInfo {
   readonly skills: readonly string[];
   /** The agent's own allowance for a run. A submission can only lower it. `null`: none, or not known before the start. */
   readonly maxCostUsd: number | null;
+  /** JSON Schema of its input. `null`: the input is a message, or the schema is not known before the start. */
+  readonly inputSchema: JsonSchema | null;
 }
 
-interface Entry extends Pick<ServedAgent, "start" | "expand" | "hidden"> {
+interface Entry extends Pick<ServedAgent, "start" | "expand" | "hidden" | "describe" | "prompt"> {
   readonly info: AgentInfo;
   /** Whether `start` makes an agent for each run, such as one with the session as its key. */
   readonly makesAgents: boolean;
+  readonly changeable: ChangeableAgent;
 }
 
 /** Agents of a server: a list, or a function that returns the list of the moment. */
@@ -117,6 +160,27 @@ export class ServedAgents {
 
   async start(name: string, request: StartRequest): Promise<StartedAgent> {
     return this.#find(name).start(request);
+  }
+
+  /** Makes the agent of a name to describe it. Throws `unsupported` if that is not possible. */
+  async describe(name: string): Promise<HostedAgent> {
+    const { describe } = this.#find(name);
+    if (describe === undefined)
+      throw new Fault(
+        "unsupported",
+        `agent ${name} is made for each run, so that it cannot be described before`,
+      );
+    return describe();
+  }
+
+  /** The file with the instructions of an agent. `undefined` if it has none. */
+  promptFile(name: string): PromptFile | undefined {
+    return this.#find(name).prompt;
+  }
+
+  /** What callers may change in runs of an agent, by its name or id. Nothing if it is not hosted here. */
+  changeable(name: string): ChangeableAgent {
+    return this.#lookUp(name)?.changeable ?? { name, allowed: {}, models: [] };
   }
 
   /**
@@ -178,9 +242,29 @@ function entriesOf(agents: readonly (HostedAgent | ServedAgent)[]): ReadonlyMap<
     const expand = "id" in agent ? undefined : agent.expand?.bind(agent);
     const makesAgents = !("id" in agent);
     const hidden = !("id" in agent) && agent.hidden === true;
-    entries.set(info.name, { info, start, hidden, makesAgents, ...(expand !== undefined && { expand }) });
+    const describe = "id" in agent ? () => agent : agent.describe?.bind(agent);
+    const prompt = "id" in agent ? undefined : agent.prompt;
+    const { allowedChanges = {} } = agent;
+    const models = "id" in agent ? modelNames(agent) : agent.model === undefined ? [] : [agent.model];
+    entries.set(info.name, {
+      info,
+      start,
+      hidden,
+      makesAgents,
+      changeable: { name: info.name, allowed: allowedChanges, models },
+      ...(expand !== undefined && { expand }),
+      ...(describe !== undefined && { describe }),
+      ...(prompt !== undefined && { prompt }),
+    });
   }
   return entries;
+}
+
+/** Names of the models of an agent, its main model first. */
+export function modelNames({ models = {} }: Pick<HostedAgent, "models">): readonly string[] {
+  const { main, ...others } = models;
+  const all = [...(main === undefined ? [] : [main]), ...Object.values(others)];
+  return [...new Set(all.map(({ provider, modelId }) => `${provider}/${modelId}`))];
 }
 
 /** Describes an agent as `GET /api/agents` shows it. */
@@ -190,6 +274,7 @@ export function hostedInfo({
   tools = [],
   subAgents = [],
   budget,
+  inputSchema,
   ...agent
 }: HostedAgent): AgentInfo {
   const main = models?.["main"];
@@ -202,12 +287,14 @@ export function hostedInfo({
     subAgents: subAgents.map((each) => parseAgentId(each.id).name),
     skills: [],
     maxCostUsd: budget?.maxCostUsd ?? null,
+    inputSchema: inputSchema ?? null,
   };
 }
 
 /** Describes an agent by its settings, without making it. */
 export function servedInfo(agent: Omit<ServedAgent, "start">): AgentInfo {
-  const { name, description, model, tools = [], subAgents = [], skills = [], maxCostUsd } = agent;
+  const { name, description, model, tools = [], subAgents = [], skills = [] } = agent;
+  const { maxCostUsd, inputSchema } = agent;
   return {
     name,
     description: description ?? null,
@@ -216,5 +303,6 @@ export function servedInfo(agent: Omit<ServedAgent, "start">): AgentInfo {
     subAgents,
     skills,
     maxCostUsd: maxCostUsd ?? null,
+    inputSchema: inputSchema ?? null,
   };
 }

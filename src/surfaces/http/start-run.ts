@@ -1,14 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { sha256 } from "../../runtime/index.ts";
 import {
+  assertAllowed,
   Fault,
   formatRunId,
   type JsonValue,
   type RunHandle,
   type SubmitOptions,
 } from "../../kernel/index.ts";
-import type { Access } from "./access/access.ts";
+import { hasScope, type Access } from "./access/access.ts";
 import type { RouteRequest } from "./route.ts";
+import { modelNames } from "./served-agents.ts";
 
 /** The part of a request that starts a run. */
 export type StartingRequest = Pick<RouteRequest, "runtime" | "access" | "server" | "request">;
@@ -43,6 +45,16 @@ export async function startRun(request: StartingRequest, options: NewRunOptions)
   const { tenantId, userId } = access;
   const { sessionId } = rest;
   const started = await server.agents.start(name, { runId, input, sessionId, tenantId, userId });
+  const { changes } = rest;
+  if (changes !== undefined && !hasScope(access, "admin"))
+    assertAllowed(
+      {
+        name,
+        allowed: started.agent.allowedChanges ?? {},
+        models: modelNames(started.agent),
+      },
+      changes,
+    );
   const isKnown = (await runtime.find(runId)) !== undefined;
   const own = started.sessionId ?? sessionId;
   const run = await runtime.submit(started.agent, await server.agents.expand(name, input, own), {

@@ -30,5 +30,12 @@ export {
   type Schema,
 } from "../http/schema/schema.ts";
 export type { McpMountOptions } from "../protocols/mcp/mcp-mount.ts";
-export type { AgentInfo, ServedAgent, StartedAgent, StartRequest } from "../http/served-agents.ts";
+export type {
+  AgentInfo,
+  PromptFile,
+  PromptText,
+  ServedAgent,
+  StartedAgent,
+  StartRequest,
+} from "../http/served-agents.ts";
 export { createServer, type Server, type ServerLimits, type ServerOptions } from "./server.ts";

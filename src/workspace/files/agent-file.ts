@@ -18,7 +18,8 @@ export interface AgentFile extends AgentValues {
   readonly hash: string;
 }
 
-const maxAgentBytes = 256 * 1024;
+/** Maximum size of an agent file, in bytes. */
+export const maxAgentBytes = 256 * 1024;
 const validName = /^[a-z][a-z0-9_-]{0,63}$/iu;
 
 /** Whether a text can be the name of an agent in a file. */

@@ -9,6 +9,7 @@ export {
   type LoadWorkspaceOptions,
   type LoadedWorkspace,
 } from "./load.ts";
+export { readInstructions, saveInstructions, type SavedInstructions } from "./saved-instructions.ts";
 export type { Origin, SourceFile } from "./source-file.ts";
 export { readMcpFiles } from "./mcp-file.ts";
 export { changeMemoryFile, memoryLimits, type MemoryFileName } from "./memory/memory-file.ts";

@@ -1,5 +1,5 @@
 import { Agent } from "../../../src/assembly/agent.ts";
-import { formatRunId } from "../../../src/kernel/index.ts";
+import { formatRunId, type JsonValue, type RunId, type Store } from "../../../src/kernel/index.ts";
 import { getRunContext } from "../../../src/runtime/index.ts";
 import { servedModel, servedTool } from "../../../src/testing/served-call.ts";
 import {
@@ -15,6 +15,13 @@ import { seqAfterTool } from "./fork.ts";
 
 const runId = formatRunId("origin");
 
+/** Id of the first tool call of a run. */
+async function firstCall(store: Store, id: RunId): Promise<string> {
+  for await (const { events = [] } of store.journal.read(id))
+    for (const event of events) if (event.type === "tool_execution_end") return event.data.callId;
+  throw new Error(`${id} has no tool call`);
+}
+
 /** The answer to a request with this number of messages. */
 const said: Readonly<Record<number, Said>> = {
   1: { calls: [{ name: "sow", input: { field: 1 } }] },
@@ -27,7 +34,28 @@ const said: Readonly<Record<number, Said>> = {
   7: { text: "reaped later" },
 };
 
-/** A run, and two forks with an input and a model: after the result of its first tool, and at its end. */
+/** Instructions that only the third fork has. */
+const changed = "Reap what is ripe.";
+
+/**
+ * What the third fork says. Its agent has no instructions in the code of a worker, so that only the journal can hold them.
+ */
+function saidChanged(body: JsonValue): Said {
+  const text = JSON.stringify(body);
+  if (lengthOf(body) === 4) return { calls: [{ name: "reap", input: { field: 3 } }] };
+  const isEdited = text.includes("ripe already");
+  const isDenied = text.includes("may not be called in this run");
+  return { text: `edited: ${isEdited}, denied: ${isDenied}` };
+}
+
+function isChanged(body: JsonValue): boolean {
+  return JSON.stringify(body).includes(changed);
+}
+
+/**
+ * A run, and three forks: with an input and a model after the result of its first tool, and at its end; and after that
+ * result with other instructions, fewer tools and another result.
+ */
 export const changedForks: Workload = {
   agents: (server) => {
     const model = {
@@ -49,14 +77,26 @@ export const changedForks: Workload = {
       await fork.result();
       runs.push(fork.runId);
     }
-    return runs;
+    const last = await run.fork({
+      at: cuts[0] ?? 0,
+      instructions: changed,
+      tools: ["sow"],
+      toolResults: [{ callId: await firstCall(store, runId), output: "ripe already" }],
+      budget: { maxTurns: 2 },
+      runId: formatRunId("fork2"),
+    });
+    await last.result();
+    return [...runs, last.runId];
   },
-  outputs: ["sown", "reaped", "reaped later"],
+  outputs: ["sown", "reaped", "reaped later", "edited: true, denied: true"],
   world: {
     branches: 1,
     answering: ({ name, body }) =>
       name === "model"
-        ? modelAnswer(lengthOf(body), said[lengthOf(body)] ?? { text: "?" })
+        ? modelAnswer(
+            lengthOf(body),
+            isChanged(body) ? saidChanged(body) : (said[lengthOf(body)] ?? { text: "?" }),
+          )
         : toolAnswer(name, body),
   },
 };

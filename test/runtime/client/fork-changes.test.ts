@@ -5,6 +5,7 @@ import {
   formatRunId,
   HistoryRetention,
   messageText,
+  rootTaskId,
   type Event,
   type EventType,
   type ForkOptions,
@@ -302,4 +303,154 @@ it("the agent reads steering that arrives before its run starts before its first
   await clock.advance(1_000);
   expect((await run.result()).turns).toBe(1);
   expect(textsOf(model.calls[0])).toEqual(["go", "left"]);
+});
+
+describe.each(twoStores)("%s: fork({ instructions, tools, toolResults })", (_name, prepare) => {
+  const twice: ScriptStep = {
+    toolCalls: [
+      { name: "look", input: {} },
+      { name: "wait", input: {} },
+    ],
+  };
+  const wait = tool({
+    name: "wait",
+    description: "Waits.",
+    inputSchema: { type: "object" },
+    execute: async () => "waited",
+  });
+
+  async function setUpChanges(open: () => Promise<Store>, script: readonly ScriptStep[]) {
+    const { store, runtime } = await setUp(open, []);
+    const model = scriptedModel(script);
+    const keeper = new Agent({ name: "keeper", model, tools: [look, wait], instructions: "Keep." });
+    const origin = await runtime.submit(keeper, "go");
+    await origin.result();
+    const events = await readAll(store, origin.runId);
+    const starts = events.filter(({ type }) => type === "message_start");
+    const calls = events.flatMap((event) => (event.type === "tool_execution_end" ? [event.data.callId] : []));
+    return { store, runtime, model, origin, starts, calls, keeper };
+  }
+
+  it("sends the changed instructions, tools and result with the next call, and repeats no tool", async () => {
+    const { store, model, origin, starts, calls } = await setUpChanges(await prepare(), [
+      twice,
+      "one",
+      "two",
+    ]);
+    const fork = await origin.fork({
+      at: starts[1]?.seq ?? 0,
+      keepsCommit: true,
+      instructions: "Keep less.",
+      tools: ["wait"],
+      toolResults: [{ callId: calls[0] ?? "", output: { found: 0 }, isError: true }],
+      budget: { maxCostUsd: 0.5 },
+    });
+    expect(await fork.result()).toMatchObject({ status: "completed", output: "two", turns: 1 });
+    const request = model.calls[2];
+    expect(request?.messages[0]).toMatchObject({ role: "system", content: "Keep less." });
+    expect(request?.tools?.map(({ name }) => name)).toEqual(["wait"]);
+    expect(request?.messages.at(-1)?.content).toMatchObject([
+      { callId: calls[0], isError: true, output: { type: "json", value: { found: 0 } } },
+      { callId: calls[1], isError: false },
+    ]);
+    const { data } = await forkEvent(store, fork);
+    expect(data).toMatchObject({
+      instructions: "Keep less.",
+      tools: ["wait"],
+      budget: { maxCostUsd: 0.5 },
+      toolResults: [{ callId: calls[0], toolName: "look", isError: true }],
+    });
+    const events = await readAll(store, fork.runId);
+    const own = events.slice(events.findIndex(({ type }) => type === "run_fork")).map(({ type }) => type);
+    expect(own).not.toContain("tool_execution_start");
+    // J11: the shared call shows what it was sent, not what the fork changed.
+    const made = events.filter(({ type }) => type === "message_start").map(({ seq }) => seq);
+    const sent = await Promise.all([made[0] ?? 0, made.at(-1) ?? 0].map((seq) => fork.modelRequest(seq)));
+    expect(sent.map(({ instructions, tools }) => [instructions, tools])).toMatchObject([
+      [{ value: "Keep." }, { value: [{ name: "look" }, { name: "wait" }] }],
+      [{ value: "Keep less." }, { value: [{ name: "wait" }] }],
+    ]);
+    const { accounts } = (await fork.snapshot()).ledger;
+    expect(accounts[rootTaskId]).toMatchObject({ caps: { nanoUsd: 500_000_000 } });
+  });
+
+  it("denies a call of a tool that the fork leaves out", async () => {
+    const { model, origin, starts } = await setUpChanges(await prepare(), [call, "one", call, "two"]);
+    const fork = await origin.fork({ at: starts[1]?.seq ?? 0, keepsCommit: true, tools: ["wait"] });
+    expect(await fork.result()).toMatchObject({ status: "completed", output: "two" });
+    const last = model.calls[3]?.messages.at(-1)?.content;
+    expect(last).toMatchObject([
+      { isError: true, output: { text: expect.stringContaining("may not be called in this run") } },
+    ]);
+  });
+
+  it("begins with another message and keeps nothing of the first one", async () => {
+    const { model, origin, starts, store } = await setUpChanges(await prepare(), [call, "one", "two"]);
+    const fork = await origin.fork({
+      at: starts[0]?.seq ?? 0,
+      input: "go elsewhere",
+      replacesInput: true,
+      instructions: "Keep more.",
+    });
+    expect(await fork.result()).toMatchObject({ status: "completed", output: "two" });
+    expect(textsOf(model.calls[2])).toEqual(["Keep more.", "go elsewhere"]);
+    expect((await fork.summary()).title).toBe("go elsewhere");
+    const path = await store.sessions.read(fork.sessionId);
+    expect(path.map(({ entry }) => (entry.type === "message" ? messageText(entry.message) : ""))).toEqual([
+      "go elsewhere",
+      "two",
+    ]);
+    expect((await readAll(store, fork.runId))[0]?.data).toMatchObject({ input: "go elsewhere" });
+  });
+
+  it("is refused before anything is stored if a name, a call or a place does not fit", async () => {
+    const { origin, starts, store } = await setUpChanges(await prepare(), [call, "one"]);
+    const second = starts[1]?.seq ?? 0;
+    const last = await store.events.lastSeq(origin.runId);
+    const refused: readonly (readonly [ForkOptions, string])[] = [
+      [{ at: second, tools: ["rm"] }, 'there is no tool "rm"; use some of look, wait'],
+      [{ at: second, toolResults: [{ callId: "x", output: "" }] }, 'no result of a call "x"'],
+      [{ at: second, input: "x", replacesInput: true }, "the model has seen it there"],
+      [{ at: second, budget: { deadlineMs: 1 } as never }, "a fork has the deadline of its origin"],
+      [{ at: second, taskId: "t7", instructions: "x" }, "t7: the task does not exist there"],
+      [{ at: second, taskId: "t7", input: "x" }, "cannot add an input for t7"],
+      [{ at: last, instructions: "x" }, "t0: the task has ended there"],
+      [{ at: second, instructions: " " }, "expected a text that is not empty"],
+    ];
+    for (const [options, message] of refused)
+      await expect(origin.fork(options)).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringContaining(message),
+      });
+    expect((await store.journal.list({})).runs).toHaveLength(1);
+  });
+
+  it("changes a child, whose parent receives the new answer", async () => {
+    const { store, runtime } = await setUp(await prepare(), []);
+    const childModel = scriptedModel(["child one", "child two"]);
+    const child = new Agent({
+      name: "child",
+      description: "Helps.",
+      model: childModel,
+      instructions: "Help.",
+    });
+    const lead = scriptedModel([{ toolCalls: [{ name: "child", input: { task: "a" } }] }, "one", "two"]);
+    const boss = new Agent({ name: "boss", model: lead, tools: [child.asTool()] });
+    const origin = await runtime.submit(boss, "go");
+    await origin.result();
+    const events = await readAll(store, origin.runId);
+    const start = events.find(({ type, taskId }) => type === "message_start" && taskId === "t1");
+    const fork = await origin.fork({
+      at: start?.seq ?? 0,
+      keepsCommit: true,
+      taskId: "t1",
+      instructions: "Help twice.",
+      input: "briefly",
+    });
+    expect((await fork.result()).output).toBe("two");
+    expect(textsOf(childModel.calls[1]).slice(0, 1)).toEqual(["Help twice."]);
+    expect(textsOf(childModel.calls[1]).at(-1)).toBe("briefly");
+    expect(JSON.stringify(lead.calls[2]?.messages)).toContain("child two");
+    expect((await forkEvent(store, fork)).data.changedTask).toBe("t1");
+  });
 });

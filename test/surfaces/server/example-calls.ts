@@ -233,6 +233,12 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
     "inbox.restore": { body: { id: "item" }, status: 200 },
     "agents.list": { status: 200 },
     "agents.get": { params: { name: "clerk" }, status: 200 },
+    "agents.options": { params: { name: "clerk" }, status: 200 },
+    "agents.save-instructions": {
+      params: { name: "clerk" },
+      body: { instructions: "Be brief.", hash: "sha" },
+      status: 400,
+    },
     "usage.sum": { query: "?by=agent&from=2026-01-01", status: 200 },
     "dead-letters.list": { query: "?agentId=archive", status: 200 },
     "dead-letters.redeliver": { body: { agentId: "archive", messageIds: [letter.id] }, status: 200 },

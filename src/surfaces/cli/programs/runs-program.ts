@@ -299,6 +299,8 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
     .requiredOption("--at <seq>", "the last shared event: its seq")
     .option("--input <text>", "a user message that follows the shared events")
     .option("--model <provider/id>", "the main model of the agent from there on")
+    .option("--instructions <text>", "the instructions of the agent from there on")
+    .option("--tools <names>", "the tools that the agent keeps, separated by commas")
     .option("--json", jsonOrder)
     .addHelpText("after", forkHelp)
     .action(async (run: string, options: ForkRunOptions) => {

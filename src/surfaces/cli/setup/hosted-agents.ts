@@ -1,6 +1,7 @@
 import {
   Fault,
   type AgentResolver,
+  type AllowedChanges,
   type HostedAgent,
   type RunRecord,
   type Runtime,
@@ -19,6 +20,8 @@ export interface HostedFacts extends AgentInfo {
   readonly settings: RunSettings;
   /** Whether the agent can be used. Making another one throws the reason. */
   readonly isUsable: boolean;
+  /** What callers with the scope `run` may change in its runs. Absent if nothing. */
+  readonly allowedChanges?: AllowedChanges;
 }
 
 /**
@@ -107,11 +110,25 @@ async function factsOf(
 ): Promise<HostedFacts> {
   const { name, tools } = agent;
   const settings = await agentSettings(workspace, { ...flags, agent: name });
-  if (tools !== undefined) return { ...described(workspace, agent), settings, isUsable: true };
+  const { allowedChanges: ofFile } = agent;
+  if (tools !== undefined)
+    return {
+      ...described(workspace, agent),
+      settings,
+      isUsable: true,
+      ...(ofFile !== undefined && { allowedChanges: ofFile }),
+    };
   const made = await workspace.agent(name);
   if (!isAgent(made))
     throw new Fault("unsupported", "it is not an instance of Agent; host it in a program of yours");
-  return { ...hostedInfo(made), name, settings, isUsable: true };
+  const { allowedChanges } = made;
+  return {
+    ...hostedInfo(made),
+    name,
+    settings,
+    isUsable: true,
+    ...(allowedChanges !== undefined && { allowedChanges }),
+  };
 }
 
 /** An agent as the files describe it. Of an agent in code they have only the name. */

@@ -430,3 +430,31 @@ export const spawnBudget = object({
   maxAgents: optional(integer({ minimum: 1 })),
   allowPreempt: optional(flag()),
 });
+
+const longestInstructions = 256 * 1_024;
+const modelName = text({
+  minLength: 3,
+  maxLength: 200,
+  description: "The main model of the agent from there on, as provider/id.",
+});
+const changedInstructions = text({
+  minLength: 1,
+  maxLength: longestInstructions,
+  description: "Text in place of the instructions of the agent.",
+});
+const keptTools = list(text({ minLength: 1, maxLength: 256 }), {
+  maxItems: 1_000,
+  description: "Names of those tools of the agent that the model sees and may call.",
+});
+
+/** The changes of a run or a fork, as members of a body. */
+export const changeMembers = {
+  instructions: optional(changedInstructions),
+  model: optional(modelName),
+  tools: optional(keptTools),
+};
+
+export const runChanges = object(changeMembers, {
+  description:
+    "What the run changes of its agent. A token with the scope run may change only what the option `allowedChanges` of the agent names, and otherwise gets 403.",
+});

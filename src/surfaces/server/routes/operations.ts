@@ -95,46 +95,6 @@ function inboxOf({ tenantId, userId, name }: Access): InboxOwner {
   return { tenantId, userId: userId ?? name };
 }
 
-const agent = named(
-  "Agent",
-  object({
-    name: text(),
-    description: nullable(text()),
-    model: nullable(text()),
-    tools: list(text()),
-    subAgents: list(text()),
-    skills: list(text()),
-    maxCostUsd: nullable(
-      number({
-        description:
-          "The agent's own allowance for a run, which the budget of a submission can only lower. null: none, or not known before the start.",
-      }),
-    ),
-  }),
-);
-const hosted = { status: 200, description: "The agents.", schema: object({ agents: list(agent) }) };
-const listAgents = route({
-  id: "agents.list",
-  method: "GET",
-  path: "/api/agents",
-  summary: "List the agents that callers may start here.",
-  scope: "read",
-  responses: [hosted],
-  handle: ({ server }) => reply(hosted, { agents: server.agents.list }),
-});
-
-const one = { status: 200, description: "The agent.", schema: agent };
-const getAgent = route({
-  id: "agents.get",
-  method: "GET",
-  path: "/api/agents/{name}",
-  summary: "Read an agent.",
-  scope: "read",
-  params: object({ name: text({ minLength: 1, maxLength: 257 }) }),
-  responses: [one],
-  handle: ({ server, params }) => reply(one, server.agents.find(params.name)),
-});
-
 const day = text({
   pattern: "^\\d{4}-\\d{2}-\\d{2}(T\\d{2})?$",
   description: "UTC day, such as 2026-11-16, or UTC hour, such as 2026-11-16T13.",
@@ -263,8 +223,6 @@ export const operationRoutes = [
   listHidden,
   hideItem,
   restoreItem,
-  listAgents,
-  getAgent,
   getUsage,
   listDeadLetters,
   redeliver,

@@ -1,15 +1,25 @@
 import {
   formatRunId,
   parseAgentId,
+  assertAllowed,
   type ApprovalDecision,
+  type ForkOptions,
   type JsonValue,
   type RunHandle,
   type TopUp,
+  type WantedChanges,
 } from "../../../kernel/index.ts";
 import { reply, route, type Route, type RouteRequest, type TypedRoute } from "../../http/route.ts";
 import { maxCommandValues } from "../../http/request-body.ts";
 import { hasScope, type Access } from "../../http/access/access.ts";
-import { approval, priority, runParams, runSummary, taskId } from "../../http/schema/run-schemas.ts";
+import {
+  approval,
+  changeMembers,
+  priority,
+  runParams,
+  runSummary,
+  taskId,
+} from "../../http/schema/run-schemas.ts";
 import {
   anyJson,
   choice,
@@ -176,41 +186,91 @@ const fork = route({
   method: "POST",
   path: "/api/runs/{runId}/fork",
   summary:
-    "Start a run that shares the events up to and including `at` with this run, with another message or model.",
+    "Start a run that shares the events up to and including `at` with this run, with another message, model, instructions, tools or tool results. A token with the scope run may change only what the option `allowedChanges` of the agent names, and otherwise gets 403.",
   scope: "run",
   params: runParams,
   body: object({
     at: integer({ minimum: 0, description: "Seq of the last shared event." }),
+    keepsCommit: optional(
+      flag({
+        description:
+          "Whether the commit that contains `at` is shared although it extends beyond. Use it with the seq of a message_start, so that no tool runs again. Default: false.",
+      }),
+    ),
     input: optional(
       anyJson({
         description:
           "A user message that follows the shared events: a text, or a list of text, image and file parts.",
       }),
     ),
-    model: optional(
-      text({
-        minLength: 3,
-        maxLength: 200,
-        description: "The main model of the agent from there on, as provider/id.",
+    replacesInput: optional(
+      flag({
+        description:
+          "Whether `input` takes the place of the input with which the run began. `at` must be before the first model call. Default: false.",
       }),
     ),
+    ...changeMembers,
+    toolResults: optional(
+      list(
+        object({
+          callId: text({ minLength: 1, maxLength: 2_048 }),
+          output: anyJson({ description: "What the model sees." }),
+          isError: optional(flag()),
+        }),
+        {
+          maxItems: 100,
+          description: "Results in place of recorded ones, of the last model call before `at`.",
+        },
+      ),
+    ),
+    budget: optional(
+      object(
+        {
+          maxTokens: optional(integer({ minimum: 0 })),
+          maxCostUsd: optional(number({ minimum: 0 })),
+          maxTurns: optional(integer({ minimum: 0 })),
+        },
+        { description: "Limits of the fork. They tighten the budget of the run." },
+      ),
+    ),
+    taskId: optional(taskId),
   }),
   carriesInput: true,
   responses: [forked],
   handle: async (request) => {
     request.server.refuseIfDraining();
     const run = await findRun(request);
-    const { at, input: message, model } = request.body;
+    const { input: message, ...changes } = request.body;
+    refuseChanges(request, run, changes);
     const copy = await run.fork({
-      at,
+      ...(changes as Omit<ForkOptions, "input">),
       runId: formatRunId(crypto.randomUUID()),
       // `fork` checks the message, because its form is that of a user's message.
       ...(message !== undefined && { input: message as unknown as string }),
-      ...(model !== undefined && { model }),
     });
     return reply(forked, { run: await copy.summary() });
   },
 });
+
+/**
+ * Throws `permission_denied` if a caller without the scope `admin` may not make these changes. A child is another agent: what
+ * the agent of the run allows does not apply to it.
+ */
+function refuseChanges(
+  { access, server }: Pick<RouteRequest, "access" | "server">,
+  { agentId }: RunHandle,
+  { instructions, model, tools, toolResults, taskId: task = "t0" }: Partial<ForkOptions>,
+): void {
+  if (hasScope(access, "admin")) return;
+  const wanted: WantedChanges = {
+    ...(instructions !== undefined && { instructions }),
+    ...(model !== undefined && { model }),
+    ...(tools !== undefined && { tools }),
+    toolResults: toolResults !== undefined,
+  };
+  const agent = server.agents.changeable(agentId);
+  assertAllowed(task === "t0" ? agent : { name: `of ${task}`, allowed: {}, models: [] }, wanted);
+}
 
 const resent = { status: 201, description: "The new run.", schema: object({ run: runSummary }) };
 

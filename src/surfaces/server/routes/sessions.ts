@@ -1,4 +1,5 @@
-import { Fault, type ChatMessage, type CustomEntry } from "../../../kernel/index.ts";
+import { assertAllowed, Fault, type ChatMessage, type CustomEntry } from "../../../kernel/index.ts";
+import { hasScope } from "../../http/access/access.ts";
 import { reply, route, type RouteRequest } from "../../http/route.ts";
 import { after, agentId, limit, sessionId } from "../../http/schema/run-schemas.ts";
 import {
@@ -185,7 +186,8 @@ const change = route({
   id: "sessions.change",
   method: "PATCH",
   path: base,
-  summary: "Set the name, the model or the thinking level of a session.",
+  summary:
+    "Set the name, the model or the thinking level of a session. A token with the scope run may choose a model of the agent, and those of its option `allowedChanges`.",
   scope: "run",
   params: sessionParams,
   body: object(
@@ -200,7 +202,9 @@ const change = route({
   handle: async (request) => {
     const { runtime, params, body } = request;
     const { sessions } = runtime;
-    await findSession(request);
+    const before = await findSession(request);
+    if (body.model !== undefined && !hasScope(request.access, "admin"))
+      assertAllowed(request.server.agents.changeable(before.agentId), { model: body.model });
     if (body.name !== undefined) await sessions.name(params.sessionId, body.name);
     if (body.model !== undefined) await sessions.setModel(params.sessionId, body.model);
     if (body.thinkingLevel !== undefined)

@@ -4,6 +4,7 @@ import { type Route, reply, route } from "../../http/route.ts";
 import { openAiRoutes } from "../../protocols/openai/openai-routes.ts";
 import { agUiRoutes } from "../../protocols/ag-ui/ag-ui-routes.ts";
 import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";
+import { agentRoutes } from "./agents.ts";
 import { factRoutes } from "./facts.ts";
 import { operationRoutes } from "./operations.ts";
 import { runCommandRoutes } from "./run-commands.ts";
@@ -34,6 +35,7 @@ const typedRoutes = [
   ...runCommandRoutes,
   ...runOrderRoutes,
   ...sessionRoutes,
+  ...agentRoutes,
   ...operationRoutes,
   ...scheduleRoutes,
   ...factRoutes,

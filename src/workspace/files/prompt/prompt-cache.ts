@@ -35,7 +35,12 @@ export class PromptCache {
   /** Returns the prompt source of one agent. */
   source(agent: PromptAgent): PromptSource {
     return {
-      build: (query) => this.#build(agent, query),
+      acceptsInstructions: true,
+      build: (query) =>
+        this.#build(
+          query.instructions === undefined ? agent : { ...agent, instructions: query.instructions },
+          query,
+        ),
       reload: () => {
         this.clear();
         return Promise.resolve();

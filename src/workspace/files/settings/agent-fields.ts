@@ -110,6 +110,29 @@ export const agentFields = {
       "What callers of a server with the scope run may add to the budget of a run. Default: nothing.",
     fields: { ...ownLimits, deadlineMs: { ...limits.deadlineMs, trust: "always" } },
   },
+  allowedChanges: {
+    type: "group",
+    description:
+      "What callers of a server with the scope run may change in a run of this agent. Default: nothing.",
+    fields: {
+      models: {
+        type: "texts",
+        description: "Models as provider/id that they may choose besides that of the agent.",
+        trust: "always",
+      },
+      instructions: {
+        type: "boolean",
+        description: "Whether they may replace the instructions.",
+        trust: "always",
+      },
+      tools: { type: "boolean", description: "Whether they may leave out tools.", trust: "always" },
+      toolResults: {
+        type: "boolean",
+        description: "Whether they may replace results of tool calls in a fork.",
+        trust: "always",
+      },
+    },
+  },
   reviewers: {
     type: "map",
     description: "Reviews of the sessions of this agent by name, each after a number of tool calls.",

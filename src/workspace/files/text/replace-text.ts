@@ -3,21 +3,34 @@ import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { makeFolder } from "./make-folder.ts";
 
+/** Options of `replaceText`. */
+export interface ReplaceOptions {
+  /** Permissions of the file. Default: only its owner can read it. */
+  readonly mode?: number;
+  /** Called before the new text takes the place of the old one. If it throws, the old text stays. */
+  readonly before?: () => Promise<void>;
+}
+
 /**
- * Writes a file as a whole: a reader sees the old or the new text, also after a crash. The file can be read only by its
- * owner. Missing folders are created.
+ * Writes a file as a whole: a reader sees the old or the new text, also after a crash. Missing folders are created.
  */
-export async function replaceText(path: string, text: string): Promise<void> {
+export async function replaceText(
+  path: string,
+  text: string,
+  { mode = 0o600, before }: ReplaceOptions = {},
+): Promise<void> {
   await makeFolder(dirname(path), 0o700);
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
-    const file = await open(temporary, "wx", 0o600);
+    const file = await open(temporary, "wx", mode);
     try {
+      await file.chmod(mode);
       await file.writeFile(text);
       await file.sync();
     } finally {
       await file.close();
     }
+    await before?.();
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });

@@ -19,6 +19,7 @@ import {
   parseRunId,
   parseSessionId,
   rootTaskId,
+  type JsonObject,
 } from "../../../../kernel/index.ts";
 import { isStoppedAtLimit, lackOf } from "../../../view/top-up-offer.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
@@ -191,6 +192,20 @@ interface Following {
 type OpenRuntime = Awaited<ReturnType<typeof openRuntime>>;
 
 /** Opens the runtime of the store with the options that the files of a workspace set. */
+/** The input of an agent with an input schema: an object as JSON. The agent checks it before a run exists. */
+function jsonInput(text: string, agent: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
+  } catch {
+    // The error below says what is expected.
+  }
+  throw new Fault(
+    "invalid_argument",
+    `invalid input of agent ${agent}: it expects an object as JSON, such as reeve run --agent ${agent} '{"city": "Rome"}'`,
+  );
+}
+
 type RuntimeOf = (workspace: Workspace | undefined) => Promise<OpenRuntime>;
 
 async function started(
@@ -201,7 +216,10 @@ async function started(
   const sessionId = await sessionOf(store, options);
   await refuseBusy(store, sessionId);
   const agent = await runAgent(workspace, settings, sessionId);
-  const input = await workspace.expand(prompt, { sessionId });
+  const input =
+    agent.inputSchema === undefined
+      ? await workspace.expand(prompt, { sessionId })
+      : { value: jsonInput(prompt, agent.name) };
   const runId = formatRunId(randomUUID());
   const run = await agent.submit(input, {
     runtime,

@@ -66,15 +66,22 @@ export interface ForkRunOptions extends OrderOptions {
   readonly at: string;
   readonly input?: string;
   readonly model?: string;
+  readonly instructions?: string;
+  readonly tools?: string;
 }
 
 /** Forks a run and prints the id of the fork. The process that drives the runs of the store starts it. */
 export function forkRun(name: string, options: ForkRunOptions, terminal: Terminal): Promise<ExitKind> {
-  const { input, model } = options;
+  const { input, model, instructions, tools } = options;
   const at = seqOf(options.at);
   return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
     const run = (await handleOf(runtime, await findRunId(store, name, options.store))).as("person");
-    const change = { ...(input !== undefined && { input }), ...(model !== undefined && { model }) };
+    const change = {
+      ...(input !== undefined && { input }),
+      ...(model !== undefined && { model }),
+      ...(instructions !== undefined && { instructions }),
+      ...(tools !== undefined && { tools: tools.split(",").flatMap((tool) => tool.trim() || []) }),
+    };
     const { runId } = await run.fork({ at, ...change });
     await terminal.out(orderLine(runId, options));
     return "ok";

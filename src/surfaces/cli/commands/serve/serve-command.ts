@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { relative } from "node:path";
 import { Fault, type Records, formatSessionId, parseSessionId } from "../../../../kernel/index.ts";
 import { openRuntime } from "../../../../assembly/open-runtime.ts";
 import type { Workspace } from "../../../../workspace/workspace.ts";
@@ -9,6 +10,8 @@ import {
   storedTokens,
   type Channels,
   type Listening,
+  type PromptFile,
+  type PromptText,
   type ServedAgent,
   type Server,
   type Tokens,
@@ -78,7 +81,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     let agents: readonly ServedAgent[] = [];
     const readAgents = async (): Promise<void> => {
       const hosted = await hostableAgents(workspace, flags, terminal, { isWorker });
-      agents = hosted.map((each) => servedAgent(workspace, each, flags));
+      agents = hosted.map((each) => servedAgent(workspace, each, flags, () => live.reload()));
     };
     await readAgents();
     // The tokens of a store that others created would admit them from other machines.
@@ -157,9 +160,13 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
 /** An agent of the workspace, for callers of the server. Each session has its own instance, with the files as they are then. */
 function servedAgent(
   workspace: Workspace,
-  { name, settings: hosted, isUsable, description, model, maxCostUsd, ...lists }: HostedFacts,
+  { name, settings: hosted, isUsable, description, model, maxCostUsd, inputSchema, ...lists }: HostedFacts,
   flags: RunSettings,
+  onSaved: () => Promise<void>,
 ): ServedAgent {
+  const { path } = workspace.agents().find((each) => each.name === name) ?? {};
+  const settingsNow = async (): Promise<RunSettings> =>
+    (await currentSettings(workspace, flags, name)) ?? hosted;
   return {
     name,
     hidden: !isUsable,
@@ -167,12 +174,36 @@ function servedAgent(
     ...(description !== null && { description }),
     ...(model !== null && { model }),
     ...(maxCostUsd !== null && { maxCostUsd }),
+    ...(inputSchema !== null && { inputSchema }),
+    ...(path?.endsWith(".md") === true && { prompt: promptFile(workspace, name, onSaved) }),
+    describe: async () => runAgent(workspace, await settingsNow(), formatSessionId("described")),
     expand: (text, session) => workspace.expand(text, session),
     start: async ({ runId, sessionId }) => {
       const session = sessionId === undefined ? formatSessionId(runId) : parseSessionId(sessionId);
-      const settings = (await currentSettings(workspace, flags, name)) ?? hosted;
+      const settings = await settingsNow();
       const agent = await runAgent(workspace, settings, session);
       return { agent, metadata: toMetadata(settings), sessionId: session };
+    },
+  };
+}
+
+/** The Markdown file of an agent, for callers who change its instructions. */
+function promptFile(workspace: Workspace, name: string, onSaved: () => Promise<void>): PromptFile {
+  const shown = ({ path, ...text }: PromptText): PromptText => ({
+    ...text,
+    path: relative(workspace.places.project, path),
+  });
+  return {
+    read: async () => {
+      const found = await workspace.instructions(name);
+      if (found === undefined) throw new Fault("not_found", `agent ${name} no longer has a Markdown file`);
+      return shown(found);
+    },
+    save: async (instructions, hash) => {
+      const saved = await workspace.saveInstructions(name, instructions, hash);
+      // The list of agents and the workspaces of running sessions read the file again.
+      await onSaved();
+      return shown(saved);
     },
   };
 }

@@ -1,0 +1,141 @@
+import { describeValue } from "../base/describe-value.ts";
+import { Fault } from "../base/fault.ts";
+import type { JsonValue } from "../base/json-value.ts";
+import { invalidOption, is, optionTable, type OptionKinds } from "../base/option-table.ts";
+import type { ToolResult } from "../messages/tool-call.ts";
+
+/** What a caller changes of an agent for one run. Another worker that resumes the run uses the same changes. */
+export interface RunChanges {
+  /**
+   * Text that takes the place of the agent's instructions. Texts that a submission, the memory or the format of the answer
+   * add to the instructions still follow it. If absent, the run has the instructions of its agent.
+   */
+  readonly instructions?: string;
+  /** Name of the main model of the root, `provider/id`. If absent, the run has the model of its agent or session. */
+  readonly model?: string;
+  /**
+   * Names of those tools of the agent that the model sees and may call. Tools of the architecture stay. If absent, all
+   * tools of the agent.
+   */
+  readonly tools?: readonly string[];
+}
+
+/** The changes as a task stores them. */
+export interface StoredChanges {
+  /** See `RunChanges.instructions`. */
+  readonly instructions?: string;
+  /** The main model of the task. */
+  readonly model?: { readonly provider: string; readonly modelId: string };
+  /** See `RunChanges.tools`. */
+  readonly tools?: readonly string[];
+}
+
+/** A result of a tool call that takes the place of the recorded one in a fork. */
+export interface EditedResult {
+  /** Id of the call, as the event `tool_execution_end` has it. */
+  readonly callId: string;
+  /** What the model sees: a text, or another JSON value. */
+  readonly output: JsonValue;
+  /** Whether the call failed. Default: `false`. */
+  readonly isError?: boolean;
+}
+
+/** An edited result, as the event `run_fork` has it. */
+export interface EditedToolResult extends Pick<ToolResult, "output" | "isError"> {
+  readonly callId: string;
+  readonly toolName: string;
+}
+
+/** What callers of a server with the scope `run` may change in a run of an agent. */
+export interface AllowedChanges {
+  /** Names of the models, `provider/id`, that they may choose besides those of the agent. Default: none. */
+  readonly models?: readonly string[];
+  /** Whether they may replace the instructions. Default: `false`. */
+  readonly instructions?: boolean;
+  /** Whether they may leave out tools. Default: `false`. */
+  readonly tools?: boolean;
+  /** Whether they may replace results of tool calls in a fork. Default: `false`. */
+  readonly toolResults?: boolean;
+}
+
+/** A list of names, none of them twice. */
+export const nameListKind = is.list({
+  of: is.checkedBy((name: unknown, option, owner) => {
+    if (typeof name !== "string" || name === "") throw invalidOption(owner, option, name, "a name");
+  }),
+});
+
+/** A text that is not empty. */
+export const changedTextKind = is.text({ empty: false, hint: "omit the option" });
+
+const changeTable = optionTable({
+  instructions: changedTextKind,
+  model: is.text(),
+  tools: nameListKind,
+} satisfies OptionKinds<RunChanges>);
+
+const allowedTable = optionTable({
+  models: nameListKind,
+  instructions: is.boolean(),
+  tools: is.boolean(),
+  toolResults: is.boolean(),
+} satisfies OptionKinds<AllowedChanges>);
+
+/** Returns the changes of a caller. Throws `invalid_argument` for an unknown or invalid one. */
+export function readChanges(changes: RunChanges, owner: string): RunChanges {
+  return changeTable.read(owner, changes);
+}
+
+/** Returns the option `allowedChanges` of an agent. Throws `invalid_argument` for an unknown or invalid member. */
+export function readAllowedChanges(allowed: AllowedChanges, owner: string): AllowedChanges {
+  return allowedTable.read(owner, allowed);
+}
+
+/** An agent, as the check of a caller's changes sees it. */
+export interface ChangedAgent {
+  readonly name: string;
+  readonly allowed: AllowedChanges;
+  /** Names of the models that the agent has itself. */
+  readonly models: readonly string[];
+}
+
+/** The changes of a caller. `toolResults`: whether results of tool calls are replaced. */
+export interface WantedChanges extends RunChanges {
+  readonly toolResults?: boolean;
+}
+
+/** Throws `permission_denied` if a caller with the scope `run` may not change this in a run of the agent. */
+export function assertAllowed(
+  { name, allowed, models }: ChangedAgent,
+  { model, ...wanted }: WantedChanges,
+): void {
+  for (const part of ["instructions", "tools", "toolResults"] as const) {
+    if (wanted[part] === undefined || wanted[part] === false || allowed[part] === true) continue;
+    throw new Fault(
+      "permission_denied",
+      `the token may not change ${part} in a run of agent ${name}; use a token with the scope admin, or set allowedChanges: { ${part}: true } of the agent`,
+      { details: { agent: name, change: part } },
+    );
+  }
+  const choices = [...new Set([...models, ...(allowed.models ?? [])])];
+  if (model === undefined || choices.includes(model)) return;
+  throw new Fault(
+    "permission_denied",
+    `the token may not choose the model ${describeValue(model)} for a run of agent ${name}; choose one of ${choices.join(", ") || "none"}, use a token with the scope admin, or add the model to allowedChanges.models of the agent`,
+    { details: { agent: name, change: "model", model } },
+  );
+}
+
+/** Throws `invalid_argument` if one of the names is no tool that the run has. `owner` names the option. */
+export function assertToolNames(
+  names: readonly string[] | undefined,
+  known: readonly string[],
+  owner: string,
+): void {
+  const unknown = names?.find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid tools of ${owner}: there is no tool ${describeValue(unknown)}; use some of ${known.join(", ") || "none"}`,
+  );
+}

@@ -1,0 +1,169 @@
+import { Fault, type JsonSchema } from "../../../kernel/index.ts";
+import { listedModelNames } from "../../../capabilities/index.ts";
+import { hasScope, type Access } from "../../http/access/access.ts";
+import { reply, route } from "../../http/route.ts";
+import { flag, list, named, nullable, number, object, schemaOf, text } from "../../http/schema/schema.ts";
+import { modelNames } from "../../http/served-agents.ts";
+
+const inputSchema = nullable(
+  schemaOf<JsonSchema>({
+    type: "object",
+    description: "JSON Schema of the input of a run. null: the input is a message.",
+  }),
+);
+
+const agent = named(
+  "Agent",
+  object({
+    name: text(),
+    description: nullable(text()),
+    model: nullable(text()),
+    tools: list(text()),
+    subAgents: list(text()),
+    skills: list(text()),
+    maxCostUsd: nullable(
+      number({
+        description:
+          "The agent's own allowance for a run, which the budget of a submission can only lower. null: none, or not known before the start.",
+      }),
+    ),
+    inputSchema,
+  }),
+);
+const hosted = { status: 200, description: "The agents.", schema: object({ agents: list(agent) }) };
+const listAgents = route({
+  id: "agents.list",
+  method: "GET",
+  path: "/api/agents",
+  summary: "List the agents that callers may start here.",
+  scope: "read",
+  responses: [hosted],
+  handle: ({ server }) => reply(hosted, { agents: server.agents.list }),
+});
+
+const agentParams = object({ name: text({ minLength: 1, maxLength: 1_280 }) });
+const one = { status: 200, description: "The agent.", schema: agent };
+const getAgent = route({
+  id: "agents.get",
+  method: "GET",
+  path: "/api/agents/{name}",
+  summary: "Read an agent.",
+  scope: "read",
+  params: agentParams,
+  responses: [one],
+  handle: ({ server, params }) => reply(one, server.agents.find(params.name)),
+});
+
+const promptText = object({
+  path: text({ description: "The file with the instructions of the agent." }),
+  instructions: text(),
+  hash: text({ description: "Hash of the whole file. A change must name it." }),
+  refusal: nullable(text({ description: "Why the file must not be changed. null if the caller may." })),
+});
+
+const options = {
+  status: 200,
+  description: "What the caller may change for one run.",
+  schema: object({
+    name: text(),
+    models: list(text(), {
+      description: "Names of models that the caller may choose. The first one is that of the agent.",
+    }),
+    anyModel: flag({ description: "Whether the caller may name other models, too." }),
+    tools: list(text(), { description: "Names of the agent's tools." }),
+    changes: object({ instructions: flag(), tools: flag(), toolResults: flag() }),
+    instructions: nullable(
+      text({
+        description: "The agent's own instructions. null if they are not one text, or not for the caller.",
+      }),
+    ),
+    file: nullable(promptText),
+    inputSchema,
+  }),
+};
+const getOptions = route({
+  id: "agents.options",
+  method: "GET",
+  path: "/api/agents/{name}/options",
+  summary:
+    "Read what the caller may change for one run of an agent: models, instructions, tools. Costs what starting a run of the agent costs, without a model call.",
+  scope: "run",
+  params: agentParams,
+  responses: [options],
+  handle: async ({ server, params: { name: wanted }, access }) => {
+    const { name } = server.agents.find(wanted);
+    const made = await server.agents.describe(name);
+    const isAdmin = hasScope(access, "admin");
+    const { models: allowedModels = [], ...allowed } = made.allowedChanges ?? {};
+    const own = modelNames(made);
+    const mayRewrite = isAdmin || allowed.instructions === true;
+    const file = mayRewrite ? await server.agents.promptFile(name)?.read() : undefined;
+    const listed = isAdmin
+      ? await listedModelNames(providersOf([...own, ...othersOf(server.agents.list)]))
+      : [];
+    const choices = isAdmin
+      ? [...own, ...allowedModels, ...othersOf(server.agents.list), ...listed]
+      : [...own, ...allowedModels];
+    return reply(options, {
+      name,
+      models: [...new Set(choices)],
+      anyModel: isAdmin,
+      tools: (made.tools ?? []).map((tool) => tool.name),
+      changes: {
+        instructions: mayRewrite,
+        tools: isAdmin || allowed.tools === true,
+        toolResults: isAdmin || allowed.toolResults === true,
+      },
+      instructions: mayRewrite ? (file?.instructions ?? made.ownInstructions ?? null) : null,
+      file: file === undefined ? null : { ...file, refusal: refusalOf(access) ?? file.refusal },
+      inputSchema: made.inputSchema ?? null,
+    });
+  },
+});
+
+const saved = { status: 200, description: "The file after the change.", schema: promptText };
+const saveInstructions = route({
+  id: "agents.save-instructions",
+  method: "PUT",
+  path: "/api/agents/{name}/instructions",
+  summary:
+    "Replace the instructions in the file of an agent of the workspace. `hash` is that of the file that the person has seen; if the file has changed since, the request is refused with 409.",
+  scope: "admin",
+  params: agentParams,
+  body: object({
+    instructions: text({ minLength: 1, maxLength: 256 * 1_024 }),
+    hash: text({ minLength: 1, maxLength: 200 }),
+  }),
+  responses: [saved],
+  handle: async ({ server, params: { name: wanted }, body, access }) => {
+    const { name } = server.agents.find(wanted);
+    const refusal = refusalOf(access);
+    if (refusal !== null) throw new Fault("permission_denied", refusal);
+    const file = server.agents.promptFile(name);
+    if (file === undefined)
+      throw new Fault(
+        "invalid_argument",
+        `agent ${name} has no file that holds its instructions; change them where the agent is made`,
+        { details: { agent: name } },
+      );
+    return reply(saved, await file.save(body.instructions, body.hash));
+  },
+});
+
+/** Why a caller must not change the files of the workspace. They are those of all tenants. */
+function refusalOf(access: Access): string | null {
+  if (!hasScope(access, "admin")) return "the file can be changed only with a token of the scope admin";
+  if (access.tenantId !== null)
+    return "the file belongs to all tenants; use a token with the scope admin and without a tenant";
+  return null;
+}
+
+function othersOf(agents: readonly { readonly model: string | null }[]): readonly string[] {
+  return agents.flatMap(({ model }) => model ?? []);
+}
+
+function providersOf(models: readonly string[]): readonly string[] {
+  return [...new Set(models.map((model) => model.split("/", 1)[0] ?? ""))];
+}
+
+export const agentRoutes = [listAgents, getAgent, getOptions, saveInstructions] as const;
