@@ -240,6 +240,7 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
       status: 400,
     },
     "usage.sum": { query: "?by=agent&from=2026-01-01", status: 200 },
+    "usage.over-time": { query: "?by=model&from=2026-11-05&to=2026-11-18", status: 200 },
     "dead-letters.list": { query: "?agentId=archive", status: 200 },
     "dead-letters.redeliver": { body: { agentId: "archive", messageIds: [letter.id] }, status: 200 },
     "access.get": { status: 200 },

@@ -1,14 +1,12 @@
-import { latencyBoundsMs, usageDimensions, type InboxOwner, type Message } from "../../../kernel/index.ts";
+import { type InboxOwner, type Message } from "../../../kernel/index.ts";
 import { reply, route } from "../../http/route.ts";
 import { after, agentId, approvalPage, limit, runId, time } from "../../http/schema/run-schemas.ts";
 import {
   choice,
-  flag,
   integer,
   list,
   named,
   nullable,
-  number,
   object,
   optional,
   schemaOf,
@@ -95,55 +93,6 @@ function inboxOf({ tenantId, userId, name }: Access): InboxOwner {
   return { tenantId, userId: userId ?? name };
 }
 
-const day = text({
-  pattern: "^\\d{4}-\\d{2}-\\d{2}(T\\d{2})?$",
-  description: "UTC day, such as 2026-11-16, or UTC hour, such as 2026-11-16T13.",
-});
-const details = nullable(
-  object({
-    isComplete: flag({ description: "Whether all usage of the row has details." }),
-    runs: integer(),
-    failedRuns: integer({ description: "How often a run ended as failed." }),
-    calls: integer({ description: "Model calls with a reply." }),
-    failedCalls: integer({ description: "Attempts that ended without a reply." }),
-    latency: list(integer(), {
-      description: `Calls by duration: up to ${latencyBoundsMs.join(", ")} ms, and longer.`,
-    }),
-  }),
-);
-const row = named(
-  "UsageRow",
-  object({
-    key: nullable(text()),
-    tenantId: optional(nullable(text())),
-    runs: integer(),
-    turns: integer(),
-    inputTokens: integer(),
-    outputTokens: integer(),
-    cachedTokens: integer(),
-    costUsd: number(),
-    unreported: object({ tokens: integer(), costUsd: number(), likelyUsd: optional(number()) }),
-    unpricedTurns: integer(),
-    details,
-  }),
-);
-const rows = {
-  status: 200,
-  description: "One row per day, hour, agent, model, user or tenant.",
-  schema: object({ rows: list(row) }),
-};
-const getUsage = route({
-  id: "usage.sum",
-  method: "GET",
-  path: "/api/usage",
-  summary: "Sum up what runs have spent, also runs that were deleted since.",
-  scope: "read",
-  query: object({ by: optional(choice(usageDimensions)), from: optional(day), to: optional(day), ...tenant }),
-  responses: [rows],
-  handle: async ({ runtime, query: { by = "day", ...query } }) =>
-    reply(rows, { rows: await runtime.usage({ by, ...query }) }),
-});
-
 const letter = named(
   "DeadLetter",
   object({
@@ -223,7 +172,6 @@ export const operationRoutes = [
   listHidden,
   hideItem,
   restoreItem,
-  getUsage,
   listDeadLetters,
   redeliver,
   getAccess,

@@ -15,6 +15,7 @@ import { scheduleRoutes } from "./schedules.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { streamRoutes } from "./streams.ts";
+import { usageRoutes } from "./usage.ts";
 
 const document = { status: 200, description: "This document.", schema: anyObject() };
 const getDocument = route({
@@ -37,6 +38,7 @@ const typedRoutes = [
   ...sessionRoutes,
   ...agentRoutes,
   ...operationRoutes,
+  ...usageRoutes,
   ...scheduleRoutes,
   ...factRoutes,
   ...streamRoutes,
