@@ -14,6 +14,7 @@ import { addDeployCommands } from "./programs/deploy-program.ts";
 import { commandInsteadOf, optionInsteadOf } from "./programs/other-names.ts";
 import { addRunCommands } from "./programs/runs-program.ts";
 import { addScheduleCommands } from "./programs/schedule-program.ts";
+import { addSessionCommands } from "./programs/sessions-program.ts";
 import { addServerCommands } from "./programs/server-program.ts";
 import { addWorkerCommand } from "./programs/worker-program.ts";
 import { addWorkspaceCommands } from "./programs/workspace-program.ts";
@@ -216,6 +217,7 @@ export function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void)
   addDemoCommand(program, terminal, onEnd);
   addWorkspaceCommands(program, terminal, onEnd);
   addRunCommands(program, terminal, onEnd);
+  addSessionCommands(program, terminal, onEnd);
   addScheduleCommands(program, terminal, onEnd);
   addServerCommands(program, terminal, onEnd);
   addWorkerCommand(program, terminal, onEnd);

@@ -20,6 +20,8 @@ const otherCommands: Readonly<Record<string, string>> = {
   approvals: "reeve approve",
   verify: "reeve audit verify",
   usage: "reeve cost RUN",
+  session: "reeve sessions list",
+  history: "reeve sessions list",
   cron: "reeve schedule add",
   schedules: "reeve schedule list",
   server: "reeve serve",

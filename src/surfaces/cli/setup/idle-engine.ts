@@ -1,4 +1,8 @@
-import type { EngineFactory } from "../../../kernel/index.ts";
+import { openRuntime } from "../../../assembly/open-runtime.ts";
+import type { EngineFactory, Runtime, Store } from "../../../kernel/index.ts";
+import type { ExitKind } from "../terminal/exit-code.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import { withStore, type StoreOptions } from "./stored-runs.ts";
 
 /**
  * An engine that drives no run and sends no wake-ups, for a process that only serves or changes runs. The workers of the store notice
@@ -11,3 +15,19 @@ export const idleEngine: EngineFactory = () => ({
   agentsChanged: () => undefined,
   stop: async () => undefined,
 });
+
+/** Opens a store with a runtime that drives no run, for a command that reads or changes what is stored. */
+export function withRuns(
+  options: StoreOptions,
+  terminal: Terminal,
+  use: (store: Store, runtime: Runtime) => Promise<ExitKind>,
+): Promise<ExitKind> {
+  return withStore(options, terminal, async (store) => {
+    const runtime = await openRuntime({ store, engine: idleEngine, keepAlive: false });
+    try {
+      return await use(store, runtime);
+    } finally {
+      await runtime.close();
+    }
+  });
+}

@@ -16,15 +16,14 @@ import {
   type TaskId,
   type TopUp,
 } from "../../../../kernel/index.ts";
-import { openRuntime } from "../../../../assembly/open-runtime.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { askDecision, isForPerson, needsAnswer } from "../../terminal/approval-prompt.ts";
 import { requestLines } from "../../terminal/run-watcher.ts";
 import { isStoppedAtLimit } from "../../../view/top-up-offer.ts";
 import { notResumable, notResumed } from "../../setup/not-resumable.ts";
-import { withStore, type StoreOptions } from "../../setup/stored-runs.ts";
+import type { StoreOptions } from "../../setup/stored-runs.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
-import { idleEngine } from "../../setup/idle-engine.ts";
+import { withRuns } from "../../setup/idle-engine.ts";
 import { findRunId } from "../../setup/find-run.ts";
 import { readReport } from "./run-report.ts";
 
@@ -393,22 +392,6 @@ async function answer(
   }
   await run.approve(approvalId, decision);
   await terminal.out(`${run.runId}  ${printable(approvalId)}  ${decision.decision}`);
-}
-
-/** Opens a store with a runtime that drives no run. The workers of the store notice what it writes, whatever their engine. */
-function withRuns(
-  options: StoreOptions,
-  terminal: Terminal,
-  use: (store: Store, runtime: Runtime) => Promise<ExitKind>,
-): Promise<ExitKind> {
-  return withStore(options, terminal, async (store) => {
-    const runtime = await openRuntime({ store, engine: idleEngine, keepAlive: false });
-    try {
-      return await use(store, runtime);
-    } finally {
-      await runtime.close();
-    }
-  });
 }
 
 async function handleOf(runtime: Runtime, runId: RunId): Promise<RunHandle> {
