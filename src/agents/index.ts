@@ -34,6 +34,7 @@ export {
   START,
   type NodeContext,
   type NodeFunction,
+  type FunctionNode,
   type GraphEdge,
   type GraphNode,
   type GraphRouter,

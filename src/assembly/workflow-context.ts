@@ -23,11 +23,11 @@ import {
   type RunId,
   type Schema,
   type Serializable,
+  type StepOptions,
   type UserPart,
   type WorkflowBranch,
   type WorkflowContext,
   type WorkflowStepContext,
-  type WorkflowStepOptions,
 } from "../kernel/index.ts";
 
 type BranchValues<Branches extends Readonly<Record<string, (ctx: never) => Promise<unknown>>>> = {
@@ -40,6 +40,9 @@ const callTable = optionTable({
   role: spawnKinds.role,
   output: is.any,
 } satisfies OptionKinds<CallAgentOptions>);
+
+/** Steps of a workflow are retried with the default settings. */
+const defaultRetry: StepOptions = Object.freeze({ retry: Object.freeze({}) });
 
 /** The context of one scope of a workflow: its function, or a branch. Every call is one of the run context. */
 export class WorkflowScope<Context> implements WorkflowContext<Context> {
@@ -64,12 +67,13 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
   step<Value>(
     name: string,
     body: (step: WorkflowStepContext) => MaybePromise<Value & Serializable<Value>>,
-    options?: WorkflowStepOptions,
+    options?: StepOptions,
   ): Promise<Value> {
     // A body that returns nothing has the value `null`, because a record is JSON (J10).
     const run = async (step: WorkflowStepContext): Promise<JsonValue> =>
       ((await body(step)) ?? null) as JsonValue;
-    return this.#ctx.step(name, typeof body === "function" ? run : body, options) as Promise<Value>;
+    const retried = options === undefined ? defaultRetry : { ...defaultRetry, ...options };
+    return this.#ctx.step(name, typeof body === "function" ? run : body, retried) as Promise<Value>;
   }
 
   now(): Promise<number> {

@@ -45,6 +45,7 @@ export {
   START,
   type SubAgent,
   type SubAgentConfig,
+  type FunctionNode,
   type GraphEdge,
   type GraphNode,
   type GraphRouter,

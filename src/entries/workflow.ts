@@ -4,16 +4,18 @@ export {
   type Workflow,
   type WorkflowOptions,
 } from "../assembly/workflow.ts";
+export { FatalError } from "../kernel/index.ts";
 export type { WorkflowToolOptions } from "../assembly/workflow-tool.ts";
 export type {
   CallAgentOptions,
   HostedWorkflow,
   Serializable,
   StartOptions,
+  StepOptions,
+  StepRetry,
   WorkflowBranch,
   WorkflowContext,
   WorkflowResult,
   WorkflowStepContext,
-  WorkflowStepOptions,
 } from "../kernel/index.ts";
 export type {} from "./kernel.ts";

@@ -102,6 +102,7 @@ export {
   type CancelListener,
 } from "./errors/cancellation-token.ts";
 export { type ClassifiedError, classifyError } from "./errors/classify-error.ts";
+export { FatalError, isMarkedFinal } from "./errors/fatal-error.ts";
 export { afterPerforming, MiddlewareTermination, performedBefore } from "./errors/middleware-termination.ts";
 export { RetryPolicy } from "./errors/retry.ts";
 export * from "./errors/retry.ts";

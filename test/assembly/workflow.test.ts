@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { Agent, openRuntime, type Runtime } from "../../src/entries/index.ts";
-import { workflow } from "../../src/entries/workflow.ts";
+import { FatalError, workflow } from "../../src/entries/workflow.ts";
 import { formatAgentId, type ToolMessage } from "../../src/kernel/index.ts";
-import { scriptedModel } from "../../src/testing/index.ts";
+import { FakeClock, scriptedModel } from "../../src/testing/index.ts";
 
 const order = workflow(
   "order",
@@ -82,6 +82,79 @@ describe("input and output of a workflow", () => {
     }));
 });
 
+describe("retries of steps", () => {
+  test("a step of a workflow has 5 attempts by default, with growing delays; retry: false has one", async () => {
+    const clock = new FakeClock();
+    const runtime = await openRuntime({ store: "memory:", clock, random: { next: () => 0.5 } });
+    const flaky = workflow("flaky", (ctx) =>
+      ctx.step("flaky", ({ attempt }) => Promise.reject(new Error(`no ${attempt}`))),
+    );
+    const run = await runtime.start(flaky, null);
+    const delays: number[] = [];
+    for await (const event of run.events()) {
+      if (!("seq" in event)) continue;
+      if (event.type === "step_retry") delays.push(event.data.delayMs);
+      if (event.type === "task_suspend") await clock.advance(delays.at(-1) ?? 0);
+    }
+    expect(delays).toEqual([1_100, 2_200, 4_400, 8_800]);
+    expect((await run.result()).error).toMatchObject({
+      message: "no 5",
+      details: { attempts: { length: 5 } },
+    });
+    const once = workflow("once", (ctx) =>
+      ctx.step("once", ({ attempt }) => Promise.reject(new Error(`no ${attempt}`)), { retry: false }),
+    );
+    expect((await (await runtime.start(once, null)).result()).error?.message).toBe("no 1");
+    await runtime.close();
+  });
+
+  test("no attempt starts after maxMs", async () => {
+    const clock = new FakeClock();
+    const runtime = await openRuntime({ store: "memory:", clock });
+    const flaky = workflow("flaky", (ctx) =>
+      ctx.step("flaky", ({ attempt }) => Promise.reject(new Error(`no ${attempt}`)), {
+        retry: { maxMs: 2_500, baseDelayMs: 1_000, factor: 1, jitter: 0 },
+      }),
+    );
+    const run = await runtime.start(flaky, null);
+    for await (const event of run.events())
+      if ("seq" in event && event.type === "task_suspend") await clock.advance(1_000);
+    expect((await run.result()).error?.message).toBe("no 3");
+    await runtime.close();
+  });
+
+  test("a FatalError that leaves the function fails the workflow without a restart", () =>
+    withRuntime(async (runtime) => {
+      let executions = 0;
+      const declined = workflow("declined", async () => {
+        executions++;
+        throw new FatalError("declined", { details: { card: "visa" } });
+      });
+      await expect(declined.run(null, { runtime })).rejects.toMatchObject({
+        code: "fatal",
+        message: "declined",
+        details: { card: "visa" },
+      });
+      await expect(declined.run(null, { runtime })).rejects.toBeInstanceOf(FatalError);
+      expect(executions).toBe(2);
+    }));
+
+  test("invalid options of a step are refused with the name of the option", () =>
+    withRuntime(async (runtime) => {
+      const wrong = (options: object) =>
+        workflow(`w${Object.keys(options)[0]}`, (ctx) => ctx.step("s", () => 1, options));
+      for (const [options, text] of [
+        [{ retries: 3 }, "retries"],
+        [{ retry: { maxAttempts: 0 } }, "invalid maxAttempts 0 of retry of step s"],
+        [{ timeoutMs: 0 }, "invalid timeoutMs 0"],
+      ] as const)
+        await expect(wrong(options).run(null, { runtime })).rejects.toMatchObject({
+          code: "invalid_argument",
+          message: expect.stringContaining(text),
+        });
+    }));
+});
+
 describe("a workflow and agents", () => {
   const clerk = (...replies: Parameters<typeof scriptedModel>[0]) =>
     new Agent({ name: "clerk", model: scriptedModel(replies) });
@@ -123,7 +196,7 @@ describe("a workflow and agents", () => {
   test("asTool() runs the workflow as a child task; the model receives its output, wrong arguments and failures", () =>
     withRuntime(async (runtime) => {
       const broken = workflow("broken", { description: "Breaks" }, async (ctx) =>
-        ctx.step("break", () => Promise.reject(new Error("no stock"))),
+        ctx.step("break", () => Promise.reject(new FatalError("no stock"))),
       );
       const call = (name: string, input: object) => ({ toolCalls: [{ name, input: input as never }] });
       const lead = new Agent({

@@ -8,6 +8,7 @@ import {
   type Mail,
   type MailBody,
   type RunId,
+  type WorkflowStepContext,
 } from "../../src/kernel/index.ts";
 import { callServer, type ServerAddress } from "../../src/testing/served-call.ts";
 import { modelOf } from "./composed-workloads.ts";
@@ -79,9 +80,50 @@ const order: Workload = {
   },
 };
 
+const retryRun = formatRunId("retries");
+
+/**
+ * Steps that fail twice, one after the other and in concurrent branches. The run is dropped from memory between the
+ * attempts. Each attempt is a call of its own, so that a repeated one is detected.
+ */
+const retries: Workload = {
+  runtime: { suspendAfterMs: 2 },
+  agents: (server) => [
+    workflow("retries", async (ctx) => {
+      const flaky =
+        (name: string) =>
+        async ({ attempt, idempotencyKey }: WorkflowStepContext): Promise<JsonValue> => {
+          const { answer } = await effect(server, name, `${idempotencyKey} ${attempt}`, { attempt });
+          if (attempt < 3) throw new Error(`${name} failed in attempt ${attempt}`);
+          return answer;
+        };
+      const retry = { baseDelayMs: 8, jitter: 0, factor: 1 };
+      const first = await ctx.step("first", flaky("first"), { retry });
+      const { left, right } = await ctx.parallel({
+        left: (branch) => branch.step("left", flaky("left"), { retry }),
+        right: (branch) => branch.step("right", flaky("right"), { retry }),
+      });
+      const failed = await ctx
+        .step("failing", flaky("failing"), { retry: { ...retry, maxAttempts: 2 } })
+        .catch((error: unknown) => (error as Error).message);
+      return { first, left, right, failed };
+    }),
+  ],
+  drive: startOf(retryRun, null),
+  outputs: [
+    {
+      first: { did: "first", with: { attempt: 3 } },
+      left: { did: "left", with: { attempt: 3 } },
+      right: { did: "right", with: { attempt: 3 } },
+      failed: "failing failed in attempt 2",
+    },
+  ],
+  world: { branches: 2, sideBySide: true, answering: ({ name, body }) => toolAnswer(name, body) },
+};
+
 function mail(runId: RunId, id: string, body: MailBody): Mail {
   return { id, runId, from: "a person", at: 1, body };
 }
 
 /** Workloads of durable functions, by the name that a worker receives. */
-export const workflowWorkloads: Readonly<Record<string, Workload>> = { order };
+export const workflowWorkloads: Readonly<Record<string, Workload>> = { order, retries };

@@ -57,6 +57,7 @@ export interface Company {
   readonly panel: Graph;
   readonly sleeper: HostedAgent;
   readonly durable: Workflow<{ cents: number }>;
+  readonly retried: Workflow;
 }
 
 const hourMs = 3_600_000;
@@ -155,7 +156,18 @@ export function company(): Company {
       return { reserved, said, paid: paid ?? null };
     },
   );
-  return { asked, clerk, lead, panel, sleeper, durable };
+  const retried = workflow("retried", async (ctx) => {
+    const retry = { baseDelayMs: hourMs, maxDelayMs: hourMs, maxMs: null };
+    return ctx.step(
+      "flaky",
+      ({ attempt, idempotencyKey }) => {
+        if (attempt < 3) throw new Error(`attempt ${attempt} failed`);
+        return { attempt, idempotencyKey };
+      },
+      { retry },
+    );
+  });
+  return { asked, clerk, lead, panel, sleeper, durable, retried };
 }
 
 /** Executes steps of every kind and then waits. */
@@ -290,6 +302,19 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     rests: (event) => event.type === "task_suspend" && event.data.waitsFor.includes("signal paid"),
     goOn: async (handle) => {
       await handle.signal("paid", 900);
+      return handle;
+    },
+  },
+  retried: {
+    since: 20,
+    begin: async ({ runtime, company: { retried } }) => {
+      const { runId } = await runtime.start(retried, null, { runId: goldenId("retried") });
+      return (await runtime.find(runId)) as RunHandle;
+    },
+    rests: ({ type }) => type === "task_suspend",
+    goOn: async (handle, { clock }) => {
+      // The second attempt fails as well.
+      for (let wait = 0; wait < 2; wait++) await clock.advance(2 * hourMs);
       return handle;
     },
   },

@@ -39,6 +39,7 @@ export const conversationTypes: ReadonlySet<EventType> = new Set<EventType>([
   "budget_overrun",
   "task_reprioritize",
   "task_retry",
+  "step_retry",
   "task_end",
 ]);
 

@@ -321,6 +321,11 @@ function noteOf(event: Event): Note | null {
         text: `The agent's code failed (${plainMessage(event.data.failure.message)}) and starts again.`,
         tone: "bad",
       };
+    case "step_retry":
+      return {
+        text: `${event.data.name} failed (${plainMessage(event.data.failure.message)}). Attempt ${event.data.attempt + 1} follows.`,
+        tone: "bad",
+      };
     case "budget_lost":
       return { text: "A call was lost and is charged at its bound", tone: "bad" };
     case "usage_corrected":

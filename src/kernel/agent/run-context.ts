@@ -1,4 +1,5 @@
 import type { StoredChanges } from "../run/run-changes.ts";
+import type { StepRetry } from "../errors/retry.ts";
 import type { RunKind } from "../run/run-record.ts";
 import type { AskOutcome, TaskOutcome } from "../run/run-result.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
@@ -31,13 +32,35 @@ import type { Turn, TurnOpening, TurnPlan } from "./turn.ts";
 export interface StepContext {
   /** J6: key that is the same on every attempt of this step. Pass it to services that detect repeated requests. */
   readonly idempotencyKey: string;
-  /** Aborted when the step is cancelled. */
+  /** Number of this attempt, from 1. An attempt that the end of its process cut off is not counted. */
+  readonly attempt: number;
+  /** Aborted when the step is cancelled, and when the attempt times out. */
   readonly signal: CancelSignal;
   /**
    * Run context for steps inside the body, scoped under this step. J7: if this step is in the journal, none of them
    * runs.
    */
   readonly ctx: RunContext;
+}
+
+/** Options of `ctx.step`. */
+export interface StepOptions {
+  /** Value that identifies the step in addition to its name (J4). Default: `null`. */
+  readonly input?: JsonValue;
+  /**
+   * J5: how the step is retried if its body throws. Each failed attempt is recorded, with an event `step_retry`, and a
+   * later worker continues with the next one. Between two attempts the run holds no slot and may be dropped from memory.
+   * The last error is the step's; `details.attempts` lists the attempts. A `FatalError`, an error with
+   * `retryable: false`, a fault that no retry can fix and a cancel end the step at once. Default: one attempt.
+   */
+  readonly retry?: Partial<StepRetry> | false;
+  /**
+   * Maximum duration of one attempt, in milliseconds. After it `signal` is aborted and the attempt fails with
+   * `step_timeout`; what the body does later is ignored. Default: no limit.
+   */
+  readonly timeoutMs?: number;
+  /** The key that the body receives. Default: a key that is unique to the step of the run. */
+  readonly idempotencyKey?: string;
 }
 
 /** Options of `ctx.tools`. */
@@ -235,7 +258,7 @@ export interface RunContext extends WaitContext {
   step<Value extends JsonValue>(
     name: string,
     body: (step: StepContext) => Promise<Value>,
-    options?: { readonly input?: JsonValue },
+    options?: StepOptions,
   ): Promise<Value>;
   /** Returns the current time in epoch milliseconds. Recorded: a replay returns the same time. */
   now(): Promise<number>;

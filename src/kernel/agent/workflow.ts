@@ -12,7 +12,7 @@ import type { RunFacts } from "../run/run-facts.ts";
 import type { RunResult, RunStatus } from "../run/run-result.ts";
 import type { SpawnOptions } from "../run/spawn-options.ts";
 import type { HostedAgent } from "./hosted-agent.ts";
-import type { ParallelOptions, StepContext } from "./run-context.ts";
+import type { ParallelOptions, StepContext, StepOptions } from "./run-context.ts";
 
 /**
  * A durable function as a worker hosts it and `Runtime.start` starts it. `workflow()` of `reeve/workflow` creates one.
@@ -54,13 +54,7 @@ export type WorkflowResult<Output> =
   | (Omit<RunResult<JsonValue>, "status"> & { readonly status: Exclude<RunStatus, "completed"> });
 
 /** What the body of a step of a workflow receives. */
-export type WorkflowStepContext = Pick<StepContext, "idempotencyKey" | "signal">;
-
-/** Options of a step of a workflow. */
-export interface WorkflowStepOptions {
-  /** Value that identifies the step in addition to its name: a replay with another value fails with `journal_mismatch` (J4). */
-  readonly input?: JsonValue;
-}
+export type WorkflowStepContext = Pick<StepContext, "idempotencyKey" | "attempt" | "signal">;
 
 /** One branch of `parallel` or `race`. It must use the `ctx` it receives, which has a scope of its own (J2). */
 export type WorkflowBranch<Value, Context = unknown> = (ctx: WorkflowContext<Context>) => Promise<Value>;
@@ -92,12 +86,14 @@ export interface WorkflowContext<Context = unknown> {
   readonly signal: CancelSignal;
   /**
    * Runs an effect and records its result. J6: the body runs at least once, its result is recorded exactly once. Pass
-   * `idempotencyKey`, which is the same on every attempt, to services that detect repeated requests.
+   * `idempotencyKey`, which is the same on every attempt, to services that detect repeated requests. A body that throws
+   * is retried, by default up to 5 times within 10 minutes; `retry: false` switches that off, and a `FatalError` ends the
+   * step at once.
    */
   step<Value>(
     name: string,
     body: (step: WorkflowStepContext) => MaybePromise<Value & Serializable<Value>>,
-    options?: WorkflowStepOptions,
+    options?: StepOptions,
   ): Promise<Value>;
   /** Returns the current time in epoch milliseconds. Recorded: a replay returns the same time. */
   now(): Promise<number>;

@@ -133,6 +133,10 @@ const retryByCode = {
   tool_failed: "never",
   tool_not_found: "never",
   tool_timeout: "never",
+  /** An attempt of a step took longer than its `timeoutMs`. */
+  step_timeout: "backoff",
+  /** Code threw a `FatalError`: neither the step nor the run is retried. */
+  fatal: "never",
   /** A child task, or an agent that was asked, ended without an answer. */
   child_failed: "never",
   /** Middleware called `next` while an earlier call was in flight, or after `process` had returned. */
@@ -156,7 +160,7 @@ const retryByCode = {
 export type FaultCode = keyof typeof retryByCode | ModelFaultCode;
 
 /** Fault codes that only their own subclass of `Fault` may carry. */
-export type SubclassCode = "cancelled" | "budget_exhausted" | "guardrail_tripped";
+export type SubclassCode = "cancelled" | "budget_exhausted" | "guardrail_tripped" | "fatal";
 
 export function isFaultCode(value: unknown): value is FaultCode {
   if (typeof value !== "string") return false;

@@ -35,7 +35,7 @@ export class RetryPolicy {
   }
 }
 
-/** How a model call is retried. J5: retries happen inside the step. */
+/** How a model call is retried. J5: its retries happen inside the step. */
 export interface RetrySettings {
   readonly enabled: boolean;
   /** Maximum number of attempts after the first. */
@@ -77,18 +77,53 @@ export function mergeRetrySettings(base: RetrySettings, changes: RetryChanges): 
   return { enabled, maxRetries, baseDelayMs, jitter, maxDelayMs };
 }
 
+/** How a step is retried. Each attempt that fails is recorded; the wait before the next one survives restarts. */
+export interface StepRetry {
+  /** Maximum number of attempts, the first one included. Default: 5. */
+  readonly maxAttempts: number;
+  /** Maximum time from the start of the first attempt to the start of the last one. `null`: no limit. Default: 600_000. */
+  readonly maxMs: number | null;
+  /** Delay before the second attempt. Default: 1_000. */
+  readonly baseDelayMs: number;
+  /** Factor by which the delay grows with each attempt. Default: 2. */
+  readonly factor: number;
+  /** Maximum delay. Default: 60_000. */
+  readonly maxDelayMs: number;
+  /** Fraction of the delay that is added at random. Default: 0.2. */
+  readonly jitter: number;
+}
+
+const stepRetryTable = optionTable({
+  maxAttempts: is.integer({ from: 1, or: [Infinity, "no end"], default: 5 }),
+  maxMs: is.number({ from: 0, or: [null, "no limit"], default: 600_000 }),
+  baseDelayMs: is.number({ from: 0, default: 1_000 }),
+  factor: is.number({ from: 1, finite: true, default: 2 }),
+  maxDelayMs: is.number({ from: 0, default: 60_000 }),
+  jitter: is.number({ from: 0, finite: true, default: 0.2 }),
+} satisfies OptionKinds<StepRetry>);
+
+/** Returns the default settings changed by `changes`, validated. `owner` names the step in the error. */
+export function stepRetry(changes: Partial<StepRetry>, owner: string): StepRetry {
+  return stepRetryTable.read(`retry of ${owner}`, changes);
+}
+
 /**
- * The delay before a retry, in milliseconds. `retry` counts from 1. The delay starts at the base, doubles each time,
- * and is never shorter than the provider asks for. (Trap O3: the formula of the seed counts from 0 and would start with
+ * The delay before a retry, in milliseconds. `retry` counts from 1. The delay starts at the base, grows by a
+ * factor each time (default: 2), and is never shorter than the provider asks for. (Trap O3: the formula of the seed counts from 0 and would start with
  * half the base, unlike its own example.)
  */
 export function retryDelayMs(
   retry: number,
-  { baseDelayMs, jitter, maxDelayMs }: RetrySettings,
+  {
+    baseDelayMs,
+    jitter,
+    maxDelayMs,
+    factor = 2,
+  }: Pick<RetrySettings, "baseDelayMs" | "jitter" | "maxDelayMs"> & { readonly factor?: number },
   random: Random,
   retryAfterMs = 0,
 ): number {
-  const scheduled = Math.min(maxDelayMs, baseDelayMs * 2 ** (retry - 1)) * (1 + jitter * random.next());
+  const scheduled = Math.min(maxDelayMs, baseDelayMs * factor ** (retry - 1)) * (1 + jitter * random.next());
   return Math.max(scheduled, retryAfterMs);
 }
 

@@ -1,3 +1,4 @@
+import { FatalError } from "./fatal-error.ts";
 import {
   causesKept,
   type Failure,
@@ -47,6 +48,8 @@ function reviveKnown(
       return reviveExhaustion(details ?? {}, options);
     case "guardrail_tripped":
       return reviveTermination(details ?? {}, options);
+    case "fatal":
+      return new FatalError(message, details === undefined ? options : { ...options, details });
     default:
       return new Fault(code, message, details === undefined ? options : { ...options, details });
   }

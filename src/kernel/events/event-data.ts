@@ -351,6 +351,14 @@ export interface TaskEvents {
     /** Present if the body threw. */
     readonly status?: "error";
   };
+  /** J5: an attempt of a step failed. The next one starts after `delayMs`. */
+  step_retry: {
+    readonly name: string;
+    /** Number of the failed attempt, from 1. */
+    readonly attempt: number;
+    readonly delayMs: number;
+    readonly failure: Failure;
+  };
   /** J8: the journal of the task has grown long. */
   journal_warning: { readonly steps: number };
   /** The task received an inbox message. */

@@ -60,6 +60,7 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   retry_start: (data) => ({ ...data, message: "" }),
   memory_write: ({ diff: _diff, ...data }) => data,
   model_fallback: (data) => ({ ...data, message: "" }),
+  step_retry: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
   task_retry: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
   architecture_event: (data) => ({ ...data, data: {} }),
   handoff: (data) => ({ ...data, task: "" }),

@@ -12,6 +12,7 @@ import {
   is,
   optionTable,
   type OptionKinds,
+  type StepOptions,
 } from "../../kernel/index.ts";
 import { checkNextRuns } from "./next-run-check.ts";
 
@@ -25,16 +26,17 @@ export interface DrainOptions {
   readonly mode?: DrainMode;
 }
 
-/** Options of `ctx.step`. */
-export interface StepOptions {
-  readonly input?: JsonValue;
-}
-
 // The step of a wait checks the timeout, so that a replay does not repeat the check.
 const waitTable = optionTable({ timeoutMs: is.any } satisfies OptionKinds<WaitOptions>);
 const timeoutKind = is.number({ or: [null, "a timeout at once"] });
 const drainTable = optionTable({ mode: is.choice(["one", "all"]) } satisfies OptionKinds<DrainOptions>);
-const stepTable = optionTable({ input: is.any } satisfies OptionKinds<StepOptions>);
+const stepTable = optionTable({
+  input: is.any,
+  // `false`, or settings that `stepRetry` checks.
+  retry: is.any,
+  timeoutMs: is.number({ from: 1 }),
+  idempotencyKey: is.text(),
+} satisfies OptionKinds<StepOptions>);
 const toolsTable = optionTable({
   extra: is.list(),
   only: is.list({ of: is.text() }),

@@ -25,6 +25,8 @@ import {
   timeoutAddress,
   timeoutName,
 } from "../journal/wait-names.ts";
+import type { CancellationScope } from "../task/cancellation-scope.ts";
+import type { TaskRunner } from "../task/task-runner.ts";
 import type { Due } from "../task/wait-registry.ts";
 import { checkTimeout } from "./context-options.ts";
 
@@ -142,15 +144,8 @@ export class MessageSteps {
     return { address, due: () => (task.clock.isStopped ? null : from + ms + task.clock.stoppedMs) };
   }
 
-  async #cameFor(name: string, due: Due | undefined): Promise<JsonValue | undefined> {
-    const { runner, cancelScope } = this.#steps;
-    const wait = runner.host.waits.wait(runner.taskId, name, due);
-    try {
-      return await runner.activity.waitFor(cancelScope, wait.came, { name, due });
-    } catch (error) {
-      wait.leave();
-      throw error;
-    }
+  #cameFor(name: string, due: Due | undefined): Promise<JsonValue | undefined> {
+    return awaitName(this.#steps.runner, this.#steps.cancelScope, name, due);
   }
 
   async sleep(ms: number): Promise<void> {
@@ -246,6 +241,22 @@ export class MessageSteps {
     const sentAt = runner.worker.clock.now();
     const message: Message = { id, from: runner.agentId, to, body, sentAt, sender };
     return { type: "deliver", message: replyTo === undefined ? message : { ...message, replyTo } };
+  }
+}
+
+/** Waits until a name is resolved or a time is reached. Returns `undefined` in the second case. */
+export async function awaitName(
+  runner: TaskRunner,
+  cancelScope: CancellationScope,
+  name: string,
+  due: Due | undefined,
+): Promise<JsonValue | undefined> {
+  const wait = runner.host.waits.wait(runner.taskId, name, due);
+  try {
+    return await runner.activity.waitFor(cancelScope, wait.came, { name, due });
+  } catch (error) {
+    wait.leave();
+    throw error;
   }
 }
 

@@ -2,6 +2,7 @@ import {
   CancellationError,
   Fault,
   finishReasonOf,
+  isMarkedFinal,
   sealJson,
   type EventDraft,
   type Failure,
@@ -79,7 +80,7 @@ function outcomeOfError(runner: TaskRunner, error: unknown, events: readonly Eve
     return { kind: "ended", outcome, endedOn: [], events };
   }
   const endedOn = runner.journal.originsOf(error);
-  if (endedOn.length === 0 && !isFinalFault(fault) && !isProgrammingError(error))
+  if (endedOn.length === 0 && !isFinalFault(fault) && !isMistake(error))
     return { kind: "crashed", fault, events };
   const outcome = reported(runner, failedOutcome(fault, outputAt(fault, runner.output)));
   return { kind: "ended", outcome, endedOn, events };
@@ -106,6 +107,11 @@ function finishReasonAt({ report, stopReason }: TaskRunner, failure: Failure | n
 
 export function failedOutcome(fault: Fault, output: JsonValue = null): TaskOutcome {
   return { status: "failed", output, failure: fault.toJSON() };
+}
+
+/** Whether a restart would not help: the code is wrong, or the thrower says so. */
+function isMistake(error: unknown): boolean {
+  return isProgrammingError(error) || isMarkedFinal(error);
 }
 
 /**

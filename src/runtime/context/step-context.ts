@@ -6,6 +6,8 @@ import {
   type CancellationToken,
   type JsonValue,
   type StepContext,
+  type StepOptions,
+  stepRetry,
 } from "../../kernel/index.ts";
 import { BodyContext, insideTask } from "../process/async-context.ts";
 import type { ActiveStep } from "../task/active-step.ts";
@@ -13,34 +15,43 @@ import { AbandonableCall, type NestedContext } from "../task/nested-scope.ts";
 import type { InFlightCall } from "../task/in-flight-calls.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 import type { CallingScope } from "../tool/gate-context.ts";
-import { checkStepOptions, type StepOptions } from "./context-options.ts";
+import { CallTimeout } from "../process/call-timeouts.ts";
+import { checkStepOptions } from "./context-options.ts";
+import { runAttempts, type Attempt } from "./step-attempts.ts";
 
 interface RunningStepOptions {
   readonly idempotencyKey: string;
+  readonly attempt: number;
   /** The cancellation scope of the code around the step. */
   readonly around: CancellationScope;
   readonly call: InFlightCall;
   readonly inside: (cancelScope: CancellationScope) => NestedContext;
+  /** Whether the body may be abandoned alone, so that it needs a signal of its own. */
+  readonly isLimited: boolean;
 }
 
 /** The context that the body of `ctx.step` receives. */
 class StepBodyContext extends AbandonableCall implements StepContext {
   readonly idempotencyKey: string;
+  readonly attempt: number;
   readonly #around: CancellationScope;
   readonly #call: InFlightCall;
   readonly #inside: (cancelScope: CancellationScope) => NestedContext;
+  readonly #isLimited: boolean;
   #cancelScope: CancellationScope | undefined;
 
-  constructor({ idempotencyKey, around, call, inside }: RunningStepOptions) {
+  constructor({ idempotencyKey, attempt, around, call, inside, isLimited }: RunningStepOptions) {
     super();
     this.idempotencyKey = idempotencyKey;
+    this.attempt = attempt;
     this.#around = around;
     this.#call = call;
     this.#inside = inside;
+    this.#isLimited = isLimited;
   }
 
   get signal(): CancelSignal {
-    return this.#around.signal;
+    return this.#isLimited ? this.cancelScope.signal : this.#around.signal;
   }
 
   override get cancelScope(): CancellationScope {
@@ -57,30 +68,65 @@ class StepBodyContext extends AbandonableCall implements StepContext {
   }
 }
 
-/** Runs `ctx.step`. The steps of its body are scoped under the step. */
+/** Runs `ctx.step`. The steps of its body are scoped under the step, or under its attempt if it may have several. */
 export function runStep<Value extends JsonValue>(
-  { steps, inside }: CallingScope,
+  from: CallingScope,
   name: string,
   body: (step: StepContext) => Promise<Value>,
   options: StepOptions | undefined,
 ): Promise<Value> {
   const problem = stepProblem(name, body);
   if (problem !== undefined) return Promise.reject(problem);
+  const { steps } = from;
   const input = options?.input ?? null;
   const step = steps.identify("step", name, input);
-  return steps.run<Value>(step, async (open) => {
+  return steps.run<Value>(step, (open) => {
     checkStepOptions(options);
     assertJson(input, `the input of step ${name}`);
-    const call = await open.begin();
-    const running = new StepBodyContext({
-      idempotencyKey: steps.idempotencyKey(step.address),
-      around: open.cancelScope,
-      call,
-      inside: (cancelScope) => inside(step.address, cancelScope),
-    });
-    call.body = running;
-    return runBody(open, name, running, body);
+    const retry = options?.retry;
+    if (retry === undefined || retry === false) {
+      const only: Attempt = { number: 1, scope: step.address, isAbandoned: false };
+      return runAttempt(from, open, name, only, body, options);
+    }
+    const settings = stepRetry(retry, `step ${name}`);
+    return runAttempts(steps, open, step, settings, (attempt) =>
+      runAttempt(from, open, name, attempt, body, options),
+    );
   });
+}
+
+async function runAttempt<Value>(
+  { steps, inside }: CallingScope,
+  open: ActiveStep,
+  name: string,
+  attempt: Attempt,
+  body: (step: StepContext) => Promise<Value>,
+  options: StepOptions | undefined,
+): Promise<Value> {
+  const call = await open.begin();
+  const timeoutMs = options?.timeoutMs;
+  const running = new StepBodyContext({
+    idempotencyKey: options?.idempotencyKey ?? steps.idempotencyKey(open.address),
+    attempt: attempt.number,
+    around: open.cancelScope,
+    call,
+    inside: (cancelScope) => inside(attempt.scope, cancelScope),
+    isLimited: timeoutMs !== undefined,
+  });
+  call.body = running;
+  if (timeoutMs === undefined) return runBody(open, name, running, body);
+  open.nested = running;
+  const { clock, callTimeouts } = open.runner.worker;
+  const timer = new CallTimeout(clock.now() + timeoutMs, () => {
+    attempt.isAbandoned = true;
+    running.abandon(new Fault("step_timeout", `step ${name} took longer than ${timeoutMs} ms`));
+  });
+  callTimeouts.add(timer);
+  try {
+    return await runBody(open, name, running, body);
+  } finally {
+    callTimeouts.remove(timer);
+  }
 }
 
 /** What is wrong with the name and the body of a step. They are checked here, because not every caller is type-checked. */

@@ -27,6 +27,7 @@ import {
   type SpawnOutcome,
   type StepAddress,
   type StepContext,
+  type StepOptions,
   type StepScope,
   type TaskHandle,
   type TaskOutcome,
@@ -44,7 +45,6 @@ import {
 } from "../../kernel/index.ts";
 import {
   type DrainOptions,
-  type StepOptions,
   type WaitOptions,
   checkDrainOptions,
   checkInstructions,

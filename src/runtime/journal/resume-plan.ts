@@ -10,6 +10,7 @@ import {
 import { abandonmentOf, isInside } from "./branch-values.ts";
 import type { RunState } from "./run-state.ts";
 import type { TaskState } from "./task-state.ts";
+import { attemptAddress, attemptName } from "./wait-names.ts";
 
 /** Reason with which the end of a parent cancels its children. */
 export const parentEnded = "its parent has ended";
@@ -45,9 +46,19 @@ export function planResume(state: RunState): readonly ResumedTask[] {
     for (const { name } of stale) for (const child of failed(name)) reached.add(child);
     const voids = [...task.endedOn.flatMap((address) => sameFailure(task, address)), ...stale.map(addressOf)];
     for (const child of cancelledWith(state, task, voids)) reached.add(child);
-    plan.push({ taskId: task.record.taskId, voids: [...voids, ...repeatedBranches(task, voids)] });
+    const again = [...repeatedBranches(task, voids), ...attemptsOf(task, voids)];
+    plan.push({ taskId: task.record.taskId, voids: [...voids, ...again] });
   }
   return plan;
+}
+
+/** The records of the attempts of voided steps, and of the steps inside them. A resumed step starts with its first attempt. */
+function attemptsOf({ steps }: TaskState, voids: readonly StepAddress[]): readonly StepAddress[] {
+  const retried = voids.filter((address) => steps.has(attemptAddress(address, 1)));
+  if (retried.length === 0) return [];
+  return [...steps.keys()].filter((address) =>
+    retried.some((step) => address.startsWith(`${step}/${attemptName}.`) && !voids.includes(address)),
+  );
 }
 
 /** Retention erased the records of the task when the run ended. */

@@ -44,6 +44,19 @@ export function isTimeout(record: Pick<StepRecord, "kind" | "name"> | undefined)
   return record?.kind === "value" && record.name === timeoutName;
 }
 
+/** Name of the step that records a failed attempt of `ctx.step`. */
+export const attemptName = "attempt";
+
+/** J5: address of the record of a failed attempt of the step, and scope of the steps inside the attempt. `attempt` counts from 1. */
+export function attemptAddress(step: StepAddress, attempt: number): StepAddress {
+  return branchScope(step, `${attemptName}.${attempt}`) as StepAddress;
+}
+
+/** Name of the wait before the next attempt of a step. Like that of a sleep, it starts with `sleep`, because only time ends it. */
+export function retryWait(step: StepAddress): string {
+  return `sleep retry ${step}`;
+}
+
 /** Name of the wait under which the input of a queue is stored until a drain takes it. */
 export function queueWait(queue: InputQueue): string {
   return queue;

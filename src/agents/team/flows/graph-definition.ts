@@ -2,11 +2,16 @@ import {
   checkList,
   describeValue,
   Fault,
+  is,
+  optionTable,
   readProperty,
   requireNamed,
+  stepRetry,
   type HostedAgent,
   type JsonValue,
+  type OptionKinds,
   type StepContext,
+  type StepOptions,
 } from "../../../kernel/index.ts";
 import { refuseDuplicateNames } from "../duplicate-names.ts";
 
@@ -29,11 +34,16 @@ export interface NodeContext extends StepContext {
  */
 export type NodeFunction = (input: JsonValue, node: NodeContext) => JsonValue | Promise<JsonValue>;
 
+/** A node that is a function with the retries and the timeout of its step. By default it has one attempt and no timeout. */
+export interface FunctionNode extends Pick<StepOptions, "retry" | "timeoutMs"> {
+  readonly execute: NodeFunction;
+}
+
 /**
  * A node of a graph. An agent receives its input as text: lists of texts are joined by blank lines, other values are
  * serialised as JSON.
  */
-export type GraphNode = HostedAgent | NodeFunction;
+export type GraphNode = HostedAgent | NodeFunction | FunctionNode;
 
 /** An edge from a node or `START` to a node or `END`. All edges that leave a node are taken. */
 export type GraphEdge<Name extends string = string> = readonly [
@@ -82,13 +92,14 @@ export class GraphDefinition {
   readonly names: readonly string[];
   /** The transitions, in the order of declaration: edges first, then those of routers. */
   readonly ways: readonly Way[];
-  readonly #nodes: ReadonlyMap<string, GraphNode>;
+  readonly #nodes: ReadonlyMap<string, HostedAgent | NodeFunction>;
+  readonly #stepOptions = new Map<string, Pick<StepOptions, "retry" | "timeoutMs">>();
   readonly #routers: ReadonlyMap<string, GraphRouter>;
   readonly #reach: ReadonlyMap<string, ReadonlySet<string>>;
 
   constructor({ nodes, edges, routers = {} }: GraphDefinitionOptions) {
     checkShape({ nodes, edges, routers });
-    this.#nodes = new Map(Object.entries(nodes));
+    this.#nodes = new Map(Object.entries(nodes).map(([name, node]) => [name, this.#unwrapped(name, node)]));
     this.names = [...this.#nodes.keys()];
     this.#routers = new Map(
       Object.entries(routers).flatMap(([from, router]) => (router === undefined ? [] : [[from, router]])),
@@ -103,7 +114,12 @@ export class GraphDefinition {
     this.#refuseIslands();
   }
 
-  node(name: string): GraphNode {
+  /** The retries and the timeout of the step of a function. */
+  stepOptions(name: string): Pick<StepOptions, "retry" | "timeoutMs"> {
+    return this.#stepOptions.get(name) ?? {};
+  }
+
+  node(name: string): HostedAgent | NodeFunction {
     const node = this.#nodes.get(name);
     if (node === undefined) throw new Fault("not_found", `node ${name} not found in the graph`);
     return node;
@@ -128,6 +144,18 @@ export class GraphDefinition {
   /** Whether a node's value is certain to be the answer, because the node leads only to the end. */
   answers(name: string): boolean {
     return this.#waysFrom(name).every(({ to }) => to === END);
+  }
+
+  /** Returns the function of a node that has options, and keeps these. */
+  #unwrapped(name: string, node: GraphNode): HostedAgent | NodeFunction {
+    if (!isFunctionNode(node)) return node;
+    functionTable.read(`node ${name} of the graph`, node);
+    const { execute, retry, timeoutMs } = node;
+    this.#stepOptions.set(name, {
+      ...(retry !== undefined && { retry }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    });
+    return execute;
   }
 
   #waysFrom(from: string): readonly Way[] {
@@ -186,6 +214,19 @@ export class GraphDefinition {
     if (stuck.length > 0)
       throw refused(`has no path to END from ${stuck.join(", ")}; add an edge such as ["${stuck[0]}", END]`);
   }
+}
+
+const functionTable = optionTable({
+  execute: is.callback(),
+  retry: is.checkedBy((retry, _option, owner) => retry === false || stepRetry(retry, owner)),
+  timeoutMs: is.number({ from: 1 }),
+} satisfies OptionKinds<FunctionNode>);
+
+/** Whether a node is a function with options. */
+function isFunctionNode(node: GraphNode): node is FunctionNode {
+  return (
+    typeof readProperty(node, "execute") === "function" && typeof readProperty(node, "run") !== "function"
+  );
 }
 
 /** Refuses options whose form is that of another library, such as edges that are objects. */

@@ -145,7 +145,7 @@ export class GraphWalk {
           inside.ctx.emitEvent(stepEnd({ flow, step, status: "completed" }));
           return value;
         },
-        { input },
+        { input, ...this.#graph.stepOptions(step) },
       );
     } catch (error) {
       // If the agent had answered before the stop, the visit counts as completed.
@@ -207,12 +207,13 @@ function laterQuestion(question: PromptContext): PromptContext {
  * executes it again.
  */
 async function work(node: NodeFunction, { input, visit }: Visit, inside: StepContext): Promise<JsonValue> {
-  const { idempotencyKey, signal } = inside;
+  const { idempotencyKey, attempt, signal } = inside;
   try {
     return await node(input, {
       text: wordsOf(input),
       visit,
       idempotencyKey,
+      attempt,
       signal,
       get ctx() {
         return inside.ctx;

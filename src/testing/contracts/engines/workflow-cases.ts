@@ -1,5 +1,14 @@
-import { Fault, formatRunId, type HostedWorkflow, type JsonValue } from "../../../kernel/index.ts";
-import { agentOf, casesOf, runIn, suspended, type EngineHarness } from "./engine-world.ts";
+import {
+  FatalError,
+  Fault,
+  formatRunId,
+  type HostedAgent,
+  type HostedWorkflow,
+  type JsonValue,
+  type RunHandle,
+  type StepOptions,
+} from "../../../kernel/index.ts";
+import { agentOf, casesOf, eventsOf, runIn, suspended, type EngineHarness } from "./engine-world.ts";
 
 type Code = Parameters<typeof agentOf>[1];
 
@@ -11,6 +20,176 @@ function workflowOf(name: string, run: Code, more: Partial<HostedWorkflow> = {})
     return { cents, currency: "EUR" };
   };
   return { ...agentOf(name, run), name, readInput, runKind: "workflow", ...more };
+}
+
+/** Cases about the attempts of steps. */
+export function retryCases(harness: EngineHarness): void {
+  const { expect } = harness;
+  const declare = casesOf(harness);
+  const quick = { baseDelayMs: 1, jitter: 0 };
+  const retriesOf = async (run: RunHandle): Promise<readonly JsonValue[]> =>
+    (await eventsOf(run)).flatMap((event) => (event.type === "step_retry" ? [event.data.attempt] : []));
+
+  declare(
+    "J5: a step with retry runs until an attempt succeeds, with one key for all attempts",
+    async (world) => {
+      const runtime = await world.open();
+      const seen: unknown[] = [];
+      const worker = agentOf("worker", async (ctx) =>
+        ctx.step(
+          "flaky",
+          async ({ attempt, idempotencyKey }) => {
+            seen.push([attempt, idempotencyKey]);
+            if (attempt < 3) throw new Error(`no ${attempt}`);
+            return attempt;
+          },
+          { retry: quick, idempotencyKey: "order-7" },
+        ),
+      );
+      const run = await runtime.submit(worker, null);
+      expect((await run.result()).output).toBe(3);
+      expect(seen).toEqual([1, 2, 3].map((attempt) => [attempt, "order-7"]));
+      expect(await retriesOf(run)).toEqual([1, 2]);
+    },
+  );
+
+  declare("J5: the last error of a step is its error and lists the attempts", async (world) => {
+    const runtime = await world.open();
+    let attempts = 0;
+    const worker = agentOf("worker", async (ctx) =>
+      ctx
+        .step("fails", async () => Promise.reject(new Error(`no ${++attempts}`)), {
+          retry: { ...quick, maxAttempts: 3 },
+        })
+        .catch(({ code, message, details }: Fault) => ({
+          code,
+          message,
+          attempts: details?.["attempts"] ?? null,
+        })),
+    );
+    const { output } = await (await runtime.submit(worker, null)).result();
+    expect(output).toEqual({
+      code: "internal",
+      message: "no 3",
+      attempts: [1, 2, 3].map((attempt) => ({ attempt, code: "internal", message: `no ${attempt}` })),
+    });
+  });
+
+  declare(
+    "J5: a FatalError, retryable: false, a permanent fault and no retry end a step at its first attempt",
+    async (world) => {
+      const runtime = await world.open();
+      const errors: Readonly<Record<string, () => unknown>> = {
+        fatal: () => new FatalError("declined"),
+        marked: () => Object.assign(new Error("declined"), { retryable: false }),
+        permanent: () => new Fault("invalid_argument", "declined"),
+      };
+      const attempts: Record<string, number> = {};
+      const worker = agentOf("worker", async (ctx) => {
+        const failing = (name: string, error: () => unknown, options?: StepOptions): Promise<unknown> =>
+          ctx
+            .step(
+              name,
+              async ({ attempt }) => {
+                attempts[name] = attempt;
+                throw error();
+              },
+              options,
+            )
+            .catch(() => null);
+        for (const [name, error] of Object.entries(errors)) await failing(name, error, { retry: quick });
+        await failing("off", () => new Error("no"), { retry: false });
+        await failing("absent", () => new Error("no"));
+      });
+      await (await runtime.submit(worker, null)).result();
+      expect(attempts).toEqual({ fatal: 1, marked: 1, permanent: 1, off: 1, absent: 1 });
+    },
+  );
+
+  declare(
+    "J5: the next worker continues with the next attempt of a step that waits for it",
+    async (world) => {
+      const attempts: number[] = [];
+      const flaky = (): HostedAgent =>
+        agentOf("worker", async (ctx) =>
+          ctx.step(
+            "flaky",
+            async ({ attempt }) => {
+              attempts.push(attempt);
+              if (attempt < 3) throw new Error("not yet");
+              return attempt;
+            },
+            { retry: { baseDelayMs: 300, jitter: 0, factor: 1 } },
+          ),
+        );
+      const one = await world.open("one");
+      const run = await one.submit(flaky(), null);
+      await suspended(run, "t0");
+      const { status, waitsFor } = await run.summary();
+      expect([status, waitsFor]).toEqual(["waiting", ["time"]]);
+      const resumed = await world.takeOver(one, run, flaky());
+      expect([(await resumed.result()).output, attempts]).toEqual([3, [1, 2, 3]]);
+      expect(await retriesOf(resumed)).toEqual([1, 2]);
+    },
+  );
+
+  declare(
+    "J5: resume() starts the attempts of the failed step anew and repeats no other step",
+    async (world) => {
+      const runtime = await world.open();
+      const calls: string[] = [];
+      let isBroken = true;
+      const worker = agentOf("worker", async (ctx) => {
+        await ctx.step("first", async () => (calls.push("first"), null));
+        return ctx.step(
+          "second",
+          async ({ attempt }) => {
+            calls.push(`second ${attempt}`);
+            if (isBroken) throw new Error("broken");
+            return "mended";
+          },
+          { retry: { ...quick, maxAttempts: 2 } },
+        );
+      });
+      const run = await runtime.submit(worker, null);
+      expect((await run.result()).status).toBe("failed");
+      isBroken = false;
+      await run.resume();
+      expect((await run.result()).output).toBe("mended");
+      expect(calls).toEqual(["first", "second 1", "second 2", "second 1"]);
+    },
+  );
+
+  declare("C2: a cancel ends the wait between two attempts", async (world) => {
+    const runtime = await world.open();
+    const worker = agentOf("worker", async (ctx) =>
+      ctx.step("fails", async () => Promise.reject(new Error("no")), { retry: { baseDelayMs: 60_000 } }),
+    );
+    const run = await runtime.submit(worker, null);
+    await suspended(run, "t0");
+    await run.cancel("enough");
+    expect((await run.result()).status).toBe("cancelled");
+  });
+
+  declare("timeoutMs: an attempt that takes too long is aborted and retried", async (world) => {
+    const runtime = await world.open();
+    const worker = agentOf("worker", async (ctx) =>
+      ctx.step(
+        "slow",
+        async ({ attempt, signal }) => {
+          if (attempt === 2) return "in time";
+          return new Promise<string>((_, reject) => {
+            signal.addEventListener("abort", () => reject(new Error("aborted")));
+          });
+        },
+        { retry: quick, timeoutMs: 20 },
+      ),
+    );
+    const run = await runtime.submit(worker, null);
+    expect((await run.result()).output).toBe("in time");
+    const [retry] = (await eventsOf(run)).filter((event) => event.type === "step_retry");
+    expect(retry?.type === "step_retry" && retry.data.failure.code).toBe("step_timeout");
+  });
 }
 
 /** Cases about durable functions: start, input, session and repeated ids. */

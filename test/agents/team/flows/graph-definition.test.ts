@@ -79,6 +79,16 @@ describe("validation of a graph's graph", () => {
       },
       says: "no path to END from a, b",
     },
+    {
+      what: "retries of a node with an unknown name",
+      options: { nodes: { a: { execute: () => 1, retries: 3 } as never } },
+      says: "retries",
+    },
+    {
+      what: "an invalid retry of a node",
+      options: { nodes: { a: { execute: () => 1, retry: { maxAttempts: 0 } } } },
+      says: "invalid maxAttempts 0 of retry of node a of the graph",
+    },
     { what: "maxSteps: 0", options: { maxSteps: 0 }, says: "invalid maxSteps 0 of the graph" },
     {
       what: "a fractional maxVisits",

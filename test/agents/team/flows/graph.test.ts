@@ -123,6 +123,33 @@ describe("nodes of a graph", () => {
   });
 });
 
+test("J5: a function node with retry and timeoutMs is tried again after a failure and after its time", async () => {
+  const attempts: number[] = [];
+  const flow = new Graph({
+    name: "w",
+    nodes: {
+      fetch: {
+        execute: (_input, { attempt, signal }) => {
+          attempts.push(attempt);
+          if (attempt === 1) throw new Error("no");
+          if (attempt === 3) return "got it";
+          return new Promise<never>((_, reject) => {
+            signal.addEventListener("abort", () => reject(new Error("aborted")));
+          });
+        },
+        retry: { baseDelayMs: 1 },
+        timeoutMs: 20,
+      },
+    },
+    edges: [
+      [START, "fetch"],
+      ["fetch", END],
+    ],
+  });
+  const { result } = await ran(flow, "x");
+  expect([result.output, attempts]).toEqual(["got it", [1, 2, 3]]);
+});
+
 describe("fan-out and joins of a graph", () => {
   test("all edges of a node are taken concurrently with the same value", async () => {
     const both = meeting(2);

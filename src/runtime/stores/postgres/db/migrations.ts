@@ -388,6 +388,9 @@ const usageHours = `
   ${Array.from({ length: 25 }, (_each, bucket) => `ALTER TABLE {usage_totals} ADD COLUMN latency_${bucket} bigint NOT NULL DEFAULT 0;`).join("\n  ")}
 `;
 
+/** Format 20. Steps may have records of failed attempts (J5). Earlier versions would start with the first attempt again. */
+const attempts = "SELECT 1;";
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
 export const migrations: readonly string[] = [
   tables,
@@ -397,4 +400,5 @@ export const migrations: readonly string[] = [
   runChanges,
   workflows,
   usageHours,
+  attempts,
 ].map((sql) => sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'));

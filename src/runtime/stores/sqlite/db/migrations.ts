@@ -378,6 +378,8 @@ const migrations: readonly string[] = [
   ALTER TABLE usage_totals ADD COLUMN failed_calls INTEGER NOT NULL DEFAULT 0;
   ${Array.from({ length: 25 }, (_each, bucket) => `ALTER TABLE usage_totals ADD COLUMN latency_${bucket} INTEGER NOT NULL DEFAULT 0;`).join("\n  ")}
   `,
+  // Format 20. Steps may have records of failed attempts (J5). Earlier versions would start with the first attempt again.
+  "SELECT 1;",
 ];
 
 export const storeSchema: FileSchema = { applicationId, migrations, unreleased: unreleasedFormats };

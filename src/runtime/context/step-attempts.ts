@@ -1,0 +1,127 @@
+import {
+  Fault,
+  isMarkedFinal,
+  JsonDigest,
+  MiddlewareTermination,
+  retryDelayMs,
+  reviveFault,
+  sealedOutcome,
+  type Failure,
+  type JsonValue,
+  type StepAddress,
+  type StepRetry,
+} from "../../kernel/index.ts";
+import { isFinalFault } from "../journal/task-end.ts";
+import type { StepIdentity } from "../journal/step-identity.ts";
+import { attemptAddress, attemptName, retryWait } from "../journal/wait-names.ts";
+import type { ActiveStep } from "../task/active-step.ts";
+import type { StepExecutor } from "../task/step-executor.ts";
+import { isOutcome } from "../task/step-outcome.ts";
+import { awaitName } from "./messages.ts";
+
+/** The record of a failed attempt. Times are in epoch milliseconds. */
+interface FailedAttempt {
+  /** When the first attempt started. */
+  readonly from: number;
+  /** When the next attempt starts. */
+  readonly nextAt: number;
+  readonly failure: Failure;
+}
+
+/** One attempt of a step that is retried. */
+export interface Attempt {
+  /** Attempts count from 1. */
+  readonly number: number;
+  /** The scope of the steps inside the body. Each attempt has its own, so that none sees the records of another one. */
+  readonly scope: StepAddress;
+  /** Whether the body was abandoned, because it took too long. */
+  isAbandoned: boolean;
+}
+
+/**
+ * J5: runs the attempts of a step until one succeeds or no further one may follow. A failed attempt that another one
+ * follows is recorded below the step, with the time of the next attempt. After a crash, and after the run was dropped
+ * from memory, the next owner continues with that attempt, at that time.
+ */
+export async function runAttempts<Value>(
+  steps: StepExecutor,
+  open: ActiveStep,
+  { name, address }: StepIdentity,
+  retry: StepRetry,
+  body: (attempt: Attempt) => Promise<Value>,
+): Promise<Value> {
+  const { runner } = open;
+  const { clock, random } = runner.worker;
+  const failed = recordedAttempts(steps, address);
+  for (;;) {
+    const last = failed.at(-1);
+    if (last !== undefined && last.nextAt > clock.now()) await restUntil(open, last.nextAt);
+    const number = failed.length + 1;
+    const attempt: Attempt = { number, scope: attemptAddress(address, number), isAbandoned: false };
+    const from = failed[0]?.from ?? clock.now();
+    try {
+      return await body(attempt);
+    } catch (error) {
+      const fault = Fault.from(error);
+      if (isOver(open) || !isOutcome(fault)) throw error;
+      const now = clock.now();
+      const delayMs = Math.ceil(retryDelayMs(number, retry, random));
+      const nextAt = now + delayMs;
+      const isLast =
+        number >= retry.maxAttempts ||
+        (retry.maxMs !== null && nextAt > from + retry.maxMs) ||
+        !mayRetry(fault, error);
+      if (isLast) throw number === 1 ? error : withAttempts(fault, failed);
+      const failure = fault.toJSON();
+      open.emit({ type: "step_retry", data: { name, attempt: number, delayMs, failure } });
+      const value: FailedAttempt = { from, nextAt, failure };
+      const record = sealedOutcome(value as unknown as JsonValue);
+      runner.journal.record(identityOf(address, number), record, open.takeEvents(0));
+      // W1: what the abandoned body has taken returns to its queue, and its children are cancelled.
+      if (attempt.isAbandoned) steps.abandon({ step: attempt.scope, settled: [] });
+      failed.push(value);
+    }
+  }
+}
+
+/** The attempts that earlier owners of the run have recorded, in their order. */
+function recordedAttempts({ runner }: StepExecutor, address: StepAddress): FailedAttempt[] {
+  const failed: FailedAttempt[] = [];
+  if (!runner.journal.hasRecorded(address)) return failed;
+  for (;;) {
+    const found = runner.journal.find(identityOf(address, failed.length + 1));
+    if (found?.kind !== "ok") return failed;
+    failed.push(found.value as unknown as FailedAttempt);
+  }
+}
+
+function identityOf(step: StepAddress, attempt: number): StepIdentity {
+  const address = attemptAddress(step, attempt);
+  return { address, kind: "value", name: attemptName, digest: JsonDigest.ofNull };
+}
+
+/** The run holds neither a call nor a slot meanwhile, and may be dropped from memory. */
+async function restUntil(open: ActiveStep, at: number): Promise<void> {
+  open.end();
+  await awaitName(open.runner, open.cancelScope, retryWait(open.address), () => at);
+}
+
+/** Whether the task must not start another attempt: it was cancelled, or this process has dropped it. */
+function isOver({ runner, cancelScope }: ActiveStep): boolean {
+  return runner.isDropped || cancelScope.isAbandoned || cancelScope.token.cancelled;
+}
+
+function mayRetry(fault: Fault, error: unknown): boolean {
+  return !isFinalFault(fault) && !(fault instanceof MiddlewareTermination) && !isMarkedFinal(error);
+}
+
+/** The error of the last attempt, with a list of all attempts. */
+function withAttempts(last: Fault, failed: readonly FailedAttempt[]): Fault {
+  const failure = last.toJSON();
+  const attempts = [...failed.map((each) => each.failure), failure].map(({ code, message }, index) => ({
+    attempt: index + 1,
+    code,
+    message,
+  }));
+  return reviveFault({ ...failure, details: { ...failure.details, attempts } });
+}
