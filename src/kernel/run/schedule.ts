@@ -194,10 +194,11 @@ export function decideFire(state: ScheduleState, due: DueSchedule): FireDecision
   const { nextAt, waits } = state;
   const { now, isRunning, missed, times, overlap } = due;
   if (state.paused || state.firing !== null || nextAt === null || nextAt > now) return { kind: "idle" };
-  if (waits !== null && isRunning)
-    return { kind: "wait", state, cancels: waits === "overlap" && overlap === "cancel" };
   // Fires that came due while this one waited overlapped with the last run as well. Only one waits.
-  if (waits === "overlap") return fire(withoutLater(state, nextAt, times.last(now)), nextAt, times.next(now));
+  const rest = waits === "overlap" ? withoutLater(state, nextAt, times.last(now)) : state;
+  if (waits !== null && isRunning)
+    return { kind: "wait", state: rest, cancels: waits === "overlap" && overlap === "cancel" };
+  if (waits === "overlap") return fire(rest, nextAt, times.next(now));
   const isMissed = now - nextAt > fireGraceMs;
   if (isMissed && missed === "all")
     return isRunning
@@ -230,9 +231,10 @@ function decideOverlap(state: ScheduleState, due: DueSchedule, at: number): Fire
   return { kind: "skip", state: { ...state, nextAt: times.next(at), waits: null, skipped } };
 }
 
-/** The state in which the fires after `at` are skipped, up to the `last` one that is due. */
+/** The state in which the fires after `at` are skipped, up to the `last` one that is due. The same state if it says so already. */
 function withoutLater(state: ScheduleState, at: number, last: number | null): ScheduleState {
-  return last === null || last <= at ? state : { ...state, skipped: { at: last, reason: "overlap" } };
+  if (last === null || last <= at || state.skipped?.at === last) return state;
+  return { ...state, skipped: { at: last, reason: "overlap" } };
 }
 
 function fire(state: ScheduleState, at: number, next: number | null): FireDecision {

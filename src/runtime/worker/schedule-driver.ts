@@ -195,9 +195,9 @@ export class ScheduleDriver {
       while (current !== undefined && !this.#isClosed) {
         const schedule = storedSchedule(current);
         if (!this.#options.hosts(schedule.agentId)) break;
-        const state = await this.#step(schedule);
-        if (state === undefined) break;
-        current = await this.#store({ ...schedule, state }, current.version);
+        const next = await this.#step(schedule);
+        if (typeof next === "number") return next;
+        current = await this.#store({ ...schedule, state: next }, current.version);
       }
       return Infinity;
     } catch (error) {
@@ -217,21 +217,25 @@ export class ScheduleDriver {
     return { namespace, key, value, tenantId, dueAt, version: written.version };
   }
 
-  /** Does the next thing about a schedule. Returns the state to store; `undefined` if nothing is to be done now. */
-  async #step(schedule: StoredSchedule): Promise<ScheduleState | undefined> {
+  /**
+   * Does the next thing about a schedule. Returns the state to store. If nothing is to be done now, returns when to look
+   * again, although the schedule stays due: at the next fire of one that waits, which is skipped.
+   */
+  async #step(schedule: StoredSchedule): Promise<ScheduleState | number> {
     const { worker, cron } = this.#options;
     const { state, overlap, missed } = schedule;
-    if (state.firing !== null) return this.#start(schedule, state.firing);
+    if (state.firing !== null) return (await this.#start(schedule, state.firing)) ?? Infinity;
     const times = await loadTimes(schedule.times, cron);
     const isRunning = state.lastRunId !== null && (await this.#isUnfinished(state.lastRunId));
-    const decision = decideFire(state, { overlap, missed, times, now: worker.clock.now(), isRunning });
-    if (decision.kind === "idle") return undefined;
+    const now = worker.clock.now();
+    const decision = decideFire(state, { overlap, missed, times, now, isRunning });
+    if (decision.kind === "idle") return Infinity;
     if (decision.kind !== "wait" || decision.state !== state) return decision.state;
     if (state.lastRunId !== null) {
       if (decision.cancels) await this.#cancel(state.lastRunId, schedule);
       this.#await(schedule.id, state.lastRunId);
     }
-    return undefined;
+    return times.next(now) ?? Infinity;
   }
 
   /** Starts the run of a fire that is decided. */

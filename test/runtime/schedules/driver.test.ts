@@ -228,6 +228,8 @@ describe("overlap", () => {
     await runtime.schedules.create({ ...hourly, agent: worker, overlap: "queue" });
     await clock.advance(4 * hour + minute);
     expect(fires).toEqual([start + hour]);
+    const skipped = { at: start + 4 * hour, reason: "overlap" };
+    expect(await runtime.schedules.get("rounds")).toMatchObject({ nextAt: start + 2 * hour, skipped });
     await release();
     expect(fires).toEqual([start + hour, start + 2 * hour]);
     expect(await runtime.schedules.get("rounds")).toMatchObject({ nextAt: start + 5 * hour });
