@@ -9,7 +9,7 @@ import { Senders } from "./access/senders.ts";
 import { ChannelHost } from "./channel-host.ts";
 import type { ChannelAdapter } from "./channel.ts";
 import { Notifier, type RuleTarget } from "./notifications/notifier.ts";
-import { checkRule, type NotificationRule } from "./notifications/rule.ts";
+import { checkRule, ruleTable, type NotificationRule } from "./notifications/rule.ts";
 import { signedSender } from "./webhook/webhook-channel.ts";
 
 /** A channel, and who may use it to reach which agent. */
@@ -48,11 +48,23 @@ export interface Channels {
   close(): Promise<void>;
 }
 
+/** A misspelt name would let senders pair, or give their runs no tenant. */
+const entryTable = optionTable({
+  channel: is.withMethods(["send"], "use telegramChannel(), webhookChannel() or a channel of your own"),
+  agent: is.text(),
+  allow: is.list(),
+  pairing: is.boolean(),
+} satisfies OptionKinds<ChannelEntry>);
+
 const knownOptions = optionTable({
   store: is.any,
   agents: is.any,
-  channels: is.list(),
-  notifications: is.list(),
+  channels: is.list({
+    of: is.checkedBy((entry, _option, owner) => entryTable.read(`a channel of ${owner}`, entry)),
+  }),
+  notifications: is.list({
+    of: is.checkedBy((rule, _option, owner) => ruleTable.read(`a notification of ${owner}`, rule)),
+  }),
   log: is.callback(),
 } satisfies OptionKinds<ChannelsOptions>);
 

@@ -10,6 +10,7 @@ import {
   type FunctionContext,
   type JsonObject,
   type RunId,
+  checkMethods,
   is,
   optionTable,
   type OptionKinds,
@@ -45,7 +46,11 @@ export interface AuditLoggerOptions {
 }
 
 const knownOptions = optionTable({
-  log: is.any,
+  log: {
+    isRequired: true,
+    check: (value: unknown, option: string, owner: string) =>
+      checkMethods(`${option} of ${owner}`, value ?? {}, ["record"], "pass an object with record(line)"),
+  },
   maxChars: is.number({ or: [null, "no limit"], default: 500 }),
   required: is.boolean({ default: false }),
 } satisfies OptionKinds<AuditLoggerOptions>);

@@ -14,7 +14,7 @@ import {
   type OptionKinds,
 } from "../../../kernel/index.ts";
 import type { Layer } from "./layer.ts";
-import { selects, type ToolSelection } from "./tool-selection.ts";
+import { selects, toolSelection, type ToolSelection } from "./tool-selection.ts";
 
 export interface CacheOptions {
   readonly clock: Clock;
@@ -35,7 +35,7 @@ const knownOptions = optionTable({
   hash: is.any,
   ttlMs: is.number({ from: 0, default: 300_000 }),
   maxEntries: is.number({ from: 0, default: 1_000 }),
-  tools: is.any,
+  tools: toolSelection,
   chat: is.boolean({ default: false }),
 } satisfies OptionKinds<CacheOptions>);
 

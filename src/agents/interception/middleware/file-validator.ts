@@ -9,7 +9,7 @@ import {
   type OptionKinds,
 } from "../../../kernel/index.ts";
 import type { Layer } from "./layer.ts";
-import { selects, type ToolSelection } from "./tool-selection.ts";
+import { selects, toolSelection, type ToolSelection } from "./tool-selection.ts";
 
 /**
  * Whether `path` is `root` or below it, judged by names: `.` and `..` are resolved, both kinds of slashes count, and a
@@ -75,7 +75,7 @@ const usualPathArguments = [
 ];
 
 const knownOptions = optionTable({
-  tools: is.any,
+  tools: toolSelection,
   roots: is.list({ of: is.text() }),
   pathArguments: is.list({ of: is.text() }),
   extensions: is.list({ of: is.text() }),

@@ -7,7 +7,7 @@ import {
   optionTable,
   type OptionKinds,
 } from "../../../kernel/index.ts";
-import { selects, type ToolSelection } from "./tool-selection.ts";
+import { selects, toolSelection, type ToolSelection } from "./tool-selection.ts";
 
 /** Options of `humanApproval`. */
 export interface HumanApprovalOptions {
@@ -22,7 +22,7 @@ export interface HumanApprovalOptions {
 }
 
 const knownOptions = optionTable({
-  tools: is.any,
+  tools: toolSelection,
   reason: is.text(),
   onAsk: is.any,
   memory: is.any,

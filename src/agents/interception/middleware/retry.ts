@@ -18,7 +18,7 @@ import {
 import { errorKindNames, failureKind } from "./failure-kind.ts";
 import type { Layer } from "./layer.ts";
 import { pause } from "./pause.ts";
-import { selects, type ToolSelection } from "./tool-selection.ts";
+import { selects, toolSelection, type ToolSelection } from "./tool-selection.ts";
 
 export interface RetryOptions extends Partial<Omit<RetrySettings, "enabled">> {
   readonly clock: Clock;
@@ -36,7 +36,7 @@ const knownOptions = optionTable({
   random: is.any,
   kinds: is.list({ of: is.choice(errorKindNames) }),
   chat: is.boolean({ default: true }),
-  tools: is.any,
+  tools: toolSelection,
   ...retryKinds,
 } satisfies OptionKinds<RetryOptions>);
 

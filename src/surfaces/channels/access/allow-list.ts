@@ -1,4 +1,4 @@
-import { Fault } from "../../../kernel/index.ts";
+import { Fault, is, optionTable, type OptionKinds } from "../../../kernel/index.ts";
 import { ownerOf, type Owner } from "./owner.ts";
 
 /** A sender that may write without a pairing: its id, or its id with the user and the tenant of its runs. */
@@ -13,6 +13,12 @@ export type AllowedSender =
       readonly tenant?: string;
     };
 
+const senderTable = optionTable({
+  sender: is.text({ required: true }),
+  user: is.text(),
+  tenant: is.text(),
+} satisfies OptionKinds<Exclude<AllowedSender, string>>);
+
 /** The senders of an allow list with their owners. Throws `invalid_argument` for a pattern or an invalid id. */
 export function allowList(
   channel: string,
@@ -22,7 +28,9 @@ export function allowList(
   const owners = new Map<string, Owner>();
   for (const each of allow) {
     const { sender, user, tenant } =
-      typeof each === "string" ? { sender: each, user: undefined, tenant: undefined } : each;
+      typeof each === "string"
+        ? { sender: each, user: undefined, tenant: undefined }
+        : senderTable.read(`a sender in the allow list of channel ${channel}`, each);
     const problem = sender === "" || /[*?]/u.test(sender) ? "expected an exact id" : problemOf(sender);
     if (problem !== undefined)
       throw new Fault(

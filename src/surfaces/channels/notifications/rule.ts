@@ -1,8 +1,11 @@
 import {
   Fault,
+  is,
+  optionTable,
   parseAgentId,
   type JsonObject,
   type OpenApproval,
+  type OptionKinds,
   type RunSummary,
   visibleLine,
 } from "../../../kernel/index.ts";
@@ -37,6 +40,18 @@ export interface NotificationRule {
   /** Ids of the tenants of the runs. Default: all tenants, and runs without a tenant. */
   readonly tenants?: readonly string[];
 }
+
+/** A misspelt filter would notify about the runs of all tenants. */
+export const ruleTable = optionTable({
+  name: is.text({ required: true }),
+  to: is.named("target", '{ channel: "telegram", conversation: "4711" } or { url, secret }', {
+    required: true,
+  }),
+  on: is.list(),
+  agents: is.list({ of: is.text() }),
+  users: is.list({ of: is.text() }),
+  tenants: is.list({ of: is.text() }),
+} satisfies OptionKinds<NotificationRule>);
 
 /** The agent, user and tenant of a run. */
 type RunOwner = Pick<RunSummary, "agentId" | "userId" | "tenantId">;
