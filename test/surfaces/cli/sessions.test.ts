@@ -46,7 +46,7 @@ test("reeve sessions lists, shows and finds conversations, without terminal code
   expect((await cli("list", "--limit", "1")).talk).toContain("Only the newest 1 are shown");
   const shown = (await cli("show", "ses_blue")).out.join("\n");
   expect(shown).toMatch(
-    /^user:\n {2}Weigh the blue parcel\.\n\nassistant:\n {2}-> weigh \{"parcel":"blue"\}\n\ntool:\n {2}<- weigh /u,
+    /^user:\n {2}Weigh the blue parcel\.\nassistant:\n {2}-> weigh \{"parcel":"blue"\}\ntool:\n {2}<- weigh: 2 kg /u,
   );
   expect(shown).toContain("assistant:\n  It weighs 2 kg.");
   // oxlint-disable-next-line no-control-regex -- the codes that must not reach the terminal

@@ -5,6 +5,7 @@ import {
   type SessionEntry,
   type SessionNode,
   type SessionSummary,
+  type ToolOutput,
 } from "../../../../kernel/index.ts";
 import { excerpt } from "../../../view/excerpt.ts";
 import { withRuns } from "../../setup/idle-engine.ts";
@@ -137,9 +138,14 @@ function spoken(message: SpokenMessage): string {
     if (part.type === "text") lines.push(part.text);
     else if (part.type === "tool_call") lines.push(`-> ${part.toolName} ${JSON.stringify(part.input)}`);
     else if (part.type === "tool_result")
-      lines.push(`<- ${part.toolName}${part.isError ? " failed" : ""} ${JSON.stringify(part.output)}`);
+      lines.push(`<- ${part.toolName}${part.isError ? " failed" : ""}: ${resultText(part.output)}`);
     else lines.push(`(${part.type})`);
   return lines.join("\n");
+}
+
+function resultText(output: ToolOutput): string {
+  if (output.type === "text") return output.text;
+  return JSON.stringify(output.type === "json" ? output.value : output.parts);
 }
 
 /** The entries of all branches, indented where the conversation branches. The ones on the current path have a star. */
