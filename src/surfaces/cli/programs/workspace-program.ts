@@ -1,7 +1,8 @@
-import type { Command } from "commander";
+import { Argument, type Command } from "commander";
 import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { AgentsCommandOptions } from "../commands/workspace/agents-command.ts";
+import type { Shell } from "../commands/workspace/completion-command.ts";
 import type { TrustCommandOptions } from "../commands/workspace/trust-command.ts";
 
 const agentsHelp = `
@@ -31,7 +32,17 @@ Examples:
   $ reeve trust --remove ./shop
   $ reeve trust --store sqlite:./shop.db`;
 
-/** Adds the commands of the workspace: init, agents and trust. */
+const completionHelp = `
+Prints a script that completes commands and options of reeve at the prompt of a shell.
+
+${exitCodeTable()}
+
+Examples:
+  $ source <(reeve completion bash)                       # in ~/.bashrc
+  $ source <(reeve completion zsh)                        # in ~/.zshrc, after compinit
+  $ reeve completion fish > ~/.config/fish/completions/reeve.fish`;
+
+/** Adds the commands of the workspace and of the shell: init, agents, trust and completion. */
 export function addWorkspaceCommands(
   program: Command,
   terminal: Terminal,
@@ -66,5 +77,15 @@ export function addWorkspaceCommands(
     .action(async (path: string | undefined, options: TrustCommandOptions) => {
       const { trustCommand } = await import("../commands/workspace/trust-command.ts");
       onEnd(await trustCommand(path, options, terminal));
+    });
+  program
+    .command("completion")
+    .description("print a script that completes commands and options in a shell")
+    .addArgument(new Argument("<SHELL>", "the shell").choices(["bash", "zsh", "fish"]))
+    .addHelpText("after", completionHelp)
+    .action(async (shell: Shell) => {
+      const { completionScript } = await import("../commands/workspace/completion-command.ts");
+      terminal.put(completionScript(shell, program));
+      onEnd("ok");
     });
 }
