@@ -85,7 +85,7 @@ test("a schema of format 14 gets the number of entries of each session", async (
   const schema = newSchema();
   const earlier = await openSchema(schema);
   await earlier.sessions.apply([appendEntry(sessionEntry("a", null)), appendEntry(sessionEntry("b", "a"))]);
-  await undoLast(schema);
+  await backTo16(schema);
   await query(`ALTER TABLE ${schema}.sessions DROP COLUMN size; UPDATE ${schema}.meta SET version = 14`);
   const { sessions } = await openSchema(schema);
   expect((await sessions.find(sessionId))?.entries).toBe(2);
@@ -99,7 +99,7 @@ test("a schema of format 16 gets the costs of its runs, and the tenants of their
   await createRun(earlier, "b");
   const spent = { usage: {}, costUsd: 0.25, unreported: { tokens: 0, costUsd: 0 }, turns: 1 };
   await query(`UPDATE ${schema}.runs SET spent = '${JSON.stringify(spent)}' WHERE run_id = 'run_a'`);
-  await undoLast(schema);
+  await backTo16(schema);
   const { journal } = await openSchema(schema);
   const { runs } = await journal.list({ sort: "costliest" });
   expect(runs.map(({ runId, costUsd }) => [runId, costUsd])).toEqual([
@@ -119,13 +119,21 @@ test("K5: changes() does not return runs of a database that was restored on a se
   expect((await journal.changes(next)).runs).toEqual([]);
 });
 
-/** Takes back what the last migration did. */
-async function undoLast(schema: string): Promise<void> {
+/** Takes back what the migrations after format 16 did. */
+async function backTo16(schema: string): Promise<void> {
+  const hours = [
+    "detailed",
+    "failed_runs",
+    "failed_calls",
+    ...Array.from({ length: 25 }, (_, at) => `latency_${at}`),
+  ];
   await query(`SET search_path = ${schema};
     DROP INDEX runs_of_user_in_tenant, runs_of_name;
     ALTER TABLE runs DROP COLUMN change, DROP COLUMN cost;
     ALTER TABLE run_labels DROP COLUMN tenant, DROP COLUMN created_at;
     CREATE INDEX runs_of_label ON run_labels (md5(name || '=' || value), run);
+    ALTER TABLE usage_totals RENAME COLUMN period TO day;
+    ALTER TABLE usage_totals ${hours.map((column) => `DROP COLUMN ${column}`).join(", ")};
     UPDATE meta SET version = 16; RESET search_path`);
 }
 

@@ -19,8 +19,13 @@ import { RunFeeds } from "./tail/run-feed.ts";
 import { sqlStore, storeTools } from "../sql/store.ts";
 
 /** K5: a database that was restored on another server may hold changes whose numbers that server has not reached yet. */
-const forgetForeignChanges =
-  "UPDATE {runs} SET change = 0 WHERE change >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint";
+const isForeignChange = "change >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint";
+
+/** Forgets such changes. Writes nothing if there are none, so that a read-only database can be opened. */
+async function forgetForeignChanges({ statements }: Database): Promise<void> {
+  const found = await statements.get(`SELECT 1 FROM {runs} WHERE ${isForeignChange} LIMIT 1`);
+  if (found !== undefined) await statements.run(`UPDATE {runs} SET change = 0 WHERE ${isForeignChange}`);
+}
 
 /** Reads events, and logs for their check, from the tables. */
 function eventSource(tables: Tables, rows: CommitRows): EventSource & LogSource {
@@ -107,7 +112,7 @@ export async function storeAt(
   const tables = new Tables({ database, clock });
   try {
     await migrate(database, storeTables, options);
-    await database.statements.run(forgetForeignChanges);
+    await forgetForeignChanges(database);
     return storeOn(tables, options);
   } catch (error) {
     await database.close();
