@@ -11,6 +11,6 @@ export type AgentInfo = Result<"GET", "/api/agents">["agents"][number];
 export type Session = Result<"GET", "/api/sessions">["sessions"][number];
 export type SessionTree = Result<"GET", "/api/sessions/{sessionId}/tree">;
 export type Schedule = Result<"GET", "/api/schedules">["schedules"][number];
-export type UsageRow = Result<"GET", "/api/usage">["rows"][number];
+export type UsageOverTime = Result<"GET", "/api/usage/over-time">;
 export type Snapshot = Result<"GET", "/api/runs/{runId}/snapshot">;
 export type RunFigures = Result<"GET", "/api/figures">["figures"][number];

@@ -1,200 +1,183 @@
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { visibleLine } from "../../../src/kernel/index.ts";
 import { get } from "../../api/client.ts";
 import { facts } from "../../api/runs-feed.ts";
-import type { UsageRow } from "../../api/types.ts";
+import type { UsageOverTime } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
-import { place, setQuery } from "../../base/route.ts";
-import { counted, grouped, usd } from "../../base/format.ts";
+import { go, place, setQuery } from "../../base/route.ts";
+import { counted } from "../../base/format.ts";
+import {
+  dimensions,
+  measuresOf,
+  money,
+  periodOf,
+  periods,
+  rowName,
+  runsPath,
+  timesOf,
+  type Dimension,
+  type SeriesRow,
+} from "../../model/usage-series.ts";
+import { UsagePanel } from "./usage-panel.tsx";
+import { UsageTable } from "./usage-table.tsx";
 
-const dimensions = ["day", "agent", "model", "user"] as const;
-type Dimension = (typeof dimensions)[number];
 const names: Readonly<Record<Dimension, string>> = {
-  day: "By day",
-  agent: "By agent",
   model: "By model",
+  agent: "By agent",
   user: "By user",
+  tenant: "By tenant",
 };
-const heads: Readonly<Record<Dimension, string>> = {
-  day: "Day",
-  agent: "Agent",
-  model: "Model",
-  user: "User",
-};
-const shownDays = 30;
-const dayMs = 86_400_000;
 
-/** What runs have spent, also runs that were deleted since. */
+/** What runs have used over time, also runs that were deleted since, compared with the period before. */
 export function UsagePage(): JSX.Element {
-  const by = dimensions.find((each) => each === place.value.query.get("by")) ?? "day";
-  const { value, problem } = useRead(() => get("/api/usage", { query: { by } }), [by]);
-  const rows = value?.rows ?? [];
-  const ordered =
-    by === "day" ? rows.toReversed() : rows.toSorted((one, other) => other.costUsd - one.costUsd);
-  const working = facts.value?.unrecordedUsd ?? 0;
-  const total = rows.reduce((sum, { costUsd }) => sum + costUsd, working);
-  const highest = Math.max(...rows.map(({ costUsd }) => costUsd), working);
+  const { query } = place.value;
+  const by = dimensions.find((each) => each === query.get("by")) ?? "model";
+  const name = periods.find((each) => each === query.get("period")) ?? "14d";
+  const tenantId = query.get("tenant") ?? undefined;
+  const [marked, setMarked] = useState<number | null>(null);
+  const [isTable, setTable] = useState(false);
+  const [chosenKey, setChosen] = useState<string | null>(null);
+  const { value, problem } = useRead(
+    (signal) =>
+      get("/api/usage/over-time", {
+        query: { by, ...timesOf(name, Date.now()), ...(tenantId !== undefined && { tenantId }) },
+        signal,
+      }),
+    [by, name, tenantId],
+  );
+  const tenants =
+    useRead((signal) => get("/api/usage", { query: { by: "tenant" }, signal }), []).value?.rows ?? [];
+  const chosen = value?.rows.find((row) => keyOf(by, row) === chosenKey);
+  const choose = (row: SeriesRow | undefined): void => setChosen(row === undefined ? null : keyOf(by, row));
+  const period = periodOf[name];
+  const isEmpty = value !== null && value.rows.length === 0 && value.total.sum.runs === 0;
+  const measures = measuresOf(chosen !== undefined && by === "model");
+  const series = chosen ?? value?.total;
   return (
     <main class="page" id="main">
       <div class="page-head">
         <h1>Usage</h1>
+        <div class="segments" role="group" aria-label="Period">
+          {periods.map((each) => (
+            <button
+              key={each}
+              aria-pressed={each === name}
+              onClick={() => setQuery("period", each === "14d" ? null : each)}
+            >
+              {periodOf[each].label}
+            </button>
+          ))}
+        </div>
+        {tenants.some(({ key }) => key !== null) && (
+          <select
+            class="tenants"
+            aria-label="Tenant"
+            value={tenantId ?? ""}
+            onChange={(event) => setQuery("tenant", event.currentTarget.value || null)}
+          >
+            <option value="">All tenants</option>
+            {tenants.flatMap(({ key }) =>
+              key === null
+                ? []
+                : [
+                    <option key={key} value={key}>
+                      {visibleLine(key)}
+                    </option>,
+                  ],
+            )}
+          </select>
+        )}
+        <span class="dim before-key">{period.before}</span>
+      </div>
+      {problem !== null && <p class="problem">{problem}</p>}
+      <svg class="defs" aria-hidden="true">
+        <pattern id="usage-gap" width="4" height="4" patternUnits="userSpaceOnUse">
+          <path d="M0 4L4 0" />
+        </pattern>
+      </svg>
+      {chosen !== undefined && (
+        <p class="row chosen-row">
+          <span class="cut">
+            Only <b>{rowName(by, chosen)}</b>
+          </span>
+          <button class="button" onClick={() => choose(undefined)}>
+            Show all
+          </button>
+        </p>
+      )}
+      <div class="usage-panels">
+        {measures.map((measure) =>
+          value === null || series === undefined ? (
+            <section key={measure.id} class="usage-panel" aria-label={measure.title}>
+              <h2 class="label">{measure.title}</h2>
+              <p class="dim waiting-figure">…</p>
+            </section>
+          ) : (
+            <UsagePanel
+              key={measure.id}
+              measure={measure}
+              series={series}
+              times={value.times}
+              open={value.open}
+              marked={marked}
+              isTable={isTable}
+              onMark={setMarked}
+              onOpen={(at) => go(runsPath(value.times[at] ?? "", measure.id === "failures", by, chosen))}
+            />
+          ),
+        )}
+      </div>
+      {isEmpty && <p class="dim">No run in these {period.label}.</p>}
+      <div class="row between usage-by">
         <div class="segments" role="group" aria-label="Sum up">
           {dimensions.map((each) => (
             <button
               key={each}
               aria-pressed={each === by}
-              onClick={() => setQuery("by", each === "day" ? null : each)}
+              onClick={() => {
+                setChosen(null);
+                setQuery("by", each === "model" ? null : each);
+              }}
             >
               {names[each]}
             </button>
           ))}
         </div>
+        <button class="button" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
+          {isTable ? "Show as charts" : "Show as table"}
+        </button>
       </div>
-      {problem !== null && <p class="problem">{problem}</p>}
-      {by === "day" && rows.length > 0 && <Days rows={rows} />}
-      {value !== null && rows.length === 0 && <p class="dim">No run has spent anything yet.</p>}
-      {rows.length > 0 && (
-        <table class="table dense usage figure-cards">
-          <thead>
-            <tr>
-              <th>{heads[by]}</th>
-              <th class="c-small right">Runs</th>
-              <th class="c-small right">Turns</th>
-              <th class="c-model right wide-only">Input tokens</th>
-              <th class="c-model right wide-only">Output tokens</th>
-              <th class="c-small right">Lost</th>
-              <th class="c-purse wide-only">Share</th>
-              <th class="c-small right">Spent</th>
-            </tr>
-          </thead>
-          <tbody>
-            {ordered.map((row) => (
-              <tr key={`${row.key} ${row.tenantId}`}>
-                <td class="cut">
-                  {row.key ?? "none"}
-                  {by === "user" && row.tenantId != null && <span class="dim"> of {row.tenantId}</span>}
-                </td>
-                <td class="right" data-head="Runs">
-                  {grouped(row.runs)}
-                </td>
-                <td class="right" data-head="Turns">
-                  {grouped(row.turns)}
-                </td>
-                <td class="right wide-only">{grouped(row.inputTokens)}</td>
-                <td class="right wide-only">{grouped(row.outputTokens)}</td>
-                <td class={`right ${row.unreported.costUsd > 0 ? "bad" : "dim"}`} data-head="Lost">
-                  {row.unreported.costUsd > 0 ? usd(row.unreported.costUsd) : "–"}
-                  {row.unreported.costUsd > 0 && (
-                    <span class="dim"> likely {usd(row.unreported.likelyUsd ?? row.unreported.costUsd)}</span>
-                  )}
-                </td>
-                <td class="wide-only">
-                  <progress
-                    aria-label={`Share of ${row.key ?? "none"}${row.tenantId == null ? "" : ` of ${row.tenantId}`}`}
-                    max={highest || 1}
-                    value={row.costUsd}
-                  />
-                </td>
-                <td class="right" data-head="Spent">
-                  {usd(row.costUsd)}
-                </td>
-              </tr>
-            ))}
-            {working > 0 && (
-              <tr>
-                <td class="cut">Agents at work, since their run waited last</td>
-                <td />
-                <td />
-                <td class="wide-only" />
-                <td class="wide-only" />
-                <td />
-                <td class="wide-only">
-                  <progress aria-label="Share of agents at work" max={highest || 1} value={working} />
-                </td>
-                <td class="right" data-head="Spent">
-                  {usd(working)}
-                </td>
-              </tr>
-            )}
-            <tr class="total">
-              <td>Total</td>
-              <td class="right" data-head="Runs">
-                {by === "day" ? null : grouped(rows.reduce((sum, { runs }) => sum + runs, 0))}
-              </td>
-              <td />
-              <td class="wide-only" />
-              <td class="wide-only" />
-              <td />
-              <td class="wide-only" />
-              <td class="right" data-head="Spent">
-                {usd(total)}
-              </td>
-            </tr>
-          </tbody>
-        </table>
+      {value !== null && !isEmpty && (
+        <UsageTable by={by} total={value.total} rows={value.rows} chosen={chosen} onChoose={choose} />
       )}
-      {rows.length > 0 && (
-        <p class="dim foot">
-          A run adds what it spent when all its agents wait, or when it pauses or ends. Until then it is in
-          the line of agents at work.
-        </p>
-      )}
-      <Unpriced rows={rows} />
+      {value !== null && <Notes {...value} />}
     </main>
   );
 }
 
-function Unpriced({ rows }: { readonly rows: readonly UsageRow[] }): JSX.Element | null {
-  const turns = rows.reduce((sum, { unpricedTurns }) => sum + unpricedTurns, 0);
-  return turns === 0 ? null : (
-    <p class="dim foot">The price of {counted(turns, "turn")} is unknown and counts as $0.</p>
-  );
+function keyOf(by: Dimension, { key, tenantId }: SeriesRow): string {
+  return JSON.stringify([by, key, tenantId ?? null]);
 }
 
-/** The last 30 days. A day without a run is empty. */
-function Days({ rows }: { readonly rows: readonly UsageRow[] }): JSX.Element {
-  const byDay = new Map(rows.map(({ key, costUsd }) => [key, costUsd]));
-  const today = Date.now();
-  const days = Array.from({ length: shownDays }, (_each, at) =>
-    new Date(today - (shownDays - 1 - at) * dayMs).toISOString().slice(0, 10),
-  );
-  const highest = Math.max(...days.map((day) => byDay.get(day) ?? 0), 1e-9);
+/** What the figures leave out, and what is not known. */
+function Notes({ total, otherRows, step }: UsageOverTime): JSX.Element {
+  const { details, lostUsd, likelyUsd, unpricedTurns } = total.sum;
+  const working = facts.value?.unrecordedUsd ?? 0;
+  const isPartial = details?.isComplete !== true;
   return (
-    <div class="facts days">
-      <div>
-        <span class="row between">
-          <span class="label">Spend by day, last 30 days</span>
-          <span class="label">highest day {usd(highest)}</span>
-        </span>
-        <svg
-          viewBox="0 0 300 80"
-          preserveAspectRatio="none"
-          class="bars tall"
-          role="img"
-          aria-label={`Spend by day. The highest day has ${usd(highest)}.`}
-        >
-          {days.map((day, at) => {
-            const height = Math.max(byDay.has(day) ? 2 : 0.5, (78 * (byDay.get(day) ?? 0)) / highest);
-            return (
-              <rect
-                key={day}
-                x={at * 10}
-                y={80 - height}
-                width="8"
-                height={height}
-                class={at === shownDays - 1 ? "last" : ""}
-              >
-                <title>
-                  {day}: {usd(byDay.get(day) ?? 0)}
-                </title>
-              </rect>
-            );
-          })}
-        </svg>
-        <span class="row between">
-          <span class="label">{days[0]}</span>
-          <span class="label">{days.at(-1)}</span>
-        </span>
-      </div>
-    </div>
+    <p class="dim foot">
+      {otherRows > 0 &&
+        `${counted(otherRows, "row")} with lower costs ${otherRows === 1 ? "is" : "are"} not shown. `}
+      {isPartial &&
+        "Hatched: not recorded. An earlier version kept usage by day, without failures and latency. "}
+      {lostUsd > 0 &&
+        `${money(lostUsd)} was charged for calls without reported usage, which likely cost ${money(likelyUsd)}. `}
+      {unpricedTurns > 0 && `The price of ${counted(unpricedTurns, "turn")} is unknown and counts as $0. `}
+      {working > 0 &&
+        `Agents at work have spent ${money(working)} since their run waited last, which is not included. `}
+      Choose a row to see only it. A run counts when all its agents wait, or when it pauses or ends.{" "}
+      {step === "day" ? "Days" : "Hours"} are UTC.
+    </p>
   );
 }

@@ -94,6 +94,8 @@ const figures = named(
     cachedTokens: integer(),
     runs: integer(),
     unpricedTurns: integer(),
+    lostUsd: number({ description: "The part of the cost that was charged without reported usage." }),
+    likelyUsd: number({ description: "What these calls likely cost." }),
     details: nullable(
       object({
         isComplete: flag({ description: "Whether all usage has details." }),
@@ -314,7 +316,18 @@ function figuresOf(some: readonly UsageRow[]) {
   const sum = sumOfUsage(some);
   const { costUsd, inputTokens, outputTokens, cachedTokens, runs, unpricedTurns } = sum;
   const details = sum.details === null ? null : detailsOf(sum.details);
-  return { costUsd, inputTokens, outputTokens, cachedTokens, runs, unpricedTurns, details };
+  const { costUsd: lostUsd, likelyUsd = lostUsd } = sum.unreported;
+  return {
+    costUsd,
+    inputTokens,
+    outputTokens,
+    cachedTokens,
+    runs,
+    unpricedTurns,
+    lostUsd,
+    likelyUsd,
+    details,
+  };
 }
 
 function detailsOf({ latency, ...counts }: UsageDetails) {
