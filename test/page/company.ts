@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Agent, OrchestratorAgent, Priority, tool } from "../../src/entries/index.ts";
 import { fileTools } from "../../src/capabilities/tools/index.ts";
-import type { HostedAgent, PriceTable } from "../../src/kernel/index.ts";
+import { userMessage, type HostedAgent, type PriceTable } from "../../src/kernel/index.ts";
 import type { Stage } from "./stage.ts";
 
 /** 20 dollars per million input tokens, 100 per million output tokens: short texts with visible prices. */
@@ -27,6 +27,17 @@ const publish = tool({
   },
   needsApproval: true,
   execute: async ({ command }) => `ran ${command}`,
+});
+
+/** Markup, a terminal code, and characters that turn the direction of a text or are not visible. */
+const hostile = "<b>bold</b> \u001b[31mred\u202e txt\u200b";
+
+/** Returns a line of a megabyte. */
+const recite = tool({
+  name: "recite",
+  description: `Recites the archive ${hostile}`,
+  inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+  execute: async ({ text }) => `${text} ${"x".repeat(1_000_000)}`,
 });
 
 const askHuman = tool({
@@ -228,6 +239,16 @@ export function soloists(stage: Stage): readonly HostedAgent[] {
       tools: [publish],
     }),
     bureau(stage),
+    new Agent({
+      name: "archivist",
+      model: Object.assign(
+        stage.actor([{ text: "I note it.", calls: [call("recite", { text: hostile })] }, { text: "Noted." }]),
+        { contextWindow: 50_000 },
+      ),
+      instructions: `Keep the archive. ${hostile}`,
+      tools: [recite],
+      ephemeral: [{ name: "clock", messages: async () => [userMessage("It is late.")] }],
+    }),
     solo("keyless", [{ fails: "The key of stage is missing. <b>Set STAGE_KEY.</b>" }]),
     solo("nightly", [{ tokens: 300, calls: [call("note", { text: "updater" })] }, { text: "Updated." }], {
       tools: [noted],

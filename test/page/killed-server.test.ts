@@ -80,7 +80,7 @@ test("a page whose server is killed keeps what it shows, continues live, and dra
     .first()
     .waitFor();
   await page.getByText(/another one continued after/u).waitFor({ state: "attached" });
-  await page.keyboard.press("5");
+  await page.keyboard.press("6");
   await page.locator(".event-row").first().waitFor();
   const numbers = await page.locator(".event-row .number").allTextContents();
   expect(new Set(numbers).size).toBe(numbers.length);

@@ -91,11 +91,11 @@ test("at a playhead before all that the page keeps of a run, every view shows th
   await page.getByText("Look for packages.").first().waitFor();
   expect(await page.getByText("Two packages need work.").count()).toBe(0);
 
-  await page.keyboard.press("4");
+  await page.keyboard.press("5");
   await page.getByRole("row").filter({ hasText: "scout" }).getByText("sonnet-5").waitFor();
 
   // Without the list that was read above: the page reads what is before the playhead by itself.
-  await page.keyboard.press("5");
+  await page.keyboard.press("6");
   await page.getByRole("searchbox", { name: "Filter events" }).fill("");
   await page.getByText(`${calledAt + 1} events`, { exact: true }).waitFor();
   await page.getByRole("button", { name: `Show the run at event ${calledAt}`, exact: true }).waitFor();

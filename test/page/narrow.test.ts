@@ -15,8 +15,10 @@ const views = {
   "chart?zoom=seats": ".team-box",
   timeline: ".agent-lane",
   conversation: ".message",
+  saw: ".context-parts",
   money: ".by-agent .total",
   events: ".event-row",
+  "events?event=3": ".raw-event pre",
   messages: ".message-list li",
 } as const;
 const sections = {

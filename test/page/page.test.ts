@@ -479,7 +479,7 @@ test("a step shows what the model saw, and a fork with a changed model is compar
   await page.getByLabel(/Other model/u).fill("stage/haiku-5");
   await page.getByRole("button", { name: "Start the fork" }).click();
   await page.getByText("In short: published.").first().waitFor();
-  await page.keyboard.press("4");
+  await page.keyboard.press("5");
   // The fork names the model that it called.
   await page.locator(".by-agent tbody td", { hasText: "haiku-5" }).waitFor();
   expect(await page.locator(".by-agent tbody td", { hasText: "sonnet-5" }).count()).toBe(0);

@@ -46,9 +46,9 @@ test("the playhead redraws every view, disables orders, and L returns to live", 
   await page.getByRole("treeitem", { name: /^release/u }).waitFor({ state: "detached" });
   expect(await page.getByRole("treeitem").count()).toBe(1);
   expect(await page.getByRole("button", { name: "Cancel run" }).isDisabled()).toBe(true);
-  await page.keyboard.press("5");
+  await page.keyboard.press("6");
   await page.getByText("1 event", { exact: true }).waitFor();
-  await page.keyboard.press("4");
+  await page.keyboard.press("5");
   await page.getByRole("row").filter({ hasText: "lead" }).waitFor();
   await page.keyboard.press("l");
   expect(await shown(page.getByRole("row").filter({ hasText: "fix-flaky-tests" }))).toBe(true);
@@ -121,7 +121,7 @@ test("money adds up to the run, and messages show who gave whom a task", async (
     (await page.locator("tr.total td:nth-child(4)").first().textContent())?.replace("$", ""),
   );
   expect(Math.abs(sum - total)).toBeLessThan(0.01);
-  await page.keyboard.press("6");
+  await page.keyboard.press("7");
   expect(await shown(page.getByText("Publish if it is clean."))).toBe(true);
 });
 
@@ -174,7 +174,7 @@ test("focus, selection and scroll survive a reload", async () => {
   await page.reload();
   await page.locator("[role=treeitem]:focus", { hasText: "fix-flaky-tests" }).waitFor();
   await page.getByRole("complementary", { name: "About fix-flaky-tests" }).waitFor();
-  await page.keyboard.press("5");
+  await page.keyboard.press("6");
   await page.locator(".event-row").first().waitFor();
   await page.evaluate("document.querySelector('.event-rows').scrollTo(0, 560)");
   await page.reload();

@@ -113,6 +113,7 @@ async function prepare(): Promise<readonly View[]> {
     ["seats", `${run}/chart?zoom=seats`, ".team-box"],
     ["timeline", `${run}/timeline`, ".free"],
     ["conversation", `${run}/conversation`, ".message"],
+    ["saw", `${run}/saw`, ".context-parts"],
     ["money", `${run}/money`, "tr.total"],
     ["events", `${run}/events`, ".event-row"],
     ["messages", `${run}/messages`, ".message-list li"],

@@ -72,6 +72,13 @@ export function get<Path extends PathOf<"GET">>(
   return request("GET", path, values);
 }
 
+export function patch<Path extends PathOf<"PATCH">>(
+  path: Path,
+  values: RequestValues<"PATCH", Path> = {},
+): Promise<Result<"PATCH", Path>> {
+  return request("PATCH", path, values);
+}
+
 export function post<Path extends PathOf<"POST">>(
   path: Path,
   values: RequestValues<"POST", Path> = {},

@@ -7,6 +7,7 @@ import { UsagePage } from "../pages/usage/usage-page.tsx";
 import { Events } from "../pages/run/events.tsx";
 import { Messages } from "../pages/run/messages/messages.tsx";
 import { Money } from "../pages/run/money-view.tsx";
+import { Saw } from "../pages/run/saw/saw.tsx";
 import { Timeline } from "../pages/run/timeline/timeline.tsx";
 
 /** The views that the page loads after it has drawn its first one, by the first part of their path. */
@@ -20,4 +21,4 @@ export const laterViews = {
 };
 
 /** The views of a run that are loaded with them. */
-export const laterTabs = { timeline: Timeline, money: Money, events: Events, messages: Messages };
+export const laterTabs = { timeline: Timeline, saw: Saw, money: Money, events: Events, messages: Messages };

@@ -25,7 +25,7 @@ export function personName(by: string | undefined): string {
   return by === "person" ? "You" : (by ?? "A person");
 }
 
-const generatedId = /^(?<start>[a-z]+_[0-9a-f]{8})-[0-9a-f]{4}-/u;
+const generatedId = /^(?<start>[a-z]+[_-][0-9a-f]{8})-[0-9a-f]{4}-/u;
 const longestId = 24;
 
 /** An id as a list shows it. What is cut ends with an ellipsis, so that the rest is not taken for an id: `run_394d481d…`. */

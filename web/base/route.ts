@@ -46,7 +46,7 @@ export function listenForLinks(): void {
   });
 }
 
-export const runTabs = ["chart", "timeline", "conversation", "money", "events", "messages"] as const;
+export const runTabs = ["chart", "timeline", "conversation", "saw", "money", "events", "messages"] as const;
 export type RunTab = (typeof runTabs)[number];
 
 /** The path of a run's view. `task` selects an agent in it. If `tab` is absent, the run decides. */

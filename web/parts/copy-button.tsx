@@ -1,9 +1,16 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { Icon } from "./icon.tsx";
+import { Icon, type IconName } from "./icon.tsx";
+
+interface CopyProps {
+  readonly text: string;
+  readonly label: string;
+  /** Default: `copy`. */
+  readonly icon?: IconName;
+}
 
 /** Copies a text. The label says that it is done. */
-export function CopyButton({ text, label }: { readonly text: string; readonly label: string }): JSX.Element {
+export function CopyButton({ text, label, icon = "copy" }: CopyProps): JSX.Element {
   const [state, setState] = useState<"" | "Copied" | "The browser did not allow it">("");
   const copy = async (): Promise<void> => {
     try {
@@ -17,10 +24,10 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
     <button
       class="icon-button small"
       aria-label={state === "" ? label : state}
-      title={state}
+      title={state === "" ? label : state}
       onClick={() => void copy()}
     >
-      <Icon name="copy" />
+      <Icon name={icon} />
       {state === "Copied" && <span class="label">Copied</span>}
     </button>
   );

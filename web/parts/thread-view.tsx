@@ -4,7 +4,7 @@ import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { runPath } from "../base/route.ts";
 import { ApprovalCard } from "./approval-card.tsx";
-import { counted, downTime, oneLine, usd } from "../base/format.ts";
+import { counted, downTime, oneLine, usd, shortId } from "../base/format.ts";
 import { Glyph } from "./glyph.tsx";
 import { Prose } from "./prose.tsx";
 import { ToolCall } from "./tool-call.tsx";
@@ -205,6 +205,17 @@ function Reasoning({
   );
 }
 
+/** A worker without a name of its own has a long id, of which the beginning is enough. */
+function WorkerName({
+  name,
+  unnamed,
+}: {
+  readonly name: string | null;
+  readonly unnamed: string;
+}): JSX.Element {
+  return name === null ? <>{unnamed}</> : <span title={visibleLine(name)}>{visibleLine(shortId(name))}</span>;
+}
+
 /** A crash is a torn line across the conversation, with what was replayed. */
 function Crash({ view, seq }: { readonly view: RunView; readonly seq: number }): JSX.Element | null {
   const crash = view.recoveries.find((each) => each.seq === seq);
@@ -215,8 +226,8 @@ function Crash({ view, seq }: { readonly view: RunView; readonly seq: number }):
         <path d={tornPath} />
       </svg>
       <p>
-        {crash.lostOwner === null ? "A worker" : visibleLine(crash.lostOwner)} died.{" "}
-        {crash.owner === null ? "Another one" : visibleLine(crash.owner)} continued after{" "}
+        <WorkerName name={crash.lostOwner} unnamed="A worker" /> died.{" "}
+        <WorkerName name={crash.owner} unnamed="Another one" /> continued after{" "}
         {downTime(crash.at - crash.lastAt)}.
         {crash.replayed > 0 && (
           <span class="dim">

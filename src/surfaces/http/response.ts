@@ -19,12 +19,12 @@ export function styleHashes(html: string): readonly string[] {
 
 const noPolicy = "default-src 'none'; frame-ancestors 'none'";
 
-/** Adds the headers with which browsers protect their users. A response with a policy of its own keeps it. */
+/** Adds the headers with which browsers protect their users. A response with policies of its own keeps them. */
 export function secured(response: Response, policy?: string): Response {
   const { headers } = response;
   headers.set("content-security-policy", policy ?? headers.get("content-security-policy") ?? noPolicy);
   headers.set("x-content-type-options", "nosniff");
-  headers.set("referrer-policy", "no-referrer");
+  if (!headers.has("referrer-policy")) headers.set("referrer-policy", "no-referrer");
   headers.set("cross-origin-resource-policy", "same-origin");
   headers.set("cross-origin-opener-policy", "same-origin");
   if (!headers.has("cache-control")) headers.set("cache-control", "no-store");

@@ -43,6 +43,8 @@ test("a view of the page without a valid token shows a form that keeps the addre
   const policy = view.headers.get("content-security-policy") ?? "";
   expect(policy).toMatch(/style-src 'self' 'sha256-[^']+';.*form-action 'self'/u);
   expect(policy).not.toContain("unsafe");
+  // With no-referrer, a browser would send the form with the origin null.
+  expect(view.headers.get("referrer-policy")).toBe("same-origin");
   expect((await open("/a.js")).status).toBe(200);
   expect((await fetch(`${server.url}/runs`)).status).toBe(200);
 });

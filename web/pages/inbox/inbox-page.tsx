@@ -202,6 +202,7 @@ function Agents({
   if (names.length < 2 && chosen === null) return null;
   return (
     <select
+      class="select"
       aria-label="Agent"
       value={chosen ?? ""}
       onChange={(event) => setQuery("agent", event.currentTarget.value || null)}

@@ -214,7 +214,12 @@ function Saw({
   );
   return (
     <section>
-      <h3>What the model saw last</h3>
+      <h3>
+        What the model saw last{" "}
+        <a class="link" href={runPath(view.runId, "saw", last.taskId)}>
+          All it saw
+        </a>
+      </h3>
       <dl class="shares">
         {sharesOf(seenBefore(events, last.seq), inputTokens).map(({ name, tokens }) => (
           <>

@@ -1,11 +1,14 @@
-import type { Event } from "../../../src/kernel/index.ts";
+import { visibleText, type Event } from "../../../src/kernel/index.ts";
 import { runTime } from "../../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { get } from "../../api/client.ts";
 import { useRead } from "../../api/use-read.ts";
-import { place, setQuery } from "../../base/route.ts";
+import { useKeys } from "../../base/keys.ts";
+import { place, runPath, setQuery } from "../../base/route.ts";
 import { clock, counted, grouped } from "../../base/format.ts";
+import { CopyButton } from "../../parts/copy-button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Name } from "../../parts/name.tsx";
 import { useSize } from "../../base/use-size.ts";
@@ -55,9 +58,12 @@ export function Events({ model }: { readonly model: RunModel }): JSX.Element {
   const filter = useMemo(() => matcher(group, text), [group, text]);
   const events = useMatching(model, filter, older.events);
   const scrolled = useRef(0);
+  const chosen = chosenSeq(query.get("event"));
   const rowHeight = window.innerWidth < narrow ? narrowRowHeight : wideRowHeight;
-  if (view === null) return <></>;
   const count = endOf(events, until);
+  useScrollTo({ list: ref, events, count, chosen, rowHeight, older });
+  useKeys({ Escape: () => (chosen === null ? false : setQuery("event", null)) });
+  if (view === null) return <></>;
   const first = Math.max(0, Math.floor(top / rowHeight) - extraRows);
   const last = Math.max(0, count - first);
   const shown = events
@@ -113,12 +119,102 @@ export function Events({ model }: { readonly model: RunModel }): JSX.Element {
               view={view}
               top={(first + at) * rowHeight}
               model={model}
+              isChosen={event.seq === chosen}
             />
           ))}
         </ol>
         {count === 0 && <p class="dim">No event fits the filter.</p>}
       </div>
+      {chosen !== null && <RawEvent key={chosen} model={model} seq={chosen} />}
     </div>
+  );
+}
+
+/** The event that the address names. `null` if it names none. */
+function chosenSeq(text: string | null): number | null {
+  return text !== null && /^\d{1,15}$/u.test(text) ? Number(text) : null;
+}
+
+interface ScrollTarget {
+  readonly list: { readonly current: HTMLDivElement | null };
+  readonly events: readonly Event[];
+  readonly count: number;
+  readonly chosen: number | null;
+  readonly rowHeight: number;
+  readonly older: OlderEvents;
+}
+
+/** Brings the event that the address names into view, once. Events that are not in memory are read first. */
+function useScrollTo({ list, events, count, chosen, rowHeight, older }: ScrollTarget): void {
+  const done = useRef<number | null>(null);
+  const known = useRef(0);
+  useLayoutEffect(() => {
+    const added = count - known.current;
+    known.current = count;
+    if (chosen === null || count === 0) return;
+    if (done.current === chosen) {
+      // New events come on top. The chosen one stays where the person reads it.
+      if (added > 0 && list.current !== null) list.current.scrollTop += added * rowHeight;
+      return;
+    }
+    const at = endOf(events, chosen) - 1;
+    if (events[at]?.seq !== chosen) {
+      if (older.unread > chosen) older.load();
+      return;
+    }
+    done.current = chosen;
+    const element = list.current;
+    if (element === null) return;
+    const top = (count - 1 - at) * rowHeight;
+    const isInView = top >= element.scrollTop && top + rowHeight <= element.scrollTop + element.clientHeight;
+    if (!isInView) element.scrollTop = top - element.clientHeight / 3;
+  });
+}
+
+/** Number of characters of an event that are drawn. Copy has all of them. */
+const mostRaw = 200_000;
+
+/** One event as it is stored, with copy and a link that opens it. */
+function RawEvent({ model, seq }: { readonly model: RunModel; readonly seq: number }): JSX.Element {
+  const { runId } = model;
+  const { value, problem } = useRead(
+    (signal) =>
+      get("/api/runs/{runId}/events", { params: { runId }, query: { from: seq, limit: 1 }, signal }),
+    [runId, seq],
+  );
+  const event = value?.events[0];
+  const isFound = event?.seq === seq;
+  const raw = isFound ? JSON.stringify(event, null, 2) : "";
+  const shown = visibleText(raw.slice(0, mostRaw));
+  const rest = raw.length - mostRaw;
+  return (
+    <section class="raw-event" aria-label={`Event ${grouped(seq)}`}>
+      <header class="row">
+        <h2 class="grow">Event {grouped(seq)}</h2>
+        {isFound && <CopyButton text={raw} label="Copy the event" />}
+        <CopyButton
+          text={`${location.origin}${runPath(runId, "events")}?event=${seq}`}
+          label="Copy a link to the event"
+          icon="clip"
+        />
+        {isFound && event.type === "message_start" && (
+          <a class="button small" href={`${runPath(runId, "saw", event.taskId)}&call=${seq}`}>
+            What it saw
+          </a>
+        )}
+        <button class="icon-button small" aria-label="Close" onClick={() => setQuery("event", null)}>
+          <Icon name="close" />
+        </button>
+      </header>
+      {isFound ? (
+        <pre tabIndex={0}>
+          {shown}
+          {rest > 0 && `\n… ${grouped(rest)} more characters`}
+        </pre>
+      ) : (
+        <p class="dim">{problem ?? (value === null ? "Reading the event" : "The run has no such event.")}</p>
+      )}
+    </section>
   );
 }
 
@@ -127,12 +223,13 @@ interface RowProps {
   readonly view: RunView;
   readonly model: RunModel;
   readonly top: number;
+  readonly isChosen: boolean;
 }
 
-function EventRow({ event, view, model, top }: RowProps): JSX.Element {
+function EventRow({ event, view, model, top, isChosen }: RowProps): JSX.Element {
   const words = eventWords(event, view);
   return (
-    <li class="event-row" style={{ top: `${top}px` }}>
+    <li class={`event-row ${isChosen ? "chosen" : ""}`} style={{ top: `${top}px` }}>
       <button
         class="dim number"
         aria-label={`Show the run at event ${grouped(event.seq)}`}
@@ -143,7 +240,14 @@ function EventRow({ event, view, model, top }: RowProps): JSX.Element {
       </button>
       <span class="mid">{clock(runTime(view, event.at))}</span>
       <span>
-        <code class={`chip ${eventTone(event)}`}>{event.type}</code>
+        <button
+          class="raw-open"
+          aria-label={`${event.type}, event ${grouped(event.seq)} as it is stored`}
+          aria-pressed={isChosen}
+          onClick={() => setQuery("event", isChosen ? null : String(event.seq))}
+        >
+          <code class={`chip ${eventTone(event)}`}>{event.type}</code>
+        </button>
       </span>
       <Name text={event.agentId} />
       <span class="cut mid" title={words}>

@@ -11,9 +11,10 @@ import { asking } from "../../api/runs-feed.ts";
 import { useKeys } from "../../base/keys.ts";
 import { now } from "../../base/now.ts";
 import { go, place, runPath, runTabs, sessionPath, setQuery, type RunTab } from "../../base/route.ts";
+import { openSchedule } from "../../parts/schedule-form.tsx";
 import { Steady } from "../../parts/steady.tsx";
 import { CopyButton } from "../../parts/copy-button.tsx";
-import { capUsd, clock, counted, grouped, oneLine, usd } from "../../base/format.ts";
+import { capUsd, clock, counted, grouped, oneLine, shortId, usd } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Purse } from "../../parts/purse.tsx";
@@ -137,6 +138,7 @@ const tabNames: Readonly<Record<RunTab, string>> = {
   chart: "Org chart",
   timeline: "Timeline",
   conversation: "Conversation",
+  saw: "What it saw",
   money: "Money",
   events: "Events",
   messages: "Messages",
@@ -145,9 +147,10 @@ const tabKeys: Readonly<Record<RunTab, number>> = {
   chart: 1,
   timeline: 2,
   conversation: 3,
-  money: 4,
-  events: 5,
-  messages: 6,
+  saw: 4,
+  money: 5,
+  events: 6,
+  messages: 7,
 };
 
 function TabCount({
@@ -174,7 +177,7 @@ function titleOf(model: RunModel): string {
   const { value: view } = model.live;
   const text = view === null ? null : oneLine(inputText(view.input));
   const fallback = model.summary.value?.title ?? model.summary.value?.agentId ?? model.runId;
-  return text === null || text === "" ? fallback : text;
+  return visibleLine(text === null || text === "" ? fallback : text);
 }
 
 function Orders({
@@ -206,6 +209,20 @@ function Orders({
       >
         <Icon name="fork" /> Fork
       </button>
+      {isOver && (
+        <button
+          class="button"
+          disabled={isOffline.value}
+          onClick={() =>
+            openSchedule({
+              from: { agent: model.summary.peek()?.agentId ?? "", input: view.input },
+              onSaved: () => go("/schedules"),
+            })
+          }
+        >
+          Schedule
+        </button>
+      )}
       {!isOver && (
         <button
           class="button"
@@ -346,9 +363,9 @@ function Owner({ view: { recoveries, status } }: { readonly view: RunView }): JS
   if (last === undefined) return null;
   const isOwned = last.owner !== null && !hasEnded(status);
   return (
-    <span class="wide-only dim">
+    <span class="wide-only dim" {...(isOwned && { title: visibleLine(last.owner ?? "") })}>
       epoch {last.epoch}
-      {isOwned && `, ${visibleLine(last.owner ?? "")}`}
+      {isOwned && `, ${visibleLine(shortId(last.owner ?? ""))}`}
     </span>
   );
 }

@@ -1,12 +1,13 @@
+import { visibleLine } from "../../../src/kernel/index.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { errorText, get, post, remove } from "../../api/client.ts";
+import { errorText, get, post, remove, RequestError } from "../../api/client.ts";
 import { isOffline } from "../../api/connection.ts";
 import type { Run, Schedule } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { now } from "../../base/now.ts";
-import { runPath } from "../../base/route.ts";
-import { dialog, FormDialog } from "../../parts/dialog.tsx";
+import { go, runPath } from "../../base/route.ts";
+import { openSchedule } from "../../parts/schedule-form.tsx";
 import { ago, span } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { Outcomes, useOutcomes } from "./outcomes.tsx";
@@ -30,7 +31,7 @@ export function SchedulesPage(): JSX.Element {
     <main class="page" id="main">
       <div class="page-head">
         <h1>Schedules</h1>
-        <button class="button primary" onClick={() => openNewSchedule(again)}>
+        <button class="button primary" onClick={() => openSchedule({ onSaved: again })}>
           New schedule
         </button>
       </div>
@@ -59,7 +60,12 @@ export function SchedulesPage(): JSX.Element {
           </thead>
           <tbody>
             {schedules.map((schedule) => (
-              <Row key={schedule.id} schedule={schedule} onOrder={(action) => void order(action)} />
+              <Row
+                key={schedule.id}
+                schedule={schedule}
+                onOrder={(action) => void order(action)}
+                onSaved={again}
+              />
             ))}
           </tbody>
         </table>
@@ -71,9 +77,11 @@ export function SchedulesPage(): JSX.Element {
 function Row({
   schedule,
   onOrder,
+  onSaved,
 }: {
   readonly schedule: Schedule;
   readonly onOrder: (action: Promise<unknown>) => void;
+  readonly onSaved: () => void;
 }): JSX.Element {
   const { name, agentId, nextAt, status, lastAt, lastRunId, tenantId, userId } = schedule;
   const skipped = skipWords(schedule);
@@ -94,13 +102,14 @@ function Row({
       <td class="c-title">
         <span class="title cut">{name}</span>
         <span class="sub">
-          <span>{agentId}</span>
+          <span class="cut">{visibleLine(agentId)}</span>
+          <code class="times-below">{timesText(schedule.times)}</code>
           <span class="cut">{askWords(schedule)}</span>
           <Failures runs={outcomes.runs} />
           {skipped !== null && <span class="bad cut">{skipped}</span>}
         </span>
       </td>
-      <td class="wide-only cut">
+      <td class="c-purse wide-only cut">
         <code>{timesText(schedule.times)}</code>
       </td>
       <td class="c-time right">
@@ -117,6 +126,16 @@ function Row({
         <Outcomes runs={outcomes.runs} />
       </td>
       <td class="c-orders">
+        <button class="button small" disabled={isOffline.value} onClick={() => onOrder(runNow(values))}>
+          Run now
+        </button>
+        <button
+          class="button small"
+          disabled={isOffline.value}
+          onClick={() => openSchedule({ schedule, onSaved })}
+        >
+          Edit
+        </button>
         {status === "active" && (
           <button
             class="button small"
@@ -147,6 +166,29 @@ function Row({
   );
 }
 
+interface ScheduleValues {
+  readonly params: { readonly name: string };
+  readonly query: { readonly tenantId?: string; readonly userId?: string };
+}
+
+/** Starts a run of a schedule, and opens it as soon as a process has started it. */
+async function runNow(values: ScheduleValues): Promise<void> {
+  const { runId } = await post("/api/schedules/{name}/run", values);
+  for (let tries = 0; tries < mostTries; tries++) {
+    try {
+      await get("/api/runs/{runId}", { params: { runId } });
+      return go(runPath(runId));
+    } catch (error) {
+      if (!(error instanceof RequestError) || error.status !== 404) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, retryMs));
+  }
+  throw new Error(`${runId} starts when a process that hosts the agent is open.`);
+}
+
+/** A process that hosts the agent starts the run within milliseconds. */
+const [mostTries, retryMs] = [20, 150];
+
 /** How many of the last runs ended without completing, in a row. */
 function Failures({ runs }: { readonly runs: readonly Run[] }): JSX.Element | null {
   const bad = badRuns(runs);
@@ -159,50 +201,4 @@ function timesText(times: Schedule["times"]): string {
   if ("cron" in times) return `${times.cron} ${times.timeZone}`;
   if ("everyMs" in times) return `every ${span(times.everyMs)}`;
   return new Date(times.at).toLocaleString("en-GB");
-}
-
-function openNewSchedule(onCreated: () => void): void {
-  dialog.value = () => <NewSchedule onCreated={onCreated} />;
-}
-
-function NewSchedule({ onCreated }: { readonly onCreated: () => void }): JSX.Element {
-  const { value } = useRead(() => get("/api/agents"), []);
-  const [name, setName] = useState("");
-  const [chosen, choose] = useState("");
-  const [input, setInput] = useState("");
-  const [cron, setCron] = useState("0 9 * * 1-5");
-  const agent = chosen === "" ? (value?.agents[0]?.name ?? "") : chosen;
-  const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  return (
-    <FormDialog
-      title="New schedule"
-      confirm="Create"
-      onConfirm={async () => {
-        if (name.trim() === "" || input.trim() === "") throw new Error("Enter a name and a task.");
-        await post("/api/schedules", { body: { name, agent, input, cron, timeZone } });
-        onCreated();
-      }}
-    >
-      <label class="field">
-        Name
-        <input autoFocus value={name} onInput={(event) => setName(event.currentTarget.value)} />
-      </label>
-      <label class="field">
-        Agent
-        <select value={agent} onChange={(event) => choose(event.currentTarget.value)}>
-          {(value?.agents ?? []).map((each) => (
-            <option key={each.name}>{each.name}</option>
-          ))}
-        </select>
-      </label>
-      <label class="field">
-        Task
-        <textarea rows={3} value={input} onInput={(event) => setInput(event.currentTarget.value)} />
-      </label>
-      <label class="field">
-        Times as a cron expression, in {timeZone}
-        <input value={cron} onInput={(event) => setCron(event.currentTarget.value)} />
-      </label>
-    </FormDialog>
-  );
 }

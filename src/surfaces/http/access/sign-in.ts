@@ -2,7 +2,7 @@ import { escapeMarkup } from "../../../kernel/index.ts";
 import { pagePolicy, styleHashes } from "../response.ts";
 
 /** Why a person sees the page on which they sign in. */
-export type SignInReason = "used" | "missing" | "unknown" | "wait";
+type SignInReason = "used" | "missing" | "unknown" | "wait";
 
 export interface SignInOptions {
   readonly reason: SignInReason;
@@ -58,6 +58,7 @@ export function signInPage({ reason, to, token = "", retryAfter }: SignInOptions
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Sign in to Reeve</title>
+<link rel="icon" href="data:,">
 <style>${style}</style>
 </head>
 <body>
@@ -89,6 +90,8 @@ export function signInPage({ reason, to, token = "", retryAfter }: SignInOptions
       "content-type": "text/html; charset=utf-8",
       "content-security-policy": pagePolicy(styleHashes(html)),
       "cache-control": "no-store",
+      // With `no-referrer`, a browser sends the form with the origin null, which the server refuses.
+      "referrer-policy": "same-origin",
       ...(retryAfter !== undefined && { "retry-after": String(retryAfter) }),
     },
   });
