@@ -10,6 +10,7 @@ import {
   type ApprovalDecision,
   type CallAgentOptions,
   type CancelSignal,
+  type Duration,
   type HostedAgent,
   type Infer,
   type JsonObject,
@@ -88,8 +89,17 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     return this.#ctx.uuid();
   }
 
-  sleep(ms: number): Promise<void> {
-    return this.#ctx.sleep(ms);
+  sleep(time: Duration | Date): Promise<void> {
+    return this.#ctx.sleep(time);
+  }
+
+  timeout<Value>(
+    limit: Duration,
+    branch: (ctx: WorkflowContext<Context>) => Promise<Value & Serializable<Value>>,
+  ): Promise<Value> {
+    const work = async (ctx: RunContext): Promise<JsonValue> =>
+      ((await branch(new WorkflowScope<Context>(ctx))) ?? null) as JsonValue;
+    return this.#ctx.timeout(limit, work) as Promise<Value>;
   }
 
   waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined> {

@@ -8,6 +8,7 @@ export { FatalError } from "../kernel/index.ts";
 export type { WorkflowToolOptions } from "../assembly/workflow-tool.ts";
 export type {
   CallAgentOptions,
+  Duration,
   HostedWorkflow,
   Serializable,
   StartOptions,

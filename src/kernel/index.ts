@@ -73,6 +73,7 @@ export {
   unnamedSessionId,
 } from "./base/identity.ts";
 export { nearestJson } from "./base/json-safe-copy.ts";
+export { readDuration, timeOfDate, type Duration } from "./base/duration.ts";
 export type { JsonObject, JsonValue, Serializable } from "./base/json-value.ts";
 export type { Guest, Lifetime } from "./base/lifetime.ts";
 export { andThen, attempt, type MaybePromise } from "./base/maybe-promise.ts";

@@ -19,6 +19,7 @@ import {
   requireWorkflow,
   startKinds,
   submitKinds,
+  timeOfDate,
   type AgentResolver,
   type ApprovalPage,
   type ApprovalQuery,
@@ -211,8 +212,11 @@ export class RuntimeView implements Runtime {
   ): Promise<RunHandle<WorkflowResult<Output>>> {
     requireWorkflow("start()", workflow);
     startTable.read("start()", options);
+    const { startAt, delayMs, ...more } = options;
+    const at = startTime(this.clock, startAt, delayMs);
+    const submitted: SubmitOptions<Context> = at === undefined ? more : { ...more, startAt: at };
     // `readInput` of the workflow checks that the input is one, and its code returns nothing but an output.
-    const run = await this.submit(workflow, input as JsonValue, options);
+    const run = await this.submit(workflow, input as JsonValue, submitted);
     return run as RunHandle<unknown> as RunHandle<WorkflowResult<Output>>;
   }
 
@@ -485,6 +489,20 @@ function checkedIds<Query extends RunCountQuery>(query: Query): Query {
   if (agentId !== undefined) parseAgentId(agentId);
   if (agentName !== undefined) parseAgentId(agentName);
   return query;
+}
+
+/** L9: the time of `startAt` or `delayMs`. Throws if both are given. */
+function startTime(
+  clock: Clock,
+  startAt: number | Date | undefined,
+  delayMs: number | undefined,
+): number | undefined {
+  if (delayMs === undefined) return timeOfDate(startAt) ?? (startAt as number | undefined);
+  if (startAt === undefined) return clock.now() + Math.ceil(delayMs);
+  throw new Fault(
+    "invalid_argument",
+    "invalid delayMs of start(): startAt is given as well; omit one of them",
+  );
 }
 
 /** The user and the tenant of a run. */

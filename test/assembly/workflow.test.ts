@@ -155,6 +155,56 @@ describe("retries of steps", () => {
     }));
 });
 
+describe("time", () => {
+  test("a workflow sleeps for a text or until a date, and starts after delayMs", async () => {
+    const clock = new FakeClock();
+    const runtime = await openRuntime({ store: "memory:", clock });
+    const sleeper = workflow("sleeper", async (ctx) => {
+      const first = await ctx.now();
+      await ctx.sleep("2 hours");
+      const second = await ctx.now();
+      await ctx.sleep(new Date(second + 5));
+      return [first, second, await ctx.now()];
+    });
+    const from = clock.now();
+    const run = await runtime.start(sleeper, null, { delayMs: 1_000 });
+    for (const ms of [1_000, 7_200_000, 5]) await clock.advance(ms);
+    const start = from + 1_000;
+    expect((await run.result()).output).toEqual([start, start + 7_200_000, start + 7_200_005]);
+    await expect(runtime.start(sleeper, null, { delayMs: 1, startAt: 1 })).rejects.toMatchObject({
+      message: expect.stringContaining("omit one of them"),
+    });
+    await runtime.close();
+  });
+
+  test("ctx.timeout() throws timeout, which fails the run at once; resume() gives the work its time again", async () => {
+    const clock = new FakeClock();
+    const runtime = await openRuntime({ store: "memory:", clock });
+    const waits = workflow("waits", (ctx) =>
+      ctx.timeout("1 hour", async (branch) => (await branch.waitForSignal("go")) ?? null),
+    );
+    const run = await runtime.start(waits, null);
+    await clock.advance(3_600_000);
+    expect((await run.result()).error).toMatchObject({
+      code: "timeout",
+      message: "the work inside ctx.timeout() took longer than 1 hour",
+    });
+    await run.resume();
+    await clock.advance(1_800_000);
+    await run.signal("go", "in time");
+    expect((await run.result()).output).toBe("in time");
+    await runtime.close();
+  });
+
+  test.for(["2 fortnights", "-5 s", "", Number.NaN, new Date(Number.NaN), null])(
+    "ctx.sleep(%s) is refused",
+    async (time) => {
+      const sleeps = workflow("sleeps", (ctx) => ctx.sleep(time as never));
+      await expect(sleeps.run(null)).rejects.toMatchObject({ code: "invalid_argument" });
+    },
+  );
+});
+
 describe("a workflow and agents", () => {
   const clerk = (...replies: Parameters<typeof scriptedModel>[0]) =>
     new Agent({ name: "clerk", model: scriptedModel(replies) });

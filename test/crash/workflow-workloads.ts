@@ -8,6 +8,7 @@ import {
   type Mail,
   type MailBody,
   type RunId,
+  type WorkflowContext,
   type WorkflowStepContext,
 } from "../../src/kernel/index.ts";
 import { callServer, type ServerAddress } from "../../src/testing/served-call.ts";
@@ -121,9 +122,45 @@ const retries: Workload = {
   world: { branches: 2, sideBySide: true, answering: ({ name, body }) => toolAnswer(name, body) },
 };
 
+const timingRun = formatRunId("timing");
+
+/** Sleeps, work within a limit of time, and work that exceeds it. */
+const timing: Workload = {
+  runtime: { suspendAfterMs: 2 },
+  agents: (server) => [
+    workflow("timing", async (ctx) => {
+      const call = (own: WorkflowContext, name: string): Promise<JsonValue> =>
+        own.step(
+          name,
+          async ({ idempotencyKey }) => (await effect(server, name, idempotencyKey, null)).answer,
+        );
+      const before = await call(ctx, "before");
+      await ctx.sleep("5 ms");
+      const within = await ctx.timeout("1 hour", async (branch) => {
+        await branch.sleep(4);
+        return call(branch, "within");
+      });
+      const late = await ctx
+        .timeout(8, async (branch) => (await branch.waitForSignal("never")) ?? null)
+        .catch((error: unknown) => (error as Error).message);
+      return { before, within, late, after: await call(ctx, "after") };
+    }),
+  ],
+  drive: startOf(timingRun, null),
+  outputs: [
+    {
+      before: { did: "before", with: null },
+      within: { did: "within", with: null },
+      late: "the work inside ctx.timeout() took longer than 8 ms",
+      after: { did: "after", with: null },
+    },
+  ],
+  world: { branches: 1, sideBySide: true, answering: ({ name, body }) => toolAnswer(name, body) },
+};
+
 function mail(runId: RunId, id: string, body: MailBody): Mail {
   return { id, runId, from: "a person", at: 1, body };
 }
 
 /** Workloads of durable functions, by the name that a worker receives. */
-export const workflowWorkloads: Readonly<Record<string, Workload>> = { order, retries };
+export const workflowWorkloads: Readonly<Record<string, Workload>> = { order, retries, timing };

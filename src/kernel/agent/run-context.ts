@@ -15,6 +15,7 @@ import type { ExtensionPort } from "./extension-context.ts";
 import type { EmittableEvent, TurnEvent } from "../events/emittable-event.ts";
 import type { AgentId, TaskId, TopicId } from "../base/identity.ts";
 import type { DrainMode, RunMeta } from "../run/run-meta.ts";
+import type { Duration } from "../base/duration.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { Message } from "../messages/message.ts";
 import type { RunFacts } from "../run/run-facts.ts";
@@ -378,6 +379,13 @@ export interface RunContext extends WaitContext {
   race<Value>(
     branches: Readonly<Record<string, Branch<Value>>>,
   ): Promise<{ readonly winner: string; readonly value: Value }>;
+
+  /**
+   * Runs a branch that may take at most `limit`, and returns its value, which must be JSON. If it takes longer, it is
+   * cancelled with its children, as the losing branch of a race, and `timeout` is thrown. The time of the first call is
+   * journaled, so that a replay continues with what is left of it.
+   */
+  timeout<Value extends JsonValue>(limit: Duration, branch: Branch<Value>): Promise<Value>;
 
   // Messages.
 

@@ -137,21 +137,28 @@ export const submitKinds = {
   runId: is.any,
 } satisfies OptionKinds<SubmitOptions>;
 
-/** Options of `Runtime.start`. They mean the same as for `submit`. */
-export type StartOptions<Context = unknown> = Pick<
+/** Options of `Runtime.start`. Those that `submit` has mean the same. */
+export interface StartOptions<Context = unknown> extends Pick<
   SubmitOptions<Context>,
   | "runId"
   | "userId"
   | "tenantId"
   | "metadata"
-  | "startAt"
   | "budget"
   | "timeoutWhileWaiting"
   | "spawnBudget"
   | "context"
   | "priority"
   | "retention"
->;
+> {
+  /**
+   * L9: time before which the run does not start: a date, or epoch milliseconds. Its deadline counts from there. Default:
+   * the run starts at once.
+   */
+  readonly startAt?: number | Date;
+  /** Milliseconds from now before which the run does not start. Another form of `startAt`. */
+  readonly delayMs?: number;
+}
 
 /** The kinds of the options of `Runtime.start`. */
 export const startKinds = {
@@ -160,6 +167,7 @@ export const startKinds = {
   tenantId: submitKinds.tenantId,
   metadata: submitKinds.metadata,
   startAt: submitKinds.startAt,
+  delayMs: is.number({ from: 0, finite: true }),
   budget: submitKinds.budget,
   timeoutWhileWaiting: submitKinds.timeoutWhileWaiting,
   spawnBudget: submitKinds.spawnBudget,

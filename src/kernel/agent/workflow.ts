@@ -3,6 +3,7 @@ import { Fault } from "../base/fault.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { RunId } from "../base/identity.ts";
 import type { JsonSchema, Infer, Schema } from "../base/schema.ts";
+import type { Duration } from "../base/duration.ts";
 import type { JsonValue, Serializable } from "../base/json-value.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
 import { readProperty } from "../base/read-property.ts";
@@ -101,8 +102,19 @@ export interface WorkflowContext<Context = unknown> {
   random(): Promise<number>;
   /** Returns a new unique id. Recorded: a replay returns the same id. */
   uuid(): Promise<string>;
-  /** Waits for a duration in milliseconds. The run may be dropped from memory meanwhile. */
-  sleep(ms: number): Promise<void>;
+  /**
+   * Waits for a duration (milliseconds, or a text such as `2 hours`), or until a date. The run holds no slot and may be
+   * dropped from memory meanwhile. The end is journaled at the first call.
+   */
+  sleep(time: Duration | Date): Promise<void>;
+  /**
+   * Runs a branch that may take at most `limit`. If it takes longer, it is cancelled with its children, and `timeout` is
+   * thrown. What is left of the time survives restarts.
+   */
+  timeout<Value>(
+    limit: Duration,
+    branch: (ctx: WorkflowContext<Context>) => Promise<Value & Serializable<Value>>,
+  ): Promise<Value>;
   /** Waits for a signal sent with `RunHandle.signal`, or returns `undefined` after the timeout. An early signal is kept. */
   waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined>;
   /** Asks a person and waits durably until `RunHandle.approve` answers. The clock of the deadline stops meanwhile. */

@@ -135,6 +135,8 @@ const retryByCode = {
   tool_timeout: "never",
   /** An attempt of a step took longer than its `timeoutMs`. */
   step_timeout: "backoff",
+  /** Work inside `ctx.timeout` took longer than its limit. */
+  timeout: "never",
   /** Code threw a `FatalError`: neither the step nor the run is retried. */
   fatal: "never",
   /** A child task, or an agent that was asked, ended without an answer. */

@@ -1,21 +1,23 @@
 import type { ApprovalDecision, PersonQuestion } from "./approval.ts";
+import type { Duration } from "../base/duration.ts";
 import type { JsonValue } from "../base/json-value.ts";
 
 /** The durable waits of `RunContext`. A wait survives restarts, and the run may be dropped from memory meanwhile. */
 export interface WaitContext {
   /**
-   * Waits for a duration in milliseconds. The wait survives restarts, and the run may be dropped from memory meanwhile.
+   * Waits for a duration (milliseconds, or a text such as `2 hours`), or until a date. The wait survives restarts, and
+   * the run may be dropped from memory meanwhile. The end is journaled at the first call.
    *
    * @example
    * ```ts
    * import type { RunContext } from "reeve";
    *
    * async function waitOneDay(ctx: RunContext): Promise<void> {
-   *   await ctx.sleep(24 * 60 * 60 * 1000);
+   *   await ctx.sleep("1 day");
    * }
    * ```
    */
-  sleep(ms: number): Promise<void>;
+  sleep(time: Duration | Date): Promise<void>;
   /**
    * Waits until a time, in epoch milliseconds. The time of the first call is journaled: a replay waits for that time,
    * even if the code passes a later one.

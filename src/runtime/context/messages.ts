@@ -3,8 +3,11 @@ import {
   Fault,
   JsonDigest,
   parseTopicId,
+  readDuration,
+  timeOfDate,
   type AgentId,
   type AskOutcome,
+  type Duration,
   type InboxChange,
   type JsonValue,
   type Message,
@@ -148,7 +151,11 @@ export class MessageSteps {
     return awaitName(this.#steps.runner, this.#steps.cancelScope, name, due);
   }
 
-  async sleep(ms: number): Promise<void> {
+  async sleep(time: Duration | Date): Promise<void> {
+    const date = timeOfDate(time);
+    if (date !== undefined) return this.sleepUntil(date);
+    // A negative duration has always ended at once.
+    const ms = typeof time === "number" && time < 0 ? time : readDuration(time, "ctx.sleep()");
     assertTime("duration of sleep()", ms, "milliseconds");
     await this.#sleepUntil(() => this.#steps.runner.worker.clock.now() + ms);
   }

@@ -10,6 +10,7 @@ import {
   type ChildRequest,
   type CompactedTranscript,
   type CompactionStep,
+  type Duration,
   type EventDraft,
   type ExtensionPort,
   Fault,
@@ -40,6 +41,7 @@ import {
   assertEmittable,
   branchScope,
   describeValue,
+  readDuration,
   readProperty,
   sealMadeJson,
 } from "../../kernel/index.ts";
@@ -79,7 +81,7 @@ import { isTurnOf } from "./taken-turn.ts";
 import { TaskFacts } from "./task-facts.ts";
 import { takeTurn, type ScopedPlan, type TurnOptions } from "./turn-step.ts";
 import { takesInput } from "../journal/task-record.ts";
-import { inboxDrain, queueWait } from "../journal/wait-names.ts";
+import { inboxDrain, limitBranch, queueWait } from "../journal/wait-names.ts";
 
 /** Creates what the extensions of a task's agent use of the runtime. */
 function taskPort({ worker, facts, state, taskId }: TaskRunner, signal: AbortSignal): ExtensionPort {
@@ -100,6 +102,10 @@ function requestProblem(request: unknown): Fault | undefined {
     "invalid_argument",
     `invalid transcript ${describeValue(transcript)} of ctx.llm(): expected a Transcript; use ctx.llm({ transcript: Transcript.of(messages) })`,
   );
+}
+
+function describeLimit(limit: Duration): string {
+  return typeof limit === "number" ? `${limit} ms` : limit;
 }
 
 /** Takes the input that waits in a queue of the task. */
@@ -362,6 +368,17 @@ export class TaskContext extends TaskFacts implements RunContext {
     );
   }
 
+  async timeout<Value extends JsonValue>(limit: Duration, branch: Branch<Value>): Promise<Value> {
+    const ms = readDuration(limit, "ctx.timeout()");
+    const timer = async (own: RunContext): Promise<never> => {
+      await own.sleep(ms);
+      throw new Fault("timeout", `the work inside ctx.timeout() took longer than ${describeLimit(limit)}`);
+    };
+    // The timer never wins with a value: its fault is that of the race, and is recorded with it (J5).
+    const { value } = await this.race<Value>({ work: branch, [limitBranch]: timer });
+    return value;
+  }
+
   async ask(target: AgentId | TaskHandle, body: JsonValue, options: WaitOptions = {}): Promise<AskOutcome> {
     checkWaitOptions("ctx.ask()", options);
     if (typeof target !== "string" || target.trim() === "")
@@ -389,8 +406,8 @@ export class TaskContext extends TaskFacts implements RunContext {
     return this.#messages.follow("unfollow", topicId);
   }
 
-  async sleep(ms: number): Promise<void> {
-    await this.#messages.sleep(ms);
+  async sleep(time: Duration | Date): Promise<void> {
+    await this.#messages.sleep(time);
   }
 
   async sleepUntil(atMs: number): Promise<void> {

@@ -10,7 +10,7 @@ import {
 import { abandonmentOf, isInside } from "./branch-values.ts";
 import type { RunState } from "./run-state.ts";
 import type { TaskState } from "./task-state.ts";
-import { attemptAddress, attemptName } from "./wait-names.ts";
+import { attemptAddress, attemptName, limitBranch } from "./wait-names.ts";
 
 /** Reason with which the end of a parent cancels its children. */
 export const parentEnded = "its parent has ended";
@@ -46,18 +46,24 @@ export function planResume(state: RunState): readonly ResumedTask[] {
     for (const { name } of stale) for (const child of failed(name)) reached.add(child);
     const voids = [...task.endedOn.flatMap((address) => sameFailure(task, address)), ...stale.map(addressOf)];
     for (const child of cancelledWith(state, task, voids)) reached.add(child);
-    const again = [...repeatedBranches(task, voids), ...attemptsOf(task, voids)];
+    const again = [...repeatedBranches(task, voids), ...startedAnew(task, voids)];
     plan.push({ taskId: task.record.taskId, voids: [...voids, ...again] });
   }
   return plan;
 }
 
-/** The records of the attempts of voided steps, and of the steps inside them. A resumed step starts with its first attempt. */
-function attemptsOf({ steps }: TaskState, voids: readonly StepAddress[]): readonly StepAddress[] {
-  const retried = voids.filter((address) => steps.has(attemptAddress(address, 1)));
-  if (retried.length === 0) return [];
-  return [...steps.keys()].filter((address) =>
-    retried.some((step) => address.startsWith(`${step}/${attemptName}.`) && !voids.includes(address)),
+/**
+ * The records below voided steps that are voided with them: the attempts of a step, which starts with its first attempt
+ * again, and the limit of `ctx.timeout`, which starts anew.
+ */
+function startedAnew({ steps }: TaskState, voids: readonly StepAddress[]): readonly StepAddress[] {
+  const prefixes = voids.flatMap((address) => {
+    if (steps.has(attemptAddress(address, 1))) return [`${address}/${attemptName}.`];
+    return steps.get(address)?.kind === "race" ? [`${address}/${limitBranch}/`] : [];
+  });
+  if (prefixes.length === 0) return [];
+  return [...steps.keys()].filter(
+    (address) => prefixes.some((prefix) => address.startsWith(prefix)) && !voids.includes(address),
   );
 }
 

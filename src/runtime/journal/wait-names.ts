@@ -52,6 +52,9 @@ export function attemptAddress(step: StepAddress, attempt: number): StepAddress 
   return branchScope(step, `${attemptName}.${attempt}`) as StepAddress;
 }
 
+/** Name of the branch of `ctx.timeout` that waits for its limit. */
+export const limitBranch = "time.limit";
+
 /** Name of the wait before the next attempt of a step. Like that of a sleep, it starts with `sleep`, because only time ends it. */
 export function retryWait(step: StepAddress): string {
   return `sleep retry ${step}`;

@@ -8,7 +8,15 @@ import {
   type RunHandle,
   type StepOptions,
 } from "../../../kernel/index.ts";
-import { agentOf, casesOf, eventsOf, runIn, suspended, type EngineHarness } from "./engine-world.ts";
+import {
+  agentOf,
+  casesOf,
+  eventsOf,
+  runIn,
+  spawnChild,
+  suspended,
+  type EngineHarness,
+} from "./engine-world.ts";
 
 type Code = Parameters<typeof agentOf>[1];
 
@@ -189,6 +197,80 @@ export function retryCases(harness: EngineHarness): void {
     expect((await run.result()).output).toBe("in time");
     const [retry] = (await eventsOf(run)).filter((event) => event.type === "step_retry");
     expect(retry?.type === "step_retry" && retry.data.failure.code).toBe("step_timeout");
+  });
+}
+
+/** Cases about sleeps, limits of time and delayed starts. */
+export function timeCases(harness: EngineHarness): void {
+  const { expect } = harness;
+  const declare = casesOf(harness);
+
+  declare(
+    "sleep: a run sleeps for a text, until a date, and not at all until a date that has passed",
+    async (world) => {
+      const runtime = await world.open();
+      const worker = agentOf("worker", async (ctx) => {
+        const from = await ctx.now();
+        await ctx.sleep("5 ms");
+        await ctx.sleep(new Date(from + 10));
+        await ctx.sleep(new Date(0));
+        return (await ctx.now()) - from >= 10;
+      });
+      expect((await (await runtime.submit(worker, null)).result()).output).toBe(true);
+    },
+  );
+
+  declare(
+    "timeout: work within its limit returns its value, and longer work is cancelled with its children",
+    async (world) => {
+      const runtime = await world.open();
+      const child = agentOf("child", async (ctx) => (await ctx.waitForSignal("never")) ?? null);
+      const worker = agentOf(
+        "worker",
+        async (ctx) => {
+          const value = await ctx.timeout("1 minute", (branch) =>
+            branch.step("quick", async () => "in time"),
+          );
+          const code = await ctx
+            .timeout(10, async (branch) => (await branch.join(await spawnChild(branch, child))).output)
+            .catch((error: Fault) => error.code as string);
+          return [value, code];
+        },
+        { subAgents: [child] },
+      );
+      const run = await runtime.submit(worker, null);
+      expect((await run.result()).output).toEqual(["in time", "timeout"]);
+      const ended = (await eventsOf(run)).flatMap((event) =>
+        event.type === "task_end" && event.taskId === "t1" ? [event.data.status] : [],
+      );
+      expect(ended).toEqual(["cancelled"]);
+    },
+  );
+
+  declare("timeout: the next worker continues with what is left of the time", async (world) => {
+    const slow = (): HostedAgent =>
+      agentOf("worker", async (ctx) =>
+        ctx.timeout(300, async (branch) => (await branch.waitForSignal("never")) ?? null),
+      );
+    const one = await world.open("one");
+    const run = await one.submit(slow(), null);
+    await suspended(run, "t0");
+    const resumed = await world.takeOver(one, run, slow());
+    const { status, error } = await resumed.result();
+    expect([status, error?.code]).toEqual(["failed", "timeout"]);
+  });
+
+  declare("L9: start() with delayMs or startAt starts a workflow at its time", async (world) => {
+    const runtime = await world.open();
+    const order = workflowOf("order", async (ctx) => ctx.now());
+    const from = Date.now();
+    const later = await runtime.start(order, { cents: 1 }, { startAt: new Date(from + 3_600_000) });
+    const soon = await runtime.start(order, { cents: 1 }, { delayMs: 50 });
+    expect(Number((await soon.result()).output) >= from + 50).toBe(true);
+    const { status, waitsFor } = await later.summary();
+    expect([status, waitsFor]).toEqual(["pending", ["time"]]);
+    await later.cancel("not needed");
+    expect((await later.result()).status).toBe("cancelled");
   });
 }
 
