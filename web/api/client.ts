@@ -86,6 +86,13 @@ export function post<Path extends PathOf<"POST">>(
   return request("POST", path, values);
 }
 
+export function put<Path extends PathOf<"PUT">>(
+  path: Path,
+  values: RequestValues<"PUT", Path> = {},
+): Promise<Result<"PUT", Path>> {
+  return request("PUT", path, values);
+}
+
 export function remove<Path extends PathOf<"DELETE">>(
   path: Path,
   values: RequestValues<"DELETE", Path> = {},

@@ -1,3 +1,4 @@
+import { AgainPage } from "../pages/again/again-page.tsx";
 import { AgentsPage } from "../pages/agents/agents-page.tsx";
 import { ComparePage } from "../pages/compare/compare-page.tsx";
 import { FindPage } from "../pages/find/find-page.tsx";
@@ -10,8 +11,11 @@ import { Money } from "../pages/run/money-view.tsx";
 import { Saw } from "../pages/run/saw/saw.tsx";
 import { Timeline } from "../pages/run/timeline/timeline.tsx";
 
+export { NewRunForm } from "../parts/new-run-form.tsx";
+
 /** The views that the page loads after it has drawn its first one, by the first part of their path. */
 export const laterViews = {
+  again: AgainPage,
   agents: AgentsPage,
   compare: ComparePage,
   find: FindPage,

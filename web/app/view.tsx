@@ -6,6 +6,7 @@ import { RunPage } from "../pages/run/run-page.tsx";
 import { RunsPage } from "../pages/runs/runs-page.tsx";
 import type { laterTabs, laterViews } from "./later-views.ts";
 import { go, place } from "../base/route.ts";
+import { newRunForm } from "../parts/new-run.tsx";
 
 type LaterViews = typeof laterViews;
 
@@ -23,9 +24,12 @@ const later = signal<Later | "loading" | "failed">("loading");
  */
 export async function loadLaterViews(): Promise<void> {
   try {
-    later.value = await import("./later-views.ts");
+    const loaded = await import("./later-views.ts");
+    later.value = loaded;
+    newRunForm.value = { Form: loaded.NewRunForm };
   } catch {
     later.value = "failed";
+    newRunForm.value = "failed";
   }
 }
 
@@ -49,6 +53,7 @@ export function View(): JSX.Element {
       return <RunsPage />;
     case "inbox":
       return <InboxPage />;
+    case "again":
     case "agents":
     case "compare":
     case "find":

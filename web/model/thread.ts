@@ -15,6 +15,7 @@ import {
 import { capUsd, counted, grouped, personName, plain, usd } from "../base/format.ts";
 import { cancelSentence } from "./words/cancel-words.ts";
 import { plainMessage } from "./words/failure-words.ts";
+import { forkChangeWords } from "./words/fork-words.ts";
 import { isHandOff, targetOf } from "./words/task-words.ts";
 
 interface ItemBase {
@@ -273,11 +274,21 @@ interface Note {
   readonly tone: "plain" | "bad" | "hold";
 }
 
+/** What the model sees in place of the recorded results. */
+function editedWords({ toolResults = [] }: Event<"run_fork">["data"]): string {
+  return toolResults
+    .map(
+      ({ toolName, output }) =>
+        ` The model sees this result of ${toolName}, edited by a person: ${outputText(output)}`,
+    )
+    .join("");
+}
+
 function noteOf(event: Event): Note | null {
   switch (event.type) {
     case "run_fork":
       return {
-        text: `Forked from ${event.data.origin} after event ${grouped(event.seq - 1)}. The steps above are free.`,
+        text: `Forked from ${event.data.origin} after event ${grouped(event.seq - 1)}${forkChangeWords(event.data)}. The steps above are free.${editedWords(event.data)}`,
         tone: "hold",
       };
     case "run_pause":

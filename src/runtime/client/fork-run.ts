@@ -137,7 +137,7 @@ async function firstCommit(options: ForkOfRun, fork: RunRecord, commits: readonl
     ...(replacement !== undefined && { input: replacement, replacesInput: true }),
     ...changes.data,
   };
-  const isChanged = [model, wanted.instructions, wanted.tools].some((each) => each !== undefined);
+  const isChanged = wanted.instructions !== undefined || wanted.tools !== undefined;
   const seq = events.length;
   const recorded = new Set(merged.steps.map(keyOf));
   const event: Event = {
@@ -153,8 +153,8 @@ async function firstCommit(options: ForkOfRun, fork: RunRecord, commits: readonl
   return {
     ...merged,
     ...session,
-    // A model call that is open at the cut starts again: its start would prove that nothing waited before it, and names
-    // the model of the origin.
+    // A model call that is open at the cut starts again: its start would prove that nothing waited before it, and that it
+    // was sent what the origin's call was sent.
     ...((addition?.isSteering === true || isChanged) && {
       opens: merged.opens.filter(
         (opening) => recorded.has(keyOf(opening)) || !isModelCallOf(taskId, opening, events),

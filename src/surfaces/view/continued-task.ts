@@ -20,3 +20,8 @@ export function continuesTask(event: Event): boolean {
   if (!working.has(event.type)) return false;
   return event.type !== "seat_grant" || event.data.taskId === event.taskId;
 }
+
+/** Whether a fork starts the model call again that the changed task has in progress at the cut, with an event of its own. */
+export function startsCallAgain({ input, instructions, tools }: Event<"run_fork">["data"]): boolean {
+  return input !== undefined || instructions !== undefined || tools !== undefined;
+}

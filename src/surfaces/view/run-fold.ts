@@ -13,10 +13,11 @@ import {
   type ModelReference,
   type TaskId,
   type Usage,
+  tightenBudget,
 } from "../../kernel/index.ts";
 import { emptyView, newTask } from "./empty-view.ts";
 import { argumentOf, excerpt } from "./excerpt.ts";
-import { continuesTask } from "./continued-task.ts";
+import { continuesTask, startsCallAgain } from "./continued-task.ts";
 import { forksIn } from "./run-clock.ts";
 import { isMessage } from "./message-events.ts";
 import { newQuestion } from "./question-log.ts";
@@ -230,15 +231,17 @@ export class RunFold {
 
   /** The events before are copies of the origin's. The fork does not pay for their calls. */
   #fork({ seq, at, taskId: root, data }: Event<"run_fork">): void {
-    const { origin, inherited, sessionId, input, model: changed } = data;
-    // A fork with an input starts the model call again that is in progress at the cut.
-    if (input !== undefined && this.#tasks.get(root)?.lastCall?.kind === "model") this.#endCall(root);
+    const { origin, inherited, sessionId, model: changed, budget, changedTask = root } = data;
+    if (startsCallAgain(data) && this.#tasks.get(changedTask)?.lastCall?.kind === "model")
+      this.#endCall(changedTask);
     const { at: lastAt, forkedFrom } = this.#facts;
     const shared = { at: seq - 1, inherited, lastAt, earlier: forksIn(forkedFrom) };
     this.#set({ sessionId, forkedFrom: { runId: origin, startedAt: at, ...shared } });
     for (const { taskId } of this.#tasks) this.#change(taskId, { own: noSpend, total: noSpend });
     // A call in progress at the cut is made again with the changed model, without a start that names it.
-    if (changed !== undefined) this.#change(root, { model: changed.modelId });
+    if (changed !== undefined) this.#change(changedTask, { model: changed.modelId });
+    const limits = this.#tasks.get(root)?.budget;
+    if (budget !== undefined && limits != null) this.#change(root, { budget: tightenBudget(limits, budget) });
     for (const { agentId, model } of this.#money)
       this.#money.set(moneyKey({ agentId, model }), { agentId, model, calls: 0, usage: noUsage });
   }

@@ -1,5 +1,5 @@
 import { totalTokens, type Event, type TaskId } from "../../kernel/index.ts";
-import { continuesTask } from "./continued-task.ts";
+import { continuesTask, startsCallAgain } from "./continued-task.ts";
 import { answerWords, argumentOf, excerpt } from "./excerpt.ts";
 import { RecordedCalls, type StoredCalls } from "./recorded-calls.ts";
 
@@ -377,16 +377,16 @@ export class StepLog {
   }
 
   /**
-   * A fork continues what is in progress at the cut: the part before ends with the last shared event. With an input, a
-   * `message_start` follows for the model call of the root.
+   * A fork continues what is in progress at the cut: the part before ends with the last shared event. With an input, other
+   * instructions or other tools, a `message_start` follows for the model call of the changed task.
    */
   #fork(event: Event<"run_fork">): void {
-    const { taskId: root } = event;
-    const renewed = event.data.input === undefined ? undefined : this.#latest(root, "model");
+    const { changedTask = event.taskId } = event.data;
+    const renewed = startsCallAgain(event.data) ? this.#latest(changedTask, "model") : undefined;
     for (const step of [...this.#open.values()].flat()) {
       this.#end({ ...event, at: Math.max(step.startAt, this.#at) }, step, "cut");
       if (step === renewed) continue;
-      const isChanged = step.kind === "model" && step.taskId === root;
+      const isChanged = step.kind === "model" && step.taskId === changedTask;
       const name = isChanged ? (event.data.model?.modelId ?? step.name) : step.name;
       const again = this.#start(event, step.kind, name, step.id, step.taskId);
       again.about = step.about;

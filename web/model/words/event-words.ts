@@ -13,6 +13,7 @@ import { statusWord } from "../status.ts";
 import { cancelSentence, cancelWords } from "./cancel-words.ts";
 import { amount, plainMessage } from "./failure-words.ts";
 import { agentOf, callWords, waitWord } from "./task-words.ts";
+import { forkChangeWords } from "./fork-words.ts";
 import { inputText } from "./input-text.ts";
 
 export type EventTone = "plain" | "wait" | "bad" | "hold" | "live";
@@ -38,7 +39,7 @@ export function eventWords(event: Event, view: RunView): string {
     case "run_steer":
       return `${personName(event.data.by)}: ${oneLine(inputText(event.data.input))}`;
     case "run_fork":
-      return `fork of ${event.data.origin} after event ${grouped(event.seq - 1)}`;
+      return `fork of ${event.data.origin} after event ${grouped(event.seq - 1)}${forkChangeWords(event.data)}`;
     case "message_start":
       return `calls ${event.data.model?.modelId ?? "a model"}`;
     case "message_end": {

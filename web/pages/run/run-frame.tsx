@@ -209,6 +209,9 @@ function Orders({
       >
         <Icon name="fork" /> Fork
       </button>
+      <a class="button" href={`/again?run=${model.runId}`}>
+        Run again
+      </a>
       {isOver && (
         <button
           class="button"

@@ -1,16 +1,10 @@
-import type { JsonObject } from "../../../src/kernel/index.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { useKeys } from "../../base/keys.ts";
 import { errorText } from "../../api/client.ts";
 import { isOffline } from "../../api/connection.ts";
+import { readFiles, type Attached } from "../../model/attached.ts";
 import { Icon } from "../../parts/icon.tsx";
-
-/** A file that is sent with a message. */
-export interface Attached {
-  readonly name: string;
-  readonly part: JsonObject;
-}
 
 interface ComposerProps {
   readonly agentId: string;
@@ -39,7 +33,7 @@ export function Composer({ agentId, onSend, isBusy, onStop, children }: Composer
   };
   const attach = async (files: FileList | null): Promise<void> => {
     try {
-      const read = await Promise.all([...(files ?? [])].map(partOf));
+      const read = await readFiles(files);
       setAttached((old) => [...old, ...read]);
       setProblem(null);
     } catch (error) {
@@ -106,21 +100,4 @@ export function Composer({ agentId, onSend, isBusy, onStop, children }: Composer
       </div>
     </div>
   );
-}
-
-const mostBytes = 8 * 1024 * 1024;
-
-/** Reads a file as a part of a message. */
-async function partOf(file: File): Promise<Attached> {
-  if (file.size > mostBytes) throw new Error(`${file.name} is larger than 8 MB.`);
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  let binary = "";
-  for (let at = 0; at < bytes.length; at += 8_192)
-    binary += String.fromCharCode(...bytes.subarray(at, at + 8_192));
-  const source = { kind: "base64", data: btoa(binary) };
-  const mediaType = file.type === "" ? "application/octet-stream" : file.type;
-  const part = mediaType.startsWith("image/")
-    ? { type: "image", mediaType, source }
-    : { type: "file", mediaType, source, filename: file.name };
-  return { name: file.name, part };
 }

@@ -19,10 +19,10 @@ import { useConversation } from "../../model/use-events.ts";
 import { ThreadView } from "../../parts/thread-view.tsx";
 import { useStickToEnd } from "../../base/use-stick-to-end.ts";
 import { figures, useFigures } from "../../model/run-figures.ts";
-import { Composer, type Attached } from "./composer.tsx";
+import { Composer } from "./composer.tsx";
 import { EndedRun } from "./ended-run.tsx";
 import { historyOf, interruptedWords, type HistoryItem } from "./history.ts";
-import { inputOf } from "./input-of.ts";
+import { inputOf, type Attached } from "../../model/attached.ts";
 import { entryWords, sessionRows, type SessionRow } from "./session-rows.ts";
 
 interface ChatBarProps {

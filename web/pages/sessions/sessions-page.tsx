@@ -8,8 +8,8 @@ import { now } from "../../base/now.ts";
 import { go, place, sessionPath } from "../../base/route.ts";
 import { ago, counted } from "../../base/format.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { Composer, type Attached } from "./composer.tsx";
-import { inputOf } from "./input-of.ts";
+import { Composer } from "./composer.tsx";
+import { inputOf, type Attached } from "../../model/attached.ts";
 import { SessionPage } from "./session-page.tsx";
 
 /** Conversations: the list, one of them, or a new one. */

@@ -141,6 +141,11 @@ function Details({
         >
           <Icon name="fork" /> Fork from here
         </button>
+        {kind === "model" && endSeq !== null && (
+          <a class="button small" href={`/again?run=${model.runId}&task=${step.taskId}&at=${startSeq}`}>
+            Try this turn again
+          </a>
+        )}
       </div>
       <Again step={step} first={first} view={view} />
       {kind === "model" && value !== null && <Seen messages={value.seen} />}

@@ -1,0 +1,256 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { buildPage } from "../../build/page.ts";
+import { Agent, tool } from "../../src/entries/index.ts";
+import type { HostedAgent, RunId } from "../../src/kernel/index.ts";
+import type { ServedAgent } from "../../src/surfaces/server/index.ts";
+import { openWorkspace, type Workspace } from "../../src/workspace/workspace.ts";
+import { readAll } from "../runtime/runtime-setup.ts";
+import { axeIssues } from "./axe-issues.ts";
+import { removeBrowser, startBrowser } from "./chromium.ts";
+import { goTo, openPage, PageServer, type OpenPage } from "./page-server.ts";
+import { submitRun } from "./page-runs.ts";
+import { Stage } from "./stage.ts";
+
+const stage = new Stage();
+const hostile = `<img src=x onerror="alert(1)"> \u202Eevil \u001B[31mred ${"x".repeat(1_000_000)}`;
+
+const look = tool({
+  name: "look",
+  description: "Looks.",
+  inputSchema: { type: "object", properties: { where: { type: "string" } } },
+  execute: async () => "3 open ports",
+});
+const wipe = tool({
+  name: "wipe",
+  description: "Wipes.",
+  inputSchema: { type: "object" },
+  execute: async () => "wiped",
+});
+const looks = { calls: [{ tool: "look", input: { where: "here" } }] };
+const checker = new Agent({
+  name: "checker",
+  model: stage.actor([looks, { text: "Three ports are open.\nClose them." }]),
+  tools: [look, wipe],
+  instructions: "Never rank by score alone.",
+});
+const booker = new Agent({
+  name: "booker",
+  description: "Books a room",
+  model: stage.actor([{ text: "Booked." }]),
+  input: {
+    type: "object",
+    properties: {
+      city: { type: "string", minLength: 2, title: "City" },
+      nights: { type: "integer", minimum: 1, maximum: 9, title: "Nights" },
+      room: { enum: ["single", "double"], title: "Room" },
+    },
+    required: ["city", "nights"],
+  },
+});
+const villain = new Agent({
+  name: "villain",
+  model: stage.actor([looks, { text: hostile }]),
+  tools: [look],
+  instructions: hostile,
+});
+
+let workspace: Workspace;
+let browser: Browser;
+let watched: OpenPage;
+const file = (): string => join(server.folder, "project/.reeve/agents/sorter.md");
+const sorter: ServedAgent = {
+  name: "sorter",
+  start: async () => ({ agent: await workspace.agent("sorter") }),
+  describe: () => workspace.agent("sorter"),
+  prompt: {
+    read: async () => (await workspace.instructions("sorter")) ?? Promise.reject(new Error("no file")),
+    save: (instructions, hash) => workspace.saveInstructions("sorter", instructions, hash),
+  },
+};
+const server = new PageServer(() => [checker, booker, villain, sorter as unknown as HostedAgent], {
+  resolveModel: (name) =>
+    name === "stage/haiku-5"
+      ? stage.actor([looks, { text: "Three ports are open.\nLeave them." }], "haiku-5")
+      : undefined,
+});
+
+beforeAll(async () => {
+  await buildPage();
+  mkdirSync(join(server.folder, "project/.reeve/agents"), { recursive: true });
+  writeFileSync(file(), "---\ndescription: Sorts.\n---\n\nSort by date.\nBe brief.\n");
+  workspace = await openWorkspace({
+    cwd: join(server.folder, "project"),
+    home: join(server.folder, "home"),
+    env: { REEVE_MODEL: "stage/sonnet-5" },
+    resolveModel: () => stage.actor([{ text: "Sorted." }]),
+  });
+  await workspace.trust();
+  await server.start();
+  browser = await startBrowser();
+  watched = await openPage(browser, `${server.url}/agents`);
+});
+afterAll(async () => {
+  await browser.close();
+  removeBrowser();
+  await server.remove();
+  await workspace.close();
+  if (watched.problems.length > 0) throw new Error(`the page reported: ${watched.problems.join("; ")}`);
+});
+
+/** Goes to a path in the page that all tests share, because a new page takes seconds. */
+async function open(path: string): Promise<Page> {
+  await goTo(watched.page, `${server.url}${path}`);
+  return watched.page;
+}
+
+async function ended(runId: string): Promise<void> {
+  await (await server.runtime.find(runId))?.result();
+}
+
+test("a form with a field per property starts a run, and a wrong field says what is expected", async () => {
+  const page = await open("/runs");
+  await page.keyboard.press("n");
+  await page.getByRole("combobox", { name: "Agent" }).selectOption("booker");
+  await page.getByLabel("City").fill("R");
+  await page.getByLabel("Nights").fill("12");
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByText("Enter at least 2 characters.").waitFor();
+  await page.getByText("Enter at most 9.").waitFor();
+  expect((await server.runtime.list()).runs).toHaveLength(0);
+  await page.getByLabel("City").fill("Rome");
+  await page.getByLabel("Nights").fill("2");
+  await page.getByLabel("Room optional").selectOption("double");
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByText("Booked.").first().waitFor();
+  const [run] = (await server.runtime.list()).runs;
+  expect(run?.title).toContain('"city": "Rome"');
+});
+
+test("a run starts with a model from the list and with edited instructions", async () => {
+  const page = await open("/runs");
+  await page.keyboard.press("n");
+  await page.getByRole("combobox", { name: "Agent" }).selectOption("checker");
+  await page.getByLabel("Task").fill("Check the ports");
+  await page.getByText("Change something for this run").click();
+  await page.getByLabel("Model, as provider/id").fill("stage/haiku-5");
+  expect(await page.getByLabel("Instructions").inputValue()).toBe("Never rank by score alone.");
+  await page.getByLabel("Instructions").fill("Rank by reach.");
+  await page.getByRole("checkbox", { name: "wipe" }).uncheck();
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByText("Leave them.").first().waitFor();
+  const [run] = (await server.runtime.list({ agentId: "checker" })).runs;
+  const [start] = await readAll(server.store, run?.runId ?? ("" as RunId));
+  expect(start?.data).toMatchObject({
+    changes: {
+      instructions: "Rank by reach.",
+      model: { provider: "stage", modelId: "haiku-5" },
+      tools: ["look"],
+    },
+  });
+});
+
+test("a turn runs again with other instructions, another model and an edited result, side by side", async () => {
+  const runId = await submitRun(server, "checker", "Check again");
+  await ended(runId);
+  const page = await open(`/runs/${runId}`);
+  await page.getByRole("link", { name: "Run again" }).click();
+  await page.getByLabel("Turn to start from").selectOption({ label: "Turn 2" });
+  await page.getByText("2 steps before it are free").waitFor();
+  await page.getByLabel("Instructions").fill("Rank by what an outsider can reach.");
+  await page.getByRole("button", { name: "Start variant B" }).click();
+  const b = page.getByRole("region", { name: "B, Instructions" });
+  await b.getByText("Rank by what an outsider can reach.").waitFor();
+  await b.getByText("Three ports are open.").waitFor();
+  await page.getByRole("button", { name: "+ Variant" }).click();
+  await page.getByLabel("Model, as provider/id").fill("stage/haiku-5");
+  await page.getByRole("button", { name: "Start variant C" }).click();
+  const c = page.getByRole("region", { name: "C, Model" });
+  // A line that A does not have is marked once the variant has ended.
+  await c.locator(".differs", { hasText: "Leave them." }).waitFor();
+  await page.getByText("1 differs").waitFor();
+  await page.getByRole("button", { name: "+ Variant" }).click();
+  await page.getByLabel("Tool result to edit").selectOption({ label: "look" });
+  await page.getByLabel("Edited result").fill("0 open ports");
+  await page.getByRole("button", { name: "Start variant D" }).click();
+  const d = page.getByRole("region", { name: "D, A tool's result" });
+  await d.getByText("0 open ports").waitFor();
+  await d.getByText("edited", { exact: true }).waitFor();
+  await d.getByText("Three ports are open.").waitFor();
+  expect(await page.getByRole("button", { name: "+ Variant" }).isDisabled()).toBe(true);
+  const { pathname, search } = new URL(page.url());
+  expect(await axeIssues(page, [`${pathname}${search}`])).toEqual([]);
+  // The variants are in the address, so that they survive a reload.
+  await page.reload();
+  await page.getByRole("region", { name: "D, A tool's result" }).getByText("0 open ports").waitFor();
+  const forks = (await server.runtime.list({ agentId: "checker" })).runs.filter(
+    ({ title }) => title === "Check again",
+  );
+  expect(forks).toHaveLength(4);
+});
+
+test("a message is edited where the run began, and a wrong limit is refused in the form", async () => {
+  const runId = await submitRun(server, "checker", "Check the doors");
+  await ended(runId);
+  const page = await open(`/again?run=${runId}`);
+  await page.getByLabel("Message").fill("Check the windows");
+  await page.getByLabel("Limit of this variant in dollars").fill("-1");
+  await page.getByRole("button", { name: "Start variant B" }).click();
+  await page.getByText("The limit must be a number above 0.").waitFor();
+  await page.getByLabel("Limit of this variant in dollars").fill("0.10");
+  await page.getByRole("button", { name: "Start variant B" }).click();
+  const b = page.getByRole("region", { name: "B, Message" });
+  await b.getByText("Check the windows").waitFor();
+  await b.getByText("Close them.").waitFor();
+  await page.getByText("of $0.10 for all").waitFor();
+  const titles = (await server.runtime.list({ agentId: "checker" })).runs.map(({ title }) => title);
+  expect(titles).toContain("Check the windows");
+});
+
+test("changed instructions are saved to the agent's file after the diff, and not over a newer file", async () => {
+  const page = await open("/runs");
+  await page.keyboard.press("n");
+  await page.getByRole("combobox", { name: "Agent" }).selectOption("sorter");
+  await page.getByLabel("Task").fill("Sort these");
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByText("Sorted.").first().waitFor();
+  await page.getByRole("link", { name: "Run again" }).click();
+  const instructions = page.getByLabel("Instructions");
+  await instructions.waitFor();
+  expect(await instructions.inputValue()).toBe("Sort by date.\nBe brief.");
+  await instructions.fill("Sort by size.\nBe brief.");
+  await page.getByRole("button", { name: "Start variant B" }).click();
+  await page.getByRole("button", { name: "Save B's instructions to the agent" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Sort by size.").waitFor();
+  await dialog.getByText("+1 −1").waitFor();
+  writeFileSync(file(), "---\ndescription: Sorts.\n---\n\nSort by colour.\nBe brief.\n");
+  watched.expect({ says: /status of 409/u, path: /instructions$/u });
+  await dialog.getByRole("button", { name: "Save to the file" }).click();
+  await dialog.getByText("has changed since you read it").waitFor();
+  await dialog.getByText("Sort by colour.").waitFor();
+  await dialog.getByRole("button", { name: "Save to the file" }).click();
+  await dialog.waitFor({ state: "detached" });
+  expect(readFileSync(file(), "utf8")).toBe("---\ndescription: Sorts.\n---\n\nSort by size.\nBe brief.\n");
+});
+
+test("hostile texts stay text in the columns and in the forms", async () => {
+  const runId = await submitRun(server, "villain", '<b onclick="alert(1)">bold</b>');
+  await ended(runId);
+  const page = await open(`/again?run=${runId}`);
+  await page.getByLabel("Turn to start from").selectOption({ label: "Turn 2" });
+  await page.getByLabel("Tool result to edit").selectOption({ label: "look" });
+  await page.getByLabel("Edited result").fill("<script>alert(1)</script> \u202Eevil \u001B[31m");
+  await page.getByRole("button", { name: "Start variant B" }).click();
+  const b = page.getByRole("region", { name: "B, A tool's result" });
+  await b.getByText("<script>alert(1)</script>").waitFor();
+  await page.getByRole("region", { name: "A, as recorded" }).getByText('onerror="alert(1)"').waitFor();
+  await page.getByText("The run shows the rest.").first().waitFor();
+  expect(await page.locator("main img, main script, main b[onclick]").count()).toBe(0);
+  const shown = (await page.locator("main").textContent()) ?? "";
+  expect([..."\u202E\u001B"].filter((hidden) => shown.includes(hidden))).toEqual([]);
+  const width = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+  expect(width).toBeLessThanOrEqual(0);
+});

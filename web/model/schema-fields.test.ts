@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { enteredOf, fieldsOf, valueOf } from "./schema-fields.ts";
+
+const schema = {
+  type: "object",
+  properties: {
+    note: { type: "string" },
+    city: { type: "string", minLength: 2, title: "City" },
+    nights: { type: "integer", minimum: 1, maximum: 9, default: 2 },
+    room: { enum: ["single", "double"] },
+    pets: { type: "boolean" },
+    guests: { type: "array" },
+  },
+  required: ["city", "room"],
+} as const;
+
+test("the fields of a schema have kinds, limits and defaults, the required ones first", () => {
+  const fields = fieldsOf(schema);
+  expect(fields.map(({ label, kind, isRequired }) => [label, kind, isRequired])).toEqual([
+    ["City", "text", true],
+    ["room", "choice", true],
+    ["note", "text", false],
+    ["nights", "integer", false],
+    ["pets", "flag", false],
+    ["guests", "json", false],
+  ]);
+  expect(fields.find(({ name }) => name === "nights")?.hint).toBe("(at least 1, at most 9)");
+  expect(enteredOf(fields, { city: "Rome", guests: ["a"] })).toMatchObject({
+    city: "Rome",
+    nights: "2",
+    guests: '[\n  "a"\n]',
+    note: "",
+  });
+});
+
+test("entered texts become a value, and each wrong one is named by its field", () => {
+  const fields = fieldsOf(schema);
+  expect(
+    valueOf(fields, { city: "Rome", room: "double", nights: "3", pets: "true", guests: '["a"]' }),
+  ).toEqual({
+    value: { city: "Rome", room: "double", nights: 3, pets: true, guests: ["a"] },
+    problems: {},
+  });
+  expect(valueOf(fields, { city: "R", nights: "2.5", guests: "[" }).problems).toEqual({
+    city: "Enter at least 2 characters.",
+    room: "This field is needed.",
+    nights: "Enter a whole number.",
+    guests: 'Enter JSON, such as ["a"] or { "b": 1 }.',
+  });
+});

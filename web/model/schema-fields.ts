@@ -1,0 +1,142 @@
+import type { JsonObject, JsonSchema, JsonValue } from "../../src/kernel/index.ts";
+
+/** How a person enters the value of one property. */
+type FieldKind = "text" | "number" | "integer" | "flag" | "choice" | "json";
+
+/** One property of an input, as a field of a form. */
+export interface SchemaField {
+  readonly name: string;
+  readonly label: string;
+  readonly hint: string;
+  readonly kind: FieldKind;
+  readonly choices: readonly string[];
+  readonly isRequired: boolean;
+  readonly schema: JsonObject;
+}
+
+/** What a person has entered, by the name of the property. A flag is `true` or empty. */
+export type Entered = Readonly<Record<string, string>>;
+
+/** The value that was entered, and what is wrong with its fields, by their names. */
+export interface EnteredValue {
+  readonly value: JsonObject;
+  readonly problems: Readonly<Record<string, string>>;
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The fields of a schema of an object, the required ones first. */
+export function fieldsOf({ properties, required }: JsonSchema): readonly SchemaField[] {
+  const needed = Array.isArray(required) ? (required as readonly JsonValue[]) : [];
+  const fields = Object.entries(isObject(properties) ? properties : {}).map(
+    ([name, property]): SchemaField => {
+      const schema = isObject(property) ? property : {};
+      const { title, description } = schema;
+      const choices = Array.isArray(schema["enum"]) ? (schema["enum"] as readonly JsonValue[]) : [];
+      return {
+        name,
+        label: typeof title === "string" ? title : name,
+        hint: [typeof description === "string" ? description : "", limitsOf(schema)]
+          .filter(Boolean)
+          .join(" "),
+        kind: kindOf(schema, choices),
+        choices: choices.filter((each) => typeof each === "string"),
+        isRequired: needed.includes(name),
+        schema,
+      };
+    },
+  );
+  return fields.toSorted((one, other) => Number(other.isRequired) - Number(one.isRequired));
+}
+
+function kindOf({ type }: JsonObject, choices: readonly JsonValue[]): FieldKind {
+  if (choices.length > 0 && choices.every((each) => typeof each === "string")) return "choice";
+  if (type === "string") return "text";
+  if (type === "boolean") return "flag";
+  return type === "number" || type === "integer" ? type : "json";
+}
+
+function limitsOf({ minimum, maximum, maxLength }: JsonObject): string {
+  const parts = [
+    typeof minimum === "number" ? `at least ${minimum}` : "",
+    typeof maximum === "number" ? `at most ${maximum}` : "",
+    typeof maxLength === "number" ? `at most ${maxLength} characters` : "",
+  ].filter(Boolean);
+  return parts.length === 0 ? "" : `(${parts.join(", ")})`;
+}
+
+/** What a form shows at first: the values of an earlier input, or the defaults of the schema. */
+export function enteredOf(fields: readonly SchemaField[], value: JsonValue = null): Entered {
+  const given = isObject(value) ? value : {};
+  return Object.fromEntries(
+    fields.map(({ name, kind, schema }) => [name, textOf(kind, given[name] ?? schema["default"])]),
+  );
+}
+
+function textOf(kind: FieldKind, value: JsonValue | undefined): string {
+  if (value === undefined || value === null) return "";
+  if (kind === "flag") return value === true ? "true" : "";
+  return kind === "json" || typeof value !== "string" ? JSON.stringify(value, null, 2) : value;
+}
+
+/** Reads the fields. An empty optional field is left out. The server checks the value again. */
+export function valueOf(fields: readonly SchemaField[], entered: Entered): EnteredValue {
+  const value: Record<string, JsonValue> = {};
+  const problems: Record<string, string> = {};
+  for (const field of fields) {
+    const { name, kind, isRequired } = field;
+    const text = entered[name] ?? "";
+    if (kind === "flag") {
+      if (text !== "" || isRequired) value[name] = text === "true";
+      continue;
+    }
+    if (text === "") {
+      if (isRequired) problems[name] = "This field is needed.";
+      continue;
+    }
+    const read = readText(field, text);
+    if ("problem" in read) problems[name] = read.problem;
+    else value[name] = read.value;
+  }
+  return { value, problems };
+}
+
+type ReadText = { readonly value: JsonValue } | { readonly problem: string };
+
+function readText({ kind, schema, choices }: SchemaField, text: string): ReadText {
+  const { minimum, maximum, minLength, maxLength, pattern } = schema;
+  if (kind === "number" || kind === "integer") {
+    const number = text.trim() === "" ? Number.NaN : Number(text);
+    if (!Number.isFinite(number)) return { problem: "Enter a number." };
+    if (kind === "integer" && !Number.isInteger(number)) return { problem: "Enter a whole number." };
+    if (typeof minimum === "number" && number < minimum) return { problem: `Enter at least ${minimum}.` };
+    if (typeof maximum === "number" && number > maximum) return { problem: `Enter at most ${maximum}.` };
+    return { value: number };
+  }
+  if (kind === "json") {
+    try {
+      return { value: JSON.parse(text) as JsonValue };
+    } catch {
+      return { problem: 'Enter JSON, such as ["a"] or { "b": 1 }.' };
+    }
+  }
+  if (kind === "choice" && !choices.includes(text))
+    return { problem: `Choose one of ${choices.join(", ")}.` };
+  if (typeof minLength === "number" && text.length < minLength)
+    return { problem: `Enter at least ${minLength} characters.` };
+  if (typeof maxLength === "number" && text.length > maxLength)
+    return { problem: `Enter at most ${maxLength} characters.` };
+  if (typeof pattern === "string" && !fits(pattern, text)) return { problem: `It must fit ${pattern}.` };
+  return { value: text };
+}
+
+/** Whether a text fits. A pattern that this browser does not understand is left to the server. */
+function fits(pattern: string, text: string): boolean {
+  try {
+    return new RegExp(pattern, "u").test(text);
+  } catch {
+    return true;
+  }
+}

@@ -1,0 +1,325 @@
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { visibleLine, type JsonValue, type TaskId, type ToolSpec } from "../../../src/kernel/index.ts";
+import { get, post } from "../../api/client.ts";
+import type { AgentOptions, SentCall } from "../../api/types.ts";
+import { isOffline } from "../../api/connection.ts";
+import { useRead } from "../../api/use-read.ts";
+import { capUsd, counted, grouped, shortId, usd } from "../../base/format.ts";
+import { useKeys } from "../../base/keys.ts";
+import { place, runPath, setQuery } from "../../base/route.ts";
+import { rootId } from "../../model/money.ts";
+import { RunModel } from "../../model/run-model.ts";
+import { hasEnded } from "../../model/status.ts";
+import { useSteps } from "../../model/use-steps.ts";
+import { dialog, FormDialog } from "../../parts/dialog.tsx";
+import { Column, Recorded, type ColumnFacts } from "./column.tsx";
+import { VariantForm } from "./variant-form.tsx";
+import { inputWords, lastResults, letters, mostVariants, turnsOf, type Origin } from "./variant.ts";
+
+/** One run again from one of its turns, in up to four columns: what was recorded, and variants of it. */
+export function AgainPage(): JSX.Element {
+  const { query } = place.value;
+  const runId = query.get("run");
+  if (runId === null)
+    return (
+      <main class="page" id="main">
+        <div class="page-head">
+          <h1>Run again with changes</h1>
+        </div>
+        <p class="dim">
+          Open a run, choose <em>Run again</em>, and change its message, instructions, model, tools or a
+          tool's result.
+        </p>
+      </main>
+    );
+  return <Again key={runId} runId={runId} />;
+}
+
+function useModel(runId: string): RunModel {
+  const model = useMemo(() => new RunModel(runId), [runId]);
+  useEffect(() => model.open(), [model]);
+  return model;
+}
+
+function Again({ runId }: { readonly runId: string }): JSX.Element {
+  const { query } = place.value;
+  const model = useModel(runId);
+  void model.version.value;
+  const view = model.live.value;
+  const taskId = (query.get("task") ?? rootId) as TaskId;
+  const tasks = [...(view?.tasks ?? [])].map((task) => task.taskId);
+  const stepsOf = useSteps(model, tasks.length > 200 ? [taskId] : tasks);
+  const turns = turnsOf(stepsOf(taskId), taskId);
+  const wanted = Number(query.get("at") ?? Number.NaN);
+  const at = turns.some(({ startSeq }) => startSeq === wanted) ? wanted : (turns[0]?.startSeq ?? null);
+  const variants = (query.get("v") ?? "")
+    .split(",")
+    .filter((id) => id !== "")
+    .slice(0, mostVariants);
+  const task = view?.tasks.get(taskId);
+  const { value: sent, problem } = useRead(
+    async () =>
+      at === null ? null : get("/api/runs/{runId}/requests/{seq}", { params: { runId, seq: String(at) } }),
+    [runId, at],
+  );
+  const agentId = task?.agentId ?? "";
+  const { value: options } = useRead(
+    // An agent that this server does not host has no options; its runs can still be tried again.
+    async () =>
+      agentId === ""
+        ? null
+        : get("/api/agents/{name}/options", { params: { name: agentId } }).catch(() => null),
+    [agentId],
+  );
+  const origin =
+    sent === null || view === null || at === null
+      ? null
+      : originOf(sent, turns.findIndex((each) => each.startSeq === at) + 1, view.input, runId);
+  const before = [...tasks]
+    .flatMap((id) => stepsOf(id))
+    .filter(
+      (step) =>
+        at !== null &&
+        step.endSeq !== null &&
+        step.endSeq < at &&
+        (step.kind === "model" || step.kind === "tool"),
+    ).length;
+  return (
+    <main class="page again" id="main">
+      <p class="crumbs">
+        <a href="/runs">Runs</a> / <a href={runPath(runId)}>{shortId(runId)}</a>
+        {agentId !== "" && ` / ${visibleLine(agentId)}`}
+      </p>
+      {problem !== null && <p class="problem">{problem}</p>}
+      {origin === null ? (
+        <>
+          <div class="page-head">
+            <h1>Run again with changes</h1>
+          </div>
+          <p class="dim" aria-busy={problem === null}>
+            {view !== null && turns.length === 0 && hasEnded(view.status)
+              ? "This agent has made no model call, so that there is nothing to try again."
+              : "Reading the run"}
+          </p>
+        </>
+      ) : (
+        <Grid
+          key={`${taskId} ${origin.at}`}
+          origin={origin}
+          options={options}
+          model={model}
+          variants={variants}
+          free={before}
+          steps={[...tasks].flatMap((id) => stepsOf(id))}
+          turns={turns.map(({ startSeq }) => startSeq)}
+        />
+      )}
+    </main>
+  );
+}
+
+function originOf(sent: SentCall, turn: number, input: JsonValue, runId: string): Origin {
+  const { instructions, tools, messages } = sent;
+  return {
+    runId,
+    taskId: sent.taskId,
+    at: sent.seq,
+    turn,
+    agentId: sent.agentId,
+    model: sent.model,
+    instructions: instructions.state === "recorded" ? instructions.value : null,
+    tools: tools.state === "recorded" ? tools.value.map(({ name }: ToolSpec) => name) : [],
+    results: messages.state === "recorded" ? lastResults(messages.value) : [],
+    message: inputWords(input),
+    input,
+  };
+}
+
+interface GridProps {
+  readonly origin: Origin;
+  readonly options: AgentOptions | null;
+  readonly model: RunModel;
+  readonly variants: readonly string[];
+  /** Number of recorded calls before the turn. */
+  readonly free: number;
+  readonly steps: Parameters<typeof Recorded>[0]["steps"];
+  readonly turns: readonly number[];
+}
+
+function Grid({ origin, options, model, variants, free, steps, turns }: GridProps): JSX.Element {
+  const [facts, setFacts] = useState<ReadonlyMap<string, ColumnFacts>>(new Map());
+  const [isOpen, open] = useState(variants.length === 0);
+  const report = (runId: string, fact: ColumnFacts): void =>
+    setFacts((old) => (isSame(old.get(runId), fact) ? old : new Map(old).set(runId, fact)));
+  const shown = variants.flatMap((id) => facts.get(id) ?? []);
+  const live = variants.filter((id) => facts.get(id)?.isOver === false);
+  const recorded = facts.get(origin.runId);
+  const paid = shown.reduce((sum, { costUsd }) => sum + costUsd, 0);
+  const limits = shown.map(({ limitUsd }) => limitUsd);
+  const limit =
+    limits.length > 0 && !limits.includes(null)
+      ? limits.reduce<number>((sum, each) => sum + (each ?? 0), 0)
+      : null;
+  const most = Math.max(0, ...[...facts.values()].map(({ costUsd }) => costUsd));
+  const add = (runId: string): void => {
+    setQuery("v", [...variants, runId].join(","));
+    open(false);
+  };
+  const stopAll = (): void =>
+    openStop(
+      live,
+      shown.reduce((sum, { heldUsd }) => sum + heldUsd, 0),
+    );
+  useKeys(live.length > 0 ? { Escape: stopAll } : {});
+  const [b, c] = variants;
+  return (
+    <>
+      <div class="page-head">
+        <h1>Run again with changes</h1>
+        <span class="grow" />
+        {live.length > 0 && (
+          <button class="button" disabled={isOffline.value} onClick={stopAll}>
+            Stop all <kbd>Esc</kbd>
+          </button>
+        )}
+        <button
+          class="button"
+          disabled={isOpen || variants.length >= mostVariants}
+          title={variants.length >= mostVariants ? "Four columns are the most that fit side by side" : ""}
+          onClick={() => open(true)}
+        >
+          + Variant
+        </button>
+      </div>
+      <div class="facts">
+        <div>
+          <span class="label">Starts from</span>
+          <select
+            class="turn-choice"
+            aria-label="Turn to start from"
+            value={String(origin.at)}
+            disabled={variants.length > 0}
+            title={variants.length > 0 ? "All columns start from the same turn" : ""}
+            onChange={(event) => setQuery("at", event.currentTarget.value)}
+          >
+            {turns.map((seq, index) => (
+              <option key={seq} value={String(seq)}>{`Turn ${grouped(index + 1)}`}</option>
+            ))}
+          </select>
+          <span class="label">
+            {counted(free, "step")} before it {free === 1 ? "is" : "are"} free
+          </span>
+        </div>
+        <div>
+          <span class="label">Paid so far</span>
+          <span class="big">
+            {usd(paid)}{" "}
+            <small>
+              {shown.length === 0
+                ? "no variant yet"
+                : limit === null
+                  ? "without a limit of their own"
+                  : `of ${capUsd(limit)} for all`}
+            </small>
+          </span>
+        </div>
+        <div>
+          <span class="label">Cheapest that ended</span>
+          <span class="big">{cheapest(variants, facts, recorded)}</span>
+        </div>
+        <div>
+          <span class="label">Answers</span>
+          <span class="big">{answerWords(variants, facts, recorded)}</span>
+        </div>
+      </div>
+      <div class="variants" style={{ "--columns": variants.length + 1 + (isOpen ? 1 : 0) }}>
+        <Recorded origin={origin} model={model} steps={steps} mostUsd={most} onFacts={report} />
+        {variants.map((runId, index) => (
+          <Column
+            key={runId}
+            runId={runId}
+            letter={letters[index + 1] ?? "?"}
+            origin={origin}
+            options={options}
+            mostUsd={most}
+            recordedAnswer={recorded?.isOver === true ? recorded.answer : null}
+            onFacts={report}
+            onRemove={() => setQuery("v", variants.filter((id) => id !== runId).join(",") || null)}
+          />
+        ))}
+        {isOpen && variants.length < mostVariants && (
+          <VariantForm
+            letter={letters[variants.length + 1] ?? "?"}
+            origin={origin}
+            options={options}
+            onStarted={add}
+            {...(variants.length > 0 && { onClose: () => open(false) })}
+          />
+        )}
+      </div>
+      <div class="row foot">
+        <p class="dim grow">
+          Variants are forks: each is a run of its own and keeps its journal. Closing this page stops none of
+          them.
+        </p>
+        {b !== undefined && (
+          <a class="button" href={`/compare?a=${c === undefined ? origin.runId : b}&b=${c ?? b}`}>
+            {c === undefined ? "Compare A and B by step" : "Compare B and C by step"}
+          </a>
+        )}
+      </div>
+    </>
+  );
+}
+
+function isSame(one: ColumnFacts | undefined, other: ColumnFacts): boolean {
+  return one !== undefined && JSON.stringify(one) === JSON.stringify(other);
+}
+
+type Facts = ReadonlyMap<string, ColumnFacts>;
+
+function cheapest(variants: readonly string[], facts: Facts, recorded: ColumnFacts | undefined): string {
+  const ended = variants.flatMap((id, index) => {
+    const fact = facts.get(id);
+    return fact?.isOver === true ? [{ letter: letters[index + 1] ?? "?", ...fact }] : [];
+  });
+  const [first, ...others] = ended;
+  if (first === undefined) return "None yet";
+  const best = others.reduce((one, other) => (other.costUsd < one.costUsd ? other : one), first);
+  if (recorded === undefined || recorded.costUsd === 0) return best.letter;
+  const percent = Math.round((1 - best.costUsd / recorded.costUsd) * 100);
+  return percent === 0
+    ? `${best.letter}, as A`
+    : `${best.letter}, ${Math.abs(percent)} % ${percent > 0 ? "less" : "more"} than A`;
+}
+
+function answerWords(variants: readonly string[], facts: Facts, recorded: ColumnFacts | undefined): string {
+  const ended = variants.flatMap((id) =>
+    facts.get(id)?.isOver === true ? [facts.get(id)?.answer ?? ""] : [],
+  );
+  if (recorded?.isOver !== true || ended.length === 0) return "None yet";
+  const differing = ended.filter((answer) => answer !== recorded.answer).length;
+  return differing === 0 ? "Same" : differing === 1 ? "1 differs" : `${differing} differ`;
+}
+
+/** Asks before variants are stopped, and names what is held. */
+function openStop(runIds: readonly string[], heldUsd: number): void {
+  dialog.value = () => (
+    <FormDialog
+      title="Stop all variants"
+      confirm={`Stop ${counted(runIds.length, "variant")}`}
+      isDangerous
+      onConfirm={async () => {
+        await Promise.all(
+          runIds.map((runId) => post("/api/runs/{runId}/cancel", { params: { runId }, body: {} })),
+        );
+      }}
+    >
+      <p>
+        {counted(runIds.length, "variant")} {runIds.length === 1 ? "stops" : "stop"}.
+        {heldUsd > 0 && ` ${usd(heldUsd)} is held and settles.`} What is recorded stays.
+      </p>
+    </FormDialog>
+  );
+}

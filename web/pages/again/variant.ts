@@ -1,0 +1,167 @@
+import type { Event, JsonValue, TaskId } from "../../../src/kernel/index.ts";
+import type { StepView } from "../../../src/surfaces/view/step-log.ts";
+import { plain } from "../../base/format.ts";
+
+/** The letters of the columns. A is what was recorded. */
+export const letters = ["A", "B", "C", "D"] as const;
+export const mostVariants = letters.length - 1;
+
+/** A recorded result of a tool call that a variant may replace. */
+export interface KnownResult {
+  readonly callId: string;
+  readonly toolName: string;
+  readonly text: string;
+  readonly isError: boolean;
+}
+
+/** What the call was sent from which variants start, as far as it is recorded. */
+export interface Origin {
+  readonly runId: string;
+  readonly taskId: TaskId;
+  /** Seq of the `message_start` of the call. */
+  readonly at: number;
+  /** Number of the call among those of its agent, from 1. */
+  readonly turn: number;
+  readonly agentId: string;
+  readonly model: string | null;
+  /** `null` if the instructions were erased or never recorded. */
+  readonly instructions: string | null;
+  readonly tools: readonly string[];
+  readonly results: readonly KnownResult[];
+  /** The input of the run, as a text. */
+  readonly message: string;
+  readonly input: JsonValue;
+}
+
+interface ToolPart {
+  readonly type?: string;
+  readonly callId?: string;
+  readonly toolName?: string;
+  readonly isError?: boolean;
+  readonly output?: { readonly type?: string; readonly text?: string; readonly value?: JsonValue };
+}
+
+/** The results with which the messages of a call end: a variant may replace them, because no later call has seen them. */
+export function lastResults(
+  messages: readonly { readonly role: string; readonly content: unknown }[],
+): readonly KnownResult[] {
+  const last = messages.findLast(({ role }) => role !== "user");
+  if (last?.role !== "tool" || !Array.isArray(last.content)) return [];
+  return (last.content as readonly ToolPart[]).flatMap(({ callId, toolName = "", output, isError = false }) =>
+    callId === undefined ? [] : [{ callId, toolName, text: outputText(output), isError }],
+  );
+}
+
+function outputText(output: ToolPart["output"]): string {
+  if (output === undefined) return "";
+  if (output.type === "text") return output.text ?? "";
+  return output.type === "json" ? JSON.stringify(output.value, null, 2) : plain(output);
+}
+
+/** An edited result as the server takes it: JSON if the recorded one was and the text still is, otherwise a text. */
+export function editedOutput(before: string, after: string): JsonValue {
+  try {
+    const [old, value] = [JSON.parse(before) as JsonValue, JSON.parse(after) as JsonValue];
+    return typeof old === "object" && old !== null ? value : after;
+  } catch {
+    return after;
+  }
+}
+
+type ForkData = Event<"run_fork">["data"];
+
+/** One thing that a variant changes: what it was, and what it is. */
+export interface ShownChange {
+  readonly what: "Message" | "Instructions" | "Model" | "Tools" | "Result";
+  /** The tool whose result is edited. */
+  readonly about: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** What is changed, for the head of its column. `recorded` is what the call was sent. */
+export function changesOf(
+  data: ForkData,
+  recorded: {
+    readonly model: string | null;
+    readonly instructions: string;
+    readonly tools: readonly string[];
+    readonly results: readonly KnownResult[];
+    readonly message: string;
+  },
+): readonly ShownChange[] {
+  const { input, replacesInput, instructions, model, tools, toolResults = [] } = data;
+  const change = (what: ShownChange["what"], before: string, after: string, about = ""): ShownChange => ({
+    what,
+    about,
+    before,
+    after,
+  });
+  return [
+    ...(input === undefined
+      ? []
+      : [change("Message", replacesInput === true ? recorded.message : "", inputWords(input))]),
+    ...(instructions === undefined ? [] : [change("Instructions", recorded.instructions, instructions)]),
+    ...(model === undefined
+      ? []
+      : [change("Model", recorded.model ?? "", `${model.provider}/${model.modelId}`)]),
+    ...(tools === undefined ? [] : [change("Tools", recorded.tools.join("\n"), tools.join("\n"))]),
+    ...toolResults.map(({ callId, toolName, output }) =>
+      change(
+        "Result",
+        recorded.results.find((each) => each.callId === callId)?.text ?? "",
+        outputText(output),
+        toolName,
+      ),
+    ),
+  ];
+}
+
+/** The text of an input: that of a value of a schema, of a request, or of parts. */
+export function inputWords(input: JsonValue): string {
+  if (typeof input === "string") return input;
+  if (Array.isArray(input))
+    return (input as readonly JsonValue[])
+      .map((part) => {
+        const text = (part as { readonly text?: unknown } | null)?.text;
+        return typeof text === "string" ? text : "[file]";
+      })
+      .join("\n");
+  const { value, prompt } = (input ?? {}) as { readonly value?: JsonValue; readonly prompt?: JsonValue };
+  if (value !== undefined) return JSON.stringify(value, null, 2);
+  return prompt === undefined ? plain(input) : inputWords(prompt);
+}
+
+/** What a run did from a call on. */
+export interface Done {
+  readonly costUsd: number;
+  readonly tokens: number;
+  readonly tools: readonly StepView[];
+}
+
+/** What the steps from an event on cost, and the tools that they called. Costs O(steps). */
+export function doneFrom(steps: readonly StepView[], from: number): Done {
+  const later = steps.filter(({ startSeq }) => startSeq >= from);
+  const models = later.filter(({ kind }) => kind === "model");
+  return {
+    costUsd: models.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0),
+    tokens: models.reduce((sum, { tokens }) => sum + tokens, 0),
+    tools: later.filter(({ kind }) => kind === "tool"),
+  };
+}
+
+/** The model calls of a task, as turns to start from. */
+export function turnsOf(steps: readonly StepView[], taskId: TaskId): readonly StepView[] {
+  return steps.filter((step) => step.kind === "model" && step.taskId === taskId);
+}
+
+/** The lines of an answer, each with whether the other answer has no such line. */
+export function markedLines(
+  answer: string,
+  other: string | null,
+): readonly { text: string; isNew: boolean }[] {
+  const known = new Set(other?.split("\n").map((line) => line.trim()));
+  return answer
+    .split("\n")
+    .map((text) => ({ text, isNew: other !== null && text.trim() !== "" && !known.has(text.trim()) }));
+}

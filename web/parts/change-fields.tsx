@@ -1,0 +1,179 @@
+// oxlint-disable-next-line import/no-unassigned-import -- the styles are loaded with the views that need them
+import "../style/again.css";
+import type { JSX } from "preact";
+import { visibleLine } from "../../src/kernel/index.ts";
+import type { AgentOptions } from "../api/types.ts";
+import { counted } from "../base/format.ts";
+import type { Entered, SchemaField } from "../model/schema-fields.ts";
+
+interface TextProps {
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+}
+
+/** The model of a run: one of a list, or any other if the caller may choose any. */
+export function ModelField({
+  options,
+  own,
+  value,
+  onInput,
+}: TextProps & { readonly options: AgentOptions | null; readonly own: string | null }): JSX.Element {
+  const models = options?.models ?? [];
+  if (options !== null && !options.anyModel)
+    return (
+      <label class="field">
+        Model
+        <select value={value} onChange={(event) => onInput(event.currentTarget.value)}>
+          <option value="">{own === null ? "That of the agent" : `${visibleLine(own)}, as it is`}</option>
+          {models
+            .filter((each) => each !== own)
+            .map((each) => (
+              <option key={each} value={each}>
+                {visibleLine(each)}
+              </option>
+            ))}
+        </select>
+      </label>
+    );
+  return (
+    <label class="field">
+      Model, as provider/id
+      <input
+        list="known-models"
+        placeholder={own === null ? "That of the agent" : `${visibleLine(own)}, as it is`}
+        value={value}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+      <datalist id="known-models">
+        {models.map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
+    </label>
+  );
+}
+
+/** The instructions of an agent for one run. */
+export function InstructionsField({
+  value,
+  onInput,
+  about,
+}: TextProps & { readonly about: string }): JSX.Element {
+  return (
+    <label class="field">
+      Instructions
+      <textarea
+        class="prompt"
+        rows={8}
+        spellcheck={false}
+        value={value}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+      <span class="hint dim">{about}</span>
+    </label>
+  );
+}
+
+/** The tools that a run keeps. */
+export function ToolsField({
+  tools,
+  kept,
+  onChange,
+}: {
+  readonly tools: readonly string[];
+  readonly kept: readonly string[];
+  readonly onChange: (kept: readonly string[]) => void;
+}): JSX.Element {
+  return (
+    <fieldset class="tool-choice">
+      <legend>
+        Tools <span class="dim">{`${kept.length} of ${counted(tools.length, "tool")}`}</span>
+      </legend>
+      {tools.map((name) => (
+        <label key={name}>
+          <input
+            type="checkbox"
+            checked={kept.includes(name)}
+            onChange={({ currentTarget: { checked } }) =>
+              onChange(tools.filter((each) => (each === name ? checked : kept.includes(each))))
+            }
+          />
+          <code>{visibleLine(name)}</code>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** A field for each property of the input of an agent. A wrong one says what is expected. */
+export function SchemaFields({
+  fields,
+  entered,
+  problems,
+  onInput,
+}: {
+  readonly fields: readonly SchemaField[];
+  readonly entered: Entered;
+  /** What is wrong, by the name of the field. */
+  readonly problems: Readonly<Record<string, string>>;
+  readonly onInput: (entered: Entered) => void;
+}): JSX.Element {
+  return (
+    <>
+      {fields.map((field) => {
+        const { name, label, hint, kind, choices, isRequired } = field;
+        const id = `input-${name}`;
+        const value = entered[name] ?? "";
+        const set = (text: string): void => onInput({ ...entered, [name]: text });
+        const problem = problems[name];
+        const shared = {
+          id,
+          "aria-invalid": problem !== undefined,
+          "aria-describedby": `${id}-hint`,
+        };
+        return (
+          <div class="field" key={name}>
+            <label for={id}>
+              {visibleLine(label)}
+              {!isRequired && <span class="dim"> optional</span>}
+            </label>
+            {kind === "flag" ? (
+              <input
+                {...shared}
+                type="checkbox"
+                checked={value === "true"}
+                onChange={(event) => set(event.currentTarget.checked ? "true" : "")}
+              />
+            ) : kind === "choice" ? (
+              <select {...shared} value={value} onChange={(event) => set(event.currentTarget.value)}>
+                <option value="">Choose</option>
+                {choices.map((each) => (
+                  <option key={each} value={each}>
+                    {visibleLine(each)}
+                  </option>
+                ))}
+              </select>
+            ) : kind === "json" ? (
+              <textarea
+                {...shared}
+                rows={3}
+                value={value}
+                onInput={(event) => set(event.currentTarget.value)}
+              />
+            ) : (
+              <input
+                {...shared}
+                inputMode={kind === "text" ? "text" : "decimal"}
+                value={value}
+                onInput={(event) => set(event.currentTarget.value)}
+              />
+            )}
+            <p id={`${id}-hint`} class={`hint ${problem === undefined ? "dim" : "bad"}`} role="status">
+              {problem ?? visibleLine(hint)}
+            </p>
+          </div>
+        );
+      })}
+    </>
+  );
+}

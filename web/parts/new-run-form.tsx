@@ -1,0 +1,254 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { JsonObject, JsonValue } from "../../src/kernel/index.ts";
+import { errorText, get, post } from "../api/client.ts";
+import { useRead } from "../api/use-read.ts";
+import { go, runPath } from "../base/route.ts";
+import { inputOf, readFiles, type Attached } from "../model/attached.ts";
+import { enteredOf, fieldsOf, valueOf, type Entered } from "../model/schema-fields.ts";
+import { allowanceWords } from "../model/words/allowance-words.ts";
+import { InstructionsField, ModelField, SchemaFields, ToolsField } from "./change-fields.tsx";
+import { FormDialog } from "./dialog.tsx";
+
+interface Changes {
+  readonly instructions: string | null;
+  readonly model: string;
+  readonly tools: readonly string[] | null;
+}
+
+const unchanged: Changes = { instructions: null, model: "", tools: null };
+
+/** Starts a run: what the agent is given, its limits, and what is changed of the agent for this run. */
+export function NewRunForm({ agent }: { readonly agent?: string }): JSX.Element {
+  const { value, problem } = useRead(() => get("/api/agents"), []);
+  const agents = value?.agents;
+  const [chosen, choose] = useState(agent ?? "");
+  const name = chosen === "" ? (agents?.[0]?.name ?? "") : chosen;
+  const [text, setText] = useState("");
+  const [attached, setAttached] = useState<readonly Attached[]>([]);
+  const [fileProblem, setFileProblem] = useState<string | null>(null);
+  const [entered, setEntered] = useState<Entered | null>(null);
+  const [isTried, setTried] = useState(false);
+  const [allowance, setAllowance] = useState("");
+  const [seats, setSeats] = useState("");
+  const [changes, setChanges] = useState(unchanged);
+  const agentOfRun = agents?.find((each) => each.name === name);
+  const schema = agentOfRun?.inputSchema ?? null;
+  const fields = schema === null ? [] : fieldsOf(schema);
+  const shown = entered ?? enteredOf(fields);
+  const { value: fitting, problems } = valueOf(fields, shown);
+  const words = allowanceWords(agentOfRun, Number(allowance) > 0 ? Number(allowance) : null);
+  const readInput = (): JsonValue => {
+    if (schema === null) {
+      if (text.trim() === "" && attached.length === 0) throw new Error("Write what the agent should do.");
+      return inputOf(text, attached);
+    }
+    setTried(true);
+    const [wrong] = Object.keys(problems);
+    if (wrong !== undefined) {
+      document.querySelector<HTMLElement>(`#input-${CSS.escape(wrong)}`)?.focus();
+      throw new Error("The input does not fit the agent: look at the marked fields.");
+    }
+    return fitting;
+  };
+  const start = async (): Promise<void> => {
+    if (name === "") throw new Error("This server hosts no agent; start it with a model, or use reeve run.");
+    const input = readInput();
+    const maxCostUsd = numberOf(allowance, "allowance");
+    const maxAgents = numberOf(seats, "number of seats");
+    const changed = changesOf(changes);
+    const { run } = await post("/api/runs", {
+      body: {
+        agent: name,
+        input,
+        ...(maxCostUsd !== null && { budget: { maxCostUsd } }),
+        ...(maxAgents !== null && { spawnBudget: { maxAgents } }),
+        ...(changed !== null && { changes: changed }),
+      },
+    });
+    go(runPath(run.runId));
+  };
+  const attach = async (files: FileList | null): Promise<void> => {
+    try {
+      const read = await readFiles(files);
+      setAttached((old) => [...old, ...read]);
+      setFileProblem(null);
+    } catch (error) {
+      setFileProblem(errorText(error));
+    }
+  };
+  return (
+    <FormDialog title="New run" confirm="Start" wide isOff={agents?.length === 0} onConfirm={start}>
+      {problem !== null && <p class="problem">{problem}</p>}
+      {agents?.length === 0 && (
+        <p class="mid">
+          This server hosts no agent. Start it with <code>reeve serve --model provider/id</code>.
+        </p>
+      )}
+      <label class="field">
+        Agent
+        <select
+          value={name}
+          onChange={(event) => {
+            choose(event.currentTarget.value);
+            setEntered(null);
+            setTried(false);
+            setChanges(unchanged);
+          }}
+        >
+          {(agents ?? []).map((each) => (
+            <option key={each.name} value={each.name}>
+              {each.name}
+              {each.description === null || each.description === "" ? "" : `: ${each.description}`}
+            </option>
+          ))}
+        </select>
+      </label>
+      {schema === null ? (
+        <>
+          <label class="field">
+            Task
+            <textarea
+              rows={4}
+              autoFocus
+              value={text}
+              onInput={(event) => setText(event.currentTarget.value)}
+            />
+          </label>
+          <label class="field">
+            Files, optional
+            <input type="file" multiple onChange={(event) => void attach(event.currentTarget.files)} />
+          </label>
+          {attached.length > 0 && (
+            <p class="row">
+              {attached.map(({ name: file }) => (
+                <button
+                  key={file}
+                  type="button"
+                  class="chip live"
+                  aria-label={`Remove ${file}`}
+                  onClick={() => setAttached(attached.filter((each) => each.name !== file))}
+                >
+                  {file} ×
+                </button>
+              ))}
+            </p>
+          )}
+          {fileProblem !== null && <p class="problem">{fileProblem}</p>}
+        </>
+      ) : (
+        <SchemaFields
+          fields={fields}
+          entered={shown}
+          problems={isTried ? problems : {}}
+          onInput={setEntered}
+        />
+      )}
+      <div class="two">
+        <div>
+          <label class="field">
+            Allowance in dollars, optional
+            <input
+              inputMode="decimal"
+              aria-describedby="allowance-hint"
+              value={allowance}
+              onInput={(event) => setAllowance(event.currentTarget.value)}
+            />
+          </label>
+          <p id="allowance-hint" class={`hint ${words?.isLower === true ? "wait" : "dim"}`} role="status">
+            {words?.text}
+          </p>
+        </div>
+        <label class="field">
+          Seats, optional
+          <input inputMode="numeric" value={seats} onInput={(event) => setSeats(event.currentTarget.value)} />
+        </label>
+      </div>
+      {name !== "" && <RunChanges key={name} agent={name} changes={changes} onChange={setChanges} />}
+    </FormDialog>
+  );
+}
+
+/** What the run changes of its agent. It is read when a person opens it. */
+function RunChanges({
+  agent,
+  changes,
+  onChange,
+}: {
+  readonly agent: string;
+  readonly changes: Changes;
+  readonly onChange: (changes: Changes) => void;
+}): JSX.Element {
+  const [isOpen, open] = useState(false);
+  return (
+    <details class="changes" onToggle={(event) => open(event.currentTarget.open)}>
+      <summary>Change something for this run</summary>
+      {isOpen && <ChangeForm agent={agent} changes={changes} onChange={onChange} />}
+    </details>
+  );
+}
+
+function ChangeForm({
+  agent,
+  changes,
+  onChange,
+}: {
+  readonly agent: string;
+  readonly changes: Changes;
+  readonly onChange: (changes: Changes) => void;
+}): JSX.Element {
+  const { value: options, problem } = useRead(
+    () => get("/api/agents/{name}/options", { params: { name: agent } }),
+    [agent],
+  );
+  if (options === null) return <p class="dim">{problem ?? "Reading what may be changed"}</p>;
+  const { changes: may, instructions, tools } = options;
+  return (
+    <>
+      <p class="dim">The changes apply to this run only. The budget and the rules of the agent stay.</p>
+      <ModelField
+        options={options}
+        own={options.models[0] ?? null}
+        value={changes.model}
+        onInput={(model) => onChange({ ...changes, model })}
+      />
+      {may.instructions ? (
+        <InstructionsField
+          value={changes.instructions ?? instructions ?? ""}
+          onInput={(text) => onChange({ ...changes, instructions: text === instructions ? null : text })}
+          about={
+            instructions === null
+              ? "The agent builds its instructions by code. What you write takes their place."
+              : "The agent's own instructions, to be changed for this run."
+          }
+        />
+      ) : (
+        <p class="dim">The instructions of this agent cannot be changed with your token.</p>
+      )}
+      {may.tools && tools.length > 0 && (
+        <ToolsField
+          tools={tools}
+          kept={changes.tools ?? tools}
+          onChange={(kept) => onChange({ ...changes, tools: kept.length === tools.length ? null : kept })}
+        />
+      )}
+    </>
+  );
+}
+
+/** The changes as the server takes them. `null` if nothing is changed. */
+function changesOf({ instructions, model, tools }: Changes): JsonObject | null {
+  const changes = {
+    ...(instructions !== null && instructions.trim() !== "" && { instructions }),
+    ...(model.trim() !== "" && { model: model.trim() }),
+    ...(tools !== null && { tools: [...tools] }),
+  };
+  return Object.keys(changes).length === 0 ? null : changes;
+}
+
+function numberOf(text: string, what: string): number | null {
+  if (text.trim() === "") return null;
+  const value = Number(text);
+  if (!(value > 0)) throw new Error(`The ${what} must be a number above 0.`);
+  return value;
+}
