@@ -64,7 +64,7 @@ test("an event has a raw view with copy and a link that opens it and brings it i
 test("a schedule is made from a run, edited, run at once, and shows the outcomes of its last runs", async () => {
   const runId = await ended("writer", "Write the weekly report");
   const page = await open(`/runs/${runId}`);
-  await page.getByRole("button", { name: "Schedule", exact: true }).click();
+  await page.getByRole("link", { name: "Schedule", exact: true }).click();
   expect(await page.getByLabel("Task").inputValue()).toBe("Write the weekly report");
   expect(await page.getByRole("combobox", { name: "Agent" }).inputValue()).toBe("writer");
   await page.getByLabel("Name").fill("weekly");

@@ -10,6 +10,11 @@ import { Messages } from "../pages/run/messages/messages.tsx";
 import { Money } from "../pages/run/money-view.tsx";
 import { Saw } from "../pages/run/saw/saw.tsx";
 import { Timeline } from "../pages/run/timeline/timeline.tsx";
+// Styles of these views only. They are loaded with the script of the views.
+// oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
+import "../style/timeline.css";
+// oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
+import "../style/saw.css";
 
 export { NewRunForm } from "../parts/new-run-form.tsx";
 

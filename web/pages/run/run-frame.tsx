@@ -11,7 +11,6 @@ import { asking } from "../../api/runs-feed.ts";
 import { useKeys } from "../../base/keys.ts";
 import { now } from "../../base/now.ts";
 import { go, place, runPath, runTabs, sessionPath, setQuery, type RunTab } from "../../base/route.ts";
-import { openSchedule } from "../../parts/schedule-form.tsx";
 import { Steady } from "../../parts/steady.tsx";
 import { CopyButton } from "../../parts/copy-button.tsx";
 import { capUsd, clock, counted, grouped, oneLine, shortId, usd } from "../../base/format.ts";
@@ -213,18 +212,9 @@ function Orders({
         Run again
       </a>
       {isOver && (
-        <button
-          class="button"
-          disabled={isOffline.value}
-          onClick={() =>
-            openSchedule({
-              from: { agent: model.summary.peek()?.agentId ?? "", input: view.input },
-              onSaved: () => go("/schedules"),
-            })
-          }
-        >
+        <a class="button" href={`/schedules?from=${model.runId}`}>
           Schedule
-        </button>
+        </a>
       )}
       {!isOver && (
         <button

@@ -1,13 +1,13 @@
 import { visibleLine } from "../../../src/kernel/index.ts";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { errorText, get, post, remove, RequestError } from "../../api/client.ts";
 import { isOffline } from "../../api/connection.ts";
 import type { Run, Schedule } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { now } from "../../base/now.ts";
-import { go, runPath } from "../../base/route.ts";
-import { openSchedule } from "../../parts/schedule-form.tsx";
+import { go, place, runPath, setQuery } from "../../base/route.ts";
+import { openSchedule } from "./schedule-form.tsx";
 import { ago, span } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { Outcomes, useOutcomes } from "./outcomes.tsx";
@@ -18,6 +18,12 @@ export function SchedulesPage(): JSX.Element {
   const { value, problem, again } = useRead(() => get("/api/schedules"), []);
   const [refusal, setRefusal] = useState<string | null>(null);
   const schedules = value?.schedules ?? [];
+  const from = place.value.query.get("from");
+  useEffect(() => {
+    if (from === null) return;
+    setQuery("from", null);
+    openFromRun(from, again).catch((error: unknown) => setRefusal(errorText(error)));
+  }, [from]);
   const order = async (action: Promise<unknown>): Promise<void> => {
     try {
       await action;
@@ -164,6 +170,15 @@ function Row({
       </td>
     </tr>
   );
+}
+
+/** Opens the form of a new schedule with the agent and the input of a run. */
+async function openFromRun(runId: string, onSaved: () => void): Promise<void> {
+  const query = { from: 0, limit: 1 };
+  const { events } = await get("/api/runs/{runId}/events", { params: { runId }, query });
+  const [start] = events;
+  if (start?.type !== "run_start") throw new Error(`${runId} has no input that a schedule could repeat.`);
+  openSchedule({ from: { agent: start.agentId, input: start.data.input }, onSaved });
 }
 
 interface ScheduleValues {

@@ -1,11 +1,11 @@
-import type { JsonValue } from "../../src/kernel/index.ts";
+import type { JsonValue } from "../../../src/kernel/index.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { get, patch, post, type Body } from "../api/client.ts";
-import type { Schedule } from "../api/types.ts";
-import { useRead } from "../api/use-read.ts";
-import { inputText } from "../model/words/input-text.ts";
-import { dialog, FormDialog } from "./dialog.tsx";
+import { get, patch, post, type Body } from "../../api/client.ts";
+import type { Schedule } from "../../api/types.ts";
+import { useRead } from "../../api/use-read.ts";
+import { inputText } from "../../model/words/input-text.ts";
+import { dialog, FormDialog } from "../../parts/dialog.tsx";
 
 interface ScheduleFormOptions {
   /** The schedule to change. If absent, the form creates one. */
