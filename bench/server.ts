@@ -214,7 +214,7 @@ async function createWaiting(path: string, count: number): Promise<void> {
   const store = await sqliteStore({ path });
   for (let from = 0; from < count; from += 100)
     await Promise.all(
-      Array.from({ length: 100 }, (_each, index) => {
+      Array.from({ length: 100 }, async (_each, index) => {
         const number = from + index;
         const run: RunRecord = {
           runId: formatRunId(`waiting-${number}`),

@@ -381,7 +381,7 @@ export class RuntimeView implements Runtime {
     const { endedBefore, only } = collectOptionTable.read("collect()", options);
     const scope = this.#scope;
     return this.#worker.collect({
-      endedBefore: endedBefore as number,
+      endedBefore: endedBefore,
       ...(only !== undefined && { only: options.only?.map(parseRunId) ?? [] }),
       ...(scope !== undefined && { scope }),
     });

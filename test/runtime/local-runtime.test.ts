@@ -57,7 +57,7 @@ test.for<RuntimeOptions>([
 test.each(["agents", "agent", "workers"])(
   "createRuntime names runtime.register() for the option %s, which it does not have",
   async (name) => {
-    await expect(createRuntime({ [name]: [] } as RuntimeOptions)).rejects.toThrow(
+    await expect(createRuntime({ [name]: [] })).rejects.toThrow(
       `unknown option "${name}" of openRuntime(): open the runtime without it, then call runtime.register(agent)`,
     );
   },

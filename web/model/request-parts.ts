@@ -2,7 +2,6 @@ import {
   visibleText,
   type ChatMessage,
   type ContentPart,
-  type JsonValue,
   type Recorded,
   type RecordedRequest,
   type ToolSpec,
@@ -140,7 +139,7 @@ export function rawRequest(request: RecordedRequest): string {
     tools: rawPart(tools),
     messages: rawPart(messages),
   };
-  return JSON.stringify(raw as unknown as JsonValue, null, 2);
+  return JSON.stringify(raw, null, 2);
 }
 
 function rawPart<Value>(part: Recorded<Value>): Value | { readonly notShown: string } {

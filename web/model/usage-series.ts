@@ -68,7 +68,7 @@ export function money(amount: number): string {
 }
 
 /** A large number: 950, 12.3 k, 22.5 M. */
-export function short(count: number): string {
+function short(count: number): string {
   for (const [limit, unit] of [
     [1e9, "B"],
     [1e6, "M"],

@@ -67,7 +67,7 @@ const proven = (seen: readonly Seen[]): readonly unknown[] =>
   seen.map((each) => ({ ...each, isProven: true }));
 
 const agentWith = (model: ScriptedModel, options: Partial<AgentOptions> = {}): Agent =>
-  new Agent({ name: "clerk", model, instructions: "Be brief.", tools: [lookUp], ...options } as AgentOptions);
+  new Agent({ name: "clerk", model, instructions: "Be brief.", tools: [lookUp], ...options });
 
 describe.each(twoStores)("on %s", (_name, prepare) => {
   async function withRuntime(use: (runtime: Runtime, store: Store) => Promise<void>): Promise<void> {

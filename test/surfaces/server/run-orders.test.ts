@@ -68,7 +68,7 @@ async function serverWithRuns(): Promise<{
 }
 
 async function previewOf(server: TestServer, body: Record<string, unknown>): Promise<Preview> {
-  const { status, json } = await server.call("POST", "/api/run-orders/preview", { body: body as never });
+  const { status, json } = await server.call("POST", "/api/run-orders/preview", { body: body });
   expect(status).toBe(200);
   return json as unknown as Preview;
 }
@@ -106,7 +106,7 @@ it("an order changes only the given runs, and not those that fit the filter of i
   const late = (started["run"] as { readonly runId: string }).runId;
   await (await server.runtime.find(late))?.result();
   const { json } = await server.call("POST", "/api/run-orders", {
-    body: { order: "delete", runIds } as never,
+    body: { order: "delete", runIds },
   });
   expect(json).toEqual({ runIds: [runs.done], refused: [], count: 1 });
   expect(await server.runtime.find(runs.done)).toBeUndefined();
@@ -115,8 +115,7 @@ it("an order changes only the given runs, and not those that fit the filter of i
 
 it("an order judges each run again, and a repeated order refuses what was done", async () => {
   const { server, runs } = await serverWithRuns();
-  const order = (body: Record<string, unknown>) =>
-    server.call("POST", "/api/run-orders", { body: body as never });
+  const order = (body: Record<string, unknown>) => server.call("POST", "/api/run-orders", { body: body });
   const { json } = await order({ order: "delete", runIds: [runs.done, runs.waiting, "run_unknown"] });
   expect(json).toEqual({
     runIds: [runs.done],
@@ -138,7 +137,7 @@ it("an order of more than 200 runs is refused with the number", async () => {
   const { server } = await serverWithRuns();
   const runIds = Array.from({ length: 312 }, (_each, at) => `run_${at}`);
   for (const path of ["/api/run-orders", "/api/run-orders/preview"]) {
-    const { status, json } = await server.call("POST", path, { body: { order: "cancel", runIds } as never });
+    const { status, json } = await server.call("POST", path, { body: { order: "cancel", runIds } });
     expect(status).toBe(400);
     expect(JSON.stringify(json)).toContain("312 runs were chosen, and an order takes at most 200");
   }

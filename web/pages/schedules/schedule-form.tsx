@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../../src/kernel/index.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { get, patch, post, type Body } from "../../api/client.ts";
+import { get, patch, post } from "../../api/client.ts";
 import type { Schedule } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { inputText } from "../../model/words/input-text.ts";
@@ -72,7 +72,7 @@ function ScheduleForm({ schedule, from, onSaved }: ScheduleFormOptions): JSX.Ele
     if (schedule === undefined) {
       if (name.trim() === "") throw new Error("Enter a name.");
       const body = { name, agent, input: newInput, ...timesOf(kind, times, zone) };
-      await post("/api/schedules", { body: body as Body<"POST", "/api/schedules"> });
+      await post("/api/schedules", { body: body });
     } else {
       const { tenantId, userId } = schedule;
       await patch("/api/schedules/{name}", {

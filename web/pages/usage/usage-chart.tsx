@@ -84,7 +84,7 @@ function stepsOf(values: readonly (number | null)[], y: (value: number) => numbe
 }
 
 /** A line through the middle of columns, with gaps where a value is missing. A value alone is a short line. */
-export function lineOf(values: readonly (number | null)[], y: (value: number) => number): string {
+function lineOf(values: readonly (number | null)[], y: (value: number) => number): string {
   return values
     .map((value, at) => {
       if (value === null) return "";

@@ -84,7 +84,7 @@ export const failure: Schema<Failure> = named(
   }),
 );
 
-export const runStatus = choice(runSummaryStatuses, { description: "Status of a run." });
+const runStatus = choice(runSummaryStatuses, { description: "Status of a run." });
 
 export const runSummary = named(
   "Run",

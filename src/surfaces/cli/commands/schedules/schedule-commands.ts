@@ -4,7 +4,6 @@ import {
   type AgentId,
   type JsonValue,
   type Schedule,
-  type ScheduleEdit,
   type ScheduleOptions,
   type Store,
 } from "../../../../kernel/index.ts";
@@ -117,7 +116,7 @@ export function editSchedule(
   if (Object.keys(changes).length === 0)
     throw new Fault("invalid_argument", "reeve schedule edit needs at least one option to change");
   return withStore(options, terminal, async (store): Promise<ExitKind> => {
-    const schedule = await schedulesOf(store).edit(name, changes as ScheduleEdit, { userId, tenantId });
+    const schedule = await schedulesOf(store).edit(name, changes, { userId, tenantId });
     await terminal.out(schedule.name);
     terminal.say(`Next fire: ${timeText(schedule.nextAt, schedule)}`);
     return "ok";
