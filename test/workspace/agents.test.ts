@@ -363,6 +363,14 @@ Own.`,
     await ((await workspace.agent()) as Agent).invoke("Go", { runtime });
     expect(model.calls[0]?.tools?.map(({ name }) => name)).toContain("mcp__everything__echo");
     await workspace.close();
+    const deny = ["mcp__evrything__*"];
+    await folders.write({ "~/.reeve/settings.json": JSON.stringify({ permissions: { deny } }) });
+    const misspelt = await opened(folders, [], { trust: "always" });
+    await expect(misspelt.workspace.agent()).rejects.toThrow(
+      'no tool is named "mcp__evrything__*", so that the rule would have no effect; use "mcp__everything__*"',
+    );
+    await misspelt.workspace.close();
+    await folders.write({ "~/.reeve/settings.json": "{}" });
     const other = await opened(folders, ["Done."], { trust: "never" });
     await ((await other.workspace.agent()) as Agent).invoke("Go", { runtime });
     expect(JSON.stringify(other.model.calls[0]?.tools)).not.toContain("mcp__");
