@@ -214,6 +214,7 @@ export * from "./limits/budget.ts";
 export { boundOf, isPriced, largestOutput } from "./limits/reservation.ts";
 export { type RootOptions, Supervision, type SupervisionJson } from "./limits/supervision.ts";
 export * from "./limits/latency.ts";
+export * from "./limits/likely-cost.ts";
 export * from "./limits/usage-delta.ts";
 
 // Runs, tasks and steps, and how they end.
@@ -286,7 +287,7 @@ export type {
 } from "./run/sent-request.ts";
 export type * from "./run/crash-loop.ts";
 export * from "./run/run-record.ts";
-export * from "./run/run-summary.ts";
+export * from "./run/run-query-table.ts";
 export * from "./run/run-summary.ts";
 export * from "./run/schedule.ts";
 export * from "./run/schedule.ts";

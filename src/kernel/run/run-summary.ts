@@ -1,4 +1,3 @@
-import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { RunKind, RunRecord, RunSpend, WaitCause } from "./run-record.ts";
 import { runStatuses } from "./run-result.ts";
 
@@ -78,32 +77,6 @@ export interface RunQuery {
   /** The `next` value of the previous page. If absent, returns the first page. */
   readonly after?: string;
 }
-
-const queryKinds = {
-  sessionId: is.any,
-  agentId: is.any,
-  agentName: is.any,
-  tenantId: is.any,
-  userId: is.any,
-  kind: is.any,
-  createdAfter: is.any,
-  createdBefore: is.any,
-  endedAfter: is.any,
-  endedBefore: is.any,
-  costAbove: is.any,
-  costBelow: is.any,
-  metadata: is.any,
-  status: is.any,
-  sort: is.any,
-  limit: is.any,
-  after: is.any,
-} satisfies OptionKinds<RunQuery>;
-
-export const runQueryTable = optionTable(queryKinds);
-
-const { sort: _sort, after: _after, ...countKinds } = queryKinds;
-
-export const runCountTable = optionTable(countKinds satisfies OptionKinds<RunCountQuery>);
 
 /** One page of a list of runs. */
 export interface RunPage {

@@ -1,0 +1,14 @@
+/** Calls and what was charged for them, in nano-dollars. */
+interface ChargedCalls {
+  readonly calls: number;
+  readonly nanoUsd: number;
+}
+
+/**
+ * B3: what lost calls likely cost: as much as the reported calls of the same kind on average, and at most what was charged.
+ * If no call was reported, or the number of lost calls is unknown, what was charged.
+ */
+export function likelyNanoUsd(reported: ChargedCalls, lost: ChargedCalls): number {
+  if (reported.calls <= 0 || lost.calls <= 0) return lost.nanoUsd;
+  return Math.min(lost.nanoUsd, lost.calls * Math.floor(reported.nanoUsd / reported.calls));
+}
