@@ -24,6 +24,7 @@ import {
   type RunId,
   type Schema,
   type Serializable,
+  type Signal,
   type StepOptions,
   type UserPart,
   type WorkflowBranch,
@@ -102,8 +103,18 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     return this.#ctx.timeout(limit, work) as Promise<Value>;
   }
 
-  waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined> {
-    return this.#ctx.waitForSignal(name, options);
+  waitForSignal<Value>(
+    signal: Signal<never, Value>,
+    options?: { readonly timeoutMs?: number },
+  ): Promise<Value | undefined>;
+  waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined>;
+  async waitForSignal(
+    signal: string | Signal<never, unknown>,
+    options?: { readonly timeoutMs?: number },
+  ): Promise<unknown> {
+    if (typeof signal === "string") return this.#ctx.waitForSignal(signal, options);
+    const value = await this.#ctx.waitForSignal(signal.name, options);
+    return value === undefined ? undefined : signal.read(value);
   }
 
   approval(question: PersonQuestion): Promise<ApprovalDecision> {

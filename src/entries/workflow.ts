@@ -1,4 +1,5 @@
 export {
+  signal,
   workflow,
   type RunWorkflowOptions,
   type Workflow,
@@ -11,6 +12,8 @@ export type {
   Duration,
   HostedWorkflow,
   Serializable,
+  Signal,
+  SignalOptions,
   StartOptions,
   StepOptions,
   StepRetry,

@@ -73,6 +73,7 @@ export {
   unnamedSessionId,
 } from "./base/identity.ts";
 export { nearestJson } from "./base/json-safe-copy.ts";
+export type { Signal } from "./run/wait-context.ts";
 export { readDuration, timeOfDate, type Duration } from "./base/duration.ts";
 export type { JsonObject, JsonValue, Serializable } from "./base/json-value.ts";
 export type { Guest, Lifetime } from "./base/lifetime.ts";
@@ -467,6 +468,7 @@ export type {
   ToolResultOptions,
   TopUpOptions,
   WaitingResult,
+  SignalOptions,
 } from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolRisk } from "./agent/tool.ts";

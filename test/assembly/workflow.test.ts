@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { Agent, openRuntime, type Runtime } from "../../src/entries/index.ts";
-import { FatalError, workflow } from "../../src/entries/workflow.ts";
+import { FatalError, signal, workflow } from "../../src/entries/workflow.ts";
 import { formatAgentId, type ToolMessage } from "../../src/kernel/index.ts";
 import { FakeClock, scriptedModel } from "../../src/testing/index.ts";
 
@@ -204,6 +204,26 @@ describe("time", () => {
     },
   );
 });
+
+test("a typed signal returns the value of its schema; one that was sent by name and does not match is refused by the wait", () =>
+  withRuntime(async (runtime) => {
+    const paid = signal("paid", z.object({ cents: z.number().transform((cents) => cents / 100) }));
+    const bill = workflow("bill", async (ctx) => {
+      const wrong = await ctx.waitForSignal(paid).catch((error: unknown) => (error as Error).message);
+      const right = await ctx.waitForSignal(paid, { timeoutMs: 60_000 });
+      return { wrong, cents: right?.cents ?? null };
+    });
+    const run = await runtime.start(bill, null);
+    await expect(run.signal(paid, { cents: "9" } as never)).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("invalid value of signal paid: cents"),
+    });
+    await run.signal("paid", "by name");
+    await run.signal(paid, { cents: 900 }, { id: "event-1" });
+    const { output } = await run.result();
+    expect(output).toEqual({ wrong: expect.stringContaining("invalid value of signal paid"), cents: 9 });
+    expect(() => signal("", z.string())).toThrow("invalid name");
+  }));
 
 describe("a workflow and agents", () => {
   const clerk = (...replies: Parameters<typeof scriptedModel>[0]) =>

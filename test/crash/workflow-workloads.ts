@@ -1,5 +1,5 @@
 import { Agent } from "../../src/assembly/agent.ts";
-import { workflow } from "../../src/assembly/workflow.ts";
+import { signal as typedSignal, workflow } from "../../src/assembly/workflow.ts";
 import {
   formatRunId,
   type HostedAgent,
@@ -35,6 +35,7 @@ function startOf(runId: RunId, input: JsonValue): Workload["drive"] {
 }
 
 const orderRun = formatRunId("order");
+const payment = typedSignal("paid", { type: "integer" } as const);
 
 /** A workflow with steps, concurrent branches, an agent and a signal that arrives before it is awaited. */
 const order: Workload = {
@@ -48,7 +49,7 @@ const order: Workload = {
           effect(server, "reserve", idempotencyKey, { cents }),
         );
         const said = await ctx.agent(clerk, "Is it in stock?");
-        const paid = await ctx.waitForSignal("paid");
+        const paid = await ctx.waitForSignal(payment);
         const { left } = await ctx.parallel({
           left: (branch) =>
             branch.step("pack", ({ idempotencyKey }) => effect(server, "pack", idempotencyKey, null)),

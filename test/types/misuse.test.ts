@@ -7,7 +7,7 @@ import { repository, runNode } from "../gates/run-node.ts";
 const opening = [
   'import { Agent, openRuntime, tool, withSettings, type ToolContext } from "reeve";',
   'import type { Model, RunHandle, Runtime } from "reeve/kernel";',
-  'import { workflow } from "reeve/workflow";',
+  'import { signal, workflow } from "reeve/workflow";',
   'import { z } from "zod";',
   "declare const agent: Agent;",
   "declare const model: Model;",
@@ -18,7 +18,7 @@ const opening = [
   "interface Shop { readonly currency: string }",
   'const clerk = new Agent<Shop>({ name: "clerk", model });',
   'const order = workflow("order", { input: z.object({ cents: z.number() }) }, async () => null);',
-  "void [order, workflow, Agent, openRuntime, tool, withSettings, agent, model, run, runtime, schema, base, clerk];",
+  "void [order, signal, workflow, Agent, openRuntime, tool, withSettings, agent, model, run, runtime, schema, base, clerk];",
   "export type Used = ToolContext;",
 ];
 
@@ -70,6 +70,7 @@ const misuses: readonly (readonly [option: string, code: string])[] = [
   ["at", 'workflow("w", async () => ({ at: new Date() }));'],
   ["at", 'workflow("w", async (ctx) => ctx.step("s", async () => ({ at: new Date() })));'],
   ["price", 'workflow("w", { output: z.object({ price: z.string() }) }, async () => ({ price: 5 }));'],
+  ["cents", 'await run.signal(signal("paid", z.object({ cents: z.number() })), { cents: "5" });'],
   ["inputs", 'workflow("w", { inputs: z.object({}) }, async () => null);'],
 ];
 

@@ -12,6 +12,7 @@ import type { EditedResult } from "../run/run-changes.ts";
 import type { RunResult } from "../run/run-result.ts";
 import type { RecordedRequest } from "../run/sent-request.ts";
 import type { RunSnapshot } from "../limits/account.ts";
+import type { Signal } from "../run/wait-context.ts";
 import type { RunSummary } from "../run/run-summary.ts";
 
 /** Options of `RunHandle.topUp`. */
@@ -27,6 +28,14 @@ export interface TopUpOptions {
 export interface ToolResultOptions {
   /** Whether the call failed. Default: `false`. */
   readonly isError?: boolean;
+}
+
+/** Options of `RunHandle.signal`. */
+export interface SignalOptions {
+  /** The task that receives the signal. Default: the root. */
+  readonly taskId?: string;
+  /** P1: id of the signal. A signal of the same name with an id that was sent before has no effect. Default: a new id. */
+  readonly id?: string;
 }
 
 /** Options of `RunHandle.events`. */
@@ -208,7 +217,9 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
    * Resolves a `ctx.waitForSignal` of a task with a value. A signal that arrives early is kept. Default value: `null`.
    * Default task: the root. Rejects with `not_found` if the run or the task has ended, or the task does not exist.
    */
-  signal(name: string, value?: JsonValue, taskId?: string): Promise<void>;
+  signal(name: string, value?: JsonValue, target?: string | SignalOptions): Promise<void>;
+  /** Like the other overload. Rejects with `invalid_argument` if the value does not match the schema of the signal. */
+  signal<Given>(signal: Signal<Given, unknown>, value: NoInfer<Given>, target?: SignalOptions): Promise<void>;
   /**
    * Answers an approval request. The id is in the event `approval_request`. Rejects with `not_found` if the run has
    * ended, or no request of the run has this id. A call of a client-side tool cannot be approved without a result; use

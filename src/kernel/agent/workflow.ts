@@ -11,6 +11,7 @@ import type { UserPart } from "../messages/content.ts";
 import type { ApprovalDecision, PersonQuestion } from "../run/approval.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { RunResult, RunStatus } from "../run/run-result.ts";
+import type { Signal } from "../run/wait-context.ts";
 import type { SpawnOptions } from "../run/spawn-options.ts";
 import type { HostedAgent } from "./hosted-agent.ts";
 import type { ParallelOptions, StepContext, StepOptions } from "./run-context.ts";
@@ -115,6 +116,14 @@ export interface WorkflowContext<Context = unknown> {
     limit: Duration,
     branch: (ctx: WorkflowContext<Context>) => Promise<Value & Serializable<Value>>,
   ): Promise<Value>;
+  /**
+   * Waits for a typed signal and returns its value, or `undefined` after the timeout. An early signal is kept. Throws
+   * `invalid_argument` for a value that was sent by name and does not match the schema; the next wait takes the next one.
+   */
+  waitForSignal<Value>(
+    signal: Signal<never, Value>,
+    options?: { readonly timeoutMs?: number },
+  ): Promise<Value | undefined>;
   /** Waits for a signal sent with `RunHandle.signal`, or returns `undefined` after the timeout. An early signal is kept. */
   waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined>;
   /** Asks a person and waits durably until `RunHandle.approve` answers. The clock of the deadline stops meanwhile. */

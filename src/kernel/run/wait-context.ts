@@ -1,6 +1,17 @@
 import type { ApprovalDecision, PersonQuestion } from "./approval.ts";
 import type { Duration } from "../base/duration.ts";
 import type { JsonValue } from "../base/json-value.ts";
+import type { MaybePromise } from "../base/maybe-promise.ts";
+
+/** A signal with a typed value. `signal()` of `reeve/workflow` creates one. `Given` is what a sender passes. */
+export interface Signal<Given = JsonValue, Value = Given> {
+  /** Name of the signal, by which any process may send it. */
+  readonly name: string;
+  /** Returns the value as the schema of the signal defines it. Throws `invalid_argument` for another value. Must be pure. */
+  read(value: JsonValue): MaybePromise<Value>;
+  /** The type of the values that a sender passes. For the compiler only; no signal has this property. */
+  readonly givenType?: (value: Given) => void;
+}
 
 /** The durable waits of `RunContext`. A wait survives restarts, and the run may be dropped from memory meanwhile. */
 export interface WaitContext {

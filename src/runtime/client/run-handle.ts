@@ -24,6 +24,8 @@ import {
   type RunRecord,
   type RunResult,
   type RunSnapshot,
+  type Signal,
+  type SignalOptions,
   type RunSummary,
   type SessionId,
   type TailOptions,
@@ -65,7 +67,7 @@ import { SizeLimit } from "../process/size-limit.ts";
 import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
 import type { AwaitedRuns } from "../process/awaited-runs.ts";
-import { signalWait, submittedAs } from "../journal/wait-names.ts";
+import { mailOfSignal, signalWait, submittedAs } from "../journal/wait-names.ts";
 
 /** A run that has ended, in the store of a caller. */
 interface EndedStoredRun {
@@ -195,6 +197,10 @@ const forkOptionTable = optionTable({
   runId: is.text(),
 } satisfies OptionKinds<ForkOptions>);
 const toolResultTable = optionTable({ isError: is.boolean() } satisfies OptionKinds<ToolResultOptions>);
+const signalTable = optionTable({
+  taskId: is.text(),
+  id: is.text(),
+} satisfies OptionKinds<SignalOptions>);
 const defaultSizes = new SizeLimit();
 const endTypes = ["task_end", "run_end", "usage_corrected"] as const;
 /**
@@ -427,12 +433,23 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     return readInput(this.#options.store, this.runId);
   }
 
-  async signal(name: string, value: JsonValue = null, taskId: string = root): Promise<void> {
+  async signal(
+    signal: string | Signal<never, unknown>,
+    given: unknown = null,
+    options: string | SignalOptions = {},
+  ): Promise<void> {
+    const { taskId = root, id } = typeof options === "string" ? { taskId: options } : options;
+    signalTable.read("signal()", typeof options === "string" ? {} : options);
+    const value = given as JsonValue;
+    const name = typeof signal === "string" ? signal : signal.name;
+    // The value is stored as it was sent: the wait applies the schema, also to a value that was sent by name.
+    if (typeof signal !== "string") await signal.read(value);
     const target = parseTaskId(taskId);
     await this.#live().refuseIfOver(`signal ${JSON.stringify(name)}`);
     // The root lives as long as its run, so that the usual signal does not read the journal.
     if (target !== root) await this.#stored.liveTask(target);
-    await this.#send({ type: "resolve", taskId: target, wait: signalWait(name), value });
+    const body = { type: "resolve", taskId: target, wait: signalWait(name), value } as const;
+    await this.#send(body, id === undefined ? undefined : { id: mailOfSignal(this.runId, target, name, id) });
   }
 
   async approve(approvalId: string, decision: ApprovalDecision): Promise<void> {

@@ -189,6 +189,11 @@ export function mailOfSubmission(runId: RunId): string {
   return `submit ${runId}`;
 }
 
+/** P1: id of the mailbox message of a signal to which its sender gave an id. */
+export function mailOfSignal(runId: RunId, taskId: TaskId, name: string, id: string): string {
+  return `signal ${runId} ${taskId} ${JSON.stringify([name, id])}`;
+}
+
 /** The run that the submission would have started. `undefined` for a message that does not come from a submission. */
 export function submittedAs(mailId: string): RunId | undefined {
   const [, runId] = /^submit (\S+)/.exec(mailId) ?? [];

@@ -348,8 +348,13 @@ export const runCommandRoutes = [
       name: text({ minLength: 1, maxLength: 1_024 }),
       value: optional(anyJson()),
       taskId: optional(taskId),
+      id: optional(text({ minLength: 1, maxLength: 256, description: "A repeated id has no effect." })),
     }),
-    (run, { name, value = null, taskId: task }) => run.signal(name, value, task),
+    (run, { name, value = null, taskId: task, id }) =>
+      run.signal(name, value, {
+        ...(task !== undefined && { taskId: task }),
+        ...(id !== undefined && { id }),
+      }),
     { carriesInput: true },
   ),
   command(

@@ -17,7 +17,7 @@ import type { EngineHarness } from "./engine-world.ts";
 import { lifeCases } from "./life-cases.ts";
 import { limitCases } from "./limit-cases.ts";
 import { waitCases } from "./wait-cases.ts";
-import { retryCases, timeCases, workflowCases } from "./workflow-cases.ts";
+import { retryCases, signalCases, timeCases, workflowCases } from "./workflow-cases.ts";
 
 /** Tests of the rules that every engine and every host of runs must keep. */
 export function engineContract(harness: EngineHarness): void {
@@ -27,6 +27,7 @@ export function engineContract(harness: EngineHarness): void {
   lifeCases(harness);
   retryCases(harness);
   timeCases(harness);
+  signalCases(harness);
   workflowCases(harness);
 }
 

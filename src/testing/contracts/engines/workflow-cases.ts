@@ -6,6 +6,7 @@ import {
   type HostedWorkflow,
   type JsonValue,
   type RunHandle,
+  type Signal,
   type StepOptions,
 } from "../../../kernel/index.ts";
 import {
@@ -198,6 +199,41 @@ export function retryCases(harness: EngineHarness): void {
     const [retry] = (await eventsOf(run)).filter((event) => event.type === "step_retry");
     expect(retry?.type === "step_retry" && retry.data.failure.code).toBe("step_timeout");
   });
+}
+
+/** Cases about typed signals. */
+export function signalCases(harness: EngineHarness): void {
+  const { expect } = harness;
+  const declare = casesOf(harness);
+  const paid: Signal<{ readonly cents: number }, number> = {
+    name: "paid",
+    read: (value) => {
+      const cents = (value as { readonly cents?: unknown } | null)?.cents;
+      if (typeof cents === "number") return cents;
+      throw new Fault("invalid_argument", "cents: expected a number");
+    },
+  };
+
+  declare(
+    "P1: a typed signal is checked before it is sent, is kept until the wait, and counts once by its id",
+    async (world) => {
+      const runtime = await world.open();
+      const worker = agentOf("worker", async (ctx) => {
+        await ctx.waitForSignal("go");
+        const payments = [await ctx.waitForSignal("paid"), await ctx.waitForSignal("paid")];
+        return payments.map((value) => value ?? null);
+      });
+      const run = await runtime.submit(worker, null);
+      await expect(run.signal(paid, { cents: "5" } as never)).rejects.toMatchObject({
+        code: "invalid_argument",
+      });
+      for (const cents of [5, 6]) await run.signal(paid, { cents }, { id: "event-1" });
+      await run.signal(paid, { cents: 7 }, { id: "event-2" });
+      await run.signal("go");
+      expect((await run.result()).output).toEqual([{ cents: 5 }, { cents: 7 }]);
+      await expect(run.signal(paid, { cents: 8 })).rejects.toMatchObject({ code: "not_found" });
+    },
+  );
 }
 
 /** Cases about sleeps, limits of time and delayed starts. */
