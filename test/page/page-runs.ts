@@ -1,3 +1,13 @@
+import {
+  formatAgentId,
+  formatRunId,
+  formatSessionId,
+  noUsage,
+  Priority,
+  rootTaskId,
+  type JsonObject,
+  type RunStatus,
+} from "../../src/kernel/index.ts";
 import { releaseTask } from "./company.ts";
 import type { PageServer } from "./page-server.ts";
 
@@ -41,5 +51,63 @@ export async function releaseRun(server: PageServer): Promise<string> {
   if (known !== undefined) return known;
   const runId = await submitRun(server, "lead", releaseTask);
   await waitsForPerson(server, runId);
+  return runId;
+}
+
+/** What a run that is stored as if a worker had ended it looks like. */
+interface EndedRun {
+  readonly name: string;
+  readonly title: string;
+  readonly userId?: string | null;
+  readonly tenantId?: string | null;
+  readonly createdAt: number;
+  readonly status?: RunStatus;
+  readonly costUsd?: number;
+  readonly metadata?: JsonObject;
+  readonly error?: string;
+}
+
+/** Stores a run that has ended. Agents of the server do not know it, so no worker takes it. */
+export async function storeEndedRun({ store }: PageServer, run: EndedRun): Promise<string> {
+  const { name, title, userId = null, tenantId = null, createdAt, status = "failed", costUsd = 0 } = run;
+  const runId = formatRunId(name);
+  const agentId = formatAgentId({ name: "clerk" });
+  const sessionId = formatSessionId(name);
+  const event = { runId, taskId: rootTaskId, agentId, parentId: null, at: createdAt };
+  const task = {
+    status,
+    ...(run.error !== undefined && { failure: { code: "internal", message: run.error } }),
+  };
+  const end = { status, usage: { ...noUsage, costUsd }, costUsd, turns: 1 };
+  await store.journal.create(
+    {
+      runId,
+      kind: "invocation",
+      agentId,
+      sessionId,
+      tenantId,
+      userId,
+      priority: Priority.NORMAL,
+      agentVersion: null,
+      title,
+      metadata: run.metadata ?? {},
+      createdAt,
+      startAt: null,
+      recoveries: 0,
+    },
+    { number: 0, at: createdAt },
+  );
+  await store.leases.enlist("stored");
+  const lease = await store.leases.seize(runId, "stored");
+  if (lease === undefined) throw new Error(`run ${runId} cannot be seized`);
+  await store.journal.append(lease, {
+    number: 1,
+    at: createdAt + 60_000,
+    events: [
+      { ...event, seq: 0, type: "task_end", data: task } as never,
+      { ...event, seq: 1, type: "run_end", data: end } as never,
+    ],
+  });
+  await store.leases.release(lease, { kind: "ended" });
   return runId;
 }

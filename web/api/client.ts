@@ -13,6 +13,8 @@ type ValuesOf<Of> =
 
 /** The value that a route of the server returns. */
 export type Result<M extends Method, Path extends string> = ValuesOf<RouteOf<M, Path>>["result"];
+/** The query that a route of the server accepts. */
+export type Query<M extends Method, Path extends string> = ValuesOf<RouteOf<M, Path>>["query"];
 /** The JSON body that a route of the server accepts. */
 export type Body<M extends Method, Path extends string> = ValuesOf<RouteOf<M, Path>>["body"];
 

@@ -1,7 +1,9 @@
-import type { Result } from "./client.ts";
+import type { Query, Result } from "./client.ts";
 
 /** A run as the list shows it. */
 export type Run = Result<"GET", "/api/runs">["runs"][number];
+/** The filters of the server for runs. */
+export type RunQueryValues = Query<"GET", "/api/run-count">;
 /** A question to a person, with the run that asks. */
 export type Approval = Result<"GET", "/api/approvals">["approvals"][number];
 export type Facts = Result<"GET", "/api/facts">;

@@ -2,6 +2,10 @@ import { AgainPage } from "../pages/again/again-page.tsx";
 import { AgentsPage } from "../pages/agents/agents-page.tsx";
 import { ComparePage } from "../pages/compare/compare-page.tsx";
 import { FindPage } from "../pages/find/find-page.tsx";
+import { InboxPage } from "../pages/inbox/inbox-page.tsx";
+import { BulkBar } from "../pages/runs/bulk-bar.tsx";
+import { EmptyRuns, NoneFits } from "../pages/runs/empty-runs.tsx";
+import { SaveView } from "../pages/runs/save-view.tsx";
 import { SchedulesPage } from "../pages/schedules/schedules-page.tsx";
 import { SessionsPage } from "../pages/sessions/sessions-page.tsx";
 import { UsagePage } from "../pages/usage/usage-page.tsx";
@@ -24,6 +28,7 @@ export const laterViews = {
   agents: AgentsPage,
   compare: ComparePage,
   find: FindPage,
+  inbox: InboxPage,
   schedules: SchedulesPage,
   sessions: SessionsPage,
   usage: UsagePage,
@@ -31,3 +36,9 @@ export const laterViews = {
 
 /** The views of a run that are loaded with them. */
 export const laterTabs = { timeline: Timeline, saw: Saw, money: Money, events: Events, messages: Messages };
+
+/** What the keys of the page do. */
+export { Help } from "./help.tsx";
+
+/** The parts of the list of runs that are needed only after a person has done something, or without any run. */
+export const laterParts = { BulkBar, EmptyRuns, NoneFits, SaveView };

@@ -13,7 +13,7 @@ import { Glyph } from "../parts/glyph.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { openNewRun } from "../parts/new-run.tsx";
 import { Steady } from "../parts/steady.tsx";
-import { View } from "./view.tsx";
+import { openHelp, View } from "./view.tsx";
 import { effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
 
@@ -84,56 +84,6 @@ const sections: readonly Section[] = [
   { path: "/schedules", name: "Schedules" },
   { path: "/usage", name: "Usage" },
 ];
-
-const keys = [
-  ["J K", "next, previous"],
-  ["Enter", "open"],
-  ["G R", "runs"],
-  ["G I", "inbox"],
-  ["G S", "sessions"],
-  ["G C", "compare"],
-  ["1 2 3 4 5 6 7", "views of a run"],
-  ["Z", "zoom of the chart"],
-  ["↑ ↓ ← →", "move in the chart"],
-  ["Space", "play"],
-  ["← →", "one event, with Shift one step"],
-  ["L", "live"],
-  ["U", "waits of the timeline in full"],
-  ["C R Y", "what it saw: compare, raw, copy"],
-  ["F", "fork a run"],
-  ["A E D S", "approve, edit, deny, skip"],
-  ["N", "new run"],
-  ["/", "find"],
-  ["T", "light or dark"],
-  ["?", "this help"],
-  ["Esc", "close or stop"],
-] as const;
-
-function openHelp(): void {
-  dialog.value = () => <Help />;
-}
-
-function Help(): JSX.Element {
-  return (
-    <Dialog title="Keys">
-      <dl class="key-map">
-        {keys.map(([key, meaning]) => (
-          <div key={key}>
-            <dt>
-              {key.split(" ").map((each) => (
-                <kbd key={each}>{each}</kbd>
-              ))}
-            </dt>
-            <dd>{meaning}</dd>
-          </div>
-        ))}
-      </dl>
-      <form method="dialog" class="actions end">
-        <button class="button">Close</button>
-      </form>
-    </Dialog>
-  );
-}
 
 /** The whole page: the bar on top, the view, and what lies above them. */
 export function Shell(): JSX.Element {

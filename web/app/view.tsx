@@ -1,10 +1,11 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect } from "preact/hooks";
-import { InboxPage } from "../pages/inbox/inbox-page.tsx";
 import { RunPage } from "../pages/run/run-page.tsx";
 import { RunsPage } from "../pages/runs/runs-page.tsx";
-import type { laterTabs, laterViews } from "./later-views.ts";
+import { dialog } from "../parts/dialog.tsx";
+import type { Help } from "./help.tsx";
+import type { laterParts, laterTabs, laterViews } from "./later-views.ts";
 import { go, place } from "../base/route.ts";
 import { newRunForm } from "../parts/new-run.tsx";
 
@@ -13,6 +14,8 @@ type LaterViews = typeof laterViews;
 interface Later {
   readonly laterViews: LaterViews;
   readonly laterTabs: typeof laterTabs;
+  readonly laterParts: typeof laterParts;
+  readonly Help: typeof Help;
 }
 
 /** The views that are loaded later. `loading` until they are here, `failed` if the server did not send them. */
@@ -33,6 +36,13 @@ export async function loadLaterViews(): Promise<void> {
   }
 }
 
+/** Shows what the keys do. Does nothing until that is loaded. */
+export function openHelp(): void {
+  if (typeof later.value === "string") return;
+  const { Help: Keys } = later.value;
+  dialog.value = () => <Keys />;
+}
+
 /** The view of the current path. */
 export function View(): JSX.Element {
   const [section, id] = place.value.parts;
@@ -50,13 +60,12 @@ export function View(): JSX.Element {
     case undefined:
       return <ToRuns />;
     case "runs":
-      return <RunsPage />;
-    case "inbox":
-      return <InboxPage />;
+      return <RunsPage later={typeof later.value === "string" ? null : later.value.laterParts} />;
     case "again":
     case "agents":
     case "compare":
     case "find":
+    case "inbox":
     case "schedules":
     case "sessions":
     case "usage":

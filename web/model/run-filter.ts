@@ -1,7 +1,5 @@
 import { unfinishedStatuses } from "../../src/kernel/index.ts";
 import type { Run } from "../api/types.ts";
-import { asking } from "../api/runs-feed.ts";
-import { waitsForPerson } from "./status.ts";
 import { figures } from "./run-figures.ts";
 
 /** The groups of the list of runs. */
@@ -35,12 +33,6 @@ export function statusesOf(group: Group): readonly Status[] | null {
   }
 }
 
-/** Whether a run belongs to a group. */
-export function isIn(group: Group, run: Pick<Run, "runId" | "status" | "waitsFor">): boolean {
-  if (group === "waits") return waitsForPerson(run, asking.value);
-  return statusesOf(group)?.includes(run.status) ?? true;
-}
-
 type Test = (run: Run) => boolean;
 
 const numbers: Readonly<Record<string, (run: Run) => number>> = {
@@ -67,6 +59,8 @@ function testOf(word: string): Test {
   const read = numbers[name];
   if (read !== undefined && value !== undefined)
     return (run) => (sign === ">" ? read(run) > Number(value) : read(run) < Number(value));
+  // A filter of the server, which counts once it is entered.
+  if (/^[^=<>\s]+=/u.test(word)) return () => true;
   const wanted = word.toLowerCase();
   return ({ runId, agentId, title, sessionId }) =>
     [runId, agentId, title ?? "", sessionId].some((field) => field.toLowerCase().includes(wanted));

@@ -147,19 +147,18 @@ export function InboxPage(): JSX.Element {
           <InboxDetail key={answered.id} item={answered} isOver onChanged={refreshSoon} />
         )}
         {chosen !== undefined && (
-          <>
-            <div class="row wrap inbox-orders">
-              {onList === undefined ? (
-                <button class="button small" disabled={isOffline.value} onClick={() => void restore(chosen)}>
-                  Put back on the list
-                </button>
-              ) : (
-                <Orders onHide={(until) => void hide(onList, until)} />
-              )}
-            </div>
-            <InboxDetail key={chosen.id} item={chosen} onChanged={refreshSoon} />
-          </>
+          <div key="orders" class="row wrap inbox-orders">
+            {onList === undefined ? (
+              <button class="button small" disabled={isOffline.value} onClick={() => void restore(chosen)}>
+                Put back on the list
+              </button>
+            ) : (
+              <Orders onHide={(until) => void hide(onList, until)} />
+            )}
+          </div>
         )}
+        {/* Beside the answered one, so that an item keeps what was written and sent when it becomes that. */}
+        {chosen !== undefined && <InboxDetail key={chosen.id} item={chosen} onChanged={refreshSoon} />}
         {chosen === undefined && isRead && <p class="dim">Nothing else waits for you.</p>}
       </div>
     </main>

@@ -1,7 +1,7 @@
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 import { likelyLossUsd } from "../../../src/surfaces/view/spend.ts";
 import type { JSX } from "preact";
-import { runPath } from "../../base/route.ts";
+import { place, runPath, setQuery } from "../../base/route.ts";
 import { counted, grouped, shortModel, usd } from "../../base/format.ts";
 import { Name } from "../../parts/name.tsx";
 import { Purse } from "../../parts/purse.tsx";
@@ -12,15 +12,48 @@ import { inTreeOrder } from "../../model/words/task-words.ts";
 /** Number of rows that are drawn. The rest is one line with its sum. */
 const mostRows = 200;
 
+/** The amounts by which agents are sorted. If none is chosen, they are in the order of the company. */
+const orders = ["own", "total"] as const;
+type Order = (typeof orders)[number];
+
+interface SortHeadProps {
+  readonly order: Order;
+  readonly by: Order | null;
+  readonly place: string;
+  readonly children: string;
+}
+
+/** The head of a column of amounts. It sorts by them, and a second time in the order of the company again. */
+function SortHead({ order, by, place: classes, children }: SortHeadProps): JSX.Element {
+  const isSorted = by === order;
+  return (
+    <th class={classes} aria-sort={isSorted ? "descending" : "none"}>
+      <button
+        class="sort-head"
+        title={isSorted ? "Show the company again" : "The most expensive first"}
+        onClick={() => setQuery("by", isSorted ? null : order)}
+      >
+        {children}
+        {isSorted && " ↓"}
+      </button>
+    </th>
+  );
+}
+
 /** Where the money went: by agent, and by model. */
 export function Money({ model }: { readonly model: RunModel }): JSX.Element {
   const view = model.view.value;
   if (view === null) return <></>;
   const { held } = model;
-  const tasks = inTreeOrder(view);
+  const company = inTreeOrder(view);
+  const [root] = company;
+  const by = orders.find((each) => each === place.value.query.get("by")) ?? null;
+  const tasks =
+    by === null
+      ? company
+      : company.toSorted((one, other) => (other[by].costUsd ?? 0) - (one[by].costUsd ?? 0));
   const shown = tasks.slice(0, mostRows);
   const rest = tasks.slice(mostRows);
-  const [root] = tasks;
   const lost = root?.total.lost.costUsd ?? 0;
   return (
     <div class="canvas money">
@@ -30,9 +63,13 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
             <th>Agent</th>
             <th class="c-model">Model</th>
             <th class="c-small right">Calls</th>
-            <th class="c-small right">Own</th>
+            <SortHead order="own" by={by} place="c-small right">
+              Own
+            </SortHead>
             <th class="c-small right">Lost</th>
-            <th class="c-purse">With its reports</th>
+            <SortHead order="total" by={by} place="c-purse">
+              With its reports
+            </SortHead>
             <th class="c-small right">Allowance</th>
           </tr>
         </thead>
@@ -45,7 +82,7 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
                   <a
                     class="agent-cell"
                     href={runPath(model.runId, "conversation", task.taskId)}
-                    style={{ paddingLeft: `${Math.min(8, task.depth) * 14}px` }}
+                    style={{ paddingLeft: by === null ? `${Math.min(8, task.depth) * 14}px` : "0" }}
                   >
                     <Name text={task.agentId} />
                   </a>

@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { connected } from "../../api/runs-feed.ts";
+import { filterOf } from "../../model/run-query.ts";
 import { RunList } from "./run-list.ts";
 
 test("a page that is wanted while another one is read follows it", async () => {
@@ -12,7 +13,7 @@ test("a page that is wanted while another one is read follows it", async () => {
     );
   });
   vi.stubGlobal("location", { origin: "http://localhost" });
-  const list = new RunList("all");
+  const list = new RunList(filterOf(new URLSearchParams()));
   const close = list.open();
   const answer = async (...runIds: readonly string[]): Promise<void> => {
     await vi.waitUntil(() => answers.length > 0);

@@ -2,11 +2,11 @@ import { effect, signal } from "@preact/signals";
 import { errorText, get } from "../../api/client.ts";
 import { changedRun, connected } from "../../api/runs-feed.ts";
 import type { Run } from "../../api/types.ts";
-import { statusesOf, type Group } from "../../model/run-filter.ts";
+import { fits, serverFilter, type RunFilter } from "../../model/run-query.ts";
 
 const pageSize = 50;
 
-/** The runs of one group, newest first, read page by page and kept up to date. */
+/** The runs that fit a filter, read page by page and kept up to date. */
 export class RunList {
   readonly runs = signal<readonly Run[]>([]);
   readonly state = signal<"loading" | "more" | "complete">("loading");
@@ -15,7 +15,7 @@ export class RunList {
   readonly fresh = signal<readonly Run[]>([]);
   /** Whether new runs may appear at once. */
   isFree: () => boolean = () => true;
-  readonly #group: Group;
+  readonly #filter: RunFilter;
   #stop = new AbortController();
   #after: string | null = null;
   /** Whether the runs are those of an earlier visit, which the next answer replaces. */
@@ -24,8 +24,8 @@ export class RunList {
   /** Whether the next page was wanted while another one was read. */
   #isMoreWanted = false;
 
-  constructor(group: Group) {
-    this.#group = group;
+  constructor(filter: RunFilter) {
+    this.#filter = filter;
   }
 
   /** Reads the runs and follows their changes. Returns a function that stops; what was read stays. */
@@ -53,7 +53,14 @@ export class RunList {
     else await this.#read(this.#after);
   }
 
+  /** Shows the new runs. In the order of costs they have no place yet, so that the list is read again. */
   showFresh(): void {
+    if (this.#filter.sort === "costliest") {
+      this.fresh.value = [];
+      this.#isOld = true;
+      void this.#readFirst();
+      return;
+    }
     this.runs.value = [...this.fresh.value, ...this.runs.value];
     this.fresh.value = [];
   }
@@ -66,10 +73,10 @@ export class RunList {
   async #read(after: string | null): Promise<void> {
     this.#isReading = true;
     const { signal: stopped } = this.#stop;
-    const status = statusesOf(this.#group);
+    const { sort } = this.#filter;
     try {
       const { runs, next } = await get("/api/runs", {
-        query: { limit: pageSize, ...(status !== null && { status }), ...(after !== null && { after }) },
+        query: { limit: pageSize, sort, ...serverFilter(this.#filter), ...(after !== null && { after }) },
         signal: stopped,
       });
       this.problem.value = null;
@@ -97,6 +104,11 @@ export class RunList {
     this.runs.value = isFirst ? [...added, ...known] : [...known, ...added];
   }
 
+  /** Removes runs that were deleted. */
+  drop(runIds: readonly string[]): void {
+    this.runs.value = this.runs.peek().filter(({ runId }) => !runIds.includes(runId));
+  }
+
   #changed(run: Run | null): void {
     if (run === null || this.state.peek() === "loading") return;
     const shown = this.runs.peek();
@@ -109,9 +121,11 @@ export class RunList {
       this.fresh.value = waiting.map((each) => (each.runId === run.runId ? run : each));
       return;
     }
+    if (!fits(run, this.#filter)) return;
+    const isByCost = this.#filter.sort === "costliest";
     const newest = shown[0]?.createdAt ?? 0;
-    if (run.createdAt < newest) return;
-    if (this.isFree()) this.runs.value = [run, ...shown];
+    if (!isByCost && run.createdAt < newest) return;
+    if (this.isFree() && !isByCost) this.runs.value = [run, ...shown];
     else this.fresh.value = [run, ...waiting];
   }
 }

@@ -1,4 +1,3 @@
-import { CopyButton } from "../../parts/copy-button.tsx";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { connection } from "../../api/connection.ts";
@@ -6,90 +5,51 @@ import { asking, facts } from "../../api/runs-feed.ts";
 import type { Facts, Run, RunFigures } from "../../api/types.ts";
 import { useKeys } from "../../base/keys.ts";
 import { now } from "../../base/now.ts";
-import { go, place, runPath, setQuery } from "../../base/route.ts";
+import { go, place, runPath } from "../../base/route.ts";
 import { ago, capUsd, clock, counted, grouped, shortId, span, usd } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
-import { Icon } from "../../parts/icon.tsx";
+import { shownName } from "../../parts/name.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { hasEnded, lookOfRun, runWord } from "../../model/status.ts";
 import { waitsForYou } from "../../model/inbox-items.ts";
 import { openNewRun } from "../../parts/new-run.tsx";
-import { groups, isIn, parseFilter, type Group } from "../../model/run-filter.ts";
+import { parseFilter } from "../../model/run-filter.ts";
 import { figures, useFigures } from "../../model/run-figures.ts";
+import { dayRange, filterOf, fits, type RunFilter } from "../../model/run-query.ts";
+import type { BulkBar, Choice } from "./bulk-bar.tsx";
+import type { EmptyRuns, NoneFits } from "./empty-runs.tsx";
+import { addFilter, FilterBar } from "./filter-bar.tsx";
 import { RunList } from "./run-list.ts";
+import { RunViews, useRunCount } from "./run-views.tsx";
+import type { SaveView } from "./save-view.tsx";
 
-const commands = [
-  ["reeve demo", "12 agents, no key needed"],
-  ['reeve run "What does this project do?"', "one agent, one question"],
-  ['reeve run --continue "And its licence?"', "the same conversation"],
-] as const;
-
-/** Says what a run is, and how to start one. */
-function EmptyRuns(): JSX.Element {
-  return (
-    <main class="empty" id="main">
-      <CompanyDrawing />
-      <h1>No runs yet</h1>
-      <p>
-        A run is one task given to one agent, and everyone it hires. It shows up here the moment it starts,
-        from this page or from the terminal.
-      </p>
-      <div class="actions">
-        <button class="button primary" onClick={openNewRun}>
-          New run
-        </button>
-      </div>
-      <h2>Or type</h2>
-      {commands.map(([command, about]) => (
-        <div class="command-line" key={command}>
-          <code class="cut">{command}</code>
-          <span class="dim wide-only">{about}</span>
-          <CopyButton text={command} label={`Copy ${command}`} />
-        </div>
-      ))}
-    </main>
-  );
+interface RunsPageProps {
+  /** What is needed only after a person has done something, or without any run. `null` until it is loaded. */
+  readonly later: {
+    readonly BulkBar: typeof BulkBar;
+    readonly EmptyRuns: typeof EmptyRuns;
+    readonly NoneFits: typeof NoneFits;
+    readonly SaveView: typeof SaveView;
+  } | null;
 }
 
-/** A small company: one agent and two reports. */
-function CompanyDrawing(): JSX.Element {
-  return (
-    <svg class="drawing" width="280" height="104" viewBox="0 0 280 104" aria-hidden="true">
-      <path class="string" stroke-width="8" d="M134 32v14q0 8-8 8H64q-8 0-8 8v10" />
-      <path class="string" stroke-width="5" d="M147 32v14q0 8 8 8h62q8 0 8 8v10" />
-      <rect class="card-shape" x="80" y=".5" width="120" height="32" rx="6" />
-      <rect class="card-shape dashed" x=".5" y="71" width="112" height="32" rx="6" />
-      <rect class="card-shape dashed" x="168" y="71" width="111" height="32" rx="6" />
-      <rect class="track" x="92" y="18" width="96" height="6" rx="2" />
-      <rect class="track" x="12" y="88" width="88" height="6" rx="2" />
-      <rect class="track" x="180" y="88" width="88" height="6" rx="2" />
-    </svg>
-  );
-}
-
-const groupNames: Readonly<Record<Group, string>> = {
-  all: "All",
-  live: "Live",
-  waits: "Waits for you",
-  failed: "Failed",
-  done: "Done",
-};
-
-/** All runs, newest first. */
-export function RunsPage(): JSX.Element {
+/** The runs that fit the address, newest first or by cost. */
+export function RunsPage({ later }: RunsPageProps): JSX.Element {
   const { query } = place.value;
-  const group = groups.find((each) => each === query.get("show")) ?? "all";
-  const text = query.get("find") ?? "";
-  const list = listOf(group);
+  const filter = filterOf(query);
+  const { words } = filter;
+  const list = listOf(filter);
   useEffect(() => list.open(), [list]);
-  // The counts are those of the runs that are read so far.
-  const everything = listOf("all");
-  useEffect(() => (everything === list ? undefined : everything.open()), [everything, list]);
-  const matches = parseFilter(text);
+  const [chosen, setChosen] = useState<Choice>(new Set());
+  useEffect(() => setChosen(new Set()), [list]);
+  const found = useRunCount(query.toString());
+  const matches = parseFilter(words);
   const all = list.runs.value;
-  const runs = all.filter((run) => isIn(group, run) && matches(run));
+  const runs = all.filter((run) => fits(run, filter) && matches(run));
   const state = list.state.value;
-  if (group === "all" && state === "complete" && all.length === 0) return <EmptyRuns />;
+  const isFiltered = [...query.keys()].length > 0;
+  if (!isFiltered && state === "complete" && all.length === 0)
+    return later === null ? <main id="main" aria-busy="true" /> : <later.EmptyRuns />;
   return (
     <main class="page" id="main">
       <div class="page-head">
@@ -102,74 +62,80 @@ export function RunsPage(): JSX.Element {
         </button>
       </div>
       <FactStrip read={facts.value} />
-      <div class="tools">
-        <div class="segments" role="group" aria-label="Show">
-          {groups.map((each) => (
-            <button
-              key={each}
-              aria-pressed={each === group}
-              onClick={() => setQuery("show", each === "all" ? null : each)}
-            >
-              {groupNames[each]}
-              <span class="count">{countIn(each, everything)}</span>
-            </button>
-          ))}
-        </div>
-        <label class="find">
-          <Icon name="find" />
-          <input
-            type="search"
-            aria-label="Filter runs"
-            placeholder="Filter: agent, id, cost>1, steps>50"
-            value={text}
-            onInput={(event) => setQuery("find", event.currentTarget.value || null)}
-          />
-        </label>
-      </div>
+      <RunViews query={query} save={later?.SaveView ?? null} />
+      <FilterBar />
       {list.problem.value !== null && connection.value.state !== "offline" && (
         <p class="problem" role="alert">
           {list.problem.value}
         </p>
       )}
-      <RunTable list={list} runs={runs} read={text === "" ? runs : all} />
+      <RunTable
+        list={list}
+        runs={runs}
+        read={words === "" ? runs : all}
+        isByCost={filter.sort === "costliest"}
+        chosen={chosen}
+        onChoose={setChosen}
+      />
       {runs.length === 0 && state === "more" && (
         <p class="dim none" role="status">
-          None of the newest {counted(all.length, "run")} fits{text !== "" && <code> {text}</code>}.
+          None of the newest {counted(all.length, "run")} fits{words !== "" && <code> {words}</code>}.
         </p>
       )}
-      {runs.length === 0 && state === "complete" && (
-        <p class="dim none">
-          {text === "" ? (
-            <>No run is here. {groupNames[group]} fills as runs change.</>
-          ) : (
-            <>
-              No run fits <code>{text}</code>. All {counted(all.length, "run")} were looked at.{" "}
-              <button class="link" onClick={() => setQuery("find", null)}>
-                Clear the filter
-              </button>
-            </>
-          )}
-        </p>
+      {runs.length === 0 && state === "complete" && later !== null && (
+        <later.NoneFits query={query} all={all.length} />
       )}
-      <End list={list} shown={runs.length} />
+      <End list={list} shown={runs.length} found={words === "" ? found : null} />
+      {runs.length > 0 && <Freshness runs={runs} isByCost={filter.sort === "costliest"} />}
+      {(chosen === "all" || chosen.size > 0) && later !== null && (
+        <later.BulkBar
+          chosen={chosen}
+          runs={runs}
+          filter={filter}
+          found={words === "" && filter.group !== "waits" ? found : null}
+          onChoose={setChosen}
+          onDone={({ runIds }, order) => {
+            if (order === "delete") list.drop(runIds);
+          }}
+        />
+      )}
     </main>
   );
 }
 
-const lists = new Map<Group, RunList>();
-
-/** The list of a group. It is kept, so that a server that does not answer blanks nothing. */
-function listOf(group: Group): RunList {
-  const known = lists.get(group) ?? new RunList(group);
-  lists.set(group, known);
-  return known;
+/** Says how old the costs are, and whose times are shown. */
+function Freshness({
+  runs,
+  isByCost,
+}: {
+  readonly runs: readonly Run[];
+  readonly isByCost: boolean;
+}): JSX.Element {
+  const working = runs.filter(({ status }) => status === "running").length;
+  return (
+    <p class="label fresh-words">
+      {isByCost
+        ? `Sorted by what each run had spent when it last waited or ended.${working === 0 ? "" : ` ${counted(working, "run")} here ${working === 1 ? "works and has" : "work and have"} spent more since.`}`
+        : "Ended runs cost what is shown; the cost of a run that works is a few seconds old."}{" "}
+      Times are those of this browser.
+    </p>
+  );
 }
 
-/** How many of the runs that are read belong to a group, with a plus if there are more. */
-function countIn(group: Group, { runs, state }: RunList): string {
-  if (state.value === "loading") return "";
-  const count = runs.value.filter((run) => isIn(group, run)).length;
-  return `${grouped(count)}${state.value === "more" && group !== "live" && group !== "waits" ? "+" : ""}`;
+const lists = new Map<string, RunList>();
+/** Number of lists that are kept. */
+const mostLists = 12;
+
+/** The list of a filter. It is kept, so that a server that does not answer blanks nothing. */
+function listOf(filter: RunFilter): RunList {
+  const { words: _words, ...server } = filter;
+  const key = JSON.stringify([server, dayRange(filter.started), dayRange(filter.ended)]);
+  const known = lists.get(key) ?? new RunList(filter);
+  lists.delete(key);
+  lists.set(key, known);
+  const [oldest] = lists.keys();
+  if (lists.size > mostLists && oldest !== undefined) lists.delete(oldest);
+  return known;
 }
 
 function FactStrip({ read }: { readonly read: Facts | null }): JSX.Element {
@@ -231,7 +197,7 @@ function FactStrip({ read }: { readonly read: Facts | null }): JSX.Element {
 }
 
 function liveWords({ live, liveAgents }: Facts): string {
-  return `${live === 1 ? "run" : "runs"}, ${counted(liveAgents, "agent")}`;
+  return `${live === 1 ? "run" : "runs"}, ${counted(liveAgents, "agent")} at work`;
 }
 
 /** How many decisions wait for the person, and since when. */
@@ -253,10 +219,14 @@ interface RunTableProps {
   readonly runs: readonly Run[];
   /** The runs whose figures are read: a filter compares those of all. */
   readonly read: readonly Run[];
+  readonly isByCost: boolean;
+  readonly chosen: Choice;
+  readonly onChoose: (chosen: Choice) => void;
 }
 
-function RunTable({ list, runs, read }: RunTableProps): JSX.Element {
+function RunTable({ list, runs, read, isByCost, chosen, onChoose }: RunTableProps): JSX.Element {
   const [selected, setSelected] = useState<string | null>(null);
+  const lastChosen = useRef<string | null>(null);
   const table = useRef<HTMLTableElement>(null);
   list.isFree = () => table.current?.matches(":hover, :focus-within") !== true;
   const move = (by: number): void => {
@@ -266,9 +236,24 @@ function RunTable({ list, runs, read }: RunTableProps): JSX.Element {
     setSelected(next.runId);
     table.current?.querySelector<HTMLElement>(`a[href="${runPath(next.runId)}"]`)?.focus();
   };
+  const toggle = (runId: string, isTo = false): void => {
+    const next = new Set(chosen === "all" ? runs.map((run) => run.runId) : chosen);
+    const [from, to] = [
+      runs.findIndex((run) => run.runId === lastChosen.current),
+      runs.findIndex((run) => run.runId === runId),
+    ];
+    if (isTo && from >= 0)
+      for (const run of runs.slice(Math.min(from, to), Math.max(from, to) + 1)) next.add(run.runId);
+    else if (!next.delete(runId)) next.add(runId);
+    lastChosen.current = runId;
+    onChoose(next);
+  };
+  const isAllShown = runs.length > 0 && runs.every(({ runId }) => chosen === "all" || chosen.has(runId));
   useKeys({
     j: () => move(1),
     k: () => move(-1),
+    x: ({ shiftKey }) => (selected === null ? false : toggle(selected, shiftKey)),
+    Escape: () => (chosen === "all" || chosen.size > 0 ? onChoose(new Set()) : false),
     Enter: () => (selected === null ? false : go(runPath(selected))),
   });
   const fresh = list.fresh.value.length;
@@ -283,10 +268,22 @@ function RunTable({ list, runs, read }: RunTableProps): JSX.Element {
       <table class="table runs" ref={table}>
         <thead>
           <tr>
+            <th class="c-choose">
+              <input
+                type="checkbox"
+                aria-label={`Select the ${counted(runs.length, "run")} shown`}
+                checked={isAllShown}
+                disabled={runs.length === 0}
+                onChange={() => onChoose(isAllShown ? new Set() : new Set(runs.map(({ runId }) => runId)))}
+              />
+            </th>
             <th class="c-status">Status</th>
             <th>Run</th>
+            <th class="c-user">User</th>
             <th class="c-number right">Agents</th>
-            <th class="c-allowance">Spent of allowance</th>
+            <th class="c-allowance" aria-sort={isByCost ? "descending" : "none"}>
+              Spent of allowance{isByCost && " ↓"}
+            </th>
             <th class="c-number right">Took</th>
             <th class="c-steps right">Steps</th>
             <th class="c-time right">Started</th>
@@ -295,7 +292,15 @@ function RunTable({ list, runs, read }: RunTableProps): JSX.Element {
         <tbody>
           {list.state.value === "loading" && runs.length === 0 && list.problem.value === null
             ? Array.from({ length: 8 }, (_each, at) => <GreyRow key={at} />)
-            : runs.map((run) => <RunRow key={run.runId} run={run} isSelected={run.runId === selected} />)}
+            : runs.map((run) => (
+                <RunRow
+                  key={run.runId}
+                  run={run}
+                  isSelected={run.runId === selected}
+                  isChosen={chosen === "all" || chosen.has(run.runId)}
+                  onToggle={(isTo) => toggle(run.runId, isTo)}
+                />
+              ))}
         </tbody>
       </table>
     </>
@@ -305,21 +310,40 @@ function RunTable({ list, runs, read }: RunTableProps): JSX.Element {
 function GreyRow(): JSX.Element {
   return (
     <tr class="grey" aria-hidden="true">
-      <td colSpan={7}>
+      <td colSpan={9}>
         <span />
       </td>
     </tr>
   );
 }
 
-function RunRow({ run, isSelected }: { readonly run: Run; readonly isSelected: boolean }): JSX.Element {
-  const { runId, agentId, title, createdAt, endedAt } = run;
+interface RunRowProps {
+  readonly run: Run;
+  readonly isSelected: boolean;
+  readonly isChosen: boolean;
+  readonly onToggle: (isTo: boolean) => void;
+}
+
+function RunRow({ run, isSelected, isChosen, onToggle }: RunRowProps): JSX.Element {
+  const { runId, agentId, title, userId, createdAt, endedAt } = run;
   const known = figures.value.get(runId);
   const crashes = known?.crashes.length ?? 0;
   const isOver = hasEnded(run.status);
   const look = lookOfRun(run, asking.value);
   return (
-    <tr class={`${isOver && look !== "failed" ? "over" : ""} ${isSelected ? "selected" : ""}`}>
+    <tr
+      class={`${isOver && look !== "failed" ? "over" : ""} ${isSelected ? "selected" : ""} ${isChosen ? "chosen" : ""}`}
+    >
+      <td class="c-choose">
+        <label>
+          <input
+            type="checkbox"
+            aria-label={`Select ${shownName(title ?? runId)}`}
+            checked={isChosen}
+            onClick={({ shiftKey }) => onToggle(shiftKey)}
+          />
+        </label>
+      </td>
       <td class="c-status">
         <span class={`status ${look}`}>
           <Glyph look={look} />
@@ -328,7 +352,7 @@ function RunRow({ run, isSelected }: { readonly run: Run; readonly isSelected: b
       </td>
       <td class="c-title">
         <a class="title cut" href={runPath(runId)}>
-          {title ?? agentId}
+          <bdi>{shownName(title ?? agentId)}</bdi>
         </a>
         <span class="sub">
           <span class="cut">{agentId}</span>
@@ -341,7 +365,23 @@ function RunRow({ run, isSelected }: { readonly run: Run; readonly isSelected: b
             </a>
           )}
           {crashes > 0 && <span class="bad">{counted(crashes, "crash", "crashes")} survived</span>}
+          {look === "failed" && known?.failure != null && (
+            <span class="bad cut why" title={shownName(known.failure.message)}>
+              <bdi>{shownName(known.failure.message)}</bdi>
+            </span>
+          )}
         </span>
+      </td>
+      <td class="c-user">
+        {userId !== null && (
+          <button
+            class="link cut"
+            title={`Only the runs of ${shownName(userId)}`}
+            onClick={() => addFilter("user", userId)}
+          >
+            <bdi>{shownName(userId)}</bdi>
+          </button>
+        )}
       </td>
       <td class="c-number right">{known === undefined ? "–" : grouped(known.agents)}</td>
       <td class="c-allowance">
@@ -380,8 +420,15 @@ function stepWords({ steps, freeSteps }: RunFigures): string {
 /** Number of runs that are looked at for a filter before the person is asked. */
 const mostUnasked = 1_000;
 
+interface EndProps {
+  readonly list: RunList;
+  readonly shown: number;
+  /** How many runs the server counts, in words. */
+  readonly found: string | null;
+}
+
 /** Reads the next page when the end of the list comes into view, also if a filter shows none of the runs that were read. */
-function End({ list, shown }: { readonly list: RunList; readonly shown: number }): JSX.Element {
+function End({ list, shown, found }: EndProps): JSX.Element {
   const element = useRef<HTMLParagraphElement>(null);
   const [limit, setLimit] = useState(mostUnasked);
   const state = list.state.value;
@@ -405,7 +452,7 @@ function End({ list, shown }: { readonly list: RunList; readonly shown: number }
         shown === 0 ? (
           "Looking at older runs."
         ) : (
-          `${counted(shown, "run")}. Older runs load as you scroll.`
+          `${counted(shown, "run")}${found === null || found === "" ? "" : ` of ${found}`}. Older runs load as you scroll.`
         )
       ) : shown > 0 ? (
         counted(shown, "run")

@@ -1,0 +1,214 @@
+import { runSummaryStatuses } from "../../src/kernel/index.ts";
+import { statusWords } from "../../src/surfaces/view/status-words.ts";
+import type { Run, RunQueryValues } from "../api/types.ts";
+import { asking } from "../api/runs-feed.ts";
+import { groups, statusesOf, type Group } from "./run-filter.ts";
+import { waitsForPerson } from "./status.ts";
+
+/** What the list of runs shows, as the address says. The server filters by all of it but `words`. */
+export interface RunFilter {
+  readonly group: Group;
+  readonly status: readonly Run["status"][];
+  readonly agent: string | null;
+  readonly user: string | null;
+  readonly tenant: string | null;
+  /** Pairs of the metadata, each as KEY=VALUE. */
+  readonly meta: readonly string[];
+  /** Days: `today`, `yesterday`, `7d`, a date, or two dates with `..` between them. */
+  readonly started: string | null;
+  readonly ended: string | null;
+  readonly above: number | null;
+  readonly below: number | null;
+  readonly sort: "newest" | "costliest";
+  /** Words that are looked for in the runs that were read. */
+  readonly words: string;
+}
+
+/** One filter of the bar: its parameter in the address, and what it says. */
+export interface FilterToken {
+  readonly name: keyof typeof tokenNames;
+  readonly value: string;
+  readonly label: string;
+}
+
+const tokenNames = {
+  status: "Status",
+  agent: "Agent",
+  user: "User",
+  tenant: "Tenant",
+  meta: "Has",
+  started: "Started",
+  ended: "Ended",
+  above: "Cost above",
+  below: "Cost below",
+} as const;
+
+/** The parameters of the address that belong to the filter. */
+export const filterNames = [...Object.keys(tokenNames), "show", "sort", "find"] as const;
+
+export function filterOf(query: URLSearchParams): RunFilter {
+  const amount = (name: string): number | null => {
+    const text = query.get(name);
+    return text === null || text === "" || !Number.isFinite(Number(text)) ? null : Number(text);
+  };
+  return {
+    group: groups.find((each) => each === query.get("show")) ?? "all",
+    status: runSummaryStatuses.filter((each) => query.getAll("status").includes(each)),
+    agent: query.get("agent"),
+    user: query.get("user"),
+    tenant: query.get("tenant"),
+    meta: query.getAll("meta").filter(isPair),
+    started: dayRange(query.get("started")) === null ? null : query.get("started"),
+    ended: dayRange(query.get("ended")) === null ? null : query.get("ended"),
+    above: amount("above"),
+    below: amount("below"),
+    sort: query.get("sort") === "cost" ? "costliest" : "newest",
+    words: query.get("find") ?? "",
+  };
+}
+
+/** The filters of the bar, in the order of the address. */
+export function tokensOf(query: URLSearchParams): readonly FilterToken[] {
+  const filter = filterOf(query);
+  const tokens: FilterToken[] = [];
+  for (const [name, value] of query) {
+    if (!isTokenName(name)) continue;
+    const known = filter[name];
+    const isRead = Array.isArray(known) ? known.includes(value) : known !== null;
+    if (isRead) tokens.push({ name, value, label: tokenNames[name] });
+  }
+  return tokens;
+}
+
+export function tokenWords({ name, value }: FilterToken): string {
+  if (name === "status") return statusWords[value as Run["status"]];
+  if (name === "above" || name === "below") return `$${value}`;
+  if (name === "started" || name === "ended") return value === "7d" ? "last 7 days" : value;
+  return value;
+}
+
+function isTokenName(name: string): name is FilterToken["name"] {
+  return Object.hasOwn(tokenNames, name);
+}
+
+function isPair(text: string): boolean {
+  return text.indexOf("=") > 0;
+}
+
+const aliases: Readonly<Record<string, FilterToken["name"]>> = {
+  status: "status",
+  agent: "agent",
+  user: "user",
+  tenant: "tenant",
+  started: "started",
+  ended: "ended",
+};
+
+/**
+ * Reads a word of the field as a filter of the server: `user=mara`, `cost>1`, `started=yesterday`, or a pair of the metadata such as
+ * `order=8841`. `null` if it is a word to look for. `problem`: the filter has no such value.
+ */
+export function filterWord(
+  word: string,
+): { readonly name: string; readonly value: string } | "problem" | null {
+  const [, sign, amount] = /^cost([<>])(\d+(?:\.\d+)?)$/u.exec(word) ?? [];
+  if (sign !== undefined && amount !== undefined)
+    return { name: sign === ">" ? "above" : "below", value: amount };
+  const [, key, value] = /^([^=:<>\s]+)[=:](.+)$/u.exec(word) ?? [];
+  if (key === undefined || value === undefined) return null;
+  const name = Object.hasOwn(aliases, key) ? aliases[key] : undefined;
+  if (name === undefined) return word.includes("=") ? { name: "meta", value: `${key}=${value}` } : null;
+  if (name === "status") {
+    const status = runSummaryStatuses.find(
+      (each) => each === value || statusWords[each].toLowerCase() === value.toLowerCase(),
+    );
+    return status === undefined ? "problem" : { name, value: status };
+  }
+  if ((name === "started" || name === "ended") && dayRange(value) === null) return "problem";
+  return { name, value };
+}
+
+interface TimeRange {
+  /** Epoch milliseconds, the first that counts. */
+  readonly from: number;
+  /** Epoch milliseconds, the first that does not count. */
+  readonly to: number;
+}
+
+/** The days that a text names, in the time zone of the browser. `null` if it names none. */
+export function dayRange(text: string | null, now = Date.now()): TimeRange | null {
+  if (text === null) return null;
+  if (text === "today") return { from: dayAt(now, 0), to: dayAt(now, 1) };
+  if (text === "yesterday") return { from: dayAt(now, -1), to: dayAt(now, 0) };
+  const [, days] = /^(\d{1,3})d$/u.exec(text) ?? [];
+  if (days !== undefined) return { from: dayAt(now, 1 - Number(days)), to: dayAt(now, 1) };
+  const [, first, last = first] = /^(\d{4}-\d{2}-\d{2})(?:\.\.(\d{4}-\d{2}-\d{2}))?$/u.exec(text) ?? [];
+  if (first === undefined || last === undefined) return null;
+  const [from, to] = [Date.parse(`${first}T00:00`), Date.parse(`${last}T00:00`)];
+  return Number.isNaN(from) || Number.isNaN(to) || to < from ? null : { from, to: dayAt(to, 1) };
+}
+
+/** Midnight of the day of a time, or of a day before or after it. */
+function dayAt(time: number, days: number): number {
+  const day = new Date(time);
+  return new Date(day.getFullYear(), day.getMonth(), day.getDate() + days).getTime();
+}
+
+/** The filters of the server that the page uses. */
+type ServerFilter = Pick<
+  RunQueryValues,
+  | "status"
+  | "agent"
+  | "userId"
+  | "tenantId"
+  | "metadata"
+  | "createdAfter"
+  | "createdBefore"
+  | "endedAfter"
+  | "endedBefore"
+  | "costAbove"
+  | "costBelow"
+>;
+
+/** The filters as the server takes them. */
+export function serverFilter(filter: RunFilter, now = Date.now()): ServerFilter {
+  const { agent, user, tenant, meta, above, below } = filter;
+  const statuses = filter.status.length > 0 ? filter.status : statusesOf(filter.group);
+  const [started, ended] = [dayRange(filter.started, now), dayRange(filter.ended, now)];
+  return {
+    ...(statuses !== null && { status: statuses }),
+    ...(agent !== null && { agent }),
+    ...(user !== null && { userId: user }),
+    ...(tenant !== null && { tenantId: tenant }),
+    ...(meta.length > 0 && { metadata: meta }),
+    ...(started !== null && { createdAfter: started.from - 1, createdBefore: started.to }),
+    ...(ended !== null && { endedAfter: ended.from - 1, endedBefore: ended.to }),
+    ...(above !== null && { costAbove: above }),
+    ...(below !== null && { costBelow: below }),
+  };
+}
+
+/** Whether a run that has changed still belongs to the list, or a new one belongs to it. */
+export function fits(run: Run, filter: RunFilter): boolean {
+  const { status, createdAfter, createdBefore, endedAfter, endedBefore } = serverFilter(filter);
+  const { costUsd, agentId, metadata } = run;
+  if (filter.group === "waits" && filter.status.length === 0 && !waitsForPerson(run, asking.value))
+    return false;
+  return (
+    (status?.includes(run.status) ?? true) &&
+    (filter.agent === null || agentId.split("/")[0] === filter.agent) &&
+    (filter.user === null || run.userId === filter.user) &&
+    (filter.tenant === null || run.tenantId === filter.tenant) &&
+    filter.meta.every(
+      (pair) => metadata[pair.slice(0, pair.indexOf("="))] === pair.slice(pair.indexOf("=") + 1),
+    ) &&
+    isBetween(run.createdAt, createdAfter, createdBefore) &&
+    isBetween(run.endedAt, endedAfter, endedBefore) &&
+    isBetween(costUsd, filter.above ?? undefined, filter.below ?? undefined)
+  );
+}
+
+function isBetween(value: number | null, above: number | undefined, below: number | undefined): boolean {
+  if (above === undefined && below === undefined) return true;
+  return value !== null && value > (above ?? -Infinity) && value < (below ?? Infinity);
+}
