@@ -12,8 +12,8 @@ export class RunningTasks {
   readonly #ring: TaskRunner[] = [];
   /** Index of each runner in `#ring`. */
   readonly #places = new Map<TaskRunner, number>();
-  /** Tasks whose code starts at a later time. */
-  readonly #delayed = new Set<TaskId>();
+  /** Tasks whose code starts at a later time. Created for the first one, because most runs have none. */
+  #delayed: Set<TaskId> | undefined;
   /** Index of the runner that did not rest at the last check. */
   #cursor = 0;
 
@@ -48,7 +48,8 @@ export class RunningTasks {
     for (const { record, outcome } of this.#state.tasks.values()) {
       if (outcome !== null || !this.#seats.hasSeat(record.taskId)) continue;
       const runner = this.#runners.get(record.taskId);
-      if (runner === undefined ? !this.#delayed.has(record.taskId) : runner.activity.isParked) return false;
+      if (runner === undefined ? this.#delayed?.has(record.taskId) !== true : runner.activity.isParked)
+        return false;
     }
     return true;
   }
@@ -69,7 +70,7 @@ export class RunningTasks {
 
   /** The code of a task starts at a later time: the task waits. */
   delay(taskId: TaskId): void {
-    this.#delayed.add(taskId);
+    (this.#delayed ??= new Set()).add(taskId);
   }
 
   /** Whether code of the run executes in this process, or waits in its memory. */
@@ -78,7 +79,7 @@ export class RunningTasks {
   }
 
   add(runner: TaskRunner): void {
-    this.#delayed.delete(runner.taskId);
+    this.#delayed?.delete(runner.taskId);
     this.#runners.set(runner.taskId, runner);
     this.#places.set(runner, this.#ring.push(runner) - 1);
   }
