@@ -125,7 +125,7 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
       body: { order: "delete", filter: { agent: "clerk", status: ["failed"] } },
       status: 200,
     },
-    "runs.orders": { body: { order: "resume", runIds: [runId] }, status: 200 },
+    "runs.orders": { body: { order: "resume", runIds: ["run_absent"] }, status: 200 },
     "runs.submit": {
       body: { agent: "clerk", input: "Hi", metadata: { a: "b" }, budget: { maxTurns: 3 } },
       status: 201,
