@@ -19,6 +19,8 @@ import { Timeline } from "../pages/run/timeline/timeline.tsx";
 import "../style/timeline.css";
 // oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
 import "../style/saw.css";
+// oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
+import "../style/compare.css";
 
 export { NewRunForm } from "../parts/new-run-form.tsx";
 
