@@ -9,6 +9,7 @@ import { SaveView } from "../pages/runs/save-view.tsx";
 import { SchedulesPage } from "../pages/schedules/schedules-page.tsx";
 import { SessionsPage } from "../pages/sessions/sessions-page.tsx";
 import { UsagePage } from "../pages/usage/usage-page.tsx";
+import { Help } from "./help.tsx";
 import { Events } from "../pages/run/events.tsx";
 import { Messages } from "../pages/run/messages/messages.tsx";
 import { Money } from "../pages/run/money-view.tsx";
@@ -39,8 +40,5 @@ export const laterViews = {
 /** The views of a run that are loaded with them. */
 export const laterTabs = { timeline: Timeline, saw: Saw, money: Money, events: Events, messages: Messages };
 
-/** What the keys of the page do. */
-export { Help } from "./help.tsx";
-
-/** The parts of the list of runs that are needed only after a person has done something, or without any run. */
-export const laterParts = { BulkBar, EmptyRuns, NoneFits, SaveView };
+/** The parts that are needed only after a person has done something, or without any run. */
+export const laterParts = { BulkBar, EmptyRuns, Help, NoneFits, SaveView };

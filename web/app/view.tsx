@@ -4,7 +4,6 @@ import { useLayoutEffect } from "preact/hooks";
 import { RunPage } from "../pages/run/run-page.tsx";
 import { RunsPage } from "../pages/runs/runs-page.tsx";
 import { dialog } from "../parts/dialog.tsx";
-import type { Help } from "./help.tsx";
 import type { laterParts, laterTabs, laterViews } from "./later-views.ts";
 import { go, place } from "../base/route.ts";
 import { newRunForm } from "../parts/new-run.tsx";
@@ -15,7 +14,6 @@ interface Later {
   readonly laterViews: LaterViews;
   readonly laterTabs: typeof laterTabs;
   readonly laterParts: typeof laterParts;
-  readonly Help: typeof Help;
 }
 
 /** The views that are loaded later. `loading` until they are here, `failed` if the server did not send them. */
@@ -39,8 +37,8 @@ export async function loadLaterViews(): Promise<void> {
 /** Shows what the keys do. Does nothing until that is loaded. */
 export function openHelp(): void {
   if (typeof later.value === "string") return;
-  const { Help: Keys } = later.value;
-  dialog.value = () => <Keys />;
+  const { Help } = later.value.laterParts;
+  dialog.value = () => <Help />;
 }
 
 /** The view of the current path. */

@@ -30,7 +30,7 @@ import {
 import { newPath } from "../store-files.ts";
 
 /** Scans of one row, or of values that the statement itself was given or found. */
-const short = /SCAN (placed|json_each|CONSTANT ROW|sqlite_schema|\(subquery)/;
+const short = /SCAN (placed|freed_changes|json_each|CONSTANT ROW|sqlite_schema|\(subquery)/;
 /** Scans that follow the order of an index and stop at the limit of the query. */
 const bounded = /SCAN sessions USING INDEX sessions_by_age/;
 
