@@ -80,6 +80,8 @@ export async function runAttempts<Value>(
       // W1: what the abandoned body has taken returns to its queue, and its children are cancelled.
       if (attempt.isAbandoned) steps.abandon({ step: attempt.scope, settled: [] });
       failed.push(value);
+      // G4: the next attempt is a call of its own, which does not start if the engine has ended the drive meanwhile.
+      open.end();
     }
   }
 }
@@ -102,7 +104,6 @@ function identityOf(step: StepAddress, attempt: number): StepIdentity {
 
 /** The run holds neither a call nor a slot meanwhile, and may be dropped from memory. */
 async function restUntil(open: ActiveStep, at: number): Promise<void> {
-  open.end();
   await awaitName(open.runner, open.cancelScope, retryWait(open.address), () => at);
 }
 

@@ -199,6 +199,22 @@ export function retryCases(harness: EngineHarness): void {
     const [retry] = (await eventsOf(run)).filter((event) => event.type === "step_retry");
     expect(retry?.type === "step_retry" && retry.data.failure.code).toBe("step_timeout");
   });
+
+  declare(
+    "retry: an attempt follows without a delay, also if the engine ends the drive before",
+    async (world) => {
+      const runtime = await world.open();
+      const worker = agentOf("worker", async (ctx) =>
+        ctx.step(
+          "slow",
+          async ({ attempt }) => (attempt === 2 ? "in time" : new Promise<string>(() => undefined)),
+          { retry: { ...quick, baseDelayMs: 0 }, timeoutMs: 20 },
+        ),
+      );
+      const run = await runtime.submit(worker, null);
+      expect((await run.result()).output).toBe("in time");
+    },
+  );
 }
 
 /** Cases about typed signals. */
