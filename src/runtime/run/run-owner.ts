@@ -385,8 +385,12 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#options.onIdle?.(isIdle);
   }
 
-  /** A paused run wakes only when a mailbox message arrives. */
+  /**
+   * A paused run wakes only when a mailbox message arrives. A task records its wait one turn of the event loop after it has begun, so a
+   * timer of the run may fire before: the waits are recorded here, because the store has to say what a released run waits for.
+   */
   async #suspend(): Promise<void> {
+    this.#running.noteRests();
     const wakeAt = this.#state.paused ? null : this.#waits.nextTime;
     await this.#release({ kind: "suspended", wakeAt }, () => this.#running.isIdle);
   }

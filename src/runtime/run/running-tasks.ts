@@ -68,6 +68,11 @@ export class RunningTasks {
     return this.#runners.values();
   }
 
+  /** Records what each task waits for, if it has not been recorded since the wait began. */
+  noteRests(): void {
+    for (const runner of this.#runners.values()) runner.activity.noteRest();
+  }
+
   /** The code of a task starts at a later time: the task waits. */
   delay(taskId: TaskId): void {
     (this.#delayed ??= new Set()).add(taskId);

@@ -281,7 +281,7 @@ export class TaskActivity implements SlotYielder {
     const parking = Promise.withResolvers<void>();
     this.#parked.push(parking.resolve);
     cancelScope.addBlocked(1);
-    this.#noteRest();
+    this.noteRest();
     this.settleIfPausing();
     try {
       await this.whileAlive(unlessCancelled(parking.promise, cancelScope.token));
@@ -301,7 +301,8 @@ export class TaskActivity implements SlotYielder {
     this.#noteRestSoon();
   }
 
-  #noteRest(): void {
+  /** If the task only waits, records what it waits for. The owner also calls this before it releases the run. */
+  noteRest(): void {
     if (this.isDropped) return;
     if (this.#yields > 0 || this.onlyWaits) this.#slot.give();
     if (!this.isOffSlot) return;
@@ -313,7 +314,7 @@ export class TaskActivity implements SlotYielder {
   /** Checks in the next turn of the event loop, because another line of the task may continue in this one. */
   #noteRestSoon(): void {
     if (this.#waits.length > 0 || this.#parked.length > 0 || this.#yields > 0 || this.#delays > 0)
-      setImmediate(() => this.#noteRest());
+      setImmediate(() => this.noteRest());
   }
 }
 
