@@ -216,8 +216,19 @@ test("changed instructions are saved to the agent's file after the diff, and not
   await page.getByLabel("Task").fill("Sort these");
   await page.getByRole("button", { name: "Start" }).click();
   await page.getByText("Sorted.").first().waitFor();
+  // The options of the agent, which name its own instructions, arrive after the recorded call.
+  const recorded = page.waitForResponse(/\/requests\/\d+$/u);
+  const late = Promise.withResolvers<void>();
+  await page.route(/\/options$/u, async (route) => {
+    await late.promise;
+    await route.continue();
+  });
   await page.getByRole("link", { name: "Run again" }).click();
+  await (await recorded).finished();
+  await page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))");
   const instructions = page.getByLabel("Instructions");
+  expect(await instructions.count()).toBe(0);
+  late.resolve();
   await instructions.waitFor();
   expect(await instructions.inputValue()).toBe("Sort by date.\nBe brief.");
   await instructions.fill("Sort by size.\nBe brief.");

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { visibleLine, type JsonValue, type TaskId, type ToolSpec } from "../../../src/kernel/index.ts";
-import { get, post } from "../../api/client.ts";
+import { get, post, RequestError } from "../../api/client.ts";
 import type { AgentOptions, SentCall } from "../../api/types.ts";
 import { isOffline } from "../../api/connection.ts";
 import { useRead } from "../../api/use-read.ts";
@@ -64,16 +64,13 @@ function Again({ runId }: { readonly runId: string }): JSX.Element {
     [runId, at],
   );
   const agentId = task?.agentId ?? "";
-  const { value: options } = useRead(
-    // An agent that this server does not host has no options; its runs can still be tried again.
-    async () =>
-      agentId === ""
-        ? null
-        : get("/api/agents/{name}/options", { params: { name: agentId } }).catch(() => null),
+  const { value: known, problem: optionsProblem } = useRead(
+    async () => (agentId === "" ? null : { options: await optionsOf(agentId) }),
     [agentId],
   );
+  // The form edits the agent's own instructions, so it waits for the options, which name them.
   const origin =
-    sent === null || view === null || at === null
+    sent === null || view === null || at === null || known === null
       ? null
       : originOf(sent, turns.findIndex((each) => each.startSeq === at) + 1, view.input, runId);
   const before = [...tasks]
@@ -91,13 +88,13 @@ function Again({ runId }: { readonly runId: string }): JSX.Element {
         <a href="/runs">Runs</a> / <a href={runPath(runId)}>{shortId(runId)}</a>
         {agentId !== "" && ` / ${visibleLine(agentId)}`}
       </p>
-      {problem !== null && <p class="problem">{problem}</p>}
+      {(problem ?? optionsProblem) !== null && <p class="problem">{problem ?? optionsProblem}</p>}
       {origin === null ? (
         <>
           <div class="page-head">
             <h1>Run again with changes</h1>
           </div>
-          <p class="dim" aria-busy={problem === null}>
+          <p class="dim" aria-busy={(problem ?? optionsProblem) === null}>
             {view !== null && turns.length === 0 && hasEnded(view.status)
               ? "This agent has made no model call, so that there is nothing to try again."
               : "Reading the run"}
@@ -107,7 +104,7 @@ function Again({ runId }: { readonly runId: string }): JSX.Element {
         <Grid
           key={`${taskId} ${origin.at}`}
           origin={origin}
-          options={options}
+          options={known?.options ?? null}
           model={model}
           variants={variants}
           free={before}
@@ -117,6 +114,16 @@ function Again({ runId }: { readonly runId: string }): JSX.Element {
       )}
     </main>
   );
+}
+
+/** An agent that this server does not host has no options; its runs can still be tried again. */
+async function optionsOf(agentId: string): Promise<AgentOptions | null> {
+  try {
+    return await get("/api/agents/{name}/options", { params: { name: agentId } });
+  } catch (error) {
+    if (error instanceof RequestError && error.code === "not_found") return null;
+    throw error;
+  }
 }
 
 function originOf(sent: SentCall, turn: number, input: JsonValue, runId: string): Origin {
