@@ -171,9 +171,6 @@ export {
   type InboxQuery,
   isInScope,
   type Journal,
-  latencyBoundsMs,
-  type LatencyCounts,
-  latencyQuantile,
   type Lease,
   type Leases,
   type LogVerdict,
@@ -220,12 +217,8 @@ export {
   type TopicChange,
   type Topics,
   type UsageDelta,
-  type UsageDetails,
-  usageHoursKeptDays,
-  type UsageKey,
   type UsageQuery,
   type UsageRow,
-  type UsageStep,
   type UsageTotals,
 } from "../kernel/index.ts";
 

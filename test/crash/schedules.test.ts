@@ -11,8 +11,8 @@ import { isFull } from "../effort.ts";
 
 const script = new URL("schedule-worker.mjs", inject("crashWorkers"));
 
-/** Number of single fires and the time between two of them: 4 seconds, and 12 with `npm run test:full`. */
-const [singles, everyMs] = isFull ? [48, 250] : [16, 250];
+/** Number of single fires and the time between two of them: 4 seconds, and a minute with `npm run test:full`. */
+const [singles, everyMs] = isFull ? [120, 500] : [16, 250];
 
 function schedulesOf({ records }: Store): ReturnType<typeof storedSchedules> {
   return storedSchedules({ records, clock: systemClock, hash: sha256, cron: async () => cronReader });
