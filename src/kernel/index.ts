@@ -260,7 +260,6 @@ export {
   turnKey,
 } from "./run/run-record.ts";
 export { withFixedPlace, type ContextFactory, type RunFacts } from "./run/run-facts.ts";
-export { nextRunId, type NextRun } from "./run/schedule.ts";
 export {
   assertOutcome,
   branchScope,
@@ -290,7 +289,6 @@ export type * from "./run/crash-loop.ts";
 export * from "./run/run-record.ts";
 export * from "./run/run-query-table.ts";
 export * from "./run/run-summary.ts";
-export * from "./run/schedule.ts";
 export * from "./run/schedule.ts";
 export * from "./run/run-meta.ts";
 export type * from "./run/spawn-options.ts";

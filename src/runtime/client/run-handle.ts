@@ -377,7 +377,11 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
 
   async topUp(add: Partial<TopUp>, taskId: string = root, options: TopUpOptions = {}): Promise<void> {
     // Checked here, because the owner that reads the mailbox could not report an error to the caller.
-    readTopUp(add);
+    if (Object.values(readTopUp(add)).every((amount) => amount === 0))
+      throw new Fault(
+        "invalid_argument",
+        "invalid topUp(): expected an amount above 0 for maxTokens, maxCostUsd, maxTurns or deadlineMs; use run.resume() to continue without a higher budget",
+      );
     const { limited = false } = topUpTable.read("topUp()", options);
     await this.#refuseIfResent();
     // If the process dies after this, the amount counts as used although the budget was not raised.

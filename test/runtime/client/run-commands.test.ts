@@ -85,6 +85,7 @@ it("J5: topUp() resumes the child on whose failure the run ended", async () => {
   );
   const run = await runtime.submit(parent, null, { budget: { maxTurns: 2 } });
   expect((await run.result()).status).toBe("failed");
+  await expect(run.topUp({ maxTurns: 0 })).rejects.toThrow("expected an amount above 0 for maxTokens");
   await run.topUp({ maxTurns: 5 });
   expect((await run.result()).output).toBe("child");
   expect(model.calls).toHaveLength(3);

@@ -166,6 +166,7 @@ describe("a server", () => {
   it("a server works as a fetch handler without a listener", async () => {
     const store = memoryStore({ hash: sha256 });
     await using runtime = await openRuntime({ store });
+    expect(() => storedTokens(store as never)).toThrow("use storedTokens(store.records)");
     const tokens = storedTokens(store.records);
     const server = createServer(runtime, { agents: [waiter], tokens });
     const { token } = await tokens.create({ name: "t", scope: "admin" });

@@ -59,6 +59,11 @@ const maxName = 100;
 
 /** Tokens that are kept in the records of a store, hashed. Every process that opens the store accepts them. */
 export function storedTokens(records: Records, now: () => number = Date.now): Tokens {
+  if (typeof (records as Partial<Records> | null)?.put !== "function")
+    throw new Fault(
+      "invalid_argument",
+      "invalid records of storedTokens(): expected the records of a store; use storedTokens(store.records)",
+    );
   const find = async (tokenId: string): Promise<(StoredRecord & { value: JsonValue }) | undefined> =>
     records.get({ namespace, key: tokenId });
   const alive = ({ expiresAt }: Pick<TokenInfo, "expiresAt">): boolean =>
