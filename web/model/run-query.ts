@@ -1,4 +1,5 @@
 import { runSummaryStatuses } from "../../src/kernel/index.ts";
+import { dayRange } from "../../src/surfaces/view/run-words.ts";
 import { statusWords } from "../../src/surfaces/view/status-words.ts";
 import type { Run, RunQueryValues } from "../api/types.ts";
 import { asking } from "../api/runs-feed.ts";
@@ -14,7 +15,7 @@ export interface RunFilter {
   readonly tenant: string | null;
   /** Pairs of the metadata, each as KEY=VALUE. */
   readonly meta: readonly string[];
-  /** Days: `today`, `yesterday`, `7d`, a date, or two dates with `..` between them. */
+  /** Days: `today`, `yesterday`, `7d`, a date, or two dates with `..` between them. A date with `Z` is a UTC day. */
   readonly started: string | null;
   readonly ended: string | null;
   readonly above: number | null;
@@ -83,7 +84,8 @@ export function tokensOf(query: URLSearchParams): readonly FilterToken[] {
 export function tokenWords({ name, value }: FilterToken): string {
   if (name === "status") return statusWords[value as Run["status"]];
   if (name === "above" || name === "below") return `$${value}`;
-  if (name === "started" || name === "ended") return value === "7d" ? "last 7 days" : value;
+  if (name === "started" || name === "ended")
+    return value === "7d" ? "last 7 days" : value.replace(/T(\d\d)Z$/u, " $1:00 UTC").replace(/Z$/u, " UTC");
   return value;
 }
 
@@ -93,65 +95,6 @@ function isTokenName(name: string): name is FilterToken["name"] {
 
 function isPair(text: string): boolean {
   return text.indexOf("=") > 0;
-}
-
-const aliases: Readonly<Record<string, FilterToken["name"]>> = {
-  status: "status",
-  agent: "agent",
-  user: "user",
-  tenant: "tenant",
-  started: "started",
-  ended: "ended",
-};
-
-/**
- * Reads a word of the field as a filter of the server: `user=mara`, `cost>1`, `started=yesterday`, or a pair of the metadata such as
- * `order=8841`. `null` if it is a word to look for. `problem`: the filter has no such value.
- */
-export function filterWord(
-  word: string,
-): { readonly name: string; readonly value: string } | "problem" | null {
-  const [, sign, amount] = /^cost([<>])(\d+(?:\.\d+)?)$/u.exec(word) ?? [];
-  if (sign !== undefined && amount !== undefined)
-    return { name: sign === ">" ? "above" : "below", value: amount };
-  const [, key, value] = /^([^=:<>\s]+)[=:](.+)$/u.exec(word) ?? [];
-  if (key === undefined || value === undefined) return null;
-  const name = Object.hasOwn(aliases, key) ? aliases[key] : undefined;
-  if (name === undefined) return word.includes("=") ? { name: "meta", value: `${key}=${value}` } : null;
-  if (name === "status") {
-    const status = runSummaryStatuses.find(
-      (each) => each === value || statusWords[each].toLowerCase() === value.toLowerCase(),
-    );
-    return status === undefined ? "problem" : { name, value: status };
-  }
-  if ((name === "started" || name === "ended") && dayRange(value) === null) return "problem";
-  return { name, value };
-}
-
-interface TimeRange {
-  /** Epoch milliseconds, the first that counts. */
-  readonly from: number;
-  /** Epoch milliseconds, the first that does not count. */
-  readonly to: number;
-}
-
-/** The days that a text names, in the time zone of the browser. `null` if it names none. */
-export function dayRange(text: string | null, now = Date.now()): TimeRange | null {
-  if (text === null) return null;
-  if (text === "today") return { from: dayAt(now, 0), to: dayAt(now, 1) };
-  if (text === "yesterday") return { from: dayAt(now, -1), to: dayAt(now, 0) };
-  const [, days] = /^(\d{1,3})d$/u.exec(text) ?? [];
-  if (days !== undefined) return { from: dayAt(now, 1 - Number(days)), to: dayAt(now, 1) };
-  const [, first, last = first] = /^(\d{4}-\d{2}-\d{2})(?:\.\.(\d{4}-\d{2}-\d{2}))?$/u.exec(text) ?? [];
-  if (first === undefined || last === undefined) return null;
-  const [from, to] = [Date.parse(`${first}T00:00`), Date.parse(`${last}T00:00`)];
-  return Number.isNaN(from) || Number.isNaN(to) || to < from ? null : { from, to: dayAt(to, 1) };
-}
-
-/** Midnight of the day of a time, or of a day before or after it. */
-function dayAt(time: number, days: number): number {
-  const day = new Date(time);
-  return new Date(day.getFullYear(), day.getMonth(), day.getDate() + days).getTime();
 }
 
 /** The filters of the server that the page uses. */

@@ -4,7 +4,8 @@ import { useKeys } from "../../base/keys.ts";
 import { go, place, setQuery } from "../../base/route.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { shownName } from "../../parts/name.tsx";
-import { filterOf, filterWord, tokensOf, tokenWords, type FilterToken } from "../../model/run-query.ts";
+import { filterWord } from "../../../src/surfaces/view/run-words.ts";
+import { filterOf, tokensOf, tokenWords, type FilterToken } from "../../model/run-query.ts";
 
 /** Adds a filter to the address, or replaces the one of the same name. A list of runs may have several statuses and pairs. */
 export function addFilter(name: string, value: string): void {

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { Fault } from "../../../kernel/index.ts";
 import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
 import type {
   ApproveOptions,
@@ -9,10 +10,12 @@ import type {
   TaskOptions,
   TopUpCommandOptions,
 } from "../commands/runs/answer-runs.ts";
+import type { OrderManyOptions } from "../commands/runs/order-many.ts";
 import type { ListRunsOptions } from "../commands/runs/list-runs.ts";
 import type { LogOptions } from "../commands/runs/print-log.ts";
 import type { ReportOptions } from "../commands/runs/show-run.ts";
 import type { UsageOptions } from "../commands/runs/show-usage.ts";
+import { whereHelp, whereOption } from "../setup/run-filters.ts";
 import { defaultStore } from "../setup/stored-runs.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
@@ -20,13 +23,18 @@ const runArgument = "the run: its id, or enough of its first characters";
 
 const psHelp = `
 Prints one line per run, newest first: id, status with what the run waits for, when it started, how long it
-took, and its agent. A run whose process died keeps its status until another process finds it.
+took, and its agent. A run whose process died keeps its status until another process finds it. A filter about the
+status or the end lists ended runs, too. Costs in the order of costs are those of the last time each run waited.
+
+${whereHelp}
 
 ${exitCodeTable()}
 
 Examples:
   $ reeve ps
   $ reeve ps --status waiting
+  $ reeve ps --where user=mara status=failed started=yesterday
+  $ reeve ps --all --sort cost --where 'cost>1'
   $ reeve ps --all --json | jq -r 'select(.status == "failed") | .runId'`;
 
 interface ShowOptions extends ReportOptions {
@@ -97,6 +105,10 @@ is cancelled with its reports, and the run continues.
 Examples:
   $ reeve cancel run_7f --reason "no longer needed"
   $ reeve cancel run_7f --task t3
+  $ reeve cancel --where agent=crawler status=waiting
+
+With --where, says what will happen to each of up to 200 runs and asks first. --yes answers, --dry-run only lists.
+${whereHelp}
 
 ${exitCodeTable()}`;
 
@@ -126,7 +138,23 @@ prints its answer.
 
 Examples:
   $ reeve resume run_7f
-  $ reeve ps --all --status failed --json | jq -r .runId | xargs reeve resume
+  $ reeve resume --where status=failed ended=yesterday --dry-run
+
+With --where, says what will happen to each of up to 200 runs and asks first. --yes answers, --dry-run only lists.
+${whereHelp}
+
+${exitCodeTable()}`;
+
+const deleteHelp = `
+Deletes ended runs with their events and contents, at most 200 at once: says first what will happen to each run, and
+asks. More than 20 need their number typed. --yes answers, --dry-run only lists. Runs that have not ended are left.
+Usage totals keep what the runs cost.
+
+${whereHelp}
+
+Examples:
+  $ reeve delete run_7f
+  $ reeve delete --where user=mara ended=2026-01-01..2026-03-31 --yes
 
 ${exitCodeTable()}`;
 
@@ -160,6 +188,8 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
   stored(program, "ps", "list the runs of the store that have not ended")
     .option("-a, --all", "list ended runs, too")
     .option("--status <status>", "list only runs with this status")
+    .option("--where <filter...>", whereOption)
+    .option("--sort <order>", "newest or cost", "newest")
     .option("--limit <n>", "maximum number of runs", "50")
     .option("--json", "print one JSON object per line")
     .addHelpText("after", psHelp)
@@ -227,14 +257,19 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
       const { printLog } = await import("../commands/runs/print-log.ts");
       onEnd(await printLog(run, options, terminal));
     });
-  stored(program, "cancel", "cancel runs")
-    .argument("<RUN...>", runArgument)
+  many(stored(program, "cancel", "cancel runs"))
     .option("--reason <text>", "the reason that the run records", "cancelled at the command line")
     .option("--task <id>", taskOption("cancel"))
     .option("--agent <id>", agentOption)
     .option("--json", jsonOrder)
     .addHelpText("after", cancelHelp)
-    .action(async (runs: string[], options: CancelOptions) => {
+    .action(async (runs: string[], options: CancelOptions & OrderManyOptions) => {
+      if (isForMany(runs, options)) {
+        refuseTask(options);
+        const { orderMany } = await import("../commands/runs/order-many.ts");
+        onEnd(await orderMany("cancel", runs, options, terminal));
+        return;
+      }
       const { cancelRuns } = await import("../commands/runs/answer-runs.ts");
       onEnd(await cancelRuns(runs, options, terminal));
     });
@@ -261,13 +296,24 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
       const { pauseRuns } = await import("../commands/runs/answer-runs.ts");
       onEnd(await pauseRuns(runs, options, terminal));
     });
-  stored(program, "resume", "continue runs that are paused or stopped")
-    .argument("<RUN...>", runArgument)
+  many(stored(program, "resume", "continue runs that are paused or stopped"))
     .option("--json", jsonOrder)
     .addHelpText("after", resumeHelp)
-    .action(async (runs: string[], options: OrderOptions) => {
+    .action(async (runs: string[], options: OrderManyOptions) => {
+      if (isForMany(runs, options)) {
+        const { orderMany } = await import("../commands/runs/order-many.ts");
+        onEnd(await orderMany("resume", runs, options, terminal));
+        return;
+      }
       const { resumeRuns } = await import("../commands/runs/answer-runs.ts");
       onEnd(await resumeRuns(runs, options, terminal));
+    });
+  many(stored(program, "delete", "delete ended runs"))
+    .option("--json", jsonOrder)
+    .addHelpText("after", deleteHelp)
+    .action(async (runs: string[], options: OrderManyOptions) => {
+      const { orderMany } = await import("../commands/runs/order-many.ts");
+      onEnd(await orderMany("delete", runs, options, terminal));
     });
   stored(program, "top-up", "add money, turns, tokens or time to a run")
     .argument("<RUN>", runArgument)
@@ -319,6 +365,28 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
       const { approveRuns } = await import("../commands/runs/answer-runs.ts");
       onEnd(await approveRuns(run, options, terminal));
     });
+}
+
+/** Adds what an order to many runs needs: their ids, or filters. */
+function many(command: Command): Command {
+  return command
+    .argument("[RUN...]", runArgument)
+    .option("--where <filter...>", whereOption)
+    .option("-y, --yes", "give the order without asking")
+    .option("--dry-run", "change nothing, and print the ids of the runs that the order would change");
+}
+
+/** Whether the order says first what it does. The order to a named run is given at once. */
+function isForMany(runs: readonly string[], { where, yes, dryRun }: OrderManyOptions): boolean {
+  return where !== undefined || runs.length === 0 || yes === true || dryRun === true;
+}
+
+function refuseTask({ task, agent }: CancelOptions): void {
+  if ((task ?? agent) === undefined) return;
+  throw new Fault(
+    "invalid_argument",
+    "--task and --agent name a task of one run and cannot be combined with --where; use --where agent=NAME to choose runs",
+  );
 }
 
 function stored(program: Command, name: string, description: string): Command {

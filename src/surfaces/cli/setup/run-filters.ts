@@ -1,0 +1,57 @@
+import { Fault, type RunQuery } from "../../../kernel/index.ts";
+import { dayRange, filterWord, type WordFilter } from "../../view/run-words.ts";
+import { printable } from "../terminal/terminal.ts";
+
+/** The filters of --where, as its help names them. */
+export const whereOption =
+  "only runs that fit all these filters: user=ID, agent=NAME, tenant=ID, status=STATUS, cost>USD, cost<USD, started=DAYS, ended=DAYS, KEY=VALUE";
+
+/** What DAYS and KEY=VALUE mean, for the help of a command. */
+export const whereHelp = `Filters of --where are those of the page. DAYS: today, yesterday, 7d, 2026-11-16 or 2026-11-01..2026-11-16, in the
+time zone of this process; 2026-11-16Z is a UTC day. KEY=VALUE is a pair of the run's metadata. Several statuses
+mean any of them. Quote filters with < or >.`;
+
+/** The query for the filters of --where. Throws `invalid_argument` for another word. */
+export function whereQuery(words: readonly string[], now = Date.now()): RunQuery {
+  const filters = words.map(readFilter);
+  const only = (name: WordFilter["name"]): string | undefined => {
+    const [first, second] = filters.filter((filter) => filter.name === name);
+    if (second === undefined) return first?.value;
+    throw new Fault(
+      "invalid_argument",
+      `invalid --where: two filters are about ${name}, and a run fits at most one of them; use one`,
+    );
+  };
+  const all = (name: WordFilter["name"]): readonly string[] =>
+    filters.filter((filter) => filter.name === name).map(({ value }) => value);
+  const [agentName, userId, tenantId] = [only("agent"), only("user"), only("tenant")];
+  const [above, below] = [only("above"), only("below")];
+  const [started, ended] = [only("started"), only("ended")].map((days) => dayRange(days ?? null, now));
+  const [status, metadata] = [all("status"), all("meta").map(pairOf)];
+  return {
+    ...(status.length > 0 && { status: status as NonNullable<RunQuery["status"]> }),
+    ...(agentName !== undefined && { agentName }),
+    ...(userId !== undefined && { userId }),
+    ...(tenantId !== undefined && { tenantId }),
+    ...(metadata.length > 0 && { metadata: Object.fromEntries(metadata) }),
+    ...(started != null && { createdAfter: started.from - 1, createdBefore: started.to }),
+    ...(ended != null && { endedAfter: ended.from - 1, endedBefore: ended.to }),
+    ...(above !== undefined && { costAbove: Number(above) }),
+    ...(below !== undefined && { costBelow: Number(below) }),
+  };
+}
+
+function readFilter(word: string): WordFilter {
+  const found = filterWord(word);
+  if (found !== null && found !== "problem") return found;
+  const expected =
+    found === null
+      ? "a filter such as user=mara, status=failed, 'cost>1', started=yesterday or a pair of the metadata such as order=8841"
+      : "a status such as failed, or days such as yesterday, 7d, 2026-11-16 or 2026-11-01..2026-11-16";
+  throw new Fault("invalid_argument", `invalid --where ${printable(word)}: expected ${expected}`);
+}
+
+function pairOf(pair: string): readonly [string, string] {
+  const at = pair.indexOf("=");
+  return [pair.slice(0, at), pair.slice(at + 1)];
+}

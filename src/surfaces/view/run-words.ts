@@ -1,0 +1,83 @@
+import { runSummaryStatuses } from "../../kernel/index.ts";
+import { statusWords } from "./status-words.ts";
+
+/** What a filter of runs is about. */
+type FilterName = "status" | "agent" | "user" | "tenant" | "meta" | "started" | "ended" | "above" | "below";
+
+/** A filter of runs: what it is about, and its value as it was written. */
+export interface WordFilter {
+  readonly name: FilterName;
+  readonly value: string;
+}
+
+const aliases: Readonly<Record<string, FilterName>> = {
+  status: "status",
+  agent: "agent",
+  user: "user",
+  tenant: "tenant",
+  started: "started",
+  ended: "ended",
+};
+
+/**
+ * Reads a word as a filter of runs: `user=mara`, `cost>1`, `started=yesterday`, or a pair of the metadata such as
+ * `order=8841`. `null` if it is a word to look for. `problem`: the filter has no such value.
+ */
+export function filterWord(word: string): WordFilter | "problem" | null {
+  const [, sign, amount] = /^cost([<>])(\d+(?:\.\d+)?)$/u.exec(word) ?? [];
+  if (sign !== undefined && amount !== undefined)
+    return { name: sign === ">" ? "above" : "below", value: amount };
+  const [, key, value] = /^([^=:<>\s]+)[=:](.+)$/u.exec(word) ?? [];
+  if (key === undefined || value === undefined) return null;
+  const name = Object.hasOwn(aliases, key) ? aliases[key] : undefined;
+  if (name === undefined) return word.includes("=") ? { name: "meta", value: `${key}=${value}` } : null;
+  if (name === "status") {
+    const status = runSummaryStatuses.find(
+      (each) => each === value || statusWords[each].toLowerCase() === value.toLowerCase(),
+    );
+    return status === undefined ? "problem" : { name, value: status };
+  }
+  if ((name === "started" || name === "ended") && dayRange(value) === null) return "problem";
+  return { name, value };
+}
+
+interface TimeRange {
+  /** Epoch milliseconds, the first that counts. */
+  readonly from: number;
+  /** Epoch milliseconds, the first that does not count. */
+  readonly to: number;
+}
+
+/**
+ * The days that a text names, in the time zone of the process or the browser. A date with `Z` is a UTC day, and
+ * `2026-03-01T13Z` an hour of it.
+ * `null` if it names none.
+ */
+export function dayRange(text: string | null, now = Date.now()): TimeRange | null {
+  if (text === null) return null;
+  if (text === "today") return { from: dayAt(now, 0), to: dayAt(now, 1) };
+  if (text === "yesterday") return { from: dayAt(now, -1), to: dayAt(now, 0) };
+  const [, days] = /^(\d{1,3})d$/u.exec(text) ?? [];
+  if (days !== undefined) return { from: dayAt(now, 1 - Number(days)), to: dayAt(now, 1) };
+  const [, hour] = /^(\d{4}-\d{2}-\d{2}T\d{2})Z$/u.exec(text) ?? [];
+  if (hour !== undefined) return rangeFrom(Date.parse(`${hour}:00Z`), hourMs);
+  const [, first, last = first, zone = ""] =
+    /^(\d{4}-\d{2}-\d{2})(?:\.\.(\d{4}-\d{2}-\d{2}))?(Z)?$/u.exec(text) ?? [];
+  if (first === undefined || last === undefined) return null;
+  const [from, to] = [Date.parse(`${first}T00:00${zone}`), Date.parse(`${last}T00:00${zone}`)];
+  if (Number.isNaN(from) || Number.isNaN(to) || to < from) return null;
+  return { from, to: zone === "" ? dayAt(to, 1) : to + dayMs };
+}
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+function rangeFrom(from: number, length: number): TimeRange | null {
+  return Number.isNaN(from) ? null : { from, to: from + length };
+}
+
+/** Midnight of the day of a time, or of a day before or after it. */
+function dayAt(time: number, days: number): number {
+  const day = new Date(time);
+  return new Date(day.getFullYear(), day.getMonth(), day.getDate() + days).getTime();
+}
