@@ -102,7 +102,7 @@ test("an edited call is checked before it is approved, runs with the person's ar
   await page.keyboard.press("e");
   await page.getByLabel("Arguments of the call").fill('{ "comand": "npm publish" }');
   await page.getByRole("button", { name: "Approve the edited call" }).click();
-  await page.getByText(/the edited arguments do not match the schema of publish/u).waitFor();
+  await page.getByText(/^The edited arguments do not match the schema of publish/u).waitFor();
   expect(await decisions(server, runId)).toEqual([]);
   refused();
   await page.getByLabel("Arguments of the call").fill('{ "command": "npm publish --dry-run" }');
@@ -266,13 +266,14 @@ test("a run that stopped at its turns is offered turns, on the run and in the in
   const page = await open(`/runs/${runId}/conversation`);
   const offer = page.getByRole("button", { name: "Top up 1 turn and continue" });
   await offer.waitFor();
+  await page.getByRole("region", { name: "Stopped at its turns" }).waitFor();
   await page.getByRole("button", { name: "Other amount" }).click();
   // The amount follows when the page knows what the person may add.
   await expect.poll(() => page.getByLabel(/Turns to add/u).inputValue(), { timeout: 60_000 }).toBe("1");
   expect(await page.getByLabel(/Dollars to add/u).count()).toBe(0);
   await page.keyboard.press("Escape");
   await page.goto(`${server.url}/inbox?run=${runId}`);
-  expect(await shown(page.getByText("Stopped at its allowance of 1 turn").first())).toBe(true);
+  expect(await shown(page.getByText("Stopped at 1 turn").first())).toBe(true);
   await offer.click();
   await page.goto(`${server.url}/runs/${runId}/conversation`);
   await page.getByText("Counted.").last().waitFor();
@@ -399,6 +400,8 @@ test("F before the page has read the log forks at the newest event", async () =>
 });
 
 test("agents, schedules and usage show what the server hosts, when it starts and what it spent", async () => {
+  const runId = await submitRun(server, "writer", "What does a report cost?");
+  await (await server.runtime.find(runId))?.result();
   const page = await open("/agents");
   await page.getByRole("img", { name: "lead may hire 4 agents" }).waitFor();
   await page.keyboard.press("g");
@@ -425,7 +428,7 @@ test("the list shows agents, allowance and steps of a run, and the badge counts 
   await deadLetter(server, "reviewer");
   const page = await open("/runs");
   const row = page.getByRole("row").filter({ hasText: "Updates of the night" });
-  await row.getByText("of $0.05").waitFor();
+  await row.getByText("of $0.05", { exact: true }).waitFor();
   await row.getByText("Stopped at its allowance").waitFor();
   expect(await row.getByRole("cell").nth(4).textContent()).toBe("1");
   // The whole status is visible: nothing of it is cut.

@@ -146,8 +146,9 @@ test("an agent gets another priority, and the chart shows who gave its seat to w
 
 test("an agent of a team is steered, and another one is cancelled with its reports while the run continues", async () => {
   const runId = await releaseRun(server);
-  const page = await open(`/runs/${runId}/conversation`);
-  await page.getByRole("link", { name: "fix-flaky-tests" }).first().click();
+  const page = await open(`/runs/${runId}/chart`);
+  await page.getByRole("treeitem", { name: /^fix-flaky-tests/u }).click();
+  await page.getByRole("link", { name: "Steer" }).click();
   await page.getByLabel("Steer fix-flaky-tests").fill("Twenty runs are enough.");
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await page.getByText(/sent: Twenty runs are enough/u).waitFor();
@@ -155,10 +156,13 @@ test("an agent of a team is steered, and another one is cancelled with its repor
   await page.getByRole("button", { name: "Queue" }).click();
   await page.getByText(/sent: Then tidy up/u).waitFor();
   await page.getByRole("link", { name: "research", exact: true }).click();
+  // The views that show one agent keep the chosen one.
+  await page.getByRole("link", { name: /^Org chart/u }).click();
   await page.getByRole("button", { name: "Cancel agent" }).click();
   await page.getByText("The run continues.").waitFor();
   await page.getByLabel(/Reason/u).fill("We know enough.");
   await page.getByRole("dialog").getByRole("button", { name: "Cancel agent" }).click();
+  await page.getByRole("navigation", { name: "Views of the run" }).getByText("Conversation").click();
   await page.getByText("You cancelled this agent and its reports: We know enough.").waitFor();
   await page.getByText("cancelled by you: We know enough.").first().waitFor();
   const agents = page.getByRole("navigation", { name: "Agents of the run" });

@@ -1,5 +1,6 @@
 // Takes pictures of every view in light, in dark and on a narrow screen: with a company of 13 agents whose worker was killed
-// once, with one agent, and with 1,200 and 5,000 agents. The argument is the folder of the pictures. Default: docs/page.
+// once, with one agent, and with 1,200 and 5,000 agents. The argument is the folder of the pictures. Default: docs/page. With
+// --all also at 1024 px and in dark on a narrow screen.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
@@ -12,12 +13,20 @@ import { crowd } from "./crowd.ts";
 import { openPage, PageServer } from "./page-server.ts";
 import { ServedPage } from "./served.ts";
 
-const folder = process.argv[2] ?? join(repository, "docs/page");
-const looks = [
+const isComplete = process.argv.includes("--all");
+const folder =
+  process.argv.slice(2).find((argument) => argument !== "--all") ?? join(repository, "docs/page");
+const documented = [
   ["light", { colorScheme: "light", viewport: { width: 1440, height: 900 } }],
   ["dark", { colorScheme: "dark", viewport: { width: 1440, height: 900 } }],
   ["light-390", { colorScheme: "light", viewport: { width: 390, height: 844 } }],
 ] as const;
+const others = [
+  ["light-1024", { colorScheme: "light", viewport: { width: 1024, height: 768 } }],
+  ["dark-1024", { colorScheme: "dark", viewport: { width: 1024, height: 768 } }],
+  ["dark-390", { colorScheme: "dark", viewport: { width: 390, height: 844 } }],
+] as const;
+const looks = isComplete ? [...documented, ...others] : documented;
 
 const convert = tool({
   name: "convert",
@@ -65,6 +74,9 @@ try {
 process.stdout.write(`${taken} pictures are in ${folder}\n`);
 
 async function takePicture(page: Page, name: string): Promise<void> {
+  await page.getByText(/^(?:Reading|Reading the steps|Counting)$/u).waitFor({ state: "hidden" });
+  // A picture that is taken while the page scrolls shows an empty stripe.
+  await page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))");
   await page.screenshot({ path: join(folder, `${name}.png`) });
   taken++;
 }
@@ -180,7 +192,7 @@ async function take(views: readonly View[], look: string, options: (typeof looks
     await page.goto(served.url + path);
     await page.locator(ready).first().waitFor({ state: "attached" });
     if (path.startsWith("/runs/")) await untilRead(page);
-    if (name !== "empty") await page.locator(".badge").first().waitFor({ state: "attached" });
+    if (name !== "empty") await page.locator(".badge:not(.vacant)").first().waitFor({ state: "attached" });
     await takePicture(page, `${name}-${look}`);
   }
   await page.context().close();

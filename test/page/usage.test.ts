@@ -39,11 +39,12 @@ test("usage shows six measures over 14 days with the days before, and a bar open
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/runs\?/u);
   const day = addDays(utcDay(Date.now()), -3);
-  expect(new URL(page.url()).search).toBe(`?ended=${day}&status=failed`);
+  expect(new URL(page.url()).search).toBe(`?ended=${day}Z&status=failed`);
+  await page.getByText(`Ended ${day} UTC`).waitFor();
   await page.goBack();
   await cost.click({ position: { x: 2, y: 60 } });
   await page.waitForURL(/\/runs\?/u);
-  expect(new URL(page.url()).search).toBe(`?started=${addDays(utcDay(Date.now()), -13)}`);
+  expect(new URL(page.url()).search).toBe(`?started=${addDays(utcDay(Date.now()), -13)}Z`);
 });
 
 test("a row of usage shows only itself in the panels, and users of two tenants are two rows", async () => {

@@ -17,6 +17,8 @@ import { Saw } from "../pages/run/saw/saw.tsx";
 import { Timeline } from "../pages/run/timeline/timeline.tsx";
 // Styles of these views only. They are loaded with the script of the views.
 // oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
+import "../style/later.css";
+// oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
 import "../style/timeline.css";
 // oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
 import "../style/saw.css";

@@ -5,7 +5,7 @@ import { approvals, hidden, letters, looping, stopped, titles } from "../api/run
 import type { Approval, DeadLetter, Run } from "../api/types.ts";
 import { amountWords, lackOf } from "../../src/surfaces/view/top-up-offer.ts";
 import { figures } from "./run-figures.ts";
-import { statusWord } from "./status.ts";
+import { endWord } from "./status.ts";
 import { questionText } from "./words/approval-words.ts";
 import { shortId, usd } from "../base/format.ts";
 import { now } from "../base/now.ts";
@@ -127,8 +127,9 @@ function stopHeadline({ runId, status, costUsd }: Run): string {
   const figure = figures.value.get(runId);
   const lack = figure === undefined ? null : lackOf({ status, failure: figure.failure, budget: figure });
   if (lack === null || lack.name === "maxCostUsd" || lack.limit === null)
-    return `${statusWord(status)}: ${usd(costUsd)} spent`;
-  return `${statusWord(status)} of ${amountWords(lack.name, lack.limit)}`;
+    return `${endWord(status, figure?.failure ?? null)}: ${usd(costUsd)} spent`;
+  const limit = amountWords(lack.name, lack.limit);
+  return lack.name === "deadlineMs" ? `${endWord(status, null)} of ${limit}` : `Stopped at ${limit}`;
 }
 
 /** Who needs something, and where. */

@@ -1,3 +1,4 @@
+import type { Failure } from "../../src/kernel/index.ts";
 import { statusWords as words } from "../../src/surfaces/view/status-words.ts";
 import type { TaskView, RunFactsView } from "../../src/surfaces/view/run-view.ts";
 import type { Run } from "../api/types.ts";
@@ -58,6 +59,19 @@ export function lookOfRun(run: ListedRun, asking: ReadonlySet<string>): Look {
 
 export function statusWord(status: RunStatus | TaskStatus, questions = 0): string {
   return questions > 0 && (status === "waiting" || status === "running") ? "Waits for you" : words[status];
+}
+
+const limitWords: Readonly<Record<string, string>> = {
+  turns: words.max_turns,
+  tokens: "Stopped at its tokens",
+  seats: "Stopped at its seats",
+};
+
+/** How a run ended, in words that name the limit which its error names. */
+export function endWord(status: RunStatus, failure: Failure | null): string {
+  if (status !== "budget_exhausted") return words[status];
+  const { dimension, cap } = failure?.details ?? {};
+  return cap === undefined ? (limitWords[String(dimension)] ?? words[status]) : "Stopped at a cap per day";
 }
 
 const causes: Readonly<Record<Run["waitsFor"][number], string>> = {

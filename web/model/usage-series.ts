@@ -231,7 +231,7 @@ export function rowName(by: Dimension, { key, tenantId }: Pick<SeriesRow, "key" 
   return typeof tenantId === "string" ? `${name} of ${visibleLine(tenantId)}` : name;
 }
 
-/** The list of runs of a day, and of a row. Runs cannot be selected by model. */
+/** The list of runs of a UTC day or hour, and of a row. Runs cannot be selected by model. */
 export function runsPath(
   time: string,
   isFailures: boolean,
@@ -239,7 +239,7 @@ export function runsPath(
   row: SeriesRow | undefined,
 ): string {
   const query = new URLSearchParams();
-  query.set(isFailures ? "ended" : "started", time.slice(0, 10));
+  query.set(isFailures ? "ended" : "started", `${time}Z`);
   if (isFailures) query.set("status", "failed");
   if (row !== undefined && row.key !== null && by !== "model") query.set(by, row.key);
   if (by === "user" && typeof row?.tenantId === "string") query.set("tenant", row.tenantId);

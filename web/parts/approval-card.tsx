@@ -111,13 +111,16 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
     try {
       await send(question, value);
       onSent({
-        words: sentWords[value.decision],
+        words:
+          value.input === undefined || !isCall
+            ? sentWords[value.decision]
+            : "Approved by you with changed arguments",
         at: Date.now(),
         isApproved: value.decision === "approved",
       });
     } catch (error) {
       const lost = await lostRace(error, question);
-      if (lost === null) setProblem(errorText(error));
+      if (lost === null) setProblem(refusedWords(errorText(error)));
       else onSent(lost);
     }
     refreshSoon();
@@ -342,6 +345,12 @@ async function send(
     return;
   }
   await post("/api/runs/{runId}/decide", { params, body: { approvalId, ...answer } });
+}
+
+/** Why an answer was not taken, without the id of the question. */
+function refusedWords(text: string): string {
+  const words = text.replace(/^invalid decision on \S+: /u, "");
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 const sentWords = {

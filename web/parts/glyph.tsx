@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { Look } from "../model/status.ts";
 
-const shapes: Readonly<Record<Look | "question" | "letter", ComponentChildren>> = {
+const shapes: Readonly<Record<Look | "stopped" | "question" | "letter", ComponentChildren>> = {
   running: (
     <>
       <circle class="ring" cx="7" cy="7" r="6" />
@@ -34,6 +34,12 @@ const shapes: Readonly<Record<Look | "question" | "letter", ComponentChildren>> 
       <path class="cut" d="m4.8 4.8 4.4 4.4M9.2 4.8 4.8 9.2" />
     </>
   ),
+  stopped: (
+    <>
+      <path class="bad-fill" d="M4.5 1h5L13 4.5v5L9.5 13h-5L1 9.5v-5z" />
+      <path class="cut" d="M4.2 7h5.6" />
+    </>
+  ),
   cancelled: (
     <>
       <circle class="grey-line" cx="7" cy="7" r="5.5" />
@@ -54,11 +60,17 @@ const shapes: Readonly<Record<Look | "question" | "letter", ComponentChildren>> 
   ),
 };
 
+interface GlyphProps {
+  readonly look: keyof typeof shapes;
+  /** The status of the run or task. One that a limit stopped has another mark than one that failed. */
+  readonly status?: string;
+}
+
 /** The mark of a status. The words stand beside it, so assistive technology skips it. */
-export function Glyph({ look }: { readonly look: keyof typeof shapes }): JSX.Element {
+export function Glyph({ look, status = "failed" }: GlyphProps): JSX.Element {
   return (
     <svg class={`glyph ${look}`} viewBox="0 0 14 14" aria-hidden="true">
-      {shapes[look]}
+      {shapes[look === "failed" && status !== "failed" ? "stopped" : look]}
     </svg>
   );
 }

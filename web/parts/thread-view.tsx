@@ -141,7 +141,7 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
       return (
         <Message when={when}>
           <p class="note bad">
-            <Glyph look={item.status === "cancelled" ? "cancelled" : "failed"} />
+            <Glyph look={item.status === "cancelled" ? "cancelled" : "failed"} status={item.status} />
             {agentId} {endOf(item, view.tasks.get(taskId), view)}
           </p>
         </Message>
@@ -162,7 +162,7 @@ function endOf(
 ): string {
   const words = status === "cancelled" && task !== undefined ? cancelWords(task, view) : null;
   if (words !== null) return `was ${words}`;
-  return failure === null ? endWords(status) : `${endWords(status)}. ${failureWords(failure)}`;
+  return failure === null ? endWords(status) : `${endWords(status, failure)}. ${failureWords(failure)}`;
 }
 
 interface MessageProps {

@@ -4,12 +4,13 @@ import {
   messageText,
   type ApprovalDecision,
   type Event,
+  type Failure,
   type RunStatus,
   type TaskId,
 } from "../../../src/kernel/index.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 import { counted, grouped, oneLine, personName, took, usd } from "../../base/format.ts";
-import { statusWord } from "../status.ts";
+import { endWord } from "../status.ts";
 import { cancelSentence, cancelWords } from "./cancel-words.ts";
 import { amount, plainMessage } from "./failure-words.ts";
 import { agentOf, callWords, waitWord } from "./task-words.ts";
@@ -171,8 +172,8 @@ const ends: Readonly<Partial<Record<RunStatus, string>>> = {
 };
 
 /** How a task ended, in words that follow the name of its agent. */
-export function endWords(status: RunStatus): string {
-  return ends[status] ?? statusWord(status).toLowerCase();
+export function endWords(status: RunStatus, failure: Failure | null = null): string {
+  return ends[status] ?? endWord(status, failure).toLowerCase();
 }
 
 /** The end of a task, with who cancelled it and why. */

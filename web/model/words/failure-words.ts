@@ -33,7 +33,8 @@ export function failureWords({ code, message, details }: Failure): string {
     dimension === "costUsd"
       ? usdApart(reserved, remaining)
       : [amount(dimension, reserved), amount(dimension, remaining)];
-  return `The next call needed at least ${needed}, and ${left} was left of ${whole}. It was not started.`;
+  const verb = dimension === "costUsd" || remaining === 1 ? "was" : "were";
+  return `The next call needed at least ${needed}, and ${left} ${verb} left of ${whole}. It was not started.`;
 }
 
 const timeout = /^(?<model>\S+) timed out: (?<what>.+) within (?<ms>\d+) ms \(modelTimeouts\.\w+\)$/u;

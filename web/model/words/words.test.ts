@@ -6,6 +6,7 @@ import { eventWords } from "./event-words.ts";
 import { failureWords } from "./failure-words.ts";
 import { refusalWords } from "./refusal-words.ts";
 import { stepName } from "./step-words.ts";
+import { endWord } from "../status.ts";
 import { doing, doingInDetail, toolTitle } from "./task-words.ts";
 
 const names = new Map([
@@ -94,6 +95,14 @@ test("the error of an exhausted budget says what the next call needed and what w
   expect(failureWords(new BudgetExhaustedError({ ...limits, used: 0.215 }).toJSON())).toBe(
     "$0.215 of $0.21 is used. No further call starts.",
   );
+  const turns = { dimension: "turns", limit: 1, used: 1 } as const;
+  const none = { reserved: 1, remaining: 0, spent: 1, unreported: 0 };
+  const stop = new BudgetExhaustedError({ ...turns, refused: none }).toJSON();
+  expect(failureWords(stop)).toBe(
+    "The next call needed at least 1 turn, and 0 turns were left of 1 turn. It was not started.",
+  );
+  expect(endWord("budget_exhausted", stop)).toBe("Stopped at its turns");
+  expect(endWord("budget_exhausted", null)).toBe("Stopped at its allowance");
   expect(failureWords({ code: "budget_exhausted", message: "An older text." })).toBe("An older text.");
   expect(failureWords(new Fault("internal", "The call took 30 s.").toJSON())).toBe("The call took 30 s.");
   expect(failureWords({ code: "internal", message: "no \u202eesu" })).toBe(String.raw`no \u202eesu`);

@@ -165,7 +165,7 @@ export function Column({
         </h2>
         {view !== null && (
           <span class="row state">
-            <Glyph look={lookOf(view.status, questions)} />
+            <Glyph look={lookOf(view.status, questions)} status={view.status} />
             {questions > 0 ? <a href={`/inbox?run=${runId}`}>waits for you</a> : statusWord(view.status)}
           </span>
         )}

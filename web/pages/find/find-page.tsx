@@ -50,7 +50,7 @@ export function FindPage(): JSX.Element {
               <Hit
                 key={run.runId}
                 href={runPath(run.runId)}
-                mark={<Glyph look={lookOfRun(run, asking.value)} />}
+                mark={<Glyph look={lookOfRun(run, asking.value)} status={run.status} />}
                 title={run.title ?? run.runId}
                 label={ago(run.createdAt, now.value)}
                 sub={[run.agentId, <code class="cut">{run.runId}</code>]}

@@ -9,7 +9,7 @@ import { titles } from "../../api/runs-feed.ts";
 import { useRead } from "../../api/use-read.ts";
 import { runPath } from "../../base/route.ts";
 import { topUp } from "../../parts/orders.tsx";
-import { statusWord } from "../../model/status.ts";
+import { endWord } from "../../model/status.ts";
 import { ApprovalCard } from "../../parts/approval-card.tsx";
 import { DeadLetterCard } from "../../parts/dead-letter-card.tsx";
 import { counted, usd } from "../../base/format.ts";
@@ -128,7 +128,7 @@ function Stopped({ run, onChanged }: { readonly run: Run; readonly onChanged: ()
   const right = useTopUp(run.runId, { status: run.status, budget: figure });
   const { lacks } = right;
   const who = lacks === null ? "" : topUpWords(lacks.name, right);
-  const stopWords = statusWord(run.status);
+  const stopWords = endWord(run.status, failure);
   const add = async ({ name, amount, taskId }: NonNullable<typeof lacks>): Promise<void> => {
     try {
       await topUp(run, { [name]: amount }, taskId);
@@ -142,7 +142,7 @@ function Stopped({ run, onChanged }: { readonly run: Run; readonly onChanged: ()
     <Detail runId={run.runId} names={[run.title ?? run.agentId]}>
       <section class="fault letter" aria-label={stopWords}>
         <header>
-          <Glyph look="failed" />
+          <Glyph look="failed" status={run.status} />
           {stopWords}
           <code>{run.status}</code>
         </header>

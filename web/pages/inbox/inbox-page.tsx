@@ -21,6 +21,7 @@ import {
   waitsForYou,
   type InboxItem,
 } from "../../model/inbox-items.ts";
+import { useFigures } from "../../model/run-figures.ts";
 
 /** Everything that waits for a person, over all runs: questions, stopped runs, crash loops and messages that were not delivered. */
 export function InboxPage(): JSX.Element {
@@ -35,6 +36,8 @@ export function InboxPage(): JSX.Element {
   const shown = ofRun.filter((item) => agent === null || placeOf(item)[0] === agent);
   const sections = sectionsOf(shown, isByAgent);
   const items = sections.flatMap((section) => section.items);
+  // The headline of a stopped run names the limit that its figures tell.
+  useFigures(items.flatMap((item) => (item.kind === "stopped" ? [item.run] : [])));
   const before = useRef<Choice<InboxItem>>(noChoice);
   const [closed, setClosed] = useState<InboxItem | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
@@ -181,9 +184,10 @@ function Orders({ onHide }: { readonly onHide: (until: number | null) => void })
       <button class="button small" title="Off your list until it changes" onClick={() => onHide(null)}>
         Close <kbd>X</kbd>
       </button>
-      {snoozeTimes(new Date(now.value)).map(({ name, at }) => (
+      <span class="label">Snooze</span>
+      {snoozeTimes(new Date(now.value)).map(({ name, at }, index) => (
         <button key={name} class="button small quiet" onClick={() => onHide(at)}>
-          {name}
+          {name} {index === 0 && <kbd>H</kbd>}
         </button>
       ))}
     </fieldset>
@@ -280,12 +284,12 @@ function untilWords(at: number): string {
   return `${day} ${timeOfDay(at)}`;
 }
 
-function lookOf(item: InboxItem): "letter" | "failed" | "paused" | "waits" | "question" {
+function lookOf(item: InboxItem): "letter" | "stopped" | "paused" | "waits" | "question" {
   switch (item.kind) {
     case "letter":
       return "letter";
     case "stopped":
-      return "failed";
+      return "stopped";
     case "looping":
       return "paused";
     case "question":

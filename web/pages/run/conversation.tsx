@@ -93,7 +93,7 @@ function Agents({
               aria-current={taskId === selected ? "page" : undefined}
               style={{ paddingLeft: `${8 + Math.min(8, task.depth) * 14}px` }}
             >
-              <Glyph look={lookOfTask(task)} />
+              <Glyph look={lookOfTask(task)} status={task.status} />
               <Name text={task.agentId} />
             </a>
           );

@@ -34,7 +34,7 @@ function SortHead({ order, by, place: classes, children }: SortHeadProps): JSX.E
         onClick={() => setQuery("by", isSorted ? null : order)}
       >
         {children}
-        {isSorted && " ↓"}
+        {isSorted ? " ↓" : " ↕"}
       </button>
     </th>
   );

@@ -30,6 +30,13 @@ import type { RunModel } from "../../model/run-model.ts";
 import { raisable, useTopUp } from "../../model/top-up-left.ts";
 import { inputText } from "../../model/words/input-text.ts";
 
+/** The path of a view. The views that show one agent keep the chosen one. */
+function tabPath(runId: string, tab: RunTab): string {
+  const task = place.value.query.get("task");
+  const isKept = task !== null && (tab === "chart" || tab === "conversation" || tab === "saw");
+  return isKept ? runPath(runId, tab, encodeURIComponent(task)) : runPath(runId, tab);
+}
+
 interface FrameProps {
   readonly model: RunModel;
   readonly tab: RunTab;
@@ -53,7 +60,7 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
     action.catch((error: unknown) => setProblem(errorText(error)));
   };
   useKeys(
-    Object.fromEntries(runTabs.map((each) => [String(tabKeys[each]), () => go(runPath(model.runId, each))])),
+    Object.fromEntries(runTabs.map((each) => [String(tabKeys[each]), () => go(tabPath(model.runId, each))])),
   );
   // Before the first view there is no event to fork at.
   useKeys({
@@ -81,7 +88,7 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
         )}
         <nav class="tabs" ref={tabs} aria-label="Views of the run">
           {runTabs.map((each) => (
-            <a key={each} href={runPath(model.runId, each)} aria-current={each === tab ? "page" : undefined}>
+            <a key={each} href={tabPath(model.runId, each)} aria-current={each === tab ? "page" : undefined}>
               <Steady text={tabNames[each]} />
               {view !== null && <TabCount tab={each} model={model} view={view} />}
             </a>
@@ -240,7 +247,7 @@ function FirstFacts({ model }: { readonly model: RunModel }): JSX.Element | null
   return summary === null ? null : (
     <div class="facts-line">
       <span class={`status ${lookOf(summary.status)}`}>
-        <Glyph look={lookOf(summary.status)} />
+        <Glyph look={lookOf(summary.status)} status={summary.status} />
         <span>{statusWord(summary.status)}</span>
       </span>
     </div>
@@ -275,7 +282,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
         </span>
       ) : (
         <span class={`status ${lookOf(view.status, view.questions)}`}>
-          <Glyph look={isAway ? "pending" : lookOf(view.status, view.questions)} />
+          <Glyph look={isAway ? "pending" : lookOf(view.status, view.questions)} status={view.status} />
           <span>
             {isAway && summary !== null
               ? runWord(summary, asking.value)

@@ -5,7 +5,7 @@ import { capUsd, counted, grouped, usd } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { Line } from "../../parts/line.tsx";
 import { Purse } from "../../parts/purse.tsx";
-import { hasEnded, lookOfTask, statusWord } from "../../model/status.ts";
+import { endWord, hasEnded, lookOfTask } from "../../model/status.ts";
 import { failureWords } from "../../model/words/failure-words.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { areOrdersOff, openTopUp, resume, topUp } from "../../parts/orders.tsx";
@@ -35,21 +35,20 @@ export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Elem
   const purse = purseOf(root, null);
   const { lost } = root.total;
   const { lacks } = right;
+  const word = endWord(view.status, view.failure);
   const isLimited = lackOf({ status: view.status, failure: view.failure, budget: root.budget }) !== null;
   const who = lacks === null ? "" : topUpWords(lacks.name, right);
   return (
-    <section class={isShort ? "fault short" : "fault"} aria-label={statusWord(view.status)}>
+    <section class={isShort ? "fault short" : "fault"} aria-label={word}>
       <header>
-        <Glyph look="failed" />
-        {statusWord(view.status)}
+        <Glyph look="failed" status={view.status} />
+        {word}
         <code>{view.failure?.code ?? view.status}</code>
       </header>
       <div class="body">
         <div>
           <p class="lead">
-            {view.failure === null
-              ? `The run ended: ${statusWord(view.status).toLowerCase()}.`
-              : failureWords(view.failure)}
+            {view.failure === null ? `The run ended: ${word.toLowerCase()}.` : failureWords(view.failure)}
           </p>
           <p class="mid">
             {keptWords(root.total.calls - lost.calls)}
@@ -139,7 +138,7 @@ function WhereItWent({ view }: { readonly view: RunView }): JSX.Element {
           const purse = purseOf(task, null);
           return (
             <li key={task.taskId}>
-              <Glyph look={lookOfTask(task)} />
+              <Glyph look={lookOfTask(task)} status={task.status} />
               <a class="cut" href={runPath(view.runId, "conversation", task.taskId)}>
                 {task.agentId}
               </a>

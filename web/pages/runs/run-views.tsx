@@ -13,7 +13,7 @@ export const groupNames: Readonly<Record<Group, string>> = {
   all: "All",
   live: "Live",
   waits: "Waits for you",
-  failed: "Failed",
+  failed: "Failed, stopped",
   done: "Done",
 };
 

@@ -10,12 +10,14 @@ import { ago, capUsd, clock, counted, grouped, shortId, span, usd } from "../../
 import { Glyph } from "../../parts/glyph.tsx";
 import { shownName } from "../../parts/name.tsx";
 import { Purse } from "../../parts/purse.tsx";
-import { hasEnded, lookOfRun, runWord } from "../../model/status.ts";
+import { endWord, hasEnded, lookOfRun, runWord } from "../../model/status.ts";
 import { waitsForYou } from "../../model/inbox-items.ts";
 import { openNewRun } from "../../parts/new-run.tsx";
 import { parseFilter } from "../../model/run-filter.ts";
+import { failureWords } from "../../model/words/failure-words.ts";
 import { figures, useFigures } from "../../model/run-figures.ts";
-import { dayRange, filterOf, fits, type RunFilter } from "../../model/run-query.ts";
+import { dayRange } from "../../../src/surfaces/view/run-words.ts";
+import { filterOf, fits, type RunFilter } from "../../model/run-query.ts";
 import type { BulkBar, Choice } from "./bulk-bar.tsx";
 import type { EmptyRuns, NoneFits } from "./empty-runs.tsx";
 import { addFilter, FilterBar } from "./filter-bar.tsx";
@@ -346,8 +348,10 @@ function RunRow({ run, isSelected, isChosen, onToggle }: RunRowProps): JSX.Eleme
       </td>
       <td class="c-status">
         <span class={`status ${look}`}>
-          <Glyph look={look} />
-          <span class="word">{runWord(run, asking.value)}</span>
+          <Glyph look={look} status={run.status} />
+          <span class="word">
+            {look === "failed" ? endWord(run.status, known?.failure ?? null) : runWord(run, asking.value)}
+          </span>
         </span>
       </td>
       <td class="c-title">
@@ -366,8 +370,8 @@ function RunRow({ run, isSelected, isChosen, onToggle }: RunRowProps): JSX.Eleme
           )}
           {crashes > 0 && <span class="bad">{counted(crashes, "crash", "crashes")} survived</span>}
           {look === "failed" && known?.failure != null && (
-            <span class="bad cut why" title={shownName(known.failure.message)}>
-              <bdi>{shownName(known.failure.message)}</bdi>
+            <span class="bad cut why" title={shownName(failureWords(known.failure))}>
+              <bdi>{shownName(failureWords(known.failure))}</bdi>
             </span>
           )}
         </span>

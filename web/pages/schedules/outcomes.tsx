@@ -94,7 +94,7 @@ export function Outcomes({ runs }: { readonly runs: readonly Run[] }): JSX.Eleme
         const word = runWord(run, asking.value);
         return (
           <a key={run.runId} href={runPath(run.runId)} title={word} aria-label={`${word}: ${run.runId}`}>
-            <Glyph look={lookOfRun(run, asking.value)} />
+            <Glyph look={lookOfRun(run, asking.value)} status={run.status} />
           </a>
         );
       })}

@@ -49,7 +49,7 @@ export function EndedRun({ run, isUnsent, onChanged }: EndedRunProps): JSX.Eleme
       )}
       <section class="fault letter" aria-label={`${agentId} did not answer`}>
         <header>
-          <Glyph look={lookOf(status)} />
+          <Glyph look={lookOf(status)} status={status} />
           {statusWord(status)}
           {cancelled !== null && <span class="label">{cancelled}</span>}
           {failure !== null && status !== "cancelled" && <code>{failure.code}</code>}

@@ -405,7 +405,7 @@ function RunCard({ run }: { readonly run: Run }): JSX.Element {
   return (
     <a class="hired run-card" href={runPath(run.runId)}>
       <span class="row">
-        <Glyph look={lookOfRun(run, asking.value)} />
+        <Glyph look={lookOfRun(run, asking.value)} status={run.status} />
         <b class="cut">{run.title ?? run.runId}</b>
         <span class="label">{known === undefined ? "" : counted(known.agents, "agent")}</span>
       </span>

@@ -199,7 +199,7 @@ function Card({ placed, view, isRoot, held, isSelected, isDead, onSelect }: Card
       onClick={() => onSelect(task.taskId)}
     >
       <span class="card-head">
-        <Glyph look={look} />
+        <Glyph look={look} status={task.status} />
         <Name text={task.agentId} />
         {task.priority !== Priority.NORMAL && (
           <span class={`priority ${task.priority > Priority.NORMAL ? "high" : ""}`}>

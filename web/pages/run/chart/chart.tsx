@@ -110,6 +110,8 @@ function SeatCount({ view, isDead }: { readonly view: RunView; readonly isDead: 
     if ((task.status === "paused" || task.status === "pausing") && task.endedAt === null) paused++;
     if (task.status === "pending") pending++;
   }
+  // No task of a run that has ended holds a seat.
+  if (view.endedAt !== null) return <></>;
   return (
     <>
       <span
@@ -118,7 +120,6 @@ function SeatCount({ view, isDead }: { readonly view: RunView; readonly isDead: 
         aria-label={`${grouped(seats)} of ${maxSeats === null ? "any number of" : grouped(maxSeats)} seats are taken`}
       >
         {shown <= 24 &&
-          view.endedAt === null &&
           Array.from({ length: shown }, (_each, at) => (
             <i key={at} class={at >= seats ? "vacant" : at < seats - waits ? held : "waits"} />
           ))}

@@ -16,7 +16,7 @@ import type { PurseTone } from "../../../model/money.ts";
 import { lookOfTask, statusWord } from "../../../model/status.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../../model/money.ts";
 import { isPastRead } from "../../../model/live-past.ts";
-import { areOrdersOff, openPriority, openTopUp } from "../../../parts/orders.tsx";
+import { areOrdersOff, openCancel, openPriority, openTopUp } from "../../../parts/orders.tsx";
 import type { RunModel } from "../../../model/run-model.ts";
 import { raisable, useTopUp } from "../../../model/top-up-left.ts";
 import { isBadEnd, stepName, stepResult } from "../../../model/words/step-words.ts";
@@ -59,7 +59,7 @@ export function Inspector({
   return (
     <aside class={`inspector ${isOpen ? "open" : ""}`} aria-label={`About ${task.agentId}`}>
       <div class="row">
-        <Glyph look={look} />
+        <Glyph look={look} status={isOwnerless ? "failed" : task.status} />
         <h2 class="grow">
           <Name text={task.agentId} />
         </h2>
@@ -96,6 +96,20 @@ export function Inspector({
         <a class="button small" href={runPath(model.runId, "conversation", taskId)}>
           Conversation
         </a>
+        {!isReplay && !hasEndedTask(task) && (
+          <a class="button small" href={`${runPath(model.runId, "conversation", taskId)}&about=agent`}>
+            Steer
+          </a>
+        )}
+        {!isReplay && !hasEndedTask(task) && taskId !== rootId && (
+          <button
+            class="button small"
+            disabled={areOrdersOff(model)}
+            onClick={() => openCancel(model, taskId)}
+          >
+            Cancel agent
+          </button>
+        )}
       </div>
       <Caps model={model} view={view} task={task} />
       <section>

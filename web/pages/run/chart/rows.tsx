@@ -108,7 +108,7 @@ function Row({
           style={{ paddingLeft: "var(--indent)" }}
           onClick={() => select(task.taskId)}
         >
-          <Glyph look={lookOfTask(task)} />
+          <Glyph look={lookOfTask(task)} status={task.status} />
           <Name text={task.agentId} />
         </button>
       </td>

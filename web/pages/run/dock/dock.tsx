@@ -9,7 +9,7 @@ import { now } from "../../../base/now.ts";
 import { clock, grouped } from "../../../base/format.ts";
 import { Glyph } from "../../../parts/glyph.tsx";
 import { Icon } from "../../../parts/icon.tsx";
-import { hasEnded } from "../../../model/status.ts";
+import { hasEnded, lookOf } from "../../../model/status.ts";
 import { idleSince } from "../../../model/idle.ts";
 import { densityPaths, dockEnd, placeOf } from "./dock-paths.ts";
 import type { RunModel } from "../../../model/run-model.ts";
@@ -47,7 +47,10 @@ export function Dock({ model, live }: { readonly model: RunModel; readonly live:
         <span class="wide-only dim"> of {grouped(Math.max(0, last))}</span>
       </span>
       <button class="live-button" aria-pressed={isLive} onClick={() => void model.seek(null)}>
-        <Glyph look={hasEnded(live.status) ? "completed" : isOffline.value ? "pending" : "running"} />
+        <Glyph
+          look={hasEnded(live.status) ? lookOf(live.status) : isOffline.value ? "pending" : "running"}
+          status={live.status}
+        />
         {hasEnded(live.status) ? "End" : isOffline.value ? "Newest" : "Live"}
       </button>
     </footer>

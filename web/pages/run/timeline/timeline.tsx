@@ -203,7 +203,7 @@ function Lane({
         onClick={() => setQuery("task", isOpen ? "none" : task.taskId)}
       >
         <span class="lane-name" style={{ "--depth": Math.min(8, task.depth) }}>
-          <Glyph look={lookOfTask(task)} />
+          <Glyph look={lookOfTask(task)} status={task.status} />
           <Name text={task.agentId} />
         </span>
         <span class="plot">

@@ -166,7 +166,7 @@ export function SeatTrack({ model, view, scale, plot, until }: TrackProps): JSX.
           <path d={areaPath(points, scale, { until: end, y, ground: 24 })} />
         </svg>
       </span>
-      <span class="lane-money">{seatWords(view.seats, view.maxSeats)}</span>
+      <span class="lane-money">{view.endedAt === null ? seatWords(view.seats, view.maxSeats) : ""}</span>
     </div>
   );
 }
