@@ -1,16 +1,20 @@
 import { outputReader } from "./answer-shape.ts";
 import { describeWorkerFailure, toWorkerResult } from "../agents/team/run-worker.ts";
 import {
+  describeValue,
   Fault,
   is,
   jsonText,
   optionTable,
+  readProperty,
   reviveFault,
   spawnKinds,
   type ApprovalDecision,
   type CallAgentOptions,
   type CancelSignal,
   type Duration,
+  type HandledUpdate,
+  type HandleUpdateOptions,
   type HostedAgent,
   type Infer,
   type JsonObject,
@@ -19,13 +23,17 @@ import {
   type OptionKinds,
   type ParallelOptions,
   type PersonQuestion,
+  type Query,
   type RunContext,
   type RunFacts,
   type RunId,
+  type RunTarget,
   type Schema,
   type Serializable,
   type Signal,
+  type SignalOptions,
   type StepOptions,
+  type Update,
   type UserPart,
   type WorkflowBranch,
   type WorkflowContext,
@@ -43,8 +51,27 @@ const callTable = optionTable({
   output: is.any,
 } satisfies OptionKinds<CallAgentOptions>);
 
+const updateTable = optionTable({
+  timeoutMs: is.number({ from: 0 }),
+  validate: is.callback(),
+} satisfies OptionKinds<HandleUpdateOptions>);
+
 /** Steps of a workflow are retried with the default settings. */
 const defaultRetry: StepOptions = Object.freeze({ retry: Object.freeze({}) });
+
+/** Refuses an update without a schema and a handler that is no function. */
+function requireHandler(update: unknown, handler: unknown): void {
+  if (typeof readProperty(update, "readReply") !== "function")
+    throw new Fault(
+      "invalid_argument",
+      `invalid update ${describeValue(update)} of ctx.handleUpdate(): expected an update; use update("name", { input, output }) of reeve/workflow`,
+    );
+  if (typeof handler !== "function")
+    throw new Fault(
+      "invalid_argument",
+      `invalid handler ${describeValue(handler)} of ctx.handleUpdate(): expected a function; use ctx.handleUpdate(update, async (value) => ...)`,
+    );
+}
 
 /** The context of one scope of a workflow: its function, or a branch. Every call is one of the run context. */
 export class WorkflowScope<Context> implements WorkflowContext<Context> {
@@ -115,6 +142,53 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     if (typeof signal === "string") return this.#ctx.waitForSignal(signal, options);
     const value = await this.#ctx.waitForSignal(signal.name, options);
     return value === undefined ? undefined : signal.read(value);
+  }
+
+  async handleUpdate<Value, Returned, Reply>(
+    update: Update<never, Value, Returned, Reply>,
+    handler: (value: Value) => Promise<Returned>,
+    options: HandleUpdateOptions<Value> = {},
+  ): Promise<HandledUpdate<Value, Reply> | undefined> {
+    const { timeoutMs, validate } = updateTable.read("ctx.handleUpdate()", options);
+    requireHandler(update, handler);
+    const ctx = this.#ctx;
+    const received = await ctx.waitForUpdate(update.name, {
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      accept: async (sent) => {
+        const value = await update.read(sent);
+        await validate?.(value);
+      },
+    });
+    if (received === undefined) return undefined;
+    const value = await update.read(received.value);
+    let reply: JsonValue;
+    try {
+      reply = (await update.readReply(((await handler(value)) ?? null) as JsonValue)) as JsonValue;
+    } catch (error) {
+      // A cancel ends the run, and no reply follows.
+      ctx.check();
+      const failure = Fault.from(error).toJSON();
+      await ctx.answerUpdate(update.name, received, { status: "failed", failure });
+      return { status: "failed", value, error: failure };
+    }
+    await ctx.answerUpdate(update.name, received, { status: "completed", value: reply });
+    return { status: "completed", value, reply: reply as Reply };
+  }
+
+  async sendSignal(
+    run: RunTarget,
+    signal: string | Signal<never, unknown>,
+    given: unknown = null,
+    options?: SignalOptions,
+  ): Promise<void> {
+    const value = given as JsonValue;
+    if (typeof signal !== "string") await signal.read(value);
+    const runId = typeof run === "string" ? run : run.runId;
+    await this.#ctx.sendSignal(runId, typeof signal === "string" ? signal : signal.name, value, options);
+  }
+
+  publish(query: string | Query<never, unknown>, value: unknown): void {
+    this.#ctx.publish(typeof query === "string" ? query : query.name, (value ?? null) as JsonValue);
   }
 
   approval(question: PersonQuestion): Promise<ApprovalDecision> {

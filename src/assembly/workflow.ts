@@ -25,7 +25,6 @@ import {
   type Runtime,
   type Schema,
   type Serializable,
-  type Signal,
   type SpawnBudget,
   type StartOptions,
   type TaskInbox,
@@ -239,43 +238,6 @@ export function workflow(
   return typeof options === "function"
     ? new Workflow(name, {}, options)
     : new Workflow(name, options, code as WorkflowFunction<never, unknown, never>);
-}
-
-/**
- * Declares a signal with a typed value. `run.signal(paid, value)` checks the value before it is sent, and
- * `ctx.waitForSignal(paid)` returns it as the schema defines it. The transforms of the schema must be pure.
- *
- * @example
- * ```ts
- * import { signal, workflow } from "reeve/workflow";
- * import { z } from "zod";
- *
- * const paid = signal("paid", z.object({ cents: z.number() }));
- *
- * const order = workflow("order", async (ctx) => {
- *   const payment = await ctx.waitForSignal(paid, { timeoutMs: 86_400_000 });
- *   return payment?.cents ?? null;
- * });
- * ```
- */
-export function signal<const Source extends Schema>(
-  name: string,
-  schema: Source,
-): Signal<InferInput<Source>, Infer<Source>> {
-  if (typeof name !== "string" || name === "")
-    throw new Fault(
-      "invalid_argument",
-      `invalid name ${describeValue(name)} of signal(): expected a text that is not empty; use signal("paid", schema)`,
-    );
-  const refuse = (problems: readonly string[]): Fault =>
-    new Fault("invalid_argument", `invalid value of signal ${name}: ${problems.join("; ")}`, {
-      details: { signal: name, problems },
-    });
-  const reader = new SchemaReader<Infer<Source>>(
-    { schemaName: `the schema of signal ${name}`, refuse },
-    schema,
-  );
-  return { name, read: (value) => reader.parse(value) };
 }
 
 /** What the function receives. */

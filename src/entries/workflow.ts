@@ -1,5 +1,5 @@
+export { query, signal, update, type UpdateSchemas } from "../assembly/workflow-messages.ts";
 export {
-  signal,
   workflow,
   type RunWorkflowOptions,
   type Workflow,
@@ -10,13 +10,19 @@ export type { WorkflowToolOptions } from "../assembly/workflow-tool.ts";
 export type {
   CallAgentOptions,
   Duration,
+  HandledUpdate,
+  HandleUpdateOptions,
   HostedWorkflow,
+  Query,
+  RunTarget,
   Serializable,
   Signal,
   SignalOptions,
   StartOptions,
   StepOptions,
   StepRetry,
+  Update,
+  UpdateOptions,
   WorkflowBranch,
   WorkflowContext,
   WorkflowResult,

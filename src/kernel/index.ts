@@ -73,7 +73,20 @@ export {
   unnamedSessionId,
 } from "./base/identity.ts";
 export { nearestJson } from "./base/json-safe-copy.ts";
-export type { Signal } from "./run/wait-context.ts";
+export {
+  messageNameKind,
+  signalTable,
+  updateTable,
+  type Query,
+  type ReceivedUpdate,
+  type RunTarget,
+  type Signal,
+  type SignalOptions,
+  type Update,
+  type UpdateOptions,
+  type UpdateReply,
+  type WaitForUpdateOptions,
+} from "./run/run-messages.ts";
 export { readDuration, timeOfDate, type Duration } from "./base/duration.ts";
 export type { JsonObject, JsonValue, Serializable } from "./base/json-value.ts";
 export type { Guest, Lifetime } from "./base/lifetime.ts";
@@ -466,7 +479,6 @@ export type {
   ToolResultOptions,
   TopUpOptions,
   WaitingResult,
-  SignalOptions,
 } from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolRisk } from "./agent/tool.ts";

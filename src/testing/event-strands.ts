@@ -22,6 +22,7 @@ const ofOrders: ReadonlySet<EventType> = new Set([
   "task_cancel",
   "run_steer",
   "task_signal",
+  "update_start",
   "task_reprioritize",
   "budget_top_up",
 ]);

@@ -1,7 +1,9 @@
 import { Agent } from "../../src/assembly/agent.ts";
-import { signal as typedSignal, workflow } from "../../src/assembly/workflow.ts";
+import { signal as typedSignal, update } from "../../src/assembly/workflow-messages.ts";
+import { workflow } from "../../src/assembly/workflow.ts";
 import {
   formatRunId,
+  type Fault,
   type HostedAgent,
   type HostedWorkflow,
   type JsonValue,
@@ -11,6 +13,8 @@ import {
   type WorkflowContext,
   type WorkflowStepContext,
 } from "../../src/kernel/index.ts";
+import { StoredRunHandle } from "../../src/runtime/client/run-handle.ts";
+import { systemClock } from "../../src/runtime/index.ts";
 import { callServer, type ServerAddress } from "../../src/testing/served-call.ts";
 import { modelOf } from "./composed-workloads.ts";
 import { untilEvent } from "./until-event.ts";
@@ -159,9 +163,54 @@ const timing: Workload = {
   world: { branches: 1, sideBySide: true, answering: ({ name, body }) => toolAnswer(name, body) },
 };
 
+const updateRun = formatRunId("updates");
+const add = update("add", { input: { type: "integer" }, output: { type: "integer" } } as const);
+
+/** Updates with an effect each, one of them sent twice and one refused. Their sender checks the replies. */
+const updates: Workload = {
+  runtime: { suspendAfterMs: 2 },
+  agents: (server) => [
+    workflow("updates", async (ctx) => {
+      let sum = 0;
+      while (sum < 12) {
+        ctx.publish("sum", sum);
+        const handle = (by: number): Promise<number> =>
+          ctx.step("add", async ({ idempotencyKey }) => {
+            await effect(server, "add", idempotencyKey, { sum, by });
+            return sum + by;
+          });
+        const handled = await ctx.handleUpdate(add, handle);
+        if (handled?.status === "completed") sum = handled.reply;
+      }
+      return sum;
+    }),
+  ],
+  drive: startOf(updateRun, null),
+  outputs: [12],
+  world: {
+    branches: 1,
+    sideBySide: true,
+    answering: ({ name, body }) => toolAnswer(name, body),
+    visitor: async ({ store, signal }) => {
+      await untilEvent(store, updateRun, ({ type }) => type === "task_start", signal);
+      const record = await store.journal.find(updateRun);
+      if (record === undefined) throw new Error(`${updateRun} does not exist`);
+      const ids = { next: () => crypto.randomUUID() };
+      const run = new StoredRunHandle({ store, clock: systemClock, ids, record });
+      const refused = await run
+        .update("add", "much", { id: "wrong" })
+        .catch((error: unknown) => (error as Fault).code);
+      const twice = await Promise.all([1, 2].map(() => run.update(add, 5, { id: "first" })));
+      const replies = [refused, ...twice, await run.update(add, 7, { id: "last" })];
+      if (JSON.stringify(replies) !== JSON.stringify(["invalid_argument", 5, 5, 12]))
+        throw new Error(`the replies were ${JSON.stringify(replies)}`);
+    },
+  },
+};
+
 function mail(runId: RunId, id: string, body: MailBody): Mail {
   return { id, runId, from: "a person", at: 1, body };
 }
 
 /** Workloads of durable functions, by the name that a worker receives. */
-export const workflowWorkloads: Readonly<Record<string, Workload>> = { order, retries, timing };
+export const workflowWorkloads: Readonly<Record<string, Workload>> = { order, retries, timing, updates };

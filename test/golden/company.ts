@@ -27,7 +27,7 @@ import {
   type RunId,
   type Runtime,
 } from "../../src/kernel/index.ts";
-import { workflow, type Workflow } from "../../src/entries/workflow.ts";
+import { update, workflow, type Workflow } from "../../src/entries/workflow.ts";
 import { scriptedModel, sequentialIds, type FakeClock, type ScriptedReply } from "../../src/testing/index.ts";
 
 /** A run that is started, stops at some point, and is resumed from its file. */
@@ -58,9 +58,11 @@ export interface Company {
   readonly sleeper: HostedAgent;
   readonly durable: Workflow<{ cents: number }>;
   readonly retried: Workflow;
+  readonly updated: Workflow;
 }
 
 const hourMs = 3_600_000;
+const add = update("add", { input: { type: "integer" }, output: { type: "integer" } } as const);
 const prices: PriceTable = { find: () => ({ inputUsd: 1e-6, outputUsd: 4e-6 }) };
 
 /** Runtime options with a fixed clock and counting ids, so that a file is the same each time it is generated. */
@@ -167,7 +169,16 @@ export function company(): Company {
       { retry },
     );
   });
-  return { asked, clerk, lead, panel, sleeper, durable, retried };
+  const updated = workflow("updated", async (ctx) => {
+    const sums: number[] = [];
+    while (sums.length < 2) {
+      ctx.publish("sums", sums);
+      const handled = await ctx.handleUpdate(add, (by) => ctx.step("add", () => by + 1));
+      if (handled?.status === "completed") sums.push(handled.reply);
+    }
+    return sums;
+  });
+  return { asked, clerk, lead, panel, sleeper, durable, retried, updated };
 }
 
 /** Executes steps of every kind and then waits. */
@@ -315,6 +326,22 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     goOn: async (handle, { clock }) => {
       // The second attempt fails as well.
       for (let wait = 0; wait < 2; wait++) await clock.advance(2 * hourMs);
+      return handle;
+    },
+  },
+  updated: {
+    since: 21,
+    begin: async ({ runtime, company: { updated } }) => {
+      const { runId } = await runtime.start(updated, null, { runId: goldenId("updated") });
+      const handle = (await runtime.find(runId)) as RunHandle;
+      await handle.update("add", "much", { id: "refused" }).catch(() => undefined);
+      await handle.update(add, 1, { id: "first" });
+      return handle;
+    },
+    rests: ({ type, data }) => type === "value_published" && JSON.stringify(data.value) === "[2]",
+    goOn: async (handle) => {
+      await handle.update(add, 5, { id: "first" });
+      await handle.update(add, 2, { id: "second" });
       return handle;
     },
   },

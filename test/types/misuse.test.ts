@@ -7,7 +7,7 @@ import { repository, runNode } from "../gates/run-node.ts";
 const opening = [
   'import { Agent, openRuntime, tool, withSettings, type ToolContext } from "reeve";',
   'import type { Model, RunHandle, Runtime } from "reeve/kernel";',
-  'import { signal, workflow } from "reeve/workflow";',
+  'import { query, signal, update, workflow } from "reeve/workflow";',
   'import { z } from "zod";',
   "declare const agent: Agent;",
   "declare const model: Model;",
@@ -18,7 +18,7 @@ const opening = [
   "interface Shop { readonly currency: string }",
   'const clerk = new Agent<Shop>({ name: "clerk", model });',
   'const order = workflow("order", { input: z.object({ cents: z.number() }) }, async () => null);',
-  "void [order, signal, workflow, Agent, openRuntime, tool, withSettings, agent, model, run, runtime, schema, base, clerk];",
+  "void [order, query, signal, update, workflow, Agent, openRuntime, tool, withSettings, agent, model, run, runtime, schema, base, clerk];",
   "export type Used = ToolContext;",
 ];
 
@@ -71,6 +71,19 @@ const misuses: readonly (readonly [option: string, code: string])[] = [
   ["at", 'workflow("w", async (ctx) => ctx.step("s", async () => ({ at: new Date() })));'],
   ["price", 'workflow("w", { output: z.object({ price: z.string() }) }, async () => ({ price: 5 }));'],
   ["cents", 'await run.signal(signal("paid", z.object({ cents: z.number() })), { cents: "5" });'],
+  ["cents", 'await run.update(update("pay", { input: z.object({ cents: z.number() }) }), { cents: "5" });'],
+  [
+    "done",
+    'workflow("w", async (ctx) => ctx.publish(query("p", z.object({ done: z.number() })), { done: "5" }));',
+  ],
+  [
+    "cents",
+    'workflow("w", (ctx) => ctx.sendSignal("run_a", signal("paid", z.object({ cents: z.number() })), { cents: "5" }));',
+  ],
+  [
+    "ok",
+    'workflow("w", async (ctx) => void (await ctx.handleUpdate(update("u", { output: z.object({ ok: z.boolean() }) }), async () => ({ ok: "5" }))));',
+  ],
   ["inputs", 'workflow("w", { inputs: z.object({}) }, async () => null);'],
 ];
 

@@ -1,6 +1,6 @@
 /** Type tests, checked by the compiler and never run. Each `@ts-expect-error` precedes a line that must not compile. */
 import { z } from "zod";
-import { workflow, type Workflow } from "../../src/entries/workflow.ts";
+import { query, update, workflow, type Workflow } from "../../src/entries/workflow.ts";
 import type { HostedAgent, JsonValue, Runtime } from "../../src/kernel/index.ts";
 
 declare const runtime: Runtime;
@@ -51,6 +51,27 @@ export async function started(): Promise<void> {
   runtime.register(order);
   order satisfies HostedAgent;
 }
+
+const changeAddress = update("changeAddress", {
+  input: z.object({ street: z.string() }),
+  output: z.object({ moved: z.boolean() }),
+});
+const progress = query("progress", z.object({ done: z.number() }));
+
+/** Messages have the types of their schemas on both sides. */
+export const messages = workflow("messages", async (ctx) => {
+  ctx.publish(progress, { done: 1 });
+  ctx.publish("free", { at: 5 });
+  // @ts-expect-error: a Date is not JSON
+  ctx.publish("free", { at: new Date() });
+  const handled = await ctx.handleUpdate(changeAddress, async ({ street }) => ({ moved: street !== "" }));
+  if (handled?.status === "completed") handled.reply.moved satisfies boolean;
+  const run = await runtime.start(order, {});
+  (await run.update(changeAddress, { street: "Main St" })).moved satisfies boolean;
+  (await run.update("changeAddress", null)) satisfies JsonValue;
+  (await run.read(progress))?.done satisfies number | undefined;
+  await ctx.sendSignal(run, "paid");
+});
 
 /** The output without a schema is what the function returns. */
 export const plain = workflow("plain", async (ctx) => ({ id: await ctx.uuid() })) satisfies Workflow<

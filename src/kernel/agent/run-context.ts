@@ -21,6 +21,7 @@ import type { Message } from "../messages/message.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { RunSnapshot } from "../limits/account.ts";
 import type { ChildRequest, SpawnOptions, SpawnOutcome, TaskHandle } from "../run/spawn-options.ts";
+import type { SignalOptions } from "../run/run-messages.ts";
 import type { WaitContext } from "../run/wait-context.ts";
 import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 import type { Usage } from "../messages/usage.ts";
@@ -417,6 +418,12 @@ export interface RunContext extends WaitContext {
   send(target: AgentId, body: JsonValue): Promise<void>;
   /** Sends a message to every agent that follows the topic. */
   emit(topic: TopicId, body: JsonValue): Promise<void>;
+  /**
+   * Sends a signal to another run, in the commit that records this call. With `id`, a signal of the same name with an id
+   * that was sent before has no effect, from any sender. Throws `not_found` if the run has ended, or does not exist in the
+   * tenant of this run (S6).
+   */
+  sendSignal(runId: string, name: string, value: JsonValue, options?: SignalOptions): Promise<void>;
   /** Makes this agent a follower of the topic. */
   follow(topic: TopicId): Promise<void>;
   /** Ends this agent's following of the topic. */
@@ -426,6 +433,11 @@ export interface RunContext extends WaitContext {
 
   /** Sets what the runtime uses when the task ends. A later report replaces the fields that it contains. */
   report(report: TaskReport): void;
+  /**
+   * Publishes a value that `RunHandle.read` returns, in any process, without waking the run. It is committed with the next
+   * step of this scope, or earlier if the code starts no step in a full turn of the event loop (E4).
+   */
+  publish(name: string, value: JsonValue): void;
   /**
    * Writes an event to the run's log: with the next step of this scope, or earlier if the code starts no step in a full
    * turn of the event loop. A replay does not write it again (E4). Throws `invalid_argument` for an event that only the runtime may emit.

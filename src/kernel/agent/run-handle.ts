@@ -12,7 +12,7 @@ import type { EditedResult } from "../run/run-changes.ts";
 import type { RunResult } from "../run/run-result.ts";
 import type { RecordedRequest } from "../run/sent-request.ts";
 import type { RunSnapshot } from "../limits/account.ts";
-import type { Signal } from "../run/wait-context.ts";
+import type { Query, Signal, SignalOptions, Update, UpdateOptions } from "../run/run-messages.ts";
 import type { RunSummary } from "../run/run-summary.ts";
 
 /** Options of `RunHandle.topUp`. */
@@ -28,14 +28,6 @@ export interface TopUpOptions {
 export interface ToolResultOptions {
   /** Whether the call failed. Default: `false`. */
   readonly isError?: boolean;
-}
-
-/** Options of `RunHandle.signal`. */
-export interface SignalOptions {
-  /** The task that receives the signal. Default: the root. */
-  readonly taskId?: string;
-  /** P1: id of the signal. A signal of the same name with an id that was sent before has no effect. Default: a new id. */
-  readonly id?: string;
 }
 
 /** Options of `RunHandle.events`. */
@@ -220,6 +212,25 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
   signal(name: string, value?: JsonValue, target?: string | SignalOptions): Promise<void>;
   /** Like the other overload. Rejects with `invalid_argument` if the value does not match the schema of the signal. */
   signal<Given>(signal: Signal<Given, unknown>, value: NoInfer<Given>, target?: SignalOptions): Promise<void>;
+  /**
+   * Sends an update and returns its reply. The run accepts it when it calls `ctx.handleUpdate`; an update that arrives early
+   * is kept. Rejects with `invalid_argument` if the value does not match the schema, with the error of the handler or of its
+   * check, and with `not_found` if the run ends without a reply. An update with the same `id` returns the same reply.
+   */
+  update(name: string, value: JsonValue, options?: UpdateOptions): Promise<JsonValue>;
+  /** Like the other overload, with the types of the update. */
+  update<Given, Reply>(
+    update: Update<Given, unknown, never, Reply>,
+    value: NoInfer<Given>,
+    options?: UpdateOptions,
+  ): Promise<Reply>;
+  /**
+   * Returns the last committed value that the root task published under this name with `ctx.publish`, or `undefined` if
+   * there is none. Does not wake the run. Costs O(events since the value was published).
+   */
+  read(name: string): Promise<JsonValue | undefined>;
+  /** Like the other overload. Rejects with `invalid_argument` if the value does not match the schema of the query. */
+  read<Value>(query: Query<never, Value>): Promise<Value | undefined>;
   /**
    * Answers an approval request. The id is in the event `approval_request`. Rejects with `not_found` if the run has
    * ended, or no request of the run has this id. A call of a client-side tool cannot be approved without a result; use

@@ -1,5 +1,5 @@
 import { describeValue } from "../base/describe-value.ts";
-import { Fault } from "../base/fault.ts";
+import { Fault, type Failure } from "../base/fault.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { RunId } from "../base/identity.ts";
 import type { JsonSchema, Infer, Schema } from "../base/schema.ts";
@@ -11,7 +11,7 @@ import type { UserPart } from "../messages/content.ts";
 import type { ApprovalDecision, PersonQuestion } from "../run/approval.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { RunResult, RunStatus } from "../run/run-result.ts";
-import type { Signal } from "../run/wait-context.ts";
+import type { Query, RunTarget, Signal, SignalOptions, Update } from "../run/run-messages.ts";
 import type { SpawnOptions } from "../run/spawn-options.ts";
 import type { HostedAgent } from "./hosted-agent.ts";
 import type { ParallelOptions, StepContext, StepOptions } from "./run-context.ts";
@@ -70,6 +70,19 @@ export interface CallAgentOptions<Output extends Schema = never> extends Pick<
   readonly output?: Output;
 }
 
+/** Options of `WorkflowContext.handleUpdate`. */
+export interface HandleUpdateOptions<Value = unknown> {
+  /** Milliseconds after which the wait ends without an update. Default: no limit. */
+  readonly timeoutMs?: number;
+  /** Throws to refuse the update. It must decide by the value and by what the function knows from its steps. */
+  readonly validate?: (value: Value) => MaybePromise<void>;
+}
+
+/** How an update ended. */
+export type HandledUpdate<Value, Reply> =
+  | { readonly status: "completed"; readonly value: Value; readonly reply: Reply }
+  | { readonly status: "failed"; readonly value: Value; readonly error: Failure };
+
 /**
  * The interface through which a workflow does its work (`ctx`). Each asynchronous method except `resource` is journaled:
  * it runs once, its result or error is recorded, and after a crash the same call returns the record (J1, J5). The code
@@ -126,6 +139,35 @@ export interface WorkflowContext<Context = unknown> {
   ): Promise<Value | undefined>;
   /** Waits for a signal sent with `RunHandle.signal`, or returns `undefined` after the timeout. An early signal is kept. */
   waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined>;
+  /**
+   * Waits for an update, runs the handler and replies with what it returns. Returns how the update ended, or `undefined`
+   * after the timeout. An update that arrives early is kept. `validate` throws to refuse an update before it is accepted;
+   * its sender receives the error, and the wait continues. An error of the handler is the reply and does not end the run.
+   */
+  handleUpdate<Value, Returned, Reply>(
+    update: Update<never, Value, Returned, Reply>,
+    handler: (value: Value) => Promise<NoInfer<Returned>>,
+    options?: HandleUpdateOptions<Value>,
+  ): Promise<HandledUpdate<Value, Reply> | undefined>;
+  /**
+   * Sends a signal to another run, in the commit that records this call. A repeated `id` has no effect. Throws `not_found`
+   * if the run has ended, or does not exist in the tenant of this run (S6).
+   */
+  sendSignal<Given>(
+    run: RunTarget,
+    signal: Signal<Given, unknown>,
+    value: NoInfer<Given>,
+    options?: SignalOptions,
+  ): Promise<void>;
+  /** Like the other overload, for a signal that has no schema here. */
+  sendSignal(run: RunTarget, name: string, value?: JsonValue, options?: SignalOptions): Promise<void>;
+  /**
+   * Publishes a value that `run.read(name)` returns, in any process, without waking the run. It is committed with the next
+   * step, or at once if the function waits for something else.
+   */
+  publish<Given>(query: Query<Given, unknown>, value: NoInfer<Given>): void;
+  /** Like the other overload, for a value without a schema. */
+  publish<Value>(name: string, value: Value & Serializable<Value>): void;
   /** Asks a person and waits durably until `RunHandle.approve` answers. The clock of the deadline stops meanwhile. */
   approval(question: PersonQuestion): Promise<ApprovalDecision>;
   /**

@@ -19,6 +19,7 @@ import type {
 import type { CompactionSkip } from "../run/compaction-skip.ts";
 import type { CrashLoop, LostOwner } from "../run/crash-loop.ts";
 import type { EditedToolResult, StoredChanges } from "../run/run-changes.ts";
+import type { UpdateReply } from "../run/run-messages.ts";
 import type { RunSpend } from "../run/run-record.ts";
 import type { Interruption, RunStatus, UnreportedSpend } from "../run/run-result.ts";
 
@@ -320,6 +321,12 @@ export interface TaskEvents {
   task_wake: { readonly by: string };
   /** A signal arrived from outside, whether or not the task waits for it yet. */
   task_signal: { readonly name: string; readonly by: string };
+  /** The task published a value with `ctx.publish`. `RunHandle.read` returns the last one of a name. */
+  value_published: { readonly name: string; readonly value: JsonValue };
+  /** An update arrived from outside, whether or not the task waits for it yet. `id` is the id that its sender gave. */
+  update_start: { readonly id: string; readonly name: string; readonly by: string };
+  /** The task answered an update. Each id has at most one answer. */
+  update_end: { readonly id: string; readonly name: string; readonly reply: UpdateReply };
   /** The task's code crashed and starts again after `delayMs`. */
   task_retry: { readonly attempt: number; readonly delayMs: number; readonly failure: Failure };
   /** The task ended. */

@@ -1,17 +1,7 @@
 import type { ApprovalDecision, PersonQuestion } from "./approval.ts";
 import type { Duration } from "../base/duration.ts";
 import type { JsonValue } from "../base/json-value.ts";
-import type { MaybePromise } from "../base/maybe-promise.ts";
-
-/** A signal with a typed value. `signal()` of `reeve/workflow` creates one. `Given` is what a sender passes. */
-export interface Signal<Given = JsonValue, Value = Given> {
-  /** Name of the signal, by which any process may send it. */
-  readonly name: string;
-  /** Returns the value as the schema of the signal defines it. Throws `invalid_argument` for another value. Must be pure. */
-  read(value: JsonValue): MaybePromise<Value>;
-  /** The type of the values that a sender passes. For the compiler only; no signal has this property. */
-  readonly givenType?: (value: Given) => void;
-}
+import type { ReceivedUpdate, UpdateReply, WaitForUpdateOptions } from "./run-messages.ts";
 
 /** The durable waits of `RunContext`. A wait survives restarts, and the run may be dropped from memory meanwhile. */
 export interface WaitContext {
@@ -49,6 +39,14 @@ export interface WaitContext {
    * ```
    */
   waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined>;
+  /**
+   * Waits for an update that a caller sent with `RunHandle.update`, or returns `undefined` after the timeout. An update that
+   * arrives early is kept. `accept` checks it before it is accepted; the wait continues after a refused one. Answer an
+   * accepted update with `answerUpdate`.
+   */
+  waitForUpdate(name: string, options?: WaitForUpdateOptions): Promise<ReceivedUpdate | undefined>;
+  /** Answers an update. The reply is part of the commit that records this call, so that an update has one reply. */
+  answerUpdate(name: string, update: ReceivedUpdate, reply: UpdateReply): Promise<void>;
   /**
    * Asks a person and waits durably until `RunHandle.approve` answers. The task's clock stops meanwhile (H5). The
    * caller defines what `approved` means; `input` of the decision, if present, is the answer.

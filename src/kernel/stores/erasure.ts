@@ -82,6 +82,15 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   }),
   task_start: wordless,
   task_signal: wordless,
+  value_published: (data) => ({ ...data, value: null }),
+  update_start: wordless,
+  update_end: ({ reply, ...data }) => ({
+    ...data,
+    reply:
+      reply.status === "completed"
+        ? { ...reply, value: null }
+        : { ...reply, failure: erasedFailure(reply.failure) },
+  }),
   task_suspend: wordless,
   task_wake: wordless,
   task_continue_as_new: wordless,

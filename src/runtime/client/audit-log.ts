@@ -30,6 +30,7 @@ const actorOf: { readonly [Type in EventType]?: (event: Event<Type>) => string |
   task_cancel: ({ data }) => data.by,
   run_steer: ({ data }) => data.by,
   task_signal: ({ data }) => data.by,
+  update_start: ({ data }) => data.by,
   task_reprioritize: ({ data }) => data.by,
   budget_top_up: ({ data }) => data.by,
   usage_corrected: ({ data }) => data.by,

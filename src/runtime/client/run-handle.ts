@@ -18,6 +18,7 @@ import {
   type PendingApproval,
   type Priority,
   type ReceivedInput,
+  type Query,
   type RecordedRequest,
   type RunHandle,
   type RunId,
@@ -34,6 +35,8 @@ import {
   type TopUp,
   type TopUpOptions,
   type UnknownPrice,
+  type Update,
+  type UpdateOptions,
   assertJson,
   changedTextKind,
   describeValue,
@@ -42,6 +45,7 @@ import {
   parseTaskId,
   rootTaskId as root,
   readTopUp,
+  signalTable,
   is,
   optionTable,
   type OptionKinds,
@@ -59,6 +63,7 @@ import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
 import { endedResult, type EndEvents } from "./ended-result.ts";
 import { storedEvents, watchedReader, yieldingSlot, type EventStream } from "./event-readers.ts";
 import { StoredRun, mayResume } from "./stored-run.ts";
+import { readPublished, sendUpdate } from "./run-messages.ts";
 import { refuseIfResent } from "./unsent-input.ts";
 import { currentTask } from "../process/async-context.ts";
 import { knownModel } from "../process/session-model.ts";
@@ -197,10 +202,6 @@ const forkOptionTable = optionTable({
   runId: is.text(),
 } satisfies OptionKinds<ForkOptions>);
 const toolResultTable = optionTable({ isError: is.boolean() } satisfies OptionKinds<ToolResultOptions>);
-const signalTable = optionTable({
-  taskId: is.text(),
-  id: is.text(),
-} satisfies OptionKinds<SignalOptions>);
 const defaultSizes = new SizeLimit();
 const endTypes = ["task_end", "run_end", "usage_corrected"] as const;
 /**
@@ -454,6 +455,33 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     if (target !== root) await this.#stored.liveTask(target);
     const body = { type: "resolve", taskId: target, wait: signalWait(name), value } as const;
     await this.#send(body, id === undefined ? undefined : { id: mailOfSignal(this.runId, target, name, id) });
+  }
+
+  update(
+    update: string | Update<never, unknown, never, unknown>,
+    given: unknown = null,
+    options: UpdateOptions = {},
+  ): Promise<never> {
+    const { store, ids } = this.#options;
+    const target = { runId: this.runId, store, live: () => this.#live(), newId: () => ids.next() };
+    return this.#awaited(() =>
+      sendUpdate(
+        {
+          ...target,
+          put: (body, id) => this.#send(body, { id }),
+          tail: (from) => this.#tail(from),
+          isResumed: (next) => this.#isResumed(next),
+        },
+        update,
+        given as JsonValue,
+        options,
+      ),
+    ) as Promise<never>;
+  }
+
+  async read(query: string | Query<never, unknown>): Promise<never> {
+    this.#options.life?.check();
+    return (await readPublished(this.#options.store, this.runId, query)) as never;
   }
 
   async approve(approvalId: string, decision: ApprovalDecision): Promise<void> {

@@ -13,6 +13,7 @@ import {
   optionTable,
   type OptionKinds,
   type StepOptions,
+  type WaitForUpdateOptions,
 } from "../../kernel/index.ts";
 import { checkNextRuns } from "./next-run-check.ts";
 
@@ -28,6 +29,10 @@ export interface DrainOptions {
 
 // The step of a wait checks the timeout, so that a replay does not repeat the check.
 const waitTable = optionTable({ timeoutMs: is.any } satisfies OptionKinds<WaitOptions>);
+const updateTable = optionTable({
+  timeoutMs: is.any,
+  accept: is.callback(),
+} satisfies OptionKinds<WaitForUpdateOptions>);
 const timeoutKind = is.number({ or: [null, "a timeout at once"] });
 const drainTable = optionTable({ mode: is.choice(["one", "all"]) } satisfies OptionKinds<DrainOptions>);
 const stepTable = optionTable({
@@ -83,9 +88,13 @@ export function checkWaitOptions(owner: string, options: WaitOptions | undefined
   if (options !== undefined) waitTable.read(owner, options);
 }
 
+export function checkUpdateOptions(options: WaitForUpdateOptions): void {
+  updateTable.read("ctx.waitForUpdate()", options);
+}
+
 /** Refuses a timeout that is no number. A negative number and `null` are over at once. */
 export function checkTimeout(timeoutMs: unknown): void {
-  timeoutKind.check?.(timeoutMs, "timeoutMs", "ctx.ask() or ctx.waitForSignal()");
+  timeoutKind.check?.(timeoutMs, "timeoutMs", "a wait of ctx");
 }
 
 export function checkDrainOptions(queue: InputQueue, options: DrainOptions): void {

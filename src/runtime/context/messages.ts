@@ -2,31 +2,43 @@ import {
   assertJson,
   Fault,
   JsonDigest,
+  parseRunId,
+  parseTaskId,
   parseTopicId,
   readDuration,
+  rootTaskId,
   timeOfDate,
   type AgentId,
   type AskOutcome,
   type Duration,
+  type Failure,
   type InboxChange,
   type JsonValue,
   type Message,
+  type ReceivedUpdate,
+  type RunId,
+  type SignalOptions,
   type StepAddress,
   type TaskHandle,
   type TaskOutcome,
   type TopicId,
+  type UpdateReply,
+  type WaitForUpdateOptions,
 } from "../../kernel/index.ts";
 import type { TaskState } from "../journal/task-state.ts";
+import { isOutcome } from "../task/step-outcome.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { Body } from "../task/step-body.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import {
   isTimeout,
   joinWait,
+  mailOfSignal,
   replyWait,
   signalWait,
   timeoutAddress,
   timeoutName,
+  updateWait,
 } from "../journal/wait-names.ts";
 import type { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
@@ -178,6 +190,68 @@ export class MessageSteps {
     return value;
   }
 
+  /**
+   * Waits for an update. Whether it is accepted is part of the record of the wait, and so is the reply to a refused one. All
+   * waits after refused updates end at the same time.
+   */
+  async waitForUpdate(
+    name: string,
+    { timeoutMs, accept }: WaitForUpdateOptions,
+  ): Promise<ReceivedUpdate | undefined> {
+    const timed = await this.#timed(timeoutMs);
+    for (let { address } = timed; ; address = this.#steps.next()) {
+      const step: StepIdentity = {
+        address,
+        kind: "wait",
+        name: updateWait(name),
+        digest: JsonDigest.ofNull,
+      };
+      const { value } = await this.#steps.run<JudgedUpdate>(step, async (open) => {
+        const came = (await this.#cameFor(step.name, timed.due)) as ReceivedUpdate | undefined;
+        if (came === undefined) return {};
+        const failure = await refusalOf(accept, came.value);
+        if (failure === undefined) return { value: came };
+        const { id } = came;
+        open.emit({ type: "update_end", data: { id, name, reply: { status: "refused", failure } } });
+        return { value: { id, isRefused: true } };
+      });
+      if (value === undefined || !("isRefused" in value)) return value;
+    }
+  }
+
+  /** The event that holds the reply is part of the commit of this step, so that an update has one reply. */
+  async answerUpdate(name: string, { id }: ReceivedUpdate, reply: UpdateReply): Promise<void> {
+    const step = this.#steps.identify("send", `answer ${name}`, { id });
+    await this.#steps.run<void>(step, (open) => {
+      const where = `the reply to update ${name}`;
+      const content: unknown = reply;
+      assertJson(content, where);
+      this.#steps.runner.worker.sizes.assert(content, where);
+      open.emit({ type: "update_end", data: { id, name, reply } });
+    });
+  }
+
+  /** Sends a signal to another run with the commit of this step. */
+  async sendSignal(
+    target: string,
+    name: string,
+    value: JsonValue,
+    { taskId, id }: SignalOptions,
+  ): Promise<void> {
+    await this.send("signal", `${target} ${name}`, value, async ({ address }) => {
+      const { runner } = this.#steps;
+      const [runId, task] = [parseRunId(target), taskId === undefined ? rootTaskId : parseTaskId(taskId)];
+      await refuseIfUnreachable(runner, runId, `signal ${JSON.stringify(name)}`);
+      const mailId =
+        id === undefined
+          ? `signal ${this.#steps.idempotencyKey(address)}`
+          : mailOfSignal(runId, task, name, id);
+      const at = runner.worker.clock.now();
+      const body = { type: "resolve", taskId: task, wait: signalWait(name), value } as const;
+      return () => runner.log.add({ mail: [{ id: mailId, runId, from: runner.agentId, at, body }] });
+    });
+  }
+
   /** A journaled wait for a name. `value` is absent if `due` came first. */
   #waitFor(
     name: string,
@@ -265,6 +339,45 @@ export async function awaitName(
     wait.leave();
     throw error;
   }
+}
+
+/** The value of the wait for an update. Absent after the timeout. */
+interface JudgedUpdate {
+  readonly value?: ReceivedUpdate | { readonly id: string; readonly isRefused: true };
+}
+
+/** Why an update is not accepted. `undefined` if it is. */
+async function refusalOf(
+  accept: WaitForUpdateOptions["accept"],
+  value: JsonValue,
+): Promise<Failure | undefined> {
+  try {
+    await accept?.(value);
+    return undefined;
+  } catch (error) {
+    const fault = Fault.from(error);
+    if (!isOutcome(fault)) throw fault;
+    return fault.toJSON();
+  }
+}
+
+/** S6: throws `not_found` if the run has ended, or does not exist in the tenant of the task. */
+async function refuseIfUnreachable({ worker, host }: TaskRunner, runId: RunId, what: string): Promise<void> {
+  const { journal } = worker.store;
+  const scope = host.tenantId === null ? undefined : { tenantId: host.tenantId };
+  const record = await journal.find(runId, scope);
+  const summary = record === undefined ? undefined : await journal.summary(runId);
+  if (summary === undefined)
+    throw new Fault("not_found", `the ${what} does not reach run ${runId}, because it does not exist`, {
+      details: { runId },
+    });
+  const { status, endedAt } = summary;
+  if (endedAt === null) return;
+  throw new Fault(
+    "not_found",
+    `the ${what} does not reach run ${runId}, because the run has ended (${status})`,
+    { details: { runId, status } },
+  );
 }
 
 function answerOf({ status, output, failure }: TaskOutcome): AskOutcome {

@@ -1,6 +1,7 @@
 import { portFor } from "../process/worker-context.ts";
 import { none } from "../task/step-outcome.ts";
 import {
+  assertJson,
   assertMadeJson,
   type AgentId,
   type ApprovalDecision,
@@ -21,9 +22,11 @@ import {
   type Message,
   type ParallelOptions,
   type PersonQuestion,
+  type ReceivedUpdate,
   type RunContext,
   type SessionCompactionOutcome,
   type SessionCompactionStep,
+  type SignalOptions,
   type SpawnOptions,
   type SpawnOutcome,
   type StepAddress,
@@ -38,12 +41,16 @@ import {
   type ToolsOptions,
   type TopicId,
   type Turn,
+  type UpdateReply,
+  type WaitForUpdateOptions,
   assertEmittable,
   branchScope,
   describeValue,
+  messageNameKind,
   readDuration,
   readProperty,
   sealMadeJson,
+  signalTable,
 } from "../../kernel/index.ts";
 import {
   type DrainOptions,
@@ -52,6 +59,7 @@ import {
   checkInstructions,
   checkParallelOptions,
   checkToolsOptions,
+  checkUpdateOptions,
   checkWaitOptions,
   maxDrained,
   noInput,
@@ -417,6 +425,36 @@ export class TaskContext extends TaskFacts implements RunContext {
   async waitForSignal(name: string, options: WaitOptions = {}): Promise<JsonValue | undefined> {
     checkWaitOptions("ctx.waitForSignal()", options);
     return this.#messages.waitForSignal(name, options.timeoutMs);
+  }
+
+  async waitForUpdate(name: string, options: WaitForUpdateOptions = {}): Promise<ReceivedUpdate | undefined> {
+    messageNameKind.check?.(name, "name", "ctx.waitForUpdate()");
+    checkUpdateOptions(options);
+    return this.#messages.waitForUpdate(name, options);
+  }
+
+  answerUpdate(name: string, update: ReceivedUpdate, reply: UpdateReply): Promise<void> {
+    return this.#messages.answerUpdate(name, update, reply);
+  }
+
+  async sendSignal(
+    runId: string,
+    name: string,
+    value: JsonValue,
+    options: SignalOptions = {},
+  ): Promise<void> {
+    messageNameKind.check?.(name, "name of the signal", "ctx.sendSignal()");
+    signalTable.read("ctx.sendSignal()", options);
+    return this.#messages.sendSignal(runId, name, value, options);
+  }
+
+  publish(name: string, value: JsonValue): void {
+    messageNameKind.check?.(name, "name", "ctx.publish()");
+    const where = `the value of ctx.publish(${JSON.stringify(name)})`;
+    assertJson(value, where);
+    this.#runner.worker.sizes.assert(value, where);
+    // The code may change its value before the commit.
+    this.#steps.emit({ type: "value_published", data: { name, value: structuredClone(value) } });
   }
 
   approval(question: PersonQuestion): Promise<ApprovalDecision> {

@@ -21,6 +21,16 @@ export function signalOf(wait: string): string | undefined {
   return wait.startsWith(signalWait("")) ? wait.slice(signalWait("").length) : undefined;
 }
 
+/** Name of the wait for an update. */
+export function updateWait(name: string): string {
+  return `update ${name}`;
+}
+
+/** Name of the update that the wait is for. `undefined` for a wait of another kind. */
+export function updateOf(wait: string): string | undefined {
+  return wait.startsWith(updateWait("")) ? wait.slice(updateWait("").length) : undefined;
+}
+
 /** Name of the wait for a reply. It contains the address of the asking step, so that it is unique in the task and equal on replay (J2). */
 export function replyWait(address: StepAddress): string {
   return `reply ${address}`;
@@ -176,12 +186,13 @@ export function resolutionsTaken({
   if (name.startsWith("ask ")) {
     return value?.kind === "timed_out" ? undefined : { wait: replyWait(address), count: 1 };
   }
-  return name.startsWith("signal ") && value?.value !== undefined ? { wait: name, count: 1 } : undefined;
+  const isMessage = signalOf(name) !== undefined || updateOf(name) !== undefined;
+  return isMessage && value?.value !== undefined ? { wait: name, count: 1 } : undefined;
 }
 
 /** Whether other steps may wait for the same values, because the name does not contain the address of the step. */
 export function isShared({ wait }: TakenWait): boolean {
-  return signalOf(wait) !== undefined || inputWaits.has(wait);
+  return signalOf(wait) !== undefined || updateOf(wait) !== undefined || inputWaits.has(wait);
 }
 
 /** Id of the mailbox message that steers a busy run with a submitted input, instead of starting the run `runId`. */
@@ -192,6 +203,11 @@ export function mailOfSubmission(runId: RunId): string {
 /** P1: id of the mailbox message of a signal to which its sender gave an id. */
 export function mailOfSignal(runId: RunId, taskId: TaskId, name: string, id: string): string {
   return `signal ${runId} ${taskId} ${JSON.stringify([name, id])}`;
+}
+
+/** P1: id of the mailbox message of an update. */
+export function mailOfUpdate(runId: RunId, name: string, id: string): string {
+  return `update ${runId} ${JSON.stringify([name, id])}`;
 }
 
 /** The run that the submission would have started. `undefined` for a message that does not come from a submission. */
@@ -214,6 +230,7 @@ export function taskOfApproval(approvalId: string): string {
 const causes: Readonly<Record<string, WaitCause>> = {
   approval: "person",
   signal: "signal",
+  update: "signal",
   sleep: "time",
   reply: "message",
   budget: "budget",

@@ -7,6 +7,7 @@ import {
   type JsonValue,
   type PlacedMail,
   type Priority,
+  type ReceivedUpdate,
   type Resolution,
   type RunId,
   type Store,
@@ -16,7 +17,14 @@ import { planResume } from "../journal/resume-plan.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import { spendOf } from "../journal/run-spend.ts";
 import type { RunState } from "../journal/run-state.ts";
-import { approvalWait, queueWait, signalOf, submittedAs, taskOfApproval } from "../journal/wait-names.ts";
+import {
+  approvalWait,
+  queueWait,
+  signalOf,
+  submittedAs,
+  taskOfApproval,
+  updateOf,
+} from "../journal/wait-names.ts";
 import type { IdleListener } from "../task/task-host.ts";
 import type { TaskSupervisor } from "./task-supervisor.ts";
 import { reportUnread } from "./unread-input.ts";
@@ -107,9 +115,7 @@ export class MailboxReader {
   #apply({ id, body, from }: PlacedMail): void {
     switch (body.type) {
       case "resolve": {
-        const signal = signalOf(body.wait);
-        if (signal !== undefined && this.#state.tasks.has(body.taskId))
-          this.#log.emit(body.taskId, { type: "task_signal", data: { name: signal, by: from } });
+        this.#noteMessage(body, from);
         this.#resolve(body.taskId, body.wait, body.value);
         break;
       }
@@ -148,6 +154,17 @@ export class MailboxReader {
         this.#queueInput(body, from, submittedAs(id));
         break;
     }
+  }
+
+  /** Emits the event of a signal or an update that arrived. */
+  #noteMessage({ taskId, wait, value }: Extract<PlacedMail["body"], { type: "resolve" }>, by: string): void {
+    if (!this.#state.tasks.has(taskId)) return;
+    const signal = signalOf(wait);
+    if (signal !== undefined) this.#log.emit(taskId, { type: "task_signal", data: { name: signal, by } });
+    const update = updateOf(wait);
+    if (update === undefined) return;
+    const { id } = value as unknown as ReceivedUpdate;
+    this.#log.emit(taskId, { type: "update_start", data: { id, name: update, by } });
   }
 
   /**

@@ -123,6 +123,12 @@ function rareWords(event: Event): string {
       return "has no run left in its session";
     case "task_signal":
       return `receives the signal ${event.data.name} from ${event.data.by}`;
+    case "value_published":
+      return `${event.data.name}: ${oneLine(inputText(event.data.value))}`;
+    case "update_start":
+      return `receives the update ${event.data.name} from ${event.data.by}`;
+    case "update_end":
+      return `answers the update ${event.data.name}: ${event.data.reply.status}`;
     case "step_end":
       return `${event.data.name}: ${took(event.data.durationMs)}`;
     case "session_compact":

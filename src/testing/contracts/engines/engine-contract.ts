@@ -18,6 +18,7 @@ import { lifeCases } from "./life-cases.ts";
 import { limitCases } from "./limit-cases.ts";
 import { waitCases } from "./wait-cases.ts";
 import { retryCases, signalCases, timeCases, workflowCases } from "./workflow-cases.ts";
+import { messageCases } from "./message-cases.ts";
 
 /** Tests of the rules that every engine and every host of runs must keep. */
 export function engineContract(harness: EngineHarness): void {
@@ -28,6 +29,7 @@ export function engineContract(harness: EngineHarness): void {
   retryCases(harness);
   timeCases(harness);
   signalCases(harness);
+  messageCases(harness);
   workflowCases(harness);
 }
 

@@ -391,6 +391,9 @@ const usageHours = `
 /** Format 20. Steps may have records of failed attempts (J5). Earlier versions would start with the first attempt again. */
 const attempts = "SELECT 1;";
 
+/** Format 21. Logs may have published values and updates. Earlier versions would not take an update that a step has recorded. */
+const updates = "SELECT 1;";
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
 export const migrations: readonly string[] = [
   tables,
@@ -401,4 +404,5 @@ export const migrations: readonly string[] = [
   workflows,
   usageHours,
   attempts,
+  updates,
 ].map((sql) => sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'));

@@ -380,6 +380,8 @@ const migrations: readonly string[] = [
   `,
   // Format 20. Steps may have records of failed attempts (J5). Earlier versions would start with the first attempt again.
   "SELECT 1;",
+  // Format 21. Logs may have published values and updates. Earlier versions would not take an update that a step has recorded.
+  "SELECT 1;",
 ];
 
 export const storeSchema: FileSchema = { applicationId, migrations, unreleased: unreleasedFormats };

@@ -1,0 +1,131 @@
+import { SchemaReader } from "../capabilities/index.ts";
+import {
+  describeValue,
+  Fault,
+  is,
+  optionTable,
+  type Infer,
+  type InferInput,
+  type JsonValue,
+  type OptionKinds,
+  type Query,
+  type Schema,
+  type Signal,
+  type Update,
+} from "../kernel/index.ts";
+
+/** Schemas of an update. */
+export interface UpdateSchemas<Input extends Schema = never, Output extends Schema = never> {
+  /** Schema of what a sender passes. If absent, every JSON value is accepted. */
+  readonly input?: Input;
+  /** Schema of the reply. If absent, the reply is not checked. */
+  readonly output?: Output;
+}
+
+const updateTable = optionTable({ input: is.any, output: is.any } satisfies OptionKinds<UpdateSchemas>);
+
+/**
+ * Declares a signal with a typed value. `run.signal(paid, value)` checks the value before it is sent, and
+ * `ctx.waitForSignal(paid)` returns it as the schema defines it. The transforms of the schema must be pure.
+ *
+ * @example
+ * ```ts
+ * import { signal, workflow } from "reeve/workflow";
+ * import { z } from "zod";
+ *
+ * const paid = signal("paid", z.object({ cents: z.number() }));
+ *
+ * const order = workflow("order", async (ctx) => {
+ *   const payment = await ctx.waitForSignal(paid, { timeoutMs: 86_400_000 });
+ *   return payment?.cents ?? null;
+ * });
+ * ```
+ */
+export function signal<const Source extends Schema>(
+  name: string,
+  schema: Source,
+): Signal<InferInput<Source>, Infer<Source>> {
+  requireName("signal", name, 'signal("paid", schema)');
+  return { name, read: readerOf(`signal ${name}`, schema) };
+}
+
+/**
+ * Declares a published value with a type. `ctx.publish(progress, value)` publishes one, and `run.read(progress)` returns the
+ * last committed one as the schema defines it, without waking the run.
+ *
+ * @example
+ * ```ts
+ * import { query, workflow } from "reeve/workflow";
+ * import { z } from "zod";
+ *
+ * const progress = query("progress", z.object({ done: z.number() }));
+ *
+ * const load = workflow("load", async (ctx) => {
+ *   for (let done = 1; done <= 3; done++) {
+ *     await ctx.step("part", () => done);
+ *     ctx.publish(progress, { done });
+ *   }
+ * });
+ * ```
+ */
+export function query<const Source extends Schema>(
+  name: string,
+  schema: Source,
+): Query<InferInput<Source>, Infer<Source>> {
+  requireName("query", name, 'query("progress", schema)');
+  return { name, read: readerOf(`query ${name}`, schema) };
+}
+
+/**
+ * Declares an update: a message to a run with a reply. `run.update(changeAddress, value)` checks the value, sends it and
+ * returns the reply; `ctx.handleUpdate(changeAddress, handler)` accepts one and replies. The transforms of the schema of the
+ * input must be pure.
+ *
+ * @example
+ * ```ts
+ * import { update, workflow } from "reeve/workflow";
+ * import { z } from "zod";
+ *
+ * const changeAddress = update("changeAddress", { input: z.string().min(1), output: z.boolean() });
+ *
+ * const order = workflow("order", async (ctx) => {
+ *   await ctx.handleUpdate(changeAddress, (address) => ctx.step("move", () => address !== ""));
+ * });
+ * ```
+ */
+export function update<const In extends Schema = never, const Out extends Schema = never>(
+  name: string,
+  schemas: UpdateSchemas<In, Out> = {},
+): Update<
+  [In] extends [never] ? JsonValue : InferInput<In>,
+  [In] extends [never] ? JsonValue : Infer<In>,
+  [Out] extends [never] ? JsonValue : InferInput<Out>,
+  [Out] extends [never] ? JsonValue : Infer<Out>
+> {
+  requireName("update", name, 'update("changeAddress", { input, output })');
+  const { input, output } = updateTable.read(`update ${name}`, schemas);
+  return {
+    name,
+    read: readerOf(`update ${name}`, input as Schema | undefined),
+    readReply: readerOf(`the reply to update ${name}`, output as Schema | undefined),
+  };
+}
+
+function requireName(kind: string, name: unknown, use: string): void {
+  if (typeof name === "string" && name !== "") return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid name ${describeValue(name)} of ${kind}(): expected a text that is not empty; use ${use}`,
+  );
+}
+
+/** Returns a function that applies the schema. Without a schema, the function returns the value. */
+function readerOf(owner: string, schema: Schema | undefined): (value: JsonValue) => never | Promise<never> {
+  if (schema === undefined) return (value) => value as never;
+  const refuse = (problems: readonly string[]): Fault =>
+    new Fault("invalid_argument", `invalid value of ${owner}: ${problems.join("; ")}`, {
+      details: { message: owner, problems },
+    });
+  const reader = new SchemaReader<never>({ schemaName: `the schema of ${owner}`, refuse }, schema);
+  return (value) => reader.parse(value);
+}

@@ -1,0 +1,93 @@
+import type { Failure } from "../base/fault.ts";
+import type { RunId } from "../base/identity.ts";
+import type { JsonValue } from "../base/json-value.ts";
+import type { MaybePromise } from "../base/maybe-promise.ts";
+import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
+
+/** A signal with a typed value. `signal()` of `reeve/workflow` creates one. `Given` is what a sender passes. */
+export interface Signal<Given = JsonValue, Value = Given> {
+  /** Name of the signal, by which any process may send it. */
+  readonly name: string;
+  /** Returns the value as the schema of the signal defines it. Throws `invalid_argument` for another value. Must be pure. */
+  read(value: JsonValue): MaybePromise<Value>;
+  /** The type of the values that a sender passes. For the compiler only; no signal has this property. */
+  readonly givenType?: (value: Given) => void;
+}
+
+/** Options of `RunHandle.signal`. */
+export interface SignalOptions {
+  /** The task that receives the signal. Default: the root. */
+  readonly taskId?: string;
+  /** P1: id of the signal. A signal of the same name with an id that was sent before has no effect. Default: a new id. */
+  readonly id?: string;
+}
+
+/** Names of signals, updates and published values. */
+export const messageNameKind = is.text({ required: true, empty: false });
+
+export const signalTable = optionTable({
+  taskId: is.text(),
+  id: is.text({ empty: false }),
+} satisfies OptionKinds<SignalOptions>);
+
+/** A published value with a type. `query()` of `reeve/workflow` creates one. `Given` is what the run publishes. */
+export interface Query<Given = JsonValue, Value = Given> {
+  /** Name under which a run publishes the value. */
+  readonly name: string;
+  /** Returns the value as the schema of the query defines it. Throws `invalid_argument` for another value. */
+  read(value: JsonValue): MaybePromise<Value>;
+  /** The type of the values that a run publishes. For the compiler only; no query has this property. */
+  readonly givenType?: (value: Given) => void;
+}
+
+/**
+ * An update: a message to a run with a reply. `update()` of `reeve/workflow` creates one. `Given` is what a sender passes,
+ * `Value` what the handler receives, `Returned` what the handler returns, and `Reply` what the sender receives.
+ */
+export interface Update<Given = JsonValue, Value = Given, Returned = JsonValue, Reply = Returned> {
+  /** Name of the update, by which any process may send it. */
+  readonly name: string;
+  /** Returns the value as the schema of the input defines it. Throws `invalid_argument` for another value. Must be pure. */
+  read(value: JsonValue): MaybePromise<Value>;
+  /** Returns the reply as the schema of the output defines it. Throws `invalid_argument` for another value. */
+  readReply(value: JsonValue): MaybePromise<Reply>;
+  /** The types of what a sender passes and a handler returns. For the compiler only; no update has this property. */
+  readonly givenTypes?: { readonly value: (value: Given) => void; readonly reply: (reply: Returned) => void };
+}
+
+/**
+ * The answer to an update. `refused`: the update was not accepted, and the run has not changed. `failed`: its handler threw
+ * an error.
+ */
+export type UpdateReply =
+  | { readonly status: "completed"; readonly value: JsonValue }
+  | { readonly status: "refused" | "failed"; readonly failure: Failure };
+
+/** An update that a task has accepted. It must be answered once. */
+export interface ReceivedUpdate {
+  /** Id of the update, unique for its name and run. */
+  readonly id: string;
+  /** The value as it was sent. */
+  readonly value: JsonValue;
+}
+
+/** Options of `RunHandle.update`. */
+export interface UpdateOptions {
+  /** P1: id of the update. An update of the same name with an id that was sent before returns the reply to that one. Default: a new id. */
+  readonly id?: string;
+}
+
+export const updateTable = optionTable({
+  id: is.text({ empty: false }),
+} satisfies OptionKinds<UpdateOptions>);
+
+/** A run as the target of a message: its id, or a handle of it. */
+export type RunTarget = string | { readonly runId: RunId };
+
+/** Options of `RunContext.waitForUpdate`. */
+export interface WaitForUpdateOptions {
+  /** Milliseconds after which the wait ends without an update. Default: no limit. */
+  readonly timeoutMs?: number;
+  /** Throws to refuse the update. The decision is recorded, and the sender receives the error. Default: every update is accepted. */
+  readonly accept?: (value: JsonValue) => MaybePromise<unknown>;
+}

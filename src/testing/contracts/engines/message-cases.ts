@@ -1,0 +1,172 @@
+import { Fault, formatRunId, type HostedAgent, type JsonValue } from "../../../kernel/index.ts";
+import { agentOf, casesOf, eventsOf, runIn, suspended, type EngineHarness } from "./engine-world.ts";
+
+/** An agent that publishes, handles updates that are numbers, and ends with the first that is above 9. */
+function counter(handled: number[] = []): HostedAgent {
+  return agentOf("counter", async (ctx) => {
+    for (let sum = 0; ;) {
+      ctx.publish("sum", { sum });
+      const update = await ctx.waitForUpdate("add", {
+        accept: (value) => {
+          if (typeof value !== "number") throw new Fault("invalid_argument", "expected a number");
+        },
+      });
+      if (update === undefined) return null;
+      const by = Number(update.value);
+      sum = await ctx.step("add", async () => (handled.push(by), sum + by));
+      await ctx.answerUpdate("add", update, { status: "completed", value: sum });
+      if (by > 9) return sum;
+    }
+  });
+}
+
+/** Cases about published values, updates and signals between runs. */
+export function messageCases(harness: EngineHarness): void {
+  const { expect } = harness;
+  const declare = casesOf(harness);
+
+  declare(
+    "E4: read() returns the last committed value in every process, also after the run has ended",
+    async (world) => {
+      const one = await world.open("one");
+      const worker = (): HostedAgent =>
+        agentOf("worker", async (ctx) => {
+          const state = { done: 0 };
+          ctx.publish("progress", state);
+          for (; state.done < 3; state.done++) await ctx.step("part", async () => null);
+          ctx.publish("progress", state);
+          ctx.publish("other", [state.done]);
+          state.done = 99;
+          await ctx.waitForSignal("go");
+          ctx.publish("progress", { done: 4 });
+        });
+      const run = await one.submit(worker(), null);
+      await suspended(run, "t0");
+      const other = await world.open("two");
+      const seen = await runIn(other, run);
+      const before = (await eventsOf(seen)).length;
+      expect([await seen.read("progress"), await seen.read("other"), await seen.read("none")]).toEqual([
+        { done: 3 },
+        [3],
+        undefined,
+      ]);
+      expect((await eventsOf(seen)).length).toBe(before);
+      await other.close();
+      const resumed = await world.takeOver(one, run, worker());
+      await resumed.signal("go");
+      await resumed.result();
+      expect(await resumed.read("progress")).toEqual({ done: 4 });
+      const published = (await eventsOf(resumed)).filter(({ type }) => type === "value_published");
+      expect(published.length).toBe(4);
+    },
+  );
+
+  declare("P1: an update has one reply by its id, also early and after the run has ended", async (world) => {
+    const runtime = await world.open();
+    const handled: number[] = [];
+    const run = await runtime.submit(counter(handled), null);
+    const replies = await Promise.all([run.update("add", 5, { id: "a" }), run.update("add", 5, { id: "a" })]);
+    expect([replies, handled]).toEqual([[5, 5], [5]]);
+    expect(await run.update("add", 10)).toBe(15);
+    expect((await run.result()).output).toBe(15);
+    expect(await run.update("add", 7, { id: "a" })).toBe(5);
+    await expect(run.update("add", 1)).rejects.toMatchObject({ code: "not_found" });
+    const events = await eventsOf(run);
+    expect(events.filter(({ type }) => type === "update_start").length).toBe(2);
+    expect(events.filter(({ type }) => type === "update_end").length).toBe(2);
+  });
+
+  declare("update: a refused update changes nothing, and its sender receives the error", async (world) => {
+    const runtime = await world.open();
+    const handled: number[] = [];
+    const run = await runtime.submit(counter(handled), null);
+    await expect(run.update("add", "much")).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: "expected a number",
+    });
+    expect([await run.update("add", 12), handled]).toEqual([12, [12]]);
+  });
+
+  declare("update: the next worker accepts the update and replies to a sender that waits", async (world) => {
+    const one = await world.open("one");
+    const run = await one.submit(counter(), null);
+    expect(await run.update("add", 1)).toBe(1);
+    const handled: number[] = [];
+    const resumed = await world.takeOver(one, run, counter(handled));
+    expect([await resumed.update("add", 11), handled]).toEqual([12, [11]]);
+    expect(await resumed.read("sum")).toEqual({ sum: 1 });
+  });
+
+  declare("update: a run that ends without a reply rejects the sender with not_found", async (world) => {
+    const runtime = await world.open();
+    const run = await runtime.submit(
+      agentOf("deaf", async (ctx) => (await ctx.waitForSignal("end")) ?? null),
+      null,
+    );
+    const sent = run.update("add", 1, { id: "a" });
+    const refused = expect(sent).rejects.toMatchObject({ code: "not_found", details: { updateId: "a" } });
+    await suspended(run, "t0");
+    await run.signal("end");
+    await refused;
+  });
+
+  declare("update: a wait ends after its timeout, also after a refused update", async (world) => {
+    const runtime = await world.open();
+    const worker = agentOf("worker", async (ctx) => {
+      const accept = (): never => {
+        throw new Fault("invalid_argument", "closed");
+      };
+      return (await ctx.waitForUpdate("add", { timeoutMs: 300, accept })) === undefined;
+    });
+    const run = await runtime.submit(worker, null);
+    await expect(run.update("add", 1)).rejects.toMatchObject({ message: "closed" });
+    expect((await run.result()).output).toBe(true);
+  });
+
+  declare("P1: a run signals another run in its commit, and a repeated id has no effect", async (world) => {
+    const runtime = await world.open();
+    const receiver = agentOf("receiver", async (ctx) => {
+      await ctx.waitForSignal("go");
+      const values: JsonValue[] = [];
+      for (let count = 0; count < 3; count++) values.push((await ctx.waitForSignal("paid")) ?? null);
+      return values;
+    });
+    const target = await runtime.submit(receiver, null);
+    const sender = agentOf("sender", async (ctx) => {
+      const { runId } = target;
+      await ctx.sendSignal(runId, "paid", 1, { id: "event-1" });
+      await ctx.sendSignal(runId, "paid", 2, { id: "event-1" });
+      await ctx.sendSignal(runId, "paid", 3);
+      await ctx.sendSignal(runId, "paid", 3);
+      await ctx.sendSignal(runId, "go", null);
+      return ctx
+        .sendSignal(formatRunId("nowhere"), "paid", 1)
+        .catch((error: Fault) => error.code as JsonValue as null);
+    });
+    await target.signal("paid", 0, { id: "event-1" });
+    expect((await (await runtime.submit(sender, null)).result()).output).toBe("not_found");
+    expect((await target.result()).output).toEqual([0, 3, 3]);
+  });
+
+  declare("S6: a run reaches no run of another tenant, and none that has ended", async (world) => {
+    const runtime = await world.open();
+    const waits = agentOf("waits", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+    const theirs = await runtime.submit(waits, null, { tenantId: "b" });
+    const ours = await runtime.submit(waits, null, { tenantId: "a" });
+    const sender = agentOf("sender", async (ctx) => {
+      const send = (runId: string): Promise<string> =>
+        ctx.sendSignal(runId, "go", 1).then(
+          () => "sent",
+          (error: Fault) => error.code,
+        );
+      return [await send(theirs.runId), await send(ours.runId)];
+    });
+    const first = await runtime.submit(sender, null, { tenantId: "a" });
+    expect((await first.result()).output).toEqual(["not_found", "sent"]);
+    expect((await ours.result()).output).toBe(1);
+    const second = await runtime.submit(sender, null, { tenantId: "a" });
+    expect((await second.result()).output).toEqual(["not_found", "not_found"]);
+    await theirs.cancel("end");
+    await theirs.result();
+  });
+}
