@@ -141,12 +141,14 @@ test("a conversation on 390 px opens at its newest entry, unless the person read
   // The thread grows entry by entry.
   const network = await page.context().newCDPSession(page);
   await network.send("Network.enable");
-  await network.send("Network.emulateNetworkConditions", {
-    offline: false,
-    latency: 0,
-    downloadThroughput: 20_000,
-    uploadThroughput: -1,
-  });
+  const receive = (bytesPerSecond: number): Promise<unknown> =>
+    network.send("Network.emulateNetworkConditions", {
+      offline: false,
+      latency: 0,
+      downloadThroughput: bytesPerSecond,
+      uploadThroughput: -1,
+    });
+  await receive(60_000);
   await reload();
   await expect.poll(top, { timeout: 60_000 }).toBe(end);
   await page.evaluate("scrollTo(0, 60)");
@@ -157,6 +159,9 @@ test("a conversation on 390 px opens at its newest entry, unless the person read
   await expect.poll(top, { timeout: 60_000 }).toBe(end);
   await reload();
   await expect.poll(top, { timeout: 60_000 }).toBe(end);
+  // The page is used by the tests that follow.
+  await receive(-1);
+  await network.detach();
 });
 
 test("a conversation on 390 px opens at the question that waits, with its agent in view", async () => {
