@@ -12,6 +12,8 @@ import {
   type ApprovalDecision,
   type CallAgentOptions,
   type CancelSignal,
+  type CompensationContext,
+  type CompensationOptions,
   type Duration,
   type HandledUpdate,
   type HandleUpdateOptions,
@@ -34,8 +36,10 @@ import {
   type SignalOptions,
   type StepOptions,
   type Update,
+  type UncancellableOptions,
   type UserPart,
   type WorkflowBranch,
+  type WorkflowCompensationContext,
   type WorkflowContext,
   type WorkflowStepContext,
 } from "../kernel/index.ts";
@@ -125,9 +129,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     limit: Duration,
     branch: (ctx: WorkflowContext<Context>) => Promise<Value & Serializable<Value>>,
   ): Promise<Value> {
-    const work = async (ctx: RunContext): Promise<JsonValue> =>
-      ((await branch(new WorkflowScope<Context>(ctx))) ?? null) as JsonValue;
-    return this.#ctx.timeout(limit, work) as Promise<Value>;
+    return this.#ctx.timeout(limit, this.#branch(branch)) as Promise<Value>;
   }
 
   waitForSignal<Value>(
@@ -235,12 +237,35 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     return this.#ctx.race(this.#scoped(branches));
   }
 
+  compensate(
+    name: string,
+    undo: (step: WorkflowCompensationContext<Context>) => MaybePromise<unknown>,
+    options?: CompensationOptions,
+  ): Promise<void> {
+    const run = async ({ ctx, ...step }: CompensationContext): Promise<void> => {
+      await undo({ ...step, ctx: new WorkflowScope<Context>(ctx) });
+    };
+    return this.#ctx.compensate(name, typeof undo === "function" ? run : undo, options);
+  }
+
+  uncancellable<Value>(
+    branch: (ctx: WorkflowContext<Context>) => Promise<Value & Serializable<Value>>,
+    options?: UncancellableOptions,
+  ): Promise<Value> {
+    return this.#ctx.uncancellable(this.#branch(branch), options) as Promise<Value>;
+  }
+
   resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value> {
     return this.#ctx.resource(open, close);
   }
 
   check(): void {
     this.#ctx.check();
+  }
+
+  /** A branch whose value is recorded. One that returns nothing has the value `null`, because a record is JSON (J10). */
+  #branch(branch: WorkflowBranch<unknown, Context>): (ctx: RunContext) => Promise<JsonValue> {
+    return async (ctx) => ((await branch(new WorkflowScope<Context>(ctx))) ?? null) as JsonValue;
   }
 
   #scoped<Value>(

@@ -9,6 +9,7 @@ import {
   formatAgentId,
   is,
   optionTable,
+  readTopUp,
   reviveFault,
   startKinds,
   type AgentId,
@@ -56,6 +57,11 @@ export interface WorkflowOptions<Input extends Schema = never, Output extends Sc
   readonly agents?: readonly HostedAgent[];
   /** Budget of each run, including its agents. If absent, a run has no limit. */
   readonly budget?: Partial<ExecutionBudget>;
+  /**
+   * What compensations may spend in addition to what is left of the budget, for example on agents. If absent, they may
+   * spend only what is left.
+   */
+  readonly compensationBudget?: Partial<Omit<TopUp, "deadlineMs">>;
   /** Spawn budget of each run. */
   readonly spawnBudget?: Partial<SpawnBudget>;
   /** B8: what limited top-ups may add to a run, in all. If absent, they add nothing. */
@@ -69,6 +75,7 @@ const workflowTable = optionTable({
   version: is.text(),
   agents: is.any,
   budget: is.checkedBy(executionBudget),
+  compensationBudget: is.any,
   spawnBudget: is.any,
   topUp: is.any,
 } satisfies OptionKinds<WorkflowOptions>);
@@ -101,6 +108,7 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
   declare readonly description?: string;
   declare readonly version?: string;
   declare readonly budget?: Partial<ExecutionBudget>;
+  declare readonly compensationBudget?: Partial<Omit<TopUp, "deadlineMs">>;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly topUp?: Partial<TopUp>;
   readonly subAgents: readonly HostedAgent[];
@@ -125,13 +133,17 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
     this.#code = code;
     this.#input = readerOf(name, "input", options.input);
     this.#output = readerOf(name, "output", options.output);
-    const { description, version, agents = [], budget, spawnBudget, topUp } = options;
+    const { description, version, agents = [], budget, compensationBudget, spawnBudget, topUp } = options;
     checkList(`agents of workflow ${name}`, agents, "use agents: [agent]");
     for (const agent of agents) checkAgent(`entry of agents of workflow ${name}`, agent);
     this.subAgents = agents;
     if (description !== undefined) this.description = description;
     if (version !== undefined) this.version = version;
     if (budget !== undefined) this.budget = read.budget as Partial<ExecutionBudget>;
+    if (compensationBudget !== undefined) {
+      checkBudgetOfCompensations(name, compensationBudget);
+      this.compensationBudget = compensationBudget;
+    }
     if (spawnBudget !== undefined) this.spawnBudget = spawnBudget;
     if (topUp !== undefined) this.topUp = topUp;
   }
@@ -257,6 +269,17 @@ function readerOf(
       details: { workflow: name, problems },
     });
   return new SchemaReader({ schemaName, refuse }, schema);
+}
+
+/** Refuses a budget that a ledger would refuse, and one of time: `timeoutMs` limits each compensation. */
+function checkBudgetOfCompensations(name: string, budget: Partial<TopUp>): void {
+  const owner = `compensationBudget of workflow ${name}`;
+  const { deadlineMs } = readTopUp(budget, owner);
+  if (deadlineMs > 0)
+    throw new Fault(
+      "invalid_argument",
+      `invalid deadlineMs of ${owner}: a compensation has a limit of time of its own; use ctx.compensate(name, undo, { timeoutMs })`,
+    );
 }
 
 function isRunContext(value: unknown): value is RunContext {

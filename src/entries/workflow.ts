@@ -9,6 +9,7 @@ export { FatalError } from "../kernel/index.ts";
 export type { WorkflowToolOptions } from "../assembly/workflow-tool.ts";
 export type {
   CallAgentOptions,
+  CompensationOptions,
   Duration,
   HandledUpdate,
   HandleUpdateOptions,
@@ -23,7 +24,9 @@ export type {
   StepRetry,
   Update,
   UpdateOptions,
+  UncancellableOptions,
   WorkflowBranch,
+  WorkflowCompensationContext,
   WorkflowContext,
   WorkflowResult,
   WorkflowStepContext,

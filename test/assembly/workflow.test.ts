@@ -424,3 +424,58 @@ describe("messages of a workflow", () => {
       ]);
     }));
 });
+
+describe("compensations of a workflow", () => {
+  test("a compensation calls an agent within compensationBudget, and a paid budget stays as it was", () =>
+    withRuntime(async (runtime) => {
+      const clerk = new Agent({ name: "clerk", model: scriptedModel(["Sorry."]) });
+      const said: string[] = [];
+      const booking = workflow(
+        "booking",
+        { agents: [clerk], budget: { maxTurns: 0 }, compensationBudget: { maxTurns: 1 } },
+        async (ctx) => {
+          await ctx.step("book", () => "booked");
+          await ctx.compensate("apologise", async ({ ctx: inside, status, reason }) => {
+            said.push(status, reason, await inside.agent(clerk, "Apologise."));
+          });
+          throw new FatalError("full");
+        },
+      );
+      const { status, error } = await (await runtime.start(booking, null)).result();
+      expect([status, error?.message, said]).toEqual(["failed", "full", ["failed", "full", "Sorry."]]);
+    }));
+
+  test("code that ignores a cancel is abandoned, and its compensations run", async () => {
+    const clock = new FakeClock();
+    const runtime = await openRuntime({ store: "memory:", clock, stopGraceMs: 1_000 });
+    try {
+      const log: string[] = [];
+      const stuck = workflow("stuck", async (ctx) => {
+        await ctx.step("a", () => "a");
+        await ctx.compensate("undo a", () => void log.push("undone"));
+        await ctx.step("b", () => new Promise<string>(() => undefined)).catch(() => null);
+        return new Promise<string>(() => undefined);
+      });
+      const run = await runtime.start(stuck, null);
+      for await (const event of run.events()) if (event.type === "step_end") break;
+      await run.cancel("enough");
+      const result = run.result();
+      for await (const event of run.events()) {
+        if (event.type === "run_cancel") for (let grace = 0; grace < 3; grace++) await clock.advance(1_000);
+        if (event.type === "run_end") break;
+      }
+      expect([(await result).status, log]).toEqual(["cancelled", ["undone"]]);
+    } finally {
+      await runtime.close();
+    }
+  });
+
+  test("a budget of time and an unknown member of compensationBudget are refused", () => {
+    const declare = (compensationBudget: object): unknown =>
+      workflow("wrong", { compensationBudget }, async () => null);
+    expect(() => declare({ deadlineMs: 5 })).toThrow(
+      /compensationBudget of workflow wrong: a compensation has/u,
+    );
+    expect(() => declare({ maxUsd: 5 })).toThrow(/compensationBudget of workflow wrong/u);
+  });
+});

@@ -5,6 +5,7 @@ import { runCrashes, type CrashOptions } from "../../src/testing/index.ts";
 import { doWorkload } from "./do-workload.ts";
 import { composedWorkloads } from "./composed-workloads.ts";
 import { lifeWorkloads } from "./life-workloads.ts";
+import { sagaWorkloads } from "./saga-workloads.ts";
 import { workflowWorkloads } from "./workflow-workloads.ts";
 import { isFull } from "../effort.ts";
 import { killPoints } from "./kill-points.ts";
@@ -18,20 +19,19 @@ const common = {
   open: (path) => sqliteStore({ path, hash: sha256 }),
 } satisfies Partial<CrashOptions>;
 
-describe.each(Object.entries({ ...workloads, ...composedWorkloads, ...lifeWorkloads, ...workflowWorkloads }))(
-  "J1, J6, B1, B3, E1, E4, H1, H4: %s",
-  (workload, { world, outputs }) => {
-    test("a worker killed before any write, or after it and again after the restart, leaves a run that ends as without the crash", async () => {
-      // `npm test` kills every third of these workers twice.
-      const again = (at: number, when: string): number | undefined =>
-        when === "after" && (isFull || at % 3 === 0) ? 1 + ((at * 3) % 8) : undefined;
-      const report = await runCrashes({ ...common, ...world, workload, kills: isKillPoint, again });
-      expect(report).toMatchObject({ broken: [], outputs });
-      expect(report.cases).toBeGreaterThan(isFull ? 8 : 0);
-      expect(report.kills).toBeGreaterThan(isFull ? report.cases : 0);
-    });
-  },
-);
+const all = { ...workloads, ...composedWorkloads, ...lifeWorkloads, ...workflowWorkloads, ...sagaWorkloads };
+
+describe.each(Object.entries(all))("J1, J6, B1, B3, E1, E4, H1, H4: %s", (workload, { world, outputs }) => {
+  test("a worker killed before any write, or after it and again after the restart, leaves a run that ends as without the crash", async () => {
+    // `npm test` kills every third of these workers twice.
+    const again = (at: number, when: string): number | undefined =>
+      when === "after" && (isFull || at % 3 === 0) ? 1 + ((at * 3) % 8) : undefined;
+    const report = await runCrashes({ ...common, ...world, workload, kills: isKillPoint, again });
+    expect(report).toMatchObject({ broken: [], outputs });
+    expect(report.cases).toBeGreaterThan(isFull ? 8 : 0);
+    expect(report.kills).toBeGreaterThan(isFull ? report.cases : 0);
+  });
+});
 
 describe("runCrashes()", () => {
   test("runCrashes() reports calls that bypass the journal and an output that differs from the uncrashed one", async () => {

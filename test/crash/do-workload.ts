@@ -56,6 +56,8 @@ async function withAgents(name: string): Promise<Workload | undefined> {
   if (Object.hasOwn(lifeWorkloads, name)) return lifeWorkloads[name];
   const { workflowWorkloads } = await import("./workflow-workloads.ts");
   if (Object.hasOwn(workflowWorkloads, name)) return workflowWorkloads[name];
+  const { sagaWorkloads } = await import("./saga-workloads.ts");
+  if (Object.hasOwn(sagaWorkloads, name)) return sagaWorkloads[name];
   const { thinkerWorkloads } = await import("./thinker-workloads.ts");
   return thinkerWorkloads[name];
 }

@@ -21,7 +21,7 @@ import { untilEvent } from "./until-event.ts";
 import { ampleBudget as budget, lengthOf, modelAnswer, toolAnswer, type Workload } from "./workload.ts";
 
 /** A call of the counting server as the effect of a step. The value is the answer, with the receipt. */
-async function effect(
+export async function effect(
   server: ServerAddress,
   name: string,
   key: string,
@@ -30,7 +30,7 @@ async function effect(
   return { ...(await callServer(server, { name, key, body })) };
 }
 
-function startOf(runId: RunId, input: JsonValue): Workload["drive"] {
+export function startOf(runId: RunId, input: JsonValue): Workload["drive"] {
   return async ({ runtime, agent }) => {
     const run = await runtime.start(agent as HostedAgent & HostedWorkflow<JsonValue>, input, { runId });
     await run.result();
@@ -208,7 +208,7 @@ const updates: Workload = {
   },
 };
 
-function mail(runId: RunId, id: string, body: MailBody): Mail {
+export function mail(runId: RunId, id: string, body: MailBody): Mail {
   return { id, runId, from: "a person", at: 1, body };
 }
 

@@ -45,8 +45,9 @@ export async function findingsAfter(path: string): Promise<readonly Finding[]> {
   for (const run of runs) before.set(run, await eventsIn(store, run));
   const runtime = await openRuntime({ ...goldenOptions(clock, "after"), store });
   try {
-    const { clerk, lead, panel, sleeper, durable, retried, updated } = at;
-    for (const agent of [clerk, lead, panel, sleeper, durable, retried, updated]) runtime.register(agent);
+    const { clerk, lead, panel, sleeper, durable, retried, updated, undone } = at;
+    const agents = [clerk, lead, panel, sleeper, durable, retried, updated, undone];
+    for (const agent of agents) runtime.register(agent);
     const found: Finding[] = [];
     for (const [run, { goOn }] of Object.entries(goldenRuns)) {
       if (!runs.includes(run)) continue;

@@ -27,7 +27,7 @@ import {
   type RunId,
   type Runtime,
 } from "../../src/kernel/index.ts";
-import { update, workflow, type Workflow } from "../../src/entries/workflow.ts";
+import { FatalError, update, workflow, type Workflow } from "../../src/entries/workflow.ts";
 import { scriptedModel, sequentialIds, type FakeClock, type ScriptedReply } from "../../src/testing/index.ts";
 
 /** A run that is started, stops at some point, and is resumed from its file. */
@@ -59,6 +59,7 @@ export interface Company {
   readonly durable: Workflow<{ cents: number }>;
   readonly retried: Workflow;
   readonly updated: Workflow;
+  readonly undone: Workflow;
 }
 
 const hourMs = 3_600_000;
@@ -178,7 +179,21 @@ export function company(): Company {
     }
     return sums;
   });
-  return { asked, clerk, lead, panel, sleeper, durable, retried, updated };
+  const undone = workflow("undone", async (ctx) => {
+    const retry = { baseDelayMs: hourMs, maxDelayMs: hourMs, maxMs: null };
+    for (const name of ["first", "second"]) {
+      await ctx.step(name, () => name);
+      await ctx.compensate(
+        `undo ${name}`,
+        ({ attempt }) => {
+          if (attempt === 1) throw new Error("not yet");
+        },
+        { retry, timeoutMs: 24 * hourMs },
+      );
+    }
+    throw new FatalError("declined");
+  });
+  return { asked, clerk, lead, panel, sleeper, durable, retried, updated, undone };
 }
 
 /** Executes steps of every kind and then waits. */
@@ -342,6 +357,19 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     goOn: async (handle) => {
       await handle.update(add, 5, { id: "first" });
       await handle.update(add, 2, { id: "second" });
+      return handle;
+    },
+  },
+  undone: {
+    since: 22,
+    begin: async ({ runtime, company: { undone } }) => {
+      const { runId } = await runtime.start(undone, null, { runId: goldenId("undone") });
+      return (await runtime.find(runId)) as RunHandle;
+    },
+    rests: ({ type }) => type === "task_suspend",
+    goOn: async (handle, { clock }) => {
+      // Each compensation fails once.
+      for (let wait = 0; wait < 2; wait++) await clock.advance(2 * hourMs);
       return handle;
     },
   },

@@ -27,6 +27,17 @@ const order = workflow(
     });
     left satisfies number;
     right satisfies "right";
+    await ctx.compensate("refund", async ({ idempotencyKey, reason, status, ctx: inside }) => {
+      idempotencyKey satisfies string;
+      reason satisfies string;
+      status satisfies "failed" | "cancelled" | "deadline_exceeded";
+      await inside.agent(agent, "?");
+    });
+    // @ts-expect-error: the option is timeoutMs
+    await ctx.compensate("refund", () => undefined, { timeout: 5 });
+    (await ctx.uncancellable((branch) => branch.step("left", () => 1))) satisfies number;
+    // @ts-expect-error: a function is not JSON
+    await ctx.uncancellable(async () => ({ run: () => 1 }));
     // @ts-expect-error: a Date is not JSON
     await ctx.step("late", () => ({ at: new Date() }));
     // @ts-expect-error: a function is not JSON

@@ -40,6 +40,8 @@ export const conversationTypes: ReadonlySet<EventType> = new Set<EventType>([
   "task_reprioritize",
   "task_retry",
   "step_retry",
+  "compensation_start",
+  "compensation_end",
   "task_end",
 ]);
 

@@ -337,6 +337,10 @@ function noteOf(event: Event): Note | null {
         text: `${event.data.name} failed (${plainMessage(event.data.failure.message)}). Attempt ${event.data.attempt + 1} follows.`,
         tone: "bad",
       };
+    case "compensation_start":
+      return { text: `The work is undone: ${event.data.names.join(", ")}`, tone: "plain" };
+    case "compensation_end":
+      return undoneWords(event.data);
     case "budget_lost":
       return { text: "A call was lost and is charged at its bound", tone: "bad" };
     case "usage_corrected":
@@ -351,6 +355,12 @@ function noteOf(event: Event): Note | null {
     default:
       return null;
   }
+}
+
+function undoneWords({ failed }: Event<"compensation_end">["data"]): Note {
+  if (failed.length === 0) return { text: "The work was undone", tone: "plain" };
+  const causes = failed.map(({ name, failure }) => `${name} (${plainMessage(failure.message)})`);
+  return { text: `Not undone: ${causes.join(", ")}`, tone: "bad" };
 }
 
 function topUpWords({

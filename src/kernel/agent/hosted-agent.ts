@@ -48,6 +48,11 @@ export interface HostedAgent<Context = unknown> {
   readonly contextType?: Context;
   /** What the runs of this agent do. Default: `invocation`. A run of kind `workflow` has no session. */
   readonly runKind?: "workflow";
+  /**
+   * What the compensations of a workflow may spend in addition to what is left of the budget of its run. Absent means
+   * nothing.
+   */
+  readonly compensationBudget?: Partial<Omit<TopUp, "deadlineMs">>;
   /** J9: version of the agent's code. Change it when the order or the meaning of steps changes. */
   readonly version?: string;
   /** Models that `ctx.llm` calls, by role. A request without a role, or with a role that has no model, uses `main`. */

@@ -65,6 +65,26 @@ export interface StepOptions {
   readonly idempotencyKey?: string;
 }
 
+/** What the function of a compensation receives. */
+export interface CompensationContext extends StepContext {
+  /** How the run ends: it failed, was cancelled, or passed its deadline. */
+  readonly status: "failed" | "cancelled" | "deadline_exceeded";
+  /** The message of the error, or the reason of the cancel. */
+  readonly reason: string;
+}
+
+/** Options of `ctx.compensate`. */
+export interface CompensationOptions extends Pick<StepOptions, "retry" | "idempotencyKey"> {
+  /** Maximum duration of the compensation with all its attempts, in milliseconds. Default: 600_000. */
+  readonly timeoutMs?: number;
+}
+
+/** Options of `ctx.uncancellable`. */
+export interface UncancellableOptions {
+  /** Maximum duration of the branch, in milliseconds. After it `timeout` is thrown. Default: 600_000. */
+  readonly timeoutMs?: number;
+}
+
 /** Options of `ctx.tools`. */
 export interface ToolsOptions {
   /** Tools in addition to the agent's own. On equal names they take precedence. They pass the same gate. */
@@ -268,6 +288,27 @@ export interface RunContext extends WaitContext {
   random(): Promise<number>;
   /** Returns a new unique id. Recorded: a replay returns the same id. */
   uuid(): Promise<string>;
+  /**
+   * Registers what undoes the work so far. If the run of a workflow fails, is cancelled or passes its deadline, the
+   * registered functions run in reverse order, each as a step of this name with attempts of its own (J5), in a scope that
+   * no cancel reaches (C2). A compensation that fails is reported, and the others follow. From the first one on the run
+   * is final. A run that completes, is paused or stops at its budget runs none; cancelling one that was stopped does.
+   *
+   * Only the code of a workflow may register one, not the body of a step or tool.
+   */
+  compensate(
+    name: string,
+    undo: (step: CompensationContext) => Promise<unknown>,
+    options?: CompensationOptions,
+  ): Promise<void>;
+  /**
+   * C2: runs a branch that no cancel and no deadline of the task reaches, also after one, and returns its value, which
+   * must be JSON. Its children are not cancelled either. Only its own limit of time ends it.
+   */
+  uncancellable<Value extends JsonValue>(
+    branch: Branch<Value>,
+    options?: UncancellableOptions,
+  ): Promise<Value>;
   /**
    * Opens something that cannot be journaled, such as a connection. Not a step: `close` is called when the task ends or
    * is dropped, and a replay calls `open` again.

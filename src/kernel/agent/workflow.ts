@@ -14,7 +14,14 @@ import type { RunResult, RunStatus } from "../run/run-result.ts";
 import type { Query, RunTarget, Signal, SignalOptions, Update } from "../run/run-messages.ts";
 import type { SpawnOptions } from "../run/spawn-options.ts";
 import type { HostedAgent } from "./hosted-agent.ts";
-import type { ParallelOptions, StepContext, StepOptions } from "./run-context.ts";
+import type {
+  CompensationContext,
+  CompensationOptions,
+  ParallelOptions,
+  StepContext,
+  StepOptions,
+  UncancellableOptions,
+} from "./run-context.ts";
 
 /**
  * A durable function as a worker hosts it and `Runtime.start` starts it. `workflow()` of `reeve/workflow` creates one.
@@ -57,6 +64,13 @@ export type WorkflowResult<Output> =
 
 /** What the body of a step of a workflow receives. */
 export type WorkflowStepContext = Pick<StepContext, "idempotencyKey" | "attempt" | "signal">;
+
+/** What the function of a compensation of a workflow receives. */
+export interface WorkflowCompensationContext<Context = unknown>
+  extends WorkflowStepContext, Pick<CompensationContext, "status" | "reason"> {
+  /** Context for steps inside the compensation, such as a call of an agent. No cancel reaches them. */
+  readonly ctx: WorkflowContext<Context>;
+}
 
 /** One branch of `parallel` or `race`. It must use the `ctx` it receives, which has a scope of its own (J2). */
 export type WorkflowBranch<Value, Context = unknown> = (ctx: WorkflowContext<Context>) => Promise<Value>;
@@ -194,6 +208,25 @@ export interface WorkflowContext<Context = unknown> {
   race<Value>(
     branches: Readonly<Record<string, WorkflowBranch<Value, Context>>>,
   ): Promise<{ readonly winner: string; readonly value: Value }>;
+  /**
+   * Registers what undoes the work so far, after the step that did it. If the workflow fails, is cancelled or passes its
+   * deadline, the registered functions run in reverse order before it ends. Each is a step of this name: it is retried
+   * like one, and no cancel reaches it. A compensation that fails is reported, and the others follow. From the first one
+   * on the run is final. A workflow that completes, is paused or stops at its budget runs none; cancelling it then does.
+   */
+  compensate(
+    name: string,
+    undo: (step: WorkflowCompensationContext<Context>) => MaybePromise<unknown>,
+    options?: CompensationOptions,
+  ): Promise<void>;
+  /**
+   * C2: runs a branch that neither a cancel nor the deadline of the run reaches, also after one. Its own limit of time ends
+   * it, by default after 10 minutes.
+   */
+  uncancellable<Value>(
+    branch: (ctx: WorkflowContext<Context>) => Promise<Value & Serializable<Value>>,
+    options?: UncancellableOptions,
+  ): Promise<Value>;
   /** Opens something that cannot be journaled. `close` is called when the task ends or is dropped; a replay opens it again. */
   resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value>;
   /** C2: throws if the workflow is cancelled or past its deadline. Passes while recorded steps remain in this scope. */

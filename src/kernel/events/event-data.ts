@@ -366,6 +366,14 @@ export interface TaskEvents {
     readonly delayMs: number;
     readonly failure: Failure;
   };
+  /** The task ends without success and undoes its work. `names` has the order in which the compensations run. */
+  compensation_start: {
+    readonly names: readonly string[];
+    readonly status: "failed" | "cancelled" | "deadline_exceeded";
+    readonly failure: Failure;
+  };
+  /** The compensations have ended. `failed` lists those that did not succeed. */
+  compensation_end: { readonly failed: readonly { readonly name: string; readonly failure: Failure }[] };
   /** J8: the journal of the task has grown long. */
   journal_warning: { readonly steps: number };
   /** The task received an inbox message. */

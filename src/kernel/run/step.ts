@@ -45,7 +45,7 @@ export function branchScope(address: StepAddress, name: string): StepScope {
 }
 
 /**
- * The kind of call that a step records. `abandon` is not a call: it records that a step ended without some of its
+ * The kind of call that a step records. `compensate` records that the code has registered a compensation. `abandon` is not a call: it records that a step ended without some of its
  * branches, whose signals and inputs return to their queues (W1) and whose children are cancelled (C1).
  */
 export type StepKind =
@@ -61,6 +61,7 @@ export type StepKind =
   | "drain"
   | "compaction"
   | "race"
+  | "compensate"
   | "abandon"
   | "value";
 

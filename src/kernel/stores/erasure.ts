@@ -61,6 +61,10 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   memory_write: ({ diff: _diff, ...data }) => data,
   model_fallback: (data) => ({ ...data, message: "" }),
   step_retry: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
+  compensation_start: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
+  compensation_end: ({ failed }) => ({
+    failed: failed.map(({ name, failure }) => ({ name, failure: erasedFailure(failure) })),
+  }),
   task_retry: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
   architecture_event: (data) => ({ ...data, data: {} }),
   handoff: (data) => ({ ...data, task: "" }),

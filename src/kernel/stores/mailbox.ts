@@ -27,7 +27,8 @@ export type MailBody =
       readonly taskId?: TaskId;
       readonly metadata?: JsonObject;
     }
-  | { readonly type: "cancel"; readonly taskId: TaskId; readonly reason: string }
+  /** `reopens`: the run has stopped at its budget, and continues with its compensations. */
+  | { readonly type: "cancel"; readonly taskId: TaskId; readonly reason: string; readonly reopens?: true }
   | { readonly type: "pause" | "resume" }
   | { readonly type: "top_up"; readonly taskId: TaskId; readonly add: Partial<TopUp> }
   /** B3: the usage of a lost call, with its cost. `call` is the id of its reservation. */

@@ -72,6 +72,7 @@ import { SizeLimit } from "../process/size-limit.ts";
 import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
 import type { AwaitedRuns } from "../process/awaited-runs.ts";
+import { hasCompensated } from "../journal/task-state.ts";
 import { mailOfSignal, signalWait, submittedAs } from "../journal/wait-names.ts";
 
 /** A run that has ended, in the store of a caller. */
@@ -365,6 +366,14 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     const target = parseTaskId(taskId);
     if (target !== root && (await this.#live().task(target)).outcome !== null) return;
     if (!(await this.#live().isOver())) await this.#send({ type: "cancel", taskId: target, reason });
+    else if (target === root && (await this.#isStoppedWork()))
+      await this.#send({ type: "cancel", taskId: target, reason, reopens: true });
+  }
+
+  /** Whether the run of a workflow has stopped at its budget. A cancel then lets it undo its work. */
+  async #isStoppedWork(): Promise<boolean> {
+    if (this.#options.record.kind !== "workflow") return false;
+    return (await this.#stored.summary()).status === "budget_exhausted";
   }
 
   async pause(): Promise<void> {
@@ -373,6 +382,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
 
   async resume(): Promise<void> {
     await this.#refuseIfResent();
+    await this.#refuseIfUndone();
     await this.#send({ type: "resume" });
   }
 
@@ -385,6 +395,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
       );
     const { limited = false } = topUpTable.read("topUp()", options);
     await this.#refuseIfResent();
+    await this.#refuseIfUndone();
     // If the process dies after this, the amount counts as used although the budget was not raised.
     if (limited) await useAllowance(this.#options.store, this.#options.record, add);
     await this.#send({ type: "top_up", taskId: parseTaskId(taskId), add });
@@ -393,6 +404,19 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   async topUpLeft(): Promise<TopUp> {
     this.#options.life?.check();
     return allowanceLeft(this.#options.store, this.#options.record);
+  }
+
+  /** Refuses to continue a run whose compensations have begun. While they run, it may be paused and resumed. */
+  async #refuseIfUndone(): Promise<void> {
+    if (this.#options.record.kind !== "workflow") return;
+    const { ended, tasks } = await this.#live().readState();
+    const task = tasks.get(root);
+    if (!ended || task === undefined || !hasCompensated(task)) return;
+    throw new Fault(
+      "invalid_argument",
+      `run ${this.runId} cannot be resumed, because its compensations have undone its work; start another run`,
+      { details: { runId: this.runId } },
+    );
   }
 
   async #refuseIfResent(): Promise<void> {

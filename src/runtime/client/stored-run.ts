@@ -20,7 +20,10 @@ import type { TaskState } from "../journal/task-state.ts";
 
 /** Whether the mail contains a command that may resume an ended run. */
 export function mayResume(mail: readonly Mail[]): boolean {
-  return mail.some(({ body }) => body.type === "resume" || body.type === "top_up");
+  return mail.some(
+    ({ body }) =>
+      body.type === "resume" || body.type === "top_up" || (body.type === "cancel" && body.reopens === true),
+  );
 }
 
 /** Reads what the store knows of a run, and refuses commands that the run could not receive. */

@@ -34,7 +34,7 @@ async function withChildOutput(
   const { cancelled, outcome: known } = runner.state.task(child);
   if (cancelled === null && known === null) return stop;
   const left = Promise.withResolvers<undefined>();
-  const call = runner.activity.beginCall();
+  const call = runner.activity.beginCall(cancelScope);
   // The child's calls are abandoned at the same time as this one, so the child ends then, or after a second grace
   // period.
   call.body = { abandon: () => (call.body = { abandon: () => left.resolve(undefined) }) };
@@ -90,7 +90,8 @@ export class ChildSteps {
   #spawn(agentId: AgentId, input: JsonValue, options: NewTaskOptions): SpawnOutcome {
     const { runner, cancelScope } = this.#steps;
     cancelScope.check();
-    return runner.host.spawn(runner.taskId, agentId, input, options);
+    const given = cancelScope.isShielded ? { ...options, isShielded: true } : options;
+    return runner.host.spawn(runner.taskId, agentId, input, given);
   }
 
   async join({ taskId }: TaskHandle): Promise<TaskOutcome> {

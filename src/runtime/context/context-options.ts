@@ -12,8 +12,11 @@ import {
   is,
   optionTable,
   type OptionKinds,
+  type CompensationOptions,
   type StepOptions,
   type WaitForUpdateOptions,
+  type UncancellableOptions,
+  stepRetry,
 } from "../../kernel/index.ts";
 import { checkNextRuns } from "./next-run-check.ts";
 
@@ -42,6 +45,14 @@ const stepTable = optionTable({
   timeoutMs: is.number({ from: 1 }),
   idempotencyKey: is.text(),
 } satisfies OptionKinds<StepOptions>);
+const compensationTable = optionTable({
+  retry: is.any,
+  timeoutMs: is.number({ from: 1 }),
+  idempotencyKey: is.text(),
+} satisfies OptionKinds<CompensationOptions>);
+const uncancellableTable = optionTable({
+  timeoutMs: is.number({ from: 1 }),
+} satisfies OptionKinds<UncancellableOptions>);
 const toolsTable = optionTable({
   extra: is.list(),
   only: is.list({ of: is.text() }),
@@ -110,6 +121,15 @@ export function noInput(queue: InputQueue, options: DrainOptions): readonly Json
 
 export function checkStepOptions(options: StepOptions | undefined): void {
   if (options !== undefined) stepTable.read("ctx.step()", options);
+}
+
+export function checkCompensationOptions(options: CompensationOptions): void {
+  compensationTable.read("ctx.compensate()", options);
+  if (options.retry !== undefined && options.retry !== false) stepRetry(options.retry, "ctx.compensate()");
+}
+
+export function checkUncancellableOptions(options: UncancellableOptions): void {
+  uncancellableTable.read("ctx.uncancellable()", options);
 }
 
 export function checkToolsOptions(options: ToolsOptions | undefined): void {

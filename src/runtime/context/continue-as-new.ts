@@ -1,4 +1,4 @@
-import { assertJson, branchScope, stepAt, type JsonValue, type StepScope } from "../../kernel/index.ts";
+import { assertJson, type JsonValue } from "../../kernel/index.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
@@ -22,9 +22,4 @@ export async function continueAsNew(
   await activity.whenSeated(cancelScope);
   await log.flush();
   throw new ContinueAsNew(state);
-}
-
-/** J8: each journal of a task has its own addresses, so that no idempotency key is used twice. */
-export function journalScope(journal: number): StepScope {
-  return journal === 0 ? "" : branchScope(stepAt("", journal - 1), "continued");
 }

@@ -3,6 +3,7 @@ import {
   Fault,
   finishReasonOf,
   isMarkedFinal,
+  outcomeStatus,
   sealJson,
   type EventDraft,
   type Failure,
@@ -12,12 +13,14 @@ import {
   type StopReason,
   type TaskOutcome,
 } from "../../kernel/index.ts";
+import { undoWork } from "./compensation.ts";
 import { ContinueAsNew } from "./continue-as-new.ts";
 import { TaskContext } from "./task-context.ts";
 import { cancelledOutcome, faultStopReason, isFinalFault, outputAt } from "../journal/task-end.ts";
 import { TaskInboxView } from "./task-inbox.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { joinWait } from "../journal/wait-names.ts";
+import { restartDelayMs } from "../process/run-retry.ts";
 
 /** Outcome of a task's code. E4: `events` were emitted after its last step and commit together with its end. */
 export type CodeOutcome = { readonly events: readonly EventDraft[] } & (
@@ -35,25 +38,84 @@ export type CodeOutcome = { readonly events: readonly EventDraft[] } & (
 
 /** Runs the code of a task to its end. Never settles if the runner is dropped. */
 export async function runAgentCode(runner: TaskRunner): Promise<CodeOutcome> {
-  const { agent, cancelScope, state, host, taskId, worker } = runner;
+  const { agent, host } = runner;
   const ctx = new TaskContext(runner, runner.task.journal);
+  const code = (): Promise<unknown> => agent.run(ctx, inboxOf(runner, ctx));
   try {
     const opening = host.live?.open();
     if (opening !== undefined) await runner.activity.whileAlive(opening);
-    const ending = await runner.run(() => agent.run(ctx, inboxOf(runner, ctx)));
+    if (agent.runKind === "workflow") return await runWorkflow(runner, ctx, code);
+    const ending = await runner.run(code);
     if ("error" in ending) throw ending.error;
-    const output = ending.value ?? null;
-    sealJson(output, `what ${agent.id} returned`);
-    worker.sizes.assert(output, `what ${agent.id} returned`);
-    const children = state.liveChildren(taskId, "wait");
-    if (children.length > 0) {
-      const ended = Promise.all(children.map((each) => host.whenEnded(each)));
-      await runner.activity.waitFor(cancelScope, ended, { name: joinWait(children) });
-    }
-    return { kind: "ended", outcome: outcomeOf(runner, output), endedOn: none, events: ctx.takeEvents() };
+    return await returned(runner, ctx, ending.value);
   } catch (error) {
     return outcomeOfError(runner, error, ctx.takeEvents());
   }
+}
+
+/** The outcome of code that returned. The task ends when the children have ended for which it waits. */
+async function returned(runner: TaskRunner, ctx: TaskContext, value: unknown): Promise<CodeOutcome> {
+  const { agent, cancelScope, state, host, taskId, worker } = runner;
+  const output = (value ?? null) as JsonValue;
+  sealJson(output, `what ${agent.id} returned`);
+  worker.sizes.assert(output, `what ${agent.id} returned`);
+  const children = state.liveChildren(taskId, "wait");
+  if (children.length > 0) {
+    const ended = Promise.all(children.map((each) => host.whenEnded(each)));
+    await runner.activity.waitFor(cancelScope, ended, { name: joinWait(children) });
+  }
+  return { kind: "ended", outcome: outcomeOf(runner, output), endedOn: none, events: ctx.takeEvents() };
+}
+
+/** Runs the code of a workflow. If it ends without success, its compensations follow before the task ends. */
+async function runWorkflow(
+  runner: TaskRunner,
+  ctx: TaskContext,
+  code: () => Promise<unknown>,
+): Promise<CodeOutcome> {
+  const undone = async (ended: CodeOutcome): Promise<CodeOutcome> => {
+    const found = await undoWork(
+      runner,
+      outcomeToUndo(runner, ended),
+      (scope, cancelScope) => new TaskContext(runner, scope, cancelScope),
+    );
+    if (found === undefined) return ended;
+    const { outcome, events } = found;
+    return { kind: "ended", outcome, endedOn: none, events: [...ended.events, ...events] };
+  };
+  const work = async (): Promise<CodeOutcome> => {
+    let ended: CodeOutcome;
+    try {
+      ended = await returned(runner, ctx, await code());
+    } catch (error) {
+      ended = outcomeOfError(runner, error, ctx.takeEvents());
+    }
+    return undone(ended);
+  };
+  try {
+    const ending = await runner.run(work);
+    if ("error" in ending) throw ending.error;
+    return ending.value as CodeOutcome;
+  } catch (error) {
+    if (!(error instanceof CancellationError) || runner.hasEnded) throw error;
+    // The code ignored its cancellation and was abandoned.
+    return undone(outcomeOfError(runner, error, ctx.takeEvents()));
+  }
+}
+
+/**
+ * How a workflow ends whose work is to be undone. `undefined` if it completed, starts again, or stopped at its budget, so that
+ * it can be topped up.
+ */
+function outcomeToUndo({ task, worker, output }: TaskRunner, ended: CodeOutcome): TaskOutcome | undefined {
+  if (ended.kind === "continues") return undefined;
+  if (ended.kind === "crashed")
+    return restartDelayMs(task.crashes + 1, worker.runRetry) === null
+      ? failedOutcome(ended.fault, output)
+      : undefined;
+  const { outcome } = ended;
+  const status = outcomeStatus(outcome);
+  return status === "completed" || status === "budget_exhausted" ? undefined : outcome;
 }
 
 const none: readonly never[] = [];

@@ -8,6 +8,8 @@ import {
   type AskOutcome,
   type Branch,
   type BranchResults,
+  type CompensationContext,
+  type CompensationOptions,
   type ChildRequest,
   type CompactedTranscript,
   type CompactionStep,
@@ -43,6 +45,7 @@ import {
   type Turn,
   type UpdateReply,
   type WaitForUpdateOptions,
+  type UncancellableOptions,
   assertEmittable,
   branchScope,
   describeValue,
@@ -60,6 +63,7 @@ import {
   checkParallelOptions,
   checkToolsOptions,
   checkUpdateOptions,
+  checkUncancellableOptions,
   checkWaitOptions,
   maxDrained,
   noInput,
@@ -67,13 +71,17 @@ import {
 } from "./context-options.ts";
 import { raceBranches, runBranches, type RaceResult } from "./branches.ts";
 import { CallHistory } from "../tool/call-history.ts";
-import { continueAsNew, journalScope } from "./continue-as-new.ts";
+import { continueAsNew } from "./continue-as-new.ts";
 import { compactTranscript } from "./compaction-step.ts";
 import type { CallingScope } from "../tool/gate-context.ts";
 import { ChildSteps } from "./child-steps.ts";
 import { callModel, MessageStarts, ModelCall } from "../model/model-call.ts";
 import type { SentPrefix } from "../model/token-bound.ts";
 import { MessageSteps } from "./messages.ts";
+import { registerAgain, registeredIn, registerUndo, shieldedMs } from "./compensation.ts";
+import { hasCompensated } from "../journal/task-state.ts";
+import { insideBranch } from "../process/async-context.ts";
+import type { ActiveStep } from "../task/active-step.ts";
 import { runStep } from "./step-context.ts";
 import { StepExecutor } from "../task/step-executor.ts";
 import type { Body } from "../task/step-body.ts";
@@ -89,7 +97,7 @@ import { isTurnOf } from "./taken-turn.ts";
 import { TaskFacts } from "./task-facts.ts";
 import { takeTurn, type ScopedPlan, type TurnOptions } from "./turn-step.ts";
 import { takesInput } from "../journal/task-record.ts";
-import { inboxDrain, limitBranch, queueWait } from "../journal/wait-names.ts";
+import { inboxDrain, journalScope, limitBranch, queueWait, uncancellableIn } from "../journal/wait-names.ts";
 
 /** Creates what the extensions of a task's agent use of the runtime. */
 function taskPort({ worker, facts, state, taskId }: TaskRunner, signal: AbortSignal): ExtensionPort {
@@ -369,10 +377,48 @@ export class TaskContext extends TaskFacts implements RunContext {
 
   race<Value>(branches: Readonly<Record<string, Branch<Value>>>): Promise<RaceResult<Value>> {
     const step = this.#steps.identify("race", Object.keys(branches).join(" "), null);
-    return this.#steps.run<RaceResult<Value>>(step, (open) =>
-      raceBranches(open, branches, (name, cancelScope) =>
-        this.#inside(branchScope(step.address, name), cancelScope, this.#isBody),
-      ),
+    const contextOf = (name: string, cancelScope: CancellationScope): TaskContext =>
+      this.#inside(branchScope(step.address, name), cancelScope, this.#isBody);
+    const body = (open: ActiveStep): Promise<RaceResult<Value>> => raceBranches(open, branches, contextOf);
+    if (!this.#runner.journal.isRecorded(step) || registeredIn(this.#runner, step.address).length === 0)
+      return this.#steps.run<RaceResult<Value>>(step, body);
+    return this.#steps.exclusive("race", async () => {
+      await registerAgain(this.#steps, step.address, branches, contextOf);
+      return this.#steps.runInScope<RaceResult<Value>>(step, body);
+    });
+  }
+
+  compensate(
+    name: string,
+    undo: (step: CompensationContext) => Promise<unknown>,
+    options?: CompensationOptions,
+  ): Promise<void> {
+    return registerUndo(this.#steps, this.#isBody, name, undo, options);
+  }
+
+  async uncancellable<Value extends JsonValue>(
+    branch: Branch<Value>,
+    options: UncancellableOptions = {},
+  ): Promise<Value> {
+    checkUncancellableOptions(options);
+    const { timeoutMs = shieldedMs } = options;
+    const scope = uncancellableIn(this.#steps.next());
+    const work = async (cancelScope: CancellationScope): Promise<Value> => {
+      const ctx = this.#inside(scope, cancelScope, this.#isBody);
+      try {
+        return await insideBranch(this.#runner.inside, cancelScope.token, () =>
+          ctx.timeout(timeoutMs, branch),
+        );
+      } finally {
+        for (const draft of ctx.takeEvents()) this.#steps.emit(draft);
+      }
+    };
+    const { cancelScope } = this.#steps;
+    return this.#steps.exclusive("uncancellable", () =>
+      // Once the work is undone, the code only replays.
+      hasCompensated(this.#runner.task)
+        ? work(cancelScope)
+        : this.#runner.shielded(() => cancelScope.shield(work)),
     );
   }
 

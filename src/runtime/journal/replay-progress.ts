@@ -17,11 +17,14 @@ export class ReplayProgress {
   /** Highest index of a step that earlier owners had begun, by scope. Created on first use. */
   #last: Map<string, number> | undefined;
 
-  constructor(task: Pick<TaskState, "steps" | "opened">) {
+  /** `isOwn` selects the records that this progress is about. */
+  constructor(task: Pick<TaskState, "steps" | "opened">, isOwn: (address: StepAddress) => boolean) {
     this.#task = task;
     this.#isReplay = task.steps.size > 0 || task.opened.size > 0;
-    this.#begun = task.opened.size === 0 ? none : [...task.opened.keys()].filter(isCall);
+    this.#begun =
+      task.opened.size === 0 ? none : [...task.opened.keys()].filter((each) => isCall(each) && isOwn(each));
     for (const address of task.steps.keys()) {
+      if (!isOwn(address)) continue;
       this.#remaining++;
       this.#count(address, 1);
     }

@@ -9,7 +9,7 @@ import {
 } from "../../kernel/index.ts";
 import { abandonmentOf, isInside } from "./branch-values.ts";
 import type { RunState } from "./run-state.ts";
-import type { TaskState } from "./task-state.ts";
+import { hasCompensated, type TaskState } from "./task-state.ts";
 import { attemptAddress, attemptName, limitBranch } from "./wait-names.ts";
 
 /** Reason with which the end of a parent cancels its children. */
@@ -27,11 +27,12 @@ export interface ResumedTask {
 /**
  * J5: which tasks of an ended run are resumed with it. The root, if it did not complete; of each resumed task, the children whose
  * failure ended it, the children that were cancelled because it ended, and those of abandoned branches that run again. A child whose
- * failure the parent handled is not resumed: later steps depend on that outcome. A task whose history retention has erased is not resumed either: its records are gone.
+ * failure the parent handled is not resumed: later steps depend on that outcome. A task whose history retention has erased, or that has begun
+ * to undo its work, is not resumed either.
  */
 export function planResume(state: RunState): readonly ResumedTask[] {
   const root = state.task(rootTaskId);
-  if (root.outcome === null || root.outcome.status === "completed" || isErased(root)) return [];
+  if (root.outcome === null || root.outcome.status === "completed" || isFinal(root)) return [];
   const plan: ResumedTask[] = [];
   const reached = new Set<TaskState>([root]);
   for (const task of reached) {
@@ -41,7 +42,7 @@ export function planResume(state: RunState): readonly ResumedTask[] {
         .split(" ")
         .flatMap((part) => state.tasks.get(part as TaskId) ?? [])
         .filter(({ outcome }) => outcome?.status === "failed" || outcome?.status === "cancelled")
-        .filter((child) => !isErased(child));
+        .filter((child) => !isFinal(child));
     const stale = joins.filter(({ name }) => failed(name).length > 0);
     for (const { name } of stale) for (const child of failed(name)) reached.add(child);
     const voids = [...task.endedOn.flatMap((address) => sameFailure(task, address)), ...stale.map(addressOf)];
@@ -67,9 +68,9 @@ function startedAnew({ steps }: TaskState, voids: readonly StepAddress[]): reado
   );
 }
 
-/** Retention erased the records of the task when the run ended. */
-function isErased({ record }: TaskState): boolean {
-  return record.supervision.retention === HistoryRetention.NONE;
+/** Whether the task cannot continue: retention erased its records when the run ended, or its work was undone. */
+function isFinal(task: TaskState): boolean {
+  return task.record.supervision.retention === HistoryRetention.NONE || hasCompensated(task);
 }
 
 /**
@@ -85,7 +86,7 @@ function cancelledWith(
   const children = [...state.tasks.values()].filter(
     (each) =>
       each.record.parentId === task.record.taskId &&
-      !isErased(each) &&
+      !isFinal(each) &&
       each.outcome?.status === "cancelled" &&
       (each.cancelled?.reason === parentEnded ||
         each.cancelled?.reason === branchAbandoned ||

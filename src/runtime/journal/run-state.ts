@@ -337,6 +337,7 @@ export class RunState {
   #void(task: TaskState, address: StepAddress): void {
     task.steps.delete(address);
     task.branchValues?.takeBack(address);
+    task.compensations = task.compensations?.filter((each) => each !== address);
     const seq = task.failedStarts.get(address);
     if (seq !== undefined) task.opened.set(address, seq);
   }
@@ -363,6 +364,7 @@ export class RunState {
     }
     const taken = resolutionsTaken(step);
     if (taken !== undefined) this.#take(task, step, taken);
+    if (kind === "compensate") (task.compensations ??= []).push(address);
     if (outcome.kind === "failed") return;
     if (kind === "spawn") this.#noteSpawn(address, outcome.value);
     if (task.branchValues !== undefined) {

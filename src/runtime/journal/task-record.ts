@@ -19,6 +19,8 @@ import { deadlineOf } from "./task-clock.ts";
 export interface NewTaskOptions extends SpawnOptions {
   /** The request with which the task starts. If absent, the task has a prompt of its own. */
   readonly inherited?: InheritedChild;
+  /** C2: code that no deadline reaches spawns the task, which therefore does not inherit the deadline of its parent. */
+  readonly isShielded?: boolean;
 }
 
 export interface ChildTaskOptions extends NewTaskOptions {
@@ -40,7 +42,7 @@ export interface InheritedChild {
 export function childTaskRecord(parent: TaskState, options: ChildTaskOptions): TaskRecord {
   const { taskId, agent, input, now } = options;
   const { record } = parent;
-  const deadline = deadlineOf(parent);
+  const deadline = options.isShielded === true ? null : deadlineOf(parent);
   const deadlineMs = deadline === null ? null : Math.max(0, deadline - now);
   const budget = tightenBudget({ ...record.budget, deadlineMs }, ownBudget(agent, options));
   const supervision = Supervision.fromJSON(record.supervision).spawnChild({

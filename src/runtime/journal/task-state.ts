@@ -15,6 +15,7 @@ import {
 } from "../../kernel/index.ts";
 import type { BranchValues } from "./branch-values.ts";
 import { TaskClock } from "./task-clock.ts";
+import { compensationsIn, journalScope } from "./wait-names.ts";
 
 /** The state of a task, as its commits give it. */
 export interface TaskState {
@@ -34,6 +35,8 @@ export interface TaskState {
   frames: Map<string, SentFrame> | undefined;
   /** W1: values that steps in branches have taken. Created with the first value. */
   branchValues: BranchValues | undefined;
+  /** Addresses of the registered compensations of the present journal, in the order of their records. Created with the first. */
+  compensations: StepAddress[] | undefined;
   /** Messages that the task has drained from its agent's inbox. */
   readonly drained: Message[];
   /**
@@ -87,6 +90,7 @@ export function newTaskState(record: TaskRecord, at: number): TaskState {
     counts: new Map(),
     frames: undefined,
     branchValues: undefined,
+    compensations: undefined,
     drained: [],
     messages: record.messages,
     replied: [],
@@ -107,6 +111,11 @@ export function newTaskState(record: TaskRecord, at: number): TaskState {
   };
 }
 
+/** Whether the compensations of the task have begun, so that it can neither do other work nor be resumed. */
+export function hasCompensated({ journal, steps }: Pick<TaskState, "journal" | "steps">): boolean {
+  return steps.has(compensationsIn(journalScope(journal)));
+}
+
 /** Keeps the start of a tool call that failed, for the case that its record is voided. */
 export function noteFailedStart({ opened, failedStarts }: TaskState, address: StepAddress): void {
   const seq = opened.get(address);
@@ -120,6 +129,7 @@ export function continueTask(task: TaskState, input: JsonValue): void {
   task.counts.clear();
   task.failedStarts.clear();
   task.branchValues = undefined;
+  task.compensations = undefined;
   task.journal++;
   task.input = input;
 }

@@ -9,6 +9,7 @@ import {
   type WaitCause,
   branchScope,
   parseRunId,
+  stepAt,
 } from "../../kernel/index.ts";
 
 /** Name of the wait for a signal. A `resolve` message in the mailbox uses the same name, as for every wait below. */
@@ -64,6 +65,38 @@ export function attemptAddress(step: StepAddress, attempt: number): StepAddress 
 
 /** Name of the branch of `ctx.timeout` that waits for its limit. */
 export const limitBranch = "time.limit";
+
+/** Parts of stored addresses, so they must not change. A colon cannot be part of the name of a branch. */
+const compensationsMark = "compensations:";
+const uncancellableMark = "uncancellable:";
+
+/**
+ * Address of the record that the compensations of a task have begun, and scope of their steps. `journal` is the scope of the
+ * task's journal.
+ */
+export function compensationsIn(journal: StepScope): StepAddress {
+  return (journal === "" ? compensationsMark : `${journal}/${compensationsMark}`) as StepAddress;
+}
+
+/** Whether the step belongs to the compensations of its task. */
+export function isCompensating(address: string): boolean {
+  return address.includes(compensationsMark);
+}
+
+/** Scope of the steps inside the `ctx.uncancellable` at this address. */
+export function uncancellableIn(address: StepAddress): StepScope {
+  return `${address}/${uncancellableMark}` as StepScope;
+}
+
+/** C2: whether a cancel of the task does not reach the step at this address. */
+export function isShieldedStep(address: StepAddress): boolean {
+  return isCompensating(address) || address.includes(`/${uncancellableMark}`);
+}
+
+/** J8: each journal of a task has its own addresses, so that no idempotency key is used twice. */
+export function journalScope(journal: number): StepScope {
+  return journal === 0 ? "" : branchScope(stepAt("", journal - 1), "continued");
+}
 
 /** Name of the wait before the next attempt of a step. Like that of a sleep, it starts with `sleep`, because only time ends it. */
 export function retryWait(step: StepAddress): string {

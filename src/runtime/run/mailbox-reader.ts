@@ -90,11 +90,11 @@ export class MailboxReader {
       if (message.place <= this.#state.mailThrough) continue;
       const { type } = message.body;
       // J5: a void names a record of an earlier commit, so the fault on which a task ended must be durable before it is voided.
-      if (type === "resume" || type === "top_up") await this.#log.flush();
+      if (type === "resume" || type === "top_up" || type === "cancel") await this.#log.flush();
       if (!this.#owner.readsMailbox) return;
       this.#log.add({ mailThrough: message.place });
       this.#owner.stayAwake();
-      if (!this.#comesTooLate(type)) this.#apply(message);
+      if (!this.#comesTooLate(message.body)) this.#apply(message);
     }
     // A message may leave an ended run as it is. The run is then released again.
     this.#supervisor.finishIfDone();
@@ -104,12 +104,20 @@ export class MailboxReader {
    * A run that has ended cannot be cancelled or paused, and a completed run or a compaction cannot be resumed. Input is accepted until the
    * run is released (S5), and the usage of a lost call at any time.
    */
-  #comesTooLate(type: PlacedMail["body"]["type"]): boolean {
+  #comesTooLate(body: PlacedMail["body"]): boolean {
+    const { type } = body;
     if (!this.#state.ended || type === "steer" || type === "follow_up" || type === "usage") return false;
     const isCompleted = this.#state.task(root).outcome?.status === "completed";
     // A compaction that runs again would not have the session for itself (S5).
     const isFinal = isCompleted || this.#supervisor.kind === "compaction";
+    if (type === "cancel" && body.reopens === true) return !this.#isStoppedWork();
     return isFinal || type === "cancel" || type === "pause";
+  }
+
+  /** Whether the run of a workflow has stopped at its budget, so that its work is neither done nor undone. */
+  #isStoppedWork(): boolean {
+    const isStopped = outcomeStatus(this.#state.task(root).outcome) === "budget_exhausted";
+    return isStopped && this.#supervisor.mayCompensate(root);
   }
 
   #apply({ id, body, from }: PlacedMail): void {
@@ -215,8 +223,14 @@ export class MailboxReader {
   #cancel({ taskId, reason }: Extract<PlacedMail["body"], { type: "cancel" }>, by: string): void {
     if (!this.#state.tasks.has(taskId)) return;
     const type = taskId === root ? "run_cancel" : "task_cancel";
+    // The code of a run that was stopped or paused is executed again, because it may have work to undo.
+    const isStopped = taskId === root && this.#state.ended;
+    const isPaused = taskId === root && this.#state.paused && this.#supervisor.mayCompensate(root);
+    if (isStopped || isPaused) this.#log.emit(root, { type: "run_resume", data: { by } });
     this.#log.emit(taskId, { type, data: { reason, by } });
+    if (isStopped) this.#supervisor.reopenRoot();
     this.#supervisor.cancel(taskId, reason);
+    if (isPaused) this.#supervisor.resume();
   }
 
   #queueInput(

@@ -52,6 +52,8 @@ export class StopTimer {
    * journaled: after a crash, the next owner gives the full time again.
    */
   giveGrace(runner: TaskRunner): void {
+    // C2: the grace starts when the code has ended that no cancel reaches.
+    if (runner.isShielded) return;
     const { clock, stopGraceMs } = this.#worker;
     runner.endGrace = this.#waits.at(clock.now() + stopGraceMs, () => this.#endGrace(runner));
   }

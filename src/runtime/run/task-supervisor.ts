@@ -25,13 +25,14 @@ import { RunAllotment } from "./run-allotment.ts";
 import type { JudgedLosses } from "./crash-recovery.ts";
 import { lostReservationEvent, RunLedger } from "./run-ledger.ts";
 import type { Abandonment } from "../journal/branch-values.ts";
-import { branchAbandoned, parentEnded, type ResumedTask } from "../journal/resume-plan.ts";
+import { branchAbandoned, parentEnded, planResume, type ResumedTask } from "../journal/resume-plan.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { LiveContext } from "../process/live-contexts.ts";
 import { insideTask } from "../process/async-context.ts";
 import { restartDelayMs } from "../process/run-retry.ts";
 import type { RunState } from "../journal/run-state.ts";
 import type { TaskState } from "../journal/task-state.ts";
+import { isShieldedStep } from "../journal/wait-names.ts";
 import { hasPausing, RunHeadcount, type SeatMoves } from "./run-headcount.ts";
 import { RunningTasks } from "./running-tasks.ts";
 import { StopTimer } from "./stop-timer.ts";
@@ -164,10 +165,23 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   #cancelAll(taskIds: readonly TaskId[], reason: string, status: CancellationStatus): void {
     if (taskIds.length === 0) return;
     const reached = new Set(taskIds);
-    for (const { record } of this.#state.tasks.values()) {
-      if (record.parentId !== null && reached.has(record.parentId)) reached.add(record.taskId);
+    for (const { record, spawnedBy } of this.#state.tasks.values()) {
+      if (record.parentId === null || !reached.has(record.parentId)) continue;
+      // C2: a cancel reaches neither the code that is shielded nor what it has spawned.
+      if (spawnedBy === undefined || !isShieldedStep(spawnedBy)) reached.add(record.taskId);
     }
     for (const id of reached) this.#cancelOne(id, reason, status);
+  }
+
+  unshield(taskId: TaskId): void {
+    const runner = this.running.get(taskId);
+    if (runner !== undefined) this.#stopTimer.giveGrace(runner);
+  }
+
+  /** Whether the task may have work to undo, so that its code is executed although it is cancelled. */
+  mayCompensate(taskId: TaskId): boolean {
+    const { record, steps } = this.#state.task(taskId);
+    return steps.size > 0 && this.#worker.agents.get(record.agentId)?.runKind === "workflow";
   }
 
   /** Loads the delivery counts that the run needs before a task starts or ends. Returns `undefined` if there is nothing to load. */
@@ -222,6 +236,12 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     for (const { taskId } of reopened) this.#start(taskId);
   }
 
+  /** Reopens only the root of an ended run, whose work is to be undone. The caller cancels it, which starts it. */
+  reopenRoot(): void {
+    const own = planResume(this.#state).find(({ taskId }) => taskId === root);
+    if (own !== undefined) this.#admission.reopen(own);
+  }
+
   /** Ends every live task with this fault, because the run cannot continue. */
   failAll(fault: Fault): void {
     const outcome = failedOutcome(fault);
@@ -254,7 +274,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const { taskId } = record;
     if (this.#isClosed || task.outcome !== null || this.running.get(taskId) !== undefined) return;
     const isSeated = this.seats.status(taskId) === "seated";
-    if (cancelled !== null && (!isSeated || task.steps.size === 0)) {
+    if (cancelled !== null && !this.mayCompensate(taskId) && (!isSeated || task.steps.size === 0)) {
       const { reason, status } = cancelled;
       this.#end(taskId, cancelledOutcome(new CancellationError(reason, { status })));
       return;
@@ -352,8 +372,9 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     }
   }
 
-  endUnstarted({ taskId }: TaskRunner, stop: CancellationError): void {
-    this.#end(taskId, cancelledOutcome(stop));
+  endUnstarted(runner: TaskRunner, stop: CancellationError): void {
+    if (this.mayCompensate(runner.taskId)) this.#stopTimer.giveGrace(runner);
+    else this.#end(runner.taskId, cancelledOutcome(stop));
   }
 
   /** H4: the seat is freed in the commit that ends the task, regardless of crashes. */

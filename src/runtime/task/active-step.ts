@@ -130,7 +130,7 @@ export class ActiveStep {
 
   /** Starts the call without checks, for a caller that has called `whenReady` and flushes by itself. */
   start(): InFlightCall {
-    this.#call = this.runner.activity.beginCall();
+    this.#call = this.runner.activity.beginCall(this.cancelScope);
     return this.#call;
   }
 

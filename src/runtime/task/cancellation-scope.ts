@@ -17,6 +17,9 @@ export interface CancellationRoot {
  * - abandoned (`abandon`, here or in a scope above): also cancelled, and no call of the code settles any more.
  *
  * A scope that an earlier owner abandoned replays its recorded steps and starts no other (`startsNoStep`).
+ *
+ * C2: a shielded scope, and every scope below it, is cancelled only with a scope above that is abandoned. The cancel and the
+ * deadline of the task do not reach it.
  */
 export class CancellationScope {
   readonly token: CancellationToken;
@@ -27,16 +30,56 @@ export class CancellationScope {
   #signal: AbortSignal | undefined;
   #attempt: AbortController | undefined;
   #isAbandoned = false;
+  readonly #isShielded: boolean;
+  /** The shielded scopes below this one. Created with the first one. */
+  #shieldedBelow: Set<CancellationScope> | undefined;
   /** Whether an earlier owner of the run had abandoned this scope or a scope above, which the replay executes again. */
   readonly startsNoStep: boolean;
 
-  constructor(above: CancellationScope | CancellationRoot, call?: InFlightCall, wasAbandoned = false) {
+  constructor(
+    above: CancellationScope | CancellationRoot,
+    call?: InFlightCall,
+    wasAbandoned = false,
+    isShielded = false,
+  ) {
     const isNested = above instanceof CancellationScope;
     this.startsNoStep = wasAbandoned || (isNested && above.startsNoStep);
-    this.token = new CancellationToken(above.token);
+    this.token = new CancellationToken(isShielded ? undefined : above.token);
     this.#root = isNested ? above.#root : above;
     this.#parent = isNested ? above : undefined;
     this.#call = call;
+    this.#isShielded = isShielded || (isNested && above.#isShielded);
+  }
+
+  /** A scope that belongs to no other one. Neither the cancel nor the deadline of the task reaches it. */
+  static alone(root: CancellationRoot): CancellationScope {
+    return new CancellationScope(root, undefined, false, true);
+  }
+
+  /** C2: whether neither the cancel nor the deadline of the task reaches this scope. */
+  get isShielded(): boolean {
+    return this.#isShielded;
+  }
+
+  /** C2: runs work in a shielded scope inside this one. */
+  async shield<Value>(work: (scope: CancellationScope) => Promise<Value>): Promise<Value> {
+    const scope = new CancellationScope(this, undefined, false, true);
+    this.#addShielded(scope);
+    try {
+      return await work(scope);
+    } finally {
+      this.#removeShielded(scope);
+    }
+  }
+
+  #addShielded(scope: CancellationScope): void {
+    (this.#shieldedBelow ??= new Set()).add(scope);
+    if (this.#parent !== undefined) this.#parent.#addShielded(scope);
+  }
+
+  #removeShielded(scope: CancellationScope): void {
+    this.#shieldedBelow?.delete(scope);
+    if (this.#parent !== undefined) this.#parent.#removeShielded(scope);
   }
 
   get isAbandoned(): boolean {
@@ -81,17 +124,18 @@ export class CancellationScope {
   check(): void {
     const { error } = this.token;
     if (error !== undefined) throw error;
-    this.#root.checkDeadline();
+    this.checkDeadline();
   }
 
   /** B5: throws if the deadline of the task has passed, also if the timer that cancels the task then is not due yet. */
   checkDeadline(): void {
-    this.#root.checkDeadline();
+    if (!this.#isShielded) this.#root.checkDeadline();
   }
 
   abandon(reason: string): void {
     this.#isAbandoned = true;
     this.token.cancel(reason);
+    for (const shielded of this.#shieldedBelow ?? []) shielded.token.cancel(reason);
   }
 
   /** Counts lines of code in this scope that wait (`1`) or continue (`-1`) in every call around it. A blocked call is not working. */

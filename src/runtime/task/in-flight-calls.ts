@@ -14,6 +14,8 @@ export interface InFlightCall {
   place: number;
   /** The body, once it has started. */
   body: CallBody | undefined;
+  /** The scope of the code that awaits the call. Once it is abandoned, nothing awaits the call any more. */
+  readonly scope: { readonly isAbandoned: boolean };
 }
 
 /** The calls of a task that are in flight, in no particular order. Beginning and ending a call costs O(1). */
@@ -24,14 +26,14 @@ export class InFlightCalls {
     return this.#open.length;
   }
 
-  /** Whether a call is in flight whose body does not wait for a step. */
+  /** Whether a call is in flight that code awaits, and whose body does not wait for a step. */
   get isWorking(): boolean {
-    for (const { blocked } of this.#open) if (blocked === 0) return true;
+    for (const { blocked, scope } of this.#open) if (blocked === 0 && !scope.isAbandoned) return true;
     return false;
   }
 
-  begin(): InFlightCall {
-    const call = { blocked: 0, place: this.#open.length, body: undefined };
+  begin(scope: InFlightCall["scope"]): InFlightCall {
+    const call = { blocked: 0, place: this.#open.length, body: undefined, scope };
     this.#open.push(call);
     return call;
   }

@@ -2,6 +2,7 @@ import { openStep, type ActiveStep } from "./active-step.ts";
 import {
   CancellationError,
   JsonDigest,
+  sealedOutcome,
   stepAt,
   type EventDraft,
   type StepAddress,
@@ -135,6 +136,22 @@ export class StepExecutor implements FlushableLog {
     const isReady = activity.isSeated && !this.cancelScope.startsNoStep;
     if (!isReady && !journal.isRecorded(step)) return this.run<Value>(step, () => read);
     return this.#atOnce(step, () => this.#recordNow(step, read));
+  }
+
+  /**
+   * Records that the code reached this step. It has no effect outside the journal, so it needs no seat, and the code of a
+   * cancelled scope records it as well.
+   */
+  async note(step: StepIdentity): Promise<void> {
+    const { journal } = this.runner;
+    if (this.cancelScope.startsNoStep && !journal.isRecorded(step)) return pendingForever();
+    return this.#atOnce(step, () => {
+      const events = this.takeEvents();
+      const found = journal.find(step);
+      if (found !== undefined) return void valueOf(journal, step, found);
+      this.#recordEmptyPolls();
+      return journal.record(step, nullOutcome, events);
+    });
   }
 
   /**
@@ -347,6 +364,7 @@ export class StepExecutor implements FlushableLog {
 }
 
 const nothing: readonly EventDraft[] = [];
+const nullOutcome = sealedOutcome(null);
 /** The result of a poll that found nothing. */
 const noneFound = Promise.resolve(none);
 const noBranches: readonly string[] = [];

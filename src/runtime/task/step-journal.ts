@@ -13,9 +13,9 @@ import {
 import { abandonmentAddress, abandonmentOf, type Abandonment } from "../journal/branch-values.ts";
 import { ReplayProgress } from "../journal/replay-progress.ts";
 import type { RunLog } from "../journal/run-log.ts";
-import type { TaskState } from "../journal/task-state.ts";
+import { hasCompensated, type TaskState } from "../journal/task-state.ts";
 import { findMismatch, type StepIdentity } from "../journal/step-identity.ts";
-import { isShared, resolutionsTaken } from "../journal/wait-names.ts";
+import { isCompensating, isShared, resolutionsTaken } from "../journal/wait-names.ts";
 import type { WaitRegistry } from "./wait-registry.ts";
 
 export interface StepJournalOptions {
@@ -48,6 +48,8 @@ export class StepJournal {
   readonly #hash: Hash;
   readonly #onMismatch: (fault: Fault) => void;
   readonly #cursor: ReplayProgress;
+  /** The progress of the compensations, if an earlier owner has begun them. They follow the code of the task. */
+  readonly #undone: ReplayProgress | undefined;
   /** Addresses of the records that hold each fault which the code received. Created with the first fault. */
   #origins: WeakMap<object, readonly StepAddress[]> | undefined;
 
@@ -59,12 +61,17 @@ export class StepJournal {
     this.#clock = clock;
     this.#hash = hash;
     this.#onMismatch = onMismatch;
-    this.#cursor = new ReplayProgress(task);
+    this.#cursor = new ReplayProgress(task, isWork);
+    this.#undone = hasCompensated(task) ? new ReplayProgress(task, isCompensating) : undefined;
+  }
+
+  #progressOf(address: string): ReplayProgress {
+    return this.#undone !== undefined && isCompensating(address) ? this.#undone : this.#cursor;
   }
 
   /** Whether the step has a record that the code has not replayed yet. */
   isRecorded({ address }: StepIdentity): boolean {
-    return this.#cursor.remain && this.#task.steps.has(address);
+    return this.#progressOf(address).remain && this.#task.steps.has(address);
   }
 
   /** J1, J4: like `recorded`, or `undefined` if the step is not recorded. */
@@ -84,23 +91,24 @@ export class StepJournal {
       this.#onMismatch(mismatch);
       throw mismatch;
     }
-    this.#cursor.visit(step.address, step.kind);
+    this.#progressOf(step.address).visit(step.address, step.kind);
     return recorded.outcome;
   }
 
   /** Whether steps of this scope, or of a scope inside it, are recorded and not yet replayed. */
   hasRecorded(scope: string): boolean {
-    return this.#cursor.remainIn(scope);
+    return this.#progressOf(scope).remainIn(scope);
   }
 
   /** E4: whether replay is over in a scope, so that its pending events are not in the log yet. */
   isPastReplay(scope: string): boolean {
-    return !this.#cursor.remainIn(scope) && !this.#cursor.hasBegun;
+    const progress = this.#progressOf(scope);
+    return !progress.remainIn(scope) && !progress.hasBegun;
   }
 
   /** Whether this step left no record although an earlier owner had already started a later step of its scope. */
   wasSkipped(address: StepAddress): boolean {
-    return this.#cursor.wentPast(address) && !this.#task.steps.has(address);
+    return this.#progressOf(address).wentPast(address) && !this.#task.steps.has(address);
   }
 
   /** Records the outcome of a step. The events and the record are part of one commit. */
@@ -135,10 +143,11 @@ export class StepJournal {
    * the last abandonment, if there is one.
    */
   passAbandonments(step: StepAddress): Abandonment | undefined {
-    if (!this.#cursor.remain) return undefined;
+    const progress = this.#progressOf(step);
+    if (!progress.remain) return undefined;
     const count = this.#abandonments(step);
     for (let ordinal = count - 1; ordinal >= 0; ordinal--)
-      this.#cursor.visit(abandonmentAddress(step, ordinal), "abandon");
+      progress.visit(abandonmentAddress(step, ordinal), "abandon");
     const last = this.#task.steps.get(abandonmentAddress(step, count - 1));
     return last && abandonmentOf(last);
   }
@@ -195,6 +204,11 @@ export class StepJournal {
     }
     return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   }
+}
+
+/** Whether the record belongs to the code of the task, and not to its compensations. */
+function isWork(address: StepAddress): boolean {
+  return !isCompensating(address);
 }
 
 /** J8: number of steps at which the task emits `journal_warning`. */

@@ -125,8 +125,8 @@ export class TaskActivity implements SlotYielder {
   }
 
   /** H2: the task keeps its seat from here until the call settles. */
-  beginCall(): InFlightCall {
-    return this.#calls.begin();
+  beginCall(cancelScope: CancellationScope): InFlightCall {
+    return this.#calls.begin(cancelScope);
   }
 
   endCall(call: InFlightCall): void {

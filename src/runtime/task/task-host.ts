@@ -43,6 +43,8 @@ export interface TaskHost {
   whenEnded(taskId: TaskId): Promise<TaskOutcome>;
   /** C1: cancels the task and every task below it. */
   cancel(taskId: TaskId, reason: string, status?: CancellationStatus): void;
+  /** C2: a cancel reaches all code of the cancelled task again: its stop grace starts. */
+  unshield(taskId: TaskId): void;
   /**
    * C1: cancels the children that abandoned branches of the task have spawned, and all tasks below them. Call it
    * synchronously with the record of the abandonment, so that one commit holds both. Returns whether there are such children.

@@ -12,6 +12,7 @@ import {
   type AssistantMessage,
   type CancellationError,
   type ChatMessage,
+  type CompensationContext,
   type JsonValue,
   type LlmReply,
   type LlmRequest,
@@ -20,6 +21,7 @@ import {
   type RequestPart,
   type RunFacts,
   type StepAddress,
+  type StepOptions,
   type StopReason,
   type TaskId,
   type TaskReport,
@@ -29,7 +31,7 @@ import {
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState } from "../journal/run-state.ts";
 import type { TurnRecord } from "../journal/shared-contents.ts";
-import type { TaskState } from "../journal/task-state.ts";
+import { hasCompensated, type TaskState } from "../journal/task-state.ts";
 import { deadlineOf } from "../journal/task-clock.ts";
 import { factsOf, type TaskAsyncContext } from "../process/async-context.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
@@ -118,6 +120,13 @@ export interface FrameOfCall {
   readonly changed: readonly RequestPart[];
 }
 
+/** A compensation that the code has registered. */
+export interface RegisteredUndo {
+  readonly undo: (step: CompensationContext) => Promise<unknown>;
+  readonly timeoutMs: number;
+  readonly options: Pick<StepOptions, "retry" | "idempotencyKey">;
+}
+
 /** How a task's code ended: it returned a value or threw an error. */
 export type Ending = { readonly value: unknown } | { readonly error: unknown };
 
@@ -155,7 +164,14 @@ export class TaskRunner implements CancellationRoot {
   #meta: RunMeta | undefined;
   #promptCacheKey: string | undefined;
   #isEnded = false;
+  #isAbandoned = false;
   #stop: CancellationError | undefined;
+  /** Number of lines of code that no cancel reaches. */
+  #shields = 0;
+  #undoScope: CancellationScope | undefined;
+
+  /** The compensations that the code has registered in this process, by their addresses. Created with the first one. */
+  undos: Map<StepAddress, RegisteredUndo> | undefined;
 
   /** Cancels the timer that ends the stop grace of a cancelled task. */
   endGrace: (() => void) | undefined;
@@ -202,6 +218,33 @@ export class TaskRunner implements CancellationRoot {
     this.inside = { facts: this.facts, task: this.activity };
     const { cancelled } = task;
     if (cancelled !== null) token.cancel(cancelled.reason, cancelled.status);
+    // The code only replays: what it would do now could not be undone any more.
+    else if (hasCompensated(task)) token.cancel("the compensations of the task have begun");
+  }
+
+  /** C2: scope of the compensations. Only the end of the task in this process cancels it. */
+  get undoScope(): CancellationScope {
+    return (this.#undoScope ??= CancellationScope.alone({
+      token: new CancellationToken(),
+      checkDeadline: () => undefined,
+    }));
+  }
+
+  /** C2: whether code of the task executes that no cancel reaches. */
+  get isShielded(): boolean {
+    return this.#shields > 0;
+  }
+
+  /** C2: runs code that no cancel reaches. The stop grace of a cancelled task starts when it has ended. */
+  async shielded<Value>(work: () => Promise<Value>): Promise<Value> {
+    this.#shields++;
+    this.endGrace?.();
+    try {
+      return await work();
+    } finally {
+      this.#shields--;
+      if (!this.isShielded && this.token.cancelled && !this.isDropped) this.host.unshield(this.taskId);
+    }
   }
 
   /** No call of the task's code settles any more. */
@@ -278,7 +321,7 @@ export class TaskRunner implements CancellationRoot {
   run(code: () => Promise<unknown>): Promise<Ending> {
     return new Promise((resolve, reject) => {
       const end = (ending: Ending): void => {
-        if (this.isDropped) return;
+        if (this.isDropped || this.#isAbandoned) return;
         this.#isEnded = true;
         this.activity.end();
         resolve(
@@ -321,6 +364,7 @@ export class TaskRunner implements CancellationRoot {
       this.#resources.abandon();
       return true;
     }
+    this.#isAbandoned = true;
     this.cancelScope.abandon(stop.reason);
     try {
       this.report.abandoned?.(stop);
@@ -337,8 +381,11 @@ export class TaskRunner implements CancellationRoot {
     this.activity.drop();
     this.endGrace?.();
     this.inside.task = undefined;
-    if (!this.#isEnded || this.activity.hasCalls)
-      this.cancelScope.abandon(`task ${this.taskId} was dropped from memory`);
+    if (!this.#isEnded || this.activity.hasCalls) {
+      const reason = `task ${this.taskId} was dropped from memory`;
+      this.cancelScope.abandon(reason);
+      this.#undoScope?.abandon(reason);
+    }
     this.token.dispose();
     if (!this.#resources.isEmpty) void this.#resources.close();
   }

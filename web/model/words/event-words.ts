@@ -131,6 +131,14 @@ function rareWords(event: Event): string {
       return `answers the update ${event.data.name}: ${event.data.reply.status}`;
     case "step_end":
       return `${event.data.name}: ${took(event.data.durationMs)}`;
+    case "compensation_start":
+      return `undoes its work: ${event.data.names.join(", ")}`;
+    case "compensation_end": {
+      const { failed } = event.data;
+      return failed.length === 0
+        ? "has undone its work"
+        : `could not undo ${failed.map(({ name }) => name).join(", ")}`;
+    }
     case "session_compact":
       return `summarised its session: ${grouped(event.data.tokensBefore)} to ${grouped(event.data.tokensAfter)} tokens`;
     default: {

@@ -14,6 +14,7 @@ import {
 } from "../../../kernel/index.ts";
 import { dyingStore } from "../../dying-store.ts";
 import type { EngineHarness } from "./engine-world.ts";
+import { compensationCases } from "./compensation-cases.ts";
 import { lifeCases } from "./life-cases.ts";
 import { limitCases } from "./limit-cases.ts";
 import { waitCases } from "./wait-cases.ts";
@@ -31,6 +32,7 @@ export function engineContract(harness: EngineHarness): void {
   signalCases(harness);
   messageCases(harness);
   workflowCases(harness);
+  compensationCases(harness);
 }
 
 /** Cases about G1 to G5: who drives a run, and when. */

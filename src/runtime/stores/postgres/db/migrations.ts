@@ -394,6 +394,9 @@ const attempts = "SELECT 1;";
 /** Format 21. Logs may have published values and updates. Earlier versions would not take an update that a step has recorded. */
 const updates = "SELECT 1;";
 
+/** Format 22. Runs may have compensations. Earlier versions would end a cancelled run without them. */
+const compensations = "SELECT 1;";
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
 export const migrations: readonly string[] = [
   tables,
@@ -405,4 +408,5 @@ export const migrations: readonly string[] = [
   usageHours,
   attempts,
   updates,
+  compensations,
 ].map((sql) => sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'));

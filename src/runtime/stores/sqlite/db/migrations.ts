@@ -382,6 +382,8 @@ const migrations: readonly string[] = [
   "SELECT 1;",
   // Format 21. Logs may have published values and updates. Earlier versions would not take an update that a step has recorded.
   "SELECT 1;",
+  // Format 22. Runs may have compensations. Earlier versions would end a cancelled run without them.
+  "SELECT 1;",
 ];
 
 export const storeSchema: FileSchema = { applicationId, migrations, unreleased: unreleasedFormats };

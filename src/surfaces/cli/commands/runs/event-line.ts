@@ -58,6 +58,12 @@ function troubleWords(event: Event): string | undefined {
       return `retries in ${(event.data.delayMs / 1000).toFixed(1)} s: ${printable(event.data.message)}`;
     case "agent_error":
       return `failed (${event.data.failure.code}): ${printable(event.data.failure.message)}`;
+    case "compensation_start":
+      return `undoes its work (${event.data.status}): ${printable(event.data.names.join(", "))}`;
+    case "compensation_end":
+      return event.data.failed.length === 0
+        ? "has undone its work"
+        : `could not undo ${printable(event.data.failed.map(({ name, failure }) => `${name} (${failure.message})`).join(", "))}`;
     case "budget_warning":
       return `has used ${event.data.used} of ${event.data.limit} ${event.data.dimension}`;
     case "budget_exhausted":
