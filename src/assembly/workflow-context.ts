@@ -9,6 +9,10 @@ import {
   readProperty,
   reviveFault,
   spawnKinds,
+  outcomeStatus,
+  requireWorkflow,
+  startRunKinds,
+  type AgentId,
   type ApprovalDecision,
   type CallAgentOptions,
   type CancelSignal,
@@ -18,9 +22,11 @@ import {
   type HandledUpdate,
   type HandleUpdateOptions,
   type HostedAgent,
+  type HostedWorkflow,
   type Infer,
   type JsonObject,
   type JsonValue,
+  type MapOptions,
   type MaybePromise,
   type OptionKinds,
   type ParallelOptions,
@@ -31,22 +37,24 @@ import {
   type RunId,
   type RunTarget,
   type Schema,
+  type SendOptions,
   type Serializable,
+  type SettledItem,
   type Signal,
   type SignalOptions,
+  type StartedWorkflow,
+  type StartRunOptions,
   type StepOptions,
   type Update,
   type UncancellableOptions,
   type UserPart,
   type WorkflowBranch,
+  type WorkflowBranchOrHandle,
+  type WorkflowBranchResults,
   type WorkflowCompensationContext,
   type WorkflowContext,
   type WorkflowStepContext,
 } from "../kernel/index.ts";
-
-type BranchValues<Branches extends Readonly<Record<string, (ctx: never) => Promise<unknown>>>> = {
-  readonly [Name in keyof Branches]: Awaited<ReturnType<Branches[Name]>>;
-};
 
 const callTable = optionTable({
   budget: spawnKinds.budget,
@@ -59,6 +67,8 @@ const updateTable = optionTable({
   timeoutMs: is.number({ from: 0 }),
   validate: is.callback(),
 } satisfies OptionKinds<HandleUpdateOptions>);
+const { onParentEnd: _onParentEnd, ...sendKinds } = startRunKinds;
+const sendTable = optionTable(sendKinds satisfies OptionKinds<SendOptions>);
 
 /** Steps of a workflow are retried with the default settings. */
 const defaultRetry: StepOptions = Object.freeze({ retry: Object.freeze({}) });
@@ -224,15 +234,15 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     return Promise.resolve(reader.parse(result.output)) as never;
   }
 
-  parallel<Branches extends Readonly<Record<string, WorkflowBranch<unknown, Context>>>>(
+  parallel<Branches extends Readonly<Record<string, WorkflowBranchOrHandle<unknown, Context>>>>(
     branches: Branches,
     options?: ParallelOptions,
-  ): Promise<BranchValues<Branches>> {
-    return this.#ctx.parallel(this.#scoped(branches), options) as Promise<BranchValues<Branches>>;
+  ): Promise<WorkflowBranchResults<Branches>> {
+    return this.#ctx.parallel(this.#scoped(branches), options) as Promise<WorkflowBranchResults<Branches>>;
   }
 
   race<Value>(
-    branches: Readonly<Record<string, WorkflowBranch<Value, Context>>>,
+    branches: Readonly<Record<string, WorkflowBranchOrHandle<Value, Context>>>,
   ): Promise<{ readonly winner: string; readonly value: Value }> {
     return this.#ctx.race(this.#scoped(branches));
   }
@@ -255,6 +265,93 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     return this.#ctx.uncancellable(this.#branch(branch), options) as Promise<Value>;
   }
 
+  any<Value>(
+    branches: Readonly<Record<string, WorkflowBranchOrHandle<Value, Context>>>,
+  ): Promise<{ readonly winner: string; readonly value: Value }> {
+    return this.#ctx.any(this.#scoped(branches));
+  }
+
+  map<Item, Value>(
+    items: readonly Item[],
+    perform: (
+      item: Item,
+      ctx: WorkflowContext<Context>,
+      index: number,
+    ) => Promise<Value & Serializable<Value>>,
+    options?: MapOptions,
+  ): Promise<readonly SettledItem<Value>[]> {
+    const each = async (item: Item, ctx: RunContext, index: number): Promise<JsonValue> =>
+      ((await perform(item, new WorkflowScope<Context>(ctx), index)) ?? null) as JsonValue;
+    const checked = typeof perform === "function" ? each : perform;
+    return this.#ctx.map(items, checked, options) as Promise<readonly SettledItem<Value>[]>;
+  }
+
+  async start<Input, Output>(
+    workflow: HostedWorkflow<Input, Output>,
+    input: NoInfer<Input>,
+    options?: StartRunOptions,
+  ): Promise<StartedWorkflow<Output>> {
+    requireWorkflow("ctx.start()", workflow);
+    const { runId } = await this.#ctx.start(workflow.id, input as JsonValue, options);
+    return new StartedWorkflowRun<Output>(this, runId, workflow.name);
+  }
+
+  async call<Input, Output>(
+    workflow: HostedWorkflow<Input, Output>,
+    input: NoInfer<Input>,
+    options?: StartRunOptions,
+  ): Promise<Output> {
+    const run = await this.start(workflow, input, options);
+    return run.result();
+  }
+
+  send<Input>(workflow: HostedWorkflow<Input>, input: NoInfer<Input>, options?: SendOptions): Promise<RunId>;
+  send(agentId: AgentId, body: JsonValue): Promise<void>;
+  async send(
+    target: HostedWorkflow<never> | AgentId,
+    body: unknown,
+    options?: SendOptions,
+  ): Promise<RunId | void> {
+    if (typeof target === "string") {
+      if (options !== undefined)
+        throw new Fault(
+          "invalid_argument",
+          `invalid options of ctx.send() to agent ${target}: a message to the inbox of an agent has none; use ctx.sleep() before it, or send to a workflow`,
+        );
+      return this.#ctx.send(target, body as JsonValue);
+    }
+    requireWorkflow("ctx.send()", target);
+    const given = sendTable.read("ctx.send()", options);
+    const { runId } = await this.#ctx.start(target.id, body as JsonValue, {
+      ...given,
+      onParentEnd: "abandon",
+    });
+    return runId;
+  }
+
+  /** Waits for the end of a started run in this scope. */
+  async joinRun(runId: RunId, name: string): Promise<unknown> {
+    const outcome = await this.#ctx.join({ runId });
+    if (outcome.status === "completed") return outcome.output;
+    const { failure } = outcome;
+    const status = outcomeStatus(outcome);
+    throw new Fault(
+      "child_failed",
+      `workflow ${name} ended as ${status} in ${runId}${failure === null ? "" : `: ${failure.message}`}`,
+      {
+        details: {
+          runId,
+          status,
+          ...(failure !== null && { failure: failure as unknown as JsonObject }),
+        },
+      },
+    );
+  }
+
+  cancelRun(runId: RunId, reason: string): Promise<void> {
+    return this.#ctx.cancel({ runId }, reason);
+  }
+
   resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value> {
     return this.#ctx.resource(open, close);
   }
@@ -269,12 +366,44 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
   }
 
   #scoped<Value>(
-    branches: Readonly<Record<string, WorkflowBranch<Value, Context>>>,
+    branches: Readonly<Record<string, WorkflowBranchOrHandle<Value, Context>>>,
   ): Record<string, (ctx: RunContext) => Promise<Value>> {
     const scoped = Object.entries(branches).map(([name, branch]) => [
       name,
-      (ctx: RunContext) => branch(new WorkflowScope<Context>(ctx)),
+      (ctx: RunContext) => {
+        const scope = new WorkflowScope<Context>(ctx);
+        return typeof branch === "function" ? branch(scope) : branch.result(scope);
+      },
     ]);
     return Object.fromEntries(scoped) as Record<string, (ctx: RunContext) => Promise<Value>>;
+  }
+}
+
+/** A run that a workflow has started. */
+class StartedWorkflowRun<Output> implements StartedWorkflow<Output> {
+  readonly runId: RunId;
+  readonly #scope: WorkflowScope<unknown>;
+  readonly #name: string;
+
+  constructor(scope: WorkflowScope<unknown>, runId: RunId, name: string) {
+    this.#scope = scope;
+    this.runId = runId;
+    this.#name = name;
+  }
+
+  result(ctx?: WorkflowContext): Promise<Output> {
+    return this.#in("result()", ctx).joinRun(this.runId, this.#name) as Promise<Output>;
+  }
+
+  cancel(reason: string, ctx?: WorkflowContext): Promise<void> {
+    return this.#in("cancel()", ctx).cancelRun(this.runId, reason);
+  }
+
+  #in(call: string, ctx: WorkflowContext = this.#scope): WorkflowScope<unknown> {
+    if (ctx instanceof WorkflowScope) return ctx;
+    throw new Fault(
+      "invalid_argument",
+      `invalid ctx ${describeValue(ctx)} of ${call} of run ${this.runId}: expected the ctx of the workflow or of a branch`,
+    );
   }
 }

@@ -305,6 +305,7 @@ export * from "./run/run-summary.ts";
 export * from "./run/schedule.ts";
 export * from "./run/run-meta.ts";
 export type * from "./run/spawn-options.ts";
+export * from "./run/started-run.ts";
 export type { InheritedRequest, RequestOfRun, RequestOfTask } from "./run/spawn-options.ts";
 export { isFinal, type TaskChange, type TaskRecord, type TaskStatus } from "./run/task.ts";
 export {

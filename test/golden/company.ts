@@ -60,6 +60,8 @@ export interface Company {
   readonly retried: Workflow;
   readonly updated: Workflow;
   readonly undone: Workflow;
+  readonly called: Workflow;
+  readonly calling: Workflow;
 }
 
 const hourMs = 3_600_000;
@@ -193,7 +195,22 @@ export function company(): Company {
     }
     throw new FatalError("declined");
   });
-  return { asked, clerk, lead, panel, sleeper, durable, retried, updated, undone };
+  const called = workflow("called", async (ctx) => ({ called: await ctx.step("work", () => "done") }));
+  const calling = workflow("calling", { agents: [called] }, async (ctx) => {
+    const run = await ctx.start(called, null, { id: goldenId("called"), delayMs: hourMs });
+    const mapped = await ctx.map([1, 2], (item, branch) =>
+      branch.step(
+        "item",
+        () => {
+          if (item === 2) throw new Error("two");
+          return item;
+        },
+        { retry: false },
+      ),
+    );
+    return { mapped: mapped.map(({ status }) => status), output: await run.result() };
+  });
+  return { asked, clerk, lead, panel, sleeper, durable, retried, updated, undone, called, calling };
 }
 
 /** Executes steps of every kind and then waits. */
@@ -370,6 +387,18 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     goOn: async (handle, { clock }) => {
       // Each compensation fails once.
       for (let wait = 0; wait < 2; wait++) await clock.advance(2 * hourMs);
+      return handle;
+    },
+  },
+  calling: {
+    since: 23,
+    begin: async ({ runtime, company: { calling } }) => {
+      const { runId } = await runtime.start(calling, null, { runId: goldenId("calling") });
+      return (await runtime.find(runId)) as RunHandle;
+    },
+    rests: ({ type }) => type === "task_suspend",
+    goOn: async (handle, { clock }) => {
+      await clock.advance(2 * hourMs);
       return handle;
     },
   },

@@ -6,8 +6,11 @@ const source = join(import.meta.dirname, "../../src");
 
 /** Matches comments and string literals, which may contain the word any. */
 const prose = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`/g;
-/** Matches any as a separate word: not part of a longer name, not a member (`Promise.any`), not a key. */
-const word = /(?<![\w$.])any(?![\w$]|\??\s*[:(])/;
+/**
+ * Matches any as a separate word: not part of a longer name, not a member (`Promise.any`), not a key, and not the name
+ * of a generic method (`any<Value>(`), because the type has no type arguments.
+ */
+const word = /(?<![\w$.])any(?![\w$<]|\??\s*[:(])/;
 
 function linesWithAny(text: string): readonly number[] {
   const code = text.replace(prose, (found) => found.replace(/[^\n]/g, " "));

@@ -12,6 +12,12 @@ interface Receipt {
 }
 declare const receipt: Receipt;
 
+const fees = workflow(
+  "fees",
+  { input: z.object({ cents: z.number().default(0) }), output: z.object({ fee: z.number() }) },
+  async () => ({ fee: 1 }),
+);
+
 const order = workflow(
   "order",
   { input: z.object({ cents: z.coerce.number().default(0) }), output: z.object({ receipt: z.string() }) },
@@ -38,6 +44,28 @@ const order = workflow(
     (await ctx.uncancellable((branch) => branch.step("left", () => 1))) satisfies number;
     // @ts-expect-error: a function is not JSON
     await ctx.uncancellable(async () => ({ run: () => 1 }));
+    const other = await ctx.start(fees, { cents: 5 }, { id: "fees-1", onParentEnd: "abandon" });
+    (await other.result()) satisfies { fee: number };
+    (await ctx.call(fees, {})).fee satisfies number;
+    (await ctx.send(fees, {}, { delayMs: 60_000 })) satisfies string;
+    const selected = await ctx.any({
+      other,
+      late: async (branch) => branch.step("late", () => ({ fee: 1 })),
+    });
+    selected.value.fee satisfies number;
+    const joined = await ctx.parallel({ other, one: async () => 1 });
+    joined.other.fee satisfies number;
+    joined.one satisfies number;
+    const mapped = await ctx.map([1, 2], async (item, branch) => branch.step("each", () => item * 2));
+    for (const item of mapped) if (item.status === "fulfilled") item.value satisfies number;
+    // @ts-expect-error: the input of `fees` has no member `cent`
+    await ctx.start(fees, { cent: 5 });
+    // @ts-expect-error: an agent is no workflow
+    await ctx.start(agent, {});
+    // @ts-expect-error: a Date is not JSON
+    await ctx.map([1], async () => new Date());
+    // @ts-expect-error: a started run is cancelled or abandoned
+    await ctx.start(fees, {}, { onParentEnd: "terminate" });
     // @ts-expect-error: a Date is not JSON
     await ctx.step("late", () => ({ at: new Date() }));
     // @ts-expect-error: a function is not JSON

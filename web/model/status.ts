@@ -79,6 +79,7 @@ const causes: Readonly<Record<Run["waitsFor"][number], string>> = {
   signal: "Waits for a signal",
   time: "Sleeps",
   message: "Waits for a reply",
+  run: "Waits for another run",
   seat: "Waits for a seat",
   budget: "Waits for money",
   cap: "Waits for money",

@@ -16,12 +16,14 @@ import type { EmittableEvent, TurnEvent } from "../events/emittable-event.ts";
 import type { AgentId, TaskId, TopicId } from "../base/identity.ts";
 import type { DrainMode, RunMeta } from "../run/run-meta.ts";
 import type { Duration } from "../base/duration.ts";
+import type { Fault } from "../base/fault.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { Message } from "../messages/message.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { RunSnapshot } from "../limits/account.ts";
 import type { ChildRequest, SpawnOptions, SpawnOutcome, TaskHandle } from "../run/spawn-options.ts";
 import type { SignalOptions } from "../run/run-messages.ts";
+import type { StartedRun, StartRunOptions } from "../run/started-run.ts";
 import type { WaitContext } from "../run/wait-context.ts";
 import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 import type { Usage } from "../messages/usage.ts";
@@ -119,13 +121,25 @@ export interface ParallelOptions {
   readonly stopOnFault?: boolean;
 }
 
+/** Options of `ctx.map`. */
+export interface MapOptions {
+  /** Maximum number of items that are in progress at the same time. Default: all items. */
+  readonly concurrency?: number;
+}
+
+/** The result of one item of `ctx.map`, as of `Promise.allSettled`. */
+export type SettledItem<Value> =
+  | { readonly status: "fulfilled"; readonly value: Value }
+  | { readonly status: "rejected"; readonly reason: Fault };
+
 /**
  * The interface through which a task does its work (`ctx`). Its asynchronous methods are journaled steps: each runs
  * once, its result or fault is recorded (J5), and after a crash the same call returns the record instead of running
  * again (J1). `resource` is the exception.
  *
  * J2: a scope has at most one journaled call in flight; a second one fails with `journal_ambiguous`. Use `parallel`,
- * `tools`, `joinAll` or `race` for concurrent work.
+ * `map`, `tools`, `joinAll`, `race` or `any` for concurrent work. The handle of a child or of a started run is not a call
+ * in flight; `join` is.
  */
 export interface RunContext extends WaitContext {
   // The task.
@@ -377,13 +391,39 @@ export interface RunContext extends WaitContext {
    */
   join(handle: TaskHandle): Promise<TaskOutcome>;
   /**
+   * Waits until a run that `start` has started has ended, and returns its outcome. Every call returns the same outcome. In
+   * a fork, the run that the origin started answers as well. A cancel of this task makes `join` throw at once.
+   */
+  join(run: StartedRun): Promise<TaskOutcome>;
+  /**
+   * Starts a run of a workflow and returns without waiting for it. The run is created in the commit of this step, so a
+   * replay starts no second one. It has an owner, a journal and seats of its own, and takes no seat of this run. The
+   * workflow must be registered with the runtime. J2: the handle is not an open call; `join` is.
+   *
+   * @example
+   * ```ts
+   * import type { RunContext } from "reeve";
+   * import type { HostedWorkflow } from "reeve/workflow";
+   *
+   * async function ship(ctx: RunContext, shipping: HostedWorkflow, orderId: string): Promise<boolean> {
+   *   const parcel = await ctx.start(shipping.id, { orderId }, { id: `ship-${orderId}` });
+   *   await ctx.sleep("1 hour");
+   *   const { status } = await ctx.join(parcel);
+   *   return status === "completed";
+   * }
+   * ```
+   */
+  start(agentId: AgentId, input: JsonValue, options?: StartRunOptions): Promise<StartedRun>;
+  /**
    * Waits until all children have ended. Returns their outcomes in the order of the handles. A cancel of this task
    * makes `joinAll` throw at once, without the children's outputs; to get each output, `join` the children in branches
    * of `parallel`.
    */
   joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]>;
-  /** C1: cancels a task and all its descendants. Does not wait for their end. */
-  cancel(handle: TaskHandle, reason: string): Promise<void>;
+  /**
+   * C1: cancels a task, or a run that this task has started, and all that is below it. Does not wait for its end.
+   */
+  cancel(handle: TaskHandle | StartedRun, reason: string): Promise<void>;
 
   // Branches.
 
@@ -421,6 +461,23 @@ export interface RunContext extends WaitContext {
   race<Value>(
     branches: Readonly<Record<string, Branch<Value>>>,
   ): Promise<{ readonly winner: string; readonly value: Value }>;
+  /**
+   * Runs branches concurrently. The first branch that succeeds wins; the winner is recorded and the other branches are
+   * cancelled, as in `race`. If all branches fail, the call fails with the fault of the first one in declaration order,
+   * whose `details.branches` list all.
+   */
+  any<Value>(
+    branches: Readonly<Record<string, Branch<Value>>>,
+  ): Promise<{ readonly winner: string; readonly value: Value }>;
+  /**
+   * Calls a function for each item, each in a scope of its own, and waits for all of them. An error is the result of its
+   * item and does not end the others. The results are recorded in the order of the items; a replay calls no function.
+   */
+  map<Item, Value extends JsonValue>(
+    items: readonly Item[],
+    perform: (item: Item, ctx: RunContext, index: number) => Promise<Value>,
+    options?: MapOptions,
+  ): Promise<readonly SettledItem<Value>[]>;
 
   /**
    * Runs a branch that may take at most `limit`, and returns its value, which must be JSON. If it takes longer, it is

@@ -1,7 +1,7 @@
 import { describeValue } from "../base/describe-value.ts";
 import { Fault, type Failure } from "../base/fault.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
-import type { RunId } from "../base/identity.ts";
+import type { AgentId, RunId } from "../base/identity.ts";
 import type { JsonSchema, Infer, Schema } from "../base/schema.ts";
 import type { Duration } from "../base/duration.ts";
 import type { JsonValue, Serializable } from "../base/json-value.ts";
@@ -14,10 +14,13 @@ import type { RunResult, RunStatus } from "../run/run-result.ts";
 import type { Query, RunTarget, Signal, SignalOptions, Update } from "../run/run-messages.ts";
 import type { SpawnOptions } from "../run/spawn-options.ts";
 import type { HostedAgent } from "./hosted-agent.ts";
+import type { StartRunOptions } from "../run/started-run.ts";
 import type {
   CompensationContext,
   CompensationOptions,
+  MapOptions,
   ParallelOptions,
+  SettledItem,
   StepContext,
   StepOptions,
   UncancellableOptions,
@@ -98,13 +101,57 @@ export type HandledUpdate<Value, Reply> =
   | { readonly status: "failed"; readonly value: Value; readonly error: Failure };
 
 /**
+ * Something whose value comes later, such as a run that `ctx.start` has started. J2: a handle is not an open call, so other
+ * calls may be made before it is awaited; `result` is one. `parallel`, `race` and `any` accept a handle in place of a branch.
+ */
+export interface DurableHandle<Value> {
+  /**
+   * Waits for the value. It may be called several times. In a branch, pass the `ctx` of the branch. Default: the scope in
+   * which the handle was created.
+   */
+  result(ctx?: WorkflowContext): Promise<Value>;
+}
+
+/** A run that `ctx.start` has started. */
+export interface StartedWorkflow<Output> extends DurableHandle<Output> {
+  /** Id of the run. */
+  readonly runId: RunId;
+  /**
+   * Waits for the end of the run and returns its output. A run that ends without one is the fault `child_failed`, whose
+   * details have its `runId`, `status` and `failure`.
+   */
+  result(ctx?: WorkflowContext): Promise<Output>;
+  /** C1: cancels the run and does not wait for its end. */
+  cancel(reason: string, ctx?: WorkflowContext): Promise<void>;
+}
+
+/** A branch of `parallel`, `race` or `any`: a function that uses the `ctx` that it receives, or a handle. */
+export type WorkflowBranchOrHandle<Value, Context = unknown> =
+  | WorkflowBranch<Value, Context>
+  | DurableHandle<Value>;
+
+/** The results of `parallel`, by branch name. */
+export type WorkflowBranchResults<
+  Branches extends Readonly<Record<string, WorkflowBranchOrHandle<unknown, never>>>,
+> = {
+  readonly [Name in keyof Branches]: Branches[Name] extends DurableHandle<infer Value>
+    ? Value
+    : Branches[Name] extends (ctx: never) => Promise<infer Value>
+      ? Value
+      : never;
+};
+
+/** Options of `ctx.send`. */
+export type SendOptions = Omit<StartRunOptions, "onParentEnd">;
+
+/**
  * The interface through which a workflow does its work (`ctx`). Each asynchronous method except `resource` is journaled:
  * it runs once, its result or error is recorded, and after a crash the same call returns the record (J1, J5). The code
  * around them runs again from the start, so it must decide by nothing else: `now`, `random` and `uuid` replace
  * `Date.now()`, `Math.random()` and `crypto.randomUUID()`.
  *
- * J2: a scope has at most one journaled call in flight; a second one fails with `journal_ambiguous`. Use `parallel` or
- * `race` for concurrent work.
+ * J2: a scope has at most one journaled call in flight; a second one fails with `journal_ambiguous`. Use `parallel`, `map`,
+ * `race` or `any` for concurrent work. A `DurableHandle` is not a call in flight; awaiting it is.
  */
 export interface WorkflowContext<Context = unknown> {
   /** Id of the run. */
@@ -200,13 +247,16 @@ export interface WorkflowContext<Context = unknown> {
    * first failed branch in declaration order. With `stopOnFault` it throws the first fault without waiting for the
    * other branches.
    */
-  parallel<Branches extends Readonly<Record<string, WorkflowBranch<unknown, Context>>>>(
+  parallel<Branches extends Readonly<Record<string, WorkflowBranchOrHandle<unknown, Context>>>>(
     branches: Branches,
     options?: ParallelOptions,
-  ): Promise<{ readonly [Name in keyof Branches]: Awaited<ReturnType<Branches[Name]>> }>;
-  /** Runs branches concurrently. The first branch to settle wins; the others are cancelled, with their children. */
+  ): Promise<WorkflowBranchResults<Branches>>;
+  /**
+   * Runs branches concurrently. The first branch to settle wins; the others are cancelled, with their children and the runs
+   * that they have started. A run whose handle loses continues.
+   */
   race<Value>(
-    branches: Readonly<Record<string, WorkflowBranch<Value, Context>>>,
+    branches: Readonly<Record<string, WorkflowBranchOrHandle<Value, Context>>>,
   ): Promise<{ readonly winner: string; readonly value: Value }>;
   /**
    * Registers what undoes the work so far, after the step that did it. If the workflow fails, is cancelled or passes its
@@ -227,6 +277,49 @@ export interface WorkflowContext<Context = unknown> {
     branch: (ctx: WorkflowContext<Context>) => Promise<Value & Serializable<Value>>,
     options?: UncancellableOptions,
   ): Promise<Value>;
+  /**
+   * Like `race`, but the first branch that succeeds wins. If all fail, throws the error of the first one in declaration
+   * order, whose `details.branches` list all.
+   */
+  any<Value>(
+    branches: Readonly<Record<string, WorkflowBranchOrHandle<Value, Context>>>,
+  ): Promise<{ readonly winner: string; readonly value: Value }>;
+  /**
+   * Calls a function for each item, each with a `ctx` of its own, and waits for all of them. An error is the result of its
+   * item: the others continue. The results have the order of the items and the form of `Promise.allSettled`.
+   */
+  map<Item, Value>(
+    items: readonly Item[],
+    perform: (
+      item: Item,
+      ctx: WorkflowContext<Context>,
+      index: number,
+    ) => Promise<Value & Serializable<Value>>,
+    options?: MapOptions,
+  ): Promise<readonly SettledItem<Value>[]>;
+  /**
+   * Starts a run of another workflow and returns a handle to it. The run is created with the record of this call: a replay
+   * starts no second one. It takes no seat of this run. The workflow must be one of the `agents` of this one, or registered
+   * with the runtime.
+   */
+  start<Input, Output>(
+    workflow: HostedWorkflow<Input, Output>,
+    input: NoInfer<Input>,
+    options?: StartRunOptions,
+  ): Promise<StartedWorkflow<Output>>;
+  /** Starts a run of another workflow, waits for its end, and returns its output. */
+  call<Input, Output>(
+    workflow: HostedWorkflow<Input, Output>,
+    input: NoInfer<Input>,
+    options?: StartRunOptions,
+  ): Promise<Output>;
+  /**
+   * Starts a run of another workflow, now or after `delayMs`, and does not wait for it. The run continues when this one has
+   * ended. Returns its id.
+   */
+  send<Input>(workflow: HostedWorkflow<Input>, input: NoInfer<Input>, options?: SendOptions): Promise<RunId>;
+  /** Sends a message to the inbox of an agent. */
+  send(agentId: AgentId, body: JsonValue): Promise<void>;
   /** Opens something that cannot be journaled. `close` is called when the task ends or is dropped; a replay opens it again. */
   resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value>;
   /** C2: throws if the workflow is cancelled or past its deadline. Passes while recorded steps remain in this scope. */

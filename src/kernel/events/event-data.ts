@@ -217,7 +217,10 @@ export interface RunEvents {
   run_carry_over: { readonly kind: "steer" | "follow_up"; readonly runId: RunId };
   /** The task of this event, a child, completed without reading this input. */
   input_unread: { readonly kind: "steer" | "follow_up"; readonly input: JsonValue };
-  /** The commit that ends this run submits the run `runId`. `key` is the key of its `NextRun`. */
+  /**
+   * The commit submits the run `runId`. `key` is the key of its `NextRun`, or `start` and the id of the workflow that
+   * `ctx.start` or `ctx.send` starts.
+   */
   run_scheduled: { readonly key: string; readonly runId: RunId };
   /** The run was created as a fork. All events before this one are copies of the origin's. */
   run_fork: {

@@ -85,6 +85,7 @@ export const nothingSpent: RunSpend = Object.freeze({
  * - `signal`: a signal, by `RunHandle.signal`.
  * - `time`: the end of a sleep or of a timeout.
  * - `message`: the reply of an agent that was asked.
+ * - `run`: the end of another run, which it has started.
  * - `seat`: a seat for a task that is pending or was preempted.
  * - `budget`: money, tokens or turns that other calls have reserved.
  * - `cap`: money that open calls of other runs hold of a cap per day (B7).
@@ -97,6 +98,7 @@ export const waitCauses = Object.freeze([
   "signal",
   "time",
   "message",
+  "run",
   "seat",
   "budget",
   "cap",

@@ -27,8 +27,17 @@ export type MailBody =
       readonly taskId?: TaskId;
       readonly metadata?: JsonObject;
     }
-  /** `reopens`: the run has stopped at its budget, and continues with its compensations. */
-  | { readonly type: "cancel"; readonly taskId: TaskId; readonly reason: string; readonly reopens?: true }
+  /**
+   * `reopens`: the run has stopped at its budget, and continues with its compensations. With `caller`, a run is cancelled
+   * only if that run has started it.
+   */
+  | {
+      readonly type: "cancel";
+      readonly taskId: TaskId;
+      readonly reason: string;
+      readonly reopens?: true;
+      readonly caller?: RunId;
+    }
   | { readonly type: "pause" | "resume" }
   | { readonly type: "top_up"; readonly taskId: TaskId; readonly add: Partial<TopUp> }
   /** B3: the usage of a lost call, with its cost. `call` is the id of its reservation. */

@@ -1,25 +1,20 @@
 import {
   missingRun,
-  canonicalJson,
   Fault,
-  HistoryRetention,
   isInScope,
   sameCaller,
   type HostedAgent,
-  type Commit,
   type Creation,
   type JsonValue,
   type Lease,
   type RunClaimer,
-  type RunId,
   type RunRecord,
   type RunSummary,
   type SingleFlight,
-  type Store,
   type SubmitOptions,
-  type TaskRecord,
   type TenantScope,
 } from "../../kernel/index.ts";
+import { refuseOther } from "../journal/existing-run.ts";
 import { newRun, type NewRun, type NewRunOptions } from "../journal/new-run.ts";
 import { RunState } from "../journal/run-state.ts";
 import { asksPerson, callOfApproval, isCall, mailOfSubmission } from "../journal/wait-names.ts";
@@ -53,7 +48,7 @@ export async function submitRun(
       const runId = outcome.kind === "steered" ? outcome.runId : record.runId;
       const existing = await journal.find(runId);
       if (existing !== undefined && !isInScope(existing, scope)) throw missingRun(runId);
-      if (existing !== undefined && outcome.kind === "exists") await refuseOther(worker, existing, run);
+      if (existing !== undefined && outcome.kind === "exists") await refuseOther(worker.store, existing, run);
       if (existing !== undefined) return existing;
       // The existing run was deleted meanwhile. Submit again.
       continue;
@@ -85,52 +80,6 @@ async function createRun(
     // The engine drives the run if it was created and claimed.
     claimer.completeClaim(lease);
   }
-}
-
-/**
- * A repeated submission returns the run that the first one created, and never the answer of another run: throws
- * `already_exists` if user, tenant, agent or input differ. The input is not compared if it is not retained.
- */
-async function refuseOther(
-  { store }: WorkerContext,
-  existing: RunRecord,
-  { record, first }: NewRun,
-): Promise<void> {
-  const { runId, agentId } = existing;
-  if (!sameCaller(existing, record))
-    throw new Fault("already_exists", `${runId} belongs to another user: choose another runId, or omit it`, {
-      details: { runId },
-    });
-  const isOtherAgent = agentId !== record.agentId;
-  const root = isOtherAgent ? undefined : await readRootTask(store, runId);
-  if (!isOtherAgent && (root === undefined || root.supervision.retention === HistoryRetention.NONE)) return;
-  if (root !== undefined && canonicalJson(asked(root)) === canonicalJson(asked(createdTask(first)))) return;
-  const difference = isOtherAgent
-    ? `is a run of ${agentId}`
-    : "was submitted with another input or other changes";
-  throw new Fault("already_exists", `${runId} ${difference}: choose another runId, or omit it`, {
-    details: { runId, agentId },
-  });
-}
-
-/** What a submission asks of the agent. */
-function asked(root: TaskRecord | undefined): JsonValue {
-  return [
-    root?.input ?? null,
-    root?.addedInstructions ?? null,
-    (root?.changes as unknown as JsonValue) ?? null,
-  ];
-}
-
-/** The root task, which the first commit of a run creates. */
-async function readRootTask({ journal }: Store, runId: RunId): Promise<TaskRecord | undefined> {
-  for await (const commit of journal.read(runId)) return createdTask(commit);
-  return undefined;
-}
-
-function createdTask({ tasks = [] }: Commit): TaskRecord | undefined {
-  for (const change of tasks) if (change.type === "create") return change.task;
-  return undefined;
 }
 
 /** How the store handles an unfinished run in the session. `undefined` for a new session, in which there is none. */

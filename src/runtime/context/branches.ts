@@ -1,7 +1,16 @@
 import { openStep, type ActiveStep } from "../task/active-step.ts";
-import { Fault, type Branch, type StepAddress } from "../../kernel/index.ts";
+import {
+  Fault,
+  reviveFault,
+  type Branch,
+  type Failure,
+  type JsonValue,
+  type SettledItem,
+  type StepAddress,
+} from "../../kernel/index.ts";
 import type { NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
+import { pendingForever } from "../process/pending-forever.ts";
 import { insideBranch } from "../process/async-context.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 import { isOutcome } from "../task/step-outcome.ts";
@@ -58,15 +67,22 @@ export interface RaceResult<Value> {
   readonly value: Value;
 }
 
-/** Runs branches concurrently until the first one settles, and abandons the others: their calls are cancelled and never settle. */
+/**
+ * Runs branches concurrently until the first one settles, or with `isAny` until the first one succeeds, and abandons the
+ * others: their calls are cancelled and never settle.
+ */
 export async function raceBranches<Value>(
   step: ActiveStep,
   branches: Readonly<Record<string, Branch<Value>>>,
   contextOf: (name: string, cancelScope: CancellationScope) => NestedContext,
+  isAny = false,
 ): Promise<RaceResult<Value>> {
   const { inside } = step.runner;
   if (Object.keys(branches).length === 0)
-    throw new Fault("invalid_argument", "invalid branches of ctx.race(): expected at least one branch");
+    throw new Fault(
+      "invalid_argument",
+      `invalid branches of ctx.${isAny ? "any" : "race"}(): expected at least one branch`,
+    );
   const entrants = Object.entries(branches).map(([name, branch]) => {
     const cancelScope = new CancellationScope(step.cancelScope);
     const ctx = contextOf(name, cancelScope);
@@ -74,17 +90,132 @@ export async function raceBranches<Value>(
       try {
         return { winner: name, value: await insideBranch(inside, cancelScope.token, () => branch(ctx)) };
       } finally {
-        step.firstBranch ??= name;
+        if (!isAny) step.firstBranch ??= name;
       }
     };
     return { name, cancelScope, ctx, result: run() };
   });
   try {
-    const first = await Promise.race(entrants.map(({ result }) => result));
+    const results = entrants.map(({ result }) => result);
+    const first = await (isAny ? firstSuccess(results, Object.keys(branches)) : Promise.race(results));
+    if (isAny) step.firstBranch = first.winner;
     const winner = entrants.find(({ name }) => name === first.winner);
     for (const draft of winner?.ctx.takeEvents() ?? []) step.emit(draft);
     return first;
   } finally {
     for (const { cancelScope } of entrants) cancelScope.abandon("another branch of the race was first");
   }
+}
+
+/**
+ * Returns the first result. If all branches fail, throws the fault of the first one in declaration order; its details list
+ * all. A cancel is thrown at once, because it is not an outcome of a branch (C2).
+ */
+async function firstSuccess<Value>(
+  results: readonly Promise<RaceResult<Value>>[],
+  names: readonly string[],
+): Promise<RaceResult<Value>> {
+  const cancelled = results.map(async (result) =>
+    result.catch((error: unknown) => {
+      if (isOutcome(Fault.from(error))) return pendingForever();
+      throw error;
+    }),
+  );
+  try {
+    return await Promise.race([Promise.any(results), ...cancelled]);
+  } catch (error) {
+    if (!(error instanceof AggregateError)) throw error;
+    const failures = error.errors.map((each) => Fault.from(each).toJSON());
+    throw withBranches(failures, names);
+  }
+}
+
+function withBranches(failures: readonly Failure[], names: readonly string[]): Fault {
+  const [first = new Fault("internal", "no branch succeeded").toJSON()] = failures;
+  const branches = failures.map(({ code, message }, index) => ({
+    branch: names[index] ?? "",
+    code,
+    message,
+  }));
+  return reviveFault({ ...first, details: { ...first.details, branches } });
+}
+
+/** The items of `ctx.map`, and what is done with each. */
+interface MappedItems {
+  readonly count: number;
+  readonly concurrency: number;
+  readonly contextOf: (index: number) => NestedContext;
+  readonly perform: (ctx: NestedContext, index: number) => Promise<JsonValue>;
+}
+
+/** A result of `ctx.map`, as it is recorded. */
+type RecordedItem =
+  | { readonly status: "fulfilled"; readonly value: JsonValue }
+  | { readonly status: "rejected"; readonly failure: Failure };
+
+/**
+ * Calls a function for each item, for at most `concurrency` items at the same time. An error is the result of its item. A
+ * cancel is none (C2): it ends the work when the items that have begun have settled, and is thrown.
+ */
+async function mapItems(step: ActiveStep, mapped: MappedItems): Promise<readonly RecordedItem[]> {
+  const { count, concurrency, contextOf, perform } = mapped;
+  const results: RecordedItem[] = [];
+  const { inside } = step.runner;
+  let next = 0;
+  let stop: { readonly error: unknown } | undefined;
+  const work = async (): Promise<void> => {
+    while (next < count && stop === undefined) {
+      const index = next++;
+      const ctx = contextOf(index);
+      try {
+        const value = await insideBranch(inside, step.cancelScope.token, () => perform(ctx, index));
+        results[index] = { status: "fulfilled", value };
+      } catch (error) {
+        const fault = Fault.from(error);
+        if (isOutcome(fault)) results[index] = { status: "rejected", failure: fault.toJSON() };
+        else stop ??= { error };
+      } finally {
+        for (const draft of ctx.takeEvents()) step.emit(draft);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(concurrency, count) }, work));
+  if (stop !== undefined) throw stop.error;
+  return results;
+}
+
+/** The context of an item of `ctx.map` at this address. */
+type ItemContext = (address: StepAddress, index: number, cancelScope: CancellationScope) => NestedContext;
+
+/**
+ * Runs `ctx.map`. All results are one record. J5: an item's error that leaves the code ends the task, and `resume` performs
+ * the item again.
+ */
+export function runMap<Value extends JsonValue>(
+  steps: StepExecutor,
+  count: number,
+  concurrency: number,
+  contextOf: ItemContext,
+  perform: (ctx: NestedContext, index: number) => Promise<Value>,
+): Promise<readonly SettledItem<Value>[]> {
+  const step = steps.identify("step", "map", { count });
+  const { address } = step;
+  const given = (item: RecordedItem): SettledItem<Value> => {
+    if (item.status === "fulfilled") return { status: "fulfilled", value: item.value as Value };
+    const reason = reviveFault(item.failure);
+    steps.runner.journal.noteOrigins(reason, [address]);
+    return { status: "rejected", reason };
+  };
+  return steps.run<readonly RecordedItem[], readonly SettledItem<Value>[]>(
+    step,
+    (open) =>
+      mapItems(open, {
+        count,
+        concurrency,
+        contextOf: (index) => contextOf(address, index, open.cancelScope),
+        perform: async (ctx, index) => (await perform(ctx, index)) ?? null,
+      }),
+    undefined,
+    (items) => items.map(given),
+  );
 }

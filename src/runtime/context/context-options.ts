@@ -4,6 +4,7 @@ import {
   type DrainMode,
   type InputQueue,
   type JsonValue,
+  type MapOptions,
   type ParallelOptions,
   readProperty,
   type TaskHandle,
@@ -60,6 +61,9 @@ const toolsTable = optionTable({
   onResult: is.callback(),
 } satisfies OptionKinds<ToolsOptions>);
 const parallelTable = optionTable({ stopOnFault: is.boolean() } satisfies OptionKinds<ParallelOptions>);
+const mapTable = optionTable({
+  concurrency: is.integer({ from: 1, default: Number.MAX_SAFE_INTEGER }),
+} satisfies OptionKinds<MapOptions>);
 const reportTable = optionTable({
   output: is.any,
   interruption: is.any,
@@ -138,6 +142,26 @@ export function checkToolsOptions(options: ToolsOptions | undefined): void {
 
 export function checkParallelOptions(options: ParallelOptions | undefined): void {
   if (options !== undefined) parallelTable.read("ctx.parallel()", options);
+}
+
+/** Refuses arguments of `ctx.map` that are no list and no function. Returns the options with their defaults. */
+export function readMap(
+  items: unknown,
+  perform: unknown,
+  options: MapOptions | undefined,
+): Required<MapOptions> {
+  const use = "use ctx.map(items, async (item, branch) => value)";
+  if (!Array.isArray(items))
+    throw new Fault(
+      "invalid_argument",
+      `invalid items ${describeValue(items)} of ctx.map(): expected an array; ${use}`,
+    );
+  if (typeof perform !== "function")
+    throw new Fault(
+      "invalid_argument",
+      `invalid function ${describeValue(perform)} of ctx.map(): expected a function; ${use}`,
+    );
+  return mapTable.read("ctx.map()", options ?? {});
 }
 
 export function checkReport(report: TaskReport, isRoot: boolean): void {

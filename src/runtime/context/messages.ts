@@ -13,6 +13,7 @@ import {
   type Duration,
   type Failure,
   type InboxChange,
+  type InputQueue,
   type JsonValue,
   type Message,
   type ReceivedUpdate,
@@ -25,16 +26,20 @@ import {
   type UpdateReply,
   type WaitForUpdateOptions,
 } from "../../kernel/index.ts";
+import { takesInput } from "../journal/task-record.ts";
 import type { TaskState } from "../journal/task-state.ts";
 import { isOutcome } from "../task/step-outcome.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
+import { none } from "../task/step-outcome.ts";
 import type { Body } from "../task/step-body.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import {
   isTimeout,
   joinWait,
   mailOfSignal,
+  queueWait,
   replyWait,
+  runOf,
   signalWait,
   timeoutAddress,
   timeoutName,
@@ -43,7 +48,13 @@ import {
 import type { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import type { Due } from "../task/wait-registry.ts";
-import { checkTimeout } from "./context-options.ts";
+import {
+  checkDrainOptions,
+  checkTimeout,
+  maxDrained,
+  noInput,
+  type DrainOptions,
+} from "./context-options.ts";
 
 /** Where a wait is recorded, and when it ends without a value. */
 interface TimedWait {
@@ -325,6 +336,23 @@ export class MessageSteps {
   }
 }
 
+/** Takes the input that waits in a queue of the task. */
+export function drainInput(
+  steps: StepExecutor,
+  queue: InputQueue,
+  options: DrainOptions = {},
+): Promise<readonly JsonValue[]> {
+  const { mode = "one" } = options;
+  const { taskId, task, state } = steps.runner;
+  if (!takesInput(task.record)) return steps.exclusive(`drain ${queue}`, () => noInput(queue, options));
+  const step = { address: steps.next(), kind: "drain", name: queue, digest: mode } as const;
+  return steps.poll<JsonValue>(step, () => {
+    checkDrainOptions(queue, options);
+    const waiting = state.resolutions.all(taskId, queueWait(queue));
+    return waiting.length === 0 ? none : waiting.slice(0, maxDrained[mode]).map(({ value }) => value);
+  });
+}
+
 /** Waits until a name is resolved or a time is reached. Returns `undefined` in the second case. */
 export async function awaitName(
   runner: TaskRunner,
@@ -334,7 +362,10 @@ export async function awaitName(
 ): Promise<JsonValue | undefined> {
   const wait = runner.host.waits.wait(runner.taskId, name, due);
   try {
-    return await runner.activity.waitFor(cancelScope, wait.came, { name, due });
+    const value = await runner.activity.waitFor(cancelScope, wait.came, { name, due });
+    // No step takes the end of a run, so that the next waiter receives it as well.
+    if (runOf(name) !== undefined) wait.leave();
+    return value;
   } catch (error) {
     wait.leave();
     throw error;

@@ -1,5 +1,4 @@
 import { portFor } from "../process/worker-context.ts";
-import { none } from "../task/step-outcome.ts";
 import {
   assertJson,
   assertMadeJson,
@@ -17,10 +16,10 @@ import {
   type EventDraft,
   type ExtensionPort,
   Fault,
-  type InputQueue,
   type JsonValue,
   type LlmReply,
   type LlmRequest,
+  type MapOptions,
   type Message,
   type ParallelOptions,
   type PersonQuestion,
@@ -29,8 +28,11 @@ import {
   type SessionCompactionOutcome,
   type SessionCompactionStep,
   type SignalOptions,
+  type SettledItem,
   type SpawnOptions,
   type SpawnOutcome,
+  type StartedRun,
+  type StartRunOptions,
   type StepAddress,
   type StepContext,
   type StepOptions,
@@ -50,6 +52,7 @@ import {
   branchScope,
   describeValue,
   messageNameKind,
+  isStartedRun,
   readDuration,
   readProperty,
   sealMadeJson,
@@ -58,18 +61,16 @@ import {
 import {
   type DrainOptions,
   type WaitOptions,
-  checkDrainOptions,
   checkInstructions,
   checkParallelOptions,
   checkToolsOptions,
   checkUpdateOptions,
   checkUncancellableOptions,
   checkWaitOptions,
-  maxDrained,
-  noInput,
+  readMap,
   requireHandle,
 } from "./context-options.ts";
-import { raceBranches, runBranches, type RaceResult } from "./branches.ts";
+import { raceBranches, runBranches, runMap, type RaceResult } from "./branches.ts";
 import { CallHistory } from "../tool/call-history.ts";
 import { continueAsNew } from "./continue-as-new.ts";
 import { compactTranscript } from "./compaction-step.ts";
@@ -77,11 +78,12 @@ import type { CallingScope } from "../tool/gate-context.ts";
 import { ChildSteps } from "./child-steps.ts";
 import { callModel, MessageStarts, ModelCall } from "../model/model-call.ts";
 import type { SentPrefix } from "../model/token-bound.ts";
-import { MessageSteps } from "./messages.ts";
+import { drainInput, MessageSteps } from "./messages.ts";
 import { registerAgain, registeredIn, registerUndo, shieldedMs } from "./compensation.ts";
 import { hasCompensated } from "../journal/task-state.ts";
 import { insideBranch } from "../process/async-context.ts";
 import type { ActiveStep } from "../task/active-step.ts";
+import { RunSteps } from "./run-steps.ts";
 import { runStep } from "./step-context.ts";
 import { StepExecutor } from "../task/step-executor.ts";
 import type { Body } from "../task/step-body.ts";
@@ -96,8 +98,14 @@ import { compactSession } from "./session-compaction-step.ts";
 import { isTurnOf } from "./taken-turn.ts";
 import { TaskFacts } from "./task-facts.ts";
 import { takeTurn, type ScopedPlan, type TurnOptions } from "./turn-step.ts";
-import { takesInput } from "../journal/task-record.ts";
-import { inboxDrain, journalScope, limitBranch, queueWait, uncancellableIn } from "../journal/wait-names.ts";
+import {
+  inboxDrain,
+  itemBranch,
+  journalScope,
+  limitBranch,
+  queueWait,
+  uncancellableIn,
+} from "../journal/wait-names.ts";
 
 /** Creates what the extensions of a task's agent use of the runtime. */
 function taskPort({ worker, facts, state, taskId }: TaskRunner, signal: AbortSignal): ExtensionPort {
@@ -124,29 +132,13 @@ function describeLimit(limit: Duration): string {
   return typeof limit === "number" ? `${limit} ms` : limit;
 }
 
-/** Takes the input that waits in a queue of the task. */
-function drainInput(
-  steps: StepExecutor,
-  queue: InputQueue,
-  options: DrainOptions = {},
-): Promise<readonly JsonValue[]> {
-  const { mode = "one" } = options;
-  const { taskId, task, state } = steps.runner;
-  if (!takesInput(task.record)) return steps.exclusive(`drain ${queue}`, () => noInput(queue, options));
-  const step = { address: steps.next(), kind: "drain", name: queue, digest: mode } as const;
-  return steps.poll<JsonValue>(step, () => {
-    checkDrainOptions(queue, options);
-    const waiting = state.resolutions.all(taskId, queueWait(queue));
-    return waiting.length === 0 ? none : waiting.slice(0, maxDrained[mode]).map(({ value }) => value);
-  });
-}
-
 /** The `RunContext` of one scope: the task itself, a branch, or a tool's body. */
 export class TaskContext extends TaskFacts implements RunContext {
   readonly #runner: TaskRunner;
   readonly #steps: StepExecutor;
   #outgoing: MessageSteps | undefined;
   #spawned: ChildSteps | undefined;
+  #started: RunSteps | undefined;
   /** Address of the last model call, under which its tool calls have their addresses. */
   #lastLlm: StepAddress | undefined;
   #toolsCalled = 0;
@@ -179,6 +171,10 @@ export class TaskContext extends TaskFacts implements RunContext {
 
   get #messages(): MessageSteps {
     return (this.#outgoing ??= new MessageSteps(this.#steps));
+  }
+
+  get #runs(): RunSteps {
+    return (this.#started ??= new RunSteps(this.#steps));
   }
 
   get #children(): ChildSteps {
@@ -335,7 +331,12 @@ export class TaskContext extends TaskFacts implements RunContext {
     return this.#children.spawn(agentId, input, options);
   }
 
-  async join(handle: TaskHandle): Promise<TaskOutcome> {
+  async start(agentId: AgentId, input: JsonValue, options: StartRunOptions = {}): Promise<StartedRun> {
+    return this.#runs.start(agentId, input, options);
+  }
+
+  async join(handle: TaskHandle | StartedRun): Promise<TaskOutcome> {
+    if (isStartedRun(handle)) return this.#runs.join(handle);
     requireHandle("ctx.join()", handle);
     return this.#children.join(handle);
   }
@@ -345,7 +346,8 @@ export class TaskContext extends TaskFacts implements RunContext {
     return this.#children.joinAll(handles);
   }
 
-  async cancel(handle: TaskHandle, reason: string): Promise<void> {
+  async cancel(handle: TaskHandle | StartedRun, reason: string): Promise<void> {
+    if (isStartedRun(handle)) return this.#runs.cancel(handle, reason);
     requireHandle("ctx.cancel()", handle);
     const { taskId } = handle;
     return this.#messages.send("cancel", taskId, { reason }, async () => () => {
@@ -419,6 +421,26 @@ export class TaskContext extends TaskFacts implements RunContext {
       hasCompensated(this.#runner.task)
         ? work(cancelScope)
         : this.#runner.shielded(() => cancelScope.shield(work)),
+    );
+  }
+
+  any<Value>(branches: Readonly<Record<string, Branch<Value>>>): Promise<RaceResult<Value>> {
+    const step = this.#steps.identify("race", `any ${Object.keys(branches).join(" ")}`, null);
+    const contextOf = (name: string, cancelScope: CancellationScope): TaskContext =>
+      this.#inside(branchScope(step.address, name), cancelScope, this.#isBody);
+    return this.#steps.run<RaceResult<Value>>(step, (open) => raceBranches(open, branches, contextOf, true));
+  }
+
+  async map<Item, Value extends JsonValue>(
+    items: readonly Item[],
+    perform: (item: Item, ctx: RunContext, index: number) => Promise<Value>,
+    options?: MapOptions,
+  ): Promise<readonly SettledItem<Value>[]> {
+    const { concurrency } = readMap(items, perform, options);
+    const contextOf = (address: StepAddress, index: number, cancelScope: CancellationScope): TaskContext =>
+      this.#inside(branchScope(address, itemBranch(index)), cancelScope, this.#isBody);
+    return runMap<Value>(this.#steps, items.length, concurrency, contextOf, (ctx, index) =>
+      perform(items[index] as Item, ctx as TaskContext, index),
     );
   }
 

@@ -1,6 +1,8 @@
 import { assertMetadataSize } from "../process/size-limit.ts";
 import { parseModelName } from "../process/session-model.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
+import type { RunCaller } from "./run-calls.ts";
+import { callerWait } from "./wait-names.ts";
 import {
   type AgentId,
   type ChatMessage,
@@ -49,6 +51,8 @@ export interface NewRunOptions extends SubmitOptions {
   readonly kind?: RunKind;
   /** Makes the run a child that shares the prompt of an ended run. */
   readonly child?: NewChild;
+  /** The task that starts the run and receives its end. */
+  readonly caller?: RunCaller;
   /** Whether `budget` replaces the agent's own budget instead of tightening it. Default: `false`. */
   readonly replacesBudget?: boolean;
 }
@@ -138,6 +142,9 @@ export function newRun(
     events: [start],
     tasks: [{ type: "create", task: withOptions(task, options, changes) }],
     ledger: [openAccountCommand(worker, { taskId, parentId: null, budget, priority })],
+    ...(options.caller !== undefined && {
+      resolves: [{ taskId, wait: callerWait, value: options.caller as unknown as JsonValue }],
+    }),
   };
   // A compaction adds no message of a user to its session.
   const content = kind === "invocation" ? agent.messageOf?.(input) : undefined;

@@ -1,4 +1,5 @@
 import type { Resolution, TaskId } from "../../kernel/index.ts";
+import { runOf } from "./wait-names.ts";
 
 /**
  * A value that arrived for a wait. For a submitted input, `runId` is the run that the input would have started, and
@@ -20,7 +21,10 @@ export class Resolutions {
   add({ taskId, wait, ...arrived }: Resolution): void {
     const key = keyOf(taskId, wait);
     this.#values ??= new Map();
-    this.#values.set(key, [...(this.#values.get(key) ?? noValues), arrived]);
+    if (runOf(wait) === undefined) this.#values.set(key, [...(this.#values.get(key) ?? noValues), arrived]);
+    // The last end of a run counts. `null` means that the run continues.
+    else if (arrived.value === null) this.#values.delete(key);
+    else this.#values.set(key, [arrived]);
   }
 
   /** W2: the value that the next step to wait under this name takes. */

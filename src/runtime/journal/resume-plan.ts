@@ -3,14 +3,17 @@ import {
   outcomeStatus,
   rootTaskId,
   HistoryRetention,
+  type Failure,
   type StepAddress,
+  type RunId,
   type StepRecord,
   type TaskId,
 } from "../../kernel/index.ts";
 import { abandonmentOf, isInside } from "./branch-values.ts";
 import type { RunState } from "./run-state.ts";
+import { cancelReason, receivedEnd } from "./run-calls.ts";
 import { hasCompensated, type TaskState } from "./task-state.ts";
-import { attemptAddress, attemptName, limitBranch } from "./wait-names.ts";
+import { attemptAddress, attemptName, limitBranch, runOf } from "./wait-names.ts";
 
 /** Reason with which the end of a parent cancels its children. */
 export const parentEnded = "its parent has ended";
@@ -22,6 +25,8 @@ export const branchAbandoned = "the code that spawned it was abandoned";
 export interface ResumedTask {
   readonly taskId: TaskId;
   readonly voids: readonly StepAddress[];
+  /** The runs that the task has started and that are resumed with it. */
+  readonly runs: readonly RunId[];
 }
 
 /**
@@ -45,10 +50,21 @@ export function planResume(state: RunState): readonly ResumedTask[] {
         .filter((child) => !isFinal(child));
     const stale = joins.filter(({ name }) => failed(name).length > 0);
     for (const { name } of stale) for (const child of failed(name)) reached.add(child);
-    const voids = [...task.endedOn.flatMap((address) => sameFailure(task, address)), ...stale.map(addressOf)];
+    const staleRuns = [...task.steps.values()].filter(
+      (step) => isFailedRun(step) && isTip(task, step.address),
+    );
+    const voids = [
+      ...task.endedOn.flatMap((address) => sameFailure(task, address)),
+      ...stale.map(addressOf),
+      ...staleRuns.map(addressOf),
+    ];
     for (const child of cancelledWith(state, task, voids)) reached.add(child);
     const again = [...repeatedBranches(task, voids), ...startedAnew(task, voids)];
-    plan.push({ taskId: task.record.taskId, voids: [...voids, ...again] });
+    const runs = new Set([
+      ...staleRuns.flatMap(({ name }) => runOf(name) ?? []),
+      ...runsCancelledWith(state, task, voids),
+    ]);
+    plan.push({ taskId: task.record.taskId, voids: [...voids, ...again], runs: [...runs] });
   }
   return plan;
 }
@@ -93,12 +109,33 @@ function cancelledWith(
         (joined !== undefined && isAtDeadline(each) && !joined.has(each.record.taskId))),
   );
   if (children.length === 0) return children;
+  const isGivenUp = givenUp(task, voids);
+  return children.filter(({ spawnedBy }) => spawnedBy === undefined || !isGivenUp(spawnedBy));
+}
+
+/** Runs that were cancelled because this task ended, or because a branch of it was abandoned that runs again. */
+function runsCancelledWith(
+  state: RunState,
+  task: TaskState,
+  voids: readonly StepAddress[],
+): readonly RunId[] {
+  const { started, record } = task;
+  if (started === undefined) return [];
+  const isGivenUp = givenUp(task, voids);
+  return [...started.values()].flatMap(({ runId, startedBy }) => {
+    const end = receivedEnd(state, record.taskId, runId);
+    const reason = end && cancelReason(end);
+    const isOurs = reason === parentEnded || reason === branchAbandoned;
+    return isOurs && !isGivenUp(startedBy) ? [runId] : [];
+  });
+}
+
+/** Returns which steps are in abandoned branches that do not run again. */
+function givenUp(task: TaskState, voids: readonly StepAddress[]): (address: StepAddress) => boolean {
   const given = [...task.steps.values()]
     .flatMap((step) => abandonmentOf(step) ?? [])
     .filter(({ step }) => !runsAgain(task, step, voids));
-  return children.filter(
-    ({ spawnedBy }) => spawnedBy === undefined || !given.some((each) => isInside(spawnedBy, each)),
-  );
+  return (address) => given.some((each) => isInside(address, each));
 }
 
 function isAtDeadline({ outcome }: TaskState): boolean {
@@ -110,18 +147,45 @@ function joinedIn({ steps }: TaskState): ReadonlySet<string> {
   return new Set([...steps.values()].filter(isJoin).flatMap(({ name }) => name.split(" ")));
 }
 
+/** Whether the step received the end of a started run that did not complete. */
+function isFailedRun({ kind, name, outcome }: StepRecord): boolean {
+  if (kind !== "wait" || outcome.kind !== "ok" || runOf(name) === undefined) return false;
+  return (outcome.value as { readonly status?: string } | null)?.status !== "completed";
+}
+
 function isJoin({ kind, name, outcome }: StepRecord): boolean {
   return kind === "wait" && outcome.kind === "ok" && /^(join|ask) /.test(name);
 }
 
-/** Addresses of the failed record and of the records inside the step that hold the same fault, because the fault passed through them. */
+/**
+ * Addresses of the failed record and of the records inside the step that hold the same fault, because the fault passed
+ * through them. A call of `ctx.any` or `ctx.map` has the faults of several branches.
+ */
 function sameFailure({ steps }: TaskState, address: StepAddress): readonly StepAddress[] {
-  const failure = failureText(steps.get(address));
-  if (failure === undefined) return [];
-  const inside = [...steps.values()].filter(
-    (step) => step.address.startsWith(`${address}/`) && failureText(step) === failure,
+  const record = steps.get(address);
+  const failure = failureText(record);
+  const inBranches = failedBranches(record);
+  if (failure === undefined && inBranches.length === 0) return [];
+  const isSame = (step: StepRecord): boolean => {
+    if (step.outcome.kind !== "failed" || !step.address.startsWith(`${address}/`)) return false;
+    const { code, message } = step.outcome.failure;
+    return (
+      failureText(step) === failure ||
+      inBranches.some((each) => each.code === code && each.message === message)
+    );
+  };
+  return [address, ...[...steps.values()].filter(isSame).map(addressOf)];
+}
+
+/** The faults of the branches of a call of `ctx.any` or `ctx.map`. */
+function failedBranches(record: StepRecord | undefined): readonly Pick<Failure, "code" | "message">[] {
+  if (record?.kind === "race" && record.outcome.kind === "failed")
+    return (record.outcome.failure.details?.["branches"] ?? []) as unknown as readonly Failure[];
+  if (record?.kind !== "step" || record.outcome.kind !== "ok" || !Array.isArray(record.outcome.value))
+    return [];
+  return (record.outcome.value as readonly { readonly failure?: Failure }[]).flatMap(
+    (item) => item?.failure ?? [],
   );
-  return [address, ...inside.map(addressOf)];
 }
 
 function failureText(step: StepRecord | undefined): string | undefined {

@@ -110,6 +110,11 @@ export class RunLog implements FlushableLog {
     this.#owner = owner;
   }
 
+  /** The present time, in epoch milliseconds. */
+  now(): number {
+    return this.#clock.now();
+  }
+
   add(addition: Addition, at = this.#clock.now()): void {
     if (at > this.#addedAt) this.#addedAt = at;
     this.#state.apply(addition, at);

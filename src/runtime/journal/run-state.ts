@@ -40,13 +40,22 @@ import { RecordedTotals } from "./recorded-totals.ts";
 import { Resolutions } from "./resolutions.ts";
 import { updateClock } from "./task-clock.ts";
 import { abandonmentOf, BranchValues, isInside, type Abandonment } from "./branch-values.ts";
-import { continueTask, newTaskState, noteFailedStart, type TaskState } from "./task-state.ts";
+import {
+  continueTask,
+  leaveToOrigin,
+  newTaskState,
+  noteFailedStart,
+  noteStarted,
+  type TaskState,
+} from "./task-state.ts";
 import {
   asksPerson,
+  callerWait,
   causesOf,
   inboxDrain,
   queueWait,
   resolutionsTaken,
+  startsRun,
   isShared,
   type TakenWait,
 } from "./wait-names.ts";
@@ -237,7 +246,10 @@ export class RunState {
     this.losses = empty;
     this.isDrivenAgain = false;
     this.usage = noUsage;
+    // The callers of the origin do not receive the end of the fork.
+    this.resolutions.take(root, callerWait, Infinity);
     for (const task of this.tasks.values()) {
+      leaveToOrigin(task);
       task.usage = noUsage;
       task.messages = empty;
     }
@@ -372,6 +384,7 @@ export class RunState {
       if (abandoned !== undefined) task.branchValues.giveBack(address, abandoned);
     }
     if (kind === "turn") this.#holdContents(task.record, outcome.value as unknown as TurnRecord | null);
+    if (startsRun(step)) noteStarted(task, address, outcome.value);
     if (kind === "send" && name.startsWith("reply ")) task.replied.push(name.slice("reply ".length));
     if (kind !== "drain" || name !== inboxDrain) return;
     const messages = outcome.value as unknown as readonly Message[];

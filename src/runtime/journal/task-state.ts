@@ -5,6 +5,8 @@ import {
   type EventData,
   type JsonValue,
   type Message,
+  type OnCallerEnd,
+  type RunId,
   type StepAddress,
   type StepRecord,
   type TaskOutcome,
@@ -16,6 +18,25 @@ import {
 import type { BranchValues } from "./branch-values.ts";
 import { TaskClock } from "./task-clock.ts";
 import { compensationsIn, journalScope } from "./wait-names.ts";
+
+/** The value of a step that starts a run. */
+export interface StartRecord {
+  readonly runId: RunId;
+  readonly onParentEnd: OnCallerEnd;
+  /**
+   * Hash of the input. Present if the caller named the id, so that another process may have created the run with this id
+   * between the check of the step and its commit.
+   */
+  readonly asked?: string;
+}
+
+/** A run that a task has started. */
+export interface StartedState extends StartRecord {
+  /** Address of the step that started it. */
+  readonly startedBy: StepAddress;
+  /** Whether the origin of this fork started it. Such a run is not cancelled with the fork. */
+  readonly isOfOrigin: boolean;
+}
 
 /** The state of a task, as its commits give it. */
 export interface TaskState {
@@ -33,6 +54,8 @@ export interface TaskState {
   readonly counts: Map<StepAddress, TokenCount>;
   /** J11: what the calls of each role were sent last, apart from their messages. Created with the first record of it. */
   frames: Map<string, SentFrame> | undefined;
+  /** The runs that the task has started, by id. Created with the first one. */
+  started: Map<RunId, StartedState> | undefined;
   /** W1: values that steps in branches have taken. Created with the first value. */
   branchValues: BranchValues | undefined;
   /** Addresses of the registered compensations of the present journal, in the order of their records. Created with the first. */
@@ -89,6 +112,7 @@ export function newTaskState(record: TaskRecord, at: number): TaskState {
     failedStarts: new Map(),
     counts: new Map(),
     frames: undefined,
+    started: undefined,
     branchValues: undefined,
     compensations: undefined,
     drained: [],
@@ -114,6 +138,19 @@ export function newTaskState(record: TaskRecord, at: number): TaskState {
 /** Whether the compensations of the task have begun, so that it can neither do other work nor be resumed. */
 export function hasCompensated({ journal, steps }: Pick<TaskState, "journal" | "steps">): boolean {
   return steps.has(compensationsIn(journalScope(journal)));
+}
+
+/** Notes the run that a recorded step has started. `value` is `null` if retention has erased it. */
+export function noteStarted(task: TaskState, startedBy: StepAddress, value: JsonValue): void {
+  const record = value as unknown as StartRecord | null;
+  if (record === null) return;
+  task.started ??= new Map();
+  task.started.set(record.runId, { ...record, startedBy, isOfOrigin: false });
+}
+
+/** The origin of a fork has started the runs that its journal names. */
+export function leaveToOrigin({ started }: TaskState): void {
+  for (const [runId, run] of started ?? []) started?.set(runId, { ...run, isOfOrigin: true });
 }
 
 /** Keeps the start of a tool call that failed, for the case that its record is voided. */

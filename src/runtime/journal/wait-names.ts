@@ -37,6 +37,34 @@ export function replyWait(address: StepAddress): string {
   return `reply ${address}`;
 }
 
+/**
+ * Name of the wait for the end of another run. Unlike other values, the end is kept when a step has received it, so that
+ * several steps may wait for it. A later end of the same run, after it was resumed, replaces it.
+ */
+export function runWait(runId: RunId): string {
+  return `run ${runId}`;
+}
+
+/** The run whose end the wait is for. `undefined` for a wait of another kind. */
+export function runOf(wait: string): RunId | undefined {
+  return wait.startsWith(runWait("" as RunId))
+    ? (wait.slice(runWait("" as RunId).length) as RunId)
+    : undefined;
+}
+
+/** Name under which the root of a run keeps the tasks of other runs that wait for its end. No step waits for it. */
+export const callerWait = "caller";
+
+/** Name of the step that starts another run. */
+export function startName(agentId: string): string {
+  return `start ${agentId}`;
+}
+
+/** Whether the record is that of a step that starts another run. */
+export function startsRun({ kind, name }: Pick<StepRecord, "kind" | "name">): boolean {
+  return kind === "send" && name.startsWith(startName(""));
+}
+
 /** Name of the wait for the decision on an approval. */
 export function approvalWait(approvalId: string): string {
   return `approval ${approvalId}`;
@@ -96,6 +124,11 @@ export function isShieldedStep(address: StepAddress): boolean {
 /** J8: each journal of a task has its own addresses, so that no idempotency key is used twice. */
 export function journalScope(journal: number): StepScope {
   return journal === 0 ? "" : branchScope(stepAt("", journal - 1), "continued");
+}
+
+/** Name of the branch of `ctx.map` for the item with this index, from 0. */
+export function itemBranch(index: number): string {
+  return `item.${index}`;
 }
 
 /** Name of the wait before the next attempt of a step. Like that of a sleep, it starts with `sleep`, because only time ends it. */
@@ -266,6 +299,7 @@ const causes: Readonly<Record<string, WaitCause>> = {
   update: "signal",
   sleep: "time",
   reply: "message",
+  run: "run",
   budget: "budget",
   cap: "cap",
 };

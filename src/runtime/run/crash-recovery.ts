@@ -13,7 +13,7 @@ import { asksPerson, isCall } from "../journal/wait-names.ts";
 import { hasPausing } from "./run-headcount.ts";
 
 /** The first word of the waits that only a message, a time or the end of a task ends. The journal shows whether that has come. */
-const lastingWaits: readonly string[] = ["approval", "signal", "reply", "sleep", "join"];
+const lastingWaits: readonly string[] = ["approval", "signal", "reply", "sleep", "join", "run"];
 
 /** How long a run that only waits may rest. `wakeAt` is in epoch milliseconds; `null` means until mail arrives. */
 export interface RunRest {

@@ -13,13 +13,23 @@ import {
   type Store,
   type TaskId,
 } from "../../kernel/index.ts";
-import { planResume } from "../journal/resume-plan.ts";
+import { parentEnded, planResume } from "../journal/resume-plan.ts";
+import {
+  cancelReason,
+  endMail,
+  isStartedBy,
+  resumeChange,
+  type RunCaller,
+  type RunEnd,
+} from "../journal/run-calls.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import { spendOf } from "../journal/run-spend.ts";
 import type { RunState } from "../journal/run-state.ts";
 import {
   approvalWait,
+  callerWait,
   queueWait,
+  runOf,
   signalOf,
   submittedAs,
   taskOfApproval,
@@ -94,7 +104,7 @@ export class MailboxReader {
       if (!this.#owner.readsMailbox) return;
       this.#log.add({ mailThrough: message.place });
       this.#owner.stayAwake();
-      if (!this.#comesTooLate(message.body)) this.#apply(message);
+      if (!this.#answersCaller(message) && !this.#comesTooLate(message.body)) this.#apply(message);
     }
     // A message may leave an ended run as it is. The run is then released again.
     this.#supervisor.finishIfDone();
@@ -120,9 +130,19 @@ export class MailboxReader {
     return isStopped && this.#supervisor.mayCompensate(root);
   }
 
+  /** Sends the end of this run to a task that asks for it after the end. */
+  #answersCaller({ body }: PlacedMail): boolean {
+    if (body.type !== "resolve" || body.wait !== callerWait || !this.#state.ended) return false;
+    const caller = body.value as unknown as RunCaller;
+    const mail = endMail(this.#state, this.#log.lease.runId, caller, this.#log.now());
+    if (mail !== undefined) this.#log.add({ mail: [mail] });
+    return true;
+  }
+
   #apply({ id, body, from }: PlacedMail): void {
     switch (body.type) {
       case "resolve": {
+        if (this.#resumesRun(body)) break;
         this.#noteMessage(body, from);
         this.#resolve(body.taskId, body.wait, body.value);
         break;
@@ -176,6 +196,20 @@ export class MailboxReader {
   }
 
   /**
+   * A task was resumed before the cancel that its end sent to a started run had ended that run: the run is resumed as
+   * well, and the task waits for its next end.
+   */
+  #resumesRun({ taskId, wait, value }: Extract<PlacedMail["body"], { type: "resolve" }>): boolean {
+    const runId = runOf(wait);
+    const task = this.#state.tasks.get(taskId);
+    if (runId === undefined || task === undefined || task.outcome !== null || task.cancelled !== null)
+      return false;
+    if (cancelReason(value as unknown as RunEnd) !== parentEnded) return false;
+    this.#log.add(resumeChange(task, runId, this.#log.now()));
+    return true;
+  }
+
+  /**
    * B5: raises caps and moves deadlines. Resumes an ended run if one of the tasks to resume had exhausted its budget, or was
    * stopped at its deadline and gets time. Time alone does not clear a bill above its bound (B1).
    */
@@ -220,8 +254,9 @@ export class MailboxReader {
     this.#log.emit(taskId, { type: "usage_corrected", data });
   }
 
-  #cancel({ taskId, reason }: Extract<PlacedMail["body"], { type: "cancel" }>, by: string): void {
+  #cancel({ taskId, reason, caller }: Extract<PlacedMail["body"], { type: "cancel" }>, by: string): void {
     if (!this.#state.tasks.has(taskId)) return;
+    if (caller !== undefined && !isStartedBy(this.#state, caller)) return;
     const type = taskId === root ? "run_cancel" : "task_cancel";
     // The code of a run that was stopped or paused is executed again, because it may have work to undo.
     const isStopped = taskId === root && this.#state.ended;

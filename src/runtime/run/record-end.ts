@@ -14,6 +14,7 @@ import {
   runEnd,
   sessionChangesAtEnd,
 } from "../journal/task-end.ts";
+import { endMails } from "../journal/run-calls.ts";
 import type { TaskState } from "../journal/task-state.ts";
 import type { DeliveryCounts } from "./delivery-counts.ts";
 import { nextRunEvents, submitNext, type EndedRun } from "./next-runs.ts";
@@ -58,12 +59,14 @@ export function recordTaskEnd(run: EndingRun, task: TaskState, end: TaskEnd): vo
   if (answers !== undefined) log.add(answers, at);
 }
 
-/** Adds the end of the run to the next commit: the runs that follow it, what retention erases, and `run_end`. */
+/** Adds the end of the run to the next commit: the runs that follow it, what its callers receive, what retention erases, and `run_end`. */
 export function recordRunEnd(run: EndedRun, at: number | undefined): void {
-  const { log, state } = run;
+  const { log, state, worker } = run;
   // Before the unread input: a compaction needs an idle session, and the input follows it.
   submitNext(run);
   carryOver(run);
+  const mail = endMails(state, log.lease.runId, at ?? worker.clock.now());
+  if (mail.length > 0) log.add({ mail }, at);
   const erasures = historyToErase(state);
   if (erasures !== undefined) log.add(erasures, at);
   log.emit(root, runEnd(state), at);

@@ -24,14 +24,15 @@ import { type WorkerContext, hostedAgent } from "../process/worker-context.ts";
 import { RunAllotment } from "./run-allotment.ts";
 import type { JudgedLosses } from "./crash-recovery.ts";
 import { lostReservationEvent, RunLedger } from "./run-ledger.ts";
-import type { Abandonment } from "../journal/branch-values.ts";
 import { branchAbandoned, parentEnded, planResume, type ResumedTask } from "../journal/resume-plan.ts";
+import { cancelMail, resumeChange, runsToCancel } from "../journal/run-calls.ts";
+import { isInside, type Abandonment } from "../journal/branch-values.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { LiveContext } from "../process/live-contexts.ts";
 import { insideTask } from "../process/async-context.ts";
 import { restartDelayMs } from "../process/run-retry.ts";
 import type { RunState } from "../journal/run-state.ts";
-import type { TaskState } from "../journal/task-state.ts";
+import type { StartedState, TaskState } from "../journal/task-state.ts";
 import { isShieldedStep } from "../journal/wait-names.ts";
 import { hasPausing, RunHeadcount, type SeatMoves } from "./run-headcount.ts";
 import { RunningTasks } from "./running-tasks.ts";
@@ -158,7 +159,9 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   cancelAbandoned(parentId: TaskId, abandoned: Abandonment): boolean {
     const children = this.#state.childrenIn(parentId, abandoned);
     this.#cancelAll(children, branchAbandoned, "cancelled");
-    return children.length > 0;
+    const isLost = ({ startedBy }: StartedState): boolean => isInside(startedBy, abandoned);
+    const hasRuns = this.#cancelRuns(this.#state.task(parentId), branchAbandoned, isLost);
+    return children.length > 0 || hasRuns;
   }
 
   /** C1: also cancels live tasks below tasks that have ended already. Costs O(tasks of the run), for any number of given tasks. */
@@ -182,6 +185,19 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   mayCompensate(taskId: TaskId): boolean {
     const { record, steps } = this.#state.task(taskId);
     return steps.size > 0 && this.#worker.agents.get(record.agentId)?.runKind === "workflow";
+  }
+
+  /** C1: cancels the runs that a task has started, as far as they have not ended. Returns whether there are such runs. */
+  #cancelRuns(
+    task: TaskState,
+    reason: string,
+    isMeant: (run: StartedState) => boolean = () => true,
+  ): boolean {
+    const runs = runsToCancel(this.#state, task).filter(isMeant);
+    if (runs.length === 0) return false;
+    const at = this.#worker.clock.now();
+    this.#log.add({ mail: runs.map((run) => cancelMail(task, run, reason, at)) }, at);
+    return true;
   }
 
   /** Loads the delivery counts that the run needs before a task starts or ends. Returns `undefined` if there is nothing to load. */
@@ -233,6 +249,9 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   /** J5: reopens ended tasks and voids, in the same commit, the faults on which they ended. */
   reopen(plan: readonly ResumedTask[]): void {
     const reopened = plan.filter((task) => this.#admission.reopen(task));
+    const now = this.#worker.clock.now();
+    for (const { taskId, runs } of reopened)
+      for (const runId of runs) this.#log.add(resumeChange(this.#state.task(taskId), runId, now), now);
     for (const { taskId } of reopened) this.#start(taskId);
   }
 
@@ -364,6 +383,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const task = this.#state.tasks.get(taskId);
     if (task === undefined || task.outcome !== null || task.cancelled !== null) return;
     this.#log.add({ tasks: [{ type: "cancel", taskId, reason, status }] });
+    this.#cancelRuns(task, parentEnded, ({ startedBy }) => !isShieldedStep(startedBy));
     const runner = this.running.get(taskId);
     if (runner === undefined) this.#start(taskId);
     else {
@@ -389,6 +409,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     for (const draft of taskId === root ? withoutSettled(this.#state, events, next) : events)
       this.#log.emit(taskId, draft, at, task);
     this.#cancelAll(this.#state.liveChildren(taskId, "cancel"), parentEnded, "cancelled");
+    this.#cancelRuns(task, parentEnded);
     const agent = runner?.agent ?? this.#worker.agents.get(task.record.agentId);
     recordTaskEnd(this.#ending, task, { outcome, endedOn, next, report, agent, at });
     if (runner === undefined) this.#stopTimer.forget(taskId);

@@ -26,7 +26,7 @@ export function lateCall(call: Call, taskId: TaskId): Fault {
 export function ambiguous(call: Call, open: Call): Fault {
   return new Fault(
     "journal_ambiguous",
-    `${shown(call)} was called while ${shown(open)} was in flight; await it first, or use ctx.parallel, ctx.tools, ctx.joinAll or ctx.race`,
+    `${shown(call)} was called while ${shown(open)} was in flight; await it first, or use ctx.parallel, ctx.map, ctx.tools, ctx.joinAll, ctx.race or ctx.any`,
   );
 }
 

@@ -397,6 +397,12 @@ const updates = "SELECT 1;";
 /** Format 22. Runs may have compensations. Earlier versions would end a cancelled run without them. */
 const compensations = "SELECT 1;";
 
+/**
+ * Format 23. A run may have callers, which wait for its end and may have reserved a part of their budget for it. Earlier
+ * versions would end it without telling them.
+ */
+const calls = "SELECT 1;";
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
 export const migrations: readonly string[] = [
   tables,
@@ -409,4 +415,5 @@ export const migrations: readonly string[] = [
   attempts,
   updates,
   compensations,
+  calls,
 ].map((sql) => sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'));

@@ -384,6 +384,9 @@ const migrations: readonly string[] = [
   "SELECT 1;",
   // Format 22. Runs may have compensations. Earlier versions would end a cancelled run without them.
   "SELECT 1;",
+  // Format 23. A run may have callers, which wait for its end and may have reserved a part of their budget for it. Earlier
+  // versions would end it without telling them.
+  "SELECT 1;",
 ];
 
 export const storeSchema: FileSchema = { applicationId, migrations, unreleased: unreleasedFormats };

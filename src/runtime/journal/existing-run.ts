@@ -1,0 +1,87 @@
+import {
+  canonicalJson,
+  Fault,
+  HistoryRetention,
+  missingRun,
+  sameCaller,
+  type Commit,
+  type JsonValue,
+  type RunId,
+  type RunRecord,
+  type Store,
+  type TaskRecord,
+} from "../../kernel/index.ts";
+import type { NewRun } from "./new-run.ts";
+import type { RunCaller } from "./run-calls.ts";
+import { callerWait } from "./wait-names.ts";
+
+/**
+ * A repeated submission returns the run that the first one created, and never the answer of another run: throws
+ * `already_exists` if user, tenant, agent or input differ. The input is not compared if it is not retained.
+ */
+export async function refuseOther(
+  store: Store,
+  existing: RunRecord,
+  { record, first }: NewRun,
+): Promise<void> {
+  const { runId, agentId } = existing;
+  if (!sameCaller(existing, record))
+    throw new Fault("already_exists", `${runId} belongs to another user: choose another runId, or omit it`, {
+      details: { runId },
+    });
+  const isOtherAgent = agentId !== record.agentId;
+  const root = isOtherAgent ? undefined : await readRootTask(store, runId);
+  if (!isOtherAgent && (root === undefined || root.supervision.retention === HistoryRetention.NONE)) return;
+  if (root !== undefined && canonicalJson(asked(root)) === canonicalJson(asked(createdTask(first)))) return;
+  const difference = isOtherAgent
+    ? `is a run of ${agentId}`
+    : "was submitted with another input or other changes";
+  throw new Fault("already_exists", `${runId} ${difference}: choose another runId, or omit it`, {
+    details: { runId, agentId },
+  });
+}
+
+/** What a submission asks of the agent. */
+function asked(root: TaskRecord | undefined): JsonValue {
+  return [
+    root?.input ?? null,
+    root?.addedInstructions ?? null,
+    (root?.changes as unknown as JsonValue) ?? null,
+  ];
+}
+
+/** The root task, which the first commit of a run creates. */
+async function readRootTask({ journal }: Store, runId: RunId): Promise<TaskRecord | undefined> {
+  for await (const commit of journal.read(runId)) return createdTask(commit);
+  return undefined;
+}
+
+function createdTask({ tasks = [] }: Commit): TaskRecord | undefined {
+  for (const change of tasks) if (change.type === "create") return change.task;
+  return undefined;
+}
+
+/** What the first commit of a run asks, and which run has started it. */
+export interface FirstRequest {
+  readonly input: JsonValue;
+  readonly caller: RunCaller | undefined;
+}
+
+/** Reads the first commit of a run. Throws `not_found` if the run does not exist in this tenant. */
+export async function readRequest(
+  { journal }: Store,
+  runId: RunId,
+  tenantId: string | null,
+): Promise<FirstRequest> {
+  const found = await journal.find(runId);
+  if (found?.tenantId === tenantId)
+    for await (const commit of journal.read(runId)) {
+      const { resolves = [] } = commit;
+      const caller = resolves.find(({ wait }) => wait === callerWait)?.value;
+      return {
+        input: createdTask(commit)?.input ?? null,
+        caller: caller as unknown as RunCaller | undefined,
+      };
+    }
+  throw missingRun(runId);
+}

@@ -1,0 +1,113 @@
+import {
+  rootTaskId as root,
+  type JsonValue,
+  type Mail,
+  type RunId,
+  type RunSpend,
+  type TaskId,
+  type TaskOutcome,
+} from "../../kernel/index.ts";
+import { spendOf } from "./run-spend.ts";
+import type { Addition } from "./run-log.ts";
+import type { RunState } from "./run-state.ts";
+import type { StartedState, TaskState } from "./task-state.ts";
+import { callerWait, runWait } from "./wait-names.ts";
+
+/** A task of another run that receives the end of this run. */
+export interface RunCaller {
+  readonly runId: RunId;
+  readonly taskId: TaskId;
+  /** The runs that have started each other up to the caller, which is the first. Present if the caller started this run. */
+  readonly above?: readonly RunId[];
+}
+
+/** The end of a run, as its callers receive it. */
+export interface RunEnd {
+  readonly outcome: TaskOutcome;
+  /** What the run has spent. Only the run that started it receives this. */
+  readonly spent?: RunSpend;
+}
+
+/** The tasks of other runs that receive the end of this run. */
+function callersOf({ resolutions }: RunState): readonly RunCaller[] {
+  return resolutions.all(root, callerWait).map(({ value }) => value as unknown as RunCaller);
+}
+
+/** The runs that have started each other up to this run, which is the first. */
+export function callChain(state: RunState, runId: RunId): readonly RunId[] {
+  const starter = callersOf(state).find(({ above }) => above !== undefined);
+  return [runId, ...(starter?.above ?? [])];
+}
+
+/** Whether a run was started by another one. */
+export function isStartedBy(state: RunState, caller: RunId): boolean {
+  return callersOf(state).some(({ runId, above }) => above !== undefined && runId === caller);
+}
+
+/** The end of this run as mail to its callers. */
+export function endMails(state: RunState, runId: RunId, at: number): readonly Mail[] {
+  return callersOf(state).flatMap((caller) => endMail(state, runId, caller, at) ?? []);
+}
+
+/** P1: the end of this run as mail to a caller. A repeated mail has no effect. `undefined` if the run has not ended. */
+export function endMail(state: RunState, runId: RunId, caller: RunCaller, at: number): Mail | undefined {
+  const { outcome, resumed, record } = state.task(root);
+  if (outcome === null) return undefined;
+  const { taskId, above } = caller;
+  const value: RunEnd = above === undefined ? { outcome } : { outcome, spent: spendOf(state) };
+  return {
+    id: `end ${runId} ${resumed} ${taskId}`,
+    runId: caller.runId,
+    from: record.agentId,
+    at,
+    body: { type: "resolve", taskId, wait: runWait(runId), value: value as unknown as JsonValue },
+  };
+}
+
+/** The end of a run that the task has received. `undefined` if it has received none. */
+export function receivedEnd(state: RunState, taskId: TaskId, runId: RunId): RunEnd | undefined {
+  return state.resolutions.first(taskId, runWait(runId))?.value as RunEnd | undefined;
+}
+
+/** The runs that a task has started and that are cancelled with it, as far as it has not received their end. */
+export function runsToCancel(state: RunState, { record, started }: TaskState): readonly StartedState[] {
+  if (started === undefined) return [];
+  return [...started.values()].filter(
+    ({ runId, onParentEnd, isOfOrigin }) =>
+      onParentEnd === "cancel" && !isOfOrigin && receivedEnd(state, record.taskId, runId) === undefined,
+  );
+}
+
+/** P1: the cancel of a started run. A later cancel, after the task was resumed, has another id. */
+export function cancelMail(
+  { record, resumed }: TaskState,
+  { runId }: StartedState,
+  reason: string,
+  at: number,
+): Mail {
+  const { agentId, taskId, supervision } = record;
+  const { runId: caller } = supervision;
+  return {
+    id: `cancel ${caller} ${taskId} ${resumed}`,
+    runId,
+    from: agentId,
+    at,
+    body: { type: "cancel", taskId: root, reason, caller },
+  };
+}
+
+/** The change with which a resumed task resumes a run that it has started, and waits for its next end. */
+export function resumeChange({ record, resumed }: TaskState, runId: RunId, at: number): Addition {
+  const { agentId, taskId, supervision } = record;
+  const id = `resume ${supervision.runId} ${taskId} ${resumed}`;
+  return {
+    resolves: [{ taskId, wait: runWait(runId), value: null }],
+    mail: [{ id, runId, from: agentId, at, body: { type: "resume" } }],
+  };
+}
+
+/** The reason for which a run was cancelled. `undefined` if it was not cancelled. */
+export function cancelReason({ outcome }: RunEnd): string | undefined {
+  const reason = outcome.status === "cancelled" ? outcome.failure?.details?.["reason"] : undefined;
+  return typeof reason === "string" ? reason : undefined;
+}

@@ -1,0 +1,359 @@
+import {
+  Fault,
+  formatRunId,
+  type AgentId,
+  type HostedAgent,
+  type HostedWorkflow,
+  type JsonValue,
+  type RunContext,
+  type RunHandle,
+  type Runtime,
+  type RunId,
+} from "../../../kernel/index.ts";
+import { agentOf, casesOf, eventsOf, runIn, suspended, type EngineHarness } from "./engine-world.ts";
+
+type Code = Parameters<typeof agentOf>[1];
+
+function workflowOf(name: string, run: Code, more: Partial<HostedAgent> = {}): HostedWorkflow<JsonValue> {
+  return { ...agentOf(name, run, more), name, runKind: "workflow" };
+}
+
+/** Waits until a run has started the run with this id. */
+async function startedBy(runtime: Runtime, run: RunHandle, id: string): Promise<RunHandle> {
+  const runId = formatRunId(id);
+  for await (const event of run.events())
+    if (event.type === "run_scheduled" && event.data.runId === runId) return runIn(runtime, { runId });
+  throw new Fault("not_found", `run ${run.runId} ended and has not started ${runId}`);
+}
+
+async function startedIn(run: RunHandle): Promise<readonly RunId[]> {
+  return (await eventsOf(run)).flatMap((event) => (event.type === "run_scheduled" ? [event.data.runId] : []));
+}
+
+/** Cases about runs that start other runs. */
+export function callCases(harness: EngineHarness): void {
+  const { expect } = harness;
+  const declare = casesOf(harness);
+  const double = (): HostedWorkflow<JsonValue> =>
+    workflowOf("double", async (ctx) => ctx.step("double", async () => Number(ctx.input) * 2));
+  const waiting = (): HostedWorkflow<JsonValue> =>
+    workflowOf("waiting", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+  const starting = (run: (ctx: RunContext) => Promise<JsonValue>, ...others: HostedAgent[]): HostedAgent =>
+    workflowOf("caller", run, { subAgents: others });
+
+  declare(
+    "J2: start() is no open call, join() returns the outcome as often as it is called, and no seat is taken",
+    async (world) => {
+      const runtime = await world.open();
+      const other = double();
+      const caller = starting(async (ctx) => {
+        const handles = [await ctx.start(other.id, 4), await ctx.start(other.id, 5)];
+        const between = await ctx.step("between", async () => "between");
+        const outputs: JsonValue[] = [];
+        for (const handle of [...handles, handles[0]])
+          if (handle !== undefined) outputs.push((await ctx.join(handle)).output);
+        return [between, ...outputs, Object.keys(ctx.snapshot.headcount.tasks).length];
+      }, other);
+      const run = await runtime.submit(caller, null);
+      expect((await run.result()).output).toEqual(["between", 8, 10, 8, 1]);
+      expect(new Set(await startedIn(run)).size).toBe(2);
+    },
+  );
+
+  declare("J1: the next worker starts no second run and receives the end of the first", async (world) => {
+    const other = double();
+    const delayed = (): HostedAgent =>
+      starting(async (ctx) => {
+        const handle = await ctx.start(other.id, 4, { delayMs: 300 });
+        return (await ctx.join(handle)).output;
+      }, other);
+    const one = await world.open("one");
+    const run = await one.submit(delayed(), null);
+    await suspended(run, "t0");
+    const { status, waitsFor } = await run.summary();
+    expect([status, waitsFor]).toEqual(["waiting", ["run"]]);
+    const resumed = await world.takeOver(one, run, delayed());
+    expect((await resumed.result()).output).toBe(8);
+    expect((await startedIn(resumed)).length).toBe(1);
+  });
+
+  declare(
+    "id: an equal input joins the run that exists, and another input is refused with already_exists",
+    async (world) => {
+      const runtime = await world.open();
+      const other = double();
+      const caller = starting(async (ctx) => {
+        const handle = await ctx.start(other.id, 4, { id: "shared" });
+        const refused = await ctx.start(other.id, 5, { id: "shared" }).catch(({ code }: Fault) => code);
+        return [handle.runId, (await ctx.join(handle)).output, refused as JsonValue];
+      }, other);
+      const expected = ["run_shared", 8, "already_exists"];
+      for (let time = 0; time < 2; time++)
+        expect((await (await runtime.submit(caller, null)).result()).output).toEqual(expected);
+    },
+  );
+
+  declare(
+    "start: an unknown workflow, an agent, a wrong option and the caller's id are refused",
+    async (world) => {
+      const runtime = await world.open();
+      const agent = agentOf("agent", async () => null);
+      const codes: JsonValue[] = [];
+      const caller = starting(async (ctx) => {
+        const own = ctx.facts.runId;
+        const calls = [
+          () => ctx.start("nobody" as AgentId, null),
+          () => ctx.start(agent.id, null),
+          () => ctx.start("caller" as AgentId, null, { onParentEnd: "terminate" as never }),
+          () => ctx.start("caller" as AgentId, null, { id: own }),
+        ];
+        for (const call of calls) codes.push(await call().then(String, ({ code }: Fault) => code));
+        return null;
+      }, agent);
+      await (await runtime.submit(caller, null)).result();
+      expect(codes).toEqual(["not_found", "invalid_argument", "invalid_argument", "invalid_argument"]);
+    },
+  );
+
+  declare(
+    "start: an endless chain of runs that start each other ends with invalid_argument",
+    async (world) => {
+      const runtime = await world.open();
+      let deepest = 0;
+      const deeper: HostedWorkflow<JsonValue> = workflowOf("deeper", async (ctx) => {
+        deepest = Math.max(deepest, Number(ctx.input));
+        const next = await ctx.start(deeper.id, Number(ctx.input) + 1);
+        const { status, failure } = await ctx.join(next);
+        if (status !== "completed") throw new Fault("child_failed", failure?.message ?? status);
+        return null;
+      });
+      const run = await runtime.submit(deeper, 1);
+      const { status, error } = await run.result();
+      expect([status, deepest]).toEqual(["failed", 100]);
+      expect(error?.message.includes("100 runs have started each other")).toBe(true);
+    },
+  );
+
+  declare(
+    "C1: onParentEnd cancels a started run when its caller completes, or lets it continue",
+    async (world) => {
+      const runtime = await world.open();
+      const other = waiting();
+      const caller = starting(async (ctx) => {
+        await ctx.start(other.id, null, { id: "cancelled" });
+        await ctx.start(other.id, null, { id: "abandoned", onParentEnd: "abandon" });
+        return null;
+      }, other);
+      const run = await runtime.submit(caller, null);
+      expect((await run.result()).status).toBe("completed");
+      const cancelled = await startedBy(runtime, run, "cancelled");
+      expect((await cancelled.result()).status).toBe("cancelled");
+      const abandoned = await startedBy(runtime, run, "abandoned");
+      await abandoned.signal("go", 7);
+      expect((await abandoned.result()).output).toBe(7);
+    },
+  );
+
+  declare("C1: a cancel reaches the runs that a run has started, and theirs", async (world) => {
+    const runtime = await world.open();
+    const leaf = waiting();
+    const middle = workflowOf(
+      "middle",
+      async (ctx) => (await ctx.join(await ctx.start(leaf.id, null, { id: "leaf" }))).output,
+      { subAgents: [leaf] },
+    );
+    const caller = starting(
+      async (ctx) => (await ctx.join(await ctx.start(middle.id, null, { id: "middle" }))).output,
+      middle,
+    );
+    const run = await runtime.submit(caller, null);
+    const between = await startedBy(runtime, run, "middle");
+    const below = await startedBy(runtime, between, "leaf");
+    await run.cancel("enough");
+    expect((await run.result()).status).toBe("cancelled");
+    expect((await below.result()).status).toBe("cancelled");
+    expect((await between.result()).status).toBe("cancelled");
+  });
+
+  declare(
+    "C1: a losing branch cancels the runs that it has started, and a run whose handle loses continues",
+    async (world) => {
+      const runtime = await world.open();
+      const other = waiting();
+      const caller = starting(async (ctx) => {
+        const kept = await ctx.start(other.id, null, { id: "kept" });
+        const { winner } = await ctx.race<JsonValue>({
+          lost: async (branch) =>
+            (await branch.join(await branch.start(other.id, null, { id: "lost" }))).output,
+          handle: async (branch) => (await branch.join(kept)).output,
+          quick: async (branch) => (await branch.waitForSignal("win")) ?? null,
+        });
+        await ctx.waitForSignal("joined");
+        return [winner, (await ctx.join(kept)).output];
+      }, other);
+      const run = await runtime.submit(caller, null);
+      const lost = await startedBy(runtime, run, "lost");
+      await run.signal("win");
+      expect((await lost.result()).status).toBe("cancelled");
+      await run.signal("joined");
+      await (await startedBy(runtime, run, "kept")).signal("go", 3);
+      expect((await run.result()).output).toEqual(["quick", 3]);
+    },
+  );
+
+  declare("J5: resume() of a run resumes the started run whose failure ended it", async (world) => {
+    const runtime = await world.open();
+    let isBroken = true;
+    const fragile = workflowOf("fragile", async (ctx) =>
+      ctx.step("fragile", async () => {
+        if (isBroken) throw new Fault("permission_denied", "broken");
+        return "mended";
+      }),
+    );
+    const caller = starting(async (ctx) => {
+      const { status, output, failure } = await ctx.join(await ctx.start(fragile.id, null));
+      if (status !== "completed") throw new Fault("child_failed", failure?.message ?? status);
+      return output;
+    }, fragile);
+    const run = await runtime.submit(caller, null);
+    const { status, error } = await run.result();
+    expect([status, error?.message]).toEqual(["failed", "broken"]);
+    isBroken = false;
+    await run.resume();
+    expect((await run.result()).output).toBe("mended");
+    expect((await startedIn(run)).length).toBe(1);
+  });
+
+  declare("J5: resume() of a run resumes the started runs that its failure cancelled", async (world) => {
+    const runtime = await world.open();
+    let isBroken = true;
+    const other = workflowOf("other", async (ctx) => {
+      if (isBroken) await ctx.waitForSignal("never");
+      return 9;
+    });
+    const caller = starting(async (ctx) => {
+      const handle = await ctx.start(other.id, null, { id: "helper" });
+      await ctx.step("fragile", async () => {
+        if (isBroken) throw new Fault("permission_denied", "broken");
+        return null;
+      });
+      return (await ctx.join(handle)).output;
+    }, other);
+    const run = await runtime.submit(caller, null);
+    expect((await run.result()).status).toBe("failed");
+    const helper = await startedBy(runtime, run, "helper");
+    expect((await helper.result()).status).toBe("cancelled");
+    isBroken = false;
+    await run.resume();
+    expect((await run.result()).output).toBe(9);
+  });
+
+  declare("fork: a fork receives the end of the run that its origin started", async (world) => {
+    const runtime = await world.open();
+    const other = double();
+    const caller = starting(async (ctx) => {
+      const handle = await ctx.start(other.id, 4);
+      await ctx.step("cut", async () => null);
+      return (await ctx.join(handle)).output;
+    }, other);
+    const run = await runtime.submit(caller, null);
+    expect((await run.result()).output).toBe(8);
+    const cut = (await eventsOf(run)).find(({ type }) => type === "step_end")?.seq ?? 0;
+    const fork = await run.fork({ at: cut });
+    expect((await fork.result()).output).toBe(8);
+    expect((await startedIn(fork)).length).toBe(1);
+  });
+}
+
+/** Cases about `any` and `map`. */
+export function branchCases(harness: EngineHarness): void {
+  const { expect } = harness;
+  const declare = casesOf(harness);
+
+  declare(
+    "any: the first branch that succeeds wins, and all faults are listed if none does",
+    async (world) => {
+      const runtime = await world.open();
+      const failing = async (): Promise<never> => Promise.reject(new Fault("permission_denied", "no"));
+      const worker = agentOf("worker", async (ctx) => {
+        const first = await ctx.any<JsonValue>({
+          failing: (branch) => branch.step("fail", failing),
+          slow: async (branch) => (await branch.waitForSignal("never")) ?? null,
+          quick: (branch) => branch.step("quick", async () => 5),
+        });
+        const none = await ctx
+          .any({ a: (branch) => branch.step("a", failing), b: (branch) => branch.step("b", failing) })
+          .catch(({ code, details }: Fault) => [code, details?.["branches"] ?? null]);
+        return [first as unknown as JsonValue, none as JsonValue];
+      });
+      const { output } = await (await runtime.submit(worker, null)).result();
+      const fault = { code: "permission_denied", message: "no" };
+      expect(output).toEqual([
+        { winner: "quick", value: 5 },
+        [
+          "permission_denied",
+          [
+            { branch: "a", ...fault },
+            { branch: "b", ...fault },
+          ],
+        ],
+      ]);
+    },
+  );
+
+  declare("map: errors are results, and at most `concurrency` items are in progress", async (world) => {
+    const runtime = await world.open();
+    let most = 0;
+    const worker = agentOf("worker", async (ctx) => {
+      const active = new Set<number>();
+      const results = await ctx.map(
+        [1, 2, 3, 4, 5],
+        async (item, branch, index) => {
+          most = Math.max(most, active.add(item).size);
+          await branch.sleep(1);
+          const settled = branch.step(`item ${item}`, async () => {
+            if (item === 3) throw new Fault("permission_denied", "three");
+            return item * 10 + index;
+          });
+          return settled.finally(() => active.delete(item));
+        },
+        { concurrency: 2 },
+      );
+      return results.map((result) => (result.status === "fulfilled" ? result.value : result.reason.message));
+    });
+    const { output } = await (await runtime.submit(worker, null)).result();
+    expect([output, most <= 2]).toEqual([[10, 21, "three", 43, 54], true]);
+  });
+
+  declare(
+    "map: the next worker repeats no recorded item, and resume() performs the items whose error left the code",
+    async (world) => {
+      const performed: string[] = [];
+      let isBroken = true;
+      const worker = (): HostedAgent =>
+        agentOf("worker", async (ctx) => {
+          const results = await ctx.map(["a", "b", "c"], async (item, branch) => {
+            if (item === "c") await branch.waitForSignal("go");
+            return branch.step(item, async () => {
+              performed.push(item);
+              if (item === "b" && isBroken) throw new Fault("permission_denied", "broken");
+              return item;
+            });
+          });
+          for (const result of results) if (result.status === "rejected") throw result.reason;
+          return results.map((result) => (result.status === "fulfilled" ? result.value : null));
+        });
+      const one = await world.open("one");
+      const run = await one.submit(worker(), null);
+      await suspended(run, "t0");
+      const taken = await world.takeOver(one, run, worker());
+      await taken.signal("go");
+      expect((await taken.result()).error?.message).toBe("broken");
+      expect(performed).toEqual(["a", "b", "c"]);
+      isBroken = false;
+      await taken.resume();
+      expect((await taken.result()).output).toEqual(["a", "b", "c"]);
+      expect(performed).toEqual(["a", "b", "c", "b"]);
+    },
+  );
+}
