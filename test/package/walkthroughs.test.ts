@@ -16,6 +16,7 @@ const walkthroughs = Object.entries(await readDocuments()).flatMap(([document, m
 test.for([
   { document: "docs/channels.md", count: 1 },
   { document: "docs/coming-from.md", count: 5 },
+  { document: "docs/coming-from-engines.md", count: 5 },
   { document: "docs/getting-started.md", count: 6 },
   { document: "docs/sessions.md", count: 1 },
   { document: "docs/streaming.md", count: 2 },
