@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { releaseRun, storeEndedRun, submitRun, waitsForPerson } from "./page-runs.ts";
+import { axeIssues } from "./axe-issues.ts";
 import { pageTests } from "./page-tests.ts";
 
 const { server, open } = pageTests();
@@ -79,6 +80,7 @@ test("an order for many runs says first what happens to each, and leaves runs al
   await page.getByRole("button", { name: "Select all 2" }).click();
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByText("are deleted with their events and contents").waitFor();
+  expect(await axeIssues(page, ["/runs?meta=batch%3Dorders"])).toEqual([]);
   await ended("b3", "failed");
   await page.getByRole("button", { name: "Delete 2 runs" }).click();
   await page.getByText("were deleted.").waitFor();

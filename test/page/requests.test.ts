@@ -43,6 +43,17 @@ test("what a model saw is read turn by turn: instructions, tools, messages, size
   expect(await axeIssues(page, [`${server.url}/runs/${runId}/saw`])).toEqual([]);
 });
 
+test("what a model saw has a call in flight before its answer, and the turn can be tried again", async () => {
+  const runId = await submitRun(server, "chatter", "Are we there yet?");
+  const page = await open(`/runs/${runId}/saw`);
+  const calls = page.getByRole("navigation", { name: "Model calls" });
+  expect(await shown(calls.getByRole("link", { name: /^Turn 1 in flight/u }))).toBe(true);
+  await page.getByRole("region", { name: "Messages", exact: true }).getByText("Are we there yet?").waitFor();
+  await page.getByRole("link", { name: "Try this turn again" }).click();
+  await page.getByRole("region", { name: "A, as recorded" }).waitFor();
+  await (await server.runtime.find(runId))?.cancel();
+});
+
 test("an event has a raw view with copy and a link that opens it and brings it into view", async () => {
   const runId = await ended("archivist", "Archive once more");
   const page = await open(`/runs/${runId}/saw`);

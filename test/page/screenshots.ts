@@ -117,6 +117,7 @@ async function prepare(): Promise<readonly View[]> {
     ["schedules", "/schedules", "main h1"],
     ["usage", "/usage", ".table.usage"],
     ["compare", `/compare?a=${writer}&b=${fork}`, ".facts"],
+    ["again", `/again?run=${writer}&v=${fork}`, ".variant-answer"],
     ["stopped", `/runs/${stopped}`, ".fault"],
     ["chart", `${run}/chart`, ".card"],
     ["chart-1", `/runs/${writer}/chart`, ".card"],

@@ -52,6 +52,7 @@ const booker = new Agent({
 });
 const villain = new Agent({
   name: "villain",
+  description: hostile,
   model: stage.actor([looks, { text: hostile }]),
   tools: [look],
   instructions: hostile,
@@ -180,6 +181,8 @@ test("a turn runs again with other instructions, another model and an edited res
   await d.getByText("edited", { exact: true }).waitFor();
   await d.getByText("Three ports are open.").waitFor();
   expect(await page.getByRole("button", { name: "+ Variant" }).isDisabled()).toBe(true);
+  await page.keyboard.press("3");
+  await page.locator(".variant:focus", { hasText: "Leave them." }).waitFor();
   const { pathname, search } = new URL(page.url());
   expect(await axeIssues(page, [`${pathname}${search}`])).toEqual([]);
   // The variants are in the address, so that they survive a reload.
@@ -189,6 +192,27 @@ test("a turn runs again with other instructions, another model and an edited res
     ({ title }) => title === "Check again",
   );
   expect(forks).toHaveLength(4);
+  await page.keyboard.press("c");
+  await page.waitForURL(/\/compare\?a=run_[\w-]+&b=run_/u);
+});
+
+test("a new run has the agent and the input of an earlier one, which a person changes", async () => {
+  const [earlier] = (await server.runtime.list({ agentId: "booker" })).runs;
+  const page = await open(`/runs/${earlier?.runId}`);
+  await page.getByRole("link", { name: "Run again" }).click();
+  await page.getByRole("button", { name: "As a new run" }).click();
+  const form = page.getByRole("dialog");
+  const chosen = form.getByRole("combobox", { name: "Agent" });
+  await expect.poll(() => chosen.inputValue()).toBe("booker");
+  await expect.poll(() => form.getByLabel("City").inputValue()).toBe("Rome");
+  await form.getByLabel("Nights").fill("3");
+  await form.getByRole("button", { name: "Start", exact: true }).click();
+  await page.waitForURL(/\/runs\/run_/u);
+  const titles = (await server.runtime.list({ agentId: "booker" })).runs.map(({ title }) => title);
+  expect(titles).toEqual([
+    expect.stringMatching(/"city": "Rome", "nights": 3, "room": "double"/u),
+    expect.stringMatching(/"city": "Rome", "nights": 2, "room": "double"/u),
+  ]);
 });
 
 test("a message is edited where the run began, and a wrong limit is refused in the form", async () => {
@@ -245,6 +269,39 @@ test("changed instructions are saved to the agent's file after the diff, and not
   await dialog.getByRole("button", { name: "Save to the file" }).click();
   await dialog.waitFor({ state: "detached" });
   expect(readFileSync(file(), "utf8")).toBe("---\ndescription: Sorts.\n---\n\nSort by size.\nBe brief.\n");
+});
+
+/** The markup of others in the dialog, and the characters that hide or reverse a text. */
+async function unsafeIn(page: Page): Promise<readonly string[]> {
+  const dialog = page.getByRole("dialog");
+  const text = (await dialog.textContent()) ?? "";
+  const elements = await dialog.locator("img, script").count();
+  const hidden = ["\u202E", "\u001B"].filter((character) => text.includes(character));
+  return elements === 0 ? hidden : [...hidden, "an element"];
+}
+
+test("hostile texts stay text in the form of a new run and in the difference of a prompt", async () => {
+  writeFileSync(file(), "---\ndescription: Sorts.\n---\n\nSort by date.\nBe brief.\n");
+  const page = await open("/runs");
+  await page.keyboard.press("n");
+  await page.getByRole("combobox", { name: "Agent" }).selectOption("villain");
+  await page.getByText("Change something for this run").click();
+  await page.getByLabel("Instructions").waitFor();
+  const name = "a\u202Egnp.<img src=x onerror=alert(1)>.txt";
+  await page
+    .getByLabel("Files, optional")
+    .setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from("x") });
+  await page.getByRole("button", { name: /^Remove a/u }).waitFor();
+  expect(await unsafeIn(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  const sorted = (await server.runtime.list({ agentId: "sorter" })).runs.at(-1);
+  await open(`/again?run=${sorted?.runId}`);
+  await page.getByLabel("Instructions").fill("<img src=x onerror=alert(1)> \u202Eevil \u001B[31m");
+  await page.getByRole("button", { name: "Start variant B" }).click();
+  await page.getByRole("button", { name: "Save B's instructions to the agent" }).click();
+  await page.getByRole("dialog").getByText("onerror=alert(1)").waitFor();
+  expect(await unsafeIn(page)).toEqual([]);
+  await page.keyboard.press("Escape");
 });
 
 test("hostile texts stay text in the columns and in the forms", async () => {

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "../../src/kernel/index.ts";
+import { inputText } from "./words/input-text.ts";
 
 /** A file that is sent with a message. */
 export interface Attached {
@@ -12,6 +13,46 @@ const mostBytes = 8 * 1024 * 1024;
 export function inputOf(text: string, attached: readonly Attached[]): JsonValue {
   if (attached.length === 0) return text;
   return [{ type: "text", text }, ...attached.map(({ part }) => part)];
+}
+
+/** What the form of a new run has before a person changes it. */
+export interface NewRunValues {
+  readonly agent?: string;
+  /** The input of an earlier run. */
+  readonly input?: JsonValue;
+}
+
+/** The input of an earlier run, as a form shows it. */
+export interface EarlierInput {
+  readonly text: string;
+  readonly attached: readonly Attached[];
+  /** The value that fits the input schema of the agent. `null` if the agent has none. */
+  readonly value: JsonValue;
+}
+
+/** Takes a recorded input apart. Its files stay attached. */
+export function earlierInput(input: JsonValue): EarlierInput {
+  if (!Array.isArray(input)) {
+    const { value } = (input ?? {}) as { readonly value?: JsonValue };
+    if (typeof input === "object" && value !== undefined) return { text: "", attached: [], value };
+    return { text: inputText(input), attached: [], value: null };
+  }
+  const parts = input as readonly JsonValue[];
+  const files = parts.filter(isFile);
+  return {
+    text: inputText(parts.filter((part) => !isFile(part))),
+    attached: files.map((part, index) => ({ name: fileName(part, index), part })),
+    value: null,
+  };
+}
+
+function isFile(part: JsonValue): part is JsonObject {
+  const { type } = (part ?? {}) as { readonly type?: JsonValue };
+  return type === "image" || type === "file";
+}
+
+function fileName({ filename, type }: JsonObject, index: number): string {
+  return typeof filename === "string" ? filename : `${String(type)} ${index + 1}`;
 }
 
 /** Reads files as parts of a message. Throws for one that is too large. */

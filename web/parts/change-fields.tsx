@@ -64,7 +64,7 @@ export function InstructionsField({
       Instructions
       <textarea
         class="prompt"
-        rows={8}
+        rows={6}
         spellcheck={false}
         value={value}
         onInput={(event) => onInput(event.currentTarget.value)}
@@ -111,18 +111,21 @@ export function SchemaFields({
   entered,
   problems,
   onInput,
+  form,
 }: {
   readonly fields: readonly SchemaField[];
   readonly entered: Entered;
   /** What is wrong, by the name of the field. */
   readonly problems: Readonly<Record<string, string>>;
   readonly onInput: (entered: Entered) => void;
+  /** Begins the ids of the fields. A dialog opens above a page that has the same fields. */
+  readonly form: string;
 }): JSX.Element {
   return (
     <>
       {fields.map((field) => {
         const { name, label, hint, kind, choices, isRequired } = field;
-        const id = `input-${name}`;
+        const id = `${form}-${name}`;
         const value = entered[name] ?? "";
         const set = (text: string): void => onInput({ ...entered, [name]: text });
         const problem = problems[name];

@@ -1,10 +1,10 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { JsonObject, JsonValue } from "../../src/kernel/index.ts";
+import { visibleLine, type JsonObject, type JsonValue } from "../../src/kernel/index.ts";
 import { errorText, get, post } from "../api/client.ts";
 import { useRead } from "../api/use-read.ts";
 import { go, runPath } from "../base/route.ts";
-import { inputOf, readFiles, type Attached } from "../model/attached.ts";
+import { earlierInput, inputOf, readFiles, type Attached, type NewRunValues } from "../model/attached.ts";
 import { enteredOf, fieldsOf, valueOf, type Entered } from "../model/schema-fields.ts";
 import { allowanceWords } from "../model/words/allowance-words.ts";
 import { InstructionsField, ModelField, SchemaFields, ToolsField } from "./change-fields.tsx";
@@ -16,16 +16,20 @@ interface Changes {
   readonly tools: readonly string[] | null;
 }
 
+/** Characters of a description that a line of the list of agents has. */
+const mostDescription = 120;
+
 const unchanged: Changes = { instructions: null, model: "", tools: null };
 
 /** Starts a run: what the agent is given, its limits, and what is changed of the agent for this run. */
-export function NewRunForm({ agent }: { readonly agent?: string }): JSX.Element {
+export function NewRunForm({ agent, input: given = "" }: NewRunValues): JSX.Element {
+  const [earlier] = useState(() => earlierInput(given));
   const { value, problem } = useRead(() => get("/api/agents"), []);
   const agents = value?.agents;
   const [chosen, choose] = useState(agent ?? "");
   const name = chosen === "" ? (agents?.[0]?.name ?? "") : chosen;
-  const [text, setText] = useState("");
-  const [attached, setAttached] = useState<readonly Attached[]>([]);
+  const [text, setText] = useState(earlier.text);
+  const [attached, setAttached] = useState<readonly Attached[]>(earlier.attached);
   const [fileProblem, setFileProblem] = useState<string | null>(null);
   const [entered, setEntered] = useState<Entered | null>(null);
   const [isTried, setTried] = useState(false);
@@ -35,7 +39,7 @@ export function NewRunForm({ agent }: { readonly agent?: string }): JSX.Element 
   const agentOfRun = agents?.find((each) => each.name === name);
   const schema = agentOfRun?.inputSchema ?? null;
   const fields = schema === null ? [] : fieldsOf(schema);
-  const shown = entered ?? enteredOf(fields);
+  const shown = entered ?? enteredOf(fields, name === agent ? earlier.value : null);
   const { value: fitting, problems } = valueOf(fields, shown);
   const words = allowanceWords(agentOfRun, Number(allowance) > 0 ? Number(allowance) : null);
   const readInput = (): JsonValue => {
@@ -46,7 +50,7 @@ export function NewRunForm({ agent }: { readonly agent?: string }): JSX.Element 
     setTried(true);
     const [wrong] = Object.keys(problems);
     if (wrong !== undefined) {
-      document.querySelector<HTMLElement>(`#input-${CSS.escape(wrong)}`)?.focus();
+      document.querySelector<HTMLElement>(`#new-run-${CSS.escape(wrong)}`)?.focus();
       throw new Error("The input does not fit the agent: look at the marked fields.");
     }
     return fitting;
@@ -98,8 +102,10 @@ export function NewRunForm({ agent }: { readonly agent?: string }): JSX.Element 
         >
           {(agents ?? []).map((each) => (
             <option key={each.name} value={each.name}>
-              {each.name}
-              {each.description === null || each.description === "" ? "" : `: ${each.description}`}
+              {visibleLine(each.name)}
+              {each.description === null || each.description === ""
+                ? ""
+                : `: ${visibleLine(each.description.slice(0, mostDescription))}`}
             </option>
           ))}
         </select>
@@ -126,10 +132,10 @@ export function NewRunForm({ agent }: { readonly agent?: string }): JSX.Element 
                   key={file}
                   type="button"
                   class="chip live"
-                  aria-label={`Remove ${file}`}
+                  aria-label={`Remove ${visibleLine(file)}`}
                   onClick={() => setAttached(attached.filter((each) => each.name !== file))}
                 >
-                  {file} ×
+                  {visibleLine(file)} ×
                 </button>
               ))}
             </p>
@@ -138,6 +144,7 @@ export function NewRunForm({ agent }: { readonly agent?: string }): JSX.Element 
         </>
       ) : (
         <SchemaFields
+          form="new-run"
           fields={fields}
           entered={shown}
           problems={isTried ? problems : {}}

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { visibleLine, type JsonValue, type TaskId, type ToolSpec } from "../../../src/kernel/index.ts";
 import { get, post, RequestError } from "../../api/client.ts";
 import type { AgentOptions, SentCall } from "../../api/types.ts";
@@ -7,12 +7,13 @@ import { isOffline } from "../../api/connection.ts";
 import { useRead } from "../../api/use-read.ts";
 import { capUsd, counted, grouped, shortId, usd } from "../../base/format.ts";
 import { useKeys } from "../../base/keys.ts";
-import { place, runPath, setQuery } from "../../base/route.ts";
+import { go, place, runPath, setQuery } from "../../base/route.ts";
 import { rootId } from "../../model/money.ts";
 import { RunModel } from "../../model/run-model.ts";
 import { hasEnded } from "../../model/status.ts";
 import { useSteps } from "../../model/use-steps.ts";
 import { dialog, FormDialog } from "../../parts/dialog.tsx";
+import { openNewRun } from "../../parts/new-run.tsx";
 import { Column, Recorded, type ColumnFacts } from "./column.tsx";
 import { VariantForm } from "./variant-form.tsx";
 import { inputWords, lastResults, letters, mostVariants, turnsOf, type Origin } from "./variant.ts";
@@ -178,8 +179,21 @@ function Grid({ origin, options, model, variants, free, steps, turns }: GridProp
       live,
       shown.reduce((sum, { heldUsd }) => sum + heldUsd, 0),
     );
-  useKeys(live.length > 0 ? { Escape: stopAll } : {});
   const [b, c] = variants;
+  const compared = b === undefined ? null : `/compare?a=${c === undefined ? origin.runId : b}&b=${c ?? b}`;
+  const grid = useRef<HTMLDivElement>(null);
+  const toColumn = (index: number): boolean => {
+    const column = grid.current?.children[index];
+    if (!(column instanceof HTMLElement)) return false;
+    column.focus({ preventScroll: true });
+    column.scrollIntoView({ block: "nearest", inline: "center" });
+    return true;
+  };
+  useKeys({
+    ...Object.fromEntries(letters.map((_letter, index) => [String(index + 1), () => toColumn(index)])),
+    c: () => (compared === null ? false : go(compared)),
+    ...(live.length > 0 && { Escape: stopAll }),
+  });
   return (
     <>
       <div class="page-head">
@@ -190,6 +204,15 @@ function Grid({ origin, options, model, variants, free, steps, turns }: GridProp
             Stop all <kbd>Esc</kbd>
           </button>
         )}
+        <button
+          class="button"
+          title="Opens the form of a new run with the agent and the input of this one"
+          onClick={() =>
+            openNewRun({ agent: model.live.value?.agentId ?? origin.agentId, input: origin.input })
+          }
+        >
+          As a new run
+        </button>
         <button
           class="button"
           disabled={isOpen || variants.length >= mostVariants}
@@ -203,7 +226,7 @@ function Grid({ origin, options, model, variants, free, steps, turns }: GridProp
         <div>
           <span class="label">Starts from</span>
           <select
-            class="turn-choice"
+            class="select turn-choice"
             aria-label="Turn to start from"
             value={String(origin.at)}
             disabled={variants.length > 0}
@@ -240,7 +263,7 @@ function Grid({ origin, options, model, variants, free, steps, turns }: GridProp
           <span class="big">{answerWords(variants, facts, recorded)}</span>
         </div>
       </div>
-      <div class="variants" style={{ "--columns": variants.length + 1 + (isOpen ? 1 : 0) }}>
+      <div class="variants" ref={grid} style={{ "--columns": variants.length + 1 + (isOpen ? 1 : 0) }}>
         <Recorded origin={origin} model={model} steps={steps} mostUsd={most} onFacts={report} />
         {variants.map((runId, index) => (
           <Column
@@ -270,9 +293,9 @@ function Grid({ origin, options, model, variants, free, steps, turns }: GridProp
           Variants are forks: each is a run of its own and keeps its journal. Closing this page stops none of
           them.
         </p>
-        {b !== undefined && (
-          <a class="button" href={`/compare?a=${c === undefined ? origin.runId : b}&b=${c ?? b}`}>
-            {c === undefined ? "Compare A and B by step" : "Compare B and C by step"}
+        {compared !== null && (
+          <a class="button" href={compared}>
+            {c === undefined ? "Compare A and B by step" : "Compare B and C by step"} <kbd>C</kbd>
           </a>
         )}
       </div>

@@ -65,7 +65,7 @@ export function Recorded({
   };
   useEffect(() => onFacts(origin.runId, facts));
   return (
-    <section class="variant" aria-label="A, as recorded">
+    <section class="variant" tabIndex={-1} aria-label="A, as recorded">
       <header>
         <h2>
           <span class="chip">A</span> As recorded
@@ -157,7 +157,7 @@ export function Column({
   const instructions = fork?.data.instructions;
   const edited = new Set((fork?.data.toolResults ?? []).map(({ callId }) => callId));
   return (
-    <section class="variant" aria-label={`${letter}, ${title || "variant"}`}>
+    <section class="variant" tabIndex={-1} aria-label={`${letter}, ${title || "variant"}`}>
       <header>
         <h2>
           <span class="chip live">{letter}</span>

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { visibleLine } from "../../../src/kernel/index.ts";
+import { visibleLine, visibleText } from "../../../src/kernel/index.ts";
 import { get, put, RequestError } from "../../api/client.ts";
 import { announce } from "../../base/announce.ts";
 import { useRead } from "../../api/use-read.ts";
@@ -51,7 +51,7 @@ function SavePrompt({
       onConfirm={save}
     >
       {problem !== null && <p class="problem">{problem}</p>}
-      {file?.refusal != null && <p class="problem">{file.refusal}</p>}
+      {file?.refusal != null && <p class="problem">{visibleText(file.refusal)}</p>}
       {file !== null && (
         <>
           <p>

@@ -98,6 +98,7 @@ export function VariantForm({
       <p class="dim">What you leave as it is stays as it was recorded.</p>
       {schema !== null ? (
         <SchemaFields
+          form="variant"
           fields={fields}
           entered={shown}
           problems={isTried ? problems : {}}

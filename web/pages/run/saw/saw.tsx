@@ -4,7 +4,6 @@ import { runTime } from "../../../../src/surfaces/view/run-clock.ts";
 import type { RunView, TaskView } from "../../../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { get } from "../../../api/client.ts";
-import { isOffline } from "../../../api/connection.ts";
 import { useRead } from "../../../api/use-read.ts";
 import { clock, counted, grouped, took, usd } from "../../../base/format.ts";
 import { useKeys } from "../../../base/keys.ts";
@@ -17,7 +16,6 @@ import { useTreeOrder } from "../../../model/use-tree-order.ts";
 import { CopyButton } from "../../../parts/copy-button.tsx";
 import { Icon } from "../../../parts/icon.tsx";
 import { Name } from "../../../parts/name.tsx";
-import { openFork } from "../../../parts/orders.tsx";
 import { ContextBar, Instructions, RawRequest, SeenMessages, Tools } from "./request-view.tsx";
 
 /** Number of model calls of an agent that are read at once. */
@@ -42,7 +40,12 @@ export function Saw({ model }: { readonly model: RunModel }): JSX.Element {
 const emptyView = { tasks: new Map<TaskId, TaskView>() } as unknown as RunView;
 
 function hasCalls(task: TaskView | undefined): boolean {
-  return task !== undefined && task.own.calls > 0;
+  return task !== undefined && (task.own.calls > 0 || isInFlight(task));
+}
+
+/** Whether a model call of the task has started and has not ended. */
+function isInFlight({ openCalls, lastCall }: TaskView): boolean {
+  return openCalls > 0 && lastCall?.kind === "model";
 }
 
 interface CallsProps {
@@ -59,8 +62,9 @@ function Calls({ model, view, task, callers }: CallsProps): JSX.Element {
   const { value, problem } = useRead(
     (signal) =>
       get("/api/runs/{runId}/requests", { params: { runId }, query: { taskId, limit: mostCalls }, signal }),
-    [runId, taskId, task.own.calls, task.status],
+    [runId, taskId, task.own.calls, task.openCalls, task.status],
   );
+  const inFlight = isInFlight(task) && model.playhead.value === null ? value?.calls.at(-1) : undefined;
   const until = model.playhead.value ?? Infinity;
   const calls = (value?.calls ?? []).filter(({ seq }) => seq <= until);
   const asked = Number(place.value.query.get("call") ?? Number.NaN);
@@ -103,6 +107,7 @@ function Calls({ model, view, task, callers }: CallsProps): JSX.Element {
                 name={turnName(calls, index, isWhole)}
                 widest={widest}
                 isCurrent={each === call}
+                isInFlight={each === inFlight}
               />
             ))}
             {value !== null && !isWhole && (
@@ -145,11 +150,13 @@ function Turn({
   name,
   widest,
   isCurrent,
+  isInFlight: isOpen,
 }: {
   readonly call: ModelCallView;
   readonly name: string;
   readonly widest: number;
   readonly isCurrent: boolean;
+  readonly isInFlight: boolean;
 }): JSX.Element {
   const url = new URL(location.href);
   url.searchParams.set("call", String(seq));
@@ -158,7 +165,9 @@ function Turn({
     <a href={url.pathname + url.search} aria-current={isCurrent ? "page" : undefined}>
       <span class="row between">
         <span class="cut">{name}</span>
-        <span class="label">{usage === null ? "no answer" : grouped(inputTokens)}</span>
+        <span class="label">
+          {usage === null ? (isOpen ? "in flight" : "no answer") : grouped(inputTokens)}
+        </span>
       </span>
       <span class="turn-bar" aria-hidden="true">
         <i style={{ width: `${(inputTokens / widest) * 100}%` }} />
@@ -343,9 +352,9 @@ function About({ model, view, call, request, changes, name, beforeName }: AboutP
         </section>
       )}
       <div class="actions">
-        <button class="button small" disabled={isOffline.value} onClick={() => openFork(model, seq)}>
+        <a class="button small" href={`/again?run=${model.runId}&task=${call.taskId}&at=${seq}`}>
           <Icon name="fork" /> Try this turn again
-        </button>
+        </a>
         {request !== null && <CopyButton text={rawRequest(request)} label="Copy the request" />}
       </div>
     </aside>
