@@ -11,7 +11,7 @@ test("a diff keeps three lines around a change, and aligns the lines between cha
   expect(lineDiff(before, before.replace("5", "five").replace("7", "seven"))).toBe(
     ["@@ -2 +2 @@", " 2", " 3", " 4", "-5", "+five", " 6", "-7", "+seven", " 8"].join("\n"),
   );
-  expect(lineDiff("", "a\nb")).toBe(["@@ -1 +1 @@", "-", "+a", "+b"].join("\n"));
+  expect(lineDiff("", "a\nb")).toBe(["@@ -1 +1 @@", "+a", "+b"].join("\n"));
 });
 
 test("a diff of texts with very many lines replaces the middle as a whole", () => {

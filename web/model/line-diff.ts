@@ -4,7 +4,7 @@ const mostPairs = 1_000_000;
 /** A unified diff of two texts, with three lines around each change. Empty if they are the same. */
 export function lineDiff(before: string, after: string): string {
   if (before === after) return "";
-  const [old, fresh] = [before.split("\n"), after.split("\n")];
+  const [old, fresh] = [linesOf(before), linesOf(after)];
   let start = 0;
   while (start < old.length && start < fresh.length && old[start] === fresh[start]) start++;
   let end = 0;
@@ -22,6 +22,11 @@ export function lineDiff(before: string, after: string): string {
 }
 
 const context = 3;
+
+/** An empty text has no line, so that a text which is added removes none. */
+function linesOf(text: string): readonly string[] {
+  return text === "" ? [] : text.split("\n");
+}
 
 /** The lines of both texts by a longest common subsequence: removed, added and common ones in order. */
 function aligned(old: readonly string[], fresh: readonly string[]): readonly string[] {

@@ -176,7 +176,7 @@ export function Column({
         <Changes changes={changes} />
       </header>
       <Figures
-        done={{ ...done, costUsd: facts.costUsd }}
+        done={{ ...done, costUsd: facts.costUsd, tokens: root?.total.tokens ?? done.tokens }}
         mostUsd={mostUsd}
         heldUsd={facts.heldUsd}
         ms={view === null ? 0 : (view.endedAt ?? now.value) - startOfRun(view)}
