@@ -2,6 +2,7 @@ import { Agent } from "../../src/assembly/agent.ts";
 import { signal as typedSignal, update } from "../../src/assembly/workflow-messages.ts";
 import { workflow } from "../../src/assembly/workflow.ts";
 import {
+  FatalError,
   formatRunId,
   type Fault,
   type HostedAgent,
@@ -208,9 +209,70 @@ const updates: Workload = {
   },
 };
 
+const callRun = formatRunId("calls");
+
+/**
+ * Runs that start other runs and await them later, also from branches, with parts of a budget; and items of which one
+ * fails. Each effect of a started run has a key of that run, so a run that was started twice is detected.
+ */
+const calls: Workload = {
+  runtime: { suspendAfterMs: 2 },
+  agents: (server) => {
+    const call = (own: WorkflowContext, name: string, body: JsonValue = null): Promise<JsonValue> =>
+      own.step(
+        name,
+        async ({ idempotencyKey }) => (await effect(server, name, idempotencyKey, body)).answer,
+        { retry: false },
+      );
+    const called = workflow("called", async (ctx, input) => {
+      await ctx.sleep(2);
+      return { called: await call(ctx, "called", input) };
+    });
+    const part = { budget: { maxTurns: 2 } };
+    return [
+      workflow("calls", { agents: [called], budget: { maxTurns: 5 } }, async (ctx) => {
+        const first = await ctx.start(called, "first", part);
+        const before = await call(ctx, "before");
+        const { second } = await ctx.parallel({
+          second: (branch) => branch.call(called, "second", { ...part, id: "second" }),
+          first,
+        });
+        const items = await ctx.map(
+          [1, 2, 3],
+          async (item, branch) => {
+            const answer = await call(branch, `item${item}`);
+            if (item === 2) throw new FatalError("two");
+            return answer;
+          },
+          { concurrency: 2 },
+        );
+        const mapped = items.map((item) => (item.status === "fulfilled" ? item.value : item.reason.message));
+        return { before, first: await first.result(), second, mapped };
+      }),
+      called,
+    ];
+  },
+  drive: startOf(callRun, null),
+  outputs: [
+    {
+      before: { did: "before", with: null },
+      first: { called: { did: "called", with: "first" } },
+      second: { called: { did: "called", with: "second" } },
+      mapped: [{ did: "item1", with: null }, "two", { did: "item3", with: null }],
+    },
+  ],
+  world: { branches: 3, sideBySide: true, answering: ({ name, body }) => toolAnswer(name, body) },
+};
+
 export function mail(runId: RunId, id: string, body: MailBody): Mail {
   return { id, runId, from: "a person", at: 1, body };
 }
 
 /** Workloads of durable functions, by the name that a worker receives. */
-export const workflowWorkloads: Readonly<Record<string, Workload>> = { order, retries, timing, updates };
+export const workflowWorkloads: Readonly<Record<string, Workload>> = {
+  order,
+  retries,
+  timing,
+  calls,
+  updates,
+};

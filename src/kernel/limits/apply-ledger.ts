@@ -72,7 +72,8 @@ function apply(booking: LedgerBooking, command: LedgerCommand): boolean {
     case "close":
       return closeAccount(booking, command.taskId);
     case "crash":
-      for (const reservation of booking.ledger.open) lose(booking, reservation);
+      for (const reservation of booking.ledger.open)
+        if (reservation.lasting !== true) lose(booking, reservation);
       booking.ledger.waiting = [];
       booking.ledger.passes = {};
       return true;
@@ -115,25 +116,28 @@ function reserve(booking: LedgerBooking, command: ReserveCommand): boolean {
 }
 
 function settle(booking: LedgerBooking, command: Extract<LedgerCommand, { type: "settle" }>): boolean {
-  const { id, tokens, costUsd, durationMs } = command;
+  const { id, tokens, costUsd, durationMs, turns } = command;
   requireCount("tokens", tokens);
+  if (turns !== undefined) requireCount("turns", turns);
   const nanoUsd = costUsd === null ? null : toNanoUsd(costUsd);
   const reservation = booking.find(id);
   if (reservation === undefined) return false;
   const { held, priced } = reservation;
-  const billed = { tokens, nanoUsd: nanoUsd ?? held.nanoUsd, turns: held.turns };
+  const billed = { tokens, nanoUsd: nanoUsd ?? held.nanoUsd, turns: turns ?? held.turns };
+  if (reservation.lasting === true) booking.spentElsewhere(billed);
   booking.end(reservation, billed, nothing, !priced && nanoUsd === null, { reported: command, durationMs });
   booking.compare(reservation, billed, nanoUsd);
   return true;
 }
 
 function charge(booking: LedgerBooking, command: Extract<LedgerCommand, { type: "charge" }>): boolean {
-  const { taskId, tokens, costUsd, turns } = command;
+  const { taskId, tokens, costUsd, turns, elsewhere } = command;
   requireCount("tokens", tokens);
   requireCount("turns", turns);
   const amount = { tokens, nanoUsd: costUsd === null ? 0 : toNanoUsd(costUsd), turns };
   if (booking.ledger.accounts[taskId] === undefined) return false;
   booking.spend(taskId, nothing, amount, nothing, costUsd === null && tokens > 0);
+  if (elsewhere === true) booking.spentElsewhere(amount);
   const excess = booking.findPassedCap(taskId);
   if (excess !== undefined) booking.overran({ ...excess, reservationId: null });
   return true;

@@ -100,6 +100,11 @@ export class LedgerBooking {
     }
   }
 
+  /** B6: another run has spent the amount, and reports it itself. */
+  spentElsewhere(spent: Spend): void {
+    this.ledger.elsewhere = addSpend(this.ledger.elsewhere, spent);
+  }
+
   #warn(account: Changing<Account>): void {
     const warnings = findWarnings(account);
     if (warnings.length === 0) return;
@@ -270,7 +275,7 @@ export class LedgerBooking {
   }
 
   #grant(request: ReserveCommand, outputTokens: number): void {
-    const { id, taskId, attempt, label, day, hour } = request;
+    const { id, taskId, attempt, label, day, hour, lasting } = request;
     const held = boundOf(request, outputTokens);
     const priced = isPriced(request);
     const reservation: Reservation = {
@@ -279,6 +284,7 @@ export class LedgerBooking {
       attempt,
       held,
       priced,
+      ...(lasting === true && { lasting }),
       ...(label !== undefined && { label }),
       ...(day !== undefined && (hour === undefined ? { day } : { day, hour })),
     };

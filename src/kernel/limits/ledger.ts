@@ -42,6 +42,8 @@ export interface Ledger {
   readonly tally: Readonly<Record<string, UsageDelta>>;
   /** B3: the calls that were charged without reported usage and not corrected since, by the id of their reservation. */
   readonly lostCalls: Readonly<Record<string, LostCharge>>;
+  /** B6: the part of what is spent that other runs, which tasks of this run have started, have spent. Those runs report it. */
+  readonly elsewhere: Spend;
 }
 
 /** B3: a call that was charged without reported usage. */
@@ -123,6 +125,8 @@ export interface Reservation {
   /** B3: what the call is charged if it is lost. If absent, `held`. */
   readonly narrowed?: Spend;
   readonly priced: boolean;
+  /** B6: a part for another run, which is not a call: the end of an owner does not lose it. */
+  readonly lasting?: true;
   readonly label?: CostLabel;
   readonly day?: string;
   readonly hour?: number;
@@ -149,6 +153,11 @@ export interface ReserveCommand {
   };
   /** Number of turns to reserve. Default: 1. A retry after a settled reply of the same turn reserves 0. */
   readonly turns?: number;
+  /**
+   * B6: reserves a part for another run, which the task has started. It stays until the end of that run settles it, also
+   * if the owner of this run ends.
+   */
+  readonly lasting?: true;
   /** The cost line to which the call is charged. */
   readonly label?: CostLabel;
   /** The UTC day on which the call counts. If absent, the call is not part of the tally. */
@@ -179,8 +188,13 @@ export type LedgerCommand =
       readonly warnAt?: number;
     }
   | ReserveCommand
-  /** `durationMs` is the time from sending the request to the end of the reply. */
-  | ({ readonly type: "settle"; readonly id: string; readonly durationMs?: number } & ReportedSpend)
+  /** `durationMs` is the time from sending the request to the end of the reply. Default of `turns`: the reserved ones. */
+  | ({
+      readonly type: "settle";
+      readonly id: string;
+      readonly durationMs?: number;
+      readonly turns?: number;
+    } & ReportedSpend)
   /** `failed`: the model or the connection to it ended the attempt. If absent, it was cut, for example by a cancel. */
   | { readonly type: "lose" | "refund"; readonly id: string; readonly failed?: true }
   /**
@@ -196,7 +210,13 @@ export type LedgerCommand =
    * Charges an amount that was not reserved and is known only afterwards. It may exceed a cap; then it is recorded as
    * an overrun.
    */
-  | ({ readonly type: "charge"; readonly taskId: TaskId; readonly turns: number } & ReportedSpend)
+  | ({
+      readonly type: "charge";
+      readonly taskId: TaskId;
+      readonly turns: number;
+      /** B6: another run, which the task has started, has spent the amount. */
+      readonly elsewhere?: true;
+    } & ReportedSpend)
   | { readonly type: "topUp"; readonly taskId: TaskId; readonly add: Partial<SpendTopUp> }
   | { readonly type: "reprioritize"; readonly taskId: TaskId; readonly priority: Priority }
   /** Closes the account of an ended task. Its open reservations must have ended before. */
@@ -278,6 +298,7 @@ export function openLedger(unknownPrice: UnknownPrice = "refuse"): Ledger {
     lines: {},
     tally: {},
     lostCalls: {},
+    elsewhere: nothing,
   };
 }
 

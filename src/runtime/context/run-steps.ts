@@ -8,23 +8,37 @@ import {
   longestCallChain,
   rootTaskId,
   startRunTable,
+  type Account,
   type AgentId,
+  type ExecutionBudget,
   type HostedAgent,
   type JsonValue,
+  type Ledger,
   type RunId,
+  type SpendTopUp,
   type StartedRun,
   type StartRunOptions,
   type StepAddress,
+  type TaskId,
   type TaskOutcome,
 } from "../../kernel/index.ts";
 import { readRequest, refuseOther } from "../journal/existing-run.ts";
 import { newRun, type NewRun } from "../journal/new-run.ts";
-import { callChain, cancelMail, receivedEnd, type RunCaller, type RunEnd } from "../journal/run-calls.ts";
+import {
+  callChain,
+  cancelMail,
+  partOf,
+  receivedEnd,
+  type RunCaller,
+  type RunEnd,
+} from "../journal/run-calls.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import type { StartRecord } from "../journal/task-state.ts";
 import { callerWait, runWait, startName } from "../journal/wait-names.ts";
 import { hostedAgent } from "../process/worker-context.ts";
+import { waitForDecision } from "../model/reservation.ts";
 import type { ActiveStep } from "../task/active-step.ts";
+import { exhausted } from "../task/budget-stop.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import { awaitName } from "./messages.ts";
 
@@ -81,22 +95,64 @@ export class RunSteps {
       ...(userId !== null && { userId }),
       ...(tenantId !== null && { tenantId }),
     });
-    const record: StartRecord = { runId, onParentEnd };
-    if (id === undefined) return () => this.#submit(run, agentId, record);
-    await runner.activity.pauseFor(open.cancelScope, this.#refuseOther(run));
-    return () => this.#submit(run, agentId, { ...record, asked: this.#hashOf(accepted) });
+    if (id !== undefined) await runner.activity.pauseFor(open.cancelScope, this.#refuseOther(run));
+    const hasPart = await this.#reservePart(open, runId, given.budget);
+    return () =>
+      this.#submit(run, agentId, {
+        runId,
+        onParentEnd,
+        ...(id !== undefined && { asked: this.#hashOf(accepted) }),
+        ...(hasPart && { hasPart }),
+      });
   }
 
   /** C2: a scope that was cancelled or abandoned meanwhile starts no run, because the cancel would not reach it. */
   #submit({ record: run, first }: NewRun, agentId: AgentId, record: StartRecord): StartRecord {
     const { runner, cancelScope } = this.#steps;
-    cancelScope.check();
+    try {
+      cancelScope.check();
+    } catch (error) {
+      runner.host.ledger.apply(runner.taskId, { type: "refund", id: partOf(run.runId) });
+      throw error;
+    }
     runner.log.submit({ run, first });
     runner.log.emit(runner.taskId, {
       type: "run_scheduled",
       data: { key: startName(agentId), runId: run.runId },
     });
     return record;
+  }
+
+  /**
+   * B6: reserves the part of the task's budget that the run may spend. Returns `false` if the task has no limit. A part that
+   * an earlier execution of the step has reserved is used.
+   */
+  async #reservePart(
+    open: ActiveStep,
+    runId: RunId,
+    part: Partial<ExecutionBudget> | undefined,
+  ): Promise<boolean> {
+    const { host, state, taskId } = this.#steps.runner;
+    const limited = limitedIn(state.ledger, taskId);
+    if (limited.length === 0) return false;
+    const missing = limited.filter((name) => typeof part?.[name] !== "number");
+    if (missing.length > 0) throw missingPart(missing);
+    const id = partOf(runId);
+    if (state.ledger.open.some((each) => each.id === id)) return true;
+    const { maxTokens, maxCostUsd, maxTurns } = part ?? {};
+    const decided = host.ledger.reserve({
+      type: "reserve",
+      id,
+      taskId,
+      attempt: 1,
+      input: { tokens: maxTokens ?? 0, costUsd: maxCostUsd ?? 0 },
+      output: { maxTokens: 0, minTokens: 0, usdPerToken: 0 },
+      turns: maxTurns ?? 0,
+      lasting: true,
+    });
+    const decision = decided ?? (await waitForDecision(open, id));
+    if (decision.kind === "exhausted") throw exhausted(open, decision.exhaustion);
+    return true;
   }
 
   /** A step that runs again after `resume` starts another run. */
@@ -188,6 +244,28 @@ export class RunSteps {
       ],
     });
   }
+}
+
+/** The limits of the task and of the tasks above it that a part must name. */
+function limitedIn({ accounts }: Ledger, taskId: TaskId): readonly (keyof SpendTopUp)[] {
+  const limited = new Set<keyof SpendTopUp>();
+  for (let at: Account | undefined = accounts[taskId]; at !== undefined;) {
+    const { caps, parentId }: Account = at;
+    if (caps.tokens !== null) limited.add("maxTokens");
+    if (caps.nanoUsd !== null) limited.add("maxCostUsd");
+    if (caps.turns !== null) limited.add("maxTurns");
+    at = parentId === null ? undefined : accounts[parentId];
+  }
+  return [...limited];
+}
+
+function missingPart(missing: readonly (keyof SpendTopUp)[]): Fault {
+  const [first = "maxCostUsd"] = missing;
+  return new Fault(
+    "invalid_argument",
+    `invalid budget of ctx.start(): this run has a limit of ${missing.join(" and ")}, so that a start names the part which the other run may spend; use budget: { ${first}: ... }, with 0 if it spends nothing`,
+    { details: { missing: [...missing] } },
+  );
 }
 
 function requireWorkflow({ id, runKind }: HostedAgent): void {

@@ -1,16 +1,17 @@
 import {
+  fromNanoUsd,
+  nothing,
   rootTaskId as root,
   type JsonValue,
+  type LedgerCommand,
   type Mail,
   type RunId,
-  type RunSpend,
   type TaskId,
   type TaskOutcome,
 } from "../../kernel/index.ts";
-import { spendOf } from "./run-spend.ts";
 import type { Addition } from "./run-log.ts";
 import type { RunState } from "./run-state.ts";
-import type { StartedState, TaskState } from "./task-state.ts";
+import type { RunCharge, StartedState, TaskState } from "./task-state.ts";
 import { callerWait, runWait } from "./wait-names.ts";
 
 /** A task of another run that receives the end of this run. */
@@ -25,7 +26,7 @@ export interface RunCaller {
 export interface RunEnd {
   readonly outcome: TaskOutcome;
   /** What the run has spent. Only the run that started it receives this. */
-  readonly spent?: RunSpend;
+  readonly spent?: RunCharge;
 }
 
 /** The tasks of other runs that receive the end of this run. */
@@ -54,13 +55,51 @@ export function endMail(state: RunState, runId: RunId, caller: RunCaller, at: nu
   const { outcome, resumed, record } = state.task(root);
   if (outcome === null) return undefined;
   const { taskId, above } = caller;
-  const value: RunEnd = above === undefined ? { outcome } : { outcome, spent: spendOf(state) };
+  const value: RunEnd = above === undefined ? { outcome } : { outcome, spent: chargeOf(state) };
   return {
     id: `end ${runId} ${resumed} ${taskId}`,
     runId: caller.runId,
     from: record.agentId,
     at,
     body: { type: "resolve", taskId, wait: runWait(runId), value: value as unknown as JsonValue },
+  };
+}
+
+/** B6: what counts against the budget of a caller. */
+function chargeOf({ ledger }: RunState): RunCharge {
+  const { spent = nothing, unpriced = 0 } = ledger.accounts[root] ?? {};
+  const costUsd = unpriced === 0 ? fromNanoUsd(spent.nanoUsd) : null;
+  return { tokens: spent.tokens, costUsd, turns: spent.turns };
+}
+
+/** Id of the reservation of the part for a run. */
+export function partOf(runId: RunId): string {
+  return `part ${runId}`;
+}
+
+/**
+ * B6: the command that charges what a run has spent since its last end. The first end returns what is left of the part. A
+ * run that was resumed has no part any more: what it spends then is charged.
+ */
+export function chargeFor(
+  state: RunState,
+  taskId: TaskId,
+  runId: RunId,
+  end: RunEnd,
+): LedgerCommand | undefined {
+  const started = state.tasks.get(taskId)?.started?.get(runId);
+  const { spent } = end;
+  if (started?.hasPart !== true || spent === undefined) return undefined;
+  const id = partOf(runId);
+  if (state.ledger.open.some((each) => each.id === id)) return { type: "settle", id, ...spent };
+  const { tokens = 0, costUsd = 0, turns = 0 } = started.spent ?? {};
+  return {
+    type: "charge",
+    taskId,
+    tokens: Math.max(0, spent.tokens - tokens),
+    costUsd: spent.costUsd === null ? null : Math.max(0, spent.costUsd - (costUsd ?? 0)),
+    turns: Math.max(0, spent.turns - turns),
+    elsewhere: true,
   };
 }
 

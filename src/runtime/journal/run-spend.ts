@@ -9,18 +9,22 @@ import {
   type Usage,
 } from "../../kernel/index.ts";
 
-/** What a run has used. The account of the root includes those of all other tasks (B6). */
+/**
+ * What a run has used. The account of the root includes those of all other tasks (B6). What the runs that it started have
+ * spent counts against its budget, but is theirs.
+ */
 export function spendOf({ usage, ledger }: { readonly usage: Usage; readonly ledger: Ledger }): RunSpend {
   const { spent, lost, unpriced } = ledger.accounts[root] ?? { spent: nothing, lost: nothing, unpriced: 0 };
+  const own = { ...spent, nanoUsd: spent.nanoUsd - ledger.elsewhere.nanoUsd };
   const isKnown = unpriced === 0;
   const usd = (nanoUsd: number): number | null => (isKnown ? fromNanoUsd(nanoUsd) : null);
   const unreported = { tokens: lost.tokens, costUsd: usd(lost.nanoUsd) };
   return {
     usage,
-    costUsd: usd(spent.nanoUsd),
+    costUsd: usd(own.nanoUsd),
     unreported:
-      lost.tokens === 0 ? unreported : { ...unreported, likelyUsd: usd(likelyOf(ledger, spent, lost)) },
-    turns: spent.turns,
+      lost.tokens === 0 ? unreported : { ...unreported, likelyUsd: usd(likelyOf(ledger, own, lost)) },
+    turns: spent.turns - ledger.elsewhere.turns,
   };
 }
 

@@ -22,6 +22,7 @@ import {
   type Message,
   type SentRequest,
   type SessionChange,
+  type Resolution,
   type SessionId,
   type SpawnOutcome,
   type StepAddress,
@@ -46,6 +47,7 @@ import {
   newTaskState,
   noteFailedStart,
   noteStarted,
+  type StartedState,
   type TaskState,
 } from "./task-state.ts";
 import {
@@ -55,6 +57,7 @@ import {
   inboxDrain,
   queueWait,
   resolutionsTaken,
+  runOf,
   startsRun,
   isShared,
   type TakenWait,
@@ -328,7 +331,11 @@ export class RunState {
     if (sessions !== undefined) for (const change of sessions) this.#sessionWriters.note(change);
     if (voids !== undefined) for (const { taskId, address } of voids) this.#void(this.task(taskId), address);
     if (tasks !== undefined) for (const change of tasks) this.#change(change, at);
-    if (resolves !== undefined) for (const resolution of resolves) this.resolutions.add(resolution);
+    if (resolves !== undefined)
+      for (const resolution of resolves) {
+        this.resolutions.add(resolution);
+        if (resolution.value !== null) this.#noteRunEnd(resolution);
+      }
     if (opens !== undefined) for (const opening of opens) this.open(opening, at);
     if (counts !== undefined)
       for (const count of counts) this.task(count.taskId).counts.set(count.address, count);
@@ -390,6 +397,15 @@ export class RunState {
     const messages = outcome.value as unknown as readonly Message[];
     for (const message of messages) task.drained.push(message);
     if (messages.length > 0) task.messages = [...task.messages, ...messages];
+  }
+
+  /** Keeps what a started run had spent at its end. */
+  #noteRunEnd({ taskId, wait, value }: Resolution): void {
+    const runId = runOf(wait);
+    const started = runId === undefined ? undefined : this.tasks.get(taskId)?.started;
+    const run = runId === undefined ? undefined : started?.get(runId);
+    const { spent } = (value ?? {}) as { readonly spent?: StartedState["spent"] };
+    if (run !== undefined && spent !== undefined) started?.set(run.runId, { ...run, spent });
   }
 
   /** The value is `null` if retention has erased it. */

@@ -28,6 +28,8 @@ export interface StartRecord {
    * between the check of the step and its commit.
    */
   readonly asked?: string;
+  /** B6: present if a part of the task's budget is reserved for the run. */
+  readonly hasPart?: true;
 }
 
 /** A run that a task has started. */
@@ -36,6 +38,15 @@ export interface StartedState extends StartRecord {
   readonly startedBy: StepAddress;
   /** Whether the origin of this fork started it. Such a run is not cancelled with the fork. */
   readonly isOfOrigin: boolean;
+  /** What the run had spent at its last end that the task received. */
+  readonly spent?: RunCharge;
+}
+
+/** What a run and the runs that it has started have spent. `costUsd` is `null` if a price is unknown. */
+export interface RunCharge {
+  readonly tokens: number;
+  readonly costUsd: number | null;
+  readonly turns: number;
 }
 
 /** The state of a task, as its commits give it. */

@@ -180,7 +180,7 @@ function grantOf(
 }
 
 /** Waits for the ledger's decision. A failure of the wait, such as a cancel, withdraws the reservation. */
-async function waitForDecision({ runner, cancelScope }: ActiveStep, id: string): Promise<Decision> {
+export async function waitForDecision({ runner, cancelScope }: ActiveStep, id: string): Promise<Decision> {
   const { taskId, host } = runner;
   const decision = host.ledger.whenDecided(id);
   try {

@@ -11,6 +11,7 @@ import { deadlineOf } from "../journal/task-clock.ts";
 import type { TaskState } from "../journal/task-state.ts";
 import { asksPerson, isCall } from "../journal/wait-names.ts";
 import { hasPausing } from "./run-headcount.ts";
+import { openCalls } from "./run-ledger.ts";
 
 /** The first word of the waits that only a message, a time or the end of a task ends. The journal shows whether that has come. */
 const lastingWaits: readonly string[] = ["approval", "signal", "reply", "sleep", "join", "run"];
@@ -26,7 +27,7 @@ export interface RunRest {
  */
 export function restOf(state: RunState, now: number): RunRest | undefined {
   const { ledger, headcount } = state;
-  const isLeft = ledger.open.length > 0 || ledger.waiting.length > 0 || hasPausing(headcount);
+  const isLeft = openCalls(ledger).length > 0 || ledger.waiting.length > 0 || hasPausing(headcount);
   if (state.ended || state.resumesFork || isLeft) return undefined;
   if (state.paused) return { wakeAt: null };
   let wakeAt = Infinity;
@@ -83,7 +84,7 @@ export async function callsInFlight(
   state: RunState,
   runId: RunId,
 ): Promise<readonly LostCall[]> {
-  const calls: LostCall[] = state.ledger.open.map(({ taskId, label }) => ({
+  const calls: LostCall[] = openCalls(state.ledger).map(({ taskId, label }) => ({
     taskId,
     kind: "model",
     name: label?.modelId ?? null,

@@ -16,6 +16,7 @@ import {
 import { parentEnded, planResume } from "../journal/resume-plan.ts";
 import {
   cancelReason,
+  chargeFor,
   endMail,
   isStartedBy,
   resumeChange,
@@ -142,6 +143,7 @@ export class MailboxReader {
   #apply({ id, body, from }: PlacedMail): void {
     switch (body.type) {
       case "resolve": {
+        this.#chargeRun(body);
         if (this.#resumesRun(body)) break;
         this.#noteMessage(body, from);
         this.#resolve(body.taskId, body.wait, body.value);
@@ -193,6 +195,16 @@ export class MailboxReader {
     if (update === undefined) return;
     const { id } = value as unknown as ReceivedUpdate;
     this.#log.emit(taskId, { type: "update_start", data: { id, name: update, by } });
+  }
+
+  /** B6: charges what a started run has spent. An event would make an ended run unfinished again, so there is none then. */
+  #chargeRun({ taskId, wait, value }: Extract<PlacedMail["body"], { type: "resolve" }>): void {
+    const runId = runOf(wait);
+    if (runId === undefined) return;
+    const command = chargeFor(this.#state, taskId, runId, value as unknown as RunEnd);
+    if (command === undefined) return;
+    if (this.#state.ended) this.#log.applyLedger(command);
+    else this.#supervisor.ledger.apply(taskId, command);
   }
 
   /**

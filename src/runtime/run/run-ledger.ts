@@ -4,6 +4,7 @@ import {
   fromNanoUsd,
   type Decision,
   type EventDraft,
+  type Ledger,
   type LedgerCommand,
   type LedgerOutcome,
   type Reservation,
@@ -74,7 +75,7 @@ export class RunLedger implements TaskLedger {
     const { open, waiting } = this.#state.ledger;
     for (const each of waiting)
       if (each.taskId === taskId) this.apply(taskId, { type: "withdraw", id: each.id });
-    for (const each of open) if (each.taskId === taskId) this.lose(taskId, each.id);
+    for (const each of open) if (each.taskId === taskId && each.lasting !== true) this.lose(taskId, each.id);
   }
 
   #report(taskId: TaskId, { decisions, warnings, overrun }: LedgerOutcome): void {
@@ -87,6 +88,11 @@ export class RunLedger implements TaskLedger {
       this.#undecided.delete(decision.id);
     }
   }
+}
+
+/** The reservations of calls in flight, without the parts for other runs. */
+export function openCalls({ open }: Ledger): readonly Reservation[] {
+  return open.some(({ lasting }) => lasting === true) ? open.filter(({ lasting }) => lasting !== true) : open;
 }
 
 /** B3: the event for a reservation that is charged without reported usage. */

@@ -23,7 +23,7 @@ import { DeliveryCounts } from "./delivery-counts.ts";
 import { type WorkerContext, hostedAgent } from "../process/worker-context.ts";
 import { RunAllotment } from "./run-allotment.ts";
 import type { JudgedLosses } from "./crash-recovery.ts";
-import { lostReservationEvent, RunLedger } from "./run-ledger.ts";
+import { lostReservationEvent, openCalls, RunLedger } from "./run-ledger.ts";
 import { branchAbandoned, parentEnded, planResume, type ResumedTask } from "../journal/resume-plan.ts";
 import { cancelMail, resumeChange, runsToCancel } from "../journal/run-calls.ts";
 import { isInside, type Abandonment } from "../journal/branch-values.ts";
@@ -211,7 +211,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
    */
   recover(losses?: JudgedLosses): void {
     const { ledger, headcount } = this.#state;
-    const isLeft = ledger.open.length > 0 || ledger.waiting.length > 0 || hasPausing(headcount);
+    const isLeft = openCalls(ledger).length > 0 || ledger.waiting.length > 0 || hasPausing(headcount);
     if (!isLeft && losses === undefined) return;
     const { epoch, workerId: owner } = this.#lease;
     const lost = losses?.lost;
@@ -219,7 +219,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.#log.emit(root, { type: "run_recover", data: { epoch, owner, ...data } });
     // L7: from here on the code of the run is executed, until a commit says that it waits.
     if (losses !== undefined) this.#log.noteStanding();
-    for (const reservation of ledger.open)
+    for (const reservation of openCalls(ledger))
       this.#log.emit(reservation.taskId, lostReservationEvent(reservation));
     this.ledger.apply(root, { type: "crash" });
     this.seats.apply({ type: "crash" });

@@ -103,7 +103,9 @@ export class LedgerOracle {
     const [unknownPrice, waiting, overrun] = [this.#unknownPrice, this.#queue, this.#overrun];
     const [lines, tally] = [this.#lines(), this.#tally()];
     const lostCalls = this.#lostCalls();
-    return { unknownPrice, accounts, open: [...this.#holds], waiting, overrun, lines, tally, lostCalls };
+    const elsewhere = total([]);
+    const open = [...this.#holds];
+    return { unknownPrice, accounts, open, waiting, overrun, lines, tally, lostCalls, elsewhere };
   }
 
   #lostCalls(): Ledger["lostCalls"] {

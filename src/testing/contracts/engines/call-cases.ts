@@ -1,6 +1,10 @@
 import {
   Fault,
   formatRunId,
+  rootTaskId,
+  Transcript,
+  userMessage,
+  type Account,
   type AgentId,
   type HostedAgent,
   type HostedWorkflow,
@@ -10,6 +14,7 @@ import {
   type Runtime,
   type RunId,
 } from "../../../kernel/index.ts";
+import { scriptedModel } from "../../scripted-model.ts";
 import { agentOf, casesOf, eventsOf, runIn, suspended, type EngineHarness } from "./engine-world.ts";
 
 type Code = Parameters<typeof agentOf>[1];
@@ -263,6 +268,84 @@ export function callCases(harness: EngineHarness): void {
     expect((await fork.result()).output).toBe(8);
     expect((await startedIn(fork)).length).toBe(1);
   });
+}
+
+/** Cases about the part of a budget that a started run may spend. */
+export function partCases(harness: EngineHarness): void {
+  const { expect } = harness;
+  const declare = casesOf(harness);
+  const talk = Transcript.of([userMessage("hello")]);
+  const spending = (): HostedWorkflow<JsonValue> =>
+    workflowOf(
+      "spending",
+      async (ctx) => {
+        await ctx.llm({ transcript: talk, maxOutputTokens: 20 });
+        return ctx.usage.inputTokens + ctx.usage.outputTokens;
+      },
+      { models: { main: scriptedModel(["hi"]) } },
+    );
+
+  declare(
+    "B6: a start reserves the part that it names, and the end of the run settles what it has spent",
+    async (world) => {
+      const runtime = await world.open();
+      const other = spending();
+      const caller = workflowOf(
+        "caller",
+        async (ctx) => {
+          const root = (): Account | undefined => ctx.snapshot.ledger.accounts[rootTaskId];
+          const refused = await ctx.start(other.id, null).catch(({ code }: Fault) => code as string);
+          const run = await ctx.start(other.id, null, { budget: { maxTokens: 600 } });
+          const reserved = await ctx.step("reserved", async () => root()?.reserved.tokens ?? -1);
+          const { output } = await ctx.join(run);
+          const left = await ctx.step("left", async () => root()?.reserved.tokens ?? -1);
+          const spent = await ctx.step("spent", async () => root()?.spent.tokens ?? -1);
+          const tooMuch = await ctx
+            .start(other.id, null, { budget: { maxTokens: 1_000 } })
+            .catch(({ code }: Fault) => code as string);
+          return [refused as JsonValue, reserved, left, output === spent && spent > 0, tooMuch as JsonValue];
+        },
+        { subAgents: [other], budget: { maxTokens: 1_000 } },
+      );
+      const run = await runtime.submit(caller, null);
+      const { output, usage, turns } = await run.result();
+      expect(output).toEqual(["invalid_argument", 600, 0, true, "budget_exhausted"]);
+      // The other run reports its usage itself.
+      expect([usage.outputTokens, turns]).toEqual([0, 0]);
+    },
+  );
+
+  declare(
+    "B6: a part survives the end of its owner, and a second part waits until the first is settled",
+    async (world) => {
+      const other = workflowOf("other", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+      const calling = (): HostedAgent =>
+        workflowOf(
+          "caller",
+          async (ctx) => {
+            const options = { budget: { maxTurns: 6 } };
+            const first = await ctx.start(other.id, null, { ...options, id: "first" });
+            const second = await ctx.start(other.id, null, { ...options, id: "second" });
+            return [(await ctx.join(first)).output, (await ctx.join(second)).output];
+          },
+          { subAgents: [other], budget: { maxTurns: 10 } },
+        );
+      const one = await world.open("one");
+      const run = await one.submit(calling(), null);
+      await suspended(run, "t0");
+      const { waitsFor } = await run.summary();
+      expect(waitsFor).toEqual(["budget"]);
+      await one.close();
+      const next = await world.open("two");
+      next.register(calling());
+      const two = await runIn(next, run);
+      const first = await startedBy(next, two, "first");
+      await first.signal("go", 1);
+      const second = await startedBy(next, two, "second");
+      await second.signal("go", 2);
+      expect((await two.result()).output).toEqual([1, 2]);
+    },
+  );
 }
 
 /** Cases about `any` and `map`. */

@@ -18,7 +18,7 @@ import { compensationCases } from "./compensation-cases.ts";
 import { lifeCases } from "./life-cases.ts";
 import { limitCases } from "./limit-cases.ts";
 import { waitCases } from "./wait-cases.ts";
-import { branchCases, callCases } from "./call-cases.ts";
+import { branchCases, callCases, partCases } from "./call-cases.ts";
 import { retryCases, signalCases, timeCases, workflowCases } from "./workflow-cases.ts";
 import { messageCases } from "./message-cases.ts";
 
@@ -36,6 +36,7 @@ export function engineContract(harness: EngineHarness): void {
   compensationCases(harness);
   callCases(harness);
   branchCases(harness);
+  partCases(harness);
 }
 
 /** Cases about G1 to G5: who drives a run, and when. */
