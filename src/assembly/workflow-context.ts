@@ -90,9 +90,12 @@ function requireHandler(update: unknown, handler: unknown): void {
 /** The context of one scope of a workflow: its function, or a branch. Every call is one of the run context. */
 export class WorkflowScope<Context> implements WorkflowContext<Context> {
   readonly #ctx: RunContext;
+  /** Checks the input of `continueAsNew`. Absent in a branch. */
+  readonly #readInput: ((input: JsonValue) => MaybePromise<JsonValue>) | undefined;
 
-  constructor(ctx: RunContext) {
+  constructor(ctx: RunContext, readInput?: (input: JsonValue) => MaybePromise<JsonValue>) {
     this.#ctx = ctx;
+    this.#readInput = readInput;
   }
 
   get runId(): RunId {
@@ -117,6 +120,19 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
       ((await body(step)) ?? null) as JsonValue;
     const retried = options === undefined ? defaultRetry : { ...defaultRetry, ...options };
     return this.#ctx.step(name, typeof body === "function" ? run : body, retried) as Promise<Value>;
+  }
+
+  patched(name: string): boolean {
+    return this.#ctx.patched(name);
+  }
+
+  async continueAsNew(input: JsonValue): Promise<never> {
+    if (this.#readInput === undefined)
+      throw new Fault(
+        "invalid_argument",
+        "ctx.continueAsNew() was called in a branch, which cannot end the others; call it in the function of the workflow, with the ctx that it received",
+      );
+    return this.#ctx.continueAsNew(await this.#readInput(input));
   }
 
   now(): Promise<number> {

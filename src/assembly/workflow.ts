@@ -53,6 +53,11 @@ export interface WorkflowOptions<Input extends Schema = never, Output extends Sc
   readonly description?: string;
   /** J9: version of the function. Change it when the order or the meaning of steps changes. */
   readonly version?: string;
+  /**
+   * J9: what becomes of a run that another version has started: it is continued (`resume`), left to a worker of its version
+   * (`pin`), or fails (`refuse`). Default: `versionPolicy` of the runtime.
+   */
+  readonly versionPolicy?: "resume" | "pin" | "refuse";
   /** Agents and workflows that the function calls. They are registered together with the workflow. */
   readonly agents?: readonly HostedAgent[];
   /** Budget of each run, including its agents. If absent, a run has no limit. */
@@ -73,6 +78,7 @@ const workflowTable = optionTable({
   output: is.any,
   description: is.text(),
   version: is.text(),
+  versionPolicy: is.choice(["resume", "pin", "refuse"]),
   agents: is.any,
   budget: is.checkedBy(executionBudget),
   compensationBudget: is.any,
@@ -107,6 +113,7 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
   readonly name: string;
   declare readonly description?: string;
   declare readonly version?: string;
+  declare readonly versionPolicy?: "resume" | "pin" | "refuse";
   declare readonly budget?: Partial<ExecutionBudget>;
   declare readonly compensationBudget?: Partial<Omit<TopUp, "deadlineMs">>;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
@@ -133,12 +140,22 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
     this.#code = code;
     this.#input = readerOf(name, "input", options.input);
     this.#output = readerOf(name, "output", options.output);
-    const { description, version, agents = [], budget, compensationBudget, spawnBudget, topUp } = options;
+    const {
+      description,
+      version,
+      versionPolicy,
+      agents = [],
+      budget,
+      compensationBudget,
+      spawnBudget,
+      topUp,
+    } = options;
     checkList(`agents of workflow ${name}`, agents, "use agents: [agent]");
     for (const agent of agents) checkAgent(`entry of agents of workflow ${name}`, agent);
     this.subAgents = agents;
     if (description !== undefined) this.description = description;
     if (version !== undefined) this.version = version;
+    if (versionPolicy !== undefined) this.versionPolicy = versionPolicy;
     if (budget !== undefined) this.budget = read.budget as Partial<ExecutionBudget>;
     if (compensationBudget !== undefined) {
       checkBudgetOfCompensations(name, compensationBudget);
@@ -194,7 +211,7 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
         "invalid_argument",
         `workflow ${this.name} takes no messages; start it with runtime.start(), or send the message to an agent`,
       );
-    const scope = new WorkflowScope<never>(ctx);
+    const scope = new WorkflowScope<never>(ctx, (input) => this.readInput(input));
     const returned = (await this.#code(scope, ctx.input as never)) as JsonValue | undefined;
     const output = returned ?? null;
     return this.#output === undefined ? output : this.#output.parse(output);
@@ -234,13 +251,16 @@ export function workflow<Output, Context = unknown>(
 export function workflow<const Out extends Schema, const In extends Schema = never, Context = unknown>(
   name: string,
   options: WorkflowOptions<In, Out> & { readonly output: Out },
-  code: (ctx: WorkflowContext<Context>, input: InputOf<In>) => Promise<InferInput<Out>>,
+  code: (ctx: WorkflowContext<Context, GivenOf<In>>, input: InputOf<In>) => Promise<InferInput<Out>>,
 ): Workflow<GivenOf<In>, Infer<Out>, Context>;
 /** Without a schema of the output, the function returns any JSON value. */
 export function workflow<const In extends Schema = never, Output = unknown, Context = unknown>(
   name: string,
   options: WorkflowOptions<In>,
-  code: (ctx: WorkflowContext<Context>, input: InputOf<In>) => Promise<Output & Serializable<Output>>,
+  code: (
+    ctx: WorkflowContext<Context, GivenOf<In>>,
+    input: InputOf<In>,
+  ) => Promise<Output & Serializable<Output>>,
 ): Workflow<GivenOf<In>, Output, Context>;
 export function workflow(
   name: string,

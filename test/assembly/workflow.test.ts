@@ -479,3 +479,31 @@ describe("compensations of a workflow", () => {
     expect(() => declare({ maxUsd: 5 })).toThrow(/compensationBudget of workflow wrong/u);
   });
 });
+
+describe("long-lived workflows", () => {
+  test("continueAsNew() checks its input by the schema, and is refused in a branch", () =>
+    withRuntime(async (runtime) => {
+      const input = z.object({ round: z.number(), note: z.string().default("none") });
+      const rounds = workflow("rounds", { input }, async (ctx, { round, note }) => {
+        const refused = await ctx.parallel({
+          only: (branch) =>
+            branch.continueAsNew({ round: 5 } as never).catch((error: Error) => error.message),
+        });
+        if (round === 1) return ctx.continueAsNew({ round: 2 });
+        if (round === 3) return ctx.continueAsNew({ round: "4" } as never);
+        return { note, refused: refused.only };
+      });
+      expect(await rounds.run({ round: 1, note: "first" }, { runtime })).toEqual({
+        note: "none",
+        refused: expect.stringContaining("call it in the function of the workflow"),
+      });
+      await expect(rounds.run({ round: 3 }, { runtime })).rejects.toThrow(
+        /^invalid input of workflow rounds: round /u,
+      );
+    }));
+
+  test("versionPolicy other than resume, pin and refuse is not accepted", () => {
+    const options = { versionPolicy: "keep" as never };
+    expect(() => workflow("wrong", options, async () => null)).toThrow(/versionPolicy/u);
+  });
+});

@@ -79,5 +79,59 @@ const saga: Workload = {
   },
 };
 
+const patchedRun = formatRunId("patched");
+
+/** Decisions of `ctx.patched` alone, in branches and after a wait that drops the run from memory. */
+const patched: Workload = {
+  runtime: { suspendAfterMs: 2 },
+  agents: (server) => [
+    workflow("patched", async (ctx) => {
+      const first = ctx.patched("first");
+      await call(ctx, server, first ? "new" : "old");
+      const { left } = await ctx.parallel({
+        left: async (branch) => {
+          await branch.sleep(4);
+          await call(branch, server, branch.patched("branch") ? "new left" : "old left");
+          return branch.patched("branch");
+        },
+        right: (branch) => branch.sleep(8),
+      });
+      await call(ctx, server, ctx.patched("last") ? "new end" : "old end");
+      return [first, left, ctx.patched("first"), ctx.patched("last")];
+    }),
+  ],
+  drive: startOf(patchedRun, null),
+  outputs: [[true, true, true, true]],
+  world: { branches: 2, sideBySide: true, answering: ({ name, body }) => toolAnswer(name, body) },
+};
+
+const roundsRun = formatRunId("rounds");
+
+/** A run that starts its history anew twice. A signal that arrived in the first history is read in the last one. */
+const continued: Workload = {
+  runtime: { suspendAfterMs: 2 },
+  agents: (server) => [
+    workflow("continued", { input: { type: "integer" } as const }, async (ctx, round) => {
+      await call(ctx, server, `round ${round}`);
+      await ctx.sleep(4);
+      if (round < 3) return ctx.continueAsNew(round + 1);
+      return { round, paid: (await ctx.waitForSignal("paid")) ?? null };
+    }),
+  ],
+  drive: startOf(roundsRun, 1),
+  outputs: [{ round: 3, paid: 900 }],
+  world: {
+    branches: 1,
+    sideBySide: true,
+    answering: ({ name, body }) => toolAnswer(name, body),
+    visitor: async ({ store, signal }) => {
+      await untilEvent(store, roundsRun, ({ type }) => type === "task_start", signal);
+      await store.mailbox.put(
+        mail(roundsRun, "paid", { type: "resolve", taskId: "t0" as never, wait: "signal paid", value: 900 }),
+      );
+    },
+  },
+};
+
 /** Workloads of workflows that undo their work or live long, by the name that a worker receives. */
-export const sagaWorkloads: Readonly<Record<string, Workload>> = { saga };
+export const sagaWorkloads: Readonly<Record<string, Workload>> = { saga, patched, continued };

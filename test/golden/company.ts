@@ -62,6 +62,7 @@ export interface Company {
   readonly undone: Workflow;
   readonly called: Workflow;
   readonly calling: Workflow;
+  readonly patched: Workflow;
 }
 
 const hourMs = 3_600_000;
@@ -210,7 +211,13 @@ export function company(): Company {
     );
     return { mapped: mapped.map(({ status }) => status), output: await run.result() };
   });
-  return { asked, clerk, lead, panel, sleeper, durable, retried, updated, undone, called, calling };
+  const patched = workflow("patched", async (ctx) => {
+    const isNew = ctx.patched("new");
+    await ctx.step(isNew ? "new" : "old", () => isNew);
+    await ctx.sleep(hourMs);
+    return [isNew, ctx.patched("new"), ctx.patched("newer")];
+  });
+  return { asked, clerk, lead, panel, sleeper, durable, retried, updated, undone, called, calling, patched };
 }
 
 /** Executes steps of every kind and then waits. */
@@ -394,6 +401,18 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     since: 23,
     begin: async ({ runtime, company: { calling } }) => {
       const { runId } = await runtime.start(calling, null, { runId: goldenId("calling") });
+      return (await runtime.find(runId)) as RunHandle;
+    },
+    rests: ({ type }) => type === "task_suspend",
+    goOn: async (handle, { clock }) => {
+      await clock.advance(2 * hourMs);
+      return handle;
+    },
+  },
+  patched: {
+    since: 24,
+    begin: async ({ runtime, company: { patched } }) => {
+      const { runId } = await runtime.start(patched, null, { runId: goldenId("patched") });
       return (await runtime.find(runId)) as RunHandle;
     },
     rests: ({ type }) => type === "task_suspend",

@@ -39,6 +39,10 @@ const order = workflow(
       status satisfies "failed" | "cancelled" | "deadline_exceeded";
       await inside.agent(agent, "?");
     });
+    ctx.patched("vat-2027") satisfies boolean;
+    if (input.cents > 5) return ctx.continueAsNew({ cents: 5 });
+    // @ts-expect-error: the input has no member `cent`
+    if (input.cents > 6) return ctx.continueAsNew({ cent: 5 });
     // @ts-expect-error: the option is timeoutMs
     await ctx.compensate("refund", () => undefined, { timeout: 5 });
     (await ctx.uncancellable((branch) => branch.step("left", () => 1))) satisfies number;

@@ -55,6 +55,11 @@ export interface HostedAgent<Context = unknown> {
   readonly compensationBudget?: Partial<Omit<TopUp, "deadlineMs">>;
   /** J9: version of the agent's code. Change it when the order or the meaning of steps changes. */
   readonly version?: string;
+  /**
+   * J9: what becomes of a run that another version has started: it is continued (`resume`), left to a worker of its version
+   * (`pin`), or fails (`refuse`). Default: `versionPolicy` of the runtime.
+   */
+  readonly versionPolicy?: "resume" | "pin" | "refuse";
   /** Models that `ctx.llm` calls, by role. A request without a role, or with a role that has no model, uses `main`. */
   readonly models?: Readonly<Record<string, Model>>;
   /** Timeouts of the agent's model calls. A timeout that is absent here is the runtime's. */

@@ -65,6 +65,8 @@ export interface StepOptions {
   readonly timeoutMs?: number;
   /** The key that the body receives. Default: a key that is unique to the step of the run. */
   readonly idempotencyKey?: string;
+  /** J9: former names of the step. A replay accepts a record with one of them. */
+  readonly formerly?: string | readonly string[];
 }
 
 /** What the function of a compensation receives. */
@@ -76,7 +78,7 @@ export interface CompensationContext extends StepContext {
 }
 
 /** Options of `ctx.compensate`. */
-export interface CompensationOptions extends Pick<StepOptions, "retry" | "idempotencyKey"> {
+export interface CompensationOptions extends Pick<StepOptions, "retry" | "idempotencyKey" | "formerly"> {
   /** Maximum duration of the compensation with all its attempts, in milliseconds. Default: 600_000. */
   readonly timeoutMs?: number;
 }
@@ -296,6 +298,12 @@ export interface RunContext extends WaitContext {
     body: (step: StepContext) => Promise<Value>,
     options?: StepOptions,
   ): Promise<Value>;
+  /**
+   * J9: whether changed code takes its new path. Returns `true` if nothing is recorded that the replay has not reached, and
+   * `false` if code without the change wrote such records. The first call with a name decides for the whole journal of the
+   * task, and the decision is recorded.
+   */
+  patched(name: string): boolean;
   /** Returns the current time in epoch milliseconds. Recorded: a replay returns the same time. */
   now(): Promise<number>;
   /** Returns a random number from 0 (inclusive) to 1 (exclusive). Recorded: a replay returns the same number. */

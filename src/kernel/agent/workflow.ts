@@ -153,7 +153,7 @@ export type SendOptions = Omit<StartRunOptions, "onParentEnd">;
  * J2: a scope has at most one journaled call in flight; a second one fails with `journal_ambiguous`. Use `parallel`, `map`,
  * `race` or `any` for concurrent work. A `DurableHandle` is not a call in flight; awaiting it is.
  */
-export interface WorkflowContext<Context = unknown> {
+export interface WorkflowContext<Context = unknown, Input = JsonValue> {
   /** Id of the run. */
   readonly runId: RunId;
   /** Tenant, user, run, metadata and live context of the run. */
@@ -171,6 +171,18 @@ export interface WorkflowContext<Context = unknown> {
     body: (step: WorkflowStepContext) => MaybePromise<Value & Serializable<Value>>,
     options?: StepOptions,
   ): Promise<Value>;
+  /**
+   * J9: whether changed code takes its new path: `if (ctx.patched("vat-2027")) { ... }`. A run that was already beyond this
+   * place when the change was deployed gets `false`, every other one `true`. The first call with a name decides for the
+   * run, and the decision is recorded.
+   */
+  patched(name: string): boolean;
+  /**
+   * J8: ends this history and starts the function again with `input`, which is checked like that of a start. The run keeps
+   * its id, its budget, its children and the signals that it has not read; steps and registered compensations are those of
+   * the new history. Only the function itself may call it, not a branch: `return ctx.continueAsNew(input)`.
+   */
+  continueAsNew(input: Input): Promise<never>;
   /** Returns the current time in epoch milliseconds. Recorded: a replay returns the same time. */
   now(): Promise<number>;
   /** Returns a random number from 0 (inclusive) to 1 (exclusive). Recorded: a replay returns the same number. */

@@ -19,15 +19,18 @@ import {
   type TaskOutcome,
 } from "../../kernel/index.ts";
 import { insideBranch } from "../process/async-context.ts";
+import { formerlyNamed } from "../journal/step-identity.ts";
+import { hasCompensated } from "../journal/task-state.ts";
 import { compensationsIn, journalScope } from "../journal/wait-names.ts";
 import type { CancellationScope } from "../task/cancellation-scope.ts";
+import type { NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import { isOutcome } from "../task/step-outcome.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { checkCompensationOptions } from "./context-options.ts";
 
 /** Default limit of a compensation and of `ctx.uncancellable`, in milliseconds. */
-export const shieldedMs = 600_000;
+const shieldedMs = 600_000;
 
 /** The record that the compensations of a task have begun. */
 interface Begun {
@@ -46,6 +49,25 @@ interface FailedUndo {
 /** Creates a context in a scope of the task. */
 type ContextIn = (scope: StepScope, cancelScope: CancellationScope) => RunContext;
 
+/** C2: runs the branch of `ctx.uncancellable`. Once the work of the task is undone, the code only replays. */
+export async function runShielded<Value extends JsonValue>(
+  steps: StepExecutor,
+  branch: Branch<Value>,
+  timeoutMs = shieldedMs,
+  contextOf: (cancelScope: CancellationScope) => NestedContext,
+): Promise<Value> {
+  const { runner, cancelScope: around } = steps;
+  const work = async (cancelScope: CancellationScope): Promise<Value> => {
+    const ctx = contextOf(cancelScope);
+    try {
+      return await insideBranch(runner.inside, cancelScope.token, () => ctx.timeout(timeoutMs, branch));
+    } finally {
+      for (const draft of ctx.takeEvents()) steps.emit(draft);
+    }
+  };
+  return hasCompensated(runner.task) ? work(around) : runner.shielded(() => around.shield(work));
+}
+
 /** Registers a compensation. It is recorded, so that a replay knows those inside calls that it does not execute again. */
 export async function registerUndo(
   steps: StepExecutor,
@@ -58,8 +80,8 @@ export async function registerUndo(
   const problem = undoProblem(runner, isBody, name, undo);
   if (problem !== undefined) throw problem;
   checkCompensationOptions(options);
-  const { timeoutMs = shieldedMs, ...own } = options;
-  const step = steps.identify("compensate", name, null);
+  const { timeoutMs = shieldedMs, formerly, ...own } = options;
+  const step = formerlyNamed(steps.identify("compensate", name, null), formerly);
   await steps.note(step);
   (runner.undos ??= new Map()).set(step.address, { undo, timeoutMs, options: own });
 }

@@ -45,11 +45,15 @@ const stepTable = optionTable({
   retry: is.any,
   timeoutMs: is.number({ from: 1 }),
   idempotencyKey: is.text(),
+  // A text or a list of texts.
+  formerly: is.any,
 } satisfies OptionKinds<StepOptions>);
 const compensationTable = optionTable({
   retry: is.any,
   timeoutMs: is.number({ from: 1 }),
   idempotencyKey: is.text(),
+  // A text or a list of texts.
+  formerly: is.any,
 } satisfies OptionKinds<CompensationOptions>);
 const uncancellableTable = optionTable({
   timeoutMs: is.number({ from: 1 }),
@@ -124,11 +128,34 @@ export function noInput(queue: InputQueue, options: DrainOptions): readonly Json
 }
 
 export function checkStepOptions(options: StepOptions | undefined): void {
-  if (options !== undefined) stepTable.read("ctx.step()", options);
+  if (options === undefined) return;
+  stepTable.read("ctx.step()", options);
+  checkFormerly("ctx.step()", options.formerly);
+}
+
+function checkFormerly(owner: string, formerly: unknown): void {
+  const names = Array.isArray(formerly) ? (formerly as readonly unknown[]) : [formerly];
+  if (formerly === undefined || names.every((name) => typeof name === "string" && name !== "")) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid formerly ${describeValue(formerly)} of ${owner}: expected a former name of the step, or a list of them; use formerly: "charge"`,
+  );
+}
+
+const patchName = /^[A-Za-z0-9_.-]{1,64}$/u;
+
+/** Refuses a name of `ctx.patched` that cannot be part of an address. */
+export function checkPatchName(name: unknown): void {
+  if (typeof name === "string" && patchName.test(name)) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid name ${describeValue(name)} of ctx.patched(): expected 1 to 64 letters, digits, and _ . -; use ctx.patched("vat-2027")`,
+  );
 }
 
 export function checkCompensationOptions(options: CompensationOptions): void {
   compensationTable.read("ctx.compensate()", options);
+  checkFormerly("ctx.compensate()", options.formerly);
   if (options.retry !== undefined && options.retry !== false) stepRetry(options.retry, "ctx.compensate()");
 }
 

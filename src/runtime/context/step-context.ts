@@ -9,6 +9,7 @@ import {
   type StepOptions,
   stepRetry,
 } from "../../kernel/index.ts";
+import { formerlyNamed } from "../journal/step-identity.ts";
 import { BodyContext, insideTask } from "../process/async-context.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { AbandonableCall, type NestedContext } from "../task/nested-scope.ts";
@@ -79,7 +80,7 @@ export function runStep<Value extends JsonValue>(
   if (problem !== undefined) return Promise.reject(problem);
   const { steps } = from;
   const input = options?.input ?? null;
-  const step = steps.identify("step", name, input);
+  const step = formerlyNamed(steps.identify("step", name, input), options?.formerly);
   return steps.run<Value>(step, (open) => {
     checkStepOptions(options);
     assertJson(input, `the input of step ${name}`);

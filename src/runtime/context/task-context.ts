@@ -63,6 +63,7 @@ import {
   type WaitOptions,
   checkInstructions,
   checkParallelOptions,
+  checkPatchName,
   checkToolsOptions,
   checkUpdateOptions,
   checkUncancellableOptions,
@@ -79,9 +80,7 @@ import { ChildSteps } from "./child-steps.ts";
 import { callModel, MessageStarts, ModelCall } from "../model/model-call.ts";
 import type { SentPrefix } from "../model/token-bound.ts";
 import { drainInput, MessageSteps } from "./messages.ts";
-import { registerAgain, registeredIn, registerUndo, shieldedMs } from "./compensation.ts";
-import { hasCompensated } from "../journal/task-state.ts";
-import { insideBranch } from "../process/async-context.ts";
+import { registerAgain, registeredIn, registerUndo, runShielded } from "./compensation.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { RunSteps } from "./run-steps.ts";
 import { runStep } from "./step-context.ts";
@@ -403,24 +402,11 @@ export class TaskContext extends TaskFacts implements RunContext {
     options: UncancellableOptions = {},
   ): Promise<Value> {
     checkUncancellableOptions(options);
-    const { timeoutMs = shieldedMs } = options;
     const scope = uncancellableIn(this.#steps.next());
-    const work = async (cancelScope: CancellationScope): Promise<Value> => {
-      const ctx = this.#inside(scope, cancelScope, this.#isBody);
-      try {
-        return await insideBranch(this.#runner.inside, cancelScope.token, () =>
-          ctx.timeout(timeoutMs, branch),
-        );
-      } finally {
-        for (const draft of ctx.takeEvents()) this.#steps.emit(draft);
-      }
-    };
-    const { cancelScope } = this.#steps;
     return this.#steps.exclusive("uncancellable", () =>
-      // Once the work is undone, the code only replays.
-      hasCompensated(this.#runner.task)
-        ? work(cancelScope)
-        : this.#runner.shielded(() => cancelScope.shield(work)),
+      runShielded(this.#steps, branch, options.timeoutMs, (cancelScope) =>
+        this.#inside(scope, cancelScope, this.#isBody),
+      ),
     );
   }
 
@@ -543,6 +529,11 @@ export class TaskContext extends TaskFacts implements RunContext {
     options?: StepOptions,
   ): Promise<Value> {
     return runStep(this.#from, name, body, options);
+  }
+
+  patched(name: string): boolean {
+    checkPatchName(name);
+    return this.#steps.patched(name);
   }
 
   now(): Promise<number> {

@@ -4,12 +4,24 @@ import { digestOf, Fault, type Hash, type StepDigest, type StepRecord } from "..
 export interface StepIdentity extends Omit<StepRecord, "outcome" | "taskId"> {
   /** The digest that earlier versions recorded for the step. */
   readonly formerDigest?: StepDigest;
+  /** J9: former names of the step. */
+  readonly formerNames?: readonly string[];
+}
+
+/** J9: the identity with the former names of `formerly`. */
+export function formerlyNamed(
+  step: StepIdentity,
+  formerly: string | readonly string[] | undefined,
+): StepIdentity {
+  if (formerly === undefined) return step;
+  return { ...step, formerNames: typeof formerly === "string" ? [formerly] : formerly };
 }
 
 /** J4: returns a `journal_mismatch` fault if the record at the address of `step` is of another step. */
 export function findMismatch(recorded: StepRecord, step: StepIdentity, hash: Hash): Fault | undefined {
   if (recorded.kind !== step.kind) return mismatch(step, "kind", recorded.kind, step.kind);
-  if (recorded.name !== step.name) return mismatch(step, "name", recorded.name, step.name);
+  if (recorded.name !== step.name && step.formerNames?.includes(recorded.name) !== true)
+    return mismatch(step, "name", recorded.name, step.name);
   const before = digestOf(recorded, hash);
   const now = digestOf(step, hash);
   const { formerDigest } = step;

@@ -121,6 +121,19 @@ export function isShieldedStep(address: StepAddress): boolean {
   return isCompensating(address) || address.includes(`/${uncancellableMark}`);
 }
 
+/** Part of a stored address, so it must not change. A colon cannot be part of the name of a branch. */
+const patchMark = "patched:";
+
+/** J9: address of the record of what `ctx.patched(name)` returned. It has no index, so that it moves no other address. */
+export function patchIn(journal: StepScope, name: string): StepAddress {
+  return (journal === "" ? `${patchMark}${name}` : `${journal}/${patchMark}${name}`) as StepAddress;
+}
+
+/** Whether the address is that of a decision of `ctx.patched`. */
+export function isPatch(address: string): boolean {
+  return address.includes(patchMark);
+}
+
 /** J8: each journal of a task has its own addresses, so that no idempotency key is used twice. */
 export function journalScope(journal: number): StepScope {
   return journal === 0 ? "" : branchScope(stepAt("", journal - 1), "continued");

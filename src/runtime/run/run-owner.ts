@@ -14,7 +14,7 @@ import {
   type TaskId,
   rootTaskId as root,
 } from "../../kernel/index.ts";
-import type { WorkerContext } from "../process/worker-context.ts";
+import type { VersionPolicy, WorkerContext } from "../process/worker-context.ts";
 import { callsInFlight, judgeLosses, restOf } from "./crash-recovery.ts";
 import { MailboxReader, type MailboxOwner } from "./mailbox-reader.ts";
 import { RunObservers, type ObservedLog } from "./run-observers.ts";
@@ -25,23 +25,31 @@ import type { RunningTasks } from "./running-tasks.ts";
 import { TaskSupervisor, type SupervisorListener } from "./task-supervisor.ts";
 import { WaitRegistry } from "../task/wait-registry.ts";
 
+/** J9: an agent of the run is hosted in another version, and what follows from it. */
+interface VersionMismatch {
+  readonly fault: Fault;
+  readonly policy: VersionPolicy;
+}
+
 /**
- * J9: returns the fault for the first agent of the run that this worker hosts in another version. Compares the root's agent and the
- * agents of all live tasks.
+ * J9: returns the first agent of the run that this worker hosts in another version. Compares the root's agent and the agents of all live
+ * tasks.
  */
 function findVersionMismatch(
-  { agents }: WorkerContext,
+  { agents, versionPolicy = "resume" }: WorkerContext,
   { runId, agentId: rootAgent, agentVersion: rootVersion }: RunRecord,
   state: RunState,
-): Fault | undefined {
-  const compare = (agentId: AgentId, started: string | null): Fault | undefined => {
-    const here = agents.get(agentId)?.version ?? null;
+): VersionMismatch | undefined {
+  const compare = (agentId: AgentId, started: string | null): VersionMismatch | undefined => {
+    const agent = agents.get(agentId);
+    const here = agent?.version ?? null;
     if (here === started) return undefined;
-    return new Fault(
+    const fault = new Fault(
       "version_mismatch",
       `run ${runId} was started by version ${started ?? "none"} of agent ${agentId}, and this worker hosts version ${here ?? "none"}; host the same version, or set versionPolicy to "resume"`,
       { details: { agentId, started, here } },
     );
+    return { fault, policy: agent?.versionPolicy ?? versionPolicy };
   };
   const rootMismatch = compare(rootAgent, rootVersion);
   if (rootMismatch !== undefined) return rootMismatch;
@@ -218,12 +226,11 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
 
   async #start(refusal: Fault | undefined): Promise<void> {
     const mismatch = findVersionMismatch(this.#worker, this.#record, this.#state);
-    if (mismatch !== undefined && this.#worker.versionPolicy === "pin") throw mismatch;
+    if (mismatch?.policy === "pin") throw mismatch.fault;
     const loading = this.#supervisor.load();
     if (loading !== undefined) await loading;
     const { lostOwner } = this.#lease;
-    const mayRest =
-      refusal === undefined && (mismatch === undefined || this.#worker.versionPolicy !== "refuse");
+    const mayRest = refusal === undefined && mismatch?.policy !== "refuse";
     if (lostOwner === undefined) {
       if (!this.#state.ended) this.#supervisor.recover();
     } else if (!this.#state.ended) {
@@ -235,7 +242,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (this.#state.resumesFork) this.#supervisor.reopen(planResume(this.#state));
     await this.#mailbox.read();
     if (this.#isClosed) return;
-    if (mismatch !== undefined && this.#worker.versionPolicy === "refuse") this.#supervisor.failAll(mismatch);
+    if (mismatch?.policy === "refuse") this.#supervisor.failAll(mismatch.fault);
     if (refusal !== undefined) this.#supervisor.failAll(refusal);
     this.#supervisor.startAll();
     // The tasks may have ended already, and the run with them.

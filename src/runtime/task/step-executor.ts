@@ -11,7 +11,7 @@ import {
   type StepScope,
 } from "../../kernel/index.ts";
 import { pendingForever } from "../process/pending-forever.ts";
-import { earlyEventsAddress, earlyEventsIn } from "../journal/wait-names.ts";
+import { earlyEventsAddress, earlyEventsIn, journalScope, patchIn } from "../journal/wait-names.ts";
 import type { FlushableLog, IdleWait } from "../process/idle-flusher.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
 import { ambiguous, isMismatch, lateCall, type Body, type Call } from "./step-body.ts";
@@ -152,6 +152,22 @@ export class StepExecutor implements FlushableLog {
       this.#recordEmptyPolls();
       return journal.record(step, nullOutcome, events);
     });
+  }
+
+  /** J9: returns the decision of `ctx.patched`, and records it if this call is the first with the name. */
+  patched(name: string): boolean {
+    const { task, journal } = this.runner;
+    const address = patchIn(journalScope(task.journal), name);
+    const known = task.steps.get(address)?.outcome;
+    if (known !== undefined) return known.kind === "ok" && known.value === true;
+    const isNew = !journal.hasUnreached;
+    if (this.#isOver || this.runner.hasEnded || this.cancelScope.startsNoStep) return isNew;
+    journal.record(
+      { address, kind: "value", name: "patched", digest: JsonDigest.ofNull },
+      sealedOutcome(isNew),
+      nothing,
+    );
+    return isNew;
   }
 
   /**

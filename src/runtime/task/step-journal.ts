@@ -15,7 +15,7 @@ import { ReplayProgress } from "../journal/replay-progress.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import { hasCompensated, type TaskState } from "../journal/task-state.ts";
 import { findMismatch, type StepIdentity } from "../journal/step-identity.ts";
-import { isCompensating, isShared, resolutionsTaken } from "../journal/wait-names.ts";
+import { isCompensating, isPatch, isShared, resolutionsTaken } from "../journal/wait-names.ts";
 import type { WaitRegistry } from "./wait-registry.ts";
 
 export interface StepJournalOptions {
@@ -98,6 +98,11 @@ export class StepJournal {
   /** Whether steps of this scope, or of a scope inside it, are recorded and not yet replayed. */
   hasRecorded(scope: string): boolean {
     return this.#progressOf(scope).remainIn(scope);
+  }
+
+  /** Whether earlier owners recorded or began steps of the task's code that the replay has not reached. */
+  get hasUnreached(): boolean {
+    return this.#cursor.remain || this.#cursor.hasBegun;
   }
 
   /** E4: whether replay is over in a scope, so that its pending events are not in the log yet. */
@@ -206,9 +211,9 @@ export class StepJournal {
   }
 }
 
-/** Whether the record belongs to the code of the task, and not to its compensations. */
+/** Whether the code of the task reaches the record in its order: it is neither of a compensation nor of `ctx.patched`. */
 function isWork(address: StepAddress): boolean {
-  return !isCompensating(address);
+  return !isCompensating(address) && !isPatch(address);
 }
 
 /** J8: number of steps at which the task emits `journal_warning`. */

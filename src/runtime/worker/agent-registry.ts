@@ -64,11 +64,10 @@ export class AgentRegistry {
 
   /** J9: with `versionPolicy: "pin"`, a run of another version is not even claimed. */
   get versions(): readonly (AgentVersion | AgentsOfName)[] {
-    const isPinned = this.#options.versionPolicy === "pin";
     return (this.#versions ??= [
-      ...[...this.#hosted.values()].map(({ id: agentId, version = null }) => ({
-        agentId,
-        ...(isPinned && { version }),
+      ...[...this.#hosted.values()].map((agent) => ({
+        agentId: agent.id,
+        ...(this.#isPinned(agent) && { version: agent.version ?? null }),
       })),
       ...this.#resolvers.names,
     ]);
@@ -78,7 +77,11 @@ export class AgentRegistry {
   canDrive({ runId, agentId, agentVersion }: RunRecord): boolean {
     const agent = this.#byRun.get(runId)?.get(agentId) ?? this.#hosted.get(agentId);
     if (agent === undefined) return this.#resolvers.takes({ runId, agentId });
-    return this.#options.versionPolicy !== "pin" || (agent.version ?? null) === agentVersion;
+    return !this.#isPinned(agent) || (agent.version ?? null) === agentVersion;
+  }
+
+  #isPinned({ versionPolicy = this.#options.versionPolicy }: HostedAgent): boolean {
+    return versionPolicy === "pin";
   }
 
   /** Hosts the agent and its sub-agents, all of them or none. Returns whether the hosted agents have changed. */

@@ -17,6 +17,7 @@ import type { EngineHarness } from "./engine-world.ts";
 import { compensationCases } from "./compensation-cases.ts";
 import { lifeCases } from "./life-cases.ts";
 import { limitCases } from "./limit-cases.ts";
+import { upgradeCases } from "./upgrade-cases.ts";
 import { waitCases } from "./wait-cases.ts";
 import { branchCases, callCases, partCases } from "./call-cases.ts";
 import { retryCases, signalCases, timeCases, workflowCases } from "./workflow-cases.ts";
@@ -37,6 +38,7 @@ export function engineContract(harness: EngineHarness): void {
   callCases(harness);
   branchCases(harness);
   partCases(harness);
+  upgradeCases(harness);
 }
 
 /** Cases about G1 to G5: who drives a run, and when. */

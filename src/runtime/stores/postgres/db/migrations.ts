@@ -403,6 +403,9 @@ const compensations = "SELECT 1;";
  */
 const calls = "SELECT 1;";
 
+/** Format 24. Journals may have decisions of `ctx.patched`. Earlier versions would wait for a replay to reach them. */
+const patches = "SELECT 1;";
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
 export const migrations: readonly string[] = [
   tables,
@@ -416,4 +419,5 @@ export const migrations: readonly string[] = [
   updates,
   compensations,
   calls,
+  patches,
 ].map((sql) => sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'));

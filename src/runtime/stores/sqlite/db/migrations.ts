@@ -387,6 +387,8 @@ const migrations: readonly string[] = [
   // Format 23. A run may have callers, which wait for its end and may have reserved a part of their budget for it. Earlier
   // versions would end it without telling them.
   "SELECT 1;",
+  // Format 24. Journals may have decisions of `ctx.patched`. Earlier versions would wait for a replay to reach them.
+  "SELECT 1;",
 ];
 
 export const storeSchema: FileSchema = { applicationId, migrations, unreleased: unreleasedFormats };
