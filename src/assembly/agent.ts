@@ -55,6 +55,8 @@ import { agentsOf, withHandoffs } from "../agents/team/sub-agents.ts";
 import { toModel, type ModelLike } from "../capabilities/index.ts";
 import {
   Fault,
+  flowControl,
+  type FlowControl,
   formatAgentId,
   type AgentId,
   type AgentPhase,
@@ -150,6 +152,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
   declare readonly retry?: RetryChanges;
   checksInput: boolean;
   declare readonly version?: string;
+  readonly flowOf: FlowControl | undefined;
   declare callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
   readonly #options: AgentOptions;
@@ -176,6 +179,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     this.architecture = architectureOf(settings);
     this.budget = settings.budget;
     this.inbox = settings.inbox;
+    this.flowOf = flowControl(`agent ${name}`, name, settings);
     if (settings.topUp !== undefined) this.topUp = settings.topUp;
     if (settings.allowedChanges !== undefined) this.allowedChanges = settings.allowedChanges;
     if (typeof settings.instructions === "string") this.ownInstructions = settings.instructions;

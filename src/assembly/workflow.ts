@@ -6,6 +6,8 @@ import {
   describeValue,
   executionBudget,
   Fault,
+  flowControl,
+  flowKinds,
   formatAgentId,
   is,
   optionTable,
@@ -14,6 +16,8 @@ import {
   startKinds,
   type AgentId,
   type ExecutionBudget,
+  type FlowControl,
+  type FlowOptions,
   type HostedAgent,
   type HostedWorkflow,
   type Infer,
@@ -40,7 +44,10 @@ import { WorkflowScope } from "./workflow-context.ts";
 import { workflowTool, type WorkflowToolOptions } from "./workflow-tool.ts";
 
 /** Options of `workflow()`. */
-export interface WorkflowOptions<Input extends Schema = never, Output extends Schema = never> {
+export interface WorkflowOptions<
+  Input extends Schema = never,
+  Output extends Schema = never,
+> extends FlowOptions<InputOf<Input>> {
   /**
    * Schema of the input: any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema written
    * `as const`. It is applied once, before the run exists; the run stores what it returns. If absent, every JSON value is
@@ -84,6 +91,7 @@ const workflowTable = optionTable({
   compensationBudget: is.any,
   spawnBudget: is.any,
   topUp: is.any,
+  ...flowKinds,
 } satisfies OptionKinds<WorkflowOptions>);
 
 /** Options of `Workflow.run`. */
@@ -118,6 +126,7 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
   declare readonly compensationBudget?: Partial<Omit<TopUp, "deadlineMs">>;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly topUp?: Partial<TopUp>;
+  readonly flowOf: FlowControl | undefined;
   readonly subAgents: readonly HostedAgent[];
   readonly #input: SchemaReader<JsonValue> | undefined;
   readonly #output: SchemaReader<JsonValue> | undefined;
@@ -153,6 +162,7 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
     checkList(`agents of workflow ${name}`, agents, "use agents: [agent]");
     for (const agent of agents) checkAgent(`entry of agents of workflow ${name}`, agent);
     this.subAgents = agents;
+    this.flowOf = flowControl(`workflow ${name}`, name, options);
     if (description !== undefined) this.description = description;
     if (version !== undefined) this.version = version;
     if (versionPolicy !== undefined) this.versionPolicy = versionPolicy;

@@ -193,6 +193,7 @@ export {
   tightenBudget,
   unlimitedBudget,
 } from "./limits/execution-budget.ts";
+export * from "./limits/flow-control.ts";
 export * from "./limits/headcount.ts";
 export { HistoryRetention, parseHistoryRetention } from "./limits/history-retention.ts";
 export {

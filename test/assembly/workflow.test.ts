@@ -507,3 +507,71 @@ describe("long-lived workflows", () => {
     expect(() => workflow("wrong", options, async () => null)).toThrow(/versionPolicy/u);
   });
 });
+
+describe("limits of a workflow", () => {
+  const limited = (more: object): unknown => workflow("limited", more as never, (async () => null) as never);
+
+  test("wrong limits are refused when the workflow is declared", () => {
+    expect(() => limited({ concurrency: { limit: 0 } })).toThrow(
+      "invalid limit 0 of concurrency of workflow limited: expected an integer from 1",
+    );
+    expect(() => limited({ concurrency: { max: 1 } })).toThrow(
+      /^unknown option "max" of concurrency of workflow limited/u,
+    );
+    expect(() => limited({ rate: { limit: 5 } })).toThrow(
+      "invalid perMs undefined of rate of workflow limited: expected an integer from 1",
+    );
+    expect(() => limited({ rate: { limit: 10_001, perMs: 1 } })).toThrow(
+      "expected an integer from 1 to 10000",
+    );
+    expect(() => limited({ concurrency: { limit: 1, key: "shop" } })).toThrow(
+      'invalid key "shop" of concurrency of workflow limited: expected a function',
+    );
+  });
+
+  test("a key that is no text is refused before a run exists, and null means no limit", () =>
+    withRuntime(async (runtime) => {
+      const key = ({ input }: { readonly input: unknown }): string => input as string;
+      const keyed = workflow("keyed", { concurrency: { key, limit: 1 } }, async (ctx) => {
+        await ctx.waitForSignal("go");
+        return null;
+      });
+      await expect(runtime.start(keyed, 7)).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringContaining("invalid key 7 of concurrency of workflow keyed: expected a text"),
+      });
+      expect((await runtime.list()).runs).toEqual([]);
+      const free = [await runtime.start(keyed, null), await runtime.start(keyed, null)];
+      for (const run of free) await run.signal("go", null);
+      const ends = await Promise.all(free.map((run) => run.result()));
+      expect(ends.map(({ status }) => status)).toEqual(["completed", "completed"]);
+    }));
+
+  test("the key is chosen by the input after the schema, by the tenant and by the user", () =>
+    withRuntime(async (runtime) => {
+      const seen: unknown[] = [];
+      const input = z.object({ shop: z.string().default("eu") });
+      const shop = workflow(
+        "shop",
+        {
+          input,
+          rate: { key: (start) => (seen.push(start), start.input.shop), limit: 9, perMs: 10, name: "crm" },
+        },
+        async () => null,
+      );
+      const run = await runtime.start(shop, {}, { tenantId: "acme", userId: "ann" });
+      await run.result();
+      expect(seen).toEqual([{ input: { shop: "eu" }, tenantId: "acme", userId: "ann" }]);
+      const [listed] = (await runtime.list()).runs;
+      expect(listed?.flow).toEqual({ rate: { name: "crm", key: "eu", limit: 9, perMs: 10 } });
+    }));
+
+  test("an agent has the same limits", async () => {
+    const concurrency = { key: ({ userId }: { readonly userId: string | null }) => userId, limit: 2 };
+    const agent = new Agent({ name: "scout", model: scriptedModel(["..."]), concurrency });
+    expect(agent.flowOf?.({ input: "hi", tenantId: null, userId: "ann" })).toEqual({
+      concurrency: { name: "scout", key: "ann", limit: 2 },
+    });
+    expect(agent.flowOf?.({ input: "hi", tenantId: null, userId: null })).toBeUndefined();
+  });
+});

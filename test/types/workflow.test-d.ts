@@ -126,3 +126,16 @@ export const plain = workflow("plain", async (ctx) => ({ id: await ctx.uuid() })
 workflow("wrong", { output: z.object({ receipt: z.string() }) }, async () => ({ receipt: 5 }));
 // @ts-expect-error: a bigint is not JSON
 workflow("big", async () => ({ total: 5n }));
+
+export const limited = workflow(
+  "limited",
+  {
+    input: z.object({ shop: z.string() }),
+    concurrency: { key: ({ input, tenantId }) => (tenantId === null ? null : input.shop), limit: 1 },
+    // @ts-expect-error: the input has no member `shopId`
+    rate: { key: ({ input }) => input.shopId, limit: 1, perMs: 1 },
+  },
+  async () => null,
+);
+// @ts-expect-error: a rate has a span
+export const spanless = workflow("spanless", { rate: { limit: 1 } }, async () => null);

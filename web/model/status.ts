@@ -84,6 +84,7 @@ const causes: Readonly<Record<Run["waitsFor"][number], string>> = {
   budget: "Waits for money",
   cap: "Waits for money",
   worker: "Waits for a worker",
+  queue: "Waits for its turn",
   compaction: "Waits for a summary",
   crash_loop: "Paused: it ends its processes",
 };

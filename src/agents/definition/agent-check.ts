@@ -1,6 +1,7 @@
 import {
   checkMethods,
   executionBudget,
+  flowKinds,
   invalidOption,
   is,
   modelTimeouts,
@@ -102,6 +103,7 @@ export const agentKinds = {
   steering: is.choice(["one", "all"]),
   followUps: is.choice(["one", "all"]),
   inbox: is.choice(["each", "together"]),
+  ...flowKinds,
   version: is.any,
   prepareStep: functions(),
   stopWhen: functions("use a function such as hasToolCall(name)"),

@@ -1,6 +1,7 @@
 import type {
   AllowedChanges,
   Architecture,
+  ConcurrencyLimit,
   DrainMode,
   EphemeralSource,
   EventObserver,
@@ -16,6 +17,7 @@ import type {
   ModelTimeouts,
   Permissions,
   PrepareStep,
+  RateLimit,
   RepairToolCall,
   RetryChanges,
   RunFacts,
@@ -176,6 +178,10 @@ export interface AgentDefinition<Context = unknown> {
    * one run at a time. Default: `"each"`.
    */
   readonly inbox?: InboxMode;
+  /** How many runs of a key run at the same time, over all workers. Other runs wait in the store. If absent, any number. */
+  readonly concurrency?: ConcurrencyLimit;
+  /** How many runs of a key start within a time, over all workers. Other runs wait in the store. If absent, any number. */
+  readonly rate?: RateLimit;
   /** J9: the version of the agent's code. Change it when the order or meaning of its steps changes. */
   readonly version?: string;
 }

@@ -4,6 +4,7 @@ import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { JsonSchema } from "../base/schema.ts";
 import type { RetryChanges } from "../errors/retry.ts";
 import type { SessionNavigation } from "../events/extension-event.ts";
+import type { FlowControl } from "../limits/flow-control.ts";
 import type { TopUp } from "../limits/ledger.ts";
 import type { SpawnBudget } from "../limits/budget.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
@@ -115,6 +116,8 @@ export interface HostedAgent<Context = unknown> {
    * an input. `from` says whether a caller submits it or a parent task gives it. It accepts what it has returned.
    */
   readInput?(input: JsonValue, from: "caller" | "parent"): MaybePromise<JsonValue>;
+  /** L17: returns the limits of a new run of this agent. It is called once, before the run exists. If absent, a run has no limits. */
+  readonly flowOf?: FlowControl | undefined;
   /**
    * Converts an input to the user's message in the session. S2: the message commits with the submission and stays
    * pending until the invocation is closed. If the method is absent or returns `undefined`, the session does not store

@@ -1,6 +1,7 @@
 import { Fault } from "../base/fault.ts";
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 import type { JsonObject } from "../base/json-value.ts";
+import type { RunFlow } from "../limits/flow-control.ts";
 import type { Priority } from "../limits/priority.ts";
 import { noUsage, type Usage } from "../messages/usage.ts";
 import type { UnreportedSpend } from "./run-result.ts";
@@ -46,6 +47,8 @@ export interface RunRecord {
   readonly startAt: number | null;
   /** L7: how often a worker was lost while it owned the run. 0 for a new run. */
   readonly recoveries: number;
+  /** L17: the limits of concurrency and rate that apply to the run. Absent if there are none. */
+  readonly flow?: RunFlow;
 }
 
 /** L5: identifies the user and the agent of a run. Runs of one tenant with different keys take turns. */
@@ -90,6 +93,7 @@ export const nothingSpent: RunSpend = Object.freeze({
  * - `budget`: money, tokens or turns that other calls have reserved.
  * - `cap`: money that open calls of other runs hold of a cap per day (B7).
  * - `worker`: a worker that claims the run.
+ * - `queue`: its turn among the runs of its concurrency or rate key (L17).
  * - `compaction`: the end of a compaction of its session (S5).
  * - `crash_loop`: `RunHandle.resume`, because the run ended the processes that drove it (L7).
  */
@@ -103,6 +107,7 @@ export const waitCauses = Object.freeze([
   "budget",
   "cap",
   "worker",
+  "queue",
   "compaction",
   "crash_loop",
 ] as const);

@@ -15,6 +15,8 @@ export interface Lease {
   readonly lostOwner?: LostOwner;
   /** L7: when the last of these workers was found lost, in epoch milliseconds. Absent if there are none. */
   readonly lostAt?: number;
+  /** L17: the run has mail and still waits for its turn, so that its owner must start no task. Absent if it may start. */
+  readonly isQueued?: true;
 }
 
 /**
@@ -138,6 +140,15 @@ export interface EnlistOptions {
  *   run, which counts as a recovery (L7) and fences that worker. A store that cannot know this waits for the lease.
  * - L16 `findReady` returns the runs that a claim would return, the oldest first, and changes nothing: no epoch, no owner, no turn and no
  *   number of recoveries.
+ * - L17 A new run with a `flow` is ready once its limits admit it; until then it is queued, `pending`, and waits for `queue`. Its tenant
+ *   has at most `concurrency.limit` admitted runs of the key that have not ended, and at most `rate.limit` runs of the key are admitted
+ *   within any span of `rate.perMs`. These are checked by `claim`, in the transaction that admits the run, so that they hold over all
+ *   workers. A run first waits for its place among the runs of its concurrency key, then for its rate. Of the runs of a key, the
+ *   higher priority comes first, then the older run; the runs of one key never delay those of another. A start time comes first (L9).
+ *   An admitted run keeps its place while it waits, is paused or changes its owner. Its end and its deletion free the place. A run
+ *   that is reopened after its end takes its place again, even above the limit. Mail makes a queued run ready, so that it can be
+ *   cancelled: its lease has `isQueued`, and when its owner releases it, it is queued again. The limits of the run that is next count.
+ *   A deleted run no longer counts for its rate.
  */
 export interface Leases {
   /**

@@ -153,6 +153,10 @@ export function newRun(
   // A session that is named after the run did not exist before it.
   if (earlier !== undefined && options.sessionId !== undefined && !isUnnamedSession(sessionId, runId))
     throw secondHistory(agentId, options.sessionId);
+  const flow =
+    kind === "invocation" || kind === "workflow"
+      ? agent.flowOf?.({ input, tenantId: options.tenantId ?? null, userId })
+      : undefined;
   const sessions = message && openingEntries({ sessionId, agentId, runId, at, message }, earlier);
   return {
     record: {
@@ -169,6 +173,7 @@ export function newRun(
       createdAt: at,
       startAt,
       recoveries: 0,
+      ...(flow !== undefined && { flow }),
     },
     first: sessions === undefined ? first : { ...first, sessions },
   };

@@ -366,8 +366,9 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.noteCallEnd();
     if (this.#isDraining || !this.#running.isIdle) return;
     const { clock, suspendAfterMs } = this.#worker;
-    // A run that starts later has no code to keep, and is `pending` until then (K1).
-    const isEarly = !this.#running.hasCode && (this.#record.startAt ?? 0) > clock.now();
+    // A run that starts later, or in its turn, has no code to keep, and is `pending` until then (K1).
+    const isLater = this.#lease.isQueued === true || (this.#record.startAt ?? 0) > clock.now();
+    const isEarly = !this.#running.hasCode && isLater;
     this.#cancelIdleTimer = clock.schedule(clock.now() + (isEarly ? 0 : suspendAfterMs), () => {
       this.#cancelIdleTimer = undefined;
       if (this.#running.isIdle) void this.#suspend();

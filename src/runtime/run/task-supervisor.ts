@@ -301,6 +301,11 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.#stopTimer.watchDeadline(task);
     if (!isSeated) return;
     const worker = this.#worker;
+    // L17: the limits of the run do not admit it yet. It is released, and starts with another lease.
+    if (this.#lease.isQueued === true && cancelled === null) {
+      this.running.delay(taskId);
+      return;
+    }
     const startAt = startTime(task, worker);
     if (startAt > worker.clock.now() && cancelled === null) {
       this.running.delay(taskId);

@@ -3,13 +3,14 @@ import type { RunEnd } from "./run-end.ts";
 
 /**
  * Who has the run: a worker, no worker although it has work, no worker because it waits, no worker because its start
- * time lies ahead (L9), or no worker because a compaction of its session has to end first (S5).
+ * time lies ahead (L9), because a compaction of its session has to end first (S5), or because its limits do not admit it yet (L17).
  */
-export type Holder = "owned" | "ready" | "suspended" | "scheduled" | "held";
+export type Holder = "owned" | "ready" | "suspended" | "scheduled" | "held" | "queued";
 
 const nothing: readonly WaitCause[] = Object.freeze([]);
 const aWorker: readonly WaitCause[] = Object.freeze(["worker"]);
 const aCompaction: readonly WaitCause[] = Object.freeze(["compaction"]);
+const itsTurn: readonly WaitCause[] = Object.freeze(["queue"]);
 const time: readonly WaitCause[] = Object.freeze(["time"]);
 
 /**
@@ -25,6 +26,7 @@ export function statusOf(
   if (standing?.status === "paused") return standing;
   if (holder === "ready") return { status: "pending", waitsFor: aWorker };
   if (holder === "held") return { status: "pending", waitsFor: aCompaction };
+  if (holder === "queued") return { status: "pending", waitsFor: itsTurn };
   if (holder === "scheduled") return { status: "pending", waitsFor: time };
   if (holder === "owned" && standing?.status !== "waiting") return { status: "running", waitsFor: nothing };
   return { status: "waiting", waitsFor: standing?.waitsFor ?? nothing };

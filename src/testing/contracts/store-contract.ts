@@ -1,5 +1,6 @@
 import { formatAgentId, formatTopicId } from "../../kernel/index.ts";
 import { claimContract } from "./leases/claim-contract.ts";
+import { flowContract } from "./leases/flow-contract.ts";
 import { takeOverContract } from "./leases/take-over-contract.ts";
 import { approvalContract } from "./approval-contract.ts";
 import { contentContract } from "./content-contract.ts";
@@ -67,6 +68,7 @@ export const storeContracts: Readonly<Record<string, (harness: ContractHarness) 
   turns: leaseTurnsContract,
   claims: claimContract,
   takeOvers: takeOverContract,
+  flows: flowContract,
   topics: topicContract,
   records: recordContract,
   usage: usageContract,

@@ -6,6 +6,7 @@ import {
   type Lease,
   type LostOwner,
   type Priority,
+  type RunFlow,
   type RunId,
   type RunRecord,
   type RunSpend,
@@ -17,9 +18,9 @@ import {
 
 /**
  * Ownership of a run. A run whose owner has died stays `OWNED` until a claim notices the death. A `HELD` run would be ready,
- * but a compaction of its session has to end first (S5).
+ * but a compaction of its session has to end first (S5). A `QUEUED` run would be ready, but its limits do not admit it yet (L17).
  */
-export const RunState = Object.freeze({ READY: 0, OWNED: 1, SUSPENDED: 2, ENDED: 3, HELD: 4 });
+export const RunState = Object.freeze({ READY: 0, OWNED: 1, SUSPENDED: 2, ENDED: 3, HELD: 4, QUEUED: 5 });
 
 /** The identity of a run, as other tables refer to it. */
 export interface RunKey {
@@ -32,6 +33,8 @@ export interface RunKey {
   readonly userId: string | null;
   /** JSON of the erasures that retention ordered for this run. */
   readonly erases?: string | null;
+  /** L17: JSON of the limits of the run. `null` or absent if it has none. */
+  readonly flowText?: string | null;
 }
 
 /** A run that a worker has taken. */
@@ -43,13 +46,17 @@ export interface TakenRun extends RunKey {
   readonly lost: string | null;
   /** When the last of them was noticed, in epoch milliseconds. */
   readonly lostAt: number | null;
+  /** L17: the limit whose queue the run is in. `null` if it is admitted. */
+  readonly gate: string | null;
 }
 
 /** The lease of a run that a worker has taken. */
-export function leaseOf({ runId, epoch, recoveries, lost, lostAt }: TakenRun, workerId: string): Lease {
-  if (recoveries === 0 || lost === null) return { runId, epoch, workerId };
+export function leaseOf(run: TakenRun, workerId: string): Lease {
+  const { runId, epoch, recoveries, lost, lostAt, gate } = run;
+  const queued = gate === null ? undefined : ({ isQueued: true } as const);
+  if (recoveries === 0 || lost === null) return { runId, epoch, workerId, ...queued };
   const lostOwner = JSON.parse(lost) as LostOwner;
-  return { runId, epoch, workerId, recoveries, lostOwner, lostAt: lostAt ?? lostOwner.at };
+  return { runId, epoch, workerId, recoveries, lostOwner, lostAt: lostAt ?? lostOwner.at, ...queued };
 }
 
 export interface RunRow {
@@ -67,6 +74,8 @@ export interface RunRow {
   readonly recoveries_in_all: number;
   /** JSON. `null` for a run without metadata. */
   readonly metadata: string | null;
+  /** JSON. `null` for a run without limits. */
+  readonly flow: string | null;
 }
 
 const noMetadata: JsonObject = Object.freeze({});
@@ -86,6 +95,7 @@ export function recordOf(row: RunRow): RunRecord {
     createdAt: row.created_at,
     startAt: row.start_at,
     recoveries: row.recoveries_in_all,
+    ...(row.flow !== null && { flow: JSON.parse(row.flow) as RunFlow }),
   };
 }
 

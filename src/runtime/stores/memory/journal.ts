@@ -49,6 +49,7 @@ import {
   type RunCursor,
   type SelectedRun,
 } from "../run-cursor.ts";
+import { gatesOf } from "../flow-gates.ts";
 import { endIn, spendIn } from "../run-end.ts";
 import type { MemoryContents } from "./contents.ts";
 import type { MemoryInbox } from "./inbox.ts";
@@ -126,6 +127,10 @@ export class MemoryJournal implements Journal {
       lostOwner: null,
       recoveredAt: 0,
       isHeld: false,
+      gates: gatesOf(record),
+      passed: 0,
+      isQueued: false,
+      hasPlace: false,
       rest: startsLater(record) ? { kind: "suspended", wakeAt: record.startAt } : ready,
       readyAt: this.#tables.tick(),
       line: undefined,
@@ -242,6 +247,7 @@ export class MemoryJournal implements Journal {
       this.#siblings.sessions.removeHiddenNow(row.record.sessionId, runId);
       this.#tables.ended.delete(row);
       this.#tables.removeUnfinished(row);
+      this.#tables.leaveFlow(row);
       this.#tables.ready.remove(row);
       this.#tables.approvals.removeNow(row);
       for (const mailId of row.mailIds ?? noMail) this.#tables.submitted.delete(mailId);

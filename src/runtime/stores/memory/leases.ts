@@ -10,6 +10,7 @@ import {
   type RunId,
 } from "../../../kernel/index.ts";
 import { ownedRun } from "../owned-run.ts";
+import { gateOf } from "./flow-queue.ts";
 import type { Tables } from "./tables.ts";
 import type { RunRow } from "./run-row.ts";
 
@@ -45,7 +46,8 @@ export class MemoryLeases implements Leases {
 
   claim(options: ClaimOptions): readonly Lease[] {
     const { workerId, limit, now, only, takeOver } = options;
-    const { ready: line, runs } = this.#tables;
+    const { ready: line, runs, flows } = this.#tables;
+    if (flows.isDue(now)) flows.admitDue(now);
     if (takeOver !== undefined) this.#refuseOwned(only ?? none, options);
     const woken = takeOver?.suspended === true ? this.#wakeSuspended(only ?? none, options) : none;
     const rows =
@@ -76,7 +78,14 @@ export class MemoryLeases implements Leases {
     const { runs, ready: line } = this.#tables;
     const rows = runIds
       .flatMap((runId) => runs.get(runId) ?? none)
-      .filter((row) => row.line === undefined && row.isLive && !row.isHeld && isWanted(row, options));
+      .filter(
+        (row) =>
+          row.line === undefined &&
+          row.isLive &&
+          !row.isHeld &&
+          gateOf(row) === undefined &&
+          isWanted(row, options),
+      );
     for (const row of rows) line.add(row);
     return rows;
   }
@@ -98,7 +107,9 @@ export class MemoryLeases implements Leases {
   }
 
   nextWakeAt(now: number): number | null {
-    return this.#tables.ready.nextWakeAt(now);
+    const { ready: line, flows } = this.#tables;
+    const [one, other] = [line.nextWakeAt(now), flows.nextWakeAt(now)];
+    return one === null || other === null ? (one ?? other) : Math.min(one, other);
   }
 
   isConfirmed(workerId: string): boolean {
@@ -115,8 +126,9 @@ export class MemoryLeases implements Leases {
   }
 
   findReady({ agents, now, limit, after }: ReadyOptions): readonly RunId[] {
-    const { ready: line, runs } = this.#tables;
+    const { ready: line, runs, flows } = this.#tables;
     line.count(now);
+    if (flows.isDue(now)) flows.admitDue(now);
     const rows = [...runs.values()];
     const from = after === undefined ? 0 : rows.findIndex(({ record }) => record.runId === after) + 1;
     return rows
@@ -137,7 +149,7 @@ export class MemoryLeases implements Leases {
     row.readyAt = this.#tables.tick();
     this.#tables.place(row);
     // A run that is suspended or ended without mail concerns no listener.
-    if (row.line !== undefined)
+    if (row.line !== undefined || row.isQueued)
       this.#tables.announce({ kind: "released", runId: lease.runId, isReady: true });
     return undefined;
   }
@@ -156,8 +168,9 @@ export class MemoryLeases implements Leases {
     const { epoch, record, recoveries, lostOwner, recoveredAt, commits } = row;
     const { runId } = record;
     const isInRow = recoveries > 0 && recoveredAt === commits.length;
-    if (!isInRow || lostOwner === null) return { runId, epoch, workerId };
-    return { runId, epoch, workerId, recoveries, lostOwner, lostAt: lostOwner.at };
+    const queued = gateOf(row) === undefined ? undefined : ({ isQueued: true } as const);
+    if (!isInRow || lostOwner === null) return { runId, epoch, workerId, ...queued };
+    return { runId, epoch, workerId, recoveries, lostOwner, lostAt: lostOwner.at, ...queued };
   }
 }
 

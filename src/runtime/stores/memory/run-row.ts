@@ -1,5 +1,6 @@
 import type { ReadyLine } from "./ready-line.ts";
 import type { ShownDeltas } from "./shown-deltas.ts";
+import type { Gate } from "../flow-gates.ts";
 import type { RunEnd } from "../run-end.ts";
 import type {
   Commit,
@@ -50,6 +51,14 @@ export interface RunRow {
   rest: Rest;
   /** S5: a compaction of the session has to end before a worker may claim the run. */
   isHeld: boolean;
+  /** L17: the limits of the run, in the order in which it passes them. */
+  readonly gates: readonly Gate[];
+  /** L17: number of limits that the run has passed. */
+  passed: number;
+  /** L17: whether the run waits in the queue of a limit. */
+  isQueued: boolean;
+  /** L17: whether the run has a place among the runs of its concurrency key. */
+  hasPlace: boolean;
   /** Value of `Tables.tick` when the run last became ready. */
   readyAt: number;
   /** The line in which the run waits to be claimed. `undefined` while it is not ready. */

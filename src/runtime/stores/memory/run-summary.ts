@@ -13,11 +13,15 @@ export function memoryStatusOf(
   return statusOf(row.end, row.standing, isLeft ? "ready" : holderOf(row));
 }
 
-type StatusRow = Pick<RunRow, "record" | "end" | "standing" | "owner" | "rest" | "mail" | "isHeld">;
+type StatusRow = Pick<
+  RunRow,
+  "record" | "end" | "standing" | "owner" | "rest" | "mail" | "isHeld" | "isQueued"
+>;
 
-function holderOf({ record, owner, rest, mail, isHeld }: StatusRow): Holder {
+function holderOf({ record, owner, rest, mail, isHeld, isQueued }: StatusRow): Holder {
   if (owner !== null) return "owned";
   if (isHeld) return "held";
+  if (isQueued) return "queued";
   if (rest.kind !== "suspended" || mail.length > 0) return "ready";
   return rest.wakeAt !== null && rest.wakeAt === record.startAt ? "scheduled" : "suspended";
 }

@@ -7,6 +7,7 @@ import {
   type Commit,
   type Hash,
   type Lease,
+  type Rest,
   type RunId,
   type SessionId,
   type StoreChange,
@@ -14,7 +15,10 @@ import {
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
 import { OpenApprovals } from "./approvals.ts";
+import { FlowQueues, gateOf } from "./flow-queue.ts";
 import { ReadyRuns } from "./ready-runs.ts";
+
+const ready: Rest = { kind: "ready" };
 
 /**
  * Data that the contracts of the memory store share. Each change is synchronous, so no reader sees a partial change.
@@ -24,6 +28,15 @@ export class Tables {
   /** Ended runs in the order of their end. `collect` reads only these. */
   readonly ended = new Set<RunRow>();
   readonly ready = new ReadyRuns();
+  readonly flows = new FlowQueues({
+    onAdmitted: (row) => {
+      row.readyAt = this.tick();
+      row.rest = ready;
+      this.place(row);
+      this.announce({ kind: "new", runId: row.record.runId, startAt: null });
+    },
+    onTimer: (runId, startAt) => this.announce({ kind: "new", runId, startAt }),
+  });
   readonly approvals = new OpenApprovals();
   /** Runs of each session in the order of creation. */
   readonly ofSession = new Map<SessionId, RunRow[]>();
@@ -48,10 +61,20 @@ export class Tables {
     if (end === null) {
       this.ended.delete(row);
       this.addUnfinished(row);
+      this.flows.take(row);
     } else {
       this.ended.add(row);
       this.removeUnfinished(row);
+      this.leaveFlow(row);
     }
+  }
+
+  /** L17: frees the place of a run that has ended or was deleted. */
+  leaveFlow(row: RunRow): void {
+    if (row.gates.length === 0) return;
+    const isAnyNext = this.flows.leave(row);
+    const next = isAnyNext ? this.flows.nextAfter(row) : undefined;
+    if (next !== undefined) this.announce({ kind: "new", runId: next, startAt: null });
   }
 
   addUnfinished(row: RunRow): void {
@@ -120,11 +143,25 @@ export class Tables {
     const { owner, rest, mail } = row;
     const isAtRest = owner === null ? row.isLive : !this.workers.has(owner);
     row.isHeld = isAtRest && this.#isExcluded(row);
+    if (row.gates.length > 0 && this.#placeQueued(row, isAtRest)) return;
     if (row.isHeld) this.ready.remove(row);
     else if (isAtRest && (owner !== null || rest.kind === "ready" || mail.length > 0)) this.ready.add(row);
     else if (isAtRest && rest.kind === "suspended" && rest.wakeAt !== null)
       this.ready.addSleeping(row, rest.wakeAt);
     else this.ready.remove(row);
+  }
+
+  /** L17: places a run that its limits have not admitted. Returns `false` if they do not matter now: it has mail or an owner. */
+  #placeQueued(row: RunRow, isAtRest: boolean): boolean {
+    this.flows.remove(row);
+    const { owner, rest, mail } = row;
+    if (gateOf(row) === undefined || row.isHeld || !isAtRest || owner !== null || mail.length > 0)
+      return false;
+    this.ready.remove(row);
+    if (row.epoch === 0 && rest.kind === "suspended" && rest.wakeAt !== null)
+      this.flows.addSleeping(row, rest.wakeAt);
+    else this.flows.add(row);
+    return true;
   }
 
   /** S6: returns the row of a run. Throws `not_found` if the run does not exist in the scope. */

@@ -13,6 +13,7 @@ import { positionAfter, type Draft, type Position } from "../codec/commit-draft.
 import type { RunKey } from "../codec/stored-run.ts";
 import { endIn, spendIn } from "../run-end.ts";
 import { changesMore, checkGaps } from "../sql/commit-check.ts";
+import { gateLocks } from "../sql/flow-queue.ts";
 import { SqlJournal, type JournalParts } from "../sql/journal.ts";
 import type { CreatedRun } from "../sql/run-creator.ts";
 import { sessionLock } from "../sql/session-rows.ts";
@@ -153,8 +154,8 @@ export class PostgresJournal extends SqlJournal<OwnedRun> {
         const run = await transaction.do(this.#tables.owner(lease));
         const draft = early ?? this.draft(commit, run);
         const names = [
-          ...this.effects.locksOf(draft, run.sessionId),
-          ...(rest === undefined ? [] : [sessionLock(run.sessionId)]),
+          ...this.effects.locksOf(draft, run.sessionId, run),
+          ...(rest === undefined ? [] : [sessionLock(run.sessionId), ...gateLocks(run)]),
           ...runs.flatMap((each) => this.creator.locksOf(each.run, each.draft)),
         ];
         await transaction.do(this.effects.lock(run, commit, names));

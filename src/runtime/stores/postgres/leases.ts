@@ -33,6 +33,7 @@ import {
   recoverFormer,
   recoveriesNow,
 } from "./dead-workers.ts";
+import { admitDueRuns, atOnce, gateLocks, leaveGates } from "../sql/flow-queue.ts";
 import { freeHeldRuns } from "../sql/held-runs.ts";
 import { get, type Work } from "../sql/work.ts";
 import { hasDueRun, readyAgents, readyRunIds, wakeDueRuns, wantedAgents } from "./ready-runs.ts";
@@ -108,19 +109,23 @@ interface OneRun {
 
 const none: readonly Lease[] = [];
 
+/** L17: whether limits of the runs that an engine asks for are to be checked. */
+const queuedOnly = `SELECT 1 FROM {runs} WHERE run_id = ANY($1::text[]) AND gate IS NOT NULL AND wake_at <= $2 LIMIT 1`;
+
 const look = `SELECT ARRAY(${deadOwners}) AS gone, ${hasDueRun} AS "isAnyoneDue", ARRAY(${readyAgents}) AS ready`;
 const findOnly = `SELECT runs.id, run_id AS "runId", agent_id AS "agentId", agent_version AS "agentVersion", owner,
     incarnation, process, coalesce(${isBeating}, false) AS "isAlive"
   FROM unnest($1::text[]) WITH ORDINALITY AS wanted (name, index) JOIN {runs} AS runs ON run_id = wanted.name
     LEFT JOIN {workers} ON worker_id = owner
-  WHERE state = ${RunState.READY} OR wake_at <= $2 OR owner IS NOT NULL OR ($3 AND state = ${RunState.SUSPENDED})
+  WHERE state = ${RunState.READY} OR owner IS NOT NULL
+    OR (gate IS NULL AND (wake_at <= $2 OR ($3 AND state = ${RunState.SUSPENDED})))
   ORDER BY wanted.index`;
 
 /** L1: a row that another worker is about to take is skipped. */
 const takeRun = (which: string): string =>
   `UPDATE {runs} AS runs SET epoch = epoch + 1, owner = $1, state = ${RunState.OWNED}, wake_at = NULL, ${isChanged}
    WHERE id = (SELECT id FROM {runs} WHERE ${which})
-   RETURNING ${runKeyColumns}, epoch, ${recoveriesNow} AS recoveries, lost, lost_at AS "lostAt"`;
+   RETURNING ${runKeyColumns}, epoch, ${recoveriesNow} AS recoveries, lost, lost_at AS "lostAt", gate`;
 const takeReady = takeRun(`id = $2 AND state = ${RunState.READY} FOR UPDATE SKIP LOCKED`);
 const takeDue = takeRun(`id = $2 AND owner IS NULL AND state <> ${RunState.ENDED} FOR UPDATE SKIP LOCKED`);
 const seizeAny = takeRun(`run_id = $2 AND state <> ${RunState.ENDED} FOR UPDATE`);
@@ -129,12 +134,12 @@ const isAnyoneWaiting = `SELECT 1 WHERE EXISTS (SELECT 1 FROM {runs} WHERE state
   OR EXISTS (SELECT 1 FROM {runs} WHERE wake_at <= $1)`;
 const nextWake = "SELECT wake_at AS at FROM {runs} WHERE wake_at > $1 ORDER BY wake_at LIMIT 1";
 const countWaiting = `SELECT count(*)::int AS count FROM (SELECT 1 FROM {runs} WHERE state = ${RunState.READY}
-  UNION ALL SELECT 1 FROM {runs} WHERE wake_at <= $1 LIMIT $2) AS waiting`;
+  UNION ALL SELECT 1 FROM {runs} WHERE wake_at <= $1 AND gate IS NULL LIMIT $2) AS waiting`;
 const isOwner = "SELECT 1 FROM {runs} WHERE run_id = $1 AND epoch = $2 AND owner = $3";
 
 const lockOwned = `SELECT 1 FROM {runs} WHERE id = $1 AND epoch = $2 AND owner = $3 FOR NO KEY UPDATE`;
 const mailOfRun = `SELECT EXISTS (SELECT 1 FROM {mail} WHERE run = $1) AS waits,
-  EXISTS (SELECT 1 FROM {mail_ids} WHERE run = $1) AS had, ${isExcluded} AS "isHeld" FROM {runs} AS runs WHERE id = $1`;
+  EXISTS (SELECT 1 FROM {mail_ids} WHERE run = $1) AS had, ${isExcluded} AS "isHeld", gate IS NOT NULL AS "isQueued" FROM {runs} AS runs WHERE id = $1`;
 const releaseRun = (more: string): string =>
   `UPDATE {runs} SET owner = NULL, state = $2, wake_at = $3, ready_at = $4, ${isChanged} ${more} WHERE id = $1`;
 /** L7: a release ends the row of recoveries, unless the run was not even loaded. */
@@ -203,6 +208,7 @@ export class PostgresLeases implements Leases {
     // Most claims find nothing and need no transaction.
     if (!(seen.isAnyoneDue || seen.gone.length > 0 || seen.ready.length > 0)) return none;
     return this.#take(workerId, async (transaction) => {
+      if (seen.isAnyoneDue) await transaction.do(admitDueRuns(now, () => this.#tables.tick()));
       for (const owner of seen.gone) await recoverDead(this.#tables, transaction, { workerId: owner });
       if (seen.isAnyoneDue) await wakeDueRuns(transaction, now);
       const woke = seen.isAnyoneDue || seen.gone.length > 0;
@@ -256,8 +262,11 @@ export class PostgresLeases implements Leases {
       const found = await queries.all<OneRun>(findOnly, wanted, now, isAnySuspended);
       return found.filter((run) => agents === undefined || takesRun(agents, run)).filter(mayTake);
     };
-    if ((await find(this.#tables.database.statements)).length === 0) return none;
+    const { statements } = this.#tables.database;
+    const isAnyQueued = (await statements.get(queuedOnly, wanted, now)) !== undefined;
+    if (!isAnyQueued && (await find(statements)).length === 0) return none;
     return this.#take(workerId, async (transaction) => {
+      if (isAnyQueued) await transaction.do(admitDueRuns(now, () => this.#tables.tick(), wanted));
       const taken: TakenRun[] = [];
       for (const { id, runId, owner, isAlive, incarnation } of await find(transaction)) {
         if (taken.length >= limit) break;
@@ -334,7 +343,7 @@ export class PostgresLeases implements Leases {
   async release(lease: Lease, rest: Rest): Promise<void> {
     await this.#tables.database.write(async (transaction) => {
       const run = await transaction.do(this.#tables.owner(lease));
-      await transaction.lock(sessionLock(run.sessionId));
+      await transaction.lock(sessionLock(run.sessionId), ...gateLocks(run));
       // Rejects with `lease_lost`.
       if (!(await this.leave(transaction, run, rest))) await transaction.do(this.#tables.ownerNow(lease));
     });
@@ -359,11 +368,16 @@ export class PostgresLeases implements Leases {
       readonly waits: boolean;
       readonly had: boolean;
       readonly isHeld: boolean;
+      readonly isQueued: boolean;
     }>(mailOfRun, id);
     // L3: unread mail makes the run ready. S5: unless a compaction of its session has to end first.
     const woken = mail?.isHeld === true ? RunState.HELD : RunState.READY;
-    const state = mail?.waits === true ? woken : stateOf(rest);
-    const wakeAt = state === RunState.SUSPENDED && "wakeAt" in rest ? rest.wakeAt : null;
+    const isOver = rest.kind === "ended" || end !== undefined;
+    const isQueued = mail?.waits !== true && !isOver && mail?.isQueued === true;
+    const left = mail?.waits === true ? woken : stateOf(rest);
+    const state = isQueued ? RunState.QUEUED : left;
+    const due = state === RunState.SUSPENDED && "wakeAt" in rest ? rest.wakeAt : null;
+    const wakeAt = isQueued ? atOnce : due;
     const release = rest.kind === "unloaded" ? releaseUnloaded : releaseAsItIs;
     if (end === undefined) await transaction.run(release, id, state, wakeAt, now);
     else {
@@ -373,10 +387,13 @@ export class PostgresLeases implements Leases {
     if (rest.kind === "ended") await this.#deltas.clear(transaction, run);
     if (rest.kind === "ended" && end === undefined)
       await transaction.run(endUntold, id, Math.floor(now / 1_000));
-    if (rest.kind === "ended" || end !== undefined)
+    if (isOver) {
       await transaction.do(freeHeldRuns(run.sessionId, this.#tables.tick()));
+      await transaction.do(leaveGates(run));
+    }
     if (state !== RunState.ENDED || mail?.had === true) {
-      const isReady = state === RunState.READY;
+      // L17: a claim checks the limits of a queued run.
+      const isReady = state === RunState.READY || isQueued;
       transaction.announce({ kind: "released", runId, isReady }, { everywhere: isReady });
     }
     return true;
@@ -442,8 +459,8 @@ export class PostgresLeases implements Leases {
 
   /** Called after it is durable that this worker owns the run. */
   #note(run: TakenRun, workerId: string, registration: Registration | undefined): void {
-    const { id, runId, agentId, sessionId, tenantId, userId, epoch } = run;
-    const key: RunKey = { id, runId, agentId, sessionId, tenantId, userId };
+    const { id, runId, agentId, sessionId, tenantId, userId, epoch, flowText = null } = run;
+    const key: RunKey = { id, runId, agentId, sessionId, tenantId, userId, flowText };
     this.#tables.owned.set(runId, { ...key, epoch, workerId, registration });
     this.#deltas.forget(runId);
   }

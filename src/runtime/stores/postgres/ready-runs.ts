@@ -48,7 +48,7 @@ export function wantedAgents(
 export async function wakeDueRuns(queries: Queries, now: number): Promise<void> {
   await queries.run(
     `UPDATE {runs} SET state = ${RunState.READY}, ready_at = wake_at * 1000, wake_at = NULL, ${isChanged}
-     WHERE id IN (SELECT id FROM {runs} WHERE wake_at <= $1 ORDER BY wake_at LIMIT ${mostWoken} FOR UPDATE SKIP LOCKED)`,
+     WHERE id IN (SELECT id FROM {runs} WHERE wake_at <= $1 AND gate IS NULL ORDER BY wake_at LIMIT ${mostWoken} FOR UPDATE SKIP LOCKED)`,
     now,
   );
 }

@@ -7,6 +7,7 @@ import { endIn, spendIn, type RunEnd } from "../run-end.ts";
 import { checkGaps, removesEntries } from "./commit-check.ts";
 import type { Collector } from "./contents.ts";
 import { markErased } from "./erasure.ts";
+import { gateLocks, leaveGates, reenterGates } from "./flow-queue.ts";
 import { freeHeldRuns } from "./held-runs.ts";
 import { agentsIn, inboxLock, type SqlInbox } from "./inbox.ts";
 import { consumeMail, receivingSessions, type SqlMailbox } from "./mailbox.ts";
@@ -52,11 +53,12 @@ export class CommitEffects {
   }
 
   /** Returns the names of the locks that a commit needs, apart from those of the sessions of runs that get its mail. */
-  locksOf({ commit, sessions }: Draft, sessionId: SessionId): readonly string[] {
+  locksOf({ commit, sessions }: Draft, sessionId: SessionId, owner?: RunKey): readonly string[] {
     const { inbox = [] } = commit;
     const ids = sessions.map((change) => (isBatch(change) ? change.first : change).sessionId);
     if (endIn(commit) !== undefined) ids.push(sessionId);
-    return [...ids.map(sessionLock), ...agentsIn(inbox).map(inboxLock)];
+    const gates = owner !== undefined && endIn(commit) !== undefined ? gateLocks(owner) : [];
+    return [...ids.map(sessionLock), ...agentsIn(inbox).map(inboxLock), ...gates];
   }
 
   /** Locks everything that the commit of a run changes, before any change, so that transactions wait only here. */
@@ -92,10 +94,12 @@ export class CommitEffects {
     if (erases !== undefined) yield* markErased(owner, erases);
   }
 
-  *#setEnd({ id, sessionId }: RunKey, end: RunEnd | null, spent: RunSpend | undefined): Work<void> {
+  *#setEnd(owner: RunKey, end: RunEnd | null, spent: RunSpend | undefined): Work<void> {
+    const { id, sessionId } = owner;
     const status = end === null ? null : runStatuses.indexOf(end.status);
     yield* run(setEnd, id, status, end?.at ?? null, spendText(spent));
     if (end !== null) yield* freeHeldRuns(sessionId, this.#options.tables.tick());
+    yield* end === null ? reenterGates(owner) : leaveGates(owner);
   }
 
   /** Starts what follows a commit that is durable. */

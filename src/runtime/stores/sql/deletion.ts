@@ -1,10 +1,11 @@
 import { setImmediate } from "node:timers/promises";
-import type { CollectOptions, RunId, SessionId } from "../../../kernel/index.ts";
-import { RunState } from "../codec/stored-run.ts";
+import type { CollectOptions, RunId } from "../../../kernel/index.ts";
+import { RunState, type RunKey } from "../codec/stored-run.ts";
 import type { Collector } from "./contents.ts";
+import { gateLocks, leaveGates } from "./flow-queue.ts";
 import { freeHeldRuns } from "./held-runs.ts";
 import { freeMessages } from "./inbox.ts";
-import { isInScope, scopeValues } from "./run-row.ts";
+import { isInScope, runKeyColumns, scopeValues } from "./run-row.ts";
 import type { SessionChanges } from "./session-changes.ts";
 import { sessionLock } from "./session-rows.ts";
 import type { SqlTables } from "./tables.ts";
@@ -18,20 +19,17 @@ export interface DeletionOptions {
   readonly feeds: { drop(runId: RunId): void };
 }
 
-interface Doomed {
-  readonly runId: RunId;
-  readonly sessionId: SessionId;
-}
+type Doomed = Pick<RunKey, "id" | "runId" | "sessionId" | "tenantId" | "flowText">;
 
 /** Maximum number of runs that one transaction deletes. */
 const mostRuns = 64;
 
-const findOne = `SELECT run_id AS "runId", session_id AS "sessionId" FROM {runs} WHERE run_id = $1`;
+const findOne = `SELECT ${runKeyColumns} FROM {runs} WHERE run_id = $1`;
 const isCollectable = `ended_at < $1 AND run_id IS NOT NULL AND owner IS NULL AND state <> ${RunState.READY}
   AND NOT EXISTS (SELECT 1 FROM {mail} WHERE run = runs.id) AND run_id <> ALL($2::text[]) AND ${isInScope(3)}`;
-const findEnded = `SELECT run_id AS "runId", session_id AS "sessionId" FROM {runs} AS runs WHERE ${isCollectable}
+const findEnded = `SELECT ${runKeyColumns} FROM {runs} AS runs WHERE ${isCollectable}
   ORDER BY ended_at LIMIT ${mostRuns}`;
-const findOnly = `SELECT run_id AS "runId", session_id AS "sessionId" FROM {runs} AS runs
+const findOnly = `SELECT ${runKeyColumns} FROM {runs} AS runs
   WHERE ${isCollectable} AND run_id = ANY($5::text[]) ORDER BY ended_at LIMIT ${mostRuns}`;
 /** The lock lets no worker take the run and no mail reach it before the transaction ends. */
 const lockEnded = `SELECT 1 FROM {runs} AS runs WHERE ${isCollectable} AND run_id = $5 FOR UPDATE`;
@@ -87,7 +85,7 @@ export class Deletion {
     const { tables, sessions } = this.#options;
     const began = performance.now();
     const deleted: RunId[] = [];
-    yield* lock(...runs.map(({ sessionId }) => sessionLock(sessionId)));
+    yield* lock(...runs.flatMap((each) => [sessionLock(each.sessionId), ...gateLocks(each)]));
     for (const doomed of runs) {
       const { runId, sessionId } = doomed;
       if ((yield* find(doomed)) === undefined) continue;
@@ -97,6 +95,7 @@ export class Deletion {
       tables.owned.delete(runId);
       yield* run(this.#deleteRun, runId);
       yield* freeHeldRuns(sessionId, tables.tick());
+      yield* leaveGates(doomed);
       deleted.push(runId);
       if (performance.now() - began > tables.dialect.sliceMs) break;
     }

@@ -1,14 +1,18 @@
 import type { RunId, SessionId } from "../../../kernel/index.ts";
 import { RunState } from "../codec/stored-run.ts";
+import { atOnce } from "./flow-queue.ts";
 import { isChanged, isExcluded } from "./run-row.ts";
 import { all, announce, type Work } from "./work.ts";
 
 /** A run that has never started and has a start time is suspended until then. Every other held run has work. */
 const isLater = "(start_at IS NOT NULL AND epoch = 0 AND mail_count = 0)";
 
+/** L17: a run without mail that its limits have not admitted yet. */
+const isQueued = "(gate IS NOT NULL AND mail_count = 0)";
+
 const freeHeld = `UPDATE {runs} AS runs INDEXED BY runs_held
-  SET state = CASE WHEN ${isLater} THEN ${RunState.SUSPENDED} ELSE ${RunState.READY} END,
-    wake_at = CASE WHEN ${isLater} THEN start_at END, ready_at = $2, ${isChanged}
+  SET state = CASE WHEN ${isLater} THEN ${RunState.SUSPENDED} WHEN ${isQueued} THEN ${RunState.QUEUED} ELSE ${RunState.READY} END,
+    wake_at = CASE WHEN ${isLater} THEN start_at WHEN ${isQueued} THEN ${atOnce} END, ready_at = $2, ${isChanged}
   WHERE session_id = $1 AND state = ${RunState.HELD} AND NOT ${isExcluded}
   RETURNING run_id AS "runId", wake_at AS "startAt"`;
 
@@ -22,5 +26,6 @@ export function* freeHeldRuns(sessionId: SessionId, tick: number): Work<void> {
     sessionId,
     tick,
   );
-  for (const { runId, startAt } of freed) yield* announce({ kind: "new", runId, startAt });
+  for (const { runId, startAt } of freed)
+    yield* announce({ kind: "new", runId, startAt: startAt === atOnce ? null : startAt });
 }

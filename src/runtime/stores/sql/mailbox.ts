@@ -23,7 +23,7 @@ interface MailRow {
 const mailOfRun = "SELECT place, body FROM {mail} WHERE run = $1 ORDER BY place";
 
 /** The run has no owner and is not ready. */
-const isLeft = `state IN (${RunState.SUSPENDED}, ${RunState.ENDED})`;
+const isLeft = `state IN (${RunState.SUSPENDED}, ${RunState.ENDED}, ${RunState.QUEUED})`;
 
 const insertId = "INSERT INTO {mail_ids} (run, mail_id) VALUES ($1, $2) ON CONFLICT DO NOTHING";
 /** The update locks the row of the run, so that places have no gap. */

@@ -19,6 +19,7 @@ import type { Chain } from "../codec/chain.ts";
 import { positionAfter, type Draft, type Position } from "../codec/commit-draft.ts";
 import { RunState, tenantText, type RunKey } from "../codec/stored-run.ts";
 import type { CommitEffects } from "./commit-effects.ts";
+import { atOnce, storeFlow } from "./flow-queue.ts";
 import { agentsIn, areFree, inboxLock, takeLocks } from "./inbox.ts";
 import { findSubmitted, hasMail, type SqlMailbox } from "./mailbox.ts";
 import type { RunList } from "./run-list.ts";
@@ -168,7 +169,12 @@ export class RunCreator<Owned extends OwnedRun> {
     const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
     const isHeld = record.kind !== "compaction" && (yield* list.isCompacting(sessionId));
     const isScheduled = startsLater(record) && !isHeld;
-    const isClaimed = !isHeld && claim !== undefined && (yield* this.#options.wouldClaim(record, claim));
+    const isQueued = record.flow !== undefined && !isHeld && !isScheduled;
+    const isClaimed =
+      !isHeld &&
+      record.flow === undefined &&
+      claim !== undefined &&
+      (yield* this.#options.wouldClaim(record, claim));
     const workerId = isClaimed ? claim.workerId : null;
     const row = yield* get<{ readonly id: number }>(
       this.#insertRun,
@@ -182,25 +188,27 @@ export class RunCreator<Owned extends OwnedRun> {
       createdAt,
       tables.tick(),
       isClaimed ? 1 : 0,
-      firstState({ isClaimed, isHeld, isScheduled }),
+      firstState({ isClaimed, isHeld, isScheduled, isQueued }),
       workerId,
       runKinds.indexOf(record.kind),
       record.title,
       record.startAt,
-      isScheduled ? record.startAt : null,
+      isScheduled ? record.startAt : isQueued ? atOnce : null,
       record.recoveries,
       ...(holder === undefined ? [] : [isClaimed ? holder : null]),
     );
     // Another transaction has created the run in another session meanwhile.
     if (row === undefined) return "exists";
     const { id } = row;
+    if (record.flow !== undefined) yield* storeFlow(id, record.flow, tenantId);
     const metadata: JsonObject = yield* insertMetadata(id, record);
     const { body, refs, commit } = draft;
     const position = positionAfter(chain, start, draft);
     const { seq, link } = position;
     const values = [id, commit.number, commit.at, seq, link, body, refs];
     const stored = yield* get<{ readonly id: number }>(insertCommit, ...values);
-    const key: RunKey = { id, runId, agentId, sessionId, tenantId, userId };
+    const flowText = record.flow === undefined ? null : JSON.stringify(record.flow);
+    const key: RunKey = { id, runId, agentId, sessionId, tenantId, userId, flowText };
     yield* effects.apply(key, draft, { precondition });
     yield* this.#options.added(key, (stored as { readonly id: number }).id, draft);
     if (workerId === null) return undefined;
@@ -227,12 +235,15 @@ interface FirstStanding {
   readonly isHeld: boolean;
   /** Whether it waits for its start time. */
   readonly isScheduled: boolean;
+  /** Whether its limits are to be checked first. */
+  readonly isQueued: boolean;
 }
 
 /** Returns the state of a new run. */
-function firstState({ isClaimed, isHeld, isScheduled }: FirstStanding): number {
+function firstState({ isClaimed, isHeld, isScheduled, isQueued }: FirstStanding): number {
   if (isClaimed) return RunState.OWNED;
   if (isHeld) return RunState.HELD;
+  if (isQueued) return RunState.QUEUED;
   return isScheduled ? RunState.SUSPENDED : RunState.READY;
 }
 

@@ -253,5 +253,6 @@ function holderOf({ state, isScheduled: isLater }: ListedRun): Holder {
   if (state === RunState.READY) return "ready";
   if (state === RunState.OWNED) return "owned";
   if (state === RunState.HELD) return "held";
+  if (state === RunState.QUEUED) return "queued";
   return isLater === true || isLater === 1 ? "scheduled" : "suspended";
 }

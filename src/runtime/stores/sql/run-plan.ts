@@ -44,6 +44,10 @@ const unfinished: Readonly<Partial<Record<RunSummaryStatus, readonly StatusRows[
       isRare: true,
     },
     {
+      where: `state = ${RunState.QUEUED} AND ended IS NULL AND ${isNotPausedText} AND run_id IS NOT NULL`,
+      index: "runs_queued",
+    },
+    {
       where: `state = ${RunState.OWNED} AND ended IS NULL AND standing IS NULL AND owner > ''`,
       index: "runs_owned",
       owners: "gone",

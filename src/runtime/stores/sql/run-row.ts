@@ -26,7 +26,7 @@ export const isChanged = `change = ${changeNumber}`;
 
 /** The columns of a `RunRow`. */
 export const runColumns = `run_id, agent_id, session_id, runs.tenant, user_id, priority, agent_version, runs.created_at,
-  kind, title, start_at, recoveries_in_all, (SELECT body FROM {run_metadata} WHERE run = runs.id) AS metadata`;
+  kind, title, start_at, recoveries_in_all, flow, (SELECT body FROM {run_metadata} WHERE run = runs.id) AS metadata`;
 
 /** S6: SQL condition for the rows of a scope, with two parameters from `$first` on. `scopeValues` returns them. */
 export function isInScope(first: number): string {
@@ -40,5 +40,5 @@ export function scopeValues(scope: TenantScope | undefined): readonly [string | 
 }
 
 /** The columns of a `RunKey`. */
-export const runKeyColumns = `id, run_id AS "runId", agent_id AS "agentId", session_id AS "sessionId", erases,
+export const runKeyColumns = `id, run_id AS "runId", agent_id AS "agentId", session_id AS "sessionId", erases, flow AS "flowText",
   CASE WHEN tenant = '${noTenant}' THEN NULL ELSE substr(tenant, 2) END AS "tenantId", user_id AS "userId"`;

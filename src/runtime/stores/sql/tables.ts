@@ -109,9 +109,9 @@ export abstract class SqlTables<Owned extends OwnedRun = OwnedRun> {
     }
     const known = this.known(lease);
     if (known !== undefined) return known;
-    const { id, agentId, sessionId, tenantId, userId } = row;
+    const { id, agentId, sessionId, tenantId, userId, flowText } = row;
     // The members that a dialect adds are optional.
-    const owned = { id, runId, agentId, sessionId, tenantId, userId, epoch, workerId } as Owned;
+    const owned = { id, runId, agentId, sessionId, tenantId, userId, flowText, epoch, workerId } as Owned;
     this.owned.set(runId, owned);
     return owned;
   }

@@ -31,10 +31,11 @@ import {
 } from "./ready-runs.ts";
 import { Turns } from "./ready-turns.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
+import { admitDueRuns, atOnce, leaveGates } from "../sql/flow-queue.ts";
 import { freeHeldRuns } from "../sql/held-runs.ts";
 import { get, type Work } from "../sql/work.ts";
 import { isChangedHere, sqliteText } from "./db/dialect.ts";
-import { leaseOf, RunState, spendText, type TakenRun } from "../codec/stored-run.ts";
+import { leaseOf, RunState, spendText, type RunKey, type TakenRun } from "../codec/stored-run.ts";
 import { isExcluded, runKeyColumns } from "../sql/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { WorkerLocks } from "./db/worker-lock.ts";
@@ -129,19 +130,25 @@ interface OneRun {
   readonly state: number;
   readonly wakeAt: number | null;
   readonly owner: string | null;
+  /** L17: the limit whose queue the run is in. `null` if it is admitted. */
+  readonly gate: string | null;
 }
 
-const oneRun = `SELECT id, run_id AS runId, agent_id AS agentId, agent_version AS agentVersion, state, wake_at AS wakeAt, owner
+const oneRun = `SELECT id, run_id AS runId, agent_id AS agentId, agent_version AS agentVersion, state, wake_at AS wakeAt, owner, gate
   FROM runs WHERE run_id = ?`;
 
-function isReadyAt({ state, wakeAt }: OneRun, now: number): boolean {
-  return state === RunState.READY || (wakeAt !== null && wakeAt <= now);
+function isReadyAt({ state, wakeAt, gate }: OneRun, now: number): boolean {
+  return state === RunState.READY || (gate === null && isDue({ wakeAt }, now));
+}
+
+function isDue({ wakeAt }: Pick<OneRun, "wakeAt">, now: number): boolean {
+  return wakeAt !== null && wakeAt <= now;
 }
 
 const takeRun = (which: string): string =>
   `UPDATE runs SET epoch = epoch + 1, owner = ?1, holder = ?3, state = ${RunState.OWNED}, wake_at = NULL, ${isChangedHere}
    WHERE ${which} RETURNING ${runKeyColumns}, epoch,
-     ${recoveriesNow} AS recoveries, lost, lost_at AS lostAt`;
+     ${recoveriesNow} AS recoveries, lost, lost_at AS lostAt, gate`;
 const takeReady = takeRun("id = ?2");
 const seizeAny = takeRun(`run_id = ?2 AND state <> ${RunState.ENDED}`);
 
@@ -150,7 +157,7 @@ const isAnyoneWaiting = `SELECT 1 WHERE EXISTS (SELECT 1 FROM runs WHERE state =
   OR EXISTS (SELECT 1 FROM runs WHERE wake_at <= $1)`;
 
 const countWaiting = `SELECT count(*) AS count FROM (SELECT 1 FROM runs WHERE state = ${RunState.READY}
-  UNION ALL SELECT 1 FROM runs WHERE wake_at <= ?1 LIMIT ?2)`;
+  UNION ALL SELECT 1 FROM runs WHERE wake_at <= ?1 AND gate IS NULL LIMIT ?2)`;
 const nextWake = "SELECT wake_at AS at FROM runs WHERE wake_at > ? ORDER BY wake_at LIMIT 1";
 
 /** Whether the run has unread mail. No row if it never had any mail. */
@@ -242,6 +249,7 @@ export class SqliteLeases implements Leases {
     return this.#tables
       .write({
         apply: () => {
+          if (isAnyoneDue) this.#tables.now(admitDueRuns(now, () => this.#tables.tick()));
           for (const owner of gone) this.#deadWorkers.recover(owner);
           if (isAnyoneDue) wakeDueRuns(this.#tables.database, now);
           return this.#serve(options, wakesSome ? findReadyRuns(this.#tables.database, options) : ready);
@@ -258,9 +266,10 @@ export class SqliteLeases implements Leases {
     const { workerId, limit, now, agents, except, takeOver } = options;
     const wanted = [...new Set(only)].filter((runId) => except?.includes(runId) !== true);
     const mayTake = (run: OneRun, gone: ReadonlySet<string>): boolean => {
-      const { runId, owner, state } = run;
+      const { runId, owner, state, gate } = run;
       if (isReadyAt(run, now)) return true;
-      if (owner === null) return takeOver?.suspended === true && state === RunState.SUSPENDED;
+      if (owner === null)
+        return takeOver?.suspended === true && state === RunState.SUSPENDED && gate === null;
       // The lock of a worker ends with its process, so that a run is never owned by a process that has ended.
       if (takeOver !== undefined && !gone.has(owner)) throw ownedRun(runId, owner);
       return gone.has(owner);
@@ -273,15 +282,27 @@ export class SqliteLeases implements Leases {
         .filter((run) => mayTake(run, gone))
         .slice(0, limit);
     };
-    return andThen(this.#tables.read(find), (seen) => {
-      if (seen.length === 0) return none;
+    /** L17: the limits of these runs are to be checked. */
+    const findQueued = (): readonly RunId[] =>
+      wanted.filter((runId) => {
+        const run = this.#tables.database.get<OneRun>(oneRun, runId);
+        return run !== undefined && run.gate !== null && isDue(run, now);
+      });
+    const look = (): { readonly ready: readonly OneRun[]; readonly queued: readonly RunId[] } => ({
+      ready: find(),
+      queued: findQueued(),
+    });
+    return andThen(this.#tables.read(look), ({ ready, queued }) => {
+      if (ready.length === 0 && queued.length === 0) return none;
       return this.#tables
         .write({
-          apply: () =>
-            find().flatMap((run) => {
+          apply: () => {
+            this.#tables.now(admitDueRuns(now, () => this.#tables.tick(), queued));
+            return find().flatMap((run) => {
               if (run.owner !== null) this.#deadWorkers.recover(run.owner, run.id);
               return this.#take(takeReady, workerId, run.id) ?? [];
-            }),
+            });
+          },
           committed: (runs) => {
             for (const run of runs) this.note(run, workerId);
           },
@@ -369,8 +390,12 @@ export class SqliteLeases implements Leases {
     const now = this.#tables.tick();
     const mail = database.get<{ readonly waits: number }>(mailOfRun, id);
     // L3: unread mail makes the run ready. S5: unless a compaction of its session has to end first.
-    const state = mail?.waits === 1 ? this.#readyState(id) : stateOf(rest);
-    const wakeAt = state === RunState.SUSPENDED && "wakeAt" in rest ? rest.wakeAt : null;
+    const isOver = rest.kind === "ended" || end !== undefined;
+    const isQueued = mail?.waits !== 1 && !isOver && run.flowText != null && this.#isQueued(id);
+    const rested = mail?.waits === 1 ? this.#readyState(id) : stateOf(rest);
+    const state = isQueued ? RunState.QUEUED : rested;
+    const due = state === RunState.SUSPENDED && "wakeAt" in rest ? rest.wakeAt : null;
+    const wakeAt = isQueued ? atOnce : due;
     const left = [id, epoch, workerId, state, wakeAt, now] as const;
     const count =
       end === undefined
@@ -380,10 +405,20 @@ export class SqliteLeases implements Leases {
     this.#tables.owned.delete(runId);
     if (rest.kind === "ended") this.#deltas.clearNow(run);
     if (rest.kind === "ended" && end === undefined) database.run(endUntold, id, Math.floor(now / 1_000));
-    if (rest.kind === "ended" || end !== undefined)
+    if (isOver) {
       this.#tables.now(freeHeldRuns(run.sessionId, this.#tables.tick()));
-    const isReady = state === RunState.READY;
+      this.#tables.now(leaveGates(run));
+    }
+    // L17: a claim checks the limits of a queued run.
+    const isReady = state === RunState.READY || isQueued;
     return { concernsOthers: state !== RunState.ENDED || mail !== undefined, isReady };
+  }
+
+  /** L17: whether the limits of the run have not admitted it yet. */
+  #isQueued(id: number): boolean {
+    return (
+      this.#tables.database.get("SELECT 1 FROM runs WHERE id = ? AND gate IS NOT NULL", id) !== undefined
+    );
   }
 
   #readyState(id: number): number {
@@ -442,8 +477,12 @@ export class SqliteLeases implements Leases {
   }
 
   /** Called after it is durable that this worker owns the run. */
-  note({ id, runId, agentId, sessionId, tenantId, userId, epoch }: TakenRun, workerId: string): void {
-    this.#tables.owned.set(runId, { id, runId, agentId, sessionId, tenantId, userId, epoch, workerId });
+  note(
+    { id, runId, agentId, sessionId, tenantId, userId, flowText, epoch }: TakenRun,
+    workerId: string,
+  ): void {
+    const key: RunKey = { id, runId, agentId, sessionId, tenantId, userId, flowText: flowText ?? null };
+    this.#tables.owned.set(runId, { ...key, epoch, workerId });
     this.#deltas.forget(runId);
   }
 }

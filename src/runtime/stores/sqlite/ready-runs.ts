@@ -78,7 +78,7 @@ export function hasDueRun(database: Database, now: number): boolean {
 export function wakeDueRuns(database: Database, now: number): void {
   database.run(
     `UPDATE runs SET state = ${RunState.READY}, ready_at = wake_at * 1000, wake_at = NULL, ${isChangedHere}
-     WHERE id IN (SELECT id FROM runs WHERE wake_at <= ? ORDER BY wake_at LIMIT ${mostWoken})`,
+     WHERE id IN (SELECT id FROM runs WHERE wake_at <= ? AND gate IS NULL ORDER BY wake_at LIMIT ${mostWoken})`,
     now,
   );
 }

@@ -406,6 +406,23 @@ const calls = "SELECT 1;";
 /** Format 24. Journals may have decisions of `ctx.patched`. Earlier versions would wait for a replay to reach them. */
 const patches = "SELECT 1;";
 
+/**
+ * Format 25. `runs.flow` is the JSON of the limits of a run (L17). `gate` is the limit that it has to pass next, NULL if it is admitted.
+ * `slot` is the limit of concurrency in which it has a place, until it ends. `rate` and `admitted_at` say for which rate it counts, and when.
+ */
+const flows = `
+  ALTER TABLE {runs} ADD COLUMN flow TEXT;
+  ALTER TABLE {runs} ADD COLUMN gate TEXT;
+  ALTER TABLE {runs} ADD COLUMN slot TEXT;
+  ALTER TABLE {runs} ADD COLUMN rate TEXT;
+  ALTER TABLE {runs} ADD COLUMN admitted_at float8;
+  CREATE INDEX runs_gated ON {runs} (wake_at) WHERE gate IS NOT NULL AND wake_at IS NOT NULL;
+  CREATE INDEX runs_at_gate ON {runs} (gate, priority DESC, id) WHERE state = ${RunState.QUEUED};
+  CREATE INDEX runs_queued ON {runs} (created_at, id) WHERE state = ${RunState.QUEUED} AND run_id IS NOT NULL;
+  CREATE INDEX runs_in_slot ON {runs} (slot) WHERE slot IS NOT NULL;
+  CREATE INDEX runs_of_rate ON {runs} (rate, admitted_at) WHERE rate IS NOT NULL;
+`;
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
 export const migrations: readonly string[] = [
   tables,
@@ -420,4 +437,5 @@ export const migrations: readonly string[] = [
   compensations,
   calls,
   patches,
+  flows,
 ].map((sql) => sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'));

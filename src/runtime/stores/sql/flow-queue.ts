@@ -1,0 +1,131 @@
+import type { RunFlow, RunId } from "../../../kernel/index.ts";
+import { gatesOf, slotOf, type Gate } from "../flow-gates.ts";
+import { RunState, type RunKey } from "../codec/stored-run.ts";
+import { isChanged, runKeyColumns } from "./run-row.ts";
+import { all, announce, get, lock, run, type Work } from "./work.ts";
+
+/** Maximum number of runs whose limits one claim checks. */
+const mostDue = 256;
+
+/** The wake time of a queued run whose limits the next claim checks. */
+export const atOnce = 0;
+
+type QueuedRun = Pick<RunKey, "id" | "runId" | "tenantId" | "flowText">;
+
+interface DueRun {
+  readonly id: number;
+  readonly runId: RunId;
+  readonly gate: string;
+}
+
+const setFlow = "UPDATE {runs} SET flow = $2, gate = $3 WHERE id = $1";
+const dueRuns = `SELECT id, run_id AS "runId", gate FROM {runs} INDEXED BY runs_gated
+  WHERE wake_at <= $1 AND gate IS NOT NULL AND wake_at IS NOT NULL ORDER BY wake_at LIMIT ${mostDue}`;
+const dueRun = `SELECT id, run_id AS "runId", gate FROM {runs} WHERE run_id = ANY($2::text[]) AND wake_at <= $1 AND gate IS NOT NULL`;
+const enterQueue = `UPDATE {runs} SET state = ${RunState.QUEUED}, wake_at = NULL, ${isChanged}
+  WHERE id = $1 AND gate = $2 AND wake_at <= $3`;
+const firstInQueue = `SELECT ${runKeyColumns} FROM {runs} INDEXED BY runs_at_gate
+  WHERE gate = $1 AND state = ${RunState.QUEUED} ORDER BY priority DESC, id LIMIT 1`;
+const lastSlot = `SELECT 1 FROM {runs} INDEXED BY runs_in_slot WHERE slot = $1 AND slot IS NOT NULL LIMIT 1 OFFSET $2::bigint`;
+const earlierStart = `SELECT admitted_at AS at FROM {runs} INDEXED BY runs_of_rate
+  WHERE rate = $1 AND rate IS NOT NULL ORDER BY admitted_at DESC LIMIT 1 OFFSET $2::bigint`;
+
+const isFirst = `WHERE id = $1 AND gate = $2 AND state = ${RunState.QUEUED}`;
+const toNextGate = `UPDATE {runs} SET slot = $2, gate = $3, wake_at = ${atOnce}, ${isChanged} ${isFirst}`;
+const intoSlot = `UPDATE {runs} SET slot = $2, gate = NULL, state = ${RunState.READY}, ready_at = $3, wake_at = NULL, ${isChanged} ${isFirst}`;
+const intoRate = `UPDATE {runs} SET rate = $2, admitted_at = $4, gate = NULL, state = ${RunState.READY}, ready_at = $3, wake_at = NULL,
+  ${isChanged} ${isFirst}`;
+const setTimer = `UPDATE {runs} SET wake_at = $3, ${isChanged} ${isFirst}`;
+
+const leaveSlot = "UPDATE {runs} SET slot = NULL, gate = NULL WHERE id = $1";
+const takeSlot = "UPDATE {runs} SET slot = $2, gate = NULL WHERE id = $1";
+const wakeFirst = `UPDATE {runs} SET wake_at = ${atOnce} WHERE id = (SELECT id FROM {runs} INDEXED BY runs_at_gate
+    WHERE gate = $1 AND state = ${RunState.QUEUED} ORDER BY priority DESC, id LIMIT 1) AND state = ${RunState.QUEUED}
+  RETURNING run_id AS "runId"`;
+
+type LimitedRun = Pick<RunKey, "id" | "tenantId" | "flowText">;
+
+/** The gates of a stored run. */
+function gatesOfRow({ tenantId, flowText }: Pick<RunKey, "tenantId" | "flowText">): readonly Gate[] {
+  return flowText == null ? [] : gatesOf({ tenantId, flow: JSON.parse(flowText) as RunFlow });
+}
+
+/**
+ * L17: the locks of a transaction in which the run ends or is deleted. With them, it and a claim see each other's places. A claim
+ * takes them before it touches the row of a run, and so must every other transaction.
+ */
+export function gateLocks(owner: Pick<RunKey, "tenantId" | "flowText">): readonly string[] {
+  const slot = slotOf(gatesOfRow(owner));
+  return slot === undefined ? [] : [lockOf(slot.id)];
+}
+
+function lockOf(gate: string): string {
+  return `gate ${gate}`;
+}
+
+/** L17: stores the limits of a new run, and the gate that it has to pass first. */
+export function* storeFlow(id: number, flow: RunFlow, tenantId: string | null): Work<void> {
+  yield* run(setFlow, id, JSON.stringify(flow), gatesOf({ tenantId, flow })[0]?.id ?? null);
+}
+
+/**
+ * L17: checks the limits of the runs that are due, or of some of them, and makes those ready that their limits admit. Call it in a
+ * claim, before it touches the row of any run. `tick` is `SqlTables.tick`.
+ */
+export function* admitDueRuns(now: number, tick: () => number, only?: readonly RunId[]): Work<void> {
+  const due = yield* only === undefined ? all<DueRun>(dueRuns, now) : all<DueRun>(dueRun, now, only);
+  const gates = [...new Set(due.map(({ gate }) => gate))];
+  yield* lock(...gates.map(lockOf));
+  for (const { id, gate } of due) yield* run(enterQueue, id, gate, now);
+  for (const gate of gates) yield* admit(gate, now, tick);
+  const last = due.length < mostDue ? undefined : due.at(-1);
+  // More runs may be due. The next claim checks them.
+  if (last !== undefined) yield* announce({ kind: "new", runId: last.runId, startAt: null });
+}
+
+/** Admits runs of the queue of a gate while its limit allows it. */
+function* admit(gate: string, now: number, tick: () => number): Work<void> {
+  for (;;) {
+    const first = yield* get<QueuedRun>(firstInQueue, gate);
+    if (first === undefined) return;
+    const gates = gatesOfRow(first);
+    const passed = gates.find(({ id }) => id === gate);
+    if (passed === undefined || !(yield* passes(first, passed, now))) return;
+    const next = gates[gates.indexOf(passed) + 1];
+    const { id, runId } = first;
+    // A row that mail has changed meanwhile is no longer in the queue.
+    if (next !== undefined) yield* run(toNextGate, id, gate, next.id);
+    else if (passed.perMs === null) yield* run(intoSlot, id, gate, tick());
+    else yield* run(intoRate, id, gate, tick(), now);
+    yield* announce({ kind: "new", runId, startAt: null });
+  }
+}
+
+/** Whether the limit of a gate admits the first run of its queue. If only time is missing, the run wakes when it admits the run. */
+function* passes({ id, runId }: QueuedRun, gate: Gate, now: number): Work<boolean> {
+  if (gate.perMs === null) return (yield* get(lastSlot, gate.id, gate.limit - 1)) === undefined;
+  const earlier = yield* get<{ readonly at: number }>(earlierStart, gate.id, gate.limit - 1);
+  const freeAt = earlier === undefined ? now : earlier.at + gate.perMs;
+  if (freeAt <= now) return true;
+  yield* run(setTimer, id, gate.id, freeAt);
+  yield* announce({ kind: "new", runId, startAt: freeAt });
+  return false;
+}
+
+/** L17: frees the place of a run that has ended or was deleted, and lets the next claim check the limits of the run that is next. */
+export function* leaveGates(owner: LimitedRun): Work<void> {
+  const gates = gatesOfRow(owner);
+  if (gates.length === 0) return;
+  yield* run(leaveSlot, owner.id);
+  // A run that never started may have been the one that wakes the queue of any of its gates.
+  for (const { id } of gates) {
+    const woken = yield* get<{ readonly runId: RunId }>(wakeFirst, id);
+    if (woken !== undefined) yield* announce({ kind: "new", runId: woken.runId, startAt: null });
+  }
+}
+
+/** L17: a run that is reopened after its end takes its place again. */
+export function* reenterGates(owner: LimitedRun): Work<void> {
+  const slot = slotOf(gatesOfRow(owner));
+  if (slot !== undefined) yield* run(takeSlot, owner.id, slot.id);
+}

@@ -1,0 +1,122 @@
+import { flowControl, type FlowOptions, type HostedAgent, type JsonValue } from "../../../kernel/index.ts";
+import { agentOf, casesOf, runIn, suspended, type EngineHarness } from "./engine-world.ts";
+
+/** An agent with limits. Its input is the key. */
+function limited(run: Parameters<typeof agentOf>[1], flow: FlowOptions): HostedAgent {
+  return agentOf("order", run, { flowOf: flowControl("agent order", "order", flow) });
+}
+
+const key = ({ input }: { readonly input: JsonValue }): string => String(input);
+
+/** Cases about limits of concurrency and rate (L17). */
+export function flowCases(harness: EngineHarness): void {
+  const { expect } = harness;
+  const declare = casesOf(harness);
+
+  declare(
+    "L17: at most the limit of runs of a key run at the same time in all workers, and each completes",
+    async (world) => {
+      const [one, two] = [await world.open("one"), await world.open("two")];
+      const running: Record<string, number> = {};
+      const most: Record<string, number> = {};
+      const change = (name: string, by: number): null => {
+        running[name] = (running[name] ?? 0) + by;
+        most[name] = Math.max(most[name] ?? 0, running[name]);
+        return null;
+      };
+      const order = limited(
+        async (ctx) => {
+          const name = String(ctx.input);
+          await ctx.step("enter", async () => change(name, 1));
+          await ctx.sleep(1);
+          await ctx.step("leave", async () => change(name, -1));
+        },
+        { concurrency: { key, limit: 2 } },
+      );
+      one.register(order);
+      two.register(order);
+      const runs = await Promise.all(
+        Array.from({ length: 10 }, (_each, index) =>
+          (index % 2 === 0 ? one : two).submit(order, index < 8 ? "a" : "b"),
+        ),
+      );
+      const ends = await Promise.all(runs.map((run) => run.result()));
+      expect(ends.map(({ status }) => status)).toEqual(runs.map(() => "completed"));
+      expect((most["a"] ?? 3) <= 2 && (most["b"] ?? 3) <= 2).toBe(true);
+    },
+  );
+
+  declare(
+    "L17: a queued run waits for the end of the run before it, also if another worker takes that over",
+    async (world) => {
+      const one = await world.open("one");
+      const started: string[] = [];
+      const order = (): HostedAgent =>
+        limited(
+          async (ctx) => {
+            await ctx.step("start", async () => (started.push(ctx.facts.runId), null));
+            return (await ctx.waitForSignal("go")) ?? null;
+          },
+          { concurrency: { limit: 1 } },
+        );
+      const hosted = order();
+      const first = await one.submit(hosted, null);
+      await suspended(first, "t0");
+      const second = await one.submit(hosted, null);
+      const { status, waitsFor } = (await one.list({ status: "pending" })).runs[0] ?? {};
+      expect([status, waitsFor?.every((cause) => cause === "queue" || cause === "worker")]).toEqual([
+        "pending",
+        true,
+      ]);
+      const resumed = await world.takeOver(one, first, order());
+      expect(started).toEqual([first.runId]);
+      await resumed.signal("go", 1);
+      expect((await resumed.result()).output).toBe(1);
+      const two = await world.open("three");
+      two.register(order());
+      const next = await runIn(two, second);
+      await next.signal("go", 2);
+      expect((await next.result()).output).toBe(2);
+      expect(started).toEqual([first.runId, second.runId]);
+    },
+  );
+
+  declare("L17: a queued run is cancelled before its turn, and starts no code", async (world) => {
+    const runtime = await world.open();
+    let starts = 0;
+    const order = limited(
+      async (ctx) => {
+        await ctx.step("start", async () => ++starts);
+        await ctx.waitForSignal("go");
+      },
+      { concurrency: { limit: 1 } },
+    );
+    const first = await runtime.submit(order, null);
+    await suspended(first, "t0");
+    const queued = await runtime.submit(order, null);
+    const third = await runtime.submit(order, null);
+    await queued.cancel("not needed");
+    const { status, interruptionReason } = await queued.result();
+    expect([status, interruptionReason, starts]).toEqual(["cancelled", "not needed", 1]);
+    await third.signal("go", null);
+    await first.signal("go", null);
+    expect([(await first.result()).status, (await third.result()).status, starts]).toEqual([
+      "completed",
+      "completed",
+      2,
+    ]);
+  });
+
+  declare("L17: the runs of a rate start one after another, and each completes", async (world) => {
+    const [one, two] = [await world.open("one"), await world.open("two")];
+    const order = limited(async (ctx) => ctx.step("work", async () => 1), {
+      concurrency: { key, limit: 2 },
+      rate: { limit: 2, perMs: 40 },
+    });
+    one.register(order);
+    two.register(order);
+    const runs = await Promise.all(["a", "b", "a", "b", "c"].map((name) => one.submit(order, name)));
+    const ends = await Promise.all(runs.map((run) => run.result()));
+    expect(ends.map(({ status }) => status)).toEqual(runs.map(() => "completed"));
+  });
+}

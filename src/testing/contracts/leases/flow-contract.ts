@@ -1,0 +1,304 @@
+import {
+  formatSessionId,
+  Priority,
+  type ClaimOptions,
+  type Commit,
+  type Lease,
+  type Mail,
+  type RunFlow,
+  type RunId,
+  type RunRecord,
+  type Store,
+} from "../../../kernel/index.ts";
+import type { ContractHarness } from "../contract-harness.ts";
+import { rootTask, runEnd, runRecord } from "../store-fixtures.ts";
+
+type More = Partial<Pick<RunRecord, "priority" | "tenantId" | "startAt" | "userId">>;
+
+const first: Commit = { number: 0, at: 1 };
+
+/** A limit of concurrency. */
+function slots(key: string, limit: number): RunFlow {
+  return { concurrency: { name: "order", key, limit } };
+}
+
+/** A limit of starts within 100 ms. */
+function starts(key: string, limit: number): RunFlow {
+  return { rate: { name: "order", key, limit, perMs: 100 } };
+}
+
+/** Tests of L17: limits of concurrency and rate. */
+export function flowContract({ test, expect, open, reopen }: ContractHarness): void {
+  const create = async (store: Store, name: string, flow: RunFlow, more: More = {}): Promise<RunId> => {
+    const record = { ...runRecord(name), sessionId: formatSessionId(name), flow, ...more };
+    await store.journal.create(record, first);
+    return record.runId;
+  };
+
+  const claim = async (
+    store: Store,
+    more: Partial<ClaimOptions> = {},
+    workerId = "w1",
+  ): Promise<readonly Lease[]> => store.leases.claim({ workerId, limit: 10, now: 0, ...more });
+
+  const names = (leases: readonly Lease[]): string[] => leases.map(({ runId }) => runId.slice("run_".length));
+
+  const claimed = async (store: Store, more: Partial<ClaimOptions> = {}): Promise<string[]> =>
+    names(await claim(store, more));
+
+  /** Ends the run and releases it. */
+  const end = async (store: Store, lease: Lease): Promise<void> => {
+    await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 0)] });
+    await store.leases.release(lease, { kind: "ended" });
+  };
+
+  const only = ([lease]: readonly Lease[]): Lease => lease as Lease;
+
+  const standing = async (store: Store, runId: RunId): Promise<unknown> => {
+    const { status, waitsFor } = (await store.journal.summary(runId)) ?? {};
+    return { status, waitsFor };
+  };
+
+  const mailTo = (runId: RunId, id = "m1"): Mail => ({
+    runId,
+    id,
+    from: "someone",
+    at: 1,
+    body: { type: "resolve", taskId: rootTask, wait: id, value: null },
+  });
+
+  test("L17: claim() returns at most the limit of runs of a key, and the next ones in order as runs end", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    for (const name of ["a", "b", "c", "d"]) await create(store, name, slots("k", 2));
+    const [a, b] = await claim(store);
+    expect(names([a as Lease, b as Lease])).toEqual(["a", "b"]);
+    expect(await claimed(store)).toEqual([]);
+    await end(store, b as Lease);
+    const c = await claim(store);
+    expect(names(c)).toEqual(["c"]);
+    await end(store, a as Lease);
+    await end(store, only(c));
+    expect(await claimed(store)).toEqual(["d"]);
+  });
+
+  test("L17: a queued run is pending, waits for its turn, and is listed; the record keeps its limits", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    await create(store, "a", slots("k", 1));
+    const b = await create(store, "b", slots("k", 1));
+    await claim(store);
+    expect(await standing(store, b)).toEqual({ status: "pending", waitsFor: ["queue"] });
+    const { runs } = await store.journal.list({ status: "pending" });
+    expect(runs.map(({ runId }) => runId)).toEqual([b]);
+    expect(await store.journal.count({ status: "pending" })).toBe(1);
+    expect((await store.journal.find(b))?.flow).toEqual(slots("k", 1));
+    expect(await store.leases.countReady(0, 10)).toBe(0);
+  });
+
+  test("L17: the runs of one key delay neither those of another key nor those of another tenant", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    for (let index = 0; index < 5; index++) await create(store, `a${index}`, slots("a", 1));
+    await create(store, "b", slots("b", 1));
+    await create(store, "t", slots("a", 1), { tenantId: "acme" });
+    expect((await claimed(store)).toSorted()).toEqual(["a0", "b", "t"]);
+  });
+
+  test("L17: of the queued runs of a key the higher priority comes first, then the older run", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    await create(store, "a", slots("k", 1));
+    const a = only(await claim(store));
+    await create(store, "b", slots("k", 1));
+    await create(store, "c", slots("k", 1), { priority: Priority.HIGH });
+    await create(store, "d", slots("k", 1), { priority: Priority.HIGH });
+    const order: string[] = [];
+    for (let last = a; order.length < 3;) {
+      await end(store, last);
+      last = only(await claim(store));
+      order.push(...names([last]));
+    }
+    expect(order).toEqual(["c", "d", "b"]);
+  });
+
+  test("L17: an admitted run keeps its place while it waits, after its worker dies, and until it is deleted", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    await create(store, "a", slots("k", 1));
+    await create(store, "b", slots("k", 1));
+    const a = only(await claim(store));
+    await store.leases.release(a, { kind: "suspended", wakeAt: 50 });
+    expect(await claimed(store, { now: 10 })).toEqual([]);
+    expect(await claimed(store, { now: 50 })).toEqual(["a"]);
+    await store.leases.dismiss("w1");
+    await store.leases.enlist("w2");
+    expect(names(await claim(store, { now: 51 }, "w2"))).toEqual(["a"]);
+    await store.journal.delete(a.runId);
+    expect(names(await claim(store, { now: 52 }, "w2"))).toEqual(["b"]);
+  });
+
+  test("L17: a run that ended without success frees its place, and takes it again when it is reopened", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    await create(store, "a", slots("k", 1));
+    const a = only(await claim(store));
+    await store.journal.append(a, { number: 1, at: 2, events: [runEnd(a.runId, 0)] });
+    await store.leases.release(a, { kind: "suspended", wakeAt: null });
+    await store.mailbox.put(mailTo(a.runId));
+    const again = only(await claim(store));
+    await store.journal.append(again, {
+      number: 2,
+      at: 3,
+      tasks: [{ type: "reopen", taskId: rootTask }],
+    });
+    await create(store, "b", slots("k", 1));
+    expect(await claimed(store)).toEqual([]);
+  });
+
+  test("L17: mail makes a queued run ready with a lease that says so, and its release queues it again", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    await create(store, "a", slots("k", 1));
+    const a = only(await claim(store));
+    const b = await create(store, "b", slots("k", 1));
+    await create(store, "c", slots("k", 1));
+    expect(await claimed(store)).toEqual([]);
+    await store.mailbox.put(mailTo(b));
+    const queued = only(await claim(store));
+    expect({ runId: queued.runId, isQueued: queued.isQueued }).toEqual({ runId: b, isQueued: true });
+    await store.journal.append(queued, { number: 1, at: 2, mailThrough: 0 });
+    await store.leases.release(queued, { kind: "suspended", wakeAt: null });
+    expect(await claimed(store)).toEqual([]);
+    expect(await standing(store, b)).toEqual({ status: "pending", waitsFor: ["queue"] });
+    await end(store, a);
+    const admitted = only(await claim(store));
+    expect({ runId: admitted.runId, isQueued: admitted.isQueued }).toEqual({ runId: b, isQueued: undefined });
+  });
+
+  test("L17: a queued run that is cancelled leaves the queue, and the next run has its turn", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    await create(store, "a", slots("k", 1));
+    const a = only(await claim(store));
+    const b = await create(store, "b", slots("k", 1));
+    await create(store, "c", slots("k", 1));
+    await store.mailbox.put(mailTo(b));
+    const queued = only(await claim(store));
+    await end(store, a);
+    await store.journal.append(queued, { number: 1, at: 2, mailThrough: 0, events: [runEnd(b, 0)] });
+    await store.leases.release(queued, { kind: "ended" });
+    expect(await claimed(store)).toEqual(["c"]);
+  });
+
+  test("L17: at most the limit of runs of a key is admitted within any span of its rate", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    for (const name of ["a", "b", "c", "d", "e"]) await create(store, name, starts("k", 2));
+    expect(await claimed(store, { now: 1_000, limit: 1 })).toEqual(["a"]);
+    await create(store, "other", starts("j", 1));
+    expect((await claimed(store, { now: 1_040 })).toSorted()).toEqual(["b", "other"]);
+    expect(await store.leases.nextWakeAt(1_040)).toBe(1_100);
+    expect(await claimed(store, { now: 1_099 })).toEqual([]);
+    expect(await claimed(store, { now: 1_100 })).toEqual(["c", "d"]);
+    expect(await claimed(store, { now: 1_199 })).toEqual([]);
+    expect(await claimed(store, { now: 1_200 })).toEqual(["e"]);
+  });
+
+  test("L17: a run that waits for its rate may be cancelled, and the queue still wakes on time", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    await create(store, "a", starts("k", 1));
+    await claim(store, { now: 1_000 });
+    const b = await create(store, "b", starts("k", 1));
+    await create(store, "c", starts("k", 1));
+    expect(await claimed(store, { now: 1_010 })).toEqual([]);
+    await store.mailbox.put(mailTo(b));
+    const queued = only(await claim(store, { now: 1_020 }));
+    expect(queued.isQueued).toBe(true);
+    await store.journal.append(queued, { number: 1, at: 2, mailThrough: 0, events: [runEnd(b, 0)] });
+    await store.leases.release(queued, { kind: "ended" });
+    expect(await claimed(store, { now: 1_030 })).toEqual([]);
+    expect(await store.leases.nextWakeAt(1_030)).toBe(1_100);
+    expect(await claimed(store, { now: 1_100 })).toEqual(["c"]);
+  });
+
+  test("L17: a run with both limits waits for its place first and keeps it while it waits for its rate", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    const both = { ...slots("k", 1), ...starts("all", 1) };
+    await create(store, "a", both);
+    const claimUntil = async (now: number): Promise<string[]> => [
+      ...(await claimed(store, { now })),
+      ...(await claimed(store, { now })),
+    ];
+    expect(await claimUntil(1_000)).toEqual(["a"]);
+    await create(store, "b", { ...slots("j", 1), ...starts("all", 1) });
+    await create(store, "c", { ...slots("j", 1), ...starts("all", 1) });
+    expect(await claimUntil(1_050)).toEqual([]);
+    expect(await claimUntil(1_100)).toEqual(["b"]);
+    expect(await claimUntil(1_300)).toEqual([]);
+  });
+
+  test("L17: a run with a later start enters the queue at that time", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    const late = await create(store, "late", slots("k", 1), { startAt: 500 });
+    expect(await standing(store, late)).toEqual({ status: "pending", waitsFor: ["time"] });
+    await create(store, "b", slots("k", 1));
+    await create(store, "c", slots("k", 1));
+    const b = only(await claim(store, { now: 10 }));
+    await end(store, b);
+    expect(await claimed(store, { now: 20 })).toEqual(["c"]);
+    expect(await claimed(store, { now: 500 })).toEqual([]);
+    expect(await standing(store, late)).toEqual({ status: "pending", waitsFor: ["queue"] });
+  });
+
+  test("L17: claim() with only checks the limits of the given run", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    const [a, b] = [await create(store, "a", slots("k", 1)), await create(store, "b", slots("k", 1))];
+    expect(await claimed(store, { only: [b] })).toEqual([]);
+    const takeOver = { suspended: true, ended: true };
+    const held = await claim(store, { only: [a], takeOver });
+    expect(names(held)).toEqual(["a"]);
+    expect(await claimed(store, { only: [b], takeOver })).toEqual([]);
+    await end(store, only(held));
+    expect(await claimed(store, { only: [b], takeOver })).toEqual(["b"]);
+  });
+
+  test("L17: createAndClaim() does not claim a run with limits, and a release frees the place in the same call", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    const record = { ...runRecord("a"), flow: slots("k", 1) };
+    const options: ClaimOptions = { workerId: "w1", limit: 1, now: 0 };
+    await (store.journal.createAndClaim?.(record, first, undefined, options) ??
+      store.journal.create(record, first));
+    await create(store, "b", slots("k", 1));
+    const a = only(await claim(store));
+    expect(names([a])).toEqual(["a"]);
+    const last: Commit = { number: 1, at: 2, events: [runEnd(a.runId, 0)] };
+    if (store.journal.appendAndRelease === undefined) await end(store, a);
+    else await store.journal.appendAndRelease(a, last, undefined, { kind: "ended" });
+    expect(await claimed(store)).toEqual(["b"]);
+  });
+
+  test("L17: workers of two processes claim at most the limit together", async () => {
+    const store = await open();
+    const other = await reopen();
+    await store.leases.enlist("w1");
+    await other.leases.enlist("w2");
+    for (let index = 0; index < 12; index++) await create(store, `r${index}`, slots("k", 3));
+    const rounds = await Promise.all([
+      claim(store, { limit: 2 }),
+      claim(other, { limit: 2 }, "w2"),
+      claim(store, { limit: 2 }),
+      claim(other, { limit: 2 }, "w2"),
+    ]);
+    expect(names(rounds.flat()).length).toBe(3);
+    const [ended] = rounds.flat();
+    await end(ended?.workerId === "w2" ? other : store, ended as Lease);
+    const more = await Promise.all([claim(store), claim(other, {}, "w2")]);
+    expect(names(more.flat()).length).toBe(1);
+  });
+}
