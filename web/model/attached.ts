@@ -52,7 +52,7 @@ function isFile(part: JsonValue): part is JsonObject {
 }
 
 function fileName({ filename, type }: JsonObject, index: number): string {
-  return typeof filename === "string" ? filename : `${String(type)} ${index + 1}`;
+  return typeof filename === "string" ? filename : `${type === "image" ? "image" : "file"} ${index + 1}`;
 }
 
 /** Reads files as parts of a message. Throws for one that is too large. */

@@ -71,7 +71,8 @@ const limitWords: Readonly<Record<string, string>> = {
 export function endWord(status: RunStatus, failure: Failure | null): string {
   if (status !== "budget_exhausted") return words[status];
   const { dimension, cap } = failure?.details ?? {};
-  return cap === undefined ? (limitWords[String(dimension)] ?? words[status]) : "Stopped at a cap per day";
+  if (cap !== undefined) return "Stopped at a cap per day";
+  return (typeof dimension === "string" ? limitWords[dimension] : undefined) ?? words[status];
 }
 
 const causes: Readonly<Record<Run["waitsFor"][number], string>> = {
