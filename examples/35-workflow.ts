@@ -1,5 +1,5 @@
-// An order as a durable function: it reserves, waits for the payment, lets an agent write a note and ships. The process ends while the
-// payment is awaited; the next one continues, and reserves nothing twice.
+// An order as a durable function: it reserves, waits for the payment, starts a shipment, which is a workflow of its own, and lets an
+// agent write a note meanwhile. The process ends while the payment is awaited; the next one continues, and reserves nothing twice.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,12 +15,26 @@ const effects: string[] = [];
 
 const clerk = new Agent({ name: "clerk", model: scriptedModel(["Thank you for your order."]) });
 
+const shipment = workflow(
+  "shipment",
+  { input: z.object({ orderId: z.string(), parcels: z.array(z.string()) }), output: z.array(z.string()) },
+  async (ctx, { orderId, parcels }) => {
+    const sent = await ctx.map(parcels, (parcel, branch) =>
+      branch.step("send", () => {
+        effects.push(`ship ${orderId} ${parcel}`);
+        return `parcel-${orderId}-${parcel}`;
+      }),
+    );
+    return sent.map((each) => (each.status === "fulfilled" ? each.value : each.reason.message));
+  },
+);
+
 const order = workflow(
   "order",
   {
     input: z.object({ orderId: z.string(), cents: z.number().int() }),
-    output: z.object({ note: z.string(), tracking: z.string() }),
-    agents: [clerk],
+    output: z.object({ note: z.string(), tracking: z.array(z.string()) }),
+    agents: [clerk, shipment],
   },
   async (ctx, { orderId, cents }) => {
     await ctx.step("reserve", ({ idempotencyKey }) => {
@@ -28,12 +42,13 @@ const order = workflow(
       return { idempotencyKey };
     });
     await ctx.waitForSignal("paid");
+    const parcels = await ctx.start(
+      shipment,
+      { orderId, parcels: ["a", "b"] },
+      { id: `shipment-${orderId}` },
+    );
     const note = await ctx.agent(clerk, `Write a note for order ${orderId}.`);
-    const tracking = await ctx.step("ship", async () => {
-      effects.push(`ship ${orderId}`);
-      return `parcel-${orderId}`;
-    });
-    return { note, tracking };
+    return { note, tracking: await parcels.result() };
   },
 );
 
@@ -50,6 +65,7 @@ await run.signal("paid");
 const result = await run.result();
 assert.equal(result.status, "completed");
 console.log(result.output.note, result.output.tracking, effects);
-assert.deepEqual(effects, ["reserve 7 for 900", "ship 7"]);
+assert.deepEqual(result.output.tracking, ["parcel-7-a", "parcel-7-b"]);
+assert.deepEqual(effects.toSorted(), ["reserve 7 for 900", "ship 7 a", "ship 7 b"]);
 await second.close();
 rmSync(folder, { recursive: true, force: true });

@@ -426,7 +426,7 @@ export class TaskContext extends TaskFacts implements RunContext {
     const contextOf = (address: StepAddress, index: number, cancelScope: CancellationScope): TaskContext =>
       this.#inside(branchScope(address, itemBranch(index)), cancelScope, this.#isBody);
     return runMap<Value>(this.#steps, items.length, concurrency, contextOf, (ctx, index) =>
-      perform(items[index] as Item, ctx as TaskContext, index),
+      perform(items[index] as Item, ctx, index),
     );
   }
 

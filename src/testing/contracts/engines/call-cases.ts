@@ -367,7 +367,7 @@ export function branchCases(harness: EngineHarness): void {
         const none = await ctx
           .any({ a: (branch) => branch.step("a", failing), b: (branch) => branch.step("b", failing) })
           .catch(({ code, details }: Fault) => [code, details?.["branches"] ?? null]);
-        return [first as unknown as JsonValue, none as JsonValue];
+        return [first, none];
       });
       const { output } = await (await runtime.submit(worker, null)).result();
       const fault = { code: "permission_denied", message: "no" };
