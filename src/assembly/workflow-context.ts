@@ -87,6 +87,22 @@ function requireHandler(update: unknown, handler: unknown): void {
     );
 }
 
+function notABranch(caller: string, branch: unknown, name?: string): Fault {
+  return new Fault(
+    "invalid_argument",
+    `invalid branch${name === undefined ? "" : ` ${name}`} of ${caller}: expected ${name === undefined ? "a function" : "a function or the handle of ctx.start()"}, not ${describeValue(branch)}; use async (branch) => branch.step(...)`,
+  );
+}
+
+/** Refuses a signal that is neither a name nor one of `signal()`. */
+function requireSignal(caller: string, signal: unknown): void {
+  if (typeof signal === "string" || typeof readProperty(signal, "read") === "function") return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid signal ${describeValue(signal)} of ${caller}: expected a name or a signal; use signal("name", schema) of reeve/workflow`,
+  );
+}
+
 /** The context of one scope of a workflow: its function, or a branch. Every call is one of the run context. */
 export class WorkflowScope<Context> implements WorkflowContext<Context> {
   readonly #ctx: RunContext;
@@ -151,11 +167,11 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     return this.#ctx.sleep(time);
   }
 
-  timeout<Value>(
+  async timeout<Value>(
     limit: Duration,
     branch: (ctx: WorkflowContext<Context>) => Promise<Value & Serializable<Value>>,
   ): Promise<Value> {
-    return this.#ctx.timeout(limit, this.#branch(branch)) as Promise<Value>;
+    return this.#ctx.timeout(limit, this.#branch("ctx.timeout()", branch)) as Promise<Value>;
   }
 
   waitForSignal<Value>(
@@ -167,6 +183,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     signal: string | Signal<never, unknown>,
     options?: { readonly timeoutMs?: number },
   ): Promise<unknown> {
+    requireSignal("ctx.waitForSignal()", signal);
     if (typeof signal === "string") return this.#ctx.waitForSignal(signal, options);
     const value = await this.#ctx.waitForSignal(signal.name, options);
     return value === undefined ? undefined : signal.read(value);
@@ -209,9 +226,15 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     given: unknown = null,
     options?: SignalOptions,
   ): Promise<void> {
+    requireSignal("ctx.sendSignal()", signal);
     const value = given as JsonValue;
     if (typeof signal !== "string") await signal.read(value);
-    const runId = typeof run === "string" ? run : run.runId;
+    const runId = typeof run === "string" ? run : readProperty(run, "runId");
+    if (typeof runId !== "string")
+      throw new Fault(
+        "invalid_argument",
+        `invalid run ${describeValue(run)} of ctx.sendSignal(): expected the id or the handle of a run; use "run_..." or handle.runId`,
+      );
     await this.#ctx.sendSignal(runId, typeof signal === "string" ? signal : signal.name, value, options);
   }
 
@@ -228,6 +251,11 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     input: string | readonly UserPart[],
     options: CallAgentOptions<Output> = {},
   ): Promise<[Output] extends [never] ? string : Infer<Output>> {
+    if (typeof readProperty(agent, "id") !== "string")
+      throw new Fault(
+        "invalid_argument",
+        `invalid agent ${describeValue(agent)} of ctx.agent(): expected an agent; use new Agent({ ... }) and list it in the option agents of the workflow`,
+      );
     const { output, ...spawning } = callTable.read("ctx.agent()", options);
     const reader = output === undefined ? undefined : outputReader(output);
     const asked = reader === undefined ? input : { prompt: input, output: reader.jsonSchema };
@@ -250,17 +278,19 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     return Promise.resolve(reader.parse(result.output)) as never;
   }
 
-  parallel<Branches extends Readonly<Record<string, WorkflowBranchOrHandle<unknown, Context>>>>(
+  async parallel<Branches extends Readonly<Record<string, WorkflowBranchOrHandle<unknown, Context>>>>(
     branches: Branches,
     options?: ParallelOptions,
   ): Promise<WorkflowBranchResults<Branches>> {
-    return this.#ctx.parallel(this.#scoped(branches), options) as Promise<WorkflowBranchResults<Branches>>;
+    return this.#ctx.parallel(this.#scoped("ctx.parallel()", branches), options) as Promise<
+      WorkflowBranchResults<Branches>
+    >;
   }
 
-  race<Value>(
+  async race<Value>(
     branches: Readonly<Record<string, WorkflowBranchOrHandle<Value, Context>>>,
   ): Promise<{ readonly winner: string; readonly value: Value }> {
-    return this.#ctx.race(this.#scoped(branches));
+    return this.#ctx.race(this.#scoped("ctx.race()", branches));
   }
 
   compensate(
@@ -274,17 +304,17 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     return this.#ctx.compensate(name, typeof undo === "function" ? run : undo, options);
   }
 
-  uncancellable<Value>(
+  async uncancellable<Value>(
     branch: (ctx: WorkflowContext<Context>) => Promise<Value & Serializable<Value>>,
     options?: UncancellableOptions,
   ): Promise<Value> {
-    return this.#ctx.uncancellable(this.#branch(branch), options) as Promise<Value>;
+    return this.#ctx.uncancellable(this.#branch("ctx.uncancellable()", branch), options) as Promise<Value>;
   }
 
-  any<Value>(
+  async any<Value>(
     branches: Readonly<Record<string, WorkflowBranchOrHandle<Value, Context>>>,
   ): Promise<{ readonly winner: string; readonly value: Value }> {
-    return this.#ctx.any(this.#scoped(branches));
+    return this.#ctx.any(this.#scoped("ctx.any()", branches));
   }
 
   map<Item, Value>(
@@ -377,20 +407,26 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
   }
 
   /** A branch whose value is recorded. One that returns nothing has the value `null`, because a record is JSON (J10). */
-  #branch(branch: WorkflowBranch<unknown, Context>): (ctx: RunContext) => Promise<JsonValue> {
+  #branch(caller: string, branch: WorkflowBranch<unknown, Context>): (ctx: RunContext) => Promise<JsonValue> {
+    if (typeof branch !== "function") throw notABranch(caller, branch);
     return async (ctx) => ((await branch(new WorkflowScope<Context>(ctx))) ?? null) as JsonValue;
   }
 
   #scoped<Value>(
+    caller: string,
     branches: Readonly<Record<string, WorkflowBranchOrHandle<Value, Context>>>,
   ): Record<string, (ctx: RunContext) => Promise<Value>> {
-    const scoped = Object.entries(branches).map(([name, branch]) => [
-      name,
-      (ctx: RunContext) => {
-        const scope = new WorkflowScope<Context>(ctx);
-        return typeof branch === "function" ? branch(scope) : branch.result(scope);
-      },
-    ]);
+    const scoped = Object.entries(branches).map(([name, branch]) => {
+      if (typeof branch !== "function" && typeof readProperty(branch, "result") !== "function")
+        throw notABranch(caller, branch, name);
+      return [
+        name,
+        (ctx: RunContext) => {
+          const scope = new WorkflowScope<Context>(ctx);
+          return typeof branch === "function" ? branch(scope) : branch.result(scope);
+        },
+      ];
+    });
     return Object.fromEntries(scoped) as Record<string, (ctx: RunContext) => Promise<Value>>;
   }
 }

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { Agent, openRuntime, type Runtime } from "../../src/entries/index.ts";
-import { FatalError, query, signal, update, workflow } from "../../src/entries/workflow.ts";
+import {
+  FatalError,
+  query,
+  signal,
+  update,
+  workflow,
+  type WorkflowContext,
+} from "../../src/entries/workflow.ts";
 import { formatAgentId, type ToolMessage } from "../../src/kernel/index.ts";
 import { FakeClock, scriptedModel } from "../../src/testing/index.ts";
 
@@ -318,6 +325,24 @@ describe("refused workflows and calls", () => {
         message: expect.stringContaining("sessionId"),
       });
     }));
+
+  const wrong = undefined as never;
+  test.for<readonly [string, (ctx: WorkflowContext) => Promise<unknown>]>([
+    ["invalid branch of ctx.timeout()", (ctx) => ctx.timeout(5, wrong)],
+    ["invalid branch of ctx.uncancellable()", (ctx) => ctx.uncancellable(wrong)],
+    ["invalid branch a of ctx.parallel()", (ctx) => ctx.parallel({ a: wrong })],
+    ["invalid branch a of ctx.race()", (ctx) => ctx.race({ a: wrong })],
+    ["invalid branch a of ctx.any()", (ctx) => ctx.any({ a: wrong })],
+    ["invalid signal undefined of ctx.waitForSignal()", (ctx) => ctx.waitForSignal(wrong)],
+    ["invalid signal undefined of ctx.sendSignal()", (ctx) => ctx.sendSignal("run_a", wrong)],
+    ["invalid run undefined of ctx.sendSignal()", (ctx) => ctx.sendSignal(wrong, "go")],
+    ["invalid agent undefined of ctx.agent()", (ctx) => ctx.agent(wrong, "Hello")],
+  ])("a wrong argument in a workflow fails the run with %s", ([message, body]) =>
+    withRuntime(async (runtime) => {
+      const run = await runtime.start(workflow("wrong", body as never), null);
+      expect((await run.result()).error?.message).toContain(message);
+    }),
+  );
 
   test("a message to a workflow becomes a dead letter that says how to start it", () =>
     withRuntime(async (runtime) => {
