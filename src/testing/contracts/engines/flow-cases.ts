@@ -6,7 +6,7 @@ function limited(run: Parameters<typeof agentOf>[1], flow: FlowOptions): HostedA
   return agentOf("order", run, { flowOf: flowControl("agent order", "order", flow) });
 }
 
-const key = ({ input }: { readonly input: JsonValue }): string => String(input);
+const key = ({ input }: { readonly input: JsonValue }): string => input as string;
 
 /** Cases about limits of concurrency and rate (L17). */
 export function flowCases(harness: EngineHarness): void {
@@ -26,7 +26,7 @@ export function flowCases(harness: EngineHarness): void {
       };
       const order = limited(
         async (ctx) => {
-          const name = String(ctx.input);
+          const name = ctx.input as string;
           await ctx.step("enter", async () => change(name, 1));
           await ctx.sleep(1);
           await ctx.step("leave", async () => change(name, -1));
