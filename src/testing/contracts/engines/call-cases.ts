@@ -323,12 +323,12 @@ export function partCases(harness: EngineHarness): void {
         workflowOf(
           "caller",
           async (ctx) => {
-            const options = { budget: { maxTurns: 6 } };
+            const options = { budget: { maxTokens: 6 } };
             const first = await ctx.start(other.id, null, { ...options, id: "first" });
             const second = await ctx.start(other.id, null, { ...options, id: "second" });
             return [(await ctx.join(first)).output, (await ctx.join(second)).output];
           },
-          { subAgents: [other], budget: { maxTurns: 10 } },
+          { subAgents: [other], budget: { maxTokens: 10 } },
         );
       const one = await world.open("one");
       const run = await one.submit(calling(), null);
