@@ -90,10 +90,11 @@ export function upgradeCases(harness: EngineHarness): void {
       const known = await runIn(one, await one.start(order("known", "charge"), null));
       const unknown = await runIn(one, await one.start(order("unknown", "charge"), null));
       for (const run of [known, unknown]) await suspended(run, "t0");
-      const renamed = await world.takeOver(one, known, order("known", "charge card", "charge"));
-      const three = await world.open("three");
-      three.register(order("unknown", "charge card"));
-      const other = await runIn(three, unknown);
+      await one.close();
+      const two = await world.open("two");
+      two.register(order("known", "charge card", "charge"));
+      two.register(order("unknown", "charge card"));
+      const [renamed, other] = [await runIn(two, known), await runIn(two, unknown)];
       for (const run of [renamed, other]) await run.signal("go");
       expect((await renamed.result()).output).toBe("charge");
       expect((await other.result()).error?.code).toBe("journal_mismatch");
