@@ -511,8 +511,7 @@ describe("long-lived workflows", () => {
       const input = z.object({ round: z.number(), note: z.string().default("none") });
       const rounds = workflow("rounds", { input }, async (ctx, { round, note }) => {
         const refused = await ctx.parallel({
-          only: (branch) =>
-            branch.continueAsNew({ round: 5 } as never).catch((error: Error) => error.message),
+          only: (branch) => branch.continueAsNew({ round: 5 }).catch((error: Error) => error.message),
         });
         if (round === 1) return ctx.continueAsNew({ round: 2 });
         if (round === 3) return ctx.continueAsNew({ round: "4" } as never);
