@@ -1,4 +1,6 @@
 import { outputReader } from "./answer-shape.ts";
+import { messageReader } from "./workflow-messages.ts";
+import { rejectionOf } from "../runtime/index.ts";
 import { describeWorkerFailure, toWorkerResult } from "../agents/team/run-worker.ts";
 import {
   describeValue,
@@ -18,6 +20,8 @@ import {
   type CancelSignal,
   type CompensationContext,
   type CompensationOptions,
+  type DurableHandle,
+  type DurablePromise,
   type Duration,
   type HandledUpdate,
   type HandleUpdateOptions,
@@ -72,6 +76,15 @@ const sendTable = optionTable(sendKinds satisfies OptionKinds<SendOptions>);
 
 /** Steps of a workflow are retried with the default settings. */
 const defaultRetry: StepOptions = Object.freeze({ retry: Object.freeze({}) });
+
+/** The scope in which a handle waits. `call` names the call, such as `result() of a promise`. */
+function scopeOf(call: string, ctx: unknown): WorkflowScope<unknown> {
+  if (ctx instanceof WorkflowScope) return ctx as WorkflowScope<unknown>;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ctx ${describeValue(ctx)} of ${call}: expected the ctx of the workflow or of a branch`,
+  );
+}
 
 /** Refuses an update without a schema and a handler that is no function. */
 function requireHandler(update: unknown, handler: unknown): void {
@@ -236,6 +249,29 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
         `invalid run ${describeValue(run)} of ctx.sendSignal(): expected the id or the handle of a run; use "run_..." or handle.runId`,
       );
     await this.#ctx.sendSignal(runId, typeof signal === "string" ? signal : signal.name, value, options);
+  }
+
+  promise<const Source extends Schema = never>(
+    schema?: Source,
+  ): DurablePromise<[Source] extends [never] ? JsonValue : Infer<Source>> {
+    const id = this.#ctx.newPromise();
+    const read = messageReader("promise", schema);
+    const promise: DurableHandle<never> = {
+      result: async (ctx = this) => read(await scopeOf("result() of a promise", ctx).waitForPromise(id)),
+    };
+    return { id, promise };
+  }
+
+  waitForPromise(id: string): Promise<JsonValue> {
+    return this.#ctx.waitForPromise(id);
+  }
+
+  resolvePromise(id: string, value: unknown): Promise<void> {
+    return this.#ctx.settlePromise(id, { status: "resolved", value: (value ?? null) as JsonValue });
+  }
+
+  rejectPromise(id: string, error: unknown): Promise<void> {
+    return this.#ctx.settlePromise(id, rejectionOf(error));
   }
 
   publish(query: string | Query<never, unknown>, value: unknown): void {
@@ -452,10 +488,6 @@ class StartedWorkflowRun<Output> implements StartedWorkflow<Output> {
   }
 
   #in(call: string, ctx: WorkflowContext = this.#scope): WorkflowScope<unknown> {
-    if (ctx instanceof WorkflowScope) return ctx;
-    throw new Fault(
-      "invalid_argument",
-      `invalid ctx ${describeValue(ctx)} of ${call} of run ${this.runId}: expected the ctx of the workflow or of a branch`,
-    );
+    return scopeOf(`${call} of run ${this.runId}`, ctx);
   }
 }

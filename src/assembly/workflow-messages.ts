@@ -46,7 +46,7 @@ export function signal<const Source extends Schema>(
   schema: Source,
 ): Signal<InferInput<Source>, Infer<Source>> {
   requireName("signal", name, 'signal("paid", schema)');
-  return { name, read: readerOf(`signal ${name}`, schema) };
+  return { name, read: messageReader(`signal ${name}`, schema) };
 }
 
 /**
@@ -73,7 +73,7 @@ export function query<const Source extends Schema>(
   schema: Source,
 ): Query<InferInput<Source>, Infer<Source>> {
   requireName("query", name, 'query("progress", schema)');
-  return { name, read: readerOf(`query ${name}`, schema) };
+  return { name, read: messageReader(`query ${name}`, schema) };
 }
 
 /**
@@ -106,8 +106,8 @@ export function update<const In extends Schema = never, const Out extends Schema
   const { input, output } = updateTable.read(`update ${name}`, schemas);
   return {
     name,
-    read: readerOf(`update ${name}`, input as Schema | undefined),
-    readReply: readerOf(`the reply to update ${name}`, output as Schema | undefined),
+    read: messageReader(`update ${name}`, input as Schema | undefined),
+    readReply: messageReader(`the reply to update ${name}`, output as Schema | undefined),
   };
 }
 
@@ -120,7 +120,10 @@ function requireName(kind: string, name: unknown, use: string): void {
 }
 
 /** Returns a function that applies the schema. Without a schema, the function returns the value. */
-function readerOf(owner: string, schema: Schema | undefined): (value: JsonValue) => never | Promise<never> {
+export function messageReader(
+  owner: string,
+  schema: Schema | undefined,
+): (value: JsonValue) => never | Promise<never> {
   if (schema === undefined) return (value) => value as never;
   const refuse = (problems: readonly string[]): Fault =>
     new Fault("invalid_argument", `invalid value of ${owner}: ${problems.join("; ")}`, {

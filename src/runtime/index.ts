@@ -9,3 +9,4 @@ export { systemClock, systemRandom } from "./process/system-sources.ts";
 export type { RuntimeOptions } from "./runtime-options.ts";
 export { memoryStore } from "./stores/memory/store.ts";
 export { readOnlyPlace } from "./stores/sqlite/db/read-only-place.ts";
+export { rejectionOf } from "./journal/recorded-faults.ts";

@@ -38,6 +38,7 @@ import {
   type RunChangeList,
   type RunCountQuery,
   type RunPage,
+  type RunPromise,
   type RunQuery,
   type RunRecord,
   type Runtime,
@@ -66,6 +67,7 @@ import { lastClosedInvocation } from "./client/closed-invocation.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { scopedStore, type RunStore } from "./client/run-store.ts";
 import { StoredInbox } from "./client/stored-inbox.ts";
+import { storedPromise } from "./client/stored-promise.ts";
 import { listOwner, StoredSchedules } from "./client/stored-schedules.ts";
 import { StoredSessions } from "./client/stored-sessions.ts";
 import { submitRun } from "./client/submit-run.ts";
@@ -313,6 +315,12 @@ export class RuntimeView implements Runtime {
       if (isBound && createdId !== runId) agents.unbind(runId);
       if (hasContext && createdId !== runId) contexts.delete(runId);
     }
+  }
+
+  promise(id: string): RunPromise {
+    const { lifetime: life, context } = this.#worker;
+    const { store, clock, sizes } = context;
+    return storedPromise({ store, clock, life, sizes, scope: this.#scope }, id);
   }
 
   async find(runId: string): Promise<RunHandle | undefined> {

@@ -31,6 +31,7 @@ export const doWorkload: DutyWork = async ({ file, workload: name, server, morta
       runtime,
       store,
       agent,
+      others,
       pinned: (id, mint) => {
         pin = id;
         const made = mint();

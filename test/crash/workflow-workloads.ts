@@ -4,6 +4,7 @@ import { workflow } from "../../src/assembly/workflow.ts";
 import {
   FatalError,
   formatRunId,
+  type Event,
   type Fault,
   type HostedAgent,
   type HostedWorkflow,
@@ -15,7 +16,10 @@ import {
   type WorkflowStepContext,
 } from "../../src/kernel/index.ts";
 import { StoredRunHandle } from "../../src/runtime/client/run-handle.ts";
+import { storedPromise } from "../../src/runtime/client/stored-promise.ts";
 import { systemClock } from "../../src/runtime/index.ts";
+import { RuntimeLifetime } from "../../src/runtime/process/runtime-lifetime.ts";
+import { SizeLimit } from "../../src/runtime/process/size-limit.ts";
 import { callServer, type ServerAddress } from "../../src/testing/served-call.ts";
 import { modelOf } from "./composed-workloads.ts";
 import { untilEvent } from "./until-event.ts";
@@ -264,6 +268,70 @@ const calls: Workload = {
   world: { branches: 3, sideBySide: true, answering: ({ name, body }) => toolAnswer(name, body) },
 };
 
+const promiseRun = formatRunId("promises");
+
+/** A promise that is resolved from outside, and one that another workflow rejects. */
+const promises: Workload = {
+  runtime: { suspendAfterMs: 2 },
+  agents: (server) => {
+    const settler = workflow("settler", async (ctx, id) => {
+      await ctx.step("judge", async ({ idempotencyKey }) => {
+        const { answer } = await effect(server, "judge", idempotencyKey, null);
+        return answer;
+      });
+      await ctx.rejectPromise(String(id), new FatalError("declined"));
+      return null;
+    });
+    return [
+      workflow("promises", async (ctx) => {
+        const { id, promise } = ctx.promise({ type: "integer" } as const);
+        const other = ctx.promise();
+        ctx.publish("ids", [id, other.id]);
+        const cents = await promise.result();
+        const done = await ctx.step("done", async ({ idempotencyKey }) => {
+          const { answer } = await effect(server, "done", idempotencyKey, { cents });
+          return answer;
+        });
+        const failed = await other.promise.result().catch((error: unknown) => (error as Error).message);
+        return { done, failed, again: await promise.result() };
+      }),
+      settler,
+    ];
+  },
+  drive: async ({ runtime, agent, others: [settler] }) => {
+    const run = await runtime.start(agent as HostedAgent & HostedWorkflow<JsonValue>, null, {
+      runId: promiseRun,
+    });
+    let ids: readonly string[] | undefined;
+    for await (const event of run.events({ types: ["value_published"] })) {
+      if (event.type === "value_published") ids = event.data.value as unknown as readonly string[];
+      break;
+    }
+    const judged = await runtime.start(settler as HostedAgent & HostedWorkflow<JsonValue>, ids?.[1] ?? null, {
+      runId: formatRunId("settler"),
+    });
+    await Promise.all([run.result(), judged.result()]);
+    return [promiseRun, judged.runId];
+  },
+  outputs: [{ done: { did: "done", with: { cents: 900 } }, failed: "declined", again: 900 }, null],
+  world: {
+    branches: 2,
+    sideBySide: true,
+    answering: ({ name, body }) => toolAnswer(name, body),
+    visitor: async ({ store, signal }) => {
+      const event = await untilEvent(store, promiseRun, ({ type }) => type === "value_published", signal);
+      const [id] = (event as Event<"value_published">).data.value as unknown as readonly [string];
+      const life = new RuntimeLifetime();
+      const promise = storedPromise(
+        { store, clock: systemClock, life, sizes: new SizeLimit(), scope: undefined },
+        id,
+      );
+      if (!(await promise.resolve(900))) throw new Error("the promise was settled before");
+      if (await promise.resolve(901)) throw new Error("the promise was settled twice");
+    },
+  },
+};
+
 export function mail(runId: RunId, id: string, body: MailBody): Mail {
   return { id, runId, from: "a person", at: 1, body };
 }
@@ -274,5 +342,6 @@ export const workflowWorkloads: Readonly<Record<string, Workload>> = {
   retries,
   timing,
   calls,
+  promises,
   updates,
 };

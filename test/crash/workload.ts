@@ -33,6 +33,8 @@ interface Hands {
   readonly store: Store;
   /** Agent to which the work is submitted: the first of `Workload.agents`. */
   readonly agent: HostedAgent;
+  /** The other agents of the workload. */
+  readonly others: readonly HostedAgent[];
   /** Makes `id` the next generated id while `mint` starts, so that a restarted worker creates the same object again. */
   readonly pinned: <Made>(id: string, mint: () => Promise<Made>) => Promise<Made>;
 }

@@ -45,8 +45,34 @@ export async function findingsAfter(path: string): Promise<readonly Finding[]> {
   for (const run of runs) before.set(run, await eventsIn(store, run));
   const runtime = await openRuntime({ ...goldenOptions(clock, "after"), store });
   try {
-    const { clerk, lead, panel, sleeper, durable, retried, updated, undone, called, calling, patched } = at;
-    const agents = [clerk, lead, panel, sleeper, durable, retried, updated, undone, called, calling, patched];
+    const {
+      clerk,
+      lead,
+      panel,
+      sleeper,
+      durable,
+      retried,
+      updated,
+      undone,
+      called,
+      calling,
+      patched,
+      promised,
+    } = at;
+    const agents = [
+      clerk,
+      lead,
+      panel,
+      sleeper,
+      durable,
+      retried,
+      updated,
+      undone,
+      called,
+      calling,
+      patched,
+      promised,
+    ];
     for (const agent of agents) runtime.register(agent);
     const found: Finding[] = [];
     for (const [run, { goOn }] of Object.entries(goldenRuns)) {

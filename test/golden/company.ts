@@ -63,6 +63,7 @@ export interface Company {
   readonly called: Workflow;
   readonly calling: Workflow;
   readonly patched: Workflow;
+  readonly promised: Workflow;
 }
 
 const hourMs = 3_600_000;
@@ -217,7 +218,26 @@ export function company(): Company {
     await ctx.sleep(hourMs);
     return [isNew, ctx.patched("new"), ctx.patched("newer")];
   });
-  return { asked, clerk, lead, panel, sleeper, durable, retried, updated, undone, called, calling, patched };
+  const promised = workflow("promised", async (ctx) => {
+    const { id, promise } = ctx.promise();
+    ctx.publish("id", id);
+    return [await promise.result(), await promise.result()];
+  });
+  return {
+    asked,
+    clerk,
+    lead,
+    panel,
+    sleeper,
+    durable,
+    retried,
+    updated,
+    undone,
+    called,
+    calling,
+    patched,
+    promised,
+  };
 }
 
 /** Executes steps of every kind and then waits. */
@@ -365,6 +385,18 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     goOn: async (handle, { clock }) => {
       // The second attempt fails as well.
       for (let wait = 0; wait < 2; wait++) await clock.advance(2 * hourMs);
+      return handle;
+    },
+  },
+  promised: {
+    since: 26,
+    begin: async ({ runtime, company: { promised } }) => {
+      const { runId } = await runtime.start(promised, null, { runId: goldenId("promised") });
+      return (await runtime.find(runId)) as RunHandle;
+    },
+    rests: ({ type }) => type === "task_suspend",
+    goOn: async (handle, { runtime }) => {
+      await runtime.promise(String(await handle.read("id"))).resolve("settled");
       return handle;
     },
   },

@@ -22,8 +22,8 @@ import type { Message } from "../messages/message.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { RunSnapshot } from "../limits/account.ts";
 import type { ChildRequest, SpawnOptions, SpawnOutcome, TaskHandle } from "../run/spawn-options.ts";
-import type { SignalOptions } from "../run/run-messages.ts";
 import type { StartedRun, StartRunOptions } from "../run/started-run.ts";
+import type { PromiseOutcome, SignalOptions } from "../run/run-messages.ts";
 import type { WaitContext } from "../run/wait-context.ts";
 import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 import type { Usage } from "../messages/usage.ts";
@@ -530,6 +530,11 @@ export interface RunContext extends WaitContext {
    * tenant of this run (S6).
    */
   sendSignal(runId: string, name: string, value: JsonValue, options?: SignalOptions): Promise<void>;
+  /**
+   * Settles a promise of another run, in the commit that records this call. Has no effect if it was settled before. Throws
+   * `not_found` if the run has ended, or does not exist in the tenant of this run (S6).
+   */
+  settlePromise(id: string, outcome: PromiseOutcome): Promise<void>;
   /** Makes this agent a follower of the topic. */
   follow(topic: TopicId): Promise<void>;
   /** Ends this agent's following of the topic. */

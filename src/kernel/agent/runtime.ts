@@ -16,6 +16,7 @@ import type { RunHandle } from "./run-handle.ts";
 import type { RuntimeSessions } from "./session-api.ts";
 import type { ApprovalPage, ApprovalQuery } from "../run/approval.ts";
 import { readChanges, type RunChanges } from "../run/run-changes.ts";
+import type { RunPromise } from "../run/run-messages.ts";
 import type { RunChangeList, RunCountQuery, RunPage, RunQuery } from "../run/run-summary.ts";
 import type { HostedWorkflow, WorkflowResult } from "./workflow.ts";
 import type { SpawnBudget } from "../limits/budget.ts";
@@ -447,6 +448,11 @@ export interface Runtime {
     agent: HostedAgent<Context>,
     options: SpawnChildOptions<NoInfer<Context>>,
   ): Promise<RunHandle>;
+  /**
+   * Returns a promise that a workflow created with `ctx.promise()`, to resolve or reject it. Throws `invalid_argument` for a
+   * text that is no promise id.
+   */
+  promise(id: string): RunPromise;
   /** Returns a run of this store, whichever worker drives it, or `undefined` if there is none. */
   find(runId: string): Promise<RunHandle | undefined>;
   /**

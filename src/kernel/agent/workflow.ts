@@ -87,6 +87,14 @@ export interface CallAgentOptions<Output extends Schema = never> extends Pick<
   readonly output?: Output;
 }
 
+/** A promise that other runs and processes settle by its id. */
+export interface DurablePromise<Value> {
+  /** Id with which any run, process or REST caller settles the promise. */
+  readonly id: string;
+  /** The value. `result` waits for it, and throws the error of a rejected promise. */
+  readonly promise: DurableHandle<Value>;
+}
+
 /** Options of `WorkflowContext.handleUpdate`. */
 export interface HandleUpdateOptions<Value = unknown> {
   /** Milliseconds after which the wait ends without an update. Default: no limit. */
@@ -234,6 +242,20 @@ export interface WorkflowContext<Context = unknown, Input = JsonValue> {
   ): Promise<void>;
   /** Like the other overload, for a signal that has no schema here. */
   sendSignal(run: RunTarget, name: string, value?: JsonValue, options?: SignalOptions): Promise<void>;
+  /**
+   * Creates a promise that any run, process or REST caller settles by its `id`. Neither an effect nor a call: the id is the
+   * same on every replay. The schema is applied by `promise.result()`, and on each replay, so its transforms must be pure.
+   */
+  promise<const Source extends Schema = never>(
+    schema?: Source,
+  ): DurablePromise<[Source] extends [never] ? JsonValue : Infer<Source>>;
+  /**
+   * Resolves a promise of another run, in the commit that records this call. Has no effect if it was settled before. Throws
+   * `not_found` if its run has ended, or does not exist in the tenant of this run (S6).
+   */
+  resolvePromise<Value>(id: string, value: Value & Serializable<Value>): Promise<void>;
+  /** Rejects a promise of another run. The run receives an error with this code and message. Otherwise like `resolvePromise`. */
+  rejectPromise(id: string, error: Error): Promise<void>;
   /**
    * Publishes a value that `run.read(name)` returns, in any process, without waking the run. It is committed with the next
    * step, or at once if the function waits for something else.

@@ -91,3 +91,21 @@ export interface WaitForUpdateOptions {
   /** Throws to refuse the update. The decision is recorded, and the sender receives the error. Default: every update is accepted. */
   readonly accept?: (value: JsonValue) => MaybePromise<unknown>;
 }
+
+/** How a promise of a run was settled. */
+export type PromiseOutcome =
+  | { readonly status: "resolved"; readonly value: JsonValue }
+  | { readonly status: "rejected"; readonly failure: Failure };
+
+/** A promise of a run, as `Runtime.promise` returns it to settle it from outside. */
+export interface RunPromise {
+  /** Id of the promise. */
+  readonly id: string;
+  /**
+   * Resolves the promise. Default value: `null`. Returns `false` if it was settled before: the first call counts. Rejects
+   * with `not_found` if the run has ended, or does not exist for this caller (S6).
+   */
+  resolve(value?: JsonValue): Promise<boolean>;
+  /** Rejects the promise. The run receives an error with the code and the message of `error`. Otherwise like `resolve`. */
+  reject(error: unknown): Promise<boolean>;
+}

@@ -47,6 +47,10 @@ export interface WaitContext {
   waitForUpdate(name: string, options?: WaitForUpdateOptions): Promise<ReceivedUpdate | undefined>;
   /** Answers an update. The reply is part of the commit that records this call, so that an update has one reply. */
   answerUpdate(name: string, update: ReceivedUpdate, reply: UpdateReply): Promise<void>;
+  /** Returns the id of a new promise, which any run or process may settle. The same on every replay. Not a journaled call. */
+  newPromise(): string;
+  /** Waits until a promise of this task is settled, also before this call. Returns its value, or throws its error. */
+  waitForPromise(id: string): Promise<JsonValue>;
   /**
    * Asks a person and waits durably until `RunHandle.approve` answers. The task's clock stops meanwhile (H5). The
    * caller defines what `approved` means; `input` of the decision, if present, is the answer.

@@ -13,7 +13,7 @@ import type { StepExecutor } from "../task/step-executor.ts";
 import { pendingForever } from "../process/pending-forever.ts";
 import { insideBranch } from "../process/async-context.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
-import { isOutcome } from "../task/step-outcome.ts";
+import { isOutcome } from "../journal/recorded-faults.ts";
 import { emittedAddress } from "../journal/wait-names.ts";
 
 interface Branches {

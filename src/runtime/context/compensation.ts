@@ -25,7 +25,7 @@ import { compensationsIn, journalScope } from "../journal/wait-names.ts";
 import type { CancellationScope } from "../task/cancellation-scope.ts";
 import type { NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
-import { isOutcome } from "../task/step-outcome.ts";
+import { isOutcome } from "../journal/recorded-faults.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { checkCompensationOptions } from "./context-options.ts";
 

@@ -6,6 +6,7 @@ import {
   parseTaskId,
   parseTopicId,
   readDuration,
+  reviveFault,
   rootTaskId,
   timeOfDate,
   type AgentId,
@@ -16,6 +17,7 @@ import {
   type InputQueue,
   type JsonValue,
   type Message,
+  type PromiseOutcome,
   type ReceivedUpdate,
   type RunId,
   type SignalOptions,
@@ -28,18 +30,20 @@ import {
 } from "../../kernel/index.ts";
 import { takesInput } from "../journal/task-record.ts";
 import type { TaskState } from "../journal/task-state.ts";
-import { isOutcome } from "../task/step-outcome.ts";
+import { isOutcome } from "../journal/recorded-faults.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import { none } from "../task/step-outcome.ts";
 import type { Body } from "../task/step-body.ts";
+import { formatPromiseId, parsePromiseId, promiseKey, settlingMail } from "../journal/promise-ids.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import {
   isTimeout,
   joinWait,
+  keepsValue,
   mailOfSignal,
   queueWait,
+  promiseWait,
   replyWait,
-  runOf,
   signalWait,
   timeoutAddress,
   timeoutName,
@@ -263,6 +267,43 @@ export class MessageSteps {
     });
   }
 
+  /** The id of a new promise. It follows from the scope and its number there, so it is the same on every replay. */
+  newPromise(): string {
+    const { runner, scope } = this.#steps;
+    const key = promiseKey(scope, this.#steps.nextPromise());
+    return formatPromiseId({ runId: runner.facts.runId, taskId: runner.taskId, key });
+  }
+
+  /** J5: the error of a rejected promise is recorded. */
+  async waitForPromise(id: string): Promise<JsonValue> {
+    const { runId, taskId, key } = parsePromiseId(id);
+    const { runner } = this.#steps;
+    if (taskId !== runner.taskId || runId !== runner.facts.runId)
+      throw new Fault(
+        "invalid_argument",
+        `promise ${id} belongs to task ${taskId} of ${runId}; only that task can wait for it`,
+      );
+    const name = promiseWait(key);
+    const step: StepIdentity = { address: this.#steps.next(), kind: "wait", name, digest: JsonDigest.ofNull };
+    const { value } = await this.#steps.run<{ readonly value: JsonValue }>(step, async () => {
+      const outcome = (await this.#cameFor(name, undefined)) as unknown as PromiseOutcome;
+      if (outcome.status === "rejected") throw reviveFault(outcome.failure);
+      return { value: outcome.value };
+    });
+    return value;
+  }
+
+  /** Settles a promise with the commit of this step. */
+  async settlePromise(id: string, outcome: PromiseOutcome): Promise<void> {
+    const place = parsePromiseId(id);
+    await this.send("settle", id, outcome as unknown as JsonValue, async () => {
+      const { runner } = this.#steps;
+      await refuseIfUnreachable(runner, place.runId, `value of promise ${JSON.stringify(id)}`);
+      const sender = { from: runner.agentId, at: runner.worker.clock.now() };
+      return () => runner.log.add({ mail: [settlingMail(place, outcome, sender)] });
+    });
+  }
+
   /** A journaled wait for a name. `value` is absent if `due` came first. */
   #waitFor(
     name: string,
@@ -364,7 +405,7 @@ export async function awaitName(
   try {
     const value = await runner.activity.waitFor(cancelScope, wait.came, { name, due });
     // No step takes the end of a run, so that the next waiter receives it as well.
-    if (runOf(name) !== undefined) wait.leave();
+    if (keepsValue(name)) wait.leave();
     return value;
   } catch (error) {
     wait.leave();

@@ -16,7 +16,7 @@ import type { StepIdentity } from "../journal/step-identity.ts";
 import { attemptAddress, attemptName, retryWait } from "../journal/wait-names.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
-import { isOutcome } from "../task/step-outcome.ts";
+import { isOutcome } from "../journal/recorded-faults.ts";
 import { awaitName } from "./messages.ts";
 
 /** The record of a failed attempt. Times are in epoch milliseconds. */

@@ -23,6 +23,7 @@ import {
   type Message,
   type ParallelOptions,
   type PersonQuestion,
+  type PromiseOutcome,
   type ReceivedUpdate,
   type RunContext,
   type SessionCompactionOutcome,
@@ -500,6 +501,18 @@ export class TaskContext extends TaskFacts implements RunContext {
     messageNameKind.check?.(name, "name of the signal", "ctx.sendSignal()");
     signalTable.read("ctx.sendSignal()", options);
     return this.#messages.sendSignal(runId, name, value, options);
+  }
+
+  newPromise(): string {
+    return this.#messages.newPromise();
+  }
+
+  waitForPromise(id: string): Promise<JsonValue> {
+    return this.#messages.waitForPromise(id);
+  }
+
+  settlePromise(id: string, outcome: PromiseOutcome): Promise<void> {
+    return this.#messages.settlePromise(id, outcome);
   }
 
   publish(name: string, value: JsonValue): void {

@@ -32,6 +32,16 @@ export function updateOf(wait: string): string | undefined {
   return wait.startsWith(updateWait("")) ? wait.slice(updateWait("").length) : undefined;
 }
 
+/** Name of the wait for a promise of the task. Its value is kept when a step has received it, so that several steps may wait for it. */
+export function promiseWait(key: string): string {
+  return `promise ${key}`;
+}
+
+/** Key of the promise that the wait is for. `undefined` for a wait of another kind. */
+export function promiseOf(wait: string): string | undefined {
+  return wait.startsWith(promiseWait("")) ? wait.slice(promiseWait("").length) : undefined;
+}
+
 /** Name of the wait for a reply. It contains the address of the asking step, so that it is unique in the task and equal on replay (J2). */
 export function replyWait(address: StepAddress): string {
   return `reply ${address}`;
@@ -50,6 +60,11 @@ export function runOf(wait: string): RunId | undefined {
   return wait.startsWith(runWait("" as RunId))
     ? (wait.slice(runWait("" as RunId).length) as RunId)
     : undefined;
+}
+
+/** Whether the value stays when a step has received it. */
+export function keepsValue(wait: string): boolean {
+  return runOf(wait) !== undefined || promiseOf(wait) !== undefined;
 }
 
 /** Name under which the root of a run keeps the tasks of other runs that wait for its end. No step waits for it. */
@@ -310,6 +325,7 @@ const causes: Readonly<Record<string, WaitCause>> = {
   approval: "person",
   signal: "signal",
   update: "signal",
+  promise: "signal",
   sleep: "time",
   reply: "message",
   run: "run",

@@ -29,6 +29,7 @@ import type { RunState } from "../journal/run-state.ts";
 import {
   approvalWait,
   callerWait,
+  promiseOf,
   queueWait,
   runOf,
   signalOf,
@@ -189,7 +190,7 @@ export class MailboxReader {
   /** Emits the event of a signal or an update that arrived. */
   #noteMessage({ taskId, wait, value }: Extract<PlacedMail["body"], { type: "resolve" }>, by: string): void {
     if (!this.#state.tasks.has(taskId)) return;
-    const signal = signalOf(wait);
+    const signal = signalOf(wait) ?? (promiseOf(wait) === undefined ? undefined : wait);
     if (signal !== undefined) this.#log.emit(taskId, { type: "task_signal", data: { name: signal, by } });
     const update = updateOf(wait);
     if (update === undefined) return;

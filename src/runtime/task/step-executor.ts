@@ -29,6 +29,7 @@ export class StepExecutor implements FlushableLog {
   readonly scope: StepScope;
   readonly cancelScope: CancellationScope;
   #index = 0;
+  #promises = 0;
   #open: Call | undefined;
   /** E4: events that the code has emitted since its last step. */
   #events: EventDraft[] = [];
@@ -51,6 +52,11 @@ export class StepExecutor implements FlushableLog {
 
   next(): StepAddress {
     return stepAt(this.scope, this.#index++);
+  }
+
+  /** The number of the next promise of this scope. Promises have numbers of their own, because they are not steps. */
+  nextPromise(): number {
+    return this.#promises++;
   }
 
   identify(kind: StepKind, name: string, input: unknown): StepIdentity {

@@ -1,5 +1,4 @@
 import {
-  CancellationError,
   Fault,
   reviveFault,
   sealedOutcome,
@@ -8,6 +7,7 @@ import {
   type StepKind,
   type StepOutcome,
 } from "../../kernel/index.ts";
+import { isOutcome } from "../journal/recorded-faults.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import type { StepJournal } from "./step-journal.ts";
 import type { SizeLimit } from "../process/size-limit.ts";
@@ -49,12 +49,6 @@ export function failureOf(error: unknown): StepOutcome {
   const fault = Fault.from(error);
   if (!isOutcome(fault)) throw fault;
   return { kind: "failed", failure: fault.toJSON() };
-}
-
-/** Whether the fault is an outcome of a step: a replay returns it again. */
-export function isOutcome(fault: Fault): boolean {
-  if (fault instanceof CancellationError) return false;
-  return fault.code !== "lease_lost" && fault.code !== "journal_mismatch";
 }
 
 /** Returns the value of a step for the code, which `as` converts. Throws the recorded fault of a failed step. */

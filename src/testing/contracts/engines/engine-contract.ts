@@ -22,7 +22,7 @@ import { waitCases } from "./wait-cases.ts";
 import { branchCases, callCases, partCases } from "./call-cases.ts";
 import { flowCases } from "./flow-cases.ts";
 import { retryCases, signalCases, timeCases, workflowCases } from "./workflow-cases.ts";
-import { messageCases } from "./message-cases.ts";
+import { messageCases, promiseCases } from "./message-cases.ts";
 
 /** Tests of the rules that every engine and every host of runs must keep. */
 export function engineContract(harness: EngineHarness): void {
@@ -34,6 +34,7 @@ export function engineContract(harness: EngineHarness): void {
   timeCases(harness);
   signalCases(harness);
   messageCases(harness);
+  promiseCases(harness);
   workflowCases(harness);
   compensationCases(harness);
   callCases(harness);

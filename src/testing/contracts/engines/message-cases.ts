@@ -1,4 +1,11 @@
-import { Fault, formatRunId, type HostedAgent, type JsonValue } from "../../../kernel/index.ts";
+import {
+  FatalError,
+  Fault,
+  formatRunId,
+  type HostedAgent,
+  type JsonValue,
+  type RunHandle,
+} from "../../../kernel/index.ts";
 import { agentOf, casesOf, eventsOf, runIn, suspended, type EngineHarness } from "./engine-world.ts";
 
 /** An agent that publishes, handles updates that are numbers, and ends with the first that is above 9. */
@@ -168,5 +175,89 @@ export function messageCases(harness: EngineHarness): void {
     expect((await second.result()).output).toEqual(["not_found", "not_found"]);
     await theirs.cancel("end");
     await theirs.result();
+  });
+}
+
+/** Cases about promises that others settle. */
+export function promiseCases(harness: EngineHarness): void {
+  const { expect } = harness;
+  const declare = casesOf(harness);
+  /** Publishes the ids of two promises and waits for both, and for the first one again. */
+  const waiter = (): HostedAgent =>
+    agentOf("waiter", async (ctx) => {
+      const [first, second] = [ctx.newPromise(), ctx.newPromise()];
+      await ctx.step("tell", async () => null);
+      ctx.publish("ids", [first, second]);
+      const value = await ctx.waitForPromise(first);
+      const failed = await ctx.waitForPromise(second).catch(({ code, message }: Fault) => [code, message]);
+      return [value, failed, await ctx.waitForPromise(first)];
+    });
+  const idsOf = async (run: RunHandle): Promise<readonly [string, string]> => {
+    await suspended(run, "t0");
+    return (await run.read("ids")) as unknown as readonly [string, string];
+  };
+
+  declare("J2: a promise is settled once, from every process, before and after the wait", async (world) => {
+    const one = await world.open("one");
+    const run = await one.submit(waiter(), null);
+    const [first, second] = await idsOf(run);
+    expect(await one.promise(second).reject(new FatalError("declined"))).toBe(true);
+    expect(await one.promise(second).resolve("too late")).toBe(false);
+    const resumed = await world.takeOver(one, run, waiter());
+    const other = await world.open("three");
+    expect(await other.promise(first).resolve({ paid: true })).toBe(true);
+    expect((await resumed.result()).output).toEqual([{ paid: true }, ["fatal", "declined"], { paid: true }]);
+    await expect(other.promise(first).resolve(1)).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  declare("J2: a run settles a promise of another run in its commit", async (world) => {
+    const runtime = await world.open();
+    const run = await runtime.submit(waiter(), null);
+    const ids = await idsOf(run);
+    const settler = agentOf("settler", async (ctx) => {
+      await ctx.settlePromise(ids[0], { status: "resolved", value: 1 });
+      await ctx.settlePromise(ids[0], { status: "resolved", value: 2 });
+      await ctx.settlePromise(ids[1], { status: "rejected", failure: { code: "fatal", message: "no" } });
+    });
+    await (await runtime.submit(settler, null)).result();
+    expect((await run.result()).output).toEqual([1, ["fatal", "no"], 1]);
+  });
+
+  declare("S6: a promise of another tenant does not exist", async (world) => {
+    const runtime = await world.open();
+    const run = await runtime.submit(waiter(), null, { tenantId: "a" });
+    const [first, second] = await idsOf(run);
+    const theirs = runtime.forTenant({ tenantId: "b" });
+    await expect(theirs.promise(first).resolve(1)).rejects.toMatchObject({ code: "not_found" });
+    const settler = agentOf("settler", async (ctx) =>
+      ctx.settlePromise(first, { status: "resolved", value: 1 }).then(
+        () => "settled",
+        ({ code }: Fault) => code,
+      ),
+    );
+    const attempt = await runtime.submit(settler, null, { tenantId: "b" });
+    expect((await attempt.result()).output).toBe("not_found");
+    const ours = runtime.forTenant({ tenantId: "a" });
+    await ours.promise(first).resolve(1);
+    await ours.promise(second).resolve(2);
+    expect((await run.result()).output).toEqual([1, 2, 1]);
+    await expect((async () => runtime.promise("order-7"))()).rejects.toMatchObject({
+      code: "invalid_argument",
+    });
+  });
+
+  declare("J5: a rejected promise whose error leaves the code ends the run", async (world) => {
+    const runtime = await world.open();
+    const worker = agentOf("worker", async (ctx) => {
+      const id = ctx.newPromise();
+      ctx.publish("ids", [id]);
+      return ctx.waitForPromise(id);
+    });
+    const run = await runtime.submit(worker, null);
+    const [id] = await idsOf(run);
+    await runtime.promise(id).reject(new Error("declined"));
+    const { status, error } = await run.result();
+    expect([status, error?.message]).toEqual(["failed", "declined"]);
+    expect((await eventsOf(run)).filter(({ type }) => type === "task_retry")).toEqual([]);
   });
 }

@@ -423,6 +423,9 @@ const flows = `
   CREATE INDEX runs_of_rate ON {runs} (rate, admitted_at) WHERE rate IS NOT NULL;
 `;
 
+/** Format 26. Runs may have promises. Earlier versions would let a second step wait forever for a promise that is settled. */
+const promises = "SELECT 1;";
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
 export const migrations: readonly string[] = [
   tables,
@@ -438,4 +441,5 @@ export const migrations: readonly string[] = [
   calls,
   patches,
   flows,
+  promises,
 ].map((sql) => sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'));

@@ -404,6 +404,8 @@ const migrations: readonly string[] = [
   CREATE INDEX runs_in_slot ON runs (slot) WHERE slot IS NOT NULL;
   CREATE INDEX runs_of_rate ON runs (rate, admitted_at) WHERE rate IS NOT NULL;
   `,
+  // Format 26. Runs may have promises. Earlier versions would let a second step wait forever for a promise that is settled.
+  "SELECT 1;",
 ];
 
 export const storeSchema: FileSchema = { applicationId, migrations, unreleased: unreleasedFormats };

@@ -1,0 +1,141 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { openRuntime, type Runtime } from "../../src/entries/index.ts";
+import { FatalError, query, signal, update, workflow } from "../../src/entries/workflow.ts";
+
+async function withRuntime(body: (runtime: Runtime) => Promise<void>): Promise<void> {
+  const runtime = await openRuntime({ store: "memory:", unknownPrice: "ignore" });
+  try {
+    await body(runtime);
+  } finally {
+    await runtime.close();
+  }
+}
+
+describe("messages of a workflow", () => {
+  const rename = update("rename", {
+    input: z.object({ to: z.string().min(1) }),
+    output: z.string().toUpperCase(),
+  });
+  const progress = query("progress", z.object({ done: z.number() }));
+
+  test("handleUpdate() refuses by schema and by validate, replies with an error of the handler, and continues", () =>
+    withRuntime(async (runtime) => {
+      const named = workflow("named", async (ctx) => {
+        const taken = "taken";
+        const validate = ({ to }: { to: string }): void => {
+          if (to === taken) throw new Error("the name is taken");
+        };
+        const handler = async ({ to }: { to: string }): Promise<string> => {
+          if (to === "broken") throw new FatalError("no such name");
+          return ctx.step("rename", () => to);
+        };
+        const failed = await ctx.handleUpdate(rename, handler, { validate });
+        const completed = await ctx.handleUpdate(rename, handler, { validate });
+        const late = await ctx.handleUpdate(rename, handler, { timeoutMs: 1 });
+        return [failed?.status ?? null, completed?.status ?? null, late ?? null];
+      });
+      const run = await runtime.start(named, null);
+      await expect(run.update(rename, { to: 5 } as never)).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringMatching(/^invalid value of update rename: to /u),
+      });
+      await expect(run.update("rename", { to: "" })).rejects.toMatchObject({ code: "invalid_argument" });
+      await expect(run.update(rename, { to: "taken" })).rejects.toThrow("the name is taken");
+      await expect(run.update(rename, { to: "broken" })).rejects.toMatchObject({
+        code: "fatal",
+        message: "no such name",
+      });
+      expect(await run.update(rename, { to: "anna" })).toBe("ANNA");
+      expect((await run.result()).output).toEqual(["failed", "completed", null]);
+    }));
+
+  test("read() applies the schema of the query, and a signal reaches another workflow", () =>
+    withRuntime(async (runtime) => {
+      const paid = signal("paid", z.object({ cents: z.number() }));
+      const receiver = workflow("receiver", async (ctx) => {
+        ctx.publish(progress, { done: 1 });
+        const payment = await ctx.waitForSignal(paid);
+        ctx.publish("progress", "done");
+        return payment?.cents ?? null;
+      });
+      const target = await runtime.start(receiver, null);
+      const sender = workflow("sender", async (ctx) => {
+        await ctx.sendSignal(target.runId, paid, { cents: 5 }, { id: "a" });
+        return ctx.sendSignal(target, paid, { cents: "6" } as never).then(
+          () => "sent",
+          (error: Error) => error.message,
+        );
+      });
+      expect(await sender.run(null, { runtime })).toMatch(/^invalid value of signal paid: cents /u);
+      expect((await target.result()).output).toBe(5);
+      await expect(target.read(progress)).rejects.toMatchObject({ code: "invalid_argument" });
+      expect(await target.read("progress")).toBe("done");
+    }));
+
+  test("promise.result() applies the schema, in the scope that it receives, and a workflow settles promises", () =>
+    withRuntime(async (runtime) => {
+      const waiting = workflow("waiting", async (ctx) => {
+        const first = ctx.promise(z.object({ cents: z.number() }));
+        const second = ctx.promise(z.string());
+        ctx.publish("ids", [first.id, second.id]);
+        const { left, right } = await ctx.parallel({
+          left: async (branch) => (await first.promise.result(branch)).cents,
+          right: (branch) => second.promise.result(branch).catch((error: Error) => error.message),
+        });
+        const wrong = await second.promise.result().catch((error: Error) => error.message);
+        return [
+          left,
+          right,
+          wrong,
+          await first.promise.result({} as never).catch((error: Error) => error.message),
+        ];
+      });
+      const run = await runtime.start(waiting, null);
+      let ids: readonly string[] = [];
+      for await (const event of run.events({ types: ["value_published"] })) {
+        if (event.type === "value_published") ids = event.data.value as string[];
+        break;
+      }
+      const settler = workflow("settler", async (ctx) => {
+        await ctx.resolvePromise(ids[0] ?? "", { cents: 5 });
+        await ctx.resolvePromise(ids[1] ?? "", 6);
+        return null;
+      });
+      await settler.run(null, { runtime });
+      const refused = expect.stringMatching(/^invalid value of promise: /u);
+      expect((await run.result()).output).toEqual([
+        5,
+        refused,
+        refused,
+        expect.stringContaining("result() of a promise"),
+      ]);
+      expect(() => runtime.promise("order-7")).toThrow("use the id that ctx.promise() returned");
+    }));
+
+  test("wrong arguments of messages are refused with a text that says what to use", () =>
+    withRuntime(async (runtime) => {
+      expect(() => update("")).toThrow('use update("changeAddress", { input, output })');
+      expect(() => update("a", { in: z.string() } as never)).toThrow("in");
+      const wrong = workflow("wrong", async (ctx) => {
+        const texts: string[] = [];
+        const note = (error: unknown): void => void texts.push((error as Error).message);
+        try {
+          ctx.publish("", 1);
+        } catch (error) {
+          note(error);
+        }
+        await ctx.handleUpdate("rename" as never, (async () => null) as never).catch(note);
+        await ctx.handleUpdate(rename, null as never).catch(note);
+        await ctx.sendSignal("nowhere", "paid").catch(note);
+        return texts;
+      });
+      const texts = await wrong.run(null, { runtime });
+      expect(texts).toEqual([
+        expect.stringContaining("ctx.publish()"),
+        expect.stringContaining('use update("name", { input, output })'),
+        expect.stringContaining("expected a function"),
+        expect.stringContaining("nowhere"),
+      ]);
+    }));
+});
