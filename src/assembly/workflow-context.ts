@@ -221,7 +221,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     const value = await update.read(received.value);
     let reply: JsonValue;
     try {
-      reply = (await update.readReply(((await handler(value)) ?? null) as JsonValue)) as JsonValue;
+      reply = (await update.readReply((await handler(value)) ?? null)) as JsonValue;
     } catch (error) {
       // A cancel ends the run, and no reply follows.
       ctx.check();

@@ -106,8 +106,8 @@ export function update<const In extends Schema = never, const Out extends Schema
   const { input, output } = updateTable.read(`update ${name}`, schemas);
   return {
     name,
-    read: messageReader(`update ${name}`, input as Schema | undefined),
-    readReply: messageReader(`the reply to update ${name}`, output as Schema | undefined),
+    read: messageReader(`update ${name}`, input),
+    readReply: messageReader(`the reply to update ${name}`, output),
   };
 }
 

@@ -125,7 +125,7 @@ describe("messages of a workflow", () => {
         } catch (error) {
           note(error);
         }
-        await ctx.handleUpdate("rename" as never, (async () => null) as never).catch(note);
+        await ctx.handleUpdate("rename" as never, async () => null).catch(note);
         await ctx.handleUpdate(rename, null as never).catch(note);
         await ctx.sendSignal("nowhere", "paid").catch(note);
         return texts;

@@ -279,7 +279,7 @@ const promises: Workload = {
         const { answer } = await effect(server, "judge", idempotencyKey, null);
         return answer;
       });
-      await ctx.rejectPromise(String(id), new FatalError("declined"));
+      await ctx.rejectPromise(id as string, new FatalError("declined"));
       return null;
     });
     return [

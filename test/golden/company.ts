@@ -396,7 +396,7 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     },
     rests: ({ type }) => type === "task_suspend",
     goOn: async (handle, { runtime }) => {
-      await runtime.promise(String(await handle.read("id"))).resolve("settled");
+      await runtime.promise((await handle.read("id")) as string).resolve("settled");
       return handle;
     },
   },
