@@ -40,7 +40,7 @@ test("usage shows six measures over 14 days with the days before, and a bar open
   await page.waitForURL(/\/runs\?/u);
   const day = addDays(utcDay(Date.now()), -3);
   expect(new URL(page.url()).search).toBe(`?ended=${day}Z&status=failed`);
-  await page.getByText(`Ended ${day} UTC`).waitFor();
+  await page.getByText(`Ended ${day} UTC`).first().waitFor();
   await page.goBack();
   await cost.click({ position: { x: 2, y: 60 } });
   await page.waitForURL(/\/runs\?/u);

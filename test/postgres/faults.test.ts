@@ -128,8 +128,9 @@ async function backTo16(schema: string): Promise<void> {
     ...Array.from({ length: 25 }, (_, at) => `latency_${at}`),
   ];
   await query(`SET search_path = ${schema};
-    DROP INDEX runs_of_user_in_tenant, runs_of_name;
-    ALTER TABLE runs DROP COLUMN change, DROP COLUMN cost;
+    DROP INDEX runs_of_user_in_tenant, runs_of_name, runs_queued;
+    ALTER TABLE runs DROP COLUMN change, DROP COLUMN cost, DROP COLUMN flow, DROP COLUMN gate, DROP COLUMN slot,
+      DROP COLUMN rate, DROP COLUMN admitted_at;
     ALTER TABLE run_labels DROP COLUMN tenant, DROP COLUMN created_at;
     CREATE INDEX runs_of_label ON run_labels (md5(name || '=' || value), run);
     ALTER TABLE usage_totals RENAME COLUMN period TO day;
