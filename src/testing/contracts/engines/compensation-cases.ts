@@ -92,9 +92,11 @@ export function compensationCases(harness: EngineHarness): void {
     async (world) => {
       const runtime = await world.open();
       const log: string[] = [];
+      const begun = Promise.withResolvers<void>();
       const waiting = workflowOf("waiting", async (ctx) => {
         await doStep(ctx, log, "a");
         await ctx.step("b", async ({ signal }) => {
+          begun.resolve();
           await new Promise((resolve) => {
             signal.addEventListener("abort", resolve);
             if (ctx.input === "starts") resolve(null);
@@ -104,8 +106,8 @@ export function compensationCases(harness: EngineHarness): void {
         await ctx.compensate("undo b", async ({ reason }) => log.push(`undo b ${reason}`));
         await ctx.waitForSignal("never");
       });
-      const run = await runIn(runtime, await runtime.start(waiting, null));
-      await eventOf(run, "step_end");
+      const run = await runtime.start(waiting, null);
+      await begun.promise;
       await run.cancel("enough");
       expect((await run.result()).status).toBe("cancelled");
       expect(log).toEqual(["a", "undo b enough", "undo a cancelled"]);
