@@ -113,7 +113,7 @@ export function checkUpdateOptions(options: WaitForUpdateOptions): void {
 
 /** Refuses a timeout that is no number. A negative number and `null` are over at once. */
 export function checkTimeout(timeoutMs: unknown): void {
-  timeoutKind.check?.(timeoutMs, "timeoutMs", "a wait of ctx");
+  timeoutKind.check?.(timeoutMs, "timeoutMs", "ctx.ask(), ctx.waitForSignal() or ctx.waitForUpdate()");
 }
 
 export function checkDrainOptions(queue: InputQueue, options: DrainOptions): void {

@@ -231,7 +231,7 @@ it("a wait refuses a timeout that is no number", async () => {
   );
   expect((await (await runtime.submit(waiter, null)).result()).output).toEqual([
     "invalid_argument",
-    'invalid timeoutMs "5" of ctx.ask() or ctx.waitForSignal(): expected a number, or null for a timeout at once',
+    'invalid timeoutMs "5" of ctx.ask(), ctx.waitForSignal() or ctx.waitForUpdate(): expected a number, or null for a timeout at once',
   ]);
 });
 
