@@ -23,7 +23,8 @@ beforeAll(async () => {
     { userMessage: /./u },
     { content: "Understood.", usage: usage(billed.input, billed.output) },
   );
-  providers.mock.setChaos({ dropRate: 0.08, malformedRate: 0.08, rateLimitRate: 0.08, disconnectRate: 0.08 });
+  // With these rates a kind of fault occurs 30 to 50 times in 250 calls, so that chance does not fail the test.
+  providers.mock.setChaos({ dropRate: 0.12, malformedRate: 0.12, rateLimitRate: 0.12, disconnectRate: 0.12 });
 });
 afterAll(() => providers.stop());
 
@@ -87,9 +88,9 @@ test(`B1, B3: the ledger is exact after ${calls} calls through servers that drop
   expect(results.map(({ status }) => status)).toEqual(results.map(() => "completed"));
   const served = providers.mock.getRequests().map(({ response }) => response.chaosAction ?? "answered");
   const count = (action: string): number => served.filter((each) => each === action).length;
-  // Every kind of fault occurred, how often is a matter of chance, and each call was answered once.
+  // Every kind of fault occurred, and each call was answered once.
   for (const action of ["drop", "malformed", "rateLimit", "disconnect"])
-    expect(count(action)).toBeGreaterThan(0);
+    expect(count(action)).toBeGreaterThan(10);
   expect(count("answered")).toBe(calls);
   // The spend equals what the servers billed; calls of unknown cost are reported and charged in full.
   const lost = events.flatMap((event) => (event.type === "budget_lost" ? [event.data.tokens] : []));
