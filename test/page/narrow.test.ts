@@ -148,7 +148,7 @@ test("a conversation on 390 px opens at its newest entry, unless the person read
       downloadThroughput: bytesPerSecond,
       uploadThroughput: -1,
     });
-  await receive(60_000);
+  await receive(20_000);
   await reload();
   await expect.poll(top, { timeout: 60_000 }).toBe(end);
   await page.evaluate("scrollTo(0, 60)");
