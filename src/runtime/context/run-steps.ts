@@ -3,6 +3,7 @@ import {
   calledRunId,
   canonicalJson,
   Fault,
+  formatRunId,
   HistoryRetention,
   JsonDigest,
   longestCallChain,
@@ -35,6 +36,7 @@ import {
 import type { StepIdentity } from "../journal/step-identity.ts";
 import type { StartRecord } from "../journal/task-state.ts";
 import { callerWait, runWait, startName } from "../journal/wait-names.ts";
+import { idDigest } from "../process/id-digest.ts";
 import { hostedAgent } from "../process/worker-context.ts";
 import { waitForDecision } from "../model/reservation.ts";
 import type { ActiveStep } from "../task/active-step.ts";
@@ -158,7 +160,7 @@ export class RunSteps {
   /** A step that runs again after `resume` starts another run. */
   #derivedId(address: StepAddress): RunId {
     const { worker, task } = this.#steps.runner;
-    return `run_${worker.hash(`${this.#steps.idempotencyKey(address)} ${task.resumed}`).slice(0, 32)}` as RunId;
+    return formatRunId(idDigest(`${this.#steps.idempotencyKey(address)} ${task.resumed}`, worker.hash));
   }
 
   #hashOf(input: JsonValue): string {
