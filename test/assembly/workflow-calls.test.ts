@@ -3,6 +3,7 @@ import { z } from "zod";
 import { openRuntime, type Runtime } from "../../src/entries/index.ts";
 import { FatalError, workflow, type Workflow } from "../../src/entries/workflow.ts";
 import { formatAgentId, type Fault, type JsonValue } from "../../src/kernel/index.ts";
+import { withRuntime } from "./with-runtime.ts";
 
 const double = workflow(
   "double",
@@ -11,15 +12,6 @@ const double = workflow(
 );
 const waiting = workflow("waiting", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
 const broken = workflow("broken", async () => Promise.reject(new FatalError("broken")));
-
-async function withRuntime(body: (runtime: Runtime) => Promise<void>): Promise<void> {
-  const runtime = await openRuntime({ store: "memory:" });
-  try {
-    await body(runtime);
-  } finally {
-    await runtime.close();
-  }
-}
 
 describe("calls of workflows", () => {
   test("ctx.start(), ctx.call() and handles in parallel, race and any return typed outputs", () =>

@@ -1,16 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { openRuntime, type Runtime } from "../../src/entries/index.ts";
 import { FatalError, query, signal, update, workflow } from "../../src/entries/workflow.ts";
-
-async function withRuntime(body: (runtime: Runtime) => Promise<void>): Promise<void> {
-  const runtime = await openRuntime({ store: "memory:", unknownPrice: "ignore" });
-  try {
-    await body(runtime);
-  } finally {
-    await runtime.close();
-  }
-}
+import { withRuntime } from "./with-runtime.ts";
 
 describe("messages of a workflow", () => {
   const rename = update("rename", {

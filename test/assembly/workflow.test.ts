@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { Agent, openRuntime, type Runtime } from "../../src/entries/index.ts";
+import { Agent, openRuntime } from "../../src/entries/index.ts";
 import { FatalError, signal, workflow, type WorkflowContext } from "../../src/entries/workflow.ts";
 import { formatAgentId, type ToolMessage } from "../../src/kernel/index.ts";
 import { FakeClock, scriptedModel } from "../../src/testing/index.ts";
+import { withRuntime } from "./with-runtime.ts";
 
 const order = workflow(
   "order",
@@ -14,15 +15,6 @@ const order = workflow(
   },
   async (ctx, { cents, currency }) => ({ price: await ctx.step("price", () => `${cents} ${currency}`) }),
 );
-
-async function withRuntime(body: (runtime: Runtime) => Promise<void>): Promise<void> {
-  const runtime = await openRuntime({ store: "memory:", unknownPrice: "ignore" });
-  try {
-    await body(runtime);
-  } finally {
-    await runtime.close();
-  }
-}
 
 describe("input and output of a workflow", () => {
   test("run() returns the output after the schemas have applied their defaults and transforms once", async () => {

@@ -15,13 +15,15 @@ import {
   type RunId,
 } from "../../../kernel/index.ts";
 import { scriptedModel } from "../../scripted-model.ts";
-import { agentOf, casesOf, eventsOf, runIn, suspended, type EngineHarness } from "./engine-world.ts";
-
-type Code = Parameters<typeof agentOf>[1];
-
-function workflowOf(name: string, run: Code, more: Partial<HostedAgent> = {}): HostedWorkflow<JsonValue> {
-  return { ...agentOf(name, run, more), name, runKind: "workflow" };
-}
+import {
+  agentOf,
+  casesOf,
+  eventsOf,
+  runIn,
+  suspended,
+  workflowOf,
+  type EngineHarness,
+} from "./engine-world.ts";
 
 /** Waits until a run has started the run with this id. */
 async function startedBy(runtime: Runtime, run: RunHandle, id: string): Promise<RunHandle> {

@@ -16,14 +16,9 @@ import {
   runIn,
   spawnChild,
   suspended,
+  workflowOf,
   type EngineHarness,
 } from "./engine-world.ts";
-
-type Code = Parameters<typeof agentOf>[1];
-
-function workflowOf(name: string, run: Code, more: Partial<HostedWorkflow> = {}): HostedWorkflow<JsonValue> {
-  return { ...agentOf(name, run), name, runKind: "workflow", ...more };
-}
 
 /** Does a step and registers what undoes it. `log` receives both. */
 async function doStep(ctx: RunContext, log: string[], name: string): Promise<void> {

@@ -5,6 +5,7 @@ import {
   type Event,
   type EventType,
   type HostedAgent,
+  type HostedWorkflow,
   type JsonValue,
   type PriceTable,
   type RunContext,
@@ -106,6 +107,14 @@ type Code = (ctx: RunContext, inbox: TaskInbox) => Promise<JsonValue | void>;
 
 export function agentOf(name: string, run: Code, more: Partial<HostedAgent> = {}): HostedAgent {
   return { id: formatAgentId({ name }), run, ...more };
+}
+
+export function workflowOf(
+  name: string,
+  run: Code,
+  more: Partial<HostedWorkflow> = {},
+): HostedWorkflow<JsonValue> {
+  return { ...agentOf(name, run), name, runKind: "workflow", ...more };
 }
 
 /** Spawns a child. Throws if the seat is refused. */

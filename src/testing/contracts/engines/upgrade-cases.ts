@@ -6,14 +6,9 @@ import {
   runIn,
   spawnChild,
   suspended,
+  workflowOf,
   type EngineHarness,
 } from "./engine-world.ts";
-
-type Code = Parameters<typeof agentOf>[1];
-
-function workflowOf(name: string, run: Code, more: Partial<HostedWorkflow> = {}): HostedWorkflow<JsonValue> {
-  return { ...agentOf(name, run), name, runKind: "workflow", ...more };
-}
 
 const step = (ctx: RunContext, name: string, formerly?: string): Promise<string> =>
   ctx.step(name, async () => name, formerly === undefined ? {} : { formerly });

@@ -16,19 +16,20 @@ import {
   runIn,
   spawnChild,
   suspended,
+  workflowOf,
   type EngineHarness,
 } from "./engine-world.ts";
 
 type Code = Parameters<typeof agentOf>[1];
 
 /** A workflow whose input is an object with a number `cents`. `readInput` adds the member `currency`. */
-function workflowOf(name: string, run: Code, more: Partial<HostedWorkflow> = {}): HostedWorkflow<JsonValue> {
+function pricedOf(name: string, run: Code, more: Partial<HostedWorkflow> = {}): HostedWorkflow<JsonValue> {
   const readInput = (input: JsonValue): JsonValue => {
     const { cents } = (input ?? {}) as { readonly cents?: JsonValue };
     if (typeof cents !== "number") throw new Fault("invalid_argument", "cents: expected a number");
     return { cents, currency: "EUR" };
   };
-  return { ...agentOf(name, run), name, readInput, runKind: "workflow", ...more };
+  return workflowOf(name, run, { readInput, ...more });
 }
 
 /** Cases about the attempts of steps. */
@@ -314,7 +315,7 @@ export function timeCases(harness: EngineHarness): void {
 
   declare("L9: start() with delayMs or startAt starts a workflow at its time", async (world) => {
     const runtime = await world.open();
-    const order = workflowOf("order", async (ctx) => ctx.now());
+    const order = pricedOf("order", async (ctx) => ctx.now());
     const from = Date.now();
     const later = await runtime.start(order, { cents: 1 }, { startAt: new Date(from + 3_600_000) });
     const soon = await runtime.start(order, { cents: 1 }, { delayMs: 50 });
@@ -333,7 +334,7 @@ export function workflowCases(harness: EngineHarness): void {
 
   declare("workflow: start() stores what readInput returns, and the run has kind workflow", async (world) => {
     const runtime = await world.open();
-    const order = workflowOf("order", async (ctx) => ctx.step("price", async () => ctx.input));
+    const order = pricedOf("order", async (ctx) => ctx.step("price", async () => ctx.input));
     const run = await runtime.start(order, { cents: 5 });
     expect((await run.result()).output).toEqual({ cents: 5, currency: "EUR" });
     const { runs } = await runtime.list({ kind: "workflow" });
@@ -345,7 +346,7 @@ export function workflowCases(harness: EngineHarness): void {
 
   declare("workflow: an input that readInput refuses leaves no run", async (world) => {
     const runtime = await world.open();
-    const order = workflowOf("order", async () => null);
+    const order = pricedOf("order", async () => null);
     await expect(runtime.start(order, { cents: "5" })).rejects.toMatchObject({ code: "invalid_argument" });
     expect((await runtime.list()).runs).toEqual([]);
   });
@@ -353,7 +354,7 @@ export function workflowCases(harness: EngineHarness): void {
   declare("workflow: a repeated runId returns the run, and is refused with another input", async (world) => {
     const runtime = await world.open();
     let executions = 0;
-    const order = workflowOf("order", async (ctx) => ctx.step("count", async () => ++executions));
+    const order = pricedOf("order", async (ctx) => ctx.step("count", async () => ++executions));
     const runId = formatRunId("order-7");
     const [first, second] = [
       await runtime.start(order, { cents: 5 }, { runId }),
@@ -369,7 +370,7 @@ export function workflowCases(harness: EngineHarness): void {
   declare("workflow: the next worker continues a workflow and repeats no recorded step", async (world) => {
     const steps: string[] = [];
     const order = (): HostedWorkflow<JsonValue> =>
-      workflowOf("order", async (ctx) => {
+      pricedOf("order", async (ctx) => {
         await ctx.step("reserve", async () => (steps.push("reserve"), null));
         const paid = await ctx.waitForSignal("paid");
         return ctx.step("ship", async () => (steps.push("ship"), paid ?? null));
@@ -386,7 +387,7 @@ export function workflowCases(harness: EngineHarness): void {
     "workflow: the input of a child task is read by its readInput, and refused input is a fault",
     async (world) => {
       const runtime = await world.open();
-      const child = workflowOf("child", async (ctx) => ctx.input);
+      const child = pricedOf("child", async (ctx) => ctx.input);
       const parent = agentOf(
         "parent",
         async (ctx) => {
@@ -404,7 +405,7 @@ export function workflowCases(harness: EngineHarness): void {
 
   declare("workflow: a session, steering and follow-ups are refused", async (world) => {
     const runtime = await world.open();
-    const order = workflowOf("order", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+    const order = pricedOf("order", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
     await expect(runtime.submit(order, { cents: 5 }, { sessionId: "session_a" })).rejects.toMatchObject({
       code: "invalid_argument",
     });
@@ -419,7 +420,7 @@ export function workflowCases(harness: EngineHarness): void {
   declare("workflow: a fork continues after the shared steps", async (world) => {
     const runtime = await world.open();
     const steps: string[] = [];
-    const order = workflowOf("order", async (ctx) => {
+    const order = pricedOf("order", async (ctx) => {
       await ctx.step("reserve", async () => (steps.push("reserve"), null));
       return ctx.step("ship", async () => (steps.push("ship"), "shipped"));
     });
