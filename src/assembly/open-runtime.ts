@@ -1,8 +1,8 @@
 import { findNamedModel, priceCatalog } from "../capabilities/index.ts";
-import { Fault, type CronReader, type Runtime } from "../kernel/index.ts";
+import { Fault, type Client, type CronReader, type Runtime } from "../kernel/index.ts";
 import { schemaProblems } from "./answer-shape.ts";
 import { unsupportedNode } from "./node-version.ts";
-import type { RuntimeOptions } from "../runtime/index.ts";
+import type { ClientOptions, RuntimeOptions } from "../runtime/index.ts";
 
 /** Shared by all runtimes: the catalog never changes and is read once. */
 const prices = priceCatalog();
@@ -26,6 +26,28 @@ export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime
   const { createRuntime } = await import("../runtime/local-runtime.ts");
   const checkSchema = schemaProblems;
   return createRuntime({ prices, resolveModel: findNamedModel, cron, checkSchema, ...options });
+}
+
+/**
+ * Opens a client on the store of workers: it starts, signals, reads and cancels runs, and drives none. It registers no worker
+ * and hosts nothing, so a web server or a script needs no code of the workflows.
+ *
+ * @example
+ * ```ts
+ * import { openClient } from "reeve";
+ *
+ * await using client = await openClient({ store: "sqlite:./reeve.db" });
+ * const run = await client.start("order", { orderId: "7" }, { runId: "run_order-7" });
+ * await run.signal("paid", { cents: 900 });
+ * const { status, output } = await run.result();
+ * ```
+ */
+export async function openClient(options: ClientOptions): Promise<Client> {
+  const problem = unsupportedNode(process.versions.node);
+  if (problem !== undefined) throw new Fault("unsupported", problem);
+  const { createClient } = await import("../runtime/store-client.ts");
+  const checkSchema = schemaProblems;
+  return createClient({ checkSchema, ...options });
 }
 
 let openedDefault: Promise<Runtime> | undefined;

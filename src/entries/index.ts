@@ -91,11 +91,12 @@ export {
 } from "../kernel/index.ts";
 
 // Runtime, runs and schedules
-export { openRuntime } from "../assembly/open-runtime.ts";
+export { openClient, openRuntime } from "../assembly/open-runtime.ts";
 export { RunMeta, Supervision } from "../assembly/standalone-policy.ts";
-export { getRunContext, type RunRetry, type RuntimeOptions } from "../runtime/index.ts";
+export { getRunContext, type ClientOptions, type RunRetry, type RuntimeOptions } from "../runtime/index.ts";
 export {
   type AgentResolver,
+  type Client,
   type Channel,
   type ContextFactory,
   type Event,

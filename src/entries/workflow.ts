@@ -9,6 +9,7 @@ export { FatalError } from "../kernel/index.ts";
 export type { WorkflowToolOptions } from "../assembly/workflow-tool.ts";
 export type {
   CallAgentOptions,
+  ClientStartOptions,
   CompensationOptions,
   ConcurrencyLimit,
   DurableHandle,
@@ -21,6 +22,7 @@ export type {
   HostedWorkflow,
   RunPromise,
   MapOptions,
+  NamedStartOptions,
   OnCallerEnd,
   Query,
   RateLimit,
@@ -31,6 +33,8 @@ export type {
   Signal,
   SignalOptions,
   StartedRun,
+  StartItem,
+  StartOutcome,
   StartedWorkflow,
   StartOptions,
   StartRunOptions,

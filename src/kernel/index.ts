@@ -472,6 +472,7 @@ export * from "./agent/permissions.ts";
 export type * from "./agent/llm-request.ts";
 export type * from "./agent/run-context.ts";
 export * from "./agent/workflow.ts";
+export * from "./agent/client.ts";
 export type * from "./agent/task-report.ts";
 export { checkChildRequest, spawnChildTable, spawnKinds, spawnTable } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/permissions.ts";

@@ -7,6 +7,7 @@ export type { RunRetry } from "./process/run-retry.ts";
 export { sha256, sha256Hex } from "./process/sha256.ts";
 export { systemClock, systemRandom } from "./process/system-sources.ts";
 export type { RuntimeOptions } from "./runtime-options.ts";
+export type { ClientOptions } from "./store-client.ts";
 export { memoryStore } from "./stores/memory/store.ts";
 export { readOnlyPlace } from "./stores/sqlite/db/read-only-place.ts";
 export { rejectionOf } from "./journal/recorded-faults.ts";

@@ -27,7 +27,7 @@ import { storeOf } from "./open-store.ts";
 import { OwnedRuns } from "./owned-runs.ts";
 import { AwaitedRuns } from "./process/awaited-runs.ts";
 import { LiveContexts } from "./process/live-contexts.ts";
-import { openRuntimes, type OpenRuntime } from "./process/open-runtimes.ts";
+import { openRuntimes, warn, type OpenRuntime } from "./process/open-runtimes.ts";
 import type { CronLoader } from "./process/schedule-record.ts";
 import { RuntimeLifetime } from "./process/runtime-lifetime.ts";
 import { sha256 } from "./process/sha256.ts";
@@ -304,10 +304,6 @@ async function noCron(): Promise<never> {
     "dependency_missing",
     "this runtime reads no cron expressions and no local times; create it with openRuntime(), or set its option cron",
   );
-}
-
-function warn(error: Fault): void {
-  process.emitWarning(error.message, { type: "ReeveWarning", code: error.code });
 }
 
 const kindRecord = { namespace: "engine", key: "kind" } as const;

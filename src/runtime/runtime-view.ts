@@ -6,6 +6,7 @@ import {
   checkChildRequest,
   describeValue,
   Fault,
+  formatAgentId,
   formatRunId,
   HistoryRetention,
   nameProblem,
@@ -13,6 +14,7 @@ import {
   parseRunId,
   parseSessionId,
   isInScope,
+  namedStartTable,
   runCountTable,
   runQueryTable,
   spawnChildTable,
@@ -32,6 +34,7 @@ import {
   type HostedAgent,
   type HostedWorkflow,
   type JsonValue,
+  type NamedStartOptions,
   type RegisterOptions,
   type RunHandle,
   type RunId,
@@ -198,28 +201,57 @@ export class RuntimeView implements Runtime {
     this.#worker.lifetime.check();
     const { changes } = submitTable.read("submit()", options);
     if (changes !== undefined) checkChanges(this.#worker.context, agent, changes);
-    const scoped = this.#own("submit()", asCaller(options, this.#scope));
-    const body = scoped.runId === undefined ? bodySubmissions() : undefined;
-    const own = body === undefined ? scoped : await this.#joined(body, agent, input, scoped);
+    const own = await this.#ownSubmission("submit()", agent, input, options);
     if (this.#worker.agents.replacesSameName || own.context !== undefined)
       return this.#submitted(await this.#submitBound(agent, input, own), own);
     this.register(agent);
     return this.#submitted(await this.#submitRun(agent, input, own), own);
   }
 
+  /** The options of a submission with its tenant, its user and the id of the run that it joins. */
+  async #ownSubmission(
+    owner: string,
+    agent: HostedAgent,
+    input: JsonValue,
+    options: SubmitOptions,
+  ): Promise<SubmitOptions> {
+    const scoped = this.#own(owner, asCaller(options, this.#scope));
+    const body = scoped.runId === undefined ? bodySubmissions() : undefined;
+    return body === undefined ? scoped : this.#joined(body, agent, input, scoped);
+  }
+
   async start<Input, Output, Context>(
-    workflow: HostedWorkflow<Input, Output, Context>,
+    workflow: HostedWorkflow<Input, Output, Context> | string,
     input: Input,
-    options: StartOptions<Context> = {},
+    options: StartOptions<Context> & NamedStartOptions = {},
   ): Promise<RunHandle<WorkflowResult<Output>>> {
-    requireWorkflow("start()", workflow);
-    startTable.read("start()", options);
-    const { startAt, delayMs, ...more } = options;
+    const isNamed = typeof workflow === "string";
+    (isNamed ? namedStartTable : startTable).read("start()", options);
+    const { startAt, delayMs, version, ...more } = options;
+    const hosted = isNamed ? this.#hostedAs(workflow, version) : workflow;
+    if (hosted !== undefined) requireWorkflow("start()", hosted);
     const at = startTime(this.clock, startAt, delayMs);
     const submitted: SubmitOptions<Context> = at === undefined ? more : { ...more, startAt: at };
     // `readInput` of the workflow checks that the input is one, and its code returns nothing but an output.
-    const run = await this.submit(workflow, input as JsonValue, submitted);
+    const given = input as JsonValue;
+    const run =
+      hosted === undefined
+        ? await this.#submitNamed(namedWorkflow(workflow as string, version), given, submitted)
+        : await this.submit(hosted, given, submitted);
     return run as RunHandle<unknown> as RunHandle<WorkflowResult<Output>>;
+  }
+
+  /** The workflow of this name and version that is registered here. */
+  #hostedAs(name: string, version: string | undefined): HostedAgent | undefined {
+    const hosted = this.#worker.agents.hosted.get(formatAgentId({ name }));
+    return version === undefined || version === hosted?.version ? hosted : undefined;
+  }
+
+  /** L18: starts a run for a worker that hosts the workflow. */
+  async #submitNamed(workflow: HostedAgent, input: JsonValue, options: SubmitOptions): Promise<RunHandle> {
+    this.#worker.lifetime.check();
+    const own = await this.#ownSubmission("start()", workflow, input, options);
+    return this.#submitted(await this.#submitRun(workflow, input, { ...own, isByName: true }), own);
   }
 
   /**
@@ -497,6 +529,15 @@ function checkedIds<Query extends RunCountQuery>(query: Query): Query {
   if (agentId !== undefined) parseAgentId(agentId);
   if (agentName !== undefined) parseAgentId(agentName);
   return query;
+}
+
+/** L18: what a process that does not host a workflow knows about it. */
+function namedWorkflow(name: string, version: string | undefined): HostedAgent {
+  const run = async (): Promise<never> => {
+    throw new Fault("internal", `workflow ${name} is known here only by its name`);
+  };
+  const id = formatAgentId({ name });
+  return { id, runKind: "workflow", run, ...(version !== undefined && { version }) };
 }
 
 /** L9: the time of `startAt` or `delayMs`. Throws if both are given. */

@@ -9,7 +9,7 @@ import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { HistoryRetention } from "../limits/history-retention.ts";
 import type { Delivery } from "../stores/inbox.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
-import { is, type OptionKinds } from "../base/option-table.ts";
+import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { SpawnChildOptions } from "../run/spawn-options.ts";
 import type { RunHandle } from "./run-handle.ts";
@@ -176,6 +176,32 @@ export const startKinds = {
   priority: submitKinds.priority,
   retention: submitKinds.retention,
 } satisfies OptionKinds<StartOptions>;
+
+/** Options of `Runtime.start` with the name of a workflow. */
+export interface NamedStartOptions extends Omit<StartOptions, "context"> {
+  /**
+   * J9: version of the workflow that the run is for. A workflow with `versionPolicy: "pin"` takes only runs of its version.
+   * Default: the version of the worker that adopts the run.
+   */
+  readonly version?: string;
+}
+
+const { context: _context, ...storedStartKinds } = startKinds;
+
+/** The kinds of the options of a start by a process that may not drive the run. */
+export const clientStartKinds = storedStartKinds satisfies OptionKinds<Omit<StartOptions, "context">>;
+
+/** Says what to do with `context` in a process that may not drive the run. */
+export function notStored(option: string): string | undefined {
+  return option === "context"
+    ? "a context is not stored; use register(workflow, { context }) in the process that hosts the workflow"
+    : undefined;
+}
+
+export const namedStartTable = optionTable(
+  { ...clientStartKinds, version: is.text({ empty: false }) } satisfies OptionKinds<NamedStartOptions>,
+  notStored,
+);
 
 /** Options of `Runtime.register`. */
 export interface RegisterOptions<Context = unknown> {
@@ -436,6 +462,17 @@ export interface Runtime {
     input: NoInfer<Input>,
     options?: StartOptions<NoInfer<Context>>,
   ): Promise<RunHandle<WorkflowResult<Output>>>;
+  /**
+   * Starts a run of a workflow by its name. If the workflow is registered here, like the other overload. Otherwise the run waits
+   * for a worker that hosts the workflow (L18): it is `pending` and waits for `worker`. That worker reads the input and applies
+   * budgets and limits of the workflow before it executes any code; an input that does not match ends the run as `failed`, with
+   * `invalid_argument`. Such a run cannot be resumed.
+   */
+  start(
+    workflow: string,
+    input: JsonValue,
+    options?: NamedStartOptions,
+  ): Promise<RunHandle<WorkflowResult<JsonValue>>>;
   /**
    * Starts a child of a session: a run of kind `child` whose request starts with what the session's last closed
    * invocation of the agent was sent, with the same model, system prompt, tools and settings. A provider that caches

@@ -176,6 +176,17 @@ export interface RunEvents {
     readonly changes?: StoredChanges;
   };
   /**
+   * L18: a worker that hosts the workflow of a run that was started by name has accepted its input. The budgets of the workflow
+   * apply from here on.
+   */
+  run_adopt: {
+    readonly supervision: SupervisionJson;
+    /** J9: version of the workflow. Absent if it declares none. */
+    readonly version?: string;
+    /** B8: what limited top-ups may add to the run, in all. Absent if they may add nothing. */
+    readonly topUp?: Partial<TopUp>;
+  };
+  /**
    * A new owner took over the run and replays it. `recoveries` is the number of workers in a row, as far as it is known, whose processes
    * ended while they executed the run, without progress of the run. Absent if the last owner released the run. `lost` is the last
    * owner. Absent if the run only waited, was paused or had not started when it was lost (L7). `owner` is the name of the new owner.

@@ -1,6 +1,7 @@
 import type { AgentId, TaskId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { CancellationStatus } from "../errors/cancellation-token.ts";
+import type { SpawnBudget } from "../limits/budget.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { SupervisionJson } from "../limits/supervision.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
@@ -55,6 +56,11 @@ export interface TaskRecord {
    * factory for it.
    */
   readonly hasContext?: true;
+  /**
+   * L18: present on a root that was started by the name of its workflow, until a worker that hosts the workflow has read the
+   * input. It has the spawn budget of the start.
+   */
+  readonly byName?: { readonly spawnBudget?: Partial<SpawnBudget> };
   /** What happens to the task when its parent ends first. */
   readonly onParentEnd: OnParentEnd;
   /**
@@ -76,7 +82,7 @@ export interface TaskRecord {
 
 /** A change to a run's tree of tasks, in a commit. */
 export type TaskChange =
-  /** A task was created. */
+  /** A task was created. A second one for the root replaces it: a worker has adopted the run, which was started by name (L18). */
   | { readonly type: "create"; readonly task: TaskRecord }
   /** A task ended. `endedOn` holds the steps whose faults ended its code: several if concurrent branches failed. */
   | {

@@ -28,6 +28,7 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
     metadata: {},
     ...(changes !== undefined && { changes: erasedChanges(changes) }),
   }),
+  run_adopt: wordless,
   input: (data) => ({ ...data, input: null }),
   run_fork: ({ input, instructions, toolResults, ...data }) => ({
     ...data,

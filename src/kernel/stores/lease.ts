@@ -1,6 +1,7 @@
 import type { Fault } from "../base/fault.ts";
 import { agentNameOf, type AgentId, type RunId } from "../base/identity.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
+import type { RunFlow } from "../limits/flow-control.ts";
 import type { LostOwner } from "../run/crash-loop.ts";
 import type { RunRecord } from "../run/run-record.ts";
 
@@ -22,13 +23,14 @@ export interface Lease {
 /**
  * How an owner releases a run: as ended, as ready for the next owner, or as suspended until mail arrives or the time
  * `wakeAt` (epoch milliseconds). `unloaded` is like `suspended`, for a run that the owner did not even load, because loading it may
- * be what ends processes (L7).
+ * be what ends processes (L7). `queued` gives a run its limits (L18).
  */
 export type Rest =
   | { readonly kind: "ended" }
   | { readonly kind: "ready" }
   | { readonly kind: "suspended"; readonly wakeAt: number | null }
-  | { readonly kind: "unloaded"; readonly wakeAt: number };
+  | { readonly kind: "unloaded"; readonly wakeAt: number }
+  | { readonly kind: "queued"; readonly flow: RunFlow };
 
 /** An agent that a worker hosts. */
 export interface AgentVersion {
@@ -149,6 +151,8 @@ export interface EnlistOptions {
  *   that is reopened after its end takes its place again, even above the limit. Mail makes a queued run ready, so that it can be
  *   cancelled: its lease has `isQueued`, and when its owner releases it, it is queued again. The limits of the run that is next count.
  *   A deleted run no longer counts for its rate.
+ * - L18 A release as `queued` stores the limits of a run that was created without a `flow`, and from then on L17 applies to it. The first
+ *   worker that hosts the workflow of a run that was started by name does this before it starts any task.
  */
 export interface Leases {
   /**

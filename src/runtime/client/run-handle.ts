@@ -72,7 +72,7 @@ import { SizeLimit } from "../process/size-limit.ts";
 import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
 import type { AwaitedRuns } from "../process/awaited-runs.ts";
-import { hasCompensated } from "../journal/task-state.ts";
+import { whyFinal } from "../journal/resume-plan.ts";
 import { mailOfSignal, signalWait, submittedAs } from "../journal/wait-names.ts";
 
 /** A run that has ended, in the store of a caller. */
@@ -406,17 +406,17 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     return allowanceLeft(this.#options.store, this.#options.record);
   }
 
-  /** Refuses to continue a run whose compensations have begun. While they run, it may be paused and resumed. */
+  /** Refuses to continue a run that is final. While its compensations run, it may be paused and resumed. */
   async #refuseIfUndone(): Promise<void> {
     if (this.#options.record.kind !== "workflow") return;
     const { ended, tasks } = await this.#live().readState();
     const task = tasks.get(root);
-    if (!ended || task === undefined || !hasCompensated(task)) return;
-    throw new Fault(
-      "invalid_argument",
-      `run ${this.runId} cannot be resumed, because its compensations have undone its work; start another run`,
-      { details: { runId: this.runId } },
-    );
+    const reason = ended && task !== undefined ? whyFinal(task) : undefined;
+    if (reason === undefined) return;
+    const { runId } = this;
+    throw new Fault("invalid_argument", `run ${runId} cannot be resumed, because ${reason}`, {
+      details: { runId },
+    });
   }
 
   async #refuseIfResent(): Promise<void> {

@@ -53,11 +53,17 @@ export async function useAllowance(
   }
 }
 
-/** The first event of a run says what limited top-ups may add in all. */
+/**
+ * The first event of a run says what limited top-ups may add in all, or, of a run that was started by name, the event of its
+ * adoption (L18), which is its second one.
+ */
 async function allowanceOf({ events }: AllowanceStore, { runId }: RunRecord): Promise<RaisedCaps> {
-  for await (const event of events.read(runId, 0))
-    return readTopUp(event.type === "run_start" ? (event.data.topUp ?? {}) : {});
-  return readTopUp({});
+  let first: Partial<TopUp> = {};
+  for await (const event of events.read(runId, 0)) {
+    if (event.seq > 1) break;
+    if (event.type === "run_start" || event.type === "run_adopt") first = event.data.topUp ?? first;
+  }
+  return readTopUp(first);
 }
 
 function placeOf({ runId, tenantId }: RunRecord) {

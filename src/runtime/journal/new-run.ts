@@ -53,6 +53,8 @@ export interface NewRunOptions extends SubmitOptions {
   readonly child?: NewChild;
   /** The task that starts the run and receives its end. */
   readonly caller?: RunCaller;
+  /** L18: whether the workflow is known only by its name, so that a worker that hosts it reads the input. Default: `false`. */
+  readonly isByName?: boolean;
   /** Whether `budget` replaces the agent's own budget instead of tightening it. Default: `false`. */
   readonly replacesBudget?: boolean;
 }
@@ -99,7 +101,7 @@ export function newRun(
     retention: options.retention,
   });
   const { runId, sessionId, priority, executionBudget: budget } = root;
-  if (options.timeoutWhileWaiting === true && budget.deadlineMs === null)
+  if (options.timeoutWhileWaiting === true && budget.deadlineMs === null && options.isByName !== true)
     throw new Fault(
       "invalid_argument",
       `timeoutWhileWaiting of a run of ${agentId} has no effect without a deadline: set timeoutMs or budget.deadlineMs`,
@@ -204,12 +206,23 @@ function withOptions(
   options: NewRunOptions,
   changes: StoredChanges | undefined,
 ): TaskRecord {
-  const { channel, settings, addedInstructions, context, child, heartbeat = false } = options;
+  const {
+    channel,
+    settings,
+    addedInstructions,
+    context,
+    child,
+    heartbeat = false,
+    isByName = false,
+  } = options;
   const isPlain =
     channel === undefined && settings === undefined && context === undefined && changes === undefined;
-  if (isPlain && addedInstructions === undefined && child === undefined && !heartbeat) return task;
+  if (isPlain && addedInstructions === undefined && child === undefined && !heartbeat && !isByName)
+    return task;
+  const { spawnBudget } = options;
   return {
     ...task,
+    ...(isByName && { byName: spawnBudget === undefined ? {} : { spawnBudget } }),
     ...(child !== undefined && { inherits: child.inherits, tools: child.tools }),
     ...(channel !== undefined && { channel }),
     ...(settings !== undefined && { settings: callSettings(`a run of ${task.agentId}`, settings) }),
@@ -300,7 +313,7 @@ const noMetadata: JsonObject = Object.freeze({});
 const noMessages: readonly Message[] = Object.freeze([]);
 
 /** B6: the budget of the agent, tightened by the one of the submission. `Supervision.root` validates an agent's budget (B2). */
-function budgetOf(
+export function budgetOf(
   { budget }: HostedAgent,
   { budget: submitted, replacesBudget = false }: NewRunOptions,
 ): Partial<ExecutionBudget> {
@@ -309,7 +322,7 @@ function budgetOf(
 }
 
 /** The seats of the agent, overridden by the ones of the submission. */
-function seatsOf(
+export function seatsOf(
   { spawnBudget: own }: HostedAgent,
   { spawnBudget: submitted }: SubmitOptions,
 ): Partial<SpawnBudget> | undefined {

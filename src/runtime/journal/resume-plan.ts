@@ -15,6 +15,13 @@ import { cancelReason, receivedEnd } from "./run-calls.ts";
 import { hasCompensated, type TaskState } from "./task-state.ts";
 import { attemptAddress, attemptName, limitBranch, runOf } from "./wait-names.ts";
 
+/** Why an ended task of a workflow cannot be resumed, as the end of a sentence. `undefined` if it can. */
+export function whyFinal(task: Pick<TaskState, "record" | "journal" | "steps">): string | undefined {
+  if (hasCompensated(task)) return "its compensations have undone its work; start another run";
+  if (task.record.byName === undefined) return undefined;
+  return "it ended before a worker accepted its input; start another run with an input that the workflow accepts";
+}
+
 /** Reason with which the end of a parent cancels its children. */
 export const parentEnded = "its parent has ended";
 
@@ -86,7 +93,7 @@ function startedAnew({ steps }: TaskState, voids: readonly StepAddress[]): reado
 
 /** Whether the task cannot continue: retention erased its records when the run ended, or its work was undone. */
 function isFinal(task: TaskState): boolean {
-  return task.record.supervision.retention === HistoryRetention.NONE || hasCompensated(task);
+  return task.record.supervision.retention === HistoryRetention.NONE || whyFinal(task) !== undefined;
 }
 
 /**

@@ -504,14 +504,19 @@ export class RunState {
   #create(record: TaskRecord, at: number): void {
     const ordinal = Number(record.taskId.slice(1));
     this.nextTask = Math.max(this.nextTask, ordinal + 1);
-    this.liveTasks++;
-    const task = newTaskState(record, at);
+    // L18: an adopted root replaces the one that its start by name has created. Its deadline counts from that start.
+    const named = this.tasks.get(record.taskId);
+    if (named === undefined) this.liveTasks++;
+    const fresh = newTaskState(record, at);
+    const task = named === undefined ? fresh : { ...fresh, clock: named.clock };
     this.tasks.set(record.taskId, task);
     if (record.parentId !== null) this.#addChild(record.parentId, task);
     if (record.inherits !== undefined && "contents" in record.inherits)
       this.#holdContents(record, record.inherits);
     const { spawnBudget, priority } = record.supervision;
-    if (record.parentId === null) this.#headcount ??= openHeadcount(spawnBudget, record.taskId, priority);
+    if (record.parentId !== null) return;
+    if (named !== undefined) this.#headcount = undefined;
+    this.#headcount ??= openHeadcount(spawnBudget, record.taskId, priority);
   }
 
   #addChild(parentId: TaskId, child: TaskState): void {

@@ -1,7 +1,11 @@
+import type { Fault } from "../../kernel/index.ts";
+
 /** A runtime that keeps its process alive until it is closed. */
 export interface OpenRuntime {
   /** Whether the process stays for a reason. If not, `close()` was probably forgotten. */
   readonly isMeantToStay: boolean;
+  /** Whether the process may end without a reason to stay. Default: `false`. */
+  readonly mayEnd?: boolean;
 }
 
 /** Time for which the process stays before it is checked again whether it still has a reason to. */
@@ -29,9 +33,11 @@ class OpenRuntimes {
   }
 
   readonly #onIdle = (): void => {
+    const open = [...this.#open];
+    if (open.every(({ isMeantToStay, mayEnd = false }) => mayEnd && !isMeantToStay)) return;
     this.#stay = setTimeout(() => undefined, stayMs);
     for (const runtime of this.#open) {
-      if (runtime.isMeantToStay || this.#warned.has(runtime)) continue;
+      if (runtime.isMeantToStay || runtime.mayEnd === true || this.#warned.has(runtime)) continue;
       this.#warned.add(runtime);
       process.emitWarning(
         "an open runtime keeps this process alive, although no caller waits for a run: call runtime.close() when the work is done, or open the runtime with keepAlive: true if it is meant to stay, or with keepAlive: false if the process may end",
@@ -39,6 +45,11 @@ class OpenRuntimes {
       );
     }
   };
+}
+
+/** Reports an error that no caller can receive as a process warning. */
+export function warn(error: Fault): void {
+  process.emitWarning(error.message, { type: "ReeveWarning", code: error.code });
 }
 
 /** The open runtimes of this process. */

@@ -14,7 +14,9 @@ import {
   type TaskId,
   rootTaskId as root,
 } from "../../kernel/index.ts";
-import type { VersionPolicy, WorkerContext } from "../process/worker-context.ts";
+import { adoptionOf, type Adoption } from "../journal/adopted-run.ts";
+import { openAccountCommand } from "../journal/new-run.ts";
+import { hostedAgent, type VersionPolicy, type WorkerContext } from "../process/worker-context.ts";
 import { callsInFlight, judgeLosses, restOf } from "./crash-recovery.ts";
 import { MailboxReader, type MailboxOwner } from "./mailbox-reader.ts";
 import { RunObservers, type ObservedLog } from "./run-observers.ts";
@@ -51,7 +53,9 @@ function findVersionMismatch(
     );
     return { fault, policy: agent?.versionPolicy ?? versionPolicy };
   };
-  const rootMismatch = compare(rootAgent, rootVersion);
+  const { byName, agentVersion = rootVersion } = state.task(root).record;
+  // L18: a run that was started by name belongs to the version that adopts it.
+  const rootMismatch = byName === undefined ? compare(rootAgent, agentVersion) : undefined;
   if (rootMismatch !== undefined) return rootMismatch;
   for (const { record, outcome } of state.tasks.values()) {
     if (record.parentId === null || outcome !== null) continue;
@@ -227,6 +231,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   async #start(refusal: Fault | undefined): Promise<void> {
     const mismatch = findVersionMismatch(this.#worker, this.#record, this.#state);
     if (mismatch?.policy === "pin") throw mismatch.fault;
+    if (this.#state.task(root).record.byName !== undefined && !(await this.#adopt())) return;
     const loading = this.#supervisor.load();
     if (loading !== undefined) await loading;
     const { lostOwner } = this.#lease;
@@ -249,6 +254,39 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (this.#phase === "loaded") this.#phase = "active";
     this.noteIdle();
     this.noteCallEnd();
+  }
+
+  /**
+   * L18: adopts a run that was started by name, before its mail is read or any code is executed: an input that the workflow does
+   * not accept ends the run, and a run with limits is released to wait for its turn first. Returns `false` in these cases.
+   */
+  async #adopt(): Promise<boolean> {
+    const { record: task, outcome } = this.#state.task(root);
+    if (outcome !== null) return true;
+    const { agentId, flow: limits } = this.#record;
+    let adoption: Adoption;
+    try {
+      adoption = await adoptionOf(hostedAgent(this.#worker, agentId), this.#record, task);
+    } catch (error) {
+      if (this.#isClosed) return false;
+      this.#supervisor.failAll(Fault.from(error));
+      this.#supervisor.finishIfDone();
+      return false;
+    }
+    if (this.#isClosed) return false;
+    const { flow, event } = adoption;
+    if (flow !== undefined && limits === undefined) {
+      await this.#release({ kind: "queued", flow });
+      return false;
+    }
+    const { budget, supervision } = adoption.task;
+    this.#log.emit(root, { type: "run_adopt", data: event });
+    this.#log.add({ tasks: [{ type: "create", task: adoption.task }] });
+    const { ledger } = this.#supervisor;
+    const account = { taskId: root, parentId: null, budget, priority: supervision.priority };
+    ledger.apply(root, { type: "close", taskId: root });
+    ledger.apply(root, openAccountCommand(this.#worker, account));
+    return true;
   }
 
   /** L7: releases a run that only waits, without executing its code. Returns `false` if the run has work. */

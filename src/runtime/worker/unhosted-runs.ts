@@ -10,7 +10,11 @@ export interface UnhostedRunsOptions {
   readonly clock: Clock;
   readonly agents: DrivableRuns;
   readonly onError: (error: unknown) => void;
+  /** What to do about a run without a worker. Default: the advice for a runtime. */
+  readonly advice?: string;
 }
+
+const registerHere = "call runtime.register() with the agent, or start a process that hosts it";
 
 /** Interval at which an awaited run is checked. A worker of another process claims a run much faster. */
 const checkEveryMs = 5_000;
@@ -72,7 +76,7 @@ export class UnhostedRuns {
     const { run } = watch;
     const needsWorker = await this.#needsWorker(run);
     if (watch.callers === 0 || agents.canDrive(run)) return;
-    if (needsWorker) onError(noWorker(run));
+    if (needsWorker) onError(noWorker(run, this.#options.advice ?? registerHere));
     else this.#checkLater(watch);
   }
 
@@ -85,11 +89,11 @@ export class UnhostedRuns {
   }
 }
 
-function noWorker({ runId, agentId, agentVersion }: RunRecord): Fault {
+function noWorker({ runId, agentId, agentVersion }: RunRecord, advice: string): Fault {
   const agent = agentVersion === null ? `agent ${agentId}` : `agent ${agentId} (version ${agentVersion})`;
   return new Fault(
     "not_found",
-    `run ${runId} waits for a worker: ${agent} is not registered in this process, and no other process drives the run; call runtime.register() with the agent, or start a process that hosts it`,
+    `run ${runId} waits for a worker: ${agent} is not registered in this process, and no other process drives the run; ${advice}`,
     { details: { runId, agentId, agentVersion } },
   );
 }

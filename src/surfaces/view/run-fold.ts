@@ -113,6 +113,8 @@ export class RunFold {
     switch (event.type) {
       case "run_start":
         return this.#startRun(event);
+      case "run_adopt":
+        return this.#adopt(event);
       case "run_recover":
         return this.#recover(event);
       case "run_fork":
@@ -208,6 +210,10 @@ export class RunFold {
     this.#set({ runId, agentId, sessionId, input, startedAt: at, status: "running", maxSeats: maxAgents });
     this.#setSeat(rootTaskId, true);
     this.#change(rootTaskId, { priority: supervision.priority });
+  }
+
+  #adopt({ data: { supervision } }: Event<"run_adopt">): void {
+    this.#set({ maxSeats: supervision.spawnBudget.maxAgents });
   }
 
   #recover(event: Event<"run_recover">): void {

@@ -35,6 +35,8 @@ export function eventWords(event: Event, view: RunView): string {
       return cancelSentence(event.data, "this agent and its reports");
     case "input_unread":
       return `ended before it read: ${oneLine(inputText(event.data.input))}`;
+    case "run_adopt":
+      return "a worker has accepted the input";
     case "run_recover":
       return recoverWords(event.data);
     case "run_steer":

@@ -260,7 +260,9 @@ export class RestateEngine implements Engine, SliceDriver {
       if (rest.kind === "unloaded") await this.#pause();
       if (!isReleased) await leases.release(lease, rest);
       const wakeAt = "wakeAt" in rest ? rest.wakeAt : null;
-      return { isOwned: true, isReady: rest.kind === "ready", wake: this.#wakeTime(wakeAt) };
+      // L18: the next slice checks the limits of a queued run.
+      const isReady = rest.kind === "ready" || rest.kind === "queued";
+      return { isOwned: true, isReady, wake: this.#wakeTime(wakeAt) };
     } catch (error) {
       await this.#handBack(lease, Fault.from(error));
       throw error;

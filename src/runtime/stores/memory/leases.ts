@@ -10,6 +10,7 @@ import {
   type RunId,
 } from "../../../kernel/index.ts";
 import { ownedRun } from "../owned-run.ts";
+import { gatesOf } from "../flow-gates.ts";
 import { gateOf } from "./flow-queue.ts";
 import type { Tables } from "./tables.ts";
 import type { RunRow } from "./run-row.ts";
@@ -141,7 +142,11 @@ export class MemoryLeases implements Leases {
   #release(lease: Lease, rest: Rest): undefined {
     const row = this.#tables.owned(lease);
     row.owner = null;
-    row.rest = rest.kind === "unloaded" ? { kind: "suspended", wakeAt: rest.wakeAt } : rest;
+    row.rest = restingAs(rest);
+    if (rest.kind === "queued") {
+      row.record = { ...row.record, flow: rest.flow };
+      Object.assign(row, { gates: gatesOf(row.record), passed: 0 });
+    }
     if (rest.kind !== "unloaded") Object.assign(row, { recoveries: 0, lostOwner: null });
     if (rest.kind === "ended" && row.mail.length === 0) row.isLive = false;
     if (rest.kind === "ended" && row.end === null)
@@ -187,6 +192,13 @@ function noteRecovery(row: RunRow): void {
 }
 
 const ready: Rest = { kind: "ready" };
+
+/** How a released run rests. Its gates and the reason of its release are stored apart. */
+function restingAs(rest: Rest): Rest {
+  if (rest.kind === "unloaded") return { kind: "suspended", wakeAt: rest.wakeAt };
+  return rest.kind === "queued" ? ready : rest;
+}
+
 const none: readonly never[] = [];
 
 function isWanted({ record }: RunRow, { agents, except }: ClaimOptions): boolean {

@@ -52,7 +52,7 @@ export interface RunRow {
   /** S5: a compaction of the session has to end before a worker may claim the run. */
   isHeld: boolean;
   /** L17: the limits of the run, in the order in which it passes them. */
-  readonly gates: readonly Gate[];
+  gates: readonly Gate[];
   /** L17: number of limits that the run has passed. */
   passed: number;
   /** L17: whether the run waits in the queue of a limit. */

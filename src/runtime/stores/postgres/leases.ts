@@ -33,7 +33,7 @@ import {
   recoverFormer,
   recoveriesNow,
 } from "./dead-workers.ts";
-import { admitDueRuns, atOnce, gateLocks, leaveGates } from "../sql/flow-queue.ts";
+import { admitDueRuns, atOnce, gateLocks, leaveGates, storeOwnedFlow } from "../sql/flow-queue.ts";
 import { freeHeldRuns } from "../sql/held-runs.ts";
 import { get, type Work } from "../sql/work.ts";
 import { hasDueRun, readyAgents, readyRunIds, wakeDueRuns, wantedAgents } from "./ready-runs.ts";
@@ -364,6 +364,7 @@ export class PostgresLeases implements Leases {
     // Mail that arrives later waits for the lock and finds the run released.
     if ((await transaction.get(lockOwned, id, epoch, workerId)) === undefined) return false;
     const now = this.#tables.tick();
+    if (rest.kind === "queued") await transaction.do(storeOwnedFlow(run, rest.flow));
     const mail = await transaction.get<{
       readonly waits: boolean;
       readonly had: boolean;
@@ -477,6 +478,6 @@ export class PostgresLeases implements Leases {
 }
 
 function stateOf({ kind }: Rest): number {
-  if (kind === "ready") return RunState.READY;
+  if (kind === "ready" || kind === "queued") return RunState.READY;
   return kind === "ended" ? RunState.ENDED : RunState.SUSPENDED;
 }

@@ -2,6 +2,7 @@ import type { RunFlow, RunId } from "../../../kernel/index.ts";
 import { gatesOf, slotOf, type Gate } from "../flow-gates.ts";
 import { RunState, type RunKey } from "../codec/stored-run.ts";
 import { isChanged, runKeyColumns } from "./run-row.ts";
+import type { OwnedRun } from "./tables.ts";
 import { all, announce, get, lock, run, type Work } from "./work.ts";
 
 /** Maximum number of runs whose limits one claim checks. */
@@ -19,6 +20,7 @@ interface DueRun {
 }
 
 const setFlow = "UPDATE {runs} SET flow = $2, gate = $3 WHERE id = $1";
+const setFlowOwned = "UPDATE {runs} SET flow = $2, gate = $3 WHERE id = $1 AND epoch = $4 AND owner = $5";
 const dueRuns = `SELECT id, run_id AS "runId", gate FROM {runs} INDEXED BY runs_gated
   WHERE wake_at <= $1 AND gate IS NOT NULL AND wake_at IS NOT NULL ORDER BY wake_at LIMIT ${mostDue}`;
 const dueRun = `SELECT id, run_id AS "runId", gate FROM {runs} WHERE run_id = ANY($2::text[]) AND wake_at <= $1 AND gate IS NOT NULL`;
@@ -66,6 +68,15 @@ function lockOf(gate: string): string {
 /** L17: stores the limits of a new run, and the gate that it has to pass first. */
 export function* storeFlow(id: number, flow: RunFlow, tenantId: string | null): Work<void> {
   yield* run(setFlow, id, JSON.stringify(flow), gatesOf({ tenantId, flow })[0]?.id ?? null);
+}
+
+/** L18: stores the limits that the owner of a run gives it with its release. Does nothing if the lease is lost. */
+export function* storeOwnedFlow(
+  { id, tenantId, epoch, workerId }: Pick<OwnedRun, "id" | "tenantId" | "epoch" | "workerId">,
+  flow: RunFlow,
+): Work<void> {
+  const [first] = gatesOf({ tenantId, flow });
+  yield* run(setFlowOwned, id, JSON.stringify(flow), first?.id ?? null, epoch, workerId);
 }
 
 /**

@@ -31,7 +31,7 @@ import {
 } from "./ready-runs.ts";
 import { Turns } from "./ready-turns.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
-import { admitDueRuns, atOnce, leaveGates } from "../sql/flow-queue.ts";
+import { admitDueRuns, atOnce, leaveGates, storeOwnedFlow } from "../sql/flow-queue.ts";
 import { freeHeldRuns } from "../sql/held-runs.ts";
 import { get, type Work } from "../sql/work.ts";
 import { isChangedHere, sqliteText } from "./db/dialect.ts";
@@ -388,10 +388,12 @@ export class SqliteLeases implements Leases {
     const { database } = this.#tables;
     const { id, runId, epoch, workerId } = run;
     const now = this.#tables.tick();
+    if (rest.kind === "queued") this.#tables.now(storeOwnedFlow(run, rest.flow));
     const mail = database.get<{ readonly waits: number }>(mailOfRun, id);
     // L3: unread mail makes the run ready. S5: unless a compaction of its session has to end first.
     const isOver = rest.kind === "ended" || end !== undefined;
-    const isQueued = mail?.waits !== 1 && !isOver && run.flowText != null && this.#isQueued(id);
+    const isLimited = run.flowText != null || rest.kind === "queued";
+    const isQueued = mail?.waits !== 1 && !isOver && isLimited && this.#isQueued(id);
     const rested = mail?.waits === 1 ? this.#readyState(id) : stateOf(rest);
     const state = isQueued ? RunState.QUEUED : rested;
     const due = state === RunState.SUSPENDED && "wakeAt" in rest ? rest.wakeAt : null;
@@ -488,6 +490,6 @@ export class SqliteLeases implements Leases {
 }
 
 function stateOf({ kind }: Rest): number {
-  if (kind === "ready") return RunState.READY;
+  if (kind === "ready" || kind === "queued") return RunState.READY;
   return kind === "ended" ? RunState.ENDED : RunState.SUSPENDED;
 }

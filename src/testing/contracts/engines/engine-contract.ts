@@ -20,6 +20,7 @@ import { limitCases } from "./limit-cases.ts";
 import { upgradeCases } from "./upgrade-cases.ts";
 import { waitCases } from "./wait-cases.ts";
 import { branchCases, callCases, partCases } from "./call-cases.ts";
+import { clientCases } from "./client-cases.ts";
 import { flowCases } from "./flow-cases.ts";
 import { retryCases, signalCases, timeCases, workflowCases } from "./workflow-cases.ts";
 import { messageCases, promiseCases } from "./message-cases.ts";
@@ -42,6 +43,7 @@ export function engineContract(harness: EngineHarness): void {
   partCases(harness);
   upgradeCases(harness);
   flowCases(harness);
+  clientCases(harness);
 }
 
 /** Cases about G1 to G5: who drives a run, and when. */

@@ -1,4 +1,5 @@
 import {
+  Fault,
   formatSessionId,
   Priority,
   type ClaimOptions,
@@ -300,5 +301,43 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     await end(ended?.workerId === "w2" ? other : store, ended as Lease);
     const more = await Promise.all([claim(store), claim(other, {}, "w2")]);
     expect(names(more.flat()).length).toBe(1);
+  });
+
+  test("L18: a release as queued gives a run its limits, which then admit it in its turn", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    const flow = slots("k", 1);
+    const plain = async (name: string): Promise<RunId> => {
+      const record = { ...runRecord(name), sessionId: formatSessionId(name) };
+      await store.journal.create(record, first);
+      return record.runId;
+    };
+    const [a, b] = [await plain("a"), await plain("b")];
+    for (const lease of await claim(store)) await store.leases.release(lease, { kind: "queued", flow });
+    expect((await store.journal.find(b))?.flow).toEqual(flow);
+    const held = only(await claim(store));
+    expect([held.runId, held.isQueued]).toEqual([a, undefined]);
+    expect(await standing(store, b)).toEqual({ status: "pending", waitsFor: ["queue"] });
+    await end(store, held);
+    expect(await claimed(store)).toEqual(["b"]);
+  });
+
+  test("L18: mail makes a run ready that was released as queued, and a lost lease gives it no limits", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    const flow = slots("k", 1);
+    await create(store, "a", flow);
+    await claim(store);
+    const record = { ...runRecord("b"), sessionId: formatSessionId("b") };
+    await store.journal.create(record, first);
+    const lost = only(await claim(store));
+    const lease = (await store.leases.seize(record.runId, "w1")) as Lease;
+    const refused = Promise.resolve(store.leases.release(lost, { kind: "queued", flow }));
+    expect(await refused.catch((error: unknown) => Fault.from(error).code)).toBe("lease_lost");
+    expect((await store.journal.find(record.runId))?.flow).toBe(undefined);
+    await store.mailbox.put({ runId: record.runId, id: "m", from: "test", at: 1, body: { type: "pause" } });
+    await store.leases.release(lease, { kind: "queued", flow });
+    const woken = only(await claim(store));
+    expect([woken.runId, woken.isQueued]).toEqual([record.runId, true]);
   });
 }

@@ -18,6 +18,8 @@ function eventWords(event: Event): string | undefined {
   switch (event.type) {
     case "run_start":
       return `starts: ${shortText(event.data.input)}`;
+    case "run_adopt":
+      return "is adopted by a worker, which accepts its input";
     case "run_recover":
       return "is taken over by another process";
     case "run_pause":

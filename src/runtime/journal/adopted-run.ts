@@ -1,0 +1,58 @@
+import {
+  defaultSpawnBudget,
+  executionBudget,
+  Fault,
+  spawnBudget,
+  type EventData,
+  type HostedAgent,
+  type RunFlow,
+  type RunRecord,
+  type TaskRecord,
+} from "../../kernel/index.ts";
+import { budgetOf, seatsOf } from "./new-run.ts";
+
+/** What a worker adds to a run that was started by the name of its workflow. */
+export interface Adoption {
+  /** The root task, as a start with the workflow itself would have created it. */
+  readonly task: TaskRecord;
+  /** L17: the limits of the run. `undefined` if it has none. */
+  readonly flow: RunFlow | undefined;
+  readonly event: EventData["run_adopt"];
+}
+
+/**
+ * L18: reads the input of a run that was started by name, and applies the budgets and the limits of its workflow. Throws the
+ * error of an input that the workflow does not accept.
+ */
+export async function adoptionOf(
+  agent: HostedAgent,
+  { runId, tenantId, userId }: RunRecord,
+  { byName, ...named }: TaskRecord,
+): Promise<Adoption> {
+  if (agent.runKind !== "workflow")
+    throw new Fault(
+      "invalid_argument",
+      `${runId} was started as a workflow, but ${agent.id} is an agent; start a run of it with submit(), or with POST /api/runs of a server that serves it`,
+      { details: { runId, agentId: agent.id } },
+    );
+  const input = (await agent.readInput?.(named.input, "caller")) ?? named.input;
+  const flow = agent.flowOf?.({ input, tenantId, userId });
+  const seats = seatsOf(agent, byName ?? {});
+  const budget = executionBudget(budgetOf(agent, { budget: named.budget }));
+  const supervision = {
+    ...named.supervision,
+    executionBudget: budget,
+    spawnBudget: seats === undefined ? defaultSpawnBudget : spawnBudget(seats),
+  };
+  const { version, topUp } = agent;
+  const own = version === undefined ? {} : { agentVersion: version };
+  return {
+    task: { ...named, ...own, supervision, budget, input },
+    flow,
+    event: {
+      supervision,
+      ...(version !== undefined && { version }),
+      ...(topUp !== undefined && { topUp }),
+    },
+  };
+}
