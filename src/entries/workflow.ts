@@ -5,6 +5,16 @@ export {
   type Workflow,
   type WorkflowOptions,
 } from "../assembly/workflow.ts";
+export {
+  checkReplay,
+  type CheckedRun,
+  type CheckReplayOptions,
+  type DifferenceKind,
+  type ReplayDifference,
+  type ReplayReport,
+  type SkippedTask,
+  type SourceUse,
+} from "../runtime/index.ts";
 export { FatalError } from "../kernel/index.ts";
 export type { WorkflowToolOptions } from "../assembly/workflow-tool.ts";
 export type {

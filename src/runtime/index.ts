@@ -1,3 +1,4 @@
+export { checkReplay, type CheckReplayOptions, type ReplayReport } from "./check-replay.ts";
 export { auditLog } from "./client/audit-log.ts";
 export { readRequest } from "./client/recorded-request.ts";
 export { storedSchedules } from "./client/stored-schedules.ts";
@@ -11,3 +12,6 @@ export type { ClientOptions } from "./store-client.ts";
 export { memoryStore } from "./stores/memory/store.ts";
 export { readOnlyPlace } from "./stores/sqlite/db/read-only-place.ts";
 export { rejectionOf } from "./journal/recorded-faults.ts";
+export type { CheckedRun, SkippedTask } from "./run/replay-check.ts";
+export type { DifferenceKind, ReplayDifference } from "./run/task-replay.ts";
+export type { SourceUse } from "./run/watched-sources.ts";

@@ -198,7 +198,7 @@ export function runMap<Value extends JsonValue>(
   contextOf: ItemContext,
   perform: (ctx: NestedContext, index: number) => Promise<Value>,
 ): Promise<readonly SettledItem<Value>[]> {
-  const step = steps.identify("step", "map", { count });
+  const step = steps.identifyBranches("step", "map", { count });
   const { address } = step;
   const given = (item: RecordedItem): SettledItem<Value> => {
     if (item.status === "fulfilled") return { status: "fulfilled", value: item.value as Value };

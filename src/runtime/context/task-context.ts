@@ -378,7 +378,7 @@ export class TaskContext extends TaskFacts implements RunContext {
   }
 
   race<Value>(branches: Readonly<Record<string, Branch<Value>>>): Promise<RaceResult<Value>> {
-    const step = this.#steps.identify("race", Object.keys(branches).join(" "), null);
+    const step = this.#steps.identifyBranches("race", Object.keys(branches).join(" "), null);
     const contextOf = (name: string, cancelScope: CancellationScope): TaskContext =>
       this.#inside(branchScope(step.address, name), cancelScope, this.#isBody);
     const body = (open: ActiveStep): Promise<RaceResult<Value>> => raceBranches(open, branches, contextOf);
@@ -412,7 +412,7 @@ export class TaskContext extends TaskFacts implements RunContext {
   }
 
   any<Value>(branches: Readonly<Record<string, Branch<Value>>>): Promise<RaceResult<Value>> {
-    const step = this.#steps.identify("race", `any ${Object.keys(branches).join(" ")}`, null);
+    const step = this.#steps.identifyBranches("race", `any ${Object.keys(branches).join(" ")}`, null);
     const contextOf = (name: string, cancelScope: CancellationScope): TaskContext =>
       this.#inside(branchScope(step.address, name), cancelScope, this.#isBody);
     return this.#steps.run<RaceResult<Value>>(step, (open) => raceBranches(open, branches, contextOf, true));
@@ -530,10 +530,7 @@ export class TaskContext extends TaskFacts implements RunContext {
 
   /** Opens a resource. It is not journaled: a replay opens it again. */
   async resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value> {
-    const value = await open();
-    if (this.#runner.isDropped) await close(value);
-    else this.#runner.addResource(() => close(value));
-    return this.#runner.activity.whileAlive(Promise.resolve(value), this.#steps.cancelScope);
+    return this.#runner.openResource(open, close, this.#steps.cancelScope);
   }
 
   step<Value extends JsonValue>(

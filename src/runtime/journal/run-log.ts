@@ -34,8 +34,16 @@ type Draft = {
     : Commit[Key];
 };
 
+/** What a log needs of its store. */
+export interface LogStore {
+  readonly journal: Pick<Store["journal"], "append" | "appendAndRelease">;
+  readonly events: Pick<Store["events"], "putDelta">;
+  readonly leases: Pick<Store["leases"], "check">;
+  readonly usage: Pick<Store["usage"], "draw">;
+}
+
 export interface RunLogOptions {
-  readonly store: Store;
+  readonly store: LogStore;
   readonly lease: Lease;
   readonly state: RunState;
   readonly clock: Clock;
@@ -74,7 +82,7 @@ export interface LogOwner {
  */
 export class RunLog implements FlushableLog {
   readonly lease: Lease;
-  readonly #store: Store;
+  readonly #store: LogStore;
   readonly #state: RunState;
   readonly #clock: Clock;
   readonly #idleFlusher: IdleFlusher;

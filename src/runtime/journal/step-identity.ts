@@ -6,6 +6,8 @@ export interface StepIdentity extends Omit<StepRecord, "outcome" | "taskId"> {
   readonly formerDigest?: StepDigest;
   /** J9: former names of the step. */
   readonly formerNames?: readonly string[];
+  /** Whether the body of the step only executes branches of the code, whose steps have records of their own. */
+  readonly hasBranches?: true;
 }
 
 /** J9: the identity with the former names of `formerly`. */

@@ -6,6 +6,8 @@ export interface CancellationRoot {
   readonly token: CancellationToken;
   /** B5: throws if the deadline of the task has passed. */
   checkDeadline(): void;
+  /** Whether the code of the task only replays its recorded steps. Default: `false`. */
+  readonly onlyReplays?: boolean;
 }
 
 /**
@@ -16,7 +18,8 @@ export interface CancellationRoot {
  * - cancelled: its token or a token above it was cancelled. The code receives the error at its next step and may clean up.
  * - abandoned (`abandon`, here or in a scope above): also cancelled, and no call of the code settles any more.
  *
- * A scope that an earlier owner abandoned replays its recorded steps and starts no other (`startsNoStep`).
+ * A scope that an earlier owner abandoned, and every scope of a task that only replays, replays its recorded steps and starts
+ * no other (`startsNoStep`).
  *
  * C2: a shielded scope, and every scope below it, is cancelled only with a scope above that is abandoned. The cancel and the
  * deadline of the task do not reach it.
@@ -34,6 +37,8 @@ export class CancellationScope {
   /** The shielded scopes below this one. Created with the first one. */
   #shieldedBelow: Set<CancellationScope> | undefined;
   /** Whether an earlier owner of the run had abandoned this scope or a scope above, which the replay executes again. */
+  readonly wasAbandoned: boolean;
+  /** Whether the code of this scope replays its recorded steps and starts no other. */
   readonly startsNoStep: boolean;
 
   constructor(
@@ -43,7 +48,8 @@ export class CancellationScope {
     isShielded = false,
   ) {
     const isNested = above instanceof CancellationScope;
-    this.startsNoStep = wasAbandoned || (isNested && above.startsNoStep);
+    this.wasAbandoned = wasAbandoned || (isNested && above.wasAbandoned);
+    this.startsNoStep = wasAbandoned || (isNested ? above.startsNoStep : above.onlyReplays === true);
     this.token = new CancellationToken(isShielded ? undefined : above.token);
     this.#root = isNested ? above.#root : above;
     this.#parent = isNested ? above : undefined;

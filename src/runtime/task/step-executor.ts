@@ -64,6 +64,11 @@ export class StepExecutor implements FlushableLog {
     return { address: this.next(), kind, name, digest };
   }
 
+  /** Like `identify`, for a step whose body only executes branches of the code. */
+  identifyBranches(kind: StepKind, name: string, input: unknown): StepIdentity {
+    return { ...this.identify(kind, name, input), hasBranches: true };
+  }
+
   idempotencyKey(address: StepAddress): string {
     return `${this.runner.facts.runId}/${this.runner.taskId}/${address}`;
   }
@@ -150,7 +155,7 @@ export class StepExecutor implements FlushableLog {
    */
   async note(step: StepIdentity): Promise<void> {
     const { journal } = this.runner;
-    if (this.cancelScope.startsNoStep && !journal.isRecorded(step)) return pendingForever();
+    if (this.cancelScope.startsNoStep && !journal.isRecorded(step)) return this.#stopBefore(step);
     return this.#atOnce(step, () => {
       const events = this.takeEvents();
       const found = journal.find(step);
@@ -273,7 +278,10 @@ export class StepExecutor implements FlushableLog {
       const events = this.takeEvents();
       const found = journal.find(step);
       if (found !== undefined) return valueOf(journal, step, found, as);
-      if (cancelScope.startsNoStep) return await pendingForever();
+      if (cancelScope.startsNoStep && !this.#entersBranches(step)) {
+        if (runner.onlyReplays) cancelScope.check();
+        return await this.#stopBefore(step);
+      }
       try {
         // C2, H7: the step waits for a seat. A crash meanwhile loses nothing, because the step has not started.
         const wait = runner.activity.whenSeated(cancelScope);
@@ -311,6 +319,17 @@ export class StepExecutor implements FlushableLog {
     } finally {
       if (isAlone) this.#open = undefined;
     }
+  }
+
+  /** Whether the step executes its body although its scope starts no step: the branches replay their own steps. */
+  #entersBranches({ hasBranches }: StepIdentity): boolean {
+    return hasBranches === true && this.runner.onlyReplays && !this.cancelScope.wasAbandoned;
+  }
+
+  /** The code of a scope that starts no step stops here, because the step is not recorded. */
+  #stopBefore(step: StepIdentity): Promise<never> {
+    if (!this.cancelScope.wasAbandoned) this.runner.probe?.asked(step, false);
+    return pendingForever();
   }
 
   #record(step: StepIdentity, open: ActiveStep, outcome: StepOutcome): void {

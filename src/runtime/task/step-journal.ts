@@ -27,6 +27,13 @@ export interface StepJournalOptions {
   readonly hash: Hash;
   /** J4: called if the code asks for a step that differs from the recorded one. Must end the task's code. */
   readonly onMismatch: (fault: Fault) => void;
+  readonly probe?: ReplayProbe | undefined;
+}
+
+/** Learns for which steps code asks that only replays. */
+export interface ReplayProbe {
+  /** `isRecorded`: the journal has a step at this address. Otherwise the code stops here. */
+  asked(step: StepIdentity, isRecorded: boolean): void;
 }
 
 /**
@@ -47,13 +54,14 @@ export class StepJournal {
   readonly #clock: Clock;
   readonly #hash: Hash;
   readonly #onMismatch: (fault: Fault) => void;
+  readonly #probe: ReplayProbe | undefined;
   readonly #cursor: ReplayProgress;
   /** The progress of the compensations, if an earlier owner has begun them. They follow the code of the task. */
   readonly #undone: ReplayProgress | undefined;
   /** Addresses of the records that hold each fault which the code received. Created with the first fault. */
   #origins: WeakMap<object, readonly StepAddress[]> | undefined;
 
-  constructor({ taskId, task, log, waits, clock, hash, onMismatch }: StepJournalOptions) {
+  constructor({ taskId, task, log, waits, clock, hash, onMismatch, probe }: StepJournalOptions) {
     this.#taskId = taskId;
     this.#task = task;
     this.#log = log;
@@ -61,6 +69,7 @@ export class StepJournal {
     this.#clock = clock;
     this.#hash = hash;
     this.#onMismatch = onMismatch;
+    this.#probe = probe;
     this.#cursor = new ReplayProgress(task, isWork);
     this.#undone = hasCompensated(task) ? new ReplayProgress(task, isCompensating) : undefined;
   }
@@ -86,6 +95,7 @@ export class StepJournal {
   recorded(step: StepIdentity): StepOutcome {
     const recorded = this.#task.steps.get(step.address);
     if (recorded === undefined) throw new Fault("internal", `step ${step.address} is not recorded`);
+    this.#probe?.asked(step, true);
     const mismatch = findMismatch(recorded, step, this.#hash);
     if (mismatch !== undefined) {
       this.#onMismatch(mismatch);

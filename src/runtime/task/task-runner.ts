@@ -36,7 +36,8 @@ import { deadlineOf } from "../journal/task-clock.ts";
 import { factsOf, type TaskAsyncContext } from "../process/async-context.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
 import { CancellationScope, type CancellationRoot } from "./cancellation-scope.ts";
-import { StepJournal } from "./step-journal.ts";
+import { StepJournal, type ReplayProbe } from "./step-journal.ts";
+import { unopened } from "./unopened.ts";
 import { TaskActivity } from "./task-activity.ts";
 import { isPromise, refusedPromise } from "./refused-promise.ts";
 import type { TaskHost } from "./task-host.ts";
@@ -94,6 +95,8 @@ export interface TaskRunnerOptions {
   readonly log: RunLog;
   readonly state: RunState;
   readonly host: TaskHost;
+  /** If given, the code of the task replays its recorded steps and starts no other. */
+  readonly probe?: ReplayProbe;
 }
 
 /** A history by the places and hashes under which it is stored. */
@@ -154,7 +157,9 @@ export class TaskRunner implements CancellationRoot {
   /** Cancels the task. `drop` and `abandon` cancel only `cancelScope`, which is below this token. */
   readonly token = new CancellationToken();
   /** Scope of the task's own code. The scopes of branches and tool bodies are below it. */
-  readonly cancelScope = new CancellationScope(this);
+  readonly cancelScope: CancellationScope;
+  /** Present if the code only replays. */
+  readonly probe: ReplayProbe | undefined;
   readonly task: TaskState;
   readonly journal: StepJournal;
   readonly activity: TaskActivity;
@@ -198,7 +203,9 @@ export class TaskRunner implements CancellationRoot {
   /** The replies of models by their messages. */
   readonly replies = new WeakMap<ChatMessage, LlmReply>();
 
-  constructor({ taskId, agent, worker, log, state, host }: TaskRunnerOptions) {
+  constructor({ taskId, agent, worker, log, state, host, probe }: TaskRunnerOptions) {
+    this.probe = probe;
+    this.cancelScope = new CancellationScope(this);
     this.taskId = taskId;
     this.agent = agent;
     this.worker = worker;
@@ -213,13 +220,18 @@ export class TaskRunner implements CancellationRoot {
     const onMismatch = (fault: Fault): void => {
       if (!this.isDropped) this.#fail?.(fault);
     };
-    this.journal = new StepJournal({ taskId, task, log, waits: host.waits, clock, hash, onMismatch });
+    this.journal = new StepJournal({ taskId, task, log, waits: host.waits, clock, hash, onMismatch, probe });
     this.activity = new TaskActivity({ taskId, host, slots, token });
     this.inside = { facts: this.facts, task: this.activity };
     const { cancelled } = task;
     if (cancelled !== null) token.cancel(cancelled.reason, cancelled.status);
     // The code only replays: what it would do now could not be undone any more.
     else if (hasCompensated(task)) token.cancel("the compensations of the task have begun");
+  }
+
+  /** Whether the code replays its recorded steps and starts no other. */
+  get onlyReplays(): boolean {
+    return this.probe !== undefined;
   }
 
   /** C2: scope of the compensations. Only the end of the task in this process cancels it. */
@@ -352,9 +364,20 @@ export class TaskRunner implements CancellationRoot {
     this.#stop ??= stop;
   }
 
-  /** `close` is called when the task ends or is dropped. */
-  addResource(close: () => Promise<void>): void {
-    this.#resources.add(close);
+  /**
+   * Opens a resource of the code. It is closed when the task ends or is dropped. Code that only replays opens none: it
+   * receives an object that it can pass to the bodies of steps, which are not executed.
+   */
+  async openResource<Value>(
+    open: () => Promise<Value>,
+    close: (value: Value) => Promise<void>,
+    cancelScope: CancellationScope,
+  ): Promise<Value> {
+    if (this.onlyReplays) return unopened("the resource of ctx.resource()") as Value;
+    const value = await open();
+    if (this.isDropped) await close(value);
+    else this.#resources.add(() => close(value));
+    return this.activity.whileAlive(Promise.resolve(value), cancelScope);
   }
 
   /** Ends a task whose code ignores its cancellation. Returns `false` if the code has not started. */

@@ -11,6 +11,7 @@ import type {
   TopUpCommandOptions,
 } from "../commands/runs/answer-runs.ts";
 import type { OrderManyOptions } from "../commands/runs/order-many.ts";
+import type { CheckReplayCommandOptions } from "../commands/runs/check-replay.ts";
 import type { ListRunsOptions } from "../commands/runs/list-runs.ts";
 import type { LogOptions } from "../commands/runs/print-log.ts";
 import type { ReportOptions } from "../commands/runs/show-run.ts";
@@ -174,6 +175,21 @@ Changes in which order tasks of the run get seats and money: CRITICAL, HIGH, NOR
 Examples:
   $ reeve reprioritize run_7f HIGH --task t3
   $ reeve reprioritize run_7f BACKGROUND --agent researcher
+
+${exitCodeTable()}`;
+
+const checkReplayHelp = `
+Replays the stored journals of workflows against the code as it is now, and prints one line per difference: run, task,
+position of the step, kind and what to do. Nothing is written, and no body of a step, no model and no tool is executed.
+FILE is a module that exports workflows; without FILE, the workflows of the workspace are used. --runs takes ids of
+runs, or the filters of reeve ps --where. Ends with code 1 if there is a difference, so that CI can run it.
+
+${whereHelp}
+
+Examples:
+  $ reeve check-replay workflows.ts --store sqlite:./production-copy.db
+  $ reeve check-replay workflows.ts --runs agent=order status=waiting
+  $ reeve check-replay workflows.ts --runs run_7f --json
 
 ${exitCodeTable()}`;
 
@@ -352,6 +368,17 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
     .action(async (run: string, options: ForkRunOptions) => {
       const { forkRun } = await import("../commands/runs/answer-runs.ts");
       onEnd(await forkRun(run, options, terminal));
+    });
+  stored(program, "check-replay", "check whether the code of workflows can continue stored runs")
+    .argument("[FILE...]", "modules that export workflows (default: those of the workspace)")
+    .option("--runs <filter...>", `ids of runs, or ${whereOption} (default: runs that have not ended)`)
+    .option("--limit <n>", "maximum number of runs, the newest first", "1000")
+    .option("--profile <name>", "the profile of the workspace (default: $REEVE_PROFILE)")
+    .option("--json", "print each difference as a line of JSON")
+    .addHelpText("after", checkReplayHelp)
+    .action(async (files: string[], options: CheckReplayCommandOptions) => {
+      const { checkReplayCommand } = await import("../commands/runs/check-replay.ts");
+      onEnd(await checkReplayCommand(files, options, terminal));
     });
   stored(program, "approve", "list the requests that wait for a person, or answer those of a run")
     .argument("[RUN]", `${runArgument} (default: list the requests of all runs)`)
