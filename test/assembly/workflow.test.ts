@@ -367,6 +367,30 @@ describe("compensations of a workflow", () => {
       expect([status, error?.message, said]).toEqual(["failed", "full", ["failed", "full", "Sorry."]]);
     }));
 
+  test("C2: a step whose request is aborted by a cancel ends the run as cancelled, with and without retries", () =>
+    withRuntime(async (runtime) => {
+      for (const options of [{}, { retry: false }] as const) {
+        const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+        const asking = workflow(`asking-${"retry" in options}`, async (ctx) =>
+          ctx.step(
+            "ask",
+            ({ signal: cancel }) =>
+              new Promise<string>((_, reject) => {
+                // As node:http does it.
+                const abort = (): void => reject(new DOMException("The operation was aborted", "AbortError"));
+                cancel.addEventListener("abort", abort);
+                begin();
+              }),
+            options,
+          ),
+        );
+        const run = await runtime.start(asking, null);
+        await begun;
+        await run.cancel("enough");
+        expect((await run.result()).status).toBe("cancelled");
+      }
+    }));
+
   test("code that ignores a cancel is abandoned, and its compensations run", async () => {
     const clock = new FakeClock();
     const runtime = await openRuntime({ store: "memory:", clock, stopGraceMs: 1_000 });

@@ -2,6 +2,7 @@ import {
   assertJson,
   describeValue,
   Fault,
+  readProperty,
   type CancelSignal,
   type CancellationToken,
   type JsonValue,
@@ -145,6 +146,19 @@ function stepProblem(name: unknown, body: unknown): Fault | undefined {
   );
 }
 
+/** Whether the error, or one of its causes, is that of a call whose signal has aborted it. */
+function isAbort(error: unknown): boolean {
+  let at: unknown = error;
+  for (let depth = 0; depth < maxCauses && at !== undefined; depth++) {
+    if (readProperty(at, "name") === "AbortError") return true;
+    at = readProperty(at, "cause");
+  }
+  return false;
+}
+
+/** How many levels of `cause` are searched for an aborted call. */
+const maxCauses = 8;
+
 /** Runs the body of a step, and emits `step_end` with the time that it took. The event commits with the step's record. */
 async function runBody<Value>(
   open: ActiveStep,
@@ -165,6 +179,7 @@ async function runBody<Value>(
   } catch (error) {
     const durationMs = open.durationSince(from);
     open.emit({ type: "step_end", data: { name, durationMs, status: "error" } });
-    throw error;
+    // C2: a request that the cancel has aborted fails with an error of its own, which is no outcome of the step.
+    throw (isAbort(error) ? open.cancelScope.token.error : undefined) ?? error;
   }
 }
