@@ -14,6 +14,7 @@ import { pendingForever } from "../process/pending-forever.ts";
 import { insideBranch } from "../process/async-context.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 import { isOutcome } from "../journal/recorded-faults.ts";
+import { runBranchStep, type StepBranches } from "./compensation.ts";
 import { emittedAddress } from "../journal/wait-names.ts";
 
 interface Branches {
@@ -184,6 +185,22 @@ async function mapItems(step: ActiveStep, mapped: MappedItems): Promise<readonly
   return results;
 }
 
+/** The items of `ctx.map` at this address as branches. */
+function itemBranches(
+  address: StepAddress,
+  count: number,
+  contextOf: ItemContext,
+  perform: (ctx: NestedContext, index: number) => Promise<unknown>,
+): StepBranches {
+  const indexes = Array.from({ length: count }, (_, index) => index);
+  return {
+    branches: Object.fromEntries(
+      indexes.map((index) => [index, (ctx) => perform(ctx as NestedContext, index)]),
+    ),
+    contextOf: (name, cancelScope) => contextOf(address, Number(name), cancelScope),
+  };
+}
+
 /** The context of an item of `ctx.map` at this address. */
 type ItemContext = (address: StepAddress, index: number, cancelScope: CancellationScope) => NestedContext;
 
@@ -206,8 +223,10 @@ export function runMap<Value extends JsonValue>(
     steps.runner.journal.noteOrigins(reason, [address]);
     return { status: "rejected", reason };
   };
-  return steps.run<readonly RecordedItem[], readonly SettledItem<Value>[]>(
+  return runBranchStep<readonly RecordedItem[], readonly SettledItem<Value>[]>(
+    steps,
     step,
+    () => itemBranches(address, count, contextOf, perform),
     (open) =>
       mapItems(open, {
         count,
@@ -215,7 +234,6 @@ export function runMap<Value extends JsonValue>(
         contextOf: (index) => contextOf(address, index, open.cancelScope),
         perform: async (ctx, index) => (await perform(ctx, index)) ?? null,
       }),
-    undefined,
     (items) => items.map(given),
   );
 }

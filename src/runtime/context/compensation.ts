@@ -19,11 +19,12 @@ import {
   type TaskOutcome,
 } from "../../kernel/index.ts";
 import { insideBranch } from "../process/async-context.ts";
-import { formerlyNamed } from "../journal/step-identity.ts";
+import { formerlyNamed, type StepIdentity } from "../journal/step-identity.ts";
 import { hasCompensated } from "../journal/task-state.ts";
 import { compensationsIn, journalScope } from "../journal/wait-names.ts";
 import type { CancellationScope } from "../task/cancellation-scope.ts";
 import type { NestedContext } from "../task/nested-scope.ts";
+import type { Body } from "../task/step-body.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import { isOutcome } from "../journal/recorded-faults.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
@@ -120,17 +121,38 @@ function refuse(problem: string): Fault {
 /** Number of turns of the event loop in which code that only replays must have registered its compensations again. */
 const maxTurns = 10_000;
 
+/** The branches of a step, which has one record for all of them. */
+export interface StepBranches {
+  readonly branches: Readonly<Record<string, Branch<unknown>>>;
+  readonly contextOf: (name: string, cancelScope: CancellationScope) => RunContext;
+}
+
 /**
- * A replay returns the record of a race without executing its branches. If they have registered compensations, the branches
- * are executed here as far as their records go, so that this process knows the functions.
+ * Runs a step that executes branches. A replay returns its record without executing them: if they have registered
+ * compensations, they are executed before as far as their records go, so that this process knows the functions.
  */
-export async function registerAgain(
+export function runBranchStep<Value, Given = Value>(
+  steps: StepExecutor,
+  step: StepIdentity,
+  branched: () => StepBranches,
+  body: Body<Value>,
+  as?: (value: Value) => Given,
+): Promise<Given> {
+  const { journal } = steps.runner;
+  if (!journal.isRecorded(step) || registeredIn(steps.runner, step.address).length === 0)
+    return steps.run<Value, Given>(step, body, undefined, as);
+  return steps.exclusive(`${step.kind} ${step.name}`, async () => {
+    await registerAgain(steps, step.address, branched());
+    return steps.runInScope<Value, StepIdentity, Given>(step, body, undefined, as);
+  });
+}
+
+async function registerAgain(
   { runner, cancelScope }: StepExecutor,
-  race: StepAddress,
-  branches: Readonly<Record<string, Branch<unknown>>>,
-  contextOf: (name: string, cancelScope: CancellationScope) => RunContext,
+  step: StepAddress,
+  { branches, contextOf }: StepBranches,
 ): Promise<void> {
-  const missing = new Set(registeredIn(runner, race));
+  const missing = new Set(registeredIn(runner, step));
   const scope = cancelScope.abandonedBefore();
   for (const [name, branch] of Object.entries(branches))
     void insideBranch(runner.inside, scope.token, () => branch(contextOf(name, scope))).catch(
@@ -143,7 +165,7 @@ export async function registerAgain(
 }
 
 /** Addresses of the compensations that code inside this step has registered. */
-export function registeredIn({ task }: TaskRunner, step: StepAddress): readonly StepAddress[] {
+function registeredIn({ task }: TaskRunner, step: StepAddress): readonly StepAddress[] {
   return task.compensations?.filter((address) => address.startsWith(`${step}/`)) ?? none;
 }
 

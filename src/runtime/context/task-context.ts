@@ -81,8 +81,7 @@ import { ChildSteps } from "./child-steps.ts";
 import { callModel, MessageStarts, ModelCall } from "../model/model-call.ts";
 import type { SentPrefix } from "../model/token-bound.ts";
 import { drainInput, MessageSteps } from "./messages.ts";
-import { registerAgain, registeredIn, registerUndo, runShielded } from "./compensation.ts";
-import type { ActiveStep } from "../task/active-step.ts";
+import { registerUndo, runBranchStep, runShielded } from "./compensation.ts";
 import { RunSteps } from "./run-steps.ts";
 import { runStep } from "./step-context.ts";
 import { StepExecutor } from "../task/step-executor.ts";
@@ -378,16 +377,7 @@ export class TaskContext extends TaskFacts implements RunContext {
   }
 
   race<Value>(branches: Readonly<Record<string, Branch<Value>>>): Promise<RaceResult<Value>> {
-    const step = this.#steps.identifyBranches("race", Object.keys(branches).join(" "), null);
-    const contextOf = (name: string, cancelScope: CancellationScope): TaskContext =>
-      this.#inside(branchScope(step.address, name), cancelScope, this.#isBody);
-    const body = (open: ActiveStep): Promise<RaceResult<Value>> => raceBranches(open, branches, contextOf);
-    if (!this.#runner.journal.isRecorded(step) || registeredIn(this.#runner, step.address).length === 0)
-      return this.#steps.run<RaceResult<Value>>(step, body);
-    return this.#steps.exclusive("race", async () => {
-      await registerAgain(this.#steps, step.address, branches, contextOf);
-      return this.#steps.runInScope<RaceResult<Value>>(step, body);
-    });
+    return this.#race(Object.keys(branches).join(" "), branches, false);
   }
 
   compensate(
@@ -412,10 +402,23 @@ export class TaskContext extends TaskFacts implements RunContext {
   }
 
   any<Value>(branches: Readonly<Record<string, Branch<Value>>>): Promise<RaceResult<Value>> {
-    const step = this.#steps.identifyBranches("race", `any ${Object.keys(branches).join(" ")}`, null);
-    const contextOf = (name: string, cancelScope: CancellationScope): TaskContext =>
-      this.#inside(branchScope(step.address, name), cancelScope, this.#isBody);
-    return this.#steps.run<RaceResult<Value>>(step, (open) => raceBranches(open, branches, contextOf, true));
+    return this.#race(`any ${Object.keys(branches).join(" ")}`, branches, true);
+  }
+
+  #race<Value>(
+    name: string,
+    branches: Readonly<Record<string, Branch<Value>>>,
+    isAny: boolean,
+  ): Promise<RaceResult<Value>> {
+    const step = this.#steps.identifyBranches("race", name, null);
+    const contextOf = (branch: string, cancelScope: CancellationScope): TaskContext =>
+      this.#inside(branchScope(step.address, branch), cancelScope, this.#isBody);
+    return runBranchStep<RaceResult<Value>>(
+      this.#steps,
+      step,
+      () => ({ branches, contextOf }),
+      (open) => raceBranches(open, branches, contextOf, isAny),
+    );
   }
 
   async map<Item, Value extends JsonValue>(

@@ -123,11 +123,14 @@ export function compensationCases(harness: EngineHarness): void {
     const order = (): HostedWorkflow<JsonValue> =>
       workflowOf("order", async (ctx) => {
         await doStep(ctx, log, "a");
-        // The replay returns the record of a limit of time without its branch.
-        await ctx.timeout("1 hour", async (branch) => {
-          await doStep(branch, log, "b");
+        // The replay returns one record for a limit of time, for the first success and for a map, without their branches.
+        const doIn = async (branch: RunContext, name: string): Promise<null> => {
+          await doStep(branch, log, name);
           return null;
-        });
+        };
+        await ctx.timeout("1 hour", (branch) => doIn(branch, "b"));
+        await ctx.any({ only: (branch) => doIn(branch, "any") });
+        await ctx.map(["item"], (item, branch) => doIn(branch, item));
         await ctx.compensate(
           "undo c",
           async ({ attempt }) => {
@@ -143,7 +146,9 @@ export function compensationCases(harness: EngineHarness): void {
     await suspended(run, "t0");
     const resumed = await world.takeOver(one, run, order());
     expect((await resumed.result()).status).toBe("failed");
-    expect(log).toEqual(["a", "b", "undo c 1", "undo c 2", "undo b failed", "undo a failed"]);
+    expect(log.slice(0, 6)).toEqual(["a", "b", "any", "item", "undo c 1", "undo c 2"]);
+    const undone = ["undo item failed", "undo any failed", "undo b failed", "undo a failed"];
+    expect(log.slice(6)).toEqual(undone);
   });
 
   declare(
