@@ -161,6 +161,11 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
         "invalid_argument",
         "ctx.continueAsNew() was called in a branch, which cannot end the others; call it in the function of the workflow, with the ctx that it received",
       );
+    if (input === undefined)
+      throw new Fault(
+        "invalid_argument",
+        "missing input of ctx.continueAsNew(): expected the input of the next history; use ctx.continueAsNew(input), with null for a workflow that takes none",
+      );
     return this.#ctx.continueAsNew(await this.#readInput(input));
   }
 

@@ -13,6 +13,7 @@ export {
   type Failure,
   Fault,
   type FaultCode,
+  isFaultCode,
   mayBeAnsweredElsewhere,
   modelErrorKind,
   modelFaultCode,

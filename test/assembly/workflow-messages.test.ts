@@ -32,7 +32,10 @@ describe("messages of a workflow", () => {
         message: expect.stringMatching(/^invalid value of update rename: to /u),
       });
       await expect(run.update("rename", { to: "" })).rejects.toMatchObject({ code: "invalid_argument" });
-      await expect(run.update(rename, { to: "taken" })).rejects.toThrow("the name is taken");
+      await expect(run.update(rename, { to: "taken" })).rejects.toMatchObject({
+        code: "update_refused",
+        message: "the name is taken",
+      });
       await expect(run.update(rename, { to: "broken" })).rejects.toMatchObject({
         code: "fatal",
         message: "no such name",

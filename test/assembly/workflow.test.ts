@@ -436,6 +436,7 @@ describe("long-lived workflows", () => {
         });
         if (round === 1) return ctx.continueAsNew({ round: 2 });
         if (round === 3) return ctx.continueAsNew({ round: "4" } as never);
+        if (round === 6) return ctx.continueAsNew(undefined as never);
         return { note, refused: refused.only };
       });
       expect(await rounds.run({ round: 1, note: "first" }, { runtime })).toEqual({
@@ -444,6 +445,9 @@ describe("long-lived workflows", () => {
       });
       await expect(rounds.run({ round: 3 }, { runtime })).rejects.toThrow(
         /^invalid input of workflow rounds: round /u,
+      );
+      await expect(rounds.run({ round: 6 }, { runtime })).rejects.toThrow(
+        /^missing input of ctx.continueAsNew\(\)/u,
       );
     }));
 

@@ -16,7 +16,7 @@ import type { EmittableEvent, TurnEvent } from "../events/emittable-event.ts";
 import type { AgentId, TaskId, TopicId } from "../base/identity.ts";
 import type { DrainMode, RunMeta } from "../run/run-meta.ts";
 import type { Duration } from "../base/duration.ts";
-import type { Fault } from "../base/fault.ts";
+import type { Failure } from "../base/fault.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { Message } from "../messages/message.ts";
 import type { RunFacts } from "../run/run-facts.ts";
@@ -129,10 +129,13 @@ export interface MapOptions {
   readonly concurrency?: number;
 }
 
-/** The result of one item of `ctx.map`, as of `Promise.allSettled`. */
+/**
+ * The result of one item of `ctx.map`, as of `Promise.allSettled`. It is JSON, so that it can be an output: the reason has the
+ * code, the message and the details of the error.
+ */
 export type SettledItem<Value> =
   | { readonly status: "fulfilled"; readonly value: Value }
-  | { readonly status: "rejected"; readonly reason: Fault };
+  | { readonly status: "rejected"; readonly reason: Failure };
 
 /**
  * The interface through which a task does its work (`ctx`). Its asynchronous methods are journaled steps: each runs

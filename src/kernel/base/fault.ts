@@ -135,6 +135,8 @@ const retryByCode = {
   tool_timeout: "never",
   /** An attempt of a step took longer than its `timeoutMs`. */
   step_timeout: "backoff",
+  /** A workflow did not accept an update: `validate` of `ctx.handleUpdate` threw an error. The run has not changed. */
+  update_refused: "never",
   /** Work inside `ctx.timeout` took longer than its limit. */
   timeout: "never",
   /** Code threw a `FatalError`: neither the step nor the run is retried. */

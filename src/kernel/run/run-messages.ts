@@ -1,3 +1,4 @@
+import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { Failure } from "../base/fault.ts";
 import type { RunId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
@@ -75,10 +76,13 @@ export interface ReceivedUpdate {
 export interface UpdateOptions {
   /** P1: id of the update. An update of the same name with an id that was sent before returns the reply to that one. Default: a new id. */
   readonly id?: string;
+  /** Ends the wait for the reply, which then rejects with `cancelled`. The update stays sent. Default: the wait ends with the run. */
+  readonly signal?: CancelSignal;
 }
 
 export const updateTable = optionTable({
   id: is.text({ empty: false }),
+  signal: is.any,
 } satisfies OptionKinds<UpdateOptions>);
 
 /** A run as the target of a message: its id, or a handle of it. */

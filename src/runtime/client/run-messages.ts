@@ -1,4 +1,5 @@
 import {
+  CancellationError,
   Fault,
   messageNameKind,
   reviveFault,
@@ -73,7 +74,7 @@ export async function sendUpdate(
   options: UpdateOptions,
 ): Promise<JsonValue> {
   const name = nameOf(update, "update()");
-  const { id = run.newId() } = updateTable.read("update()", options);
+  const { id = run.newId(), signal } = updateTable.read("update()", options);
   if (typeof update !== "string") await update.read(value);
   const { runId } = run;
   const last = await run.store.events.lastSeq(runId);
@@ -85,10 +86,13 @@ export async function sendUpdate(
   await run.put(body, mailOfUpdate(runId, name, id));
   let next = last + 1;
   do {
-    for await (const event of run.tail({ fromSeq: next, types: ["update_end", ...endTypes] })) {
+    const types = ["update_end", ...endTypes] as const;
+    for await (const event of run.tail({ fromSeq: next, types, ...(signal !== undefined && { signal }) })) {
       if ("seq" in event) next = event.seq + 1;
       if (isReply(event, name, id)) return valueOf(event.data.reply);
     }
+    if (signal?.aborted === true)
+      throw new CancellationError(`the wait for the reply to update ${JSON.stringify(name)} was ended`);
   } while (await run.isResumed(next));
   const { status } = await run.live().summary();
   throw new Fault(

@@ -219,7 +219,7 @@ export function runMap<Value extends JsonValue>(
   const { address } = step;
   const given = (item: RecordedItem): SettledItem<Value> => {
     if (item.status === "fulfilled") return { status: "fulfilled", value: item.value as Value };
-    const reason = reviveFault(item.failure);
+    const { failure: reason } = item;
     steps.runner.journal.noteOrigins(reason, [address]);
     return { status: "rejected", reason };
   };

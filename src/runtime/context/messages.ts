@@ -427,9 +427,10 @@ async function refusalOf(
     await accept?.(value);
     return undefined;
   } catch (error) {
+    if (Fault.is(error) && !isOutcome(error)) throw error;
+    // The schema of the update throws `invalid_argument`. An error of the program's own check has no code.
     const fault = Fault.from(error);
-    if (!isOutcome(fault)) throw fault;
-    return fault.toJSON();
+    return fault.code === "internal" ? new Fault("update_refused", fault.message).toJSON() : fault.toJSON();
   }
 }
 

@@ -2,8 +2,11 @@ import {
   CancellationError,
   Fault,
   finishReasonOf,
+  isFaultCode,
   isMarkedFinal,
   outcomeStatus,
+  readProperty,
+  reviveFault,
   sealJson,
   type EventDraft,
   type Failure,
@@ -135,7 +138,7 @@ function outcomeOf(runner: TaskRunner, output: JsonValue): TaskOutcome {
 
 function outcomeOfError(runner: TaskRunner, error: unknown, events: readonly EventDraft[]): CodeOutcome {
   if (error instanceof ContinueAsNew) return { kind: "continues", input: error.state, events };
-  const fault = Fault.from(error);
+  const fault = faultOf(error);
   const stop = fault instanceof CancellationError ? fault : runner.stop;
   if (stop !== undefined) {
     const outcome = reported(runner, cancelledOutcome(stop, runner.output));
@@ -146,6 +149,12 @@ function outcomeOfError(runner: TaskRunner, error: unknown, events: readonly Eve
     return { kind: "crashed", fault, events };
   const outcome = reported(runner, failedOutcome(fault, outputAt(fault, runner.output)));
   return { kind: "ended", outcome, endedOn, events };
+}
+
+/** The fault of an error that left the code. The reason of an item of `ctx.map`, which code may throw, is the JSON of a fault. */
+function faultOf(error: unknown): Fault {
+  const code = error instanceof Error ? undefined : readProperty(error, "code");
+  return typeof code === "string" && isFaultCode(code) ? reviveFault(error as Failure) : Fault.from(error);
 }
 
 /** Adds the metadata that the task reported and the finish reason of its output to its outcome. */

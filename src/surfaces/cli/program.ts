@@ -13,6 +13,7 @@ import { addAgentOptions } from "./programs/agent-options.ts";
 import { addDeployCommands } from "./programs/deploy-program.ts";
 import { commandInsteadOf, optionInsteadOf } from "./programs/other-names.ts";
 import { addRunCommands } from "./programs/runs-program.ts";
+import { addWorkflowCommands } from "./programs/workflow-program.ts";
 import { addScheduleCommands } from "./programs/schedule-program.ts";
 import { addSessionCommands } from "./programs/sessions-program.ts";
 import { addServerCommands } from "./programs/server-program.ts";
@@ -217,6 +218,7 @@ export function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void)
   addDemoCommand(program, terminal, onEnd);
   addWorkspaceCommands(program, terminal, onEnd);
   addRunCommands(program, terminal, onEnd);
+  addWorkflowCommands(program, terminal, onEnd);
   addSessionCommands(program, terminal, onEnd);
   addScheduleCommands(program, terminal, onEnd);
   addServerCommands(program, terminal, onEnd);

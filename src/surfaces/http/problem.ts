@@ -20,6 +20,7 @@ const statuses: { readonly [Code in FaultCode]?: number } = {
   not_found: 404,
   tool_not_found: 404,
   already_exists: 409,
+  update_refused: 409,
   agent_busy: 409,
   cancelled: 409,
   budget_exhausted: 409,

@@ -158,6 +158,11 @@ export class ServedAgents {
     return info;
   }
 
+  /** Whether callers may start an agent of this name. */
+  has(name: string): boolean {
+    return this.#lookUp(name) !== undefined;
+  }
+
   async start(name: string, request: StartRequest): Promise<StartedAgent> {
     return this.#find(name).start(request);
   }

@@ -8,6 +8,8 @@ import type { OpenStreams } from "./streams/open-streams.ts";
 /** What all routes of a server share. */
 export interface ServerParts {
   readonly agents: ServedAgents;
+  /** Names of workflows that callers may start although other processes host them. */
+  readonly workflows: ReadonlySet<string>;
   readonly streams: OpenStreams;
   /** The figures that lists of runs show. */
   readonly figures: FiguresOfRuns;

@@ -5,6 +5,7 @@ import {
   Fault,
   formatRunId,
   type JsonValue,
+  type NamedStartOptions,
   type RunHandle,
   type SubmitOptions,
 } from "../../kernel/index.ts";
@@ -43,6 +44,12 @@ export async function startRun(request: StartingRequest, options: NewRunOptions)
   server.refuseIfDraining();
   const { agent: name, input, metadata = {}, runId = runIdOf(request), ...rest } = options;
   const { tenantId, userId } = access;
+  const isKnown = (await runtime.find(runId)) !== undefined;
+  if (server.workflows.has(name) && !server.agents.has(name)) {
+    const own = { ...rest, metadata, runId, ...callerOf(access) };
+    const run = await runtime.start(name, input, own as NamedStartOptions);
+    return { run: run as RunHandle, isSteered: false, fromSeq: 0, isRepeated: isKnown };
+  }
   const { sessionId } = rest;
   const started = await server.agents.start(name, { runId, input, sessionId, tenantId, userId });
   const { changes } = rest;
@@ -55,7 +62,6 @@ export async function startRun(request: StartingRequest, options: NewRunOptions)
       },
       changes,
     );
-  const isKnown = (await runtime.find(runId)) !== undefined;
   const own = started.sessionId ?? sessionId;
   const run = await runtime.submit(started.agent, await server.agents.expand(name, input, own), {
     streaming: true,

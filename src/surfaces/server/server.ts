@@ -97,6 +97,11 @@ export interface ServerOptions {
    */
   readonly agents?: AgentList;
   /**
+   * Names of workflows that callers may start although this process does not host them. A worker of the store that hosts the
+   * workflow reads the input and drives the run. Default: none.
+   */
+  readonly workflows?: readonly string[];
+  /**
    * The tokens that callers need. `null`: callers need none and act as the person at this machine, with access to the
    * whole store. Such a server listens on loopback only, and refuses requests of other machines.
    */
@@ -142,6 +147,7 @@ const tokensHint = "use storedTokens(store.records), or null for a server that o
 
 const serverTable = optionTable({
   agents: is.any,
+  workflows: is.list({ of: is.text({ empty: false }), hint: 'use names, as in ["order"]' }),
   tokens: {
     isRequired: true,
     check: (value, option, owner) => {
@@ -202,6 +208,7 @@ class HonoServer implements Server {
   constructor(runtime: Runtime, options: ServerOptions) {
     const {
       agents = [],
+      workflows = [],
       tokens,
       hosts = loopbackHosts,
       routes = [],
@@ -221,6 +228,7 @@ class HonoServer implements Server {
     this.routes = routeTable([...(mcp === false ? [] : mcpRoutes(runtime, mcp)), ...routes]);
     this.#parts = {
       agents: new ServedAgents(agents),
+      workflows: new Set(workflows),
       figures: new FiguresOfRuns(),
       streams: new OpenStreams(runtime, this.#limits, this.#gate, this.#report),
       views: new RunViews(),

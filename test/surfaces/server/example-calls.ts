@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { z } from "zod";
 import {
   formatAgentId,
   type HostedAgent,
@@ -7,6 +8,7 @@ import {
   type RunHandle,
 } from "../../../src/kernel/index.ts";
 import { Agent } from "../../../src/assembly/agent.ts";
+import { update, workflow } from "../../../src/entries/workflow.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, until } from "../../runtime/runtime-setup.ts";
 import type { CallOptions, TestServer } from "./test-server.ts";
@@ -25,7 +27,19 @@ const asker: HostedAgent = agent("asker", async (ctx) => {
   return { decision, called: called.decision, signal: (await ctx.waitForSignal("go")) ?? null };
 });
 
-export const agentsOfExamples: readonly HostedAgent[] = [clerk, asker];
+const move = update("move", { input: z.string(), output: z.object({ movedTo: z.string() }) });
+
+/** Publishes the id of a promise, waits for an update and for the promise. */
+const parcel = workflow("parcel", async (ctx) => {
+  const { id, promise } = ctx.promise();
+  ctx.publish("callback", id);
+  await ctx.handleUpdate(move, async (to) => ({ movedTo: to }));
+  const settled = await promise.result();
+  await ctx.waitForSignal("done");
+  return settled;
+});
+
+export const agentsOfExamples: readonly HostedAgent[] = [clerk, asker, parcel];
 
 /** What the examples use: ids of things that exist for the caller. */
 export interface ExampleWorld {
@@ -38,6 +52,8 @@ export interface ExampleWorld {
   readonly waiting: { readonly runId: string; readonly sessionId: string; readonly approvalId: string };
   /** A run that waits for the result of a client-side tool. */
   readonly calling: { readonly runId: string };
+  /** A run of a workflow that waits for an update, and its promise. */
+  readonly parcel: { readonly runId: string; readonly promiseId: string };
   readonly deadLetter: Message;
   /** Name of a schedule. */
   readonly schedule: string;
@@ -76,6 +92,7 @@ export async function exampleWorld(server: TestServer, owner: Owner = {}): Promi
       approvalId: asked?.approvalId ?? "",
     },
     calling: { runId: calling.runId },
+    parcel: await startParcel(server, owner),
     deadLetter: await deadLetter(server, owner),
     schedule: (
       await server.runtime.schedules.create({
@@ -87,6 +104,12 @@ export async function exampleWorld(server: TestServer, owner: Owner = {}): Promi
       })
     ).name,
   };
+}
+
+async function startParcel(server: TestServer, owner: Owner): Promise<ExampleWorld["parcel"]> {
+  const run = await server.runtime.start(parcel, null, owner);
+  await until(async () => (await run.summary()).waitsFor.includes("signal"));
+  return { runId: run.runId, promiseId: (await run.read("callback")) as string };
 }
 
 /** Sends a message that becomes a dead letter at its first failure. */
@@ -199,6 +222,14 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
       status: 202,
     },
     "runs.signal": { params: { runId: calling.runId }, body: { name: "go", value: 1 }, status: 202 },
+    "runs.update": {
+      params: { runId: world.parcel.runId },
+      body: { name: "move", value: "Main St 1", id: "request-1" },
+      status: 200,
+    },
+    "runs.value": { params: { runId: world.parcel.runId, name: "callback" }, status: 200 },
+    "promises.resolve": { params: { id: world.parcel.promiseId }, body: { value: "ACME" }, status: 200 },
+    "promises.reject": { params: { id: world.parcel.promiseId }, body: { message: "declined" }, status: 200 },
     "runs.fork": { ...run, body: { at: 3, input: "And then?" }, status: 201 },
     "runs.resend": { params: { runId }, status: 400 },
     "runs.cancel": { ...waits, body: { reason: "enough" }, status: 202 },

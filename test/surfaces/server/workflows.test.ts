@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import { workflow } from "../../../src/entries/workflow.ts";
+import { update, workflow } from "../../../src/entries/workflow.ts";
 import { startServer } from "./test-server.ts";
 
 const order = workflow("order", { input: z.object({ cents: z.number() }) }, async (ctx, { cents }) => {
@@ -27,6 +27,74 @@ test("a caller starts a workflow, sends it a signal and reads its output; a wron
   expect([status, kind]).toEqual([201, "workflow"]);
   const steered = await server.call("POST", `/api/runs/${runId}/steer`, { body: { input: "more" } });
   expect(steered).toMatchObject({ status: 400, json: { detail: expect.stringContaining("use signal()") } });
+  await server.call("POST", `/api/runs/${runId}/signal`, { body: { name: "paid", value: 900 } });
+  const result = await server.call("GET", `/api/runs/${runId}/result?waitMs=10000`);
+  expect(result.json["output"]).toEqual({ cents: 900, paid: 900 });
+});
+
+test("a caller sends an update, reads a published value and settles a promise; other tenants get 404", async () => {
+  const move = update("move", { input: z.string(), output: z.object({ movedTo: z.string() }) });
+  const parcel = workflow("parcel", async (ctx) => {
+    const { id, promise } = ctx.promise();
+    ctx.publish("callback", id);
+    const validate = (to: unknown): void => {
+      if (to === "nowhere") throw new Error("there is no such place");
+    };
+    const handled = await ctx.handleUpdate(move, async (to) => ({ movedTo: to }), { validate });
+    return { handled: handled?.status ?? null, carrier: await promise.result() };
+  });
+  const server = await startServer([parcel]);
+  onTestFinished(() => server.close());
+  const [token, other] = [await server.tokenOf("acme", "run"), await server.tokenOf("globex", "run")];
+  const started = await server.call("POST", "/api/runs", { token, body: { agent: "parcel", input: null } });
+  const { runId } = started.json["run"] as { readonly runId: string };
+  const send = (body: object, as = token) =>
+    server.call("POST", `/api/runs/${runId}/update`, { token: as, body: { name: "move", ...body } });
+  const refused = await send({ value: "nowhere" });
+  expect(refused).toMatchObject({
+    status: 409,
+    json: { code: "update_refused", detail: "there is no such place" },
+  });
+  expect((await send({ value: "x" }, other)).status).toBe(404);
+  const moved = await send({ value: "Main St 1", id: "request-1" });
+  const again = await send({ value: "Main St 1", id: "request-1" });
+  expect([moved.status, moved.json["reply"], again.json]).toEqual([
+    200,
+    { movedTo: "Main St 1" },
+    moved.json,
+  ]);
+  const late = await send({ value: "Side St 2", id: "request-2", waitMs: 0 });
+  expect([late.status, late.json["id"]]).toEqual([202, "request-2"]);
+  const value = await server.call("GET", `/api/runs/${runId}/values/callback`, { token });
+  expect((await server.call("GET", `/api/runs/${runId}/values/none`, { token })).status).toBe(404);
+  const settle = (as: string) =>
+    server.call("POST", `/api/promises/${String(value.json["value"])}/resolve`, {
+      token: as,
+      body: { value: "ACME" },
+    });
+  expect((await settle(other)).status).toBe(404);
+  expect((await settle(token)).json).toEqual({ isFirst: true });
+  expect((await settle(token)).status).toBeLessThan(500);
+  const result = await server.call("GET", `/api/runs/${runId}/result?waitMs=10000`, { token });
+  expect(result.json["output"]).toEqual({ handled: "completed", carrier: "ACME" });
+});
+
+test("a server starts a workflow of its option workflows by name, for a worker of the store", async () => {
+  const server = await startServer([], { workflows: ["order"] });
+  onTestFinished(() => server.close());
+  const start = (body: object) =>
+    server.call("POST", "/api/runs", { body, headers: { "idempotency-key": "7" } });
+  expect((await start({ agent: "other", input: {} })).status).toBe(404);
+  const started = await start({ agent: "order", input: { cents: 900 }, metadata: { shop: "1" } });
+  const { runId, waitsFor } = started.json["run"] as {
+    readonly runId: string;
+    readonly waitsFor: readonly string[];
+  };
+  expect([started.status, waitsFor]).toEqual([201, ["worker"]]);
+  expect((await start({ agent: "order", input: { cents: 900 }, metadata: { shop: "1" } })).status).toBe(200);
+  expect((await start({ agent: "order", input: { cents: 1 } })).status).toBe(409);
+  expect((await start({ agent: "order", input: { cents: 900 }, sessionId: "s" })).status).toBe(400);
+  server.runtime.register(order);
   await server.call("POST", `/api/runs/${runId}/signal`, { body: { name: "paid", value: 900 } });
   const result = await server.call("GET", `/api/runs/${runId}/result?waitMs=10000`);
   expect(result.json["output"]).toEqual({ cents: 900, paid: 900 });

@@ -25,6 +25,7 @@ export type ExitKind = keyof typeof exitCodes;
 
 const byFault: { readonly [Code in FaultCode]?: ExitKind } = {
   invalid_argument: "usage",
+  already_exists: "usage",
   not_found: "notFound",
   agent_busy: "busy",
   dependency_missing: "unavailable",

@@ -8,6 +8,7 @@ import { agentRoutes } from "./agents.ts";
 import { factRoutes } from "./facts.ts";
 import { operationRoutes } from "./operations.ts";
 import { runCommandRoutes } from "./run-commands.ts";
+import { runMessageRoutes } from "./run-messages.ts";
 import { requestRoutes } from "./requests.ts";
 import { runOrderRoutes } from "./run-orders.ts";
 import { runRoutes } from "./runs.ts";
@@ -34,6 +35,7 @@ const typedRoutes = [
   ...runRoutes,
   ...requestRoutes,
   ...runCommandRoutes,
+  ...runMessageRoutes,
   ...runOrderRoutes,
   ...sessionRoutes,
   ...agentRoutes,

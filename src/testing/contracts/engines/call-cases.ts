@@ -404,10 +404,15 @@ export function branchCases(harness: EngineHarness): void {
         },
         { concurrency: 2 },
       );
-      return results.map((result) => (result.status === "fulfilled" ? result.value : result.reason.message));
+      return results as unknown as JsonValue;
     });
     const { output } = await (await runtime.submit(worker, null)).result();
-    expect([output, most <= 2]).toEqual([[10, 21, "three", 43, 54], true]);
+    const fulfilled = (value: number): JsonValue => ({ status: "fulfilled", value });
+    const reason = { code: "permission_denied", message: "three" };
+    expect([output, most <= 2]).toEqual([
+      [fulfilled(10), fulfilled(21), { status: "rejected", reason }, fulfilled(43), fulfilled(54)],
+      true,
+    ]);
   });
 
   declare(
@@ -433,7 +438,8 @@ export function branchCases(harness: EngineHarness): void {
       await suspended(run, "t0");
       const taken = await world.takeOver(one, run, worker());
       await taken.signal("go");
-      expect((await taken.result()).error?.message).toBe("broken");
+      const { error } = await taken.result();
+      expect([error?.code, error?.message]).toEqual(["permission_denied", "broken"]);
       expect(performed).toEqual(["a", "b", "c"]);
       isBroken = false;
       await taken.resume();

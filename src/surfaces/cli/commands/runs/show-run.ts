@@ -1,4 +1,5 @@
 import {
+  agentNameOf,
   jsonText,
   totalTokens,
   type ApprovalRequest,
@@ -88,7 +89,7 @@ function printReport(
 
 function showLines(report: RunReport): readonly string[] {
   const { summary, approvals, input, output, failure, crashLoop, events, tasks, unreported } = report;
-  const { runId, status, waitsFor, agentId, sessionId, createdAt, endedAt } = summary;
+  const { runId, kind, status, waitsFor, agentId, sessionId, createdAt, endedAt } = summary;
   const { calls, usage, costUsd } = totalOf(report);
   const waits = waitsFor.length === 0 ? "" : ` (waits for: ${waitsFor.join(", ")})`;
   const lost = unreported.calls === 0 ? "" : `, up to ${counted(unreported.tokens)} more unreported`;
@@ -108,6 +109,11 @@ function showLines(report: RunReport): readonly string[] {
   ]);
   return [
     ...facts,
+    ...(kind === "workflow" && waitsFor.includes("worker")
+      ? [
+          `waits    no worker of this store hosts ${printable(agentNameOf(agentId))} now: start a process that registers the workflow, and check its name`,
+        ]
+      : []),
     ...(failure === null ? [] : [`error    ${failure.code}: ${printable(failure.message)}`]),
     ...(crashLoop === null ? [] : crashLines(crashLoop, runId)),
     ...approvals.flatMap((request) => [
