@@ -1,6 +1,6 @@
 import { outputReader } from "./answer-shape.ts";
 import { messageReader } from "./workflow-messages.ts";
-import { rejectionOf } from "../runtime/index.ts";
+import { objectCallId, rejectionOf } from "../runtime/index.ts";
 import { describeWorkerFailure, toWorkerResult } from "../agents/team/run-worker.ts";
 import {
   describeValue,
@@ -12,6 +12,8 @@ import {
   reviveFault,
   spawnKinds,
   outcomeStatus,
+  requireObject,
+  requireObjectKey,
   requireWorkflow,
   startRunKinds,
   type AgentId,
@@ -26,12 +28,17 @@ import {
   type HandledUpdate,
   type HandleUpdateOptions,
   type HostedAgent,
+  type HostedObject,
   type HostedWorkflow,
   type Infer,
   type JsonObject,
   type JsonValue,
   type MapOptions,
   type MaybePromise,
+  type ObjectCall,
+  type ObjectCalls,
+  type ObjectSendOptions,
+  type ObjectStartOptions,
   type OptionKinds,
   type ParallelOptions,
   type PersonQuestion,
@@ -414,6 +421,49 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
       onParentEnd: "abandon",
     });
     return runId;
+  }
+
+  object<State, Handlers>(object: HostedObject<State, Handlers>, key: string): ObjectCalls<Handlers> {
+    requireObject("ctx.object()", object);
+    const { name, handlerNames } = object;
+    requireObjectKey(`object ${name}`, key);
+    const { tenantId } = this.facts;
+    type Given<Options> = [input?: JsonValue, options?: Options];
+    const methods = <Options extends ObjectStartOptions, Value>(
+      begin: (call: ObjectCall, options: Options) => Promise<Value>,
+    ): object =>
+      Object.fromEntries(
+        handlerNames.map((handler) => [
+          handler,
+          (...[input = null, options]: Given<Options>) => {
+            // An id belongs to the key, and not to all runs.
+            const { id } = (options ?? {}) as ObjectStartOptions;
+            const own = typeof id === "string" ? { id: objectCallId(tenantId, { name, key }, id) } : {};
+            return begin({ handler, key, input }, { ...options, ...own } as Options);
+          },
+        ]),
+      );
+    const start = (call: ObjectCall, options: ObjectStartOptions): Promise<StartedWorkflow<unknown>> =>
+      this.start(object, call, options);
+    return {
+      ...methods(async (call, options) => (await start(call, options)).result()),
+      start: methods(start),
+      send: methods((call, options: ObjectSendOptions) => this.send(object, call, options)),
+    } as ObjectCalls<Handlers>;
+  }
+
+  /** L19: the state of the key to which the run belongs. */
+  objectState(): Promise<JsonValue | undefined> {
+    return this.#ctx.objectState();
+  }
+
+  setObjectState(state: JsonValue | undefined): void {
+    this.#ctx.setObjectState(state);
+  }
+
+  /** The context of the task, for a scope with more members. */
+  get runContext(): RunContext {
+    return this.#ctx;
   }
 
   /** Waits for the end of a started run in this scope. */

@@ -12,8 +12,8 @@ import {
   is,
   optionTable,
   readTopUp,
-  reviveFault,
   startKinds,
+  workflowOutput,
   type AgentId,
   type ExecutionBudget,
   type FlowControl,
@@ -36,7 +36,6 @@ import {
   type Tool,
   type TopUp,
   type WorkflowContext,
-  type WorkflowResult,
 } from "../kernel/index.ts";
 import { insideCall } from "../runtime/index.ts";
 import { defaultRuntime } from "./open-runtime.ts";
@@ -80,7 +79,8 @@ export interface WorkflowOptions<
   readonly topUp?: Partial<TopUp>;
 }
 
-const workflowTable = optionTable({
+/** The kinds of the options of `workflow()`. */
+export const workflowKinds = {
   input: is.any,
   output: is.any,
   description: is.text(),
@@ -92,7 +92,9 @@ const workflowTable = optionTable({
   spawnBudget: is.any,
   topUp: is.any,
   ...flowKinds,
-} satisfies OptionKinds<WorkflowOptions>);
+} satisfies OptionKinds<WorkflowOptions>;
+
+const workflowTable = optionTable(workflowKinds);
 
 /** Options of `Workflow.run`. */
 export interface RunWorkflowOptions<Context = unknown> extends StartOptions<Context> {
@@ -211,7 +213,7 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
     const { runtime, ...starting } = options;
     return insideCall(async () => {
       const run = await (runtime ?? (await defaultRuntime())).start(this, input, starting);
-      return outputOf(this.name, await cancelWithCaller(run, () => run.result()));
+      return workflowOutput(`workflow ${this.name}`, await cancelWithCaller(run, () => run.result()));
     });
   }
 
@@ -319,18 +321,5 @@ function isRunContext(value: unknown): value is RunContext {
     "taskId" in value &&
     "step" in value &&
     typeof value.step === "function"
-  );
-}
-
-function outputOf<Output>(name: string, result: WorkflowResult<Output>): Output {
-  if (result.status === "completed") return result.output;
-  const { error, status, interruptionReason, runId } = result;
-  if (error !== null) throw reviveFault(error);
-  throw new Fault(
-    "child_failed",
-    `workflow ${name} ended with status ${status}: ${interruptionReason ?? "no reason is known"}`,
-    {
-      details: { runId, status },
-    },
   );
 }

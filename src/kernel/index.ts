@@ -385,6 +385,7 @@ export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/i
 export type { CollectOptions, Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
 export * from "./stores/lease.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail, TopicChange, Topics } from "./stores/mailbox.ts";
+export * from "./stores/object-state.ts";
 export * from "./stores/records.ts";
 export * from "./stores/usage-sum.ts";
 export * from "./stores/usage-totals.ts";
@@ -472,6 +473,9 @@ export * from "./agent/permissions.ts";
 export * from "./agent/permissions.ts";
 export type * from "./agent/llm-request.ts";
 export type * from "./agent/run-context.ts";
+export * from "./agent/hosted-workflow.ts";
+export * from "./agent/object-context.ts";
+export * from "./agent/object.ts";
 export * from "./agent/workflow.ts";
 export * from "./agent/client.ts";
 export type * from "./agent/task-report.ts";

@@ -1,5 +1,6 @@
 export { checkReplay, type CheckReplayOptions, type ReplayReport } from "./check-replay.ts";
 export { auditLog } from "./client/audit-log.ts";
+export { objectCallId } from "./client/object-client.ts";
 export { readRequest } from "./client/recorded-request.ts";
 export { storedSchedules } from "./client/stored-schedules.ts";
 export { openStore, refuseAbsentFile, type StoreAddress } from "./open-store.ts";

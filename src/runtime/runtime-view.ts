@@ -32,9 +32,13 @@ import {
   type ExtensionError,
   type ExtensionPort,
   type HostedAgent,
+  type HostedObject,
   type HostedWorkflow,
   type JsonValue,
   type NamedStartOptions,
+  type ObjectCall,
+  type ObjectClient,
+  type ObjectOwner,
   type RegisterOptions,
   type RunHandle,
   type RunId,
@@ -67,6 +71,7 @@ import {
 import type { ExtensionErrors } from "./extension-port.ts";
 import { correctUsage } from "./client/correct-usage.ts";
 import { lastClosedInvocation } from "./client/closed-invocation.ts";
+import { objectClient } from "./client/object-client.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { scopedStore, type RunStore } from "./client/run-store.ts";
 import { StoredInbox } from "./client/stored-inbox.ts";
@@ -353,6 +358,20 @@ export class RuntimeView implements Runtime {
     const { lifetime: life, context } = this.#worker;
     const { store, clock, sizes } = context;
     return storedPromise({ store, clock, life, sizes, scope: this.#scope }, id);
+  }
+
+  object<State, Handlers, Context>(
+    object: HostedObject<State, Handlers, Context>,
+    key: string,
+    owner: ObjectOwner = {},
+  ): ObjectClient<State, Handlers> {
+    const port = {
+      records: this.#worker.context.store.records,
+      check: () => this.#worker.lifetime.check(),
+      own: (given: ObjectOwner) => this.#own("object()", asCaller(given, this.#scope)),
+      start: (call: ObjectCall, options: StartOptions) => this.start(object, call, options as never),
+    };
+    return objectClient(port, object as HostedObject<State, Handlers>, key, owner);
   }
 
   async find(runId: string): Promise<RunHandle | undefined> {

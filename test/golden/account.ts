@@ -58,6 +58,7 @@ export async function findingsAfter(path: string): Promise<readonly Finding[]> {
       calling,
       patched,
       promised,
+      tally,
     } = at;
     const agents = [
       clerk,
@@ -72,6 +73,7 @@ export async function findingsAfter(path: string): Promise<readonly Finding[]> {
       calling,
       patched,
       promised,
+      tally,
     ];
     for (const agent of agents) runtime.register(agent);
     const found: Finding[] = [];

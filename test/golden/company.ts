@@ -27,7 +27,14 @@ import {
   type RunId,
   type Runtime,
 } from "../../src/kernel/index.ts";
-import { FatalError, update, workflow, type Workflow } from "../../src/entries/workflow.ts";
+import {
+  FatalError,
+  object,
+  update,
+  workflow,
+  type HostedObject,
+  type Workflow,
+} from "../../src/entries/workflow.ts";
 import { scriptedModel, sequentialIds, type FakeClock, type ScriptedReply } from "../../src/testing/index.ts";
 
 /** A run that is started, stops at some point, and is resumed from its file. */
@@ -64,6 +71,7 @@ export interface Company {
   readonly calling: Workflow;
   readonly patched: Workflow;
   readonly promised: Workflow;
+  readonly tally: HostedObject;
 }
 
 const hourMs = 3_600_000;
@@ -223,6 +231,18 @@ export function company(): Company {
     ctx.publish("id", id);
     return [await promise.result(), await promise.result()];
   });
+  const tally = object(
+    "tally",
+    {},
+    {
+      add: async (ctx, by: number) => {
+        ctx.setState([ctx.state, by]);
+        const more = await ctx.waitForSignal("more");
+        ctx.setState([ctx.state, more ?? null]);
+        return ctx.state;
+      },
+    },
+  );
   return {
     asked,
     clerk,
@@ -237,6 +257,7 @@ export function company(): Company {
     calling,
     patched,
     promised,
+    tally,
   };
 }
 
@@ -390,6 +411,19 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     rests: ({ type }) => type === "task_suspend",
     goOn: async (handle, { runtime }) => {
       await runtime.promise((await handle.read("id")) as string).resolve("settled");
+      return handle;
+    },
+  },
+  tally: {
+    since: 27,
+    begin: async ({ runtime, company: { tally } }) => {
+      const added = { handler: "add", key: "books", input: 7 };
+      const { runId } = await runtime.start(tally, added, { runId: goldenId("tally") });
+      return (await runtime.find(runId)) as RunHandle;
+    },
+    rests: ({ type }) => type === "task_suspend",
+    goOn: async (handle) => {
+      await handle.signal("more", 8);
       return handle;
     },
   },

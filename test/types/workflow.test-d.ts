@@ -1,6 +1,14 @@
 /** Type tests, checked by the compiler and never run. Each `@ts-expect-error` precedes a line that must not compile. */
 import { z } from "zod";
-import { query, update, workflow, type Workflow } from "../../src/entries/workflow.ts";
+import {
+  handler,
+  object,
+  query,
+  shared,
+  update,
+  workflow,
+  type Workflow,
+} from "../../src/entries/workflow.ts";
 import type { HostedAgent, JsonValue, Runtime } from "../../src/kernel/index.ts";
 
 declare const runtime: Runtime;
@@ -139,3 +147,49 @@ export const limited = workflow(
 );
 // @ts-expect-error: a rate has a span
 export const spanless = workflow("spanless", { rate: { limit: 1 } }, async () => null);
+
+const counter = object(
+  "counter",
+  { state: z.object({ count: z.number() }).default({ count: 0 }) },
+  {
+    add: async (ctx, by: number) => {
+      ctx.state.count satisfies number;
+      ctx.key satisfies string;
+      ctx.setState({ count: ctx.state.count + by });
+      // @ts-expect-error: the state has no member `counts`
+      ctx.setState({ counts: 1 });
+      return { count: ctx.state.count };
+    },
+    whole: handler({ input: z.number().default(1), output: z.string() }, async (ctx, by) => {
+      by satisfies number;
+      return String(ctx.state.count);
+    }),
+    // @ts-expect-error: the output is a text
+    bad: handler({ output: z.string() }, async () => 1),
+    get: shared(async (ctx) => {
+      // @ts-expect-error: a shared handler may not write
+      ctx.setState({ count: 1 });
+      return ctx.state.count;
+    }),
+  },
+);
+const visits = runtime.object(counter, "visits");
+(await visits.add(1, { id: "a" })).count satisfies number;
+(await visits.whole()) satisfies string;
+(await visits.get()) satisfies number;
+(await visits.state()).count satisfies number;
+(await visits.send.add(1)).runId satisfies string;
+// @ts-expect-error: the input is a number
+await visits.add("1");
+// @ts-expect-error: the input is missing
+await visits.add();
+// @ts-expect-error: the object has no such handler
+await visits.subtract(1);
+workflow("calls counter", async (ctx) => {
+  (await ctx.object(counter, "visits").add(1)).count satisfies number;
+  const call = await ctx.object(counter, "visits").start.get();
+  (await call.result()) satisfies number;
+  (await ctx.object(counter, "visits").send.add(1, { delayMs: 5 })) satisfies string;
+  // @ts-expect-error: the input is a number
+  await ctx.object(counter, "visits").send.add("1");
+});

@@ -89,6 +89,11 @@ export class SchemaReader<Value> {
       : this.#parsed(input, reading);
   }
 
+  /** Like `parse`, but returns the problems of an invalid value. Synchronous if the schema is. */
+  inspect(input: JsonValue): Reading<Value> | Promise<Reading<Value>> {
+    return this.#source.read(input);
+  }
+
   #parsed(input: JsonValue, reading: Reading<Value>): Value | Promise<Value> {
     if (reading.problems === undefined) return reading.value;
     // A valid value is never changed, so the value is coerced only if it is invalid.

@@ -10,7 +10,7 @@ import {
   type Runtime,
   type StartOptions,
 } from "./runtime.ts";
-import type { HostedWorkflow, WorkflowResult } from "./workflow.ts";
+import type { HostedWorkflow, WorkflowResult } from "./hosted-workflow.ts";
 
 /** Options of `Client.start` with a workflow. A live `context` would be known only to this process, which drives no run. */
 export type ClientStartOptions = Omit<StartOptions, "context">;

@@ -553,6 +553,17 @@ export interface RunContext extends WaitContext {
    */
   publish(name: string, value: JsonValue): void;
   /**
+   * L19: returns the state of the key to which this run belongs, or `undefined` if it has none. Recorded: a replay returns the
+   * same state. Throws `invalid_argument` in a run that is no call of an object.
+   */
+  objectState(): Promise<JsonValue | undefined>;
+  /**
+   * L19: sets the state of the key, or removes it with `undefined`. It is committed with the next step of this scope, with the
+   * end of the task, or earlier if the code starts no step in a full turn of the event loop (E4). Throws
+   * `invalid_argument` in a shared call, in a run that is no call of an object, and while another call of the scope is open.
+   */
+  setObjectState(state: JsonValue | undefined): void;
+  /**
    * Writes an event to the run's log: with the next step of this scope, or earlier if the code starts no step in a full
    * turn of the event loop. A replay does not write it again (E4). Throws `invalid_argument` for an event that only the runtime may emit.
    */

@@ -18,7 +18,8 @@ import type { ApprovalPage, ApprovalQuery } from "../run/approval.ts";
 import { readChanges, type RunChanges } from "../run/run-changes.ts";
 import type { RunPromise } from "../run/run-messages.ts";
 import type { RunChangeList, RunCountQuery, RunPage, RunQuery } from "../run/run-summary.ts";
-import type { HostedWorkflow, WorkflowResult } from "./workflow.ts";
+import type { HostedObject, ObjectClient } from "./object.ts";
+import type { HostedWorkflow, WorkflowResult } from "./hosted-workflow.ts";
 import type { SpawnBudget } from "../limits/budget.ts";
 import type { UsageQuery, UsageRow } from "../stores/usage-totals.ts";
 import type { MissedPolicy, OverlapPolicy, Schedule } from "../run/schedule.ts";
@@ -419,6 +420,9 @@ export interface RuntimeInbox {
   restore(id: string, owner?: InboxOwner): Promise<boolean>;
 }
 
+/** The tenant that a key of an object belongs to, and the user who calls it. */
+export type ObjectOwner = Pick<SubmitOptions, "tenantId" | "userId">;
+
 /** Hosts agents and starts runs. `openRuntime` creates one. */
 export interface Runtime {
   /** The clock that deadlines use. */
@@ -490,6 +494,15 @@ export interface Runtime {
    * text that is no promise id.
    */
   promise(id: string): RunPromise;
+  /**
+   * L19: returns one key of an object, to call its handlers: `await runtime.object(counter, "a").add(1)`. Calls of a key run
+   * one at a time, in the order in which they arrive. Keys belong to a tenant: in a view, those of others do not exist (S6).
+   */
+  object<State, Handlers, Context>(
+    object: HostedObject<State, Handlers, Context>,
+    key: string,
+    owner?: ObjectOwner,
+  ): ObjectClient<State, Handlers>;
   /** Returns a run of this store, whichever worker drives it, or `undefined` if there is none. */
   find(runId: string): Promise<RunHandle | undefined>;
   /**

@@ -1,19 +1,18 @@
-import { describeValue } from "../base/describe-value.ts";
-import { Fault, type Failure } from "../base/fault.ts";
+import type { Failure } from "../base/fault.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { AgentId, RunId } from "../base/identity.ts";
-import type { JsonSchema, Infer, Schema } from "../base/schema.ts";
+import type { Infer, Schema } from "../base/schema.ts";
 import type { Duration } from "../base/duration.ts";
 import type { JsonValue, Serializable } from "../base/json-value.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
-import { readProperty } from "../base/read-property.ts";
 import type { UserPart } from "../messages/content.ts";
 import type { ApprovalDecision, PersonQuestion } from "../run/approval.ts";
 import type { RunFacts } from "../run/run-facts.ts";
-import type { RunResult, RunStatus } from "../run/run-result.ts";
 import type { Query, RunTarget, Signal, SignalOptions, Update } from "../run/run-messages.ts";
 import type { SpawnOptions } from "../run/spawn-options.ts";
 import type { HostedAgent } from "./hosted-agent.ts";
+import type { HostedWorkflow } from "./hosted-workflow.ts";
+import type { HandlerArguments, HostedObject, HandlerOutput } from "./object.ts";
 import type { StartRunOptions } from "../run/started-run.ts";
 import type {
   CompensationContext,
@@ -25,45 +24,6 @@ import type {
   StepOptions,
   UncancellableOptions,
 } from "./run-context.ts";
-
-/**
- * A durable function as a worker hosts it and `Runtime.start` starts it. `workflow()` of `reeve/workflow` creates one.
- * `Input` is the type of the values that a caller may pass, `Output` the type of the result.
- */
-export interface HostedWorkflow<
-  Input = unknown,
-  Output = unknown,
-  Context = unknown,
-> extends HostedAgent<Context> {
-  readonly runKind: "workflow";
-  /** Name of the workflow. */
-  readonly name: string;
-  /** What the workflow does, for people and models. */
-  readonly description?: string;
-  /** The schema of the input as JSON Schema. `undefined` if every JSON value is an input. */
-  readonly inputSchema?: JsonSchema | undefined;
-  /** The types of input and output. For the compiler only; no workflow has this property. */
-  readonly types?: { readonly input: (input: Input) => void; readonly output: Output };
-}
-
-/** Throws `invalid_argument` unless the value is a workflow. `owner` names the call, such as `start()`. */
-export function requireWorkflow(owner: string, value: unknown): void {
-  if (readProperty(value, "runKind") === "workflow" && typeof readProperty(value, "run") === "function")
-    return;
-  const advice =
-    typeof readProperty(value, "run") === "function"
-      ? "use submit() for an agent"
-      : 'use workflow("name", async (ctx, input) => ...) of reeve/workflow';
-  throw new Fault(
-    "invalid_argument",
-    `invalid workflow ${describeValue(value)} of ${owner}: expected a workflow; ${advice}`,
-  );
-}
-
-/** The result of a workflow. `output` has the type of the workflow only if the run completed. */
-export type WorkflowResult<Output> =
-  | (Omit<RunResult<Output>, "status"> & { readonly status: "completed" })
-  | (Omit<RunResult<JsonValue>, "status"> & { readonly status: Exclude<RunStatus, "completed"> });
 
 /** What the body of a step of a workflow receives. */
 export type WorkflowStepContext = Pick<StepContext, "idempotencyKey" | "attempt" | "signal">;
@@ -151,6 +111,32 @@ export type WorkflowBranchResults<
 
 /** Options of `ctx.send`. */
 export type SendOptions = Omit<StartRunOptions, "onParentEnd">;
+
+/** Options of a call of an object by a workflow or a handler. They mean what those of `ctx.start` mean. */
+export type ObjectStartOptions = Omit<StartRunOptions, "priority">;
+
+/** Options of a call of an object that is not awaited. */
+export type ObjectSendOptions = Omit<ObjectStartOptions, "onParentEnd">;
+
+/** One key of an object, as a workflow or a handler calls it. Each handler is a method that waits for its result. */
+export type ObjectCalls<Handlers> = {
+  readonly [Name in keyof Handlers]: (
+    ...given: HandlerArguments<Handlers[Name], ObjectStartOptions>
+  ) => Promise<HandlerOutput<Handlers[Name]>>;
+} & {
+  /** Calls that return a durable handle, like `ctx.start`. */
+  readonly start: {
+    readonly [Name in keyof Handlers]: (
+      ...given: HandlerArguments<Handlers[Name], ObjectStartOptions>
+    ) => Promise<StartedWorkflow<HandlerOutput<Handlers[Name]>>>;
+  };
+  /** Calls that nothing waits for, like `ctx.send`. They return the id of the run. */
+  readonly send: {
+    readonly [Name in keyof Handlers]: (
+      ...given: HandlerArguments<Handlers[Name], ObjectSendOptions>
+    ) => Promise<RunId>;
+  };
+};
 
 /**
  * The interface through which a workflow does its work (`ctx`). Each asynchronous method except `resource` is journaled:
@@ -354,6 +340,12 @@ export interface WorkflowContext<Context = unknown, Input = JsonValue> {
   send<Input>(workflow: HostedWorkflow<Input>, input: NoInfer<Input>, options?: SendOptions): Promise<RunId>;
   /** Sends a message to the inbox of an agent. */
   send(agentId: AgentId, body: JsonValue): Promise<void>;
+  /**
+   * L19: returns one key of an object, to call its handlers: `await ctx.object(counter, "a").add(1)`. A call starts a run
+   * like `start`, so that a replay does not repeat it. The object must be one of the `agents` of this workflow, or
+   * registered with the runtime. A call that waits for a key which this run holds is refused.
+   */
+  object<State, Handlers>(object: HostedObject<State, Handlers>, key: string): ObjectCalls<Handlers>;
   /** Opens something that cannot be journaled. `close` is called when the task ends or is dropped; a replay opens it again. */
   resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value>;
   /** C2: throws if the workflow is cancelled or past its deadline. Passes while recorded steps remain in this scope. */

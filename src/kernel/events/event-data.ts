@@ -337,6 +337,11 @@ export interface TaskEvents {
   task_signal: { readonly name: string; readonly by: string };
   /** The task published a value with `ctx.publish`. `RunHandle.read` returns the last one of a name. */
   value_published: { readonly name: string; readonly value: JsonValue };
+  /**
+   * L19: the call of an object changed the state of its key with `ctx.setState`. The state is stored in the commit of this
+   * event. `state` is absent if the call has cleared it.
+   */
+  state_changed: { readonly object: string; readonly key: string; readonly state?: JsonValue };
   /** An update arrived from outside, whether or not the task waits for it yet. `id` is the id that its sender gave. */
   update_start: { readonly id: string; readonly name: string; readonly by: string };
   /** The task answered an update. Each id has at most one answer. */

@@ -46,6 +46,14 @@ export interface FlowOptions<Input = JsonValue> {
   readonly rate?: RateLimit<Input>;
 }
 
+/** L19: an object and one of its keys. */
+export interface ObjectPlace {
+  /** Name of the object. */
+  readonly name: string;
+  /** Key of the object, within the tenant of the run. */
+  readonly key: string;
+}
+
 /** L17: the limits of one run, as stores keep them with the run. The keys are those of its tenant. */
 export interface RunFlow {
   readonly concurrency?: { readonly name: string; readonly key: string; readonly limit: number };
@@ -55,22 +63,27 @@ export interface RunFlow {
     readonly limit: number;
     readonly perMs: number;
   };
+  /**
+   * L19: the object and the key of a call. Calls of a key run one at a time, in the order in which they were created. A
+   * shared call only reads, and waits for none.
+   */
+  readonly object?: ObjectPlace & { readonly isShared?: true };
 }
 
 /** Longest key of a limit, in UTF-16 code units. */
 const longestKey = 512;
 
-/** Highest number of starts in a span: the store counts back this far to find out when the next run may start. */
-const mostStarts = 10_000;
+/** Highest limit: the store counts the places or the starts of a key up to it, to find out whether the next run may start. */
+const highestLimit = 10_000;
 
 const limitKinds = { key: is.callback(), name: is.text({ empty: false }) };
 const concurrencyTable = optionTable({
   ...limitKinds,
-  limit: is.integer({ from: 1, required: true }),
+  limit: is.integer({ from: 1, to: highestLimit, required: true }),
 } satisfies OptionKinds<ConcurrencyLimit<never>>);
 const rateTable = optionTable({
   ...limitKinds,
-  limit: is.integer({ from: 1, to: mostStarts, required: true }),
+  limit: is.integer({ from: 1, to: highestLimit, required: true }),
   perMs: is.integer({ from: 1, required: true }),
 } satisfies OptionKinds<RateLimit<never>>);
 

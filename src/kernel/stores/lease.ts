@@ -153,6 +153,9 @@ export interface EnlistOptions {
  *   A deleted run no longer counts for its rate.
  * - L18 A release as `queued` stores the limits of a run that was created without a `flow`, and from then on L17 applies to it. The first
  *   worker that hosts the workflow of a run that was started by name does this before it starts any task.
+ * - L19 A run whose `flow` names an `object` is a call of one of its keys. Of the calls of a key that are not shared, one at a time is
+ *   admitted, in the order of L17; a shared call needs no admission. An event `state_changed` stores the state of the key in the
+ *   transaction of its commit, as the record of `stateRecord` in the tenant of the run. It stays when the run is deleted.
  */
 export interface Leases {
   /**

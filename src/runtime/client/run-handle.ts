@@ -59,6 +59,7 @@ import { readRequest } from "./recorded-request.ts";
 import { checkForkInput, forkBudget, replacedInput, type ForkInput } from "./fork-input.ts";
 import type { WantedFork } from "./fork-changes.ts";
 import { forkRun } from "./fork-run.ts";
+import { isStoppedWork, refuseForkOfCall, refuseIfFinal } from "./resume-check.ts";
 import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
 import { endedResult, type EndEvents } from "./ended-result.ts";
 import { storedEvents, watchedReader, yieldingSlot, type EventStream } from "./event-readers.ts";
@@ -72,7 +73,6 @@ import { SizeLimit } from "../process/size-limit.ts";
 import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
 import type { AwaitedRuns } from "../process/awaited-runs.ts";
-import { whyFinal } from "../journal/resume-plan.ts";
 import { mailOfSignal, signalWait, submittedAs } from "../journal/wait-names.ts";
 
 /** A run that has ended, in the store of a caller. */
@@ -366,14 +366,8 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     const target = parseTaskId(taskId);
     if (target !== root && (await this.#live().task(target)).outcome !== null) return;
     if (!(await this.#live().isOver())) await this.#send({ type: "cancel", taskId: target, reason });
-    else if (target === root && (await this.#isStoppedWork()))
+    else if (target === root && (await isStoppedWork(this.#options.record, this.#stored)))
       await this.#send({ type: "cancel", taskId: target, reason, reopens: true });
-  }
-
-  /** Whether the run of a workflow has stopped at its budget. A cancel then lets it undo its work. */
-  async #isStoppedWork(): Promise<boolean> {
-    if (this.#options.record.kind !== "workflow") return false;
-    return (await this.#stored.summary()).status === "budget_exhausted";
   }
 
   async pause(): Promise<void> {
@@ -382,7 +376,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
 
   async resume(): Promise<void> {
     await this.#refuseIfResent();
-    await this.#refuseIfUndone();
+    await refuseIfFinal(this.#options.record, this.#live());
     await this.#send({ type: "resume" });
   }
 
@@ -395,7 +389,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
       );
     const { limited = false } = topUpTable.read("topUp()", options);
     await this.#refuseIfResent();
-    await this.#refuseIfUndone();
+    await refuseIfFinal(this.#options.record, this.#live());
     // If the process dies after this, the amount counts as used although the budget was not raised.
     if (limited) await useAllowance(this.#options.store, this.#options.record, add);
     await this.#send({ type: "top_up", taskId: parseTaskId(taskId), add });
@@ -404,19 +398,6 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   async topUpLeft(): Promise<TopUp> {
     this.#options.life?.check();
     return allowanceLeft(this.#options.store, this.#options.record);
-  }
-
-  /** Refuses to continue a run that is final. While its compensations run, it may be paused and resumed. */
-  async #refuseIfUndone(): Promise<void> {
-    if (this.#options.record.kind !== "workflow") return;
-    const { ended, tasks } = await this.#live().readState();
-    const task = tasks.get(root);
-    const reason = ended && task !== undefined ? whyFinal(task) : undefined;
-    if (reason === undefined) return;
-    const { runId } = this;
-    throw new Fault("invalid_argument", `run ${runId} cannot be resumed, because ${reason}`, {
-      details: { runId },
-    });
   }
 
   async #refuseIfResent(): Promise<void> {
@@ -543,6 +524,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     const { store, clock, ids, record, by = anonymousUser, life, hash = sha256 } = this.#options;
     const { sizes = defaultSizes, models } = this.#options;
     life?.check();
+    refuseForkOfCall(record);
     const agent = models?.agents.get(this.agentId);
     const message = replacesInput
       ? await replacedInput(agent, input)

@@ -108,9 +108,12 @@ async function runWorkflow(
 
 /**
  * How a workflow ends whose work is to be undone. `undefined` if it completed, starts again, or stopped at its budget, so that
- * it can be topped up.
+ * it can be topped up. A call of an object cannot be topped up (L19).
  */
-function outcomeToUndo({ task, worker, output }: TaskRunner, ended: CodeOutcome): TaskOutcome | undefined {
+function outcomeToUndo(
+  { task, worker, output, host }: TaskRunner,
+  ended: CodeOutcome,
+): TaskOutcome | undefined {
   if (ended.kind === "continues") return undefined;
   if (ended.kind === "crashed")
     return restartDelayMs(task.crashes + 1, worker.runRetry) === null
@@ -118,7 +121,8 @@ function outcomeToUndo({ task, worker, output }: TaskRunner, ended: CodeOutcome)
       : undefined;
   const { outcome } = ended;
   const status = outcomeStatus(outcome);
-  return status === "completed" || status === "budget_exhausted" ? undefined : outcome;
+  const isStopped = status === "budget_exhausted" && host.flow?.object === undefined;
+  return status === "completed" || isStopped ? undefined : outcome;
 }
 
 const none: readonly never[] = [];

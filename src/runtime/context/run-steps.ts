@@ -16,6 +16,7 @@ import {
   type JsonValue,
   type Ledger,
   type RunId,
+  type RunRecord,
   type SpendTopUp,
   type StartedRun,
   type StartRunOptions,
@@ -28,8 +29,12 @@ import { newRun, type NewRun } from "../journal/new-run.ts";
 import {
   callChain,
   cancelMail,
+  countSame,
+  heldPlaces,
   partOf,
+  placeOf,
   receivedEnd,
+  type HeldPlace,
   type RunCaller,
   type RunEnd,
 } from "../journal/run-calls.ts";
@@ -84,8 +89,15 @@ export class RunSteps {
     const above = callChain(runner.state, runner.facts.runId);
     refuseCycle(runId, above);
     const { userId } = runner.facts;
-    const { tenantId } = runner.host;
-    const caller: RunCaller = { runId: runner.facts.runId, taskId: runner.taskId, above };
+    const { tenantId, flow } = runner.host;
+    // A run that continues alone does not keep this one from ending.
+    const holds = onParentEnd === "abandon" ? [] : heldPlaces(runner.state, flow);
+    const caller: RunCaller = {
+      runId: runner.facts.runId,
+      taskId: runner.taskId,
+      above,
+      ...(holds.length > 0 && { holds }),
+    };
     const run = newRun(worker, agent, accepted, {
       ...given,
       runId,
@@ -97,6 +109,7 @@ export class RunSteps {
       ...(userId !== null && { userId }),
       ...(tenantId !== null && { tenantId }),
     });
+    refuseDeadlock(run.record, holds);
     if (id !== undefined) await runner.activity.pauseFor(open.cancelScope, this.#refuseOther(run));
     const hasPart = await this.#reservePart(open, runId, given.budget);
     return () =>
@@ -105,6 +118,7 @@ export class RunSteps {
         onParentEnd,
         ...(id !== undefined && { asked: this.#hashOf(accepted) }),
         ...(hasPart && { hasPart }),
+        ...(run.record.flow?.object !== undefined && { isFinal: true as const }),
       });
   }
 
@@ -290,5 +304,22 @@ function refuseCycle(runId: RunId, above: readonly RunId[]): void {
   throw new Fault(
     "invalid_argument",
     `ctx.start() is refused: ${above.length} runs have started each other in a row, up to this one; end the recursion, or use ctx.continueAsNew() to repeat work`,
+  );
+}
+
+/** L17, L19: refuses a run that could start only after this one, or a run that waits for this one, has ended. */
+function refuseDeadlock({ flow }: RunRecord, holds: readonly HeldPlace[]): void {
+  const place = placeOf(flow);
+  const limit = flow?.object === undefined ? (flow?.concurrency?.limit ?? 1) : 1;
+  if (place === undefined || countSame(holds, place) < limit) return;
+  const { object, key } = place;
+  const held =
+    object === undefined
+      ? `all ${limit} places of key ${JSON.stringify(key)} of the limit ${JSON.stringify(place.limit)} are held`
+      : `key ${JSON.stringify(key)} of object ${object} is held`;
+  throw new Fault(
+    "invalid_argument",
+    `the call would wait forever: ${held} by this run or by runs that wait for it; send it instead, without waiting for its result, or use another key`,
+    { details: { key, ...(object === undefined ? { limit: place.limit ?? null } : { object }) } },
   );
 }

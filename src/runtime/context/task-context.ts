@@ -82,6 +82,7 @@ import { callModel, MessageStarts, ModelCall } from "../model/model-call.ts";
 import type { SentPrefix } from "../model/token-bound.ts";
 import { drainInput, MessageSteps } from "./messages.ts";
 import { registerUndo, runBranchStep, runShielded } from "./compensation.ts";
+import { readObjectState, setObjectState } from "./object-steps.ts";
 import { RunSteps } from "./run-steps.ts";
 import { runStep } from "./step-context.ts";
 import { StepExecutor } from "../task/step-executor.ts";
@@ -525,6 +526,14 @@ export class TaskContext extends TaskFacts implements RunContext {
     this.#runner.worker.sizes.assert(value, where);
     // The code may change its value before the commit.
     this.#steps.emit({ type: "value_published", data: { name, value: structuredClone(value) } });
+  }
+
+  objectState(): Promise<JsonValue | undefined> {
+    return readObjectState(this.#steps);
+  }
+
+  setObjectState(state: JsonValue | undefined): void {
+    setObjectState(this.#steps, state);
   }
 
   approval(question: PersonQuestion): Promise<ApprovalDecision> {

@@ -60,20 +60,31 @@ export function planResume(state: RunState): readonly ResumedTask[] {
     const staleRuns = [...task.steps.values()].filter(
       (step) => isFailedRun(step) && isTip(task, step.address),
     );
-    const voids = [
+    const voided = [
       ...task.endedOn.flatMap((address) => sameFailure(task, address)),
       ...stale.map(addressOf),
       ...staleRuns.map(addressOf),
     ];
+    const failedRuns = staleRuns.flatMap(({ name }) => runOf(name) ?? []);
+    const voids = [
+      ...voided,
+      ...callsToRepeat(task, [...failedRuns, ...runsCancelledWith(state, task, voided)]),
+    ];
     for (const child of cancelledWith(state, task, voids)) reached.add(child);
     const again = [...repeatedBranches(task, voids), ...startedAnew(task, voids)];
-    const runs = new Set([
-      ...staleRuns.flatMap(({ name }) => runOf(name) ?? []),
-      ...runsCancelledWith(state, task, voids),
-    ]);
-    plan.push({ taskId: task.record.taskId, voids: [...voids, ...again], runs: [...runs] });
+    const runs = new Set([...failedRuns, ...runsCancelledWith(state, task, voids)]);
+    const resumed = [...runs].filter((runId) => task.started?.get(runId)?.isFinal !== true);
+    plan.push({ taskId: task.record.taskId, voids: [...voids, ...again], runs: resumed });
   }
   return plan;
+}
+
+/** L19: the addresses of the steps that called objects. Such a call cannot be resumed, so that the caller calls again. */
+function callsToRepeat({ started }: TaskState, runs: readonly RunId[]): readonly StepAddress[] {
+  return runs.flatMap((runId) => {
+    const run = started?.get(runId);
+    return run?.isFinal === true ? [run.startedBy] : [];
+  });
 }
 
 /**

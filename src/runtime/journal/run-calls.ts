@@ -5,6 +5,7 @@ import {
   type JsonValue,
   type LedgerCommand,
   type Mail,
+  type RunFlow,
   type RunId,
   type TaskId,
   type TaskOutcome,
@@ -20,6 +21,36 @@ export interface RunCaller {
   readonly taskId: TaskId;
   /** The runs that have started each other up to the caller, which is the first. Present if the caller started this run. */
   readonly above?: readonly RunId[];
+  /** L17, L19: the places that the caller, and the runs that wait for it, hold until this run ends. Absent if it is none. */
+  readonly holds?: readonly HeldPlace[];
+}
+
+/** L17, L19: a place among the runs of a key. */
+export interface HeldPlace {
+  /** Name of the limit of concurrency. Absent for a key of an object. */
+  readonly limit?: string;
+  /** Name of the object. Absent for a limit of concurrency. */
+  readonly object?: string;
+  readonly key: string;
+}
+
+/** The place that a run holds from its admission to its end. `undefined` if it has none. */
+export function placeOf(flow: RunFlow | undefined): HeldPlace | undefined {
+  const { object, concurrency } = flow ?? {};
+  if (object !== undefined && object.isShared !== true) return { object: object.name, key: object.key };
+  return concurrency && { limit: concurrency.name, key: concurrency.key };
+}
+
+/** The places that a run and the runs that wait for it hold. */
+export function heldPlaces(state: RunState, flow: RunFlow | undefined): readonly HeldPlace[] {
+  const own = placeOf(flow);
+  const above = callersOf(state).find((caller) => caller.above !== undefined)?.holds ?? [];
+  return own === undefined ? above : [own, ...above];
+}
+
+/** How many of the places are of the same key as another one. */
+export function countSame(places: readonly HeldPlace[], { limit, object, key }: HeldPlace): number {
+  return places.filter((each) => each.limit === limit && each.object === object && each.key === key).length;
 }
 
 /** The end of a run, as its callers receive it. */

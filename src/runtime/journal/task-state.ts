@@ -28,6 +28,8 @@ export interface StartRecord {
    * between the check of the step and its commit.
    */
   readonly asked?: string;
+  /** L19: present for a call of an object, which cannot be resumed: a resumed caller calls again. */
+  readonly isFinal?: true;
   /** B6: present if a part of the task's budget is reserved for the run. */
   readonly hasPart?: true;
 }

@@ -121,8 +121,10 @@ export class MailboxReader {
     if (!this.#state.ended || type === "steer" || type === "follow_up" || type === "usage") return false;
     const isCompleted = this.#state.task(root).outcome?.status === "completed";
     // A compaction that runs again would not have the session for itself (S5).
-    const isFinal = isCompleted || this.#supervisor.kind === "compaction";
-    if (type === "cancel" && body.reopens === true) return !this.#isStoppedWork();
+    // A call of an object that runs again would not have its key for itself (L19).
+    const isFinal =
+      isCompleted || this.#supervisor.kind === "compaction" || this.#supervisor.flow?.object !== undefined;
+    if (type === "cancel" && body.reopens === true) return isFinal || !this.#isStoppedWork();
     return isFinal || type === "cancel" || type === "pause";
   }
 

@@ -167,6 +167,7 @@ function offlineHost(clock: Clock, record: RunRecord, state: RunState): TaskHost
   return {
     tenantId,
     kind,
+    flow: record.flow,
     turn: turnKey(record),
     ledger: {
       fits: () => true,

@@ -9,6 +9,7 @@ import {
   type EventDraft,
   type JsonValue,
   type Lease,
+  type RunFlow,
   type RunKind,
   type RunRecord,
   type SpawnOutcome,
@@ -90,6 +91,7 @@ interface EndOptions {
 export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly tenantId: string | null;
   readonly kind: RunKind;
+  readonly flow: RunFlow | undefined;
   readonly turn: string;
   readonly ledger: RunLedger;
   readonly allotment: RunAllotment | undefined;
@@ -113,6 +115,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   constructor({ worker, lease, record, state, log, waits, listener, live }: TaskSupervisorOptions) {
     this.tenantId = record.tenantId;
     this.kind = record.kind;
+    this.flow = record.flow;
     this.turn = turnKey(record);
     this.waits = waits;
     this.live = live;

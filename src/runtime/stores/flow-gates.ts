@@ -18,10 +18,14 @@ export function gatesOf({
   flow,
 }: Pick<RunRecord, "tenantId"> & { readonly flow?: RunFlow }): readonly Gate[] {
   if (flow === undefined) return noGates;
-  const { concurrency, rate } = flow;
+  const { concurrency, rate, object } = flow;
   const idOf = (kind: string, { name, key }: { readonly name: string; readonly key: string }): string =>
     JSON.stringify([kind, tenantText(tenantId), name, key]);
   return [
+    // A call of an object has no other limits: a run holds one place.
+    ...(object === undefined || object.isShared === true
+      ? noGates
+      : [{ id: idOf("object", object), limit: 1, perMs: null }]),
     ...(concurrency === undefined
       ? noGates
       : [{ id: idOf("concurrency", concurrency), limit: concurrency.limit, perMs: null }]),

@@ -202,6 +202,11 @@ export class StepExecutor implements FlushableLog {
     return noneFound;
   }
 
+  /** J2: throws `journal_ambiguous` while a journaled call of the scope is open. `name` names the synchronous call that needs this. */
+  requireIdle(name: string): void {
+    if (this.#open !== undefined) throw ambiguous(name, this.#open);
+  }
+
   /** J2: allows one journaled call at a time in a scope, already on the first execution. */
   exclusive<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
     return this.#alone(call, () => {

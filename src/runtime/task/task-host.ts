@@ -9,6 +9,7 @@ import type {
   LedgerCommand,
   Priority,
   ReserveCommand,
+  RunFlow,
   RunKind,
   SeatStatus,
   SpawnOutcome,
@@ -25,6 +26,8 @@ export interface TaskHost {
   readonly tenantId: string | null;
   /** What the run does. */
   readonly kind: RunKind;
+  /** L17, L19: the limits of the run, and the object to which it belongs. `undefined` if it has none. */
+  readonly flow: RunFlow | undefined;
   /** L5: `turnKey` of the run. */
   readonly turn: string;
   /** Money of the run: every task reserves from and settles on this ledger. */

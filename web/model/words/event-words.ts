@@ -127,6 +127,10 @@ function rareWords(event: Event): string {
       return `receives the signal ${event.data.name} from ${event.data.by}`;
     case "value_published":
       return `${event.data.name}: ${oneLine(inputText(event.data.value))}`;
+    case "state_changed":
+      return event.data.state === undefined
+        ? `clears the state of ${event.data.object} ${event.data.key}`
+        : `state of ${event.data.object} ${event.data.key}: ${oneLine(inputText(event.data.state))}`;
     case "update_start":
       return `receives the update ${event.data.name} from ${event.data.by}`;
     case "update_end":

@@ -51,10 +51,12 @@ import {
 } from "../run-cursor.ts";
 import { gatesOf } from "../flow-gates.ts";
 import { endIn, spendIn } from "../run-end.ts";
+import { stateChangeIn } from "../state-changes.ts";
 import type { MemoryContents } from "./contents.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
 import { memoryStatusOf, summaryOf } from "./run-summary.ts";
+import type { MemoryRecords } from "./records.ts";
 import type { MemorySessions } from "./sessions.ts";
 import { ShownDeltas } from "./shown-deltas.ts";
 import { type Tables, eventsContent } from "./tables.ts";
@@ -70,6 +72,7 @@ interface SiblingTables {
   readonly topics: MemoryTopics;
   readonly contents: MemoryContents;
   readonly usage: MemoryUsageTotals;
+  readonly records: MemoryRecords;
 }
 
 /** A run that a query selects. */
@@ -349,6 +352,8 @@ export class MemoryJournal implements Journal {
     if (inbox !== undefined) this.#siblings.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });
     if (topics !== undefined) this.#siblings.topics.applyNow(topics);
     if (commit.usage !== undefined) this.#siblings.usage.addNow(row.record, commit);
+    const state = stateChangeIn(commit, row.record);
+    if (state !== undefined) this.#siblings.records.changeNow(state);
     if (mailThrough !== undefined) this.#siblings.mailbox.consumeNow(row, mailThrough);
     if (events !== undefined) row.deltas.recorded(events);
   }

@@ -22,6 +22,7 @@ import {
   recordTime,
   type RecordPlace,
 } from "../record-check.ts";
+import type { StateChange } from "../state-changes.ts";
 import type { Tables } from "./tables.ts";
 
 /** A record whose value is text, so that no caller can change it. */
@@ -91,6 +92,14 @@ export class MemoryRecords implements Records {
   async nextDueAt(namespace: string, after?: number): Promise<number | undefined> {
     if (after !== undefined) recordTime("after", after);
     return this.#scheduled(namespace).find(({ dueAt }) => after === undefined || dueAt > after)?.dueAt;
+  }
+
+  /** L19: writes or removes the state of a key, with the commit that changes it. */
+  changeNow({ place, value }: StateChange): void {
+    const address = addressOf(recordPlace(place));
+    if (value === undefined) this.#records.delete(address);
+    else this.#records.set(address, { ...recordText({ ...place, value }), version: ++this.#lastVersion });
+    this.#tables.announce({ kind: "record", namespace: place.namespace });
   }
 
   /** R10: how many records a tenant has in a namespace. */

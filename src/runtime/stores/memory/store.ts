@@ -42,8 +42,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const inbox = new MemoryInbox(tables, inboxSettings(mail));
   const topics = new MemoryTopics();
   const usage = new MemoryUsageTotals(tables);
+  const records = new MemoryRecords(tables);
   return {
-    journal: new MemoryJournal(tables, hash, { sessions, mailbox, inbox, topics, contents, usage }),
+    journal: new MemoryJournal(tables, hash, { sessions, mailbox, inbox, topics, contents, usage, records }),
     events: new MemoryEventLog(tables, hash),
     mailbox,
     inbox,
@@ -51,7 +52,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     contents,
     leases: new MemoryLeases(tables),
     topics,
-    records: new MemoryRecords(tables),
+    records,
     usage,
     onChange(listener) {
       tables.listeners.add(listener);

@@ -2,6 +2,9 @@ import { Fault, type Commit, type SessionChange } from "../../../kernel/index.ts
 import { approvalChangesIn } from "../approval-changes.ts";
 import type { Draft, Position } from "../codec/commit-draft.ts";
 import { endIn } from "../run-end.ts";
+import { stateChangeIn } from "../state-changes.ts";
+
+const noTenant = { tenantId: null };
 
 /** Throws `invalid_argument` if the commit or one of its events does not follow the position. */
 export function checkGaps({ number, events }: Commit, position: Position): void {
@@ -22,6 +25,7 @@ export function changesMore({ commit, values }: Draft): boolean {
     (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing ?? spent ?? usage) !==
       undefined ||
     endIn(commit) !== undefined ||
+    stateChangeIn(commit, noTenant) !== undefined ||
     approvalChangesIn(commit) !== undefined
   );
 }

@@ -4,6 +4,7 @@ import type { Draft, Position } from "../codec/commit-draft.ts";
 import { isBatch } from "../codec/entry-batch.ts";
 import { spendText, standingText, type RunKey } from "../codec/stored-run.ts";
 import { endIn, spendIn, type RunEnd } from "../run-end.ts";
+import { stateChangeIn } from "../state-changes.ts";
 import { checkGaps, removesEntries } from "./commit-check.ts";
 import type { Collector } from "./contents.ts";
 import { markErased } from "./erasure.ts";
@@ -13,6 +14,7 @@ import { agentsIn, inboxLock, type SqlInbox } from "./inbox.ts";
 import { consumeMail, receivingSessions, type SqlMailbox } from "./mailbox.ts";
 import type { OpenApprovals } from "./open-approvals.ts";
 import { isChanged } from "./run-row.ts";
+import { changeState, stateLock } from "./records.ts";
 import type { Precondition, SessionChanges } from "./session-changes.ts";
 import { sessionLock } from "./session-rows.ts";
 import type { SqlTables } from "./tables.ts";
@@ -58,7 +60,9 @@ export class CommitEffects {
     const ids = sessions.map((change) => (isBatch(change) ? change.first : change).sessionId);
     if (endIn(commit) !== undefined) ids.push(sessionId);
     const gates = owner !== undefined && endIn(commit) !== undefined ? gateLocks(owner) : [];
-    return [...ids.map(sessionLock), ...agentsIn(inbox).map(inboxLock), ...gates];
+    const state = owner && stateChangeIn(commit, owner);
+    const states = state === undefined ? [] : [stateLock(state)];
+    return [...ids.map(sessionLock), ...agentsIn(inbox).map(inboxLock), ...gates, ...states];
   }
 
   /** Locks everything that the commit of a run changes, before any change, so that transactions wait only here. */
@@ -89,6 +93,8 @@ export class CommitEffects {
     if (questions !== undefined) yield* parts.approvals.apply({ run: id, number }, questions);
     const end = endIn(commit);
     if (end !== undefined && !isLast) yield* this.#setEnd(owner, end, spendIn(commit));
+    const state = stateChangeIn(commit, owner);
+    if (state !== undefined) yield* changeState(state);
     if (standing !== undefined) yield* run(setStanding, id, standingText(standing));
     if (spent !== undefined) yield* run(setSpent, id, spendText(spent));
     if (erases !== undefined) yield* markErased(owner, erases);

@@ -23,7 +23,9 @@ import {
   recordTime,
   type RecordPlace,
   type RecordRange,
+  type RecordText,
 } from "../record-check.ts";
+import type { StateChange } from "../state-changes.ts";
 import type { SqlTables } from "./tables.ts";
 import { all, announce, get, lock, run, type Value, type Work } from "./work.ts";
 
@@ -115,11 +117,9 @@ function* put(
   if ((now?.version ?? "absent") !== expected) return { kind: "conflict", current: now };
   if (now !== undefined) yield* remove(now);
   else if (maxRecords !== undefined && (yield* lockedCount(record)) >= maxRecords) return full;
-  const { namespace, tenantId, key, dueAt, body } = record;
-  const values = [namespace, tenantText(tenantId), key, dueAt, body];
-  const row = yield* get<{ readonly version: number }>(insertRecord, ...values);
-  yield* announce({ kind: "record", namespace }, { everywhere: false });
-  return { kind: "stored", version: (row as { readonly version: number }).version };
+  const version = yield* insert(record);
+  yield* announce({ kind: "record", namespace: record.namespace }, { everywhere: false });
+  return { kind: "stored", version };
 }
 
 function* deleteRecord(place: RecordPlace, expected: number): Work<RecordDeletion> {
@@ -130,9 +130,33 @@ function* deleteRecord(place: RecordPlace, expected: number): Work<RecordDeletio
   return { kind: "deleted" };
 }
 
+/** L19: the lock of the record that holds a state. */
+export function stateLock({ place }: StateChange): string {
+  return recordLock(recordPlace(place));
+}
+
+/** L19: writes or removes the state of a key, in the transaction of a commit that holds `stateLock`. */
+export function* changeState({ place, value }: StateChange): Work<void> {
+  const now = yield* current(recordPlace(place));
+  if (now !== undefined) yield* remove(now);
+  if (value !== undefined) yield* insert(recordText({ ...place, value }));
+  yield* announce({ kind: "record", namespace: place.namespace }, { everywhere: false });
+}
+
+function recordLock({ namespace, tenantId, key }: RecordPlace): string {
+  return `record ${namespace} ${tenantText(tenantId)} ${key}`;
+}
+
+/** Returns the version of the new record. */
+function* insert({ namespace, tenantId, key, dueAt, body }: RecordText): Work<number> {
+  const values = [namespace, tenantText(tenantId), key, dueAt, body];
+  const row = yield* get<{ readonly version: number }>(insertRecord, ...values);
+  return (row as { readonly version: number }).version;
+}
+
 /** R2: returns the record after all writers of its key that came before have committed. */
 function* lockedRecord(place: RecordPlace): Work<StoredRecord | undefined> {
-  yield* lock(`record ${place.namespace} ${tenantText(place.tenantId)} ${place.key}`);
+  yield* lock(recordLock(place));
   return yield* current(place);
 }
 

@@ -19,6 +19,7 @@ import type { Chain } from "../codec/chain.ts";
 import { positionAfter, type Draft, type Position } from "../codec/commit-draft.ts";
 import { RunState, tenantText, type RunKey } from "../codec/stored-run.ts";
 import type { CommitEffects } from "./commit-effects.ts";
+import { gatesOf } from "../flow-gates.ts";
 import { atOnce, storeFlow } from "./flow-queue.ts";
 import { agentsIn, areFree, inboxLock, takeLocks } from "./inbox.ts";
 import { findSubmitted, hasMail, type SqlMailbox } from "./mailbox.ts";
@@ -169,12 +170,10 @@ export class RunCreator<Owned extends OwnedRun> {
     const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
     const isHeld = record.kind !== "compaction" && (yield* list.isCompacting(sessionId));
     const isScheduled = startsLater(record) && !isHeld;
-    const isQueued = record.flow !== undefined && !isHeld && !isScheduled;
+    const hasGates = gatesOf(record).length > 0;
+    const isQueued = hasGates && !isHeld && !isScheduled;
     const isClaimed =
-      !isHeld &&
-      record.flow === undefined &&
-      claim !== undefined &&
-      (yield* this.#options.wouldClaim(record, claim));
+      !isHeld && !hasGates && claim !== undefined && (yield* this.#options.wouldClaim(record, claim));
     const workerId = isClaimed ? claim.workerId : null;
     const row = yield* get<{ readonly id: number }>(
       this.#insertRun,

@@ -22,6 +22,7 @@ import { waitCases } from "./wait-cases.ts";
 import { branchCases, callCases, partCases } from "./call-cases.ts";
 import { clientCases } from "./client-cases.ts";
 import { flowCases } from "./flow-cases.ts";
+import { objectCases } from "./object-cases.ts";
 import { retryCases, signalCases, timeCases, workflowCases } from "./workflow-cases.ts";
 import { messageCases, promiseCases } from "./message-cases.ts";
 
@@ -44,6 +45,7 @@ export function engineContract(harness: EngineHarness): void {
   upgradeCases(harness);
   flowCases(harness);
   clientCases(harness);
+  objectCases(harness);
 }
 
 /** Cases about G1 to G5: who drives a run, and when. */

@@ -2,8 +2,11 @@ import {
   Fault,
   formatSessionId,
   Priority,
+  stateRecord,
   type ClaimOptions,
   type Commit,
+  type Event,
+  type JsonValue,
   type Lease,
   type Mail,
   type RunFlow,
@@ -28,7 +31,7 @@ function starts(key: string, limit: number): RunFlow {
   return { rate: { name: "order", key, limit, perMs: 100 } };
 }
 
-/** Tests of L17: limits of concurrency and rate. */
+/** Tests of L17 and L19: limits of concurrency and rate, and calls of objects. */
 export function flowContract({ test, expect, open, reopen }: ContractHarness): void {
   const create = async (store: Store, name: string, flow: RunFlow, more: More = {}): Promise<RunId> => {
     const record = { ...runRecord(name), sessionId: formatSessionId(name), flow, ...more };
@@ -282,6 +285,79 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     if (store.journal.appendAndRelease === undefined) await end(store, a);
     else await store.journal.appendAndRelease(a, last, undefined, { kind: "ended" });
     expect(await claimed(store)).toEqual(["b"]);
+  });
+
+  /** A call of a key of an object. */
+  const callOf = (key: string, isShared?: true): RunFlow => ({
+    object: { name: "counter", key, ...(isShared && { isShared }) },
+  });
+  const stateOf = async (store: Store, key: string, tenantId: string | null = null): Promise<unknown> =>
+    (await store.records.get({ ...stateRecord({ name: "counter", key }), tenantId }))?.value;
+  const stateEvent = (runId: RunId, seq: number, key: string, state?: JsonValue): Event => ({
+    ...runEnd(runId, seq),
+    type: "state_changed",
+    data: { object: "counter", key, ...(state !== undefined && { state }) },
+  });
+
+  test("L19: the calls of a key are admitted one at a time in the order of their creation, and shared calls at once", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    for (const name of ["a", "b", "c"]) await create(store, name, callOf("k"));
+    await create(store, "other", callOf("j"));
+    await create(store, "tenant", callOf("k"), { tenantId: "acme" });
+    await create(store, "shared", callOf("k", true));
+    const admitted = await claim(store);
+    expect(names(admitted).toSorted()).toEqual(["a", "other", "shared", "tenant"]);
+    const order: string[] = [];
+    for (let last = admitted.find(({ runId }) => runId === "run_a") as Lease; order.length < 2;) {
+      await end(store, last);
+      last = only(await claim(store));
+      order.push(...names([last]));
+    }
+    expect(order).toEqual(["b", "c"]);
+  });
+
+  test("L19: a commit stores the last state that its events set, in the tenant of its run, and a refused commit stores none", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    await create(store, "a", callOf("k/ä 1"), { tenantId: "acme" });
+    const a = only(await claim(store));
+    const events = [
+      stateEvent(a.runId, 0, "k/ä 1", { count: 1 }),
+      stateEvent(a.runId, 1, "k/ä 1", { count: 2 }),
+    ];
+    await store.journal.append(a, { number: 1, at: 2, events });
+    expect(await stateOf(store, "k/ä 1", "acme")).toEqual({ count: 2 });
+    expect(await stateOf(store, "k/ä 1")).toBeUndefined();
+    const later = stateEvent(a.runId, 2, "k/ä 1", { count: 3 });
+    const lost: Lease = { ...a, epoch: a.epoch - 1 };
+    await expect(
+      (async () => store.journal.append(lost, { number: 2, at: 3, events: [later] }))(),
+    ).rejects.toMatchObject({ code: "lease_lost" });
+    expect(await stateOf(store, "k/ä 1", "acme")).toEqual({ count: 2 });
+    // A repeated commit changes nothing: its number is taken.
+    await store.journal.append(a, { number: 1, at: 4, events: [stateEvent(a.runId, 0, "k/ä 1", 9)] });
+    expect(await stateOf(store, "k/ä 1", "acme")).toEqual({ count: 2 });
+  });
+
+  test("L19: the commit that ends a call changes its state, which stays when the run is deleted; a cleared state is removed", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    await create(store, "a", callOf("k"));
+    const a = only(await claim(store));
+    const last: Commit = {
+      number: 1,
+      at: 2,
+      events: [stateEvent(a.runId, 0, "k", "x".repeat(10_000)), runEnd(a.runId, 1)],
+    };
+    await (store.journal.appendAndRelease?.(a, last, undefined, { kind: "ended" }) ??
+      store.journal.append(a, last));
+    await store.journal.delete(a.runId);
+    expect(await stateOf(store, "k")).toBe("x".repeat(10_000));
+    await create(store, "b", callOf("k"));
+    const b = only(await claim(store));
+    await store.journal.append(b, { number: 1, at: 3, events: [stateEvent(b.runId, 0, "k")] });
+    expect(await stateOf(store, "k")).toBeUndefined();
   });
 
   test("L17: workers of two processes claim at most the limit together", async () => {

@@ -426,6 +426,12 @@ const flows = `
 /** Format 26. Runs may have promises. Earlier versions would let a second step wait forever for a promise that is settled. */
 const promises = "SELECT 1;";
 
+/**
+ * Format 27. Runs may be calls of objects, and commits may change the states of their keys (L19). Earlier versions would let several
+ * calls of a key run at a time, and would not store the states.
+ */
+const objects = "SELECT 1;";
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
 export const migrations: readonly string[] = [
   tables,
@@ -442,4 +448,5 @@ export const migrations: readonly string[] = [
   patches,
   flows,
   promises,
+  objects,
 ].map((sql) => sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'));

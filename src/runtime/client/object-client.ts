@@ -1,0 +1,90 @@
+import {
+  formatRunId,
+  objectCallKinds,
+  optionTable,
+  requireObject,
+  requireObjectKey,
+  stateRecord,
+  submitKinds,
+  workflowOutput,
+  type HostedObject,
+  type JsonValue,
+  type ObjectCall,
+  type ObjectCallOptions,
+  type ObjectClient,
+  type ObjectOwner,
+  type OptionKinds,
+  type Records,
+  type RunHandle,
+  type RunId,
+  type StartOptions,
+  type WorkflowResult,
+} from "../../kernel/index.ts";
+import { idDigest } from "../process/id-digest.ts";
+import { sha256 } from "../process/sha256.ts";
+
+const callTable = optionTable(objectCallKinds);
+const ownerTable = optionTable({
+  tenantId: submitKinds.tenantId,
+  userId: submitKinds.userId,
+} satisfies OptionKinds<ObjectOwner>);
+
+/** What the client of an object uses of its runtime. */
+export interface ObjectPort {
+  readonly records: Pick<Records, "get">;
+  /** Throws if the runtime is closed. */
+  readonly check: () => void;
+  /** Returns the tenant and the user of the calls. */
+  readonly own: (owner: ObjectOwner) => ObjectOwner;
+  readonly start: (call: ObjectCall, options: StartOptions) => Promise<RunHandle<WorkflowResult<unknown>>>;
+}
+
+/** L19: one key of an object, as code outside a run calls it. */
+export function objectClient<State, Handlers>(
+  { records, check, own, start }: ObjectPort,
+  object: HostedObject<State, Handlers>,
+  key: string,
+  given: ObjectOwner,
+): ObjectClient<State, Handlers> {
+  requireObject("object()", object);
+  ownerTable.read("object()", given);
+  const owner = own(given);
+  const { name } = object;
+  requireObjectKey(`object ${name}`, key);
+  const { tenantId = null } = owner;
+  const send = async (
+    handler: string,
+    input: JsonValue | undefined,
+    options: ObjectCallOptions = {},
+  ): Promise<RunHandle<WorkflowResult<unknown>>> => {
+    const { id, ...more } = callTable.read(`${handler}() of object ${name}`, options);
+    const runId = id === undefined ? {} : { runId: objectCallId(tenantId, { name, key }, id) };
+    return start({ handler, key, input: input ?? null }, { ...more, ...owner, ...runId } as StartOptions);
+  };
+  type Args = [input?: JsonValue, options?: ObjectCallOptions];
+  const methods = object.handlerNames.map((handler) => [
+    handler,
+    async (...args: Args) => {
+      const run = await send(handler, ...args);
+      return workflowOutput(`${handler}() of object ${name}`, await run.result());
+    },
+  ]);
+  const sends = object.handlerNames.map((handler) => [handler, (...args: Args) => send(handler, ...args)]);
+  return {
+    ...(Object.fromEntries(methods) as object),
+    state: async () => {
+      check();
+      return object.readState((await records.get({ ...stateRecord({ name, key }), tenantId }))?.value);
+    },
+    send: Object.fromEntries(sends) as object,
+  } as ObjectClient<State, Handlers>;
+}
+
+/** The id of the run of a call with an id. Ids belong to a key of an object, within its tenant. */
+export function objectCallId(
+  tenantId: string | null,
+  { name, key }: { readonly name: string; readonly key: string },
+  id: string,
+): RunId {
+  return formatRunId(idDigest(JSON.stringify(["object", tenantId, name, key, id]), sha256));
+}

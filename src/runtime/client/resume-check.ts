@@ -1,0 +1,46 @@
+import { Fault, rootTaskId as root, type RunRecord } from "../../kernel/index.ts";
+import { whyFinal } from "../journal/resume-plan.ts";
+import type { StoredRun } from "./stored-run.ts";
+
+/**
+ * Refuses to continue a workflow that is final: `whyFinal` has a reason, or it was a call of an object, whose key other calls
+ * have held since (L19). A run that has not ended may be paused and resumed in both cases.
+ */
+export async function refuseIfFinal({ runId, kind, flow }: RunRecord, live: StoredRun): Promise<void> {
+  if (kind !== "workflow") return;
+  const { ended, tasks } = await live.readState();
+  if (!ended) return;
+  const task = tasks.get(root);
+  const reason = task && whyFinal(task);
+  if (reason !== undefined)
+    throw new Fault("invalid_argument", `run ${runId} cannot be resumed, because ${reason}`, {
+      details: { runId },
+    });
+  if (flow?.object === undefined) return;
+  const { name, key } = flow.object;
+  throw new Fault(
+    "invalid_argument",
+    `run ${runId} cannot be resumed, because it was a call of object ${name} and no longer holds key ${JSON.stringify(key)}; call the object again`,
+    { details: { runId, object: name, key } },
+  );
+}
+
+/** L19: refuses to fork the call of an object: the fork would change the state of the key beside the calls that hold it. */
+export function refuseForkOfCall({ runId, flow }: RunRecord): void {
+  if (flow?.object === undefined) return;
+  const { name, key } = flow.object;
+  throw new Fault(
+    "invalid_argument",
+    `run ${runId} cannot be forked, because it is a call of object ${name} and key ${JSON.stringify(key)} has one writer at a time; call the object again`,
+    { details: { runId, object: name, key } },
+  );
+}
+
+/**
+ * Whether the run of a workflow has stopped at its budget. A cancel then lets it undo its work. A call of an object has done
+ * that at its end.
+ */
+export async function isStoppedWork({ kind, flow }: RunRecord, stored: StoredRun): Promise<boolean> {
+  if (kind !== "workflow" || flow?.object !== undefined) return false;
+  return (await stored.summary()).status === "budget_exhausted";
+}

@@ -1,0 +1,145 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { memoryStore, openRuntime } from "../../src/entries/index.ts";
+import { handler, object, shared, workflow } from "../../src/entries/workflow.ts";
+import { withRuntime } from "./with-runtime.ts";
+
+const counter = object(
+  "counter",
+  { state: z.object({ count: z.number() }).default({ count: 0 }) },
+  {
+    add: async (ctx, by: number) => {
+      ctx.setState({ count: ctx.state.count + by });
+      return ctx.state.count;
+    },
+    whole: handler({ input: z.number().int(), output: z.string() }, async (ctx, by) => {
+      ctx.setState({ count: ctx.state.count + by });
+      return `${ctx.key}: ${ctx.state.count}`;
+    }),
+    reset: async (ctx) => ctx.clearState(),
+    get: shared(async (ctx) => ctx.state.count),
+    wrong: async (ctx) => ctx.setState({ count: "many" as unknown as number }),
+    write: shared(async (ctx) =>
+      (ctx as unknown as { setState(state: unknown): void }).setState({ count: 1 }),
+    ),
+    inStep: async (ctx) => ctx.step("body", () => ctx.setState({ count: 7 }), { retry: false }),
+    undo: async (ctx) => {
+      await ctx.compensate("undo", () => ctx.setState({ count: -1 }), { retry: false });
+      throw new TypeError("no");
+    },
+  },
+);
+
+test("L19: handlers of an object change the state of a key, in the order of their calls", async () => {
+  await withRuntime(async (runtime) => {
+    const visits = runtime.object(counter, "visits");
+    expect(await visits.state()).toEqual({ count: 0 });
+    expect(await Promise.all(Array.from({ length: 20 }, () => visits.add(1)))).toEqual(
+      Array.from({ length: 20 }, (_each, index) => index + 1),
+    );
+    expect(await visits.whole(2)).toBe("visits: 22");
+    expect([await visits.get(), await visits.state()]).toEqual([22, { count: 22 }]);
+    await visits.reset();
+    expect(await visits.state()).toEqual({ count: 0 });
+  });
+});
+
+test("L19: a workflow calls an object, takes a handle to a call, and sends a call that it does not await", async () => {
+  await withRuntime(async (runtime) => {
+    const caller = workflow("caller", { agents: [counter] }, async (ctx) => {
+      const visits = ctx.object(counter, "visits");
+      const first = await visits.add(1);
+      const second = await visits.start.add(1, { id: "second" });
+      const sent = await visits.send.add(5, { delayMs: 1 });
+      return { first, second: await second.result(), sent };
+    });
+    const { first, second, sent } = await caller.run(null, { runtime });
+    expect([first, second]).toEqual([1, 2]);
+    expect((await (await runtime.find(sent))?.result())?.output).toBe(7);
+    expect(await runtime.object(counter, "visits").add(1, { id: "second" })).toBe(2);
+  });
+});
+
+describe("bad input", () => {
+  test("a wrong input, key, handler, option or object is refused by name, and no run exists", async () => {
+    await withRuntime(async (runtime) => {
+      const visits = runtime.object(counter, "visits");
+      await expect(visits.whole(1.5)).rejects.toThrow("the input of whole() of object counter");
+      expect(() => runtime.object(counter, "")).toThrow('invalid key "" of object counter');
+      expect(() => runtime.object(counter, "ä".repeat(200))).toThrow("of object counter: expected a text");
+      expect(() => runtime.object({} as never, "a")).toThrow("of object(): expected an object");
+      await expect(visits.add(1, { ids: "a" } as never)).rejects.toThrow("ids");
+      const call = { handler: "gone", key: "visits", input: null };
+      await expect(runtime.start(counter, call)).rejects.toThrow("expected one of add, whole");
+      expect((await runtime.list()).runs).toEqual([]);
+    });
+  });
+
+  test("a handler that breaks a rule of objects fails with an error that names it, and frees its key", async () => {
+    await withRuntime(async (runtime) => {
+      const visits = runtime.object(counter, "visits");
+      await expect(visits.wrong()).rejects.toThrow("does not match the schema of object counter");
+      await expect(visits.write()).rejects.toThrow("shared handler of object counter");
+      await expect(visits.inStep()).rejects.toThrow(
+        "ctx.setState() was called while step body was in flight",
+      );
+      await expect(visits.undo()).rejects.toThrow("no");
+      expect(await visits.add(1)).toBe(1);
+    });
+  });
+
+  test("a state above the limit is refused, and the key keeps the state before", async () => {
+    await withRuntime(async (runtime) => {
+      const notes = object(
+        "notes",
+        { state: z.string().default("") },
+        { write: async (ctx, text: string) => ctx.setState(text) },
+      );
+      await runtime.object(notes, "a").write("short");
+      await expect(runtime.object(notes, "a").write("x".repeat(65_536))).rejects.toThrow("too large");
+      expect(await runtime.object(notes, "a").state()).toBe("short");
+    });
+  });
+
+  test("a declaration without a default, without handlers or with a reserved name is refused", () => {
+    const state = z.object({ count: z.number() });
+    expect(() => object("a", { state }, { add: async () => 1 })).toThrow("has no default");
+    expect(() => object("a", { state: { type: "number" } as const }, { add: async () => 1 })).toThrow(
+      "has no default",
+    );
+    expect(() => object("a", {}, {})).toThrow("invalid handlers of object a");
+    expect(() => object("a", {}, { send: async () => 1 })).toThrow('invalid handler "send" of object a');
+    expect(() => object("a", {}, { add: 1 as never })).toThrow("invalid handler add of object a");
+    expect(() => object("a", { states: 1 } as never, { add: async () => 1 })).toThrow("object a");
+    expect(() => counter.asTool()).toThrow("object counter cannot be a tool");
+  });
+});
+
+test("L19: a state that the schema of a later version refuses fails its readers, and a handler may replace it", async () => {
+  const store = memoryStore();
+  const before = await openRuntime({ store });
+  await before.object(counter, "visits").add(3);
+  await before.close();
+  const later = object(
+    "counter",
+    {
+      state: {
+        type: "object",
+        properties: { total: { type: "number" } },
+        required: ["total"],
+        default: { total: 0 },
+      } as const,
+    },
+    {
+      get: shared(async (ctx) => ctx.state.total),
+      repair: async (ctx, total: number) => ctx.setState({ total }),
+    },
+  );
+  const after = await openRuntime({ store });
+  const visits = after.object(later, "visits");
+  await expect(visits.state()).rejects.toThrow("does not match the schema of object counter");
+  await expect(visits.get()).rejects.toThrow("does not match the schema of object counter");
+  await visits.repair(4);
+  expect(await visits.get()).toBe(4);
+  await after.close();
+});
