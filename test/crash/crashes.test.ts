@@ -5,6 +5,7 @@ import { runCrashes, type CrashOptions } from "../../src/testing/index.ts";
 import { doWorkload } from "./do-workload.ts";
 import { composedWorkloads } from "./composed-workloads.ts";
 import { lifeWorkloads } from "./life-workloads.ts";
+import { objectWorkloads } from "./object-workloads.ts";
 import { sagaWorkloads } from "./saga-workloads.ts";
 import { workflowWorkloads } from "./workflow-workloads.ts";
 import { isFull } from "../effort.ts";
@@ -19,7 +20,14 @@ const common = {
   open: (path) => sqliteStore({ path, hash: sha256 }),
 } satisfies Partial<CrashOptions>;
 
-const all = { ...workloads, ...composedWorkloads, ...lifeWorkloads, ...workflowWorkloads, ...sagaWorkloads };
+const all = {
+  ...workloads,
+  ...composedWorkloads,
+  ...lifeWorkloads,
+  ...workflowWorkloads,
+  ...sagaWorkloads,
+  ...objectWorkloads,
+};
 
 describe.each(Object.entries(all))("J1, J6, B1, B3, E1, E4, H1, H4: %s", (workload, { world, outputs }) => {
   test("a worker killed before any write, or after it and again after the restart, leaves a run that ends as without the crash", async () => {

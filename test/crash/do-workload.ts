@@ -59,6 +59,8 @@ async function withAgents(name: string): Promise<Workload | undefined> {
   if (Object.hasOwn(workflowWorkloads, name)) return workflowWorkloads[name];
   const { sagaWorkloads } = await import("./saga-workloads.ts");
   if (Object.hasOwn(sagaWorkloads, name)) return sagaWorkloads[name];
+  const { objectWorkloads } = await import("./object-workloads.ts");
+  if (Object.hasOwn(objectWorkloads, name)) return objectWorkloads[name];
   const { thinkerWorkloads } = await import("./thinker-workloads.ts");
   return thinkerWorkloads[name];
 }
