@@ -2,8 +2,10 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
 import { buildPage } from "../../build/page.ts";
 import { Agent, tool } from "../../src/entries/index.ts";
+import { FatalError, update, workflow } from "../../src/entries/workflow.ts";
 import type { HostedAgent, RunId } from "../../src/kernel/index.ts";
 import type { ServedAgent } from "../../src/surfaces/server/index.ts";
 import { openWorkspace, type Workspace } from "../../src/workspace/workspace.ts";
@@ -58,6 +60,25 @@ const villain = new Agent({
   instructions: hostile,
 });
 
+const move = update("move", { input: z.string(), output: z.string() });
+const order = workflow(
+  "order",
+  { input: z.object({ orderId: z.string().min(2).meta({ title: "Order" }) }) },
+  async (ctx, { orderId }) => {
+    const { promise } = ctx.promise(z.string());
+    const charge = async ({ attempt }: { readonly attempt: number }): Promise<number> =>
+      attempt < 2 ? Promise.reject(new Error("the bank is closed")) : attempt;
+    await ctx.step("charge", charge, { retry: { baseDelayMs: 1 } });
+    await ctx.compensate("refund", () => undefined);
+    ctx.publish("progress", { done: 1 });
+    const paid = await ctx.waitForSignal("paid", { timeoutMs: 86_400_000 });
+    await ctx.handleUpdate(move, async (to) => to);
+    const carrier = await promise.result();
+    if (orderId === "sold out") throw new FatalError("nothing is left");
+    return { paid: paid ?? null, carrier };
+  },
+);
+
 let workspace: Workspace;
 let browser: Browser;
 let watched: OpenPage;
@@ -71,7 +92,7 @@ const sorter: ServedAgent = {
     save: (instructions, hash) => workspace.saveInstructions("sorter", instructions, hash),
   },
 };
-const server = new PageServer(() => [checker, booker, villain, sorter as unknown as HostedAgent], {
+const server = new PageServer(() => [checker, booker, villain, order, sorter as unknown as HostedAgent], {
   resolveModel: (name) =>
     name === "stage/haiku-5"
       ? stage.actor([looks, { text: "Three ports are open.\nLeave them." }], "haiku-5")
@@ -321,4 +342,35 @@ test("hostile texts stay text in the columns and in the forms", async () => {
   expect(["\u202E", "\u001B"].filter((hidden) => shown.includes(hidden))).toEqual([]);
   const width = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
   expect(width).toBeLessThanOrEqual(0);
+});
+
+test("a workflow is started by its form, shows attempts and its timer, and takes a signal, an update and a promise", async () => {
+  const page = await open("/runs");
+  await page.keyboard.press("n");
+  await page.getByRole("combobox", { name: "Agent" }).selectOption("order");
+  await page.getByRole("textbox", { name: "Order" }).fill("sold out");
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByText("2 attempts: the bank is closed").waitFor();
+  await page.getByText("Wakes in 23:59").waitFor();
+  await page.getByText('{"done":1}').waitFor();
+  const send = async (name: string, value: string): Promise<void> => {
+    await page.getByRole("button", { name, exact: true }).click();
+    const form = page.getByRole("dialog");
+    await form.getByLabel("Value, as JSON").fill("{wrong");
+    await form.getByRole("button", { name }).click();
+    await form.getByText("The value is not JSON").waitFor();
+    await form.getByLabel("Value, as JSON").fill(value);
+    await form.getByRole("button", { name }).click();
+    await form.waitFor({ state: "detached" });
+  };
+  expect(await axeIssues(page, [new URL(page.url()).pathname])).toEqual([]);
+  await send("Send signal", '{"cents": 900}');
+  await send("Send update", '"Main St 1"');
+  await send("Resolve", '"ACME"');
+  await page.getByText("From here on the run undoes its work: refund").waitFor();
+  await page.getByText("The run has undone its work, so it cannot continue.").waitFor();
+  expect(await page.getByRole("button", { name: "Continue from the last step" }).count()).toBe(0);
+  await page.setViewportSize({ width: 390, height: 844 });
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+  await page.setViewportSize({ width: 1440, height: 900 });
 });

@@ -14,6 +14,7 @@ import { Events } from "../pages/run/events.tsx";
 import { Messages } from "../pages/run/messages/messages.tsx";
 import { Money } from "../pages/run/money-view.tsx";
 import { Saw } from "../pages/run/saw/saw.tsx";
+import { Steps } from "../pages/run/steps/steps.tsx";
 import { Timeline } from "../pages/run/timeline/timeline.tsx";
 // Styles of these views only. They are loaded with the script of the views.
 // oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
@@ -24,6 +25,8 @@ import "../style/timeline.css";
 import "../style/saw.css";
 // oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
 import "../style/compare.css";
+// oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
+import "../style/steps.css";
 
 export { NewRunForm } from "../parts/new-run-form.tsx";
 
@@ -40,7 +43,14 @@ export const laterViews = {
 };
 
 /** The views of a run that are loaded with them. */
-export const laterTabs = { timeline: Timeline, saw: Saw, money: Money, events: Events, messages: Messages };
+export const laterTabs = {
+  timeline: Timeline,
+  saw: Saw,
+  money: Money,
+  events: Events,
+  messages: Messages,
+  steps: Steps,
+};
 
 /** The parts that are needed only after a person has done something, or without any run. */
 export const laterParts = { BulkBar, EmptyRuns, Help, NoneFits, SaveView };

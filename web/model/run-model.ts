@@ -62,6 +62,11 @@ function pausedTask(task: TaskView): TaskView {
 /** Number of events before the first view that the page reads at once. Older ones are read when a view needs them. */
 const firstEvents = 1_000;
 
+/** Whether a run executes a durable function, which has steps in place of a conversation. */
+export function isWorkflow({ summary }: RunModel): boolean {
+  return summary.value?.kind === "workflow";
+}
+
 /** One run as the page shows it: folded from its events, at the newest one or at the playhead. */
 export class RunModel {
   readonly runId: string;

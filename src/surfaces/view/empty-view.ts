@@ -51,6 +51,7 @@ export const emptyView: RunView = {
   recoveries: [],
   waits: [],
   crashLoop: null,
+  isUndone: false,
   forkedFrom: null,
   tasks: new VersionedMap<TaskId, TaskView>(),
   money: new VersionedMap<string, MoneyLine>(),

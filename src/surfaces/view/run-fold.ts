@@ -125,6 +125,8 @@ export class RunFold {
         return this.#set({ status: "running", endedAt: null, cancelled: null, crashLoop: null });
       case "run_cancel":
         return this.#set({ cancelled: { reason: event.data.reason, by: event.data.by } });
+      case "compensation_start":
+        return this.#set({ isUndone: this.#facts.isUndone || event.taskId === rootTaskId });
       case "run_end":
         return this.#set({ status: event.data.status, endedAt: event.at, crashLoop: null });
       default:

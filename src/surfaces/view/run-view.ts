@@ -173,6 +173,8 @@ export interface RunFactsView {
   readonly waits: readonly WaitView[];
   /** L7: why the run is paused as a crash loop. `null` if it is not. */
   readonly crashLoop: CrashLoop | null;
+  /** Whether the run has begun to undo its work, so that it cannot be resumed. */
+  readonly isUndone: boolean;
   /**
    * The run that this run was forked from, and the last event that both share. The latter may be before the event at which the
    * run was forked, because events of one commit are shared together. `null` if it is not a fork.

@@ -26,7 +26,7 @@ import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { idleSince, workedMs } from "../../model/idle.ts";
 import { hasNoOwner } from "../../model/owner.ts";
 import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "../../parts/orders.tsx";
-import type { RunModel } from "../../model/run-model.ts";
+import { isWorkflow, type RunModel } from "../../model/run-model.ts";
 import { raisable, useTopUp } from "../../model/top-up-left.ts";
 import { inputText } from "../../model/words/input-text.ts";
 
@@ -89,7 +89,7 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
         <nav class="tabs" ref={tabs} aria-label="Views of the run">
           {runTabs.map((each) => (
             <a key={each} href={tabPath(model.runId, each)} aria-current={each === tab ? "page" : undefined}>
-              <Steady text={tabNames[each]} />
+              <Steady text={each === "conversation" && isWorkflow(model) ? "Steps" : tabNames[each]} />
               {view !== null && <TabCount tab={each} model={model} view={view} />}
             </a>
           ))}
@@ -324,9 +324,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       </span>
       <Crashes view={view} />
       <Owner view={view} />
-      <span class="wide-only">
-        <a href={sessionPath(view.sessionId)}>Session</a>
-      </span>
+      <span class="wide-only">{!isWorkflow(model) && <a href={sessionPath(view.sessionId)}>Session</a>}</span>
       {view.forkedFrom !== null && (
         <span class="wide-only">
           <a href={runPath(view.forkedFrom.runId)}>Fork of {view.forkedFrom.runId}</a>

@@ -6,7 +6,8 @@ import { place, runTabs, type RunTab } from "../../base/route.ts";
 import { Chart } from "./chart/chart.tsx";
 import { Conversation } from "./conversation.tsx";
 import { RunFrame } from "./run-frame.tsx";
-import { RunModel } from "../../model/run-model.ts";
+import { rootId } from "../../model/money.ts";
+import { isWorkflow, RunModel } from "../../model/run-model.ts";
 import { refusalWords } from "../../model/words/refusal-words.ts";
 
 interface RunViewProps {
@@ -23,7 +24,7 @@ const views: Readonly<Record<FirstTab, TabView>> = {
 };
 
 /** The views of a run that are rarely the first one, and are loaded after the page has drawn. */
-export type LaterTabs = Readonly<Record<Exclude<RunTab, FirstTab>, TabView>>;
+export type LaterTabs = Readonly<Record<Exclude<RunTab, FirstTab> | "steps", TabView>>;
 
 /** The views of the runs that were shown last, so that a server that does not answer blanks nothing. */
 const lastViews = new Map<string, RunView>();
@@ -58,7 +59,9 @@ export function RunPage({
   const first = useFirstTab(model);
   const tab = runTabs.find((each) => each === place.value.parts[2]) ?? first;
   const tabs = "money" in later ? { ...views, ...later } : views;
-  const View: TabView | undefined = (tabs as Partial<Record<RunTab, TabView>>)[tab];
+  const isOfRoot = (place.value.query.get("task") ?? rootId) === rootId;
+  const name = tab === "conversation" && isWorkflow(model) && isOfRoot ? "steps" : tab;
+  const View: TabView | undefined = (tabs as Partial<Record<RunTab | "steps", TabView>>)[name];
   const refusal = model.refusal.value;
   if (refusal !== null && model.live.value === null) return <Refused runId={runId} refusal={refusal} />;
   return (

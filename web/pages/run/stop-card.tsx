@@ -9,7 +9,7 @@ import { endWord, hasEnded, lookOfTask } from "../../model/status.ts";
 import { failureWords } from "../../model/words/failure-words.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { areOrdersOff, openTopUp, resume, topUp } from "../../parts/orders.tsx";
-import type { RunModel } from "../../model/run-model.ts";
+import { isWorkflow, type RunModel } from "../../model/run-model.ts";
 import { topUpWords, useTopUp } from "../../model/top-up-left.ts";
 import { amountWords, lackOf } from "../../../src/surfaces/view/top-up-offer.ts";
 
@@ -51,7 +51,7 @@ export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Elem
             {view.failure === null ? `The run ended: ${word.toLowerCase()}.` : failureWords(view.failure)}
           </p>
           <p class="mid">
-            {keptWords(root.total.calls - lost.calls)}
+            {isWorkflow(model) ? workflowWords(view) : keptWords(root.total.calls - lost.calls)}
             {lost.calls > 0 &&
               ` ${counted(lost.calls, "call")} got no answer, charged at the highest possible cost: ${usd(lost.costUsd)}.`}
           </p>
@@ -79,7 +79,7 @@ export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Elem
               <a class="button primary" href={sessionPath(view.sessionId)}>
                 Continue in its session
               </a>
-            ) : isLimited ? null : (
+            ) : isLimited || view.isUndone ? null : (
               <button
                 class="button primary"
                 disabled={areOrdersOff(model)}
@@ -115,6 +115,12 @@ export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Elem
       {root.children > 0 && !isShort && <WhereItWent view={view} />}
     </section>
   );
+}
+
+function workflowWords({ isUndone }: RunView): string {
+  return isUndone
+    ? "The run has undone its work, so it cannot continue. Start another one."
+    : "Steps that are done are kept and not repeated.";
 }
 
 /** Ends after which nothing is left to repeat. A message in the session continues with what is recorded. */

@@ -328,6 +328,9 @@ export const runView = named(
       description:
         "The first 50 times of at least a minute in which no agent worked: the event that ended each, its time and that of the event before.",
     }),
+    isUndone: flag({
+      description: "Whether the run has begun to undo its work, so that it cannot be resumed.",
+    }),
     crashLoop: nullable(
       schemaOf<CrashLoop>({
         type: "object",
