@@ -55,13 +55,24 @@ export class ReplayProgress {
 
   /**
    * The replay has used the record at this address. Steps inside it do not run again (J7), so their records are passed as well. Addresses
-   * below a model call belong to its tool calls, which the replay reaches later.
+   * below a model call belong to its tool calls, which the replay reaches later. A record that was passed before does not count again:
+   * branches whose step has a record are executed for their compensations, and may reach their records after that of the step.
    */
   visit(address: StepAddress, kind: StepKind): void {
+    if (this.#wasPassed(address)) return;
     const inside = kind === "llm" ? 0 : (this.#inside?.get(address) ?? 0);
     if (inside > 0) this.#inside?.set(address, 0);
     this.#remaining -= 1 + inside;
     this.#count(address, -1 - inside);
+  }
+
+  /** Whether the replay has passed a step that contains the address, and with it all records inside. */
+  #wasPassed(address: StepAddress): boolean {
+    const inside = this.#inside;
+    if (inside === undefined) return false;
+    for (let end = address.indexOf("/"); end !== -1; end = address.indexOf("/", end + 1))
+      if (inside.get(address.slice(0, end)) === 0) return true;
+    return false;
   }
 
   /** Adds `by` to the count of every scope that contains the address, except the scope of the task itself. */

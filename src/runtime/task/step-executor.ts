@@ -284,8 +284,9 @@ export class StepExecutor implements FlushableLog {
       const found = journal.find(step);
       if (found !== undefined) return valueOf(journal, step, found, as);
       if (cancelScope.startsNoStep && !this.#entersBranches(step)) {
+        const stop = this.#stopBefore(step);
         if (runner.onlyReplays) cancelScope.check();
-        return await this.#stopBefore(step);
+        return await stop;
       }
       try {
         // C2, H7: the step waits for a seat. A crash meanwhile loses nothing, because the step has not started.
