@@ -21,6 +21,7 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   server: () => import("./server.ts"),
   sessions: () => import("./sessions.ts"),
   tools: () => import("./tools.ts"),
+  workflow: () => import("./workflow.ts"),
 };
 
 const [name = "", ...flags] = process.argv.slice(2);
