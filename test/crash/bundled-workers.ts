@@ -25,6 +25,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     "fleet-worker": here("fleet-worker.ts"),
     "loop-worker": here("loop-worker.ts"),
     "money-worker": here("money-worker.ts"),
+    "program-worker": here("program-worker.ts"),
     "schedule-worker": here("schedule-worker.ts"),
     "serving-worker": here("serving-worker.ts"),
     "watched-worker": here("watched-worker.ts"),

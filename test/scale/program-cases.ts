@@ -1,0 +1,272 @@
+import { createHash } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { inject, onTestFinished, test } from "vitest";
+import { checkReplay } from "../../src/entries/workflow.ts";
+import {
+  formatRunId,
+  unfinishedStatuses,
+  type EngineFactory,
+  type RunId,
+  type Runtime,
+  type Store,
+} from "../../src/kernel/index.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
+import { idleEngine } from "../../src/surfaces/cli/setup/idle-engine.ts";
+import { CountingServer, WorkerProcess, type CallBook, type ServedCall } from "../../src/testing/index.ts";
+import { isFull } from "../effort.ts";
+import { openCrashStore } from "../crash/crash-store.ts";
+import type { SiteAddress } from "../crash/site-engine.ts";
+import { programWorkflows } from "./program-workflows.ts";
+import { predict, programInput, randomProgram, type Predicted } from "./random-programs.ts";
+
+/** What the programs need of an engine. Absent for the local engine. */
+export interface ProgramEngine {
+  /** Returns how a worker in this place reaches the engine. */
+  readonly addressOf: (place: number) => SiteAddress;
+  /** An engine that starts runs and drives none. */
+  readonly caller: EngineFactory;
+}
+
+const workers = 2;
+/** Number of programs that are in progress at the same time. */
+const batch = 40;
+/** Time without any call and any end after which the programs hang. */
+const boundMs = 90_000;
+/** A worker is killed at about every so many requests. */
+const killEvery = 20;
+
+/** Number of workers that may end because the store was locked for too long. */
+const maxLockedOut = 10;
+
+/** The only program to run, such as one that has failed. */
+const onlySeed = process.env["REEVE_PROGRAM_SEED"];
+
+/**
+ * Random programs under SIGKILL: two workers, of which one is killed every now and then in a step, or shortly after it. Whatever
+ * is killed, each program ends as predicted, and each counter at the outside server has counted as often as predicted.
+ */
+export function programCases(count: number, engine?: () => Promise<ProgramEngine>): void {
+  test(`J1, J6: ${count} random programs end and count as their model predicts, although workers are killed`, async ({
+    expect,
+  }) => {
+    const seeds =
+      onlySeed === undefined ? Array.from({ length: count }, (_, index) => index + 1) : [Number(onlySeed)];
+    const site = await ProgramSite.open(await engine?.());
+    for (let from = 0; from < seeds.length; from += batch) {
+      const some = seeds.slice(from, from + batch);
+      await site.run(some);
+      const wrong = await site.wrong(some);
+      expect(wrong.join("\n"), "run one of them again with REEVE_PROGRAM_SEED=SEED").toBe("");
+      if (isFull) process.stdout.write(`${from + some.length} programs: ${site.kills} kills\n`);
+    }
+    if (onlySeed === undefined) expect(site.kills).toBeGreaterThan(count / 20);
+  });
+}
+
+class ProgramSite {
+  readonly #folder: string;
+  readonly #store: Store;
+  /** The workflows, for a process that executes none of their steps. */
+  readonly #workflows = programWorkflows({ url: "http://127.0.0.1:9", caller: "harness" });
+  readonly #runtime: Runtime;
+  readonly #server: CountingServer;
+  readonly #book: CallBook;
+  readonly #engine: ProgramEngine | undefined;
+  readonly #workers = new Map<string, WorkerProcess>();
+  /** The keys that each counter has counted. */
+  readonly #counted = new Map<string, Set<string>>();
+  readonly #requestsOf = new Map<string, number>();
+  /** Runs to cancel, by the counter after which they wait for it. */
+  readonly #cancels = new Map<string, RunId>();
+  /** Ends of what the server has started: restarts of workers and cancels. */
+  readonly #pending = new Set<Promise<void>>();
+  #failure: unknown;
+  #lives = 0;
+  /** Number of workers that ended because the store was locked for too long, as on a machine with too much work. */
+  #lockedOut = 0;
+  /** When the programs in progress were started. */
+  #began = 0;
+  kills = 0;
+
+  private constructor(
+    folder: string,
+    store: Store,
+    runtime: Runtime,
+    server: CountingServer,
+    engine: ProgramEngine | undefined,
+  ) {
+    this.#folder = folder;
+    this.#store = store;
+    this.#runtime = runtime;
+    this.#server = server;
+    this.#engine = engine;
+    this.#book = server.book("programs", (call) => this.#answer(call));
+  }
+
+  static async open(engine: ProgramEngine | undefined): Promise<ProgramSite> {
+    const folder = await mkdtemp(join(tmpdir(), "reeve-programs-"));
+    const store = await openCrashStore(join(folder, "store.db"));
+    const runtime = await createRuntime({ store, engine: engine?.caller ?? idleEngine, keepAlive: false });
+    const site = new ProgramSite(folder, store, runtime, await CountingServer.open(), engine);
+    onTestFinished(() => site.close());
+    for (let place = 0; place < workers; place++) site.#start(place);
+    return site;
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#pending);
+    for (const worker of this.#workers.values()) worker.signal("SIGKILL");
+    await Promise.all([...this.#workers.values()].map(({ ended }) => ended));
+    await this.#runtime.close();
+    await this.#server.close();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Runs the programs of these seeds to their ends. */
+  async run(seeds: readonly number[]): Promise<void> {
+    const [program] = this.#workflows;
+    this.#began = Date.now();
+    for (const seed of seeds) {
+      const commands = randomProgram(seed);
+      const last = commands.at(-1);
+      const runId = runOf(seed);
+      if (last?.op === "cancelled") this.#cancels.set(last.name, runId);
+      const run = await this.#runtime.start(program, programInput(commands), { runId });
+      for (const [name, value] of predict(commands).signals) await run.signal(name, value, { id: name });
+    }
+    await this.#untilEnded();
+  }
+
+  /** What differs from the model, in words. */
+  async wrong(seeds: readonly number[]): Promise<readonly string[]> {
+    const wrong: string[] = [];
+    for (const seed of seeds) {
+      const expected = predict(randomProgram(seed));
+      const actual = await this.#actual(seed);
+      for (const [what, model, found] of [
+        ["ends as", endOf(expected), actual.end],
+        ["counts", expected.counted.toSorted().join(" "), actual.counted],
+      ] as const)
+        if (model !== found) wrong.push(`seed ${seed} ${what} ${found}\n  the model: ${model}`);
+    }
+    // The code that recorded the journals matches them.
+    const runs = { createdAfter: this.#began - 1 };
+    const check = { store: this.#store, workflows: this.#workflows, runs, limit: 100_000 };
+    for (const { runId, position, message } of (await checkReplay(check)).differences)
+      wrong.push(`${runId} ${position}: ${message}`);
+    return wrong;
+  }
+
+  async #actual(seed: number): Promise<{ readonly end: string; readonly counted: string }> {
+    const run = await this.#runtime.find(runOf(seed));
+    if (run === undefined) return { end: "missing", counted: "" };
+    const { status, output, error } = await run.result();
+    const end = status === "completed" ? `completed ${JSON.stringify(output)}` : status;
+    const own = [...this.#counted].filter(([name]) => name.startsWith(`p${seed}.`));
+    const counted = own.flatMap(([name, keys]) => [...keys].map(() => name)).toSorted();
+    const lost = (error?.details?.["compensations"] ?? []) as unknown[];
+    return {
+      end: lost.length === 0 ? end : `${end}, compensations failed: ${JSON.stringify(lost)}`,
+      counted: counted.join(" "),
+    };
+  }
+
+  #answer(call: Omit<ServedCall, "billed">): ReturnType<CallBook["answering"]> {
+    const { name, key, body, caller } = call;
+    const { fails = 0 } = body as { readonly fails?: number };
+    const request = (this.#requestsOf.get(key) ?? 0) + 1;
+    this.#requestsOf.set(key, request);
+    const chosen = request === 1 ? hashOf(key) % (killEvery * 2) : -1;
+    if (chosen === 0) return { body: null, hold: () => this.#kill(caller) };
+    if (request <= fails) return { body: null, fail: 503 };
+    const keys = this.#counted.get(name) ?? new Set<string>();
+    this.#counted.set(name, keys.add(key));
+    const cancelled = this.#cancels.get(name);
+    if (cancelled !== undefined) this.#track(this.#cancel(cancelled));
+    // The answer arrives, and perhaps its record is written.
+    if (chosen === 1) this.#track(pause(hashOf(name) % 10).then(() => this.#kill(caller)));
+    return { body: null };
+  }
+
+  /** Kills a worker and starts another one in its place. */
+  async #kill(caller: string): Promise<void> {
+    const worker = this.#workers.get(caller);
+    if (worker === undefined) return;
+    this.kills++;
+    this.#workers.delete(caller);
+    worker.signal("SIGKILL");
+    await worker.ended;
+    this.#start(placeOf(caller));
+  }
+
+  /** Starts another worker in the place of one that has ended by itself, as its operator would. */
+  async #replace(caller: string, worker: WorkerProcess): Promise<void> {
+    const end = await worker.ended;
+    const isLockedOut = end.kind === "failed" && end.reason.includes("store_unavailable");
+    if (!isLockedOut || ++this.#lockedOut > maxLockedOut)
+      throw new Error(`${caller} has ended: ${JSON.stringify(end)}`);
+    this.#workers.delete(caller);
+    this.#start(placeOf(caller));
+  }
+
+  #start(place: number): void {
+    const caller = `life-${++this.#lives}@${place}`;
+    const site = this.#engine?.addressOf(place);
+    const orders = {
+      file: join(this.#folder, "store.db"),
+      workload: "programs",
+      data: site === undefined ? {} : { site: { ...site } },
+      death: null,
+      server: { url: this.#book.url, caller },
+    };
+    const script = new URL("program-worker.mjs", inject("crashWorkers"));
+    this.#workers.set(caller, WorkerProcess.start(script, orders, join(this.#folder, "compiled")));
+  }
+
+  async #cancel(runId: RunId): Promise<void> {
+    await (await this.#runtime.find(runId))?.cancel("the harness cancels it");
+  }
+
+  #track(work: Promise<void>): void {
+    const tracked = work.catch((error: unknown) => {
+      this.#failure ??= error;
+    });
+    this.#pending.add(tracked);
+    void tracked.then(() => this.#pending.delete(tracked));
+  }
+
+  async #untilEnded(): Promise<void> {
+    for (let seen = "", since = performance.now(); ;) {
+      if (this.#failure !== undefined) throw this.#failure;
+      const { runs } = await this.#store.journal.list({ status: unfinishedStatuses, limit: 500 });
+      if (runs.length === 0) return;
+      const now = `${runs.length} ${this.#book.calls.length}`;
+      if (now !== seen) [seen, since] = [now, performance.now()];
+      if (performance.now() - since > boundMs) {
+        const left = runs.map(({ runId, status, waitsFor }) => `${runId} ${status} ${waitsFor.join(",")}`);
+        throw new Error(`these runs do not end: ${left.join("; ")}`);
+      }
+      for (const [caller, worker] of this.#workers) if (worker.isOver) await this.#replace(caller, worker);
+      await pause(20);
+    }
+  }
+}
+
+function placeOf(caller: string): number {
+  return Number(caller.slice(caller.indexOf("@") + 1));
+}
+
+function runOf(seed: number): RunId {
+  return formatRunId(`program-${seed}`);
+}
+
+function endOf({ status, value }: Predicted): string {
+  return status === "completed" ? `completed ${value}` : status;
+}
+
+function hashOf(text: string): number {
+  return createHash("sha256").update(text).digest().readUInt32BE();
+}
