@@ -415,7 +415,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
       return this.#ctx.send(target, body as JsonValue);
     }
     requireWorkflow("ctx.send()", target);
-    const given = sendTable.read("ctx.send()", options);
+    const given = sendTable.read("ctx.send()", options ?? {});
     const { runId } = await this.#ctx.start(target.id, body as JsonValue, {
       ...given,
       onParentEnd: "abandon",

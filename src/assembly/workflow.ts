@@ -3,6 +3,7 @@ import { cancelWithCaller } from "../agents/calling/cancel-with-caller.ts";
 import { checkAgent } from "../agents/base/part-check.ts";
 import {
   checkList,
+  collectKinds,
   describeValue,
   executionBudget,
   Fault,
@@ -12,9 +13,12 @@ import {
   is,
   optionTable,
   readTopUp,
+  rootTaskId,
   startKinds,
   workflowOutput,
   type AgentId,
+  type BatchOptions,
+  type JoinedStartOptions,
   type ExecutionBudget,
   type FlowControl,
   type FlowOptions,
@@ -43,10 +47,8 @@ import { WorkflowScope } from "./workflow-context.ts";
 import { workflowTool, type WorkflowToolOptions } from "./workflow-tool.ts";
 
 /** Options of `workflow()`. */
-export interface WorkflowOptions<
-  Input extends Schema = never,
-  Output extends Schema = never,
-> extends FlowOptions<InputOf<Input>> {
+export interface WorkflowOptions<Input extends Schema = never, Output extends Schema = never>
+  extends FlowOptions<InputOf<Input>>, JoinedStartOptions<InputOf<Input>> {
   /**
    * Schema of the input: any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema written
    * `as const`. It is applied once, before the run exists; the run stores what it returns. If absent, every JSON value is
@@ -92,6 +94,7 @@ export const workflowKinds = {
   spawnBudget: is.any,
   topUp: is.any,
   ...flowKinds,
+  ...collectKinds,
 } satisfies OptionKinds<WorkflowOptions>;
 
 const workflowTable = optionTable(workflowKinds);
@@ -132,6 +135,7 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
   readonly subAgents: readonly HostedAgent[];
   readonly #input: SchemaReader<JsonValue> | undefined;
   readonly #output: SchemaReader<JsonValue> | undefined;
+  readonly #isBatch: boolean;
   readonly #code: WorkflowFunction<never, unknown, never>;
 
   /** Use `workflow()`, which infers the types. */
@@ -165,6 +169,7 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
     for (const agent of agents) checkAgent(`entry of agents of workflow ${name}`, agent);
     this.subAgents = agents;
     this.flowOf = flowControl(`workflow ${name}`, name, options);
+    this.#isBatch = options.batch !== undefined;
     if (description !== undefined) this.description = description;
     if (version !== undefined) this.version = version;
     if (versionPolicy !== undefined) this.versionPolicy = versionPolicy;
@@ -223,8 +228,10 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
         "invalid_argument",
         `workflow ${this.name} takes no messages; start it with runtime.start(), or send the message to an agent`,
       );
-    const scope = new WorkflowScope<never>(ctx, (input) => this.readInput(input));
-    const returned = (await this.#code(scope, ctx.input as never)) as JsonValue | undefined;
+    const scope = new WorkflowScope<never>(ctx, this.#isBatch ? undefined : (input) => this.readInput(input));
+    // A child task is one start. The run of a batch has collected a list.
+    const input = this.#isBatch && ctx.taskId !== rootTaskId ? [ctx.input] : ctx.input;
+    const returned = (await this.#code(scope, input as never)) as JsonValue | undefined;
     const output = returned ?? null;
     return this.#output === undefined ? output : this.#output.parse(output);
   }
@@ -259,6 +266,24 @@ export function workflow<Output, Context = unknown>(
   name: string,
   code: (ctx: WorkflowContext<Context>, input: JsonValue) => Promise<Output & Serializable<Output>>,
 ): Workflow<JsonValue, Output, Context>;
+/** With `batch`, the function receives the inputs of several starts. */
+export function workflow<const Out extends Schema, const In extends Schema = never, Context = unknown>(
+  name: string,
+  options: WorkflowOptions<In, Out> & { readonly output: Out; readonly batch: BatchOptions<InputOf<In>> },
+  code: (
+    ctx: Omit<WorkflowContext<Context>, "continueAsNew">,
+    inputs: readonly InputOf<In>[],
+  ) => Promise<InferInput<Out>>,
+): Workflow<GivenOf<In>, Infer<Out>, Context>;
+/** With `batch` and without a schema of the output, the function returns any JSON value. */
+export function workflow<const In extends Schema = never, Output = unknown, Context = unknown>(
+  name: string,
+  options: WorkflowOptions<In> & { readonly batch: BatchOptions<InputOf<In>> },
+  code: (
+    ctx: Omit<WorkflowContext<Context>, "continueAsNew">,
+    inputs: readonly InputOf<In>[],
+  ) => Promise<Output & Serializable<Output>>,
+): Workflow<GivenOf<In>, Output, Context>;
 /** With a schema of the output, the function returns what the schema accepts. */
 export function workflow<const Out extends Schema, const In extends Schema = never, Context = unknown>(
   name: string,

@@ -29,10 +29,13 @@ export {
 export { FatalError } from "../kernel/index.ts";
 export type { WorkflowToolOptions } from "../assembly/workflow-tool.ts";
 export type {
+  BatchOptions,
   CallAgentOptions,
+  JoinedStartOptions,
   ClientStartOptions,
   CompensationOptions,
   ConcurrencyLimit,
+  DebounceOptions,
   DurableHandle,
   DurablePromise,
   Duration,

@@ -193,3 +193,19 @@ workflow("calls counter", async (ctx) => {
   // @ts-expect-error: the input is a number
   await ctx.object(counter, "visits").send.add("1");
 });
+
+workflow(
+  "load",
+  { input: z.object({ id: z.string() }), batch: { key: ({ input }) => input.id, size: 10, ms: 1_000 } },
+  async (ctx, inputs) => {
+    inputs satisfies readonly { readonly id: string }[];
+    // @ts-expect-error: a batch has no single input to continue with
+    await ctx.continueAsNew({ id: "a" });
+    return inputs.length;
+  },
+);
+workflow(
+  "index",
+  { input: z.string(), debounce: { key: ({ input }) => input, ms: 1_000, maxMs: 5_000 } },
+  async (_ctx, input) => input satisfies string,
+);

@@ -46,6 +46,86 @@ export interface FlowOptions<Input = JsonValue> {
   readonly rate?: RateLimit<Input>;
 }
 
+/** How starts of a key within a time become one run with the last input. */
+export interface DebounceOptions<Input = JsonValue> extends FlowLimit<Input> {
+  /** Milliseconds without another start of the key after which the run starts. */
+  readonly ms: number;
+  /** Milliseconds since the first start after which the run starts in any case. Default: no limit. */
+  readonly maxMs?: number;
+}
+
+/** How several starts of a key become one run with a list of their inputs. */
+export interface BatchOptions<Input = JsonValue> extends FlowLimit<Input> {
+  /** Number of starts with which the run starts at once. At most 100. */
+  readonly size: number;
+  /** Milliseconds since the first start after which the run starts with fewer. */
+  readonly ms: number;
+}
+
+/** Options that let several starts of a workflow become one run. */
+export interface JoinedStartOptions<Input = JsonValue> {
+  /** Lets starts of a key within a time become one run with the last input. If absent, each start is a run. Excludes `batch`. */
+  readonly debounce?: DebounceOptions<Input>;
+  /** Lets several starts of a key become one run with a list of their inputs. If absent, each start is a run. */
+  readonly batch?: BatchOptions<Input>;
+}
+
+/** L20: the starts that a run which has not started collects. Starts of other tenants, users or keys are never joined. */
+export interface RunCollection {
+  readonly name: string;
+  readonly key: string;
+  /** Id of the user, or `null`. */
+  readonly userId: string | null;
+  /** Whether the run gets the last input, or the list of all. */
+  readonly keeps: "last" | "all";
+  /** Milliseconds by which another start delays the run. `null` if it does not. */
+  readonly delayMs: number | null;
+  /** Number of inputs with which the run starts at once. */
+  readonly size: number;
+  /** When the run starts, and the latest time at which it does, in epoch milliseconds. */
+  readonly dueAt: number;
+  readonly latestAt: number | null;
+  readonly inputs: readonly JsonValue[];
+}
+
+/** Maximum size of the inputs that one run collects, in characters of their JSON. A start beyond it begins another run. */
+const mostCollected = 262_144;
+
+/**
+ * L20: adds the start of one collection to another one. Returns `undefined` if that takes no more: its time has come, or it
+ * is full.
+ */
+export function joinStarts(
+  former: RunCollection,
+  { inputs, size, delayMs }: RunCollection,
+  at: number,
+): RunCollection | undefined {
+  if (former.dueAt <= at) return undefined;
+  if (former.keeps === "last") {
+    const dueAt = at + (delayMs ?? 0);
+    return { ...former, inputs, dueAt: Math.min(dueAt, former.latestAt ?? dueAt) };
+  }
+  const all = [...former.inputs, ...inputs];
+  if (former.inputs.length >= size || JSON.stringify(all).length > mostCollected) return undefined;
+  return { ...former, inputs: all, ...(all.length >= size && { dueAt: at }) };
+}
+
+/** The limits of a run whose content is erased. */
+export function withoutInputs(flow: RunFlow): RunFlow {
+  return flow.collect === undefined ? flow : { ...flow, collect: { ...flow.collect, inputs: [] } };
+}
+
+/** The limits of a fork, which joins no other run and is joined by none. */
+export function flowOfFork(flow: RunFlow | undefined, runId: string): { readonly flow?: RunFlow } {
+  if (flow?.collect === undefined) return flow === undefined ? {} : { flow };
+  return { flow: { ...flow, collect: { ...flow.collect, key: `fork ${runId}`, dueAt: 0 } } };
+}
+
+/** The input of a run that has collected starts. */
+export function collectedInput({ keeps, inputs }: RunCollection): JsonValue {
+  return keeps === "all" ? inputs : (inputs.at(-1) ?? null);
+}
+
 /** L19: an object and one of its keys. */
 export interface ObjectPlace {
   /** Name of the object. */
@@ -68,6 +148,8 @@ export interface RunFlow {
    * shared call only reads, and waits for none.
    */
   readonly object?: ObjectPlace & { readonly isShared?: true };
+  /** L20: the starts that the run collects before it starts. */
+  readonly collect?: RunCollection;
 }
 
 /** Longest key of a limit, in UTF-16 code units. */
@@ -87,6 +169,21 @@ const rateTable = optionTable({
   perMs: is.integer({ from: 1, required: true }),
 } satisfies OptionKinds<RateLimit<never>>);
 
+const highestBatch = 100;
+const debounceTable = optionTable({
+  ...limitKinds,
+  ms: is.integer({ from: 1, required: true }),
+  maxMs: is.integer({ from: 1 }),
+} satisfies OptionKinds<DebounceOptions<never>>);
+const batchTable = optionTable({
+  ...limitKinds,
+  size: is.integer({ from: 2, to: highestBatch, required: true }),
+  ms: is.integer({ from: 1, required: true }),
+} satisfies OptionKinds<BatchOptions<never>>);
+
+/** The kinds of `JoinedStartOptions`. `flowControl` checks their content. */
+export const collectKinds = { debounce: is.any, batch: is.any } satisfies OptionKinds<JoinedStartOptions>;
+
 /** The kinds of `FlowOptions`, for the tables of agents and workflows. `flowControl` checks their content. */
 export const flowKinds = { concurrency: is.any, rate: is.any } satisfies OptionKinds<FlowOptions>;
 
@@ -100,16 +197,19 @@ export type FlowControl = (start: FlowStart) => RunFlow | undefined;
 export function flowControl<Input>(
   owner: string,
   ownName: string,
-  { concurrency, rate }: FlowOptions<Input>,
+  { concurrency, rate, debounce, batch }: FlowOptions<Input> & JoinedStartOptions<Input>,
 ): FlowControl | undefined {
-  if (concurrency === undefined && rate === undefined) return undefined;
+  const collects = collector(owner, ownName, { debounce, batch } as JoinedStartOptions<Input>);
+  if (concurrency === undefined && rate === undefined && collects === undefined) return undefined;
   const slots = concurrency && concurrencyTable.read(`concurrency of ${owner}`, concurrency);
   const starts = rate && rateTable.read(`rate of ${owner}`, rate);
   return (start) => {
     const held = slots && keyOf(`concurrency of ${owner}`, slots, start);
     const counted = starts && keyOf(`rate of ${owner}`, starts, start);
-    if (held === undefined && counted === undefined) return undefined;
+    const collect = collects?.(start);
+    if (held === undefined && counted === undefined && collect === undefined) return undefined;
     return {
+      ...(collect !== undefined && { collect }),
       ...(held !== undefined &&
         slots && { concurrency: { name: slots.name ?? ownName, key: held, limit: slots.limit } }),
       ...(counted !== undefined &&
@@ -117,6 +217,54 @@ export function flowControl<Input>(
           rate: { name: starts.name ?? ownName, key: counted, limit: starts.limit, perMs: starts.perMs },
         }),
     };
+  };
+}
+
+/** Checks `debounce` or `batch`, and returns a function that begins the collection of a start. Its times count from 0: `collectFrom`. */
+function collector<Input>(
+  owner: string,
+  ownName: string,
+  { debounce, batch }: JoinedStartOptions<Input>,
+): ((start: FlowStart) => RunCollection | undefined) | undefined {
+  if (debounce !== undefined && batch !== undefined)
+    throw new Fault(
+      "invalid_argument",
+      `invalid batch of ${owner}: it has debounce as well, which keeps one input only; use one of them`,
+    );
+  const limits =
+    debounce === undefined
+      ? batch && batchTable.read(`batch of ${owner}`, batch)
+      : debounceTable.read(`debounce of ${owner}`, debounce);
+  if (limits === undefined) return undefined;
+  const isBatch = debounce === undefined;
+  const { ms, name = ownName } = limits;
+  const size = "size" in limits ? limits.size : Infinity;
+  const maxMs = "maxMs" in limits ? (limits.maxMs ?? null) : null;
+  return (start) => {
+    const key = keyOf(`${isBatch ? "batch" : "debounce"} of ${owner}`, limits as FlowLimit<Input>, start);
+    if (key === undefined && !isBatch) return undefined;
+    return {
+      name,
+      // A batch without a key is a batch of one.
+      key: key ?? "",
+      userId: start.userId,
+      keeps: isBatch ? "all" : "last",
+      delayMs: isBatch ? null : ms,
+      size: key === undefined ? 1 : Math.min(size, highestBatch),
+      dueAt: key === undefined ? 0 : maxMs === null ? ms : Math.min(ms, maxMs),
+      latestAt: maxMs,
+      inputs: [start.input],
+    };
+  };
+}
+
+/** L20: the limits of a run that is created at a time. The time of a collection counts from there. */
+export function flowFrom(flow: RunFlow | undefined, at: number): RunFlow | undefined {
+  if (flow?.collect === undefined) return flow;
+  const { dueAt, latestAt } = flow.collect;
+  return {
+    ...flow,
+    collect: { ...flow.collect, dueAt: at + dueAt, latestAt: latestAt === null ? null : at + latestAt },
   };
 }
 

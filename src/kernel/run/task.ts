@@ -61,6 +61,8 @@ export interface TaskRecord {
    * input. It has the spawn budget of the start.
    */
   readonly byName?: { readonly spawnBudget?: Partial<SpawnBudget> };
+  /** L20: present on a root whose input is what its run has collected from several starts. */
+  readonly isCollected?: true;
   /** What happens to the task when its parent ends first. */
   readonly onParentEnd: OnParentEnd;
   /**

@@ -156,6 +156,10 @@ export interface EnlistOptions {
  * - L19 A run whose `flow` names an `object` is a call of one of its keys. Of the calls of a key that are not shared, one at a time is
  *   admitted, in the order of L17; a shared call needs no admission. An event `state_changed` stores the state of the key in the
  *   transaction of its commit, as the record of `stateRecord` in the tenant of the run. It stays when the run is deleted.
+ * - L20 A new run whose `flow` has a `collect` is queued until its `dueAt`, before its other limits. If such a run of the same tenant,
+ *   user, name and key is queued and takes the start (`joinStarts`), creating another one adds the input to it instead, in one
+ *   transaction: the creation is `steered`, and the id of the submission counts as its mail. A run that has an owner or has got
+ *   mail takes none. From its admission on, `RunRecord.flow` does not change.
  */
 export interface Leases {
   /**

@@ -4,6 +4,7 @@ import {
   canonicalJson,
   describeValue,
   Fault,
+  flowOfFork,
   forkSessionId,
   formatRunId,
   isUnnamedSession,
@@ -86,7 +87,8 @@ export async function forkRun(options: ForkOfRun): Promise<RunRecord> {
   const sessionId = newSession(options, runId);
   const commits = await sharedCommits(options);
   const title = options.replacement === undefined ? origin.title : newTitle(origin, options.replacement);
-  const record: RunRecord = { ...origin, title, runId, sessionId, createdAt: clock.now(), recoveries: 0 };
+  const created = { title, runId, sessionId, createdAt: clock.now(), recoveries: 0 };
+  const record: RunRecord = { ...origin, ...created, ...flowOfFork(origin.flow, runId) };
   const first = await firstCommit(options, record, commits);
   const { kind } = await store.journal.create(record, first);
   if (kind === "created") return record;

@@ -15,6 +15,7 @@ import {
   type HostedAgent,
   type JsonValue,
   type Ledger,
+  type OnCallerEnd,
   type RunId,
   type RunRecord,
   type SpendTopUp,
@@ -110,6 +111,7 @@ export class RunSteps {
       ...(tenantId !== null && { tenantId }),
     });
     refuseDeadlock(run.record, holds);
+    if (run.record.flow?.collect !== undefined) refuseHandle(agentId, onParentEnd, given.budget);
     if (id !== undefined) await runner.activity.pauseFor(open.cancelScope, this.#refuseOther(run));
     const hasPart = await this.#reservePart(open, runId, given.budget);
     return () =>
@@ -321,5 +323,14 @@ function refuseDeadlock({ flow }: RunRecord, holds: readonly HeldPlace[]): void 
     "invalid_argument",
     `the call would wait forever: ${held} by this run or by runs that wait for it; send it instead, without waiting for its result, or use another key`,
     { details: { key, ...(object === undefined ? { limit: place.limit ?? null } : { object }) } },
+  );
+}
+
+/** L20: refuses a start that needs a run of its own: several starts of this workflow become one run. */
+function refuseHandle(agentId: AgentId, onParentEnd: OnCallerEnd, budget: unknown): void {
+  if (onParentEnd === "abandon" && budget === undefined) return;
+  throw new Fault(
+    "invalid_argument",
+    `${agentId} cannot be started with a handle or a part of a budget: its debounce or batch joins several starts to one run; use ctx.send() without budget`,
   );
 }

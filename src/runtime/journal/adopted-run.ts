@@ -37,6 +37,12 @@ export async function adoptionOf(
     );
   const input = (await agent.readInput?.(named.input, "caller")) ?? named.input;
   const flow = agent.flowOf?.({ input, tenantId, userId });
+  if (flow?.collect !== undefined)
+    throw new Fault(
+      "invalid_argument",
+      `${runId} cannot be started by name: workflow ${agent.id} joins several starts to one run; start it with runtime.start() in a process that has the workflow`,
+      { details: { runId, agentId: agent.id } },
+    );
   const seats = seatsOf(agent, byName ?? {});
   const budget = executionBudget(budgetOf(agent, { budget: named.budget }));
   const supervision = {

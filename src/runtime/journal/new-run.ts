@@ -11,6 +11,7 @@ import {
   type Event,
   type ExecutionBudget,
   Fault,
+  flowFrom,
   HistoryRetention,
   isUnnamedSession,
   type JsonObject,
@@ -157,8 +158,9 @@ export function newRun(
     throw secondHistory(agentId, options.sessionId);
   const flow =
     kind === "invocation" || kind === "workflow"
-      ? agent.flowOf?.({ input, tenantId: options.tenantId ?? null, userId })
+      ? flowFrom(agent.flowOf?.({ input, tenantId: options.tenantId ?? null, userId }), at)
       : undefined;
+  if (flow?.collect !== undefined && startAt !== null) throw startsAlone(agentId);
   const sessions = message && openingEntries({ sessionId, agentId, runId, at, message }, earlier);
   return {
     record: {
@@ -191,6 +193,13 @@ function openingEntries(user: UserEntryFields, earlier: readonly ChatMessage[] =
   const { sessionId, agentId, runId, at } = user;
   const batch = { runId, taskId, at, parentId: null, stem: `${runId}/history`, from: 0, messages: earlier };
   return [{ type: "say", sessionId, agentId, batch, visibility: "visible" }, opening];
+}
+
+function startsAlone(agentId: AgentId): Fault {
+  return new Fault(
+    "invalid_argument",
+    `invalid startAt or delayMs of a run of ${agentId}: its debounce or batch decides when it starts; omit the option`,
+  );
 }
 
 function secondHistory(agentId: AgentId, sessionId: string): Fault {

@@ -1,4 +1,5 @@
 import {
+  collectedInput,
   type AgentId,
   type DriveOptions,
   type DriveResult,
@@ -232,6 +233,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     const mismatch = findVersionMismatch(this.#worker, this.#record, this.#state);
     if (mismatch?.policy === "pin") throw mismatch.fault;
     if (this.#state.task(root).record.byName !== undefined && !(await this.#adopt())) return;
+    this.#takeCollected();
     const loading = this.#supervisor.load();
     if (loading !== undefined) await loading;
     const { lostOwner } = this.#lease;
@@ -254,6 +256,16 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (this.#phase === "loaded") this.#phase = "active";
     this.noteIdle();
     this.noteCallEnd();
+  }
+
+  /** L20: makes what the run has collected its input, before any code is executed. A queued run still collects. */
+  #takeCollected(): void {
+    const { record: task, outcome } = this.#state.task(root);
+    const collect = this.#record.flow?.collect;
+    if (collect === undefined || outcome !== null || task.isCollected === true) return;
+    if (this.#lease.isQueued === true) return;
+    const input = collectedInput(collect);
+    this.#log.add({ tasks: [{ type: "create", task: { ...task, input, isCollected: true } }] });
   }
 
   /**

@@ -8,6 +8,8 @@ export interface Gate {
   readonly limit: number;
   /** Length of the span of a rate in milliseconds. `null` for a limit of concurrency. */
   readonly perMs: number | null;
+  /** L20: when the run has collected its starts, in epoch milliseconds. Absent for other gates. */
+  readonly dueAt?: number;
 }
 
 const noGates: readonly Gate[] = [];
@@ -18,10 +20,20 @@ export function gatesOf({
   flow,
 }: Pick<RunRecord, "tenantId"> & { readonly flow?: RunFlow }): readonly Gate[] {
   if (flow === undefined) return noGates;
-  const { concurrency, rate, object } = flow;
+  const { concurrency, rate, object, collect } = flow;
   const idOf = (kind: string, { name, key }: { readonly name: string; readonly key: string }): string =>
     JSON.stringify([kind, tenantText(tenantId), name, key]);
   return [
+    ...(collect === undefined
+      ? noGates
+      : [
+          {
+            id: JSON.stringify(["collect", tenantText(tenantId), collect.userId, collect.name, collect.key]),
+            limit: 1,
+            perMs: null,
+            dueAt: collect.dueAt,
+          },
+        ]),
     // A call of an object has no other limits: a run holds one place.
     ...(object === undefined || object.isShared === true
       ? noGates
@@ -35,5 +47,5 @@ export function gatesOf({
 
 /** The gate whose place a run keeps until it ends. `undefined` if it has no limit of concurrency. */
 export function slotOf(gates: readonly Gate[]): Gate | undefined {
-  return gates.find(({ perMs }) => perMs === null);
+  return gates.find(({ perMs, dueAt }) => perMs === null && dueAt === undefined);
 }

@@ -94,7 +94,9 @@ export class FlowQueues {
       if (first === undefined || gate === undefined || !this.#passes(first, gate, now)) return;
       this.remove(first);
       first.passed++;
-      if (gate.perMs === null) this.take(first);
+      if (gate.dueAt !== undefined) {
+        // It has collected its starts, and has no place to take.
+      } else if (gate.perMs === null) this.take(first);
       else this.#starts.set(id, [...(this.#starts.get(id) ?? []), now].slice(-gate.limit));
       if (gateOf(first) === undefined) this.#listener.onAdmitted(first);
       else this.add(first);
@@ -102,13 +104,23 @@ export class FlowQueues {
   }
 
   #passes({ record }: RunRow, gate: Gate, now: number): boolean {
-    if (gate.perMs === null) return (this.#taken.get(gate.id) ?? 0) < gate.limit;
-    const earlier = this.#starts.get(gate.id)?.at(-gate.limit);
-    const freeAt = earlier === undefined ? now : earlier + gate.perMs;
+    if (gate.perMs === null && gate.dueAt === undefined) return (this.#taken.get(gate.id) ?? 0) < gate.limit;
+    const earlier = gate.perMs === null ? undefined : this.#starts.get(gate.id)?.at(-gate.limit);
+    const freeAt = gate.dueAt ?? (earlier === undefined ? now : earlier + (gate.perMs ?? 0));
     if (freeAt <= now) return true;
     this.#due.set(gate.id, freeAt);
     this.#listener.onTimer(record.runId, freeAt);
     return false;
+  }
+
+  /** L20: the queued run that collects starts at this gate. */
+  collectorAt(id: string): RunRow | undefined {
+    return this.#queues.get(id)?.at(-1);
+  }
+
+  /** Lets the next claim check the limits of a gate, because the time of a collection has changed. */
+  recheck(id: string): void {
+    this.#due.set(id, 0);
   }
 
   /** Gives the run a place among the runs of its concurrency key. */

@@ -7,6 +7,7 @@ import {
   eraseCommit,
   Fault,
   isInScope,
+  joinStarts,
   nothingSpent,
   rootTaskId,
   sameCaller,
@@ -36,6 +37,7 @@ import {
   type TaskRecord,
   type TenantScope,
   type CollectOptions,
+  withoutInputs,
 } from "../../../kernel/index.ts";
 import { approvalChangesIn } from "../approval-changes.ts";
 import {
@@ -105,6 +107,8 @@ export class MemoryJournal implements Journal {
 
   #create(record: RunRecord, first: Commit, flight?: SingleFlight): Creation {
     if (this.#tables.runs.has(record.runId)) return { kind: "exists" };
+    const joined = record.flow?.collect === undefined ? undefined : this.#collect(record);
+    if (joined !== undefined) return { kind: "steered", runId: joined };
     const instead = flight === undefined ? this.#refusal(record) : this.#steer(record, flight);
     if (instead !== undefined) return instead;
     if (first.inbox !== undefined && !this.#siblings.inbox.isFreeNow(first.inbox)) return { kind: "taken" };
@@ -151,9 +155,33 @@ export class MemoryJournal implements Journal {
     this.#tables.announce({
       kind: "new",
       runId: record.runId,
-      startAt: startsLater(record) ? record.startAt : null,
+      startAt: startsLater(record) ? record.startAt : (record.flow?.collect?.dueAt ?? null),
     });
     return { kind: "created" };
+  }
+
+  /** L20: returns the run that got the start of this one, now or with an earlier call. `undefined` if there is none. */
+  #collect(record: RunRecord): RunId | undefined {
+    const submission = `submit ${record.runId}`;
+    const known = this.#tables.submitted.get(submission);
+    if (known !== undefined) return known.record.runId;
+    const { flow, createdAt } = record;
+    const [gate] = gatesOf(record);
+    const row = gate && this.#tables.flows.collectorAt(gate.id);
+    const former = row?.record.flow?.collect;
+    const collect = former && flow?.collect && joinStarts(former, flow.collect, createdAt);
+    if (row === undefined || gate === undefined || collect === undefined) return undefined;
+    row.record = { ...row.record, flow: { ...row.record.flow, collect } };
+    row.gates = gatesOf(row.record);
+    row.mailIds ??= new Set();
+    row.mailIds.add(submission);
+    this.#tables.submitted.set(submission, row);
+    this.#tables.noteChange(row);
+    this.#tables.flows.recheck(gate.id);
+    const { runId } = row.record;
+    const startAt = collect.dueAt <= createdAt ? null : collect.dueAt;
+    this.#tables.announce({ kind: "new", runId, startAt });
+    return runId;
   }
 
   async find(runId: RunId, scope?: TenantScope): Promise<RunRecord | undefined> {
@@ -360,7 +388,12 @@ export class MemoryJournal implements Journal {
 
   #erase(row: RunRow, erasures: readonly Erasure[]): void {
     const { commits, events } = row;
-    if (erasures.some(({ taskId }) => taskId === rootTaskId)) row.record = { ...row.record, metadata: {} };
+    if (erasures.some(({ taskId }) => taskId === rootTaskId))
+      row.record = {
+        ...row.record,
+        metadata: {},
+        ...(row.record.flow && { flow: withoutInputs(row.record.flow) }),
+      };
     const erasedContents = (row.erasedContents ??= new Map<number, string>());
     for (const [number, commit] of commits.entries()) {
       const wordless = eraseCommit(commit, erasures);

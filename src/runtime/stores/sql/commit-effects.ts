@@ -1,4 +1,10 @@
-import { runStatuses, type Commit, type RunSpend, type SessionId } from "../../../kernel/index.ts";
+import {
+  rootTaskId,
+  runStatuses,
+  type Commit,
+  type RunSpend,
+  type SessionId,
+} from "../../../kernel/index.ts";
 import { approvalChangesIn } from "../approval-changes.ts";
 import type { Draft, Position } from "../codec/commit-draft.ts";
 import { isBatch } from "../codec/entry-batch.ts";
@@ -8,7 +14,7 @@ import { stateChangeIn } from "../state-changes.ts";
 import { checkGaps, removesEntries } from "./commit-check.ts";
 import type { Collector } from "./contents.ts";
 import { markErased } from "./erasure.ts";
-import { gateLocks, leaveGates, reenterGates } from "./flow-queue.ts";
+import { eraseCollected, gateLocks, leaveGates, reenterGates } from "./flow-queue.ts";
 import { freeHeldRuns } from "./held-runs.ts";
 import { agentsIn, inboxLock, type SqlInbox } from "./inbox.ts";
 import { consumeMail, receivingSessions, type SqlMailbox } from "./mailbox.ts";
@@ -98,6 +104,7 @@ export class CommitEffects {
     if (standing !== undefined) yield* run(setStanding, id, standingText(standing));
     if (spent !== undefined) yield* run(setSpent, id, spendText(spent));
     if (erases !== undefined) yield* markErased(owner, erases);
+    if (erases?.some(({ taskId }) => taskId === rootTaskId) === true) yield* eraseCollected(owner);
   }
 
   *#setEnd(owner: RunKey, end: RunEnd | null, spent: RunSpend | undefined): Work<void> {

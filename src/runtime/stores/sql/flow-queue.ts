@@ -1,4 +1,10 @@
-import type { RunFlow, RunId } from "../../../kernel/index.ts";
+import {
+  joinStarts,
+  withoutInputs,
+  type RunFlow,
+  type RunId,
+  type RunRecord,
+} from "../../../kernel/index.ts";
 import { gatesOf, slotOf, type Gate } from "../flow-gates.ts";
 import { RunState, type RunKey } from "../codec/stored-run.ts";
 import { isChanged, runKeyColumns } from "./run-row.ts";
@@ -37,6 +43,12 @@ const toNextGate = `UPDATE {runs} SET slot = $2, gate = $3, wake_at = ${atOnce},
 const intoSlot = `UPDATE {runs} SET slot = $2, gate = NULL, state = ${RunState.READY}, ready_at = $3, wake_at = NULL, ${isChanged} ${isFirst}`;
 const intoRate = `UPDATE {runs} SET rate = $2, admitted_at = $4, gate = NULL, state = ${RunState.READY}, ready_at = $3, wake_at = NULL,
   ${isChanged} ${isFirst}`;
+const intoReady = `UPDATE {runs} SET gate = NULL, state = ${RunState.READY}, ready_at = $3, wake_at = NULL, ${isChanged} ${isFirst}`;
+const toOtherGate = `UPDATE {runs} SET gate = $3, wake_at = ${atOnce}, ${isChanged} ${isFirst}`;
+const lastInQueue = `SELECT ${runKeyColumns} FROM {runs} INDEXED BY runs_at_gate
+  WHERE gate = $1 AND state = ${RunState.QUEUED} ORDER BY priority, id DESC LIMIT 1`;
+const setCollected = `UPDATE {runs} SET flow = $3, wake_at = $4, ${isChanged} ${isFirst}`;
+const eraseInputs = "UPDATE {runs} SET flow = $2 WHERE id = $1";
 const setTimer = `UPDATE {runs} SET wake_at = $3, ${isChanged} ${isFirst}`;
 
 const leaveSlot = "UPDATE {runs} SET slot = NULL, gate = NULL WHERE id = $1";
@@ -105,7 +117,9 @@ function* admit(gate: string, now: number, tick: () => number): Work<void> {
     const next = gates[gates.indexOf(passed) + 1];
     const { id, runId } = first;
     // A row that mail has changed meanwhile is no longer in the queue.
-    if (next !== undefined) yield* run(toNextGate, id, gate, next.id);
+    if (passed.dueAt !== undefined)
+      yield* next === undefined ? run(intoReady, id, gate, tick()) : run(toOtherGate, id, gate, next.id);
+    else if (next !== undefined) yield* run(toNextGate, id, gate, next.id);
     else if (passed.perMs === null) yield* run(intoSlot, id, gate, tick());
     else yield* run(intoRate, id, gate, tick(), now);
     yield* announce({ kind: "new", runId, startAt: null });
@@ -114,13 +128,45 @@ function* admit(gate: string, now: number, tick: () => number): Work<void> {
 
 /** Whether the limit of a gate admits the first run of its queue. If only time is missing, the run wakes when it admits the run. */
 function* passes({ id, runId }: QueuedRun, gate: Gate, now: number): Work<boolean> {
-  if (gate.perMs === null) return (yield* get(lastSlot, gate.id, gate.limit - 1)) === undefined;
-  const earlier = yield* get<{ readonly at: number }>(earlierStart, gate.id, gate.limit - 1);
-  const freeAt = earlier === undefined ? now : earlier.at + gate.perMs;
+  if (gate.dueAt !== undefined && gate.dueAt <= now) return true;
+  if (gate.perMs === null && gate.dueAt === undefined)
+    return (yield* get(lastSlot, gate.id, gate.limit - 1)) === undefined;
+  const freeAt = gate.dueAt ?? (yield* rateFreeAt(gate, now));
   if (freeAt <= now) return true;
   yield* run(setTimer, id, gate.id, freeAt);
   yield* announce({ kind: "new", runId, startAt: freeAt });
   return false;
+}
+
+/** When the rate of a gate admits another run. */
+function* rateFreeAt({ id, limit, perMs }: Gate, now: number): Work<number> {
+  const earlier = yield* get<{ readonly at: number }>(earlierStart, id, limit - 1);
+  return earlier === undefined ? now : earlier.at + (perMs ?? 0);
+}
+
+/** L20: adds the start of a new run to the queued run that collects its key. Returns that run, or `undefined` if there is none. */
+export function* joinCollected({ tenantId, flow, createdAt }: RunRecord): Work<RunKey | undefined> {
+  const [gate] = gatesOf({ tenantId, ...(flow && { flow }) });
+  if (flow?.collect === undefined || gate === undefined) return undefined;
+  const last = yield* get<RunKey>(lastInQueue, gate.id);
+  const found = last?.flowText == null ? undefined : (JSON.parse(last.flowText) as RunFlow);
+  const collect = found?.collect && joinStarts(found.collect, flow.collect, createdAt);
+  if (last === undefined || collect === undefined) return undefined;
+  const text = JSON.stringify({ ...found, collect });
+  // A row that mail has changed meanwhile is no longer in the queue.
+  if ((yield* run(setCollected, last.id, gate.id, text, collect.dueAt)) === 0) return undefined;
+  yield* announce({
+    kind: "new",
+    runId: last.runId,
+    startAt: collect.dueAt <= createdAt ? null : collect.dueAt,
+  });
+  return last;
+}
+
+/** L20: the lock of the transaction that creates a run which collects starts. */
+export function collectLocks({ tenantId, flow }: RunRecord): readonly string[] {
+  const [gate] = gatesOf({ tenantId, ...(flow && { flow }) });
+  return gate?.dueAt === undefined ? [] : [lockOf(gate.id)];
 }
 
 /** L17: frees the place of a run that has ended or was deleted, and lets the next claim check the limits of the run that is next. */
@@ -139,4 +185,10 @@ export function* leaveGates(owner: LimitedRun): Work<void> {
 export function* reenterGates(owner: LimitedRun): Work<void> {
   const slot = slotOf(gatesOfRow(owner));
   if (slot !== undefined) yield* run(takeSlot, owner.id, slot.id);
+}
+
+/** L20: erases the inputs that a run has collected. */
+export function* eraseCollected({ id, flowText }: LimitedRun): Work<void> {
+  const flow = flowText == null ? undefined : (JSON.parse(flowText) as RunFlow);
+  if (flow?.collect !== undefined) yield* run(eraseInputs, id, JSON.stringify(withoutInputs(flow)));
 }

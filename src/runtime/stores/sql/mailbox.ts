@@ -96,6 +96,11 @@ export function* findSubmitted(mailId: string): Work<RunId | undefined> {
   return (yield* get<{ readonly runId: RunId }>(submittedTo, mailId))?.runId;
 }
 
+/** L20: notes that the run got the start of this submission, without mail. */
+export function* noteSubmitted({ id }: RunKey, mailId: string): Work<void> {
+  yield* run(insertId, id, mailId);
+}
+
 export function* hasMail(runId: RunId): Work<boolean> {
   return (yield* get(anyMail, runId)) !== undefined;
 }

@@ -20,9 +20,9 @@ import { positionAfter, type Draft, type Position } from "../codec/commit-draft.
 import { RunState, tenantText, type RunKey } from "../codec/stored-run.ts";
 import type { CommitEffects } from "./commit-effects.ts";
 import { gatesOf } from "../flow-gates.ts";
-import { atOnce, storeFlow } from "./flow-queue.ts";
+import { atOnce, collectLocks, joinCollected, storeFlow } from "./flow-queue.ts";
 import { agentsIn, areFree, inboxLock, takeLocks } from "./inbox.ts";
-import { findSubmitted, hasMail, type SqlMailbox } from "./mailbox.ts";
+import { findSubmitted, hasMail, noteSubmitted, type SqlMailbox } from "./mailbox.ts";
 import type { RunList } from "./run-list.ts";
 import { insertMetadata } from "./run-metadata.ts";
 import { sessionLock } from "./session-rows.ts";
@@ -79,10 +79,16 @@ export class RunCreator<Owned extends OwnedRun> {
   }
 
   /** S5: the lock of the session lets one transaction at a time decide whether a run starts there. */
-  locksOf({ sessionId }: RunRecord, draft: Draft): readonly string[] {
+  locksOf(record: RunRecord, draft: Draft): readonly string[] {
+    const { sessionId } = record;
     const { inbox = [] } = draft.commit;
     const { effects } = this.#options;
-    return [sessionLock(sessionId), ...agentsIn(inbox).map(inboxLock), ...effects.locksOf(draft, sessionId)];
+    return [
+      sessionLock(sessionId),
+      ...agentsIn(inbox).map(inboxLock),
+      ...effects.locksOf(draft, sessionId),
+      ...collectLocks(record),
+    ];
   }
 
   /** Creates a run that is not submitted together with a commit. */
@@ -113,6 +119,8 @@ export class RunCreator<Owned extends OwnedRun> {
   ): Work<CreatedRun<Owned>> {
     if ((yield* this.#options.tables.find(record.runId)) !== undefined)
       return { creation: { kind: "exists" } };
+    const joined = record.flow?.collect === undefined ? undefined : yield* this.#collect(record);
+    if (joined !== undefined) return { creation: { kind: "steered", runId: joined } };
     const instead = yield* flight === undefined ? this.#refusal(record) : this.#steer(record, flight);
     if (instead !== undefined) return { creation: instead };
     const { inbox } = draft.commit;
@@ -120,12 +128,22 @@ export class RunCreator<Owned extends OwnedRun> {
     const owned = yield* this.#insert(record, draft, claim);
     if (owned === "exists") return { creation: { kind: "exists" } };
     if (owned === undefined) {
-      const startAt = startsLater(record) ? record.startAt : null;
+      const startAt = startsLater(record) ? record.startAt : (record.flow?.collect?.dueAt ?? null);
       yield* announce({ kind: "new", runId: record.runId, startAt });
       return { creation: { kind: "created" } };
     }
     const { runId, epoch, workerId } = owned;
     return { creation: { kind: "created", lease: { runId, epoch, workerId } }, owned };
+  }
+
+  /** L20: returns the run that got the start of this one, now or with an earlier call. `undefined` if there is none. */
+  *#collect(record: RunRecord): Work<RunId | undefined> {
+    const submission = `submit ${record.runId}`;
+    const known = yield* findSubmitted(submission);
+    if (known !== undefined) return known;
+    const receiver = yield* joinCollected(record);
+    if (receiver !== undefined) yield* noteSubmitted(receiver, submission);
+    return receiver?.runId;
   }
 
   /** S5: refuses a compaction in a session that is not idle. */
@@ -192,7 +210,7 @@ export class RunCreator<Owned extends OwnedRun> {
       runKinds.indexOf(record.kind),
       record.title,
       record.startAt,
-      isScheduled ? record.startAt : isQueued ? atOnce : null,
+      isScheduled ? record.startAt : isQueued ? (record.flow?.collect?.dueAt ?? atOnce) : null,
       record.recoveries,
       ...(holder === undefined ? [] : [isClaimed ? holder : null]),
     );

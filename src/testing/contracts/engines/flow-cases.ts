@@ -1,5 +1,12 @@
-import { flowControl, type FlowOptions, type HostedAgent, type JsonValue } from "../../../kernel/index.ts";
-import { agentOf, casesOf, runIn, suspended, type EngineHarness } from "./engine-world.ts";
+import {
+  flowControl,
+  type FlowOptions,
+  type HostedAgent,
+  type HostedWorkflow,
+  type JsonValue,
+  type RunHandle,
+} from "../../../kernel/index.ts";
+import { agentOf, casesOf, runIn, suspended, workflowOf, type EngineHarness } from "./engine-world.ts";
 
 /** An agent with limits. Its input is the key. */
 function limited(run: Parameters<typeof agentOf>[1], flow: FlowOptions): HostedAgent {
@@ -118,5 +125,57 @@ export function flowCases(harness: EngineHarness): void {
     const runs = await Promise.all(["a", "b", "a", "b", "c"].map((name) => one.submit(order, name)));
     const ends = await Promise.all(runs.map((run) => run.result()));
     expect(ends.map(({ status }) => status)).toEqual(runs.map(() => "completed"));
+  });
+
+  declare(
+    "L20: starts of a debounced workflow in two workers become one run with the last input",
+    async (world) => {
+      const [one, two] = [await world.open("one"), await world.open("two")];
+      const seen: JsonValue[] = [];
+      const index = (): HostedWorkflow<JsonValue> =>
+        workflowOf("index", async (ctx) => ctx.step("work", async () => (seen.push(ctx.input), ctx.input)), {
+          flowOf: flowControl("workflow index", "index", { debounce: { ms: 200 } }),
+        });
+      const [here, there] = [index(), index()];
+      one.register(here);
+      two.register(there);
+      const first = await one.start(here, "first", { runId: "run_first" });
+      const second = await two.start(there, "second", { runId: "run_second" });
+      const again = await two.start(there, "second", { runId: "run_second" });
+      expect((await second.result()).output).toBe("second");
+      expect(again.runId).toBe(second.runId);
+      expect((await two.findSubmitted("run_second"))?.runId).toBe(second.runId);
+      // A slow machine may start the first run before the second start arrives.
+      expect(seen).toEqual(second.runId === first.runId ? ["second"] : ["first", "second"]);
+    },
+  );
+
+  declare("L20: starts of a batch become runs with all inputs, in their order, each once", async (world) => {
+    const one = await world.open("one");
+    const load = (): HostedWorkflow<JsonValue> =>
+      workflowOf("load", async (ctx) => ctx.step("work", async () => ctx.input), {
+        flowOf: flowControl("workflow load", "load", {
+          batch: {
+            key: ({ input }: { readonly input: JsonValue }) => String(input).slice(0, 1),
+            size: 3,
+            ms: 50,
+          },
+        }),
+      });
+    const hosted = load();
+    const runs: RunHandle[] = [];
+    for (const name of ["a1", "b1", "a2", "a3", "a4"])
+      runs.push((await one.start(hosted, name)) as unknown as RunHandle);
+    const ids = new Set(runs.map(({ runId }) => runId));
+    const last = await world.takeOver(one, runs.at(-1) as RunHandle, load());
+    await last.result();
+    const two = await world.open("three");
+    const outputs = await Promise.all(
+      [...ids].map(async (runId) => (await (await two.find(runId))?.result())?.output as readonly string[]),
+    );
+    const ofKey = (start: string): readonly string[] =>
+      outputs.flat().filter((name) => name.startsWith(start));
+    expect([ofKey("a"), ofKey("b")]).toEqual([["a1", "a2", "a3", "a4"], ["b1"]]);
+    expect(outputs.every(({ length }) => length <= 3)).toBe(true);
   });
 }

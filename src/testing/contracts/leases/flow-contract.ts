@@ -9,6 +9,7 @@ import {
   type JsonValue,
   type Lease,
   type Mail,
+  type RunCollection,
   type RunFlow,
   type RunId,
   type RunRecord,
@@ -358,6 +359,126 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     const b = only(await claim(store));
     await store.journal.append(b, { number: 1, at: 3, events: [stateEvent(b.runId, 0, "k")] });
     expect(await stateOf(store, "k")).toBeUndefined();
+  });
+
+  /** A collection of a start at a time. */
+  const collecting = (
+    keeps: "last" | "all",
+    input: JsonValue,
+    at: number,
+    more: Partial<RunCollection> = {},
+  ): RunFlow => ({
+    collect: {
+      name: "order",
+      key: "k",
+      userId: null,
+      keeps,
+      delayMs: keeps === "last" ? 100 : null,
+      size: 3,
+      dueAt: at + 100,
+      latestAt: null,
+      inputs: [input],
+      ...more,
+    },
+  });
+  const begin = async (
+    store: Store,
+    name: string,
+    createdAt: number,
+    flow: RunFlow,
+    more: More = {},
+  ): Promise<unknown> => {
+    const record = { ...runRecord(name), sessionId: formatSessionId(name), createdAt, flow, ...more };
+    return store.journal.create(record, first);
+  };
+  const inputsOf = async (store: Store, name: string): Promise<unknown> =>
+    (await store.journal.find(`run_${name}` as RunId))?.flow?.collect?.inputs;
+
+  test("L20: another start replaces the input of a debounced run and delays it, up to its latest time", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    const latest = { latestAt: 1_250 };
+    expect(await begin(store, "a", 1_000, collecting("last", 1, 1_000, latest))).toEqual({ kind: "created" });
+    expect(await begin(store, "b", 1_090, collecting("last", 2, 1_090, latest))).toEqual({
+      kind: "steered",
+      runId: "run_a",
+    });
+    expect(await claimed(store, { now: 1_100 })).toEqual([]);
+    expect(await store.leases.nextWakeAt(1_100)).toBe(1_190);
+    await begin(store, "c", 1_180, collecting("last", 3, 1_180, latest));
+    expect(await claimed(store, { now: 1_249 })).toEqual([]);
+    expect(await inputsOf(store, "a")).toEqual([3]);
+    expect(await claimed(store, { now: 1_250 })).toEqual(["a"]);
+    expect(await store.mailbox.receiverOf("submit run_b")).toBe("run_a");
+    expect(await begin(store, "b", 1_260, collecting("last", 2, 1_260))).toEqual({
+      kind: "steered",
+      runId: "run_a",
+    });
+    expect(await begin(store, "d", 1_260, collecting("last", 4, 1_260))).toEqual({ kind: "created" });
+  });
+
+  test("L20: a batch starts when it is full or its time has come, and other tenants, users and keys have their own", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    for (const name of ["a", "b", "c", "d"]) await begin(store, name, 1_000, collecting("all", name, 1_000));
+    await begin(store, "t", 1_000, collecting("all", "t", 1_000), { tenantId: "acme" });
+    await begin(store, "u", 1_000, collecting("all", "u", 1_000, { userId: "ann" }));
+    await begin(store, "k", 1_000, collecting("all", "k", 1_000, { key: "j" }));
+    expect(await claimed(store, { now: 1_001 })).toEqual(["a"]);
+    expect([await inputsOf(store, "a"), await inputsOf(store, "d")]).toEqual([["a", "b", "c"], ["d"]]);
+    expect((await claimed(store, { now: 1_100 })).toSorted()).toEqual(["d", "k", "t", "u"]);
+  });
+
+  test("L20: a run with mail takes no more starts, its release queues it until its time, and its limits follow", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    const flow = { ...collecting("last", 1, 1_000), ...slots("k", 1) };
+    await begin(store, "a", 1_000, flow);
+    await store.mailbox.put(mailTo("run_a" as RunId));
+    expect(await begin(store, "b", 1_010, { ...flow, ...collecting("last", 2, 1_010) })).toEqual({
+      kind: "created",
+    });
+    const queued = only(await claim(store, { now: 1_020 }));
+    expect(queued.isQueued).toBe(true);
+    await store.journal.append(queued, { number: 1, at: 2, mailThrough: 0 });
+    await store.leases.release(queued, { kind: "suspended", wakeAt: null });
+    expect(await claimed(store, { now: 1_030 })).toEqual([]);
+    const order = [
+      ...(await claimed(store, { now: 1_200 })),
+      ...(await claimed(store, { now: 1_200 })),
+      ...(await claimed(store, { now: 1_200 })),
+    ];
+    expect(order).toEqual(["a"]);
+  });
+
+  test("L20: the inputs that a run has collected are erased with the content of its root", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    await begin(store, "a", 1_000, collecting("all", "secret", 1_000));
+    await begin(store, "b", 1_000, collecting("all", "secret", 1_000));
+    const a = only(await claim(store, { now: 2_000 }));
+    const erases = [{ taskId: rootTask, agentId: runRecord("a").agentId }];
+    await store.journal.append(a, { number: 1, at: 2, events: [runEnd(a.runId, 0)], erases });
+    expect(await inputsOf(store, "a")).toEqual([]);
+  });
+
+  test("L20: starts of two processes are in exactly one batch each", async () => {
+    const store = await open();
+    const other = await reopen();
+    await store.leases.enlist("w1");
+    const names20 = Array.from({ length: 20 }, (_each, index) => `s${index}`);
+    await Promise.all(
+      names20.map((name, index) =>
+        begin(index % 2 === 0 ? store : other, name, 1_000, collecting("all", name, 1_000)),
+      ),
+    );
+    const leases = [...(await claim(store, { now: 2_000 })), ...(await claim(store, { now: 2_000 }))];
+    const batches = await Promise.all(
+      leases.map(async ({ runId }) => (await store.journal.find(runId))?.flow),
+    );
+    const all = batches.flatMap((flow) => flow?.collect?.inputs ?? []);
+    expect(all.map(String).toSorted()).toEqual(names20.toSorted());
+    expect(batches.every((flow) => (flow?.collect?.inputs.length ?? 9) <= 3)).toBe(true);
   });
 
   test("L17: workers of two processes claim at most the limit together", async () => {

@@ -428,7 +428,7 @@ const promises = "SELECT 1;";
 
 /**
  * Format 27. Runs may be calls of objects, and commits may change the states of their keys (L19). Earlier versions would let several
- * calls of a key run at a time, and would not store the states.
+ * calls of a key run at a time, and would not store the states. Runs may collect starts (L20), which earlier versions would lose.
  */
 const objects = "SELECT 1;";
 

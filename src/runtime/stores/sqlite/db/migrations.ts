@@ -407,7 +407,7 @@ const migrations: readonly string[] = [
   // Format 26. Runs may have promises. Earlier versions would let a second step wait forever for a promise that is settled.
   "SELECT 1;",
   // Format 27. Runs may be calls of objects, and commits may change the states of their keys (L19). Earlier versions would let several
-  // calls of a key run at a time, and would not store the states.
+  // calls of a key run at a time, and would not store the states. Runs may collect starts (L20), which earlier versions would lose.
   "SELECT 1;",
 ];
 
