@@ -10,6 +10,7 @@ import { crowd } from "../test/page/crowd.ts";
 
 const pageFolder = fileURLToPath(new URL("../dist/page", import.meta.url));
 const tickMs = 5;
+const mostLateMs = 250;
 const prices: PriceTable = { find: () => ({ inputUsd: 2e-5, outputUsd: 1e-4 }) };
 
 const convert = tool({
@@ -55,14 +56,18 @@ export class PageCompany {
     return `${listening.url}/runs/${run.runId}`;
   }
 
-  /** Lets the agents take turns, as many as write so many events per second. A turn writes six. */
+  /**
+   * Lets the agents take turns, as many as write so many events per second. A turn writes six. Turns that a busy machine did
+   * not take within `mostLateMs` are dropped: a burst of them would keep the server busy, and the next ones late too.
+   */
   work(eventsPerSecond: number): void {
     clearInterval(this.#pace);
-    const started = performance.now();
-    let taken = 0;
+    const turnMs = 6_000 / eventsPerSecond;
+    let nextAt = performance.now();
     this.#pace = setInterval(() => {
-      const due = (eventsPerSecond / 6) * ((performance.now() - started) / 1_000);
-      for (; taken < due; taken++) this.#waiting.shift()?.();
+      const at = performance.now();
+      for (nextAt = Math.max(nextAt, at - mostLateMs); nextAt <= at; nextAt += turnMs)
+        this.#waiting.shift()?.();
     }, tickMs);
   }
 

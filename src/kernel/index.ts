@@ -190,12 +190,8 @@ export {
   spawnBudget,
   type SpawnBudget,
 } from "./limits/budget.ts";
-export {
-  executionBudget,
-  type ExecutionBudget,
-  tightenBudget,
-  unlimitedBudget,
-} from "./limits/execution-budget.ts";
+export { type ExecutionBudget, smallerBudget, unlimitedBudget } from "./limits/budget-limits.ts";
+export { executionBudget, tightenBudget } from "./limits/execution-budget.ts";
 export * from "./limits/flow-control.ts";
 export * from "./limits/headcount.ts";
 export { HistoryRetention, parseHistoryRetention } from "./limits/history-retention.ts";

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Agent, OrchestratorAgent, Priority, tool } from "../../src/entries/index.ts";
+import { Agent, OrchestratorAgent, Priority, tool, type SubAgentConfig } from "../../src/entries/index.ts";
 import { fileTools } from "../../src/capabilities/tools/index.ts";
 import { userMessage, type HostedAgent, type PriceTable } from "../../src/kernel/index.ts";
 import type { Stage } from "./stage.ts";
@@ -58,6 +58,8 @@ const askHuman = tool({
 });
 
 const call = (name: string, input: object) => ({ tool: name, input: { ...input } });
+/** A hand-off waits for as long as a gate is closed, also on a busy machine. */
+const staff = (config: SubAgentConfig): SubAgentConfig => ({ ...config, askTimeoutMs: null });
 const hand = (name: string, task: string) => call(`handoff_${name}`, { task });
 
 /** A company of 13 agents in 9 seats: hiring, preemption, an approval, an edit. `root` is a folder of its own. */
@@ -99,9 +101,9 @@ export function company(stage: Stage, root: string): HostedAgent {
     ]),
     tools: [noted],
     subAgents: [
-      packages,
-      { agent: licence, priority: Priority.HIGH },
-      { agent: security, priority: Priority.LOW },
+      staff({ agent: packages }),
+      staff({ agent: licence, priority: Priority.HIGH }),
+      staff({ agent: security, priority: Priority.LOW }),
     ],
     budget: { maxCostUsd: 0.8 },
   });
@@ -125,8 +127,8 @@ export function company(stage: Stage, root: string): HostedAgent {
       { text: "The build is green.", hold: "build" },
     ]),
     subAgents: [
-      { agent: size, priority: Priority.LOW, onFull: "wait" },
-      { agent: flaky, priority: Priority.HIGH },
+      staff({ agent: size, priority: Priority.LOW, onFull: "wait" }),
+      staff({ agent: flaky, priority: Priority.HIGH }),
     ],
     budget: { maxCostUsd: 0.6 },
   });
@@ -148,10 +150,7 @@ export function company(stage: Stage, root: string): HostedAgent {
       { text: "Approved with two notes." },
     ]),
     // Nine seats are too few for all at once: these wait until one frees.
-    subAgents: [
-      { agent: api, onFull: "wait" },
-      { agent: docs, onFull: "wait" },
-    ],
+    subAgents: [staff({ agent: api, onFull: "wait" }), staff({ agent: docs, onFull: "wait" })],
     budget: { maxCostUsd: 0.5 },
   });
   const changelog = agent("changelog", 0.12, [{ text: "Nine entries, two of them breaking." }], "haiku-5");
@@ -170,7 +169,7 @@ export function company(stage: Stage, root: string): HostedAgent {
       { text: "Published." },
     ]),
     tools: [...files, publish],
-    subAgents: [{ agent: changelog, onFull: "wait" }],
+    subAgents: [staff({ agent: changelog, onFull: "wait" })],
     budget: { maxCostUsd: 0.4 },
   });
   return new OrchestratorAgent({
@@ -188,7 +187,10 @@ export function company(stage: Stage, root: string): HostedAgent {
       { text: "Reeve 0.9.0 is published." },
     ]),
     tools: [noted],
-    subAgents: [research, build, review, { agent: release, priority: Priority.HIGH }],
+    subAgents: [
+      ...[research, build, review].map((manager) => staff({ agent: manager })),
+      staff({ agent: release, priority: Priority.HIGH }),
+    ],
     spawnBudget: { maxAgents: 9, allowPreempt: true },
     budget: { maxCostUsd: 3 },
   });

@@ -272,6 +272,9 @@ test("a run that stopped at its turns is offered turns, on the run and in the in
   await expect.poll(() => page.getByLabel(/Turns to add/u).inputValue(), { timeout: 60_000 }).toBe("1");
   expect(await page.getByLabel(/Dollars to add/u).count()).toBe(0);
   await page.keyboard.press("Escape");
+  await page.keyboard.press("1");
+  const about = page.getByRole("complementary", { name: "About counted" });
+  expect(await about.locator(".chip").textContent()).toBe("Stopped at its turns");
   await page.goto(`${server.url}/inbox?run=${runId}`);
   expect(await shown(page.getByText("Stopped at 1 turn").first())).toBe(true);
   await offer.click();

@@ -17,8 +17,15 @@ async function ended(agent: string, input: string): Promise<string> {
 test("what a model saw is read turn by turn: instructions, tools, messages, size, and what is not recorded", async () => {
   const runId = await ended("archivist", "Archive the letters");
   const page = await open(`/runs/${runId}/conversation`);
+  await page.locator(".shares dd").first().waitFor();
+  const shares = await page.locator(".shares dt, .shares dd").allTextContents();
   await page.keyboard.press("4");
   await page.getByRole("region", { name: "What the model saw in Turn 2" }).waitFor();
+  // The conversation and this view split the same request in the same way.
+  await page.locator(".context-parts dt").first().waitFor();
+  const parts = await page.locator(".context-parts dt, .context-parts dd").allTextContents();
+  expect(shares).toHaveLength(8);
+  expect(shares).toEqual(parts.slice(0, shares.length));
   await page.getByText("of 50,000 tokens").waitFor();
   const instructions = page.getByRole("region", { name: "Instructions" });
   await instructions.getByText(`Keep the archive. ${escaped}`).waitFor();

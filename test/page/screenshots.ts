@@ -74,7 +74,10 @@ try {
 process.stdout.write(`${taken} pictures are in ${folder}\n`);
 
 async function takePicture(page: Page, name: string): Promise<void> {
-  await page.getByText(/^(?:Reading|Reading the steps|Counting)$/u).waitFor({ state: "hidden" });
+  await page
+    .getByText(/^(?:Reading|Counting)/u)
+    .first()
+    .waitFor({ state: "hidden" });
   // A picture that is taken while the page scrolls shows an empty stripe.
   await page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))");
   await page.screenshot({ path: join(folder, `${name}.png`) });

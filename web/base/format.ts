@@ -1,3 +1,5 @@
+import { visibleLine } from "../../src/kernel/index.ts";
+
 /** Money: three decimals for what is spent. Amounts below a tenth of a cent keep their first digits. */
 export function usd(amount: number | null): string {
   if (amount === null) return "unpriced";
@@ -106,8 +108,9 @@ export function plain(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }
 
-/** A JSON value in one line. */
-export function oneLine(value: unknown): string {
+/** A JSON value in one line, with hidden characters shown. With `most`, at most so many of its characters. */
+export function oneLine(value: unknown, most = Infinity): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-  return text.replaceAll(/\s+/gu, " ").trim();
+  const line = text.length > most ? `${text.slice(0, most)}…` : text;
+  return visibleLine(line.replaceAll(/\s+/gu, " ").trim());
 }

@@ -45,35 +45,3 @@ function messageOf(event: Event): Omit<SeenMessage, "seq"> | null {
       return null;
   }
 }
-
-/** A share of the input tokens of a call. */
-export interface SeenShare {
-  readonly name: string;
-  readonly tokens: number;
-}
-
-const bytesPerToken = 4;
-const shareNames = {
-  brief: "Brief",
-  person: "Messages",
-  agent: "Own answers",
-  result: "Tool results",
-} as const;
-
-/**
- * Splits the input tokens of a call by what they were. Providers report only the sum: each part is estimated from the length
- * of its text, and the rest is instructions, tools and earlier messages.
- */
-export function sharesOf(seen: readonly SeenMessage[], inputTokens: number): readonly SeenShare[] {
-  const lengths = new Map<SeenMessage["kind"], number>();
-  for (const { kind, text } of seen)
-    lengths.set(kind, (lengths.get(kind) ?? 0) + text.length / bytesPerToken);
-  const sum = [...lengths.values()].reduce((total, each) => total + each, 0);
-  const scale = sum > inputTokens ? inputTokens / sum : 1;
-  const shares = [...lengths].map(([kind, tokens]) => ({
-    name: shareNames[kind],
-    tokens: Math.round(tokens * scale),
-  }));
-  const rest = inputTokens - shares.reduce((total, { tokens }) => total + tokens, 0);
-  return [{ name: "Instructions, tools", tokens: Math.max(0, rest) }, ...shares];
-}

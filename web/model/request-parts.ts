@@ -1,82 +1,11 @@
 import {
   visibleText,
   type ChatMessage,
-  type ContentPart,
   type Recorded,
   type RecordedRequest,
   type ToolSpec,
 } from "../../src/kernel/index.ts";
-import { plain } from "../base/format.ts";
-import { outputText } from "./thread.ts";
-
-/** A part of what a model read, with its size in tokens. */
-export interface RequestShare {
-  readonly key: "instructions" | "tools" | "messages" | "results";
-  readonly name: string;
-  readonly tokens: number;
-}
-
-/** Providers count about one token for so many characters of English text. */
-const charactersPerToken = 4;
-
-/** Number of tokens of a text, estimated from its length. */
-export function tokensOf(text: string): number {
-  return Math.ceil(text.length / charactersPerToken);
-}
-
-function valueOf<Value>(part: Recorded<Value>, none: Value): Value {
-  return part.state === "recorded" ? part.value : none;
-}
-
-const noMessages: readonly ChatMessage[] = [];
-const noTools: readonly ToolSpec[] = [];
-
-/**
- * Splits the input tokens of a call by what they were. Providers report only the sum, so the parts are estimated from the
- * lengths of their texts, and scaled to the sum if it is known.
- */
-export function sharesOfRequest(request: RecordedRequest): readonly RequestShare[] {
-  const messages = valueOf(request.messages, noMessages);
-  const results = messages.filter(({ role }) => role === "tool");
-  const others = messages.filter(({ role }) => role !== "tool");
-  const sum = (list: readonly ChatMessage[]): number =>
-    list.reduce((total, message) => total + tokensOf(fullText(message)), 0);
-  const shares: RequestShare[] = [
-    {
-      key: "instructions",
-      name: "Instructions",
-      tokens: tokensOf(valueOf(request.instructions, "")),
-    },
-    { key: "tools", name: "Tools", tokens: tokensOf(JSON.stringify(valueOf(request.tools, noTools))) },
-    { key: "messages", name: "Messages", tokens: sum(others) },
-    { key: "results", name: "Tool results", tokens: sum(results) },
-  ];
-  const reported = request.reply?.usage.inputTokens;
-  const estimated = shares.reduce((total, { tokens }) => total + tokens, 0);
-  if (reported === undefined || estimated === 0) return shares;
-  return shares.map((share) => ({ ...share, tokens: Math.round((share.tokens * reported) / estimated) }));
-}
-
-/** All that a message contains, as text. */
-export function fullText(message: ChatMessage): string {
-  const { content } = message;
-  return typeof content === "string" ? content : content.map(partText).join("\n");
-}
-
-/** A part of a message as text. Files are named, because their bytes say nothing to a reader. */
-export function partText(part: ContentPart): string {
-  switch (part.type) {
-    case "text":
-    case "reasoning":
-      return part.text;
-    case "tool_call":
-      return `${part.toolName} ${plain(part.input)}`;
-    case "tool_result":
-      return outputText(part.output);
-    default:
-      return `(${part.type})`;
-  }
-}
+import { counterOf, fullText, noMessages, valueOf } from "./request-shares.ts";
 
 /** The names of the arguments of a tool, with a question mark for those that may be absent. */
 export function argumentNames({ inputSchema }: ToolSpec): string {
@@ -99,6 +28,7 @@ export interface RequestChanges {
 }
 
 export function changesSince(before: RecordedRequest, request: RecordedRequest): RequestChanges {
+  const count = counterOf(request);
   const [old, now] = [valueOf(before.messages, noMessages), valueOf(request.messages, noMessages)];
   const texts = old.map((message) => JSON.stringify(message));
   let firstNew = 0;
@@ -106,7 +36,7 @@ export function changesSince(before: RecordedRequest, request: RecordedRequest):
     firstNew++;
   const lines = now.slice(firstNew).map((message) => ({
     words: changeWords(message),
-    tokens: tokensOf(fullText(message)),
+    tokens: count(fullText(message)),
   }));
   const removed = old.length - firstNew;
   const parts = [

@@ -1,4 +1,4 @@
-import type { Delta, Event, RunStatus } from "../../src/kernel/index.ts";
+import type { Delta, Event, Failure, RunStatus } from "../../src/kernel/index.ts";
 import { emptyView } from "../../src/surfaces/view/empty-view.ts";
 import { RunHistory } from "../../src/surfaces/view/run-history.ts";
 import type { RunTrace } from "../../src/surfaces/view/run-trace.ts";
@@ -20,7 +20,7 @@ import { LivePast } from "./live-past.ts";
 import { LiveSnapshot } from "./live-snapshot.ts";
 import { LiveText } from "./live-text.ts";
 import { RunEvents } from "./run-events.ts";
-import { statusWord } from "./status.ts";
+import { endWord } from "./status.ts";
 import { batch, computed, effect, signal } from "@preact/signals";
 
 /** The summary that the server puts into the page of a run. Later views of the page read it from the server. */
@@ -103,6 +103,8 @@ export class RunModel {
   #connection: AbortController | undefined;
   readonly #pacer = new RedrawPacer(() => this.#draw());
   #isEnded = false;
+  /** Why the root ended without completing, if it did. */
+  #failure: Failure | null = null;
   /** Settles when the last move by a step has ended. */
   #stepping: Promise<void> = Promise.resolve();
 
@@ -271,7 +273,8 @@ export class RunModel {
     if (isNew) this.past.add(event, this.#history.after);
     if (event.type === "message_end" || event.type === "task_end") this.texts.endMessage(event.taskId);
     if (event.type === "tool_execution_end") this.texts.endCall(event.taskId, event.data.callId);
-    if (event.at > this.#openedAt) sayEvent(event);
+    if (event.type === "task_end" && event.parentId === null) this.#failure = event.data.failure ?? null;
+    if (event.at > this.#openedAt) sayEvent(event, this.#failure);
     if (!this.#isEnded) this.#snapshot.readSoon(() => this.live.peek()?.tasks.size ?? 0);
   }
 
@@ -306,18 +309,18 @@ export class RunModel {
   }
 }
 
-function endSentence(status: RunStatus): string {
-  const words = statusWord(status);
+function endSentence(status: RunStatus, failure: Failure | null): string {
+  const words = endWord(status, failure);
   return /^stopped/iu.test(words)
     ? `The run ${words.toLowerCase()}.`
     : `The run ended: ${words.toLowerCase()}.`;
 }
 
 /** Speaks what a person must know: crashes, failures and the end. Approvals are spoken by the inbox. */
-function sayEvent(event: Event): void {
+function sayEvent(event: Event, failure: Failure | null): void {
   if (event.type === "run_recover" && event.data.recoveries !== undefined)
     announce("A worker died. Another one continues the run.");
-  else if (event.type === "run_end") announce(endSentence(event.data.status));
+  else if (event.type === "run_end") announce(endSentence(event.data.status, failure));
   else if (event.type === "task_end" && event.data.failure !== undefined)
     announce(`${event.agentId} failed.`);
 }

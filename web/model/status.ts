@@ -1,5 +1,5 @@
 import type { Failure } from "../../src/kernel/index.ts";
-import { statusWords as words } from "../../src/surfaces/view/status-words.ts";
+import { endWordAt, limitOf, statusWords as words } from "../../src/surfaces/view/status-words.ts";
 import type { TaskView, RunFactsView } from "../../src/surfaces/view/run-view.ts";
 import type { Run } from "../api/types.ts";
 
@@ -57,22 +57,27 @@ export function lookOfRun(run: ListedRun, asking: ReadonlySet<string>): Look {
   return run.status === "waiting" ? "suspended" : lookOf(run.status);
 }
 
-export function statusWord(status: RunStatus | TaskStatus, questions = 0): string {
-  return questions > 0 && (status === "waiting" || status === "running") ? "Waits for you" : words[status];
+function hasQuestion(status: RunStatus | TaskStatus, questions: number): boolean {
+  return questions > 0 && (status === "waiting" || status === "running");
 }
 
-const limitWords: Readonly<Record<string, string>> = {
-  turns: words.max_turns,
-  tokens: "Stopped at its tokens",
-  seats: "Stopped at its seats",
-};
+/** How a run stands, or how it ended, in words. */
+export function viewWord({
+  status,
+  questions,
+  failure,
+}: Pick<RunFactsView, "status" | "questions" | "failure">): string {
+  return hasQuestion(status, questions) ? causes.person : endWord(status, failure);
+}
 
 /** How a run ended, in words that name the limit which its error names. */
 export function endWord(status: RunStatus, failure: Failure | null): string {
-  if (status !== "budget_exhausted") return words[status];
-  const { dimension, cap } = failure?.details ?? {};
-  if (cap !== undefined) return "Stopped at a cap per day";
-  return (typeof dimension === "string" ? limitWords[dimension] : undefined) ?? words[status];
+  return endWordAt(status, failure === null ? null : limitOf(failure));
+}
+
+/** The status of a task in words: what it waits for, or the limit that stopped it. */
+export function taskWord({ status, questions, stoppedAt }: TaskView): string {
+  return hasQuestion(status, questions) ? causes.person : endWordAt(status, stoppedAt);
 }
 
 const causes: Readonly<Record<Run["waitsFor"][number], string>> = {

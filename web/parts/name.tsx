@@ -10,7 +10,8 @@ export function shownName(text: string): string {
 }
 
 /** A name that may be too long for its place: the head is cut, the key after the last slash stays. */
-export function Name({ text }: { readonly text: string }): JSX.Element {
+export function Name({ text: source }: { readonly text: string }): JSX.Element {
+  const text = visibleLine(source);
   const at = text.lastIndexOf("/");
   return (
     <span class="name" title={text}>

@@ -2,8 +2,9 @@ import { formatPriority, priorities, type Priority, type TaskId } from "../../sr
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { post } from "../api/client.ts";
+import { get, post } from "../api/client.ts";
 import { isOffline } from "../api/connection.ts";
+import { useRead } from "../api/use-read.ts";
 import { go, runPath } from "../base/route.ts";
 import { capUsd, clock, counted, grouped, usd } from "../base/format.ts";
 import { dialog, FormDialog } from "./dialog.tsx";
@@ -217,9 +218,14 @@ function Fork({ model, at: wanted }: { readonly model: RunModel; readonly at: nu
   const chosen = useRef(wanted);
   if (chosen.current < 0) chosen.current = model.lastSeq;
   const at = chosen.current;
-  const agent = model.live.value?.tasks.get(rootId)?.agentId ?? "the agent";
+  const name = model.live.value?.tasks.get(rootId)?.agentId;
+  const agent = name ?? "the agent";
   const [input, setInput] = useState("");
   const [other, setOther] = useState("");
+  const { value: options } = useRead(
+    async () => (name === undefined ? null : get("/api/agents/{name}/options", { params: { name } })),
+    [name],
+  );
   const start = async (): Promise<void> => {
     if (at < 0) throw new Error("The log of the run is not read yet. Try again in a moment.");
     const { run } = await post("/api/runs/{runId}/fork", {
@@ -249,7 +255,12 @@ function Fork({ model, at: wanted }: { readonly model: RunModel; readonly at: nu
       </label>
       <label class="field">
         Other model of {agent} from there on, optional, as provider/id
-        <input value={other} onInput={(event) => setOther(event.currentTarget.value)} />
+        <input list="fork-models" value={other} onInput={(event) => setOther(event.currentTarget.value)} />
+        <datalist id="fork-models">
+          {(options?.models ?? []).map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
       </label>
     </FormDialog>
   );

@@ -1,4 +1,4 @@
-import { visibleLine } from "../../src/kernel/index.ts";
+import { visibleLine, visibleText } from "../../src/kernel/index.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { blocksOf, inlineOf, type Block, type Inline as Piece, type ListItem } from "../model/markdown.ts";
 
@@ -35,7 +35,7 @@ function BlockView({
     case "code":
       return (
         <pre tabIndex={0}>
-          {block.text}
+          {visibleText(block.text)}
           {children}
         </pre>
       );
@@ -149,7 +149,7 @@ function Inline({ text }: { readonly text: string }): JSX.Element {
 function PieceView({ piece }: { readonly piece: Piece }): JSX.Element {
   switch (piece.kind) {
     case "code":
-      return <code>{piece.text}</code>;
+      return <code>{visibleLine(piece.text)}</code>;
     case "strong":
       return <strong>{piece.text}</strong>;
     case "emphasis":

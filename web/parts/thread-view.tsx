@@ -1,6 +1,7 @@
 import { visibleLine, type TaskId } from "../../src/kernel/index.ts";
 import { droppedAt, isUnanswered } from "../../src/surfaces/view/question-log.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
+import { limitOf } from "../../src/surfaces/view/status-words.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { runPath } from "../base/route.ts";
 import { ApprovalCard } from "./approval-card.tsx";
@@ -13,6 +14,7 @@ import { endWords, priorityWords } from "../model/words/event-words.ts";
 import { failureWords } from "../model/words/failure-words.ts";
 import type { LiveMessage } from "../model/live-text.ts";
 import type { RunModel } from "../model/run-model.ts";
+import { lookOfTask } from "../model/status.ts";
 import type { ThreadItem } from "../model/thread.ts";
 
 interface ThreadViewProps {
@@ -117,7 +119,7 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
       return (
         <Message when={when}>
           <a class="hired" href={runPath(view.runId, "conversation", item.taskId)}>
-            <Glyph look={view.tasks.get(item.taskId)?.endedAt === null ? "running" : "completed"} />
+            <HiredGlyph task={view.tasks.get(item.taskId)} />
             <b>hired {item.agent}</b>
             {item.task !== "" && <span class="cut dim">{oneLine(item.task)}</span>}
           </a>
@@ -149,6 +151,15 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
   }
 }
 
+/** How the agent stands that a hand-off hired. */
+function HiredGlyph({ task }: { readonly task: TaskView | undefined }): JSX.Element {
+  return task === undefined ? (
+    <Glyph look="pending" />
+  ) : (
+    <Glyph look={lookOfTask(task)} status={task.status} />
+  );
+}
+
 /** Whether a fork shares an entry with its origin, which paid for it. */
 function isShared({ seq }: ThreadItem, { forkedFrom }: RunView): boolean {
   return forkedFrom !== null && seq <= forkedFrom.at;
@@ -162,7 +173,9 @@ function endOf(
 ): string {
   const words = status === "cancelled" && task !== undefined ? cancelWords(task, view) : null;
   if (words !== null) return `was ${words}`;
-  return failure === null ? endWords(status) : `${endWords(status, failure)}. ${failureWords(failure)}`;
+  return failure === null
+    ? endWords(status)
+    : `${endWords(status, limitOf(failure))}. ${failureWords(failure)}`;
 }
 
 interface MessageProps {

@@ -20,6 +20,7 @@ export const newTask = {
   model: null,
   result: null,
   cancelled: null,
+  stoppedAt: null,
   recorded: 0,
   recordedUsd: 0,
   endedAt: null,

@@ -3,10 +3,9 @@ import { messageText, visibleText, type AssistantMessage, type JsonValue } from 
 /** Maximum number of characters of an excerpt, so that a view with thousands of tasks stays small. */
 const most = 80;
 
-/** The beginning of a text, in one line. */
+/** The beginning of a text, in one line, with its hidden characters shown. */
 export function excerpt(text: string): string {
-  const line = text
-    .slice(0, 4 * most)
+  const line = visibleText(text.slice(0, 4 * most))
     .replaceAll(/\s+/gu, " ")
     .trim();
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;

@@ -13,7 +13,8 @@ import {
   type ModelReference,
   type TaskId,
   type Usage,
-  tightenBudget,
+  smallerBudget,
+  unlimitedBudget,
 } from "../../kernel/index.ts";
 import { emptyView, newTask } from "./empty-view.ts";
 import { argumentOf, excerpt } from "./excerpt.ts";
@@ -24,6 +25,7 @@ import { newQuestion } from "./question-log.ts";
 import { isResult } from "./recorded-calls.ts";
 import type { CancelView, MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
 import { noLoss, noSpend, sumOf, without, type Spend } from "./spend.ts";
+import { limitOf } from "./status-words.ts";
 import { moneyKey } from "./stored-view.ts";
 import type { VersionedMap } from "./versioned-map.ts";
 
@@ -249,7 +251,8 @@ export class RunFold {
     // A call in progress at the cut is made again with the changed model, without a start that names it.
     if (changed !== undefined) this.#change(changedTask, { model: changed.modelId });
     const limits = this.#tasks.get(root)?.budget;
-    if (budget !== undefined && limits != null) this.#change(root, { budget: tightenBudget(limits, budget) });
+    if (budget !== undefined && limits != null)
+      this.#change(root, { budget: smallerBudget(limits, { ...unlimitedBudget, ...budget }) });
     for (const { agentId, model } of this.#money)
       this.#money.set(moneyKey({ agentId, model }), { agentId, model, calls: 0, usage: noUsage });
   }
@@ -275,8 +278,9 @@ export class RunFold {
     if (wasLive) this.#countRecorded(task, -1);
     const result = status === "completed" && output != null ? excerpt(argumentOf(output)) : null;
     const cancelled = status === "cancelled" ? this.#cancelOf(taskId, failure) : null;
+    const stoppedAt = failure === undefined ? null : limitOf(failure);
     const left = { waitsFor: [], openCalls: 0, yieldsTo: null };
-    this.#change(taskId, { status, result, cancelled, endedAt: at, ...left });
+    this.#change(taskId, { status, result, cancelled, stoppedAt, endedAt: at, ...left });
     const [{ live, questions }, dropped] = [this.#facts, wasLive ? task.questions : 0];
     this.#set({ live: live - Number(wasLive), questions: questions - dropped });
     if (taskId === rootTaskId) this.#set({ output: output ?? null, failure: failure ?? null });
@@ -440,7 +444,8 @@ export class RunFold {
   }
 
   #continue(task: TaskView): void {
-    this.#change(task.taskId, { endedAt: null, status: "running", result: null, cancelled: null });
+    const none = { endedAt: null, result: null, cancelled: null, stoppedAt: null };
+    this.#change(task.taskId, { status: "running", ...none });
     this.#countRecorded(task, 1);
     const { live, questions } = this.#facts;
     this.#set({ live: live + 1, questions: questions + task.questions, endedAt: null, status: "running" });

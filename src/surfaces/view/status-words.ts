@@ -1,3 +1,4 @@
+import type { Failure } from "../../kernel/index.ts";
 import type { RunFactsView, TaskView } from "./run-view.ts";
 
 /** The statuses of runs and tasks, in the words of the page. */
@@ -16,3 +17,23 @@ export const statusWords: Readonly<Record<RunFactsView["status"] | TaskView["sta
   deadline_exceeded: "Stopped at its deadline",
   guardrail_tripped: "Stopped by a guardrail",
 };
+
+const limitWords: Readonly<Record<string, string>> = {
+  turns: statusWords.max_turns,
+  tokens: "Stopped at its tokens",
+  seats: "Stopped at its seats",
+  cap: "Stopped at a cap per day",
+};
+
+/** The limit that an error names: a dimension of a budget, or `cap` for a cap per day. `null` if it names none. */
+export function limitOf({ details }: Pick<Failure, "details">): string | null {
+  const { dimension, cap } = details ?? {};
+  if (cap !== undefined) return "cap";
+  return typeof dimension === "string" ? dimension : null;
+}
+
+/** How a run or a task stands or ended, in words that name the limit which stopped it. */
+export function endWordAt(status: keyof typeof statusWords, limit: string | null): string {
+  const words = status === "budget_exhausted" && limit !== null ? limitWords[limit] : undefined;
+  return words ?? statusWords[status];
+}

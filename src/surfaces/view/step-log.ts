@@ -31,6 +31,8 @@ export interface StepView {
   /** Id of the call or of the question. Empty for other kinds. */
   readonly id: string;
   readonly startSeq: number;
+  /** The `message_start` event of a model call, also of one that is made again. For other kinds, `startSeq`. */
+  readonly callSeq: number;
   readonly startAt: number;
   /** Event that ended the step. `null` while the step is in progress. */
   readonly endSeq: number | null;
@@ -307,6 +309,7 @@ export class StepLog {
       edited: null,
       id,
       startSeq: seq,
+      callSeq: seq,
       startAt: at,
       endSeq: null,
       endAt: null,
@@ -348,6 +351,7 @@ export class StepLog {
     this.#end(event, call, "error");
     const again = this.#start(event, "model", call.name);
     again.isAgain = true;
+    again.callSeq = call.callSeq;
     again.startAt = event.at + event.data.delayMs;
   }
 
@@ -362,7 +366,9 @@ export class StepLog {
     call.costUsd = event.data.costUsd;
     if (!isRecovery) return this.#end(event, call, "cut");
     this.#end({ ...event, at: Math.max(call.startAt, lastAt) }, call, isCrash ? "lost" : "cut");
-    this.#start(event, "model", call.name).isAgain = true;
+    const again = this.#start(event, "model", call.name);
+    again.isAgain = true;
+    again.callSeq = call.callSeq;
   }
 
   #endAll(event: Event<"task_end">): void {
@@ -392,6 +398,7 @@ export class StepLog {
       again.about = step.about;
       again.edited = step.edited;
       again.isAgain = step.kind === "model";
+      if (again.isAgain) again.callSeq = step.callSeq;
     }
   }
 

@@ -261,7 +261,7 @@ describe("a recovery", () => {
     expect(folded(events).tasks.get(rootTaskId)).toMatchObject({ openCalls: 1 });
     expect(stepsOf(events).of(rootTaskId)).toMatchObject([
       { startSeq: 1, endSeq: 3, endAt: 1, outcome: "lost", costUsd: 0.5, isAgain: false },
-      { startSeq: 3, startAt: 3, endSeq: null, outcome: null, isAgain: true },
+      { startSeq: 3, callSeq: 1, startAt: 3, endSeq: null, outcome: null, isAgain: true },
     ]);
     const answered = [
       ...events,
@@ -269,6 +269,19 @@ describe("a recovery", () => {
     ];
     expect(stepsOf(answered).of(rootTaskId)[1]).toMatchObject({ endSeq: 4, outcome: "ok", costUsd: 0.25 });
     expect(folded(answered).tasks.get(rootTaskId)).toMatchObject({ openCalls: 0 });
+  });
+
+  test("a task that a limit stopped names the limit until it continues", () => {
+    const end = (details: object): Event =>
+      at(2, "task_end", {
+        status: "budget_exhausted",
+        failure: { code: "budget_exhausted", message: "", details },
+      });
+    const stoppedAt = (...events: Event[]): string | null | undefined =>
+      folded([...longRun(2), ...events]).tasks.get(rootTaskId)?.stoppedAt;
+    expect(stoppedAt(end({ dimension: "turns" }))).toBe("turns");
+    expect(stoppedAt(end({ dimension: "costUsd", cap: { name: "acme" } }))).toBe("cap");
+    expect(stoppedAt(end({ dimension: "turns" }), at(3, "turn_start", { turn: 2 }))).toBe(null);
   });
 
   test("a call that was in flight when its owner released the run is cut and made again, not lost in a crash", () => {

@@ -4,18 +4,24 @@ import {
   messageText,
   type ApprovalDecision,
   type Event,
-  type Failure,
   type RunStatus,
   type TaskId,
 } from "../../../src/kernel/index.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
+import { endWordAt, limitOf } from "../../../src/surfaces/view/status-words.ts";
 import { counted, grouped, oneLine, personName, took, usd } from "../../base/format.ts";
-import { endWord } from "../status.ts";
 import { cancelSentence, cancelWords } from "./cancel-words.ts";
 import { amount, plainMessage } from "./failure-words.ts";
 import { agentOf, callWords, waitWord } from "./task-words.ts";
 import { forkChangeWords } from "./fork-words.ts";
 import { inputText } from "./input-text.ts";
+
+/** Number of characters of a text that the line of an event can show. */
+const mostShown = 2_000;
+
+function line(text: string): string {
+  return oneLine(text, mostShown);
+}
 
 export type EventTone = "plain" | "wait" | "bad" | "hold" | "live";
 
@@ -23,24 +29,24 @@ export type EventTone = "plain" | "wait" | "bad" | "hold" | "live";
 export function eventWords(event: Event, view: RunView): string {
   switch (event.type) {
     case "run_start":
-      return oneLine(inputText(event.data.input));
+      return line(inputText(event.data.input));
     case "task_end":
       return taskEndWords(event, view);
     case "run_end":
     case "agent_end":
-      return endWords(event.data.status);
+      return endWords(event.data.status, view.tasks.get(event.taskId)?.stoppedAt);
     case "run_cancel":
       return cancelSentence(event.data);
     case "task_cancel":
       return cancelSentence(event.data, "this agent and its reports");
     case "input_unread":
-      return `ended before it read: ${oneLine(inputText(event.data.input))}`;
+      return `ended before it read: ${line(inputText(event.data.input))}`;
     case "run_adopt":
       return "a worker has accepted the input";
     case "run_recover":
       return recoverWords(event.data);
     case "run_steer":
-      return `${personName(event.data.by)}: ${oneLine(inputText(event.data.input))}`;
+      return `${personName(event.data.by)}: ${line(inputText(event.data.input))}`;
     case "run_fork":
       return `fork of ${event.data.origin} after event ${grouped(event.seq - 1)}${forkChangeWords(event.data)}`;
     case "message_start":
@@ -49,14 +55,14 @@ export function eventWords(event: Event, view: RunView): string {
       const { usage, message } = event.data;
       // A long answer is cut, its price is not.
       const cost = usage === undefined ? "" : `${usd(usage.costUsd)} · `;
-      return `${cost}${oneLine(messageText(message)) || "answers with calls"}`;
+      return `${cost}${line(messageText(message)) || "answers with calls"}`;
     }
     case "tool_execution_start":
       return `${callWords(event.data.toolName, view)} ${argumentOf(event.data.input)}`.trimEnd();
     case "tool_execution_end":
-      return `${callWords(event.data.toolName, view)}: ${took(event.data.durationMs)}`;
+      return `${callWords(event.data.toolName, view)}: ${callEndWords(event.data)}`;
     case "user_message":
-      return oneLine(messageText(event.data.message));
+      return line(messageText(event.data.message));
     default:
       return moreWords(event, view);
   }
@@ -70,7 +76,7 @@ function moreWords(event: Event, view: RunView): string {
         ? `hires ${event.data.agentId}`
         : `hires ${event.data.agentId}, which waits for a seat`;
     case "handoff":
-      return `gives ${event.data.target} a task: ${oneLine(event.data.task)}`;
+      return `gives ${event.data.target} a task: ${line(event.data.task)}`;
     case "seat_yield":
       return `${other(event, view)}gives its seat to ${agentOf(event.data.yieldsTo, view)}`;
     case "seat_pause":
@@ -112,7 +118,7 @@ function moreWords(event: Event, view: RunView): string {
 function rareWords(event: Event): string {
   switch (event.type) {
     case "input":
-      return `receives ${oneLine(inputText(event.data.input))}`;
+      return `receives ${line(inputText(event.data.input))}`;
     case "task_start":
     case "agent_start":
     case "before_agent_start":
@@ -126,11 +132,11 @@ function rareWords(event: Event): string {
     case "task_signal":
       return `receives the signal ${event.data.name} from ${event.data.by}`;
     case "value_published":
-      return `${event.data.name}: ${oneLine(inputText(event.data.value))}`;
+      return `${event.data.name}: ${line(inputText(event.data.value))}`;
     case "state_changed":
       return event.data.state === undefined
         ? `clears the state of ${event.data.object} ${event.data.key}`
-        : `state of ${event.data.object} ${event.data.key}: ${oneLine(inputText(event.data.state))}`;
+        : `state of ${event.data.object} ${event.data.key}: ${line(inputText(event.data.state))}`;
     case "update_start":
       return `receives the update ${event.data.name} from ${event.data.by}`;
     case "update_end":
@@ -151,7 +157,7 @@ function rareWords(event: Event): string {
       // A type without words of its own: its name, and the error if it has one.
       const name = event.type.replaceAll("_", " ");
       return "failure" in event.data && event.data.failure !== undefined
-        ? `${name}: ${oneLine(plainMessage(event.data.failure.message))}`
+        ? `${name}: ${line(plainMessage(event.data.failure.message))}`
         : name;
     }
   }
@@ -191,16 +197,22 @@ const ends: Readonly<Partial<Record<RunStatus, string>>> = {
   paused: "is paused",
 };
 
-/** How a task ended, in words that follow the name of its agent. */
-export function endWords(status: RunStatus, failure: Failure | null = null): string {
-  return ends[status] ?? endWord(status, failure).toLowerCase();
+/** How a task ended, in words that follow the name of its agent. `limit`: the limit that stopped it. */
+export function endWords(status: RunStatus, limit: string | null = null): string {
+  return ends[status] ?? endWordAt(status, limit).toLowerCase();
 }
 
 /** The end of a task, with who cancelled it and why. */
-function taskEndWords({ taskId, data: { status } }: Event<"task_end">, view: RunView): string {
+function taskEndWords({ taskId, data: { status, failure } }: Event<"task_end">, view: RunView): string {
   const task = view.tasks.get(taskId);
   const words = status !== "cancelled" || task === undefined ? null : cancelWords(task, view);
-  return words === null ? endWords(status) : `was ${words}`;
+  return words === null ? endWords(status, failure && limitOf(failure)) : `was ${words}`;
+}
+
+/** How a call of a tool ended, and how long it took. A call that was denied did not run. */
+function callEndWords({ status, result, durationMs }: Event<"tool_execution_end">["data"]): string {
+  if (status === "denied") return "denied";
+  return result.isError ? `failed after ${took(durationMs)}` : took(durationMs);
 }
 
 /** The name of the agent that an event is about, if it is not the agent of the event. */

@@ -1,6 +1,8 @@
-import type { TaskId } from "../../../src/kernel/index.ts";
+import type { Event, TaskId } from "../../../src/kernel/index.ts";
 import type { MessageEvent } from "../../../src/surfaces/view/message-events.ts";
 import { oneLine } from "../../base/format.ts";
+import { limitOf } from "../../../src/surfaces/view/status-words.ts";
+import { endWords } from "./event-words.ts";
 import { inputText } from "./input-text.ts";
 
 interface MessageWords {
@@ -25,7 +27,15 @@ export function messageWords(event: MessageEvent, agentOf: (taskId: TaskId | nul
       return {
         from: agentId,
         to: agentOf(event.parentId),
-        text: oneLine(inputText(event.data.output ?? null)),
+        text: reportWords(event.data),
       };
   }
+}
+
+/** What a report gave its manager. The text of one that did not complete is what it had written until then. */
+function reportWords({ status, output, failure }: Event<"task_end">["data"]): string {
+  const text = oneLine(inputText(output ?? null));
+  if (status === "completed") return text;
+  const end = endWords(status, failure && limitOf(failure));
+  return text === "" ? end : `${end}; it had written: ${text}`;
 }

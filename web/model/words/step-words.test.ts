@@ -12,6 +12,7 @@ function step(change: Partial<StepView>): StepView {
     id: "",
     about: "",
     startSeq: 1,
+    callSeq: 1,
     startAt: 1,
     endSeq: 9,
     endAt: 9,
@@ -28,7 +29,7 @@ const noFork = { forkedFrom: null };
 
 test("a replay says of a step that fails later only that it is in flight", () => {
   const failed = step({ kind: "tool", name: "note", outcome: "error" });
-  expect([stepResult(failed, noFork), isBadEnd(failed)]).toEqual(["error", true]);
+  expect([stepResult(failed, noFork), isBadEnd(failed)]).toEqual(["failed", true]);
   const then = stepAt(failed, 8) as StepView;
   expect([stepResult(then, noFork), isBadEnd(then)]).toEqual(["in flight", false]);
 });

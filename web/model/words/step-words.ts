@@ -41,6 +41,8 @@ export function isBadEnd({ outcome }: StepView): boolean {
   return outcome === "lost" || outcome === "error" || outcome === "refused";
 }
 
+const shortOutcomes: Readonly<Record<string, string>> = { cut: "stopped", error: "failed" };
+
 /** How a step ended, or what it cost, in one or two words. */
 export function stepResult(step: StepView, view: Pick<RunView, "forkedFrom">): string {
   const { kind, outcome, costUsd } = step;
@@ -48,7 +50,7 @@ export function stepResult(step: StepView, view: Pick<RunView, "forkedFrom">): s
   if (isFree(step, view)) return "free";
   if (outcome === null) return isHandOff(step) ? "works" : "in flight";
   if (kind === "model") return outcome === "lost" ? `lost ${usd(costUsd)}` : usd(costUsd);
-  return outcome === "cut" ? "stopped" : outcome;
+  return shortOutcomes[outcome] ?? outcome;
 }
 
 /** How a step ended, as a sentence. */
@@ -69,6 +71,8 @@ export function outcomeWords(step: StepView, view: Pick<RunView, "forkedFrom">):
         : "stopped before it ended";
     case "ok":
       return "done";
+    case "error":
+      return "failed";
     default:
       return outcome ?? "in flight";
   }

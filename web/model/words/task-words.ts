@@ -2,7 +2,7 @@ import { rootTaskId, type TaskId } from "../../../src/kernel/index.ts";
 import { isUnanswered } from "../../../src/surfaces/view/question-log.ts";
 import type { RunView, TaskView } from "../../../src/surfaces/view/run-view.ts";
 import { counted, shortModel } from "../../base/format.ts";
-import { statusWord } from "../status.ts";
+import { taskWord } from "../status.ts";
 import { cancelWords } from "./cancel-words.ts";
 
 export function hasEndedTask({ endedAt }: TaskView): boolean {
@@ -16,7 +16,7 @@ export function doingOrResult(task: TaskView, view: RunView): string {
 
 /** What an agent does now, in words. */
 export function doing(task: TaskView, view: RunView): string {
-  if (hasEndedTask(task)) return cancelWords(task, view) ?? statusWord(task.status).toLowerCase();
+  if (hasEndedTask(task)) return cancelWords(task, view) ?? taskWord(task).toLowerCase();
   switch (task.status) {
     case "pending":
       return "waits for a seat";

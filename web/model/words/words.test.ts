@@ -4,6 +4,7 @@ import type { RunView, TaskView } from "../../../src/surfaces/view/run-view.ts";
 import { stepAt, type StepView } from "../../../src/surfaces/view/step-log.ts";
 import { eventWords } from "./event-words.ts";
 import { failureWords } from "./failure-words.ts";
+import { messageWords } from "./message-words.ts";
 import { refusalWords } from "./refusal-words.ts";
 import { stepName } from "./step-words.ts";
 import { endWord } from "../status.ts";
@@ -49,6 +50,31 @@ test("a call of a hand-off tool hires, and a call with one argument shows its va
   const task = { status: "running", questions: 0, openCalls: 4, endedAt: null, waitsFor: [] };
   const lastCall = { kind: "tool", name: "handoff_release" };
   expect(doing({ ...task, lastCall } as never, view)).toBe("hires release and 3 more");
+});
+
+test("the end of a call says that it failed or was denied, and hidden characters of a text are shown", () => {
+  const end = { toolName: "convert", durationMs: 2_000 };
+  const failed = { ...end, result: { output: "", isError: true } };
+  expect(words("t1", "tool_execution_end", failed)).toBe("runs convert: failed after 2.0 s");
+  expect(words("t1", "tool_execution_end", { ...failed, status: "denied" })).toBe("runs convert: denied");
+  expect(words("t1", "tool_execution_end", { ...end, result: { output: "", isError: false } })).toBe(
+    "runs convert: 2.0 s",
+  );
+  const said = words("t1", "handoff", { target: "size", task: `\u202Eevil\u001B[31m\n${"x".repeat(9_000)}` });
+  expect(said).toMatch(/^gives size a task: \\u202eevil\\u001b\[31m x+…$/u);
+  expect(said.length).toBeLessThan(2_100);
+});
+
+function report(data: object): string {
+  return messageWords({ type: "task_end", agentId: "size", parentId: "t2", data } as never, () => "release")
+    .text;
+}
+
+test("the message of a report that did not complete says how it ended before what it had written", () => {
+  expect(report({ status: "completed", output: "1.1 MB." })).toBe("1.1 MB.");
+  expect(report({ status: "cancelled", output: "I meas" })).toBe("was cancelled; it had written: I meas");
+  const failure = { code: "budget_exhausted", message: "", details: { dimension: "tokens" } };
+  expect(report({ status: "budget_exhausted", output: "", failure })).toBe("stopped at its tokens");
 });
 
 test("a hand-off names the agent as the run does, and a step that was not made says so", () => {
@@ -103,6 +129,9 @@ test("the error of an exhausted budget says what the next call needed and what w
   );
   expect(endWord("budget_exhausted", stop)).toBe("Stopped at its turns");
   expect(endWord("budget_exhausted", null)).toBe("Stopped at its allowance");
+  const ended = { status: "budget_exhausted", endedAt: 1, cancelled: null } as TaskView;
+  expect(doing({ ...ended, stoppedAt: "turns" }, view)).toBe("stopped at its turns");
+  expect(words("t1", "task_end", { status: "budget_exhausted", failure: stop })).toBe("stopped at its turns");
   expect(failureWords({ code: "budget_exhausted", message: "An older text." })).toBe("An older text.");
   expect(failureWords(new Fault("internal", "The call took 30 s.").toJSON())).toBe("The call took 30 s.");
   expect(failureWords({ code: "internal", message: "no \u202eesu" })).toBe(String.raw`no \u202eesu`);

@@ -53,7 +53,7 @@ function Again({ runId }: { readonly runId: string }): JSX.Element {
   const stepsOf = useSteps(model, tasks.length > 200 ? [taskId] : tasks);
   const turns = turnsOf(stepsOf(taskId), taskId);
   const wanted = Number(query.get("at") ?? Number.NaN);
-  const at = turns.some(({ startSeq }) => startSeq === wanted) ? wanted : (turns[0]?.startSeq ?? null);
+  const at = turns.some(({ callSeq }) => callSeq === wanted) ? wanted : (turns[0]?.callSeq ?? null);
   const variants = (query.get("v") ?? "")
     .split(",")
     .filter((id) => id !== "")
@@ -73,7 +73,7 @@ function Again({ runId }: { readonly runId: string }): JSX.Element {
   const origin =
     sent === null || view === null || at === null || known === null
       ? null
-      : originOf(sent, turns.findIndex((each) => each.startSeq === at) + 1, view.input, runId);
+      : originOf(sent, turns.findIndex((each) => each.callSeq === at) + 1, view.input, runId);
   const before = [...tasks]
     .flatMap((id) => stepsOf(id))
     .filter(
@@ -110,7 +110,7 @@ function Again({ runId }: { readonly runId: string }): JSX.Element {
           variants={variants}
           free={before}
           steps={[...tasks].flatMap((id) => stepsOf(id))}
-          turns={turns.map(({ startSeq }) => startSeq)}
+          turns={turns.map(({ callSeq }) => callSeq)}
         />
       )}
     </main>
@@ -255,7 +255,7 @@ function Grid({ origin, options, model, variants, free, steps, turns }: GridProp
           </span>
         </div>
         <div>
-          <span class="label">Cheapest that ended</span>
+          <span class="label">Cheapest variant</span>
           <span class="big">{cheapest(variants, facts, recorded)}</span>
         </div>
         <div>

@@ -14,7 +14,7 @@ import { heldNow } from "../../model/held.ts";
 import { lineDiff, partIn } from "../../model/line-diff.ts";
 import { rootId } from "../../model/money.ts";
 import { RunModel } from "../../model/run-model.ts";
-import { hasEnded, lookOf, statusWord } from "../../model/status.ts";
+import { endWord, hasEnded, lookOf } from "../../model/status.ts";
 import { useSteps } from "../../model/use-steps.ts";
 import { CopyButton } from "../../parts/copy-button.tsx";
 import { Diff } from "../../parts/diff.tsx";
@@ -55,7 +55,8 @@ export function Recorded({
   const view = model.live.value;
   const done = doneFrom(steps, origin.at);
   const answer = plain(view?.output ?? "");
-  const startAt = steps.find(({ startSeq }) => startSeq === origin.at)?.startAt ?? 0;
+  const startAt =
+    steps.findLast(({ kind, callSeq }) => kind === "model" && callSeq === origin.at)?.startAt ?? 0;
   const facts: ColumnFacts = {
     isOver: view !== null && hasEnded(view.status),
     costUsd: done.costUsd,
@@ -166,7 +167,11 @@ export function Column({
         {view !== null && (
           <span class="row state">
             <Glyph look={lookOf(view.status, questions)} status={view.status} />
-            {questions > 0 ? <a href={`/inbox?run=${runId}`}>waits for you</a> : statusWord(view.status)}
+            {questions > 0 ? (
+              <a href={`/inbox?run=${runId}`}>waits for you</a>
+            ) : (
+              endWord(view.status, view.failure)
+            )}
           </span>
         )}
         <button class="icon-button small" aria-label={`Remove column ${letter}`} onClick={onRemove}>

@@ -150,9 +150,10 @@ export function doneFrom(steps: readonly StepView[], from: number): Done {
   };
 }
 
-/** The model calls of a task, as turns to start from. */
+/** The model calls of a task, as turns to start from. A call that was made again is one turn, its last attempt. */
 export function turnsOf(steps: readonly StepView[], taskId: TaskId): readonly StepView[] {
-  return steps.filter((step) => step.kind === "model" && step.taskId === taskId);
+  const calls = steps.filter((step) => step.kind === "model" && step.taskId === taskId);
+  return [...new Map(calls.map((step) => [step.callSeq, step])).values()];
 }
 
 /** The lines of an answer, each with whether the other answer has no such line. */

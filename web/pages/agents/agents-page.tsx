@@ -2,10 +2,13 @@ import type { JSX } from "preact";
 import { get } from "../../api/client.ts";
 import type { AgentInfo } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
-import { counted } from "../../base/format.ts";
+import { counted, oneLine } from "../../base/format.ts";
 import { Name } from "../../parts/name.tsx";
 import { isHandOff } from "../../model/words/task-words.ts";
 import { openNewRun } from "../../parts/new-run.tsx";
+
+/** Number of characters of a description that a card shows. */
+const mostDescription = 1_000;
 
 /** The agents that people may start here, each with a drawing of whom it can hire. */
 export function AgentsPage(): JSX.Element {
@@ -50,7 +53,11 @@ function AgentCard({
       <h2 class={subAgents.length > 0 ? "unseen" : ""}>
         <Name text={name} />
       </h2>
-      <p class="mid">{description === null || description === "" ? "No description." : description}</p>
+      <p class="mid">
+        {description === null || description === ""
+          ? "No description."
+          : oneLine(description, mostDescription)}
+      </p>
       <dl class="pairs">
         <dt>Model</dt>
         <dd>{model ?? "chosen in code"}</dd>

@@ -90,6 +90,9 @@ function Pickers({ a, b }: { readonly a: string | null; readonly b: string | nul
   );
 }
 
+/** Number of characters of a title that the list of runs shows. */
+const mostTitle = 120;
+
 /** Tells a fork from its origin, which has the same title. */
 function forkWords(runId: string): string {
   const at = figures.value.get(runId)?.forkedFrom?.at;
@@ -113,7 +116,7 @@ function Picker({ name, title, chosen, runs }: PickerProps): JSX.Element {
         {!isListed && <option value={chosen}>{chosen}</option>}
         {runs.map(({ runId, title: words, agentId }) => (
           <option key={runId} value={runId}>
-            {shortId(runId)}: {words ?? agentId}
+            {shortId(runId)}: {oneLine(words ?? agentId, mostTitle)}
             {forkWords(runId)}
           </option>
         ))}

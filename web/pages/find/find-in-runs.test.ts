@@ -14,7 +14,7 @@ const events = [
   event(rootTaskId, "lead", "task_start"),
   event("t2", "licence", "task_start"),
   event(rootTaskId, "lead", "handoff", { target: "licence", task: "Read the files." }),
-  event("t2", "licence", "task_end", { output: "Both packages have the MIT Licence." }),
+  event("t2", "licence", "task_end", { status: "completed", output: "Both packages have the MIT Licence." }),
 ];
 
 test("an agent that works in a run is found by a part of its name, whatever its case", () => {

@@ -51,7 +51,7 @@ export function FindPage(): JSX.Element {
                 key={run.runId}
                 href={runPath(run.runId)}
                 mark={<Glyph look={lookOfRun(run, asking.value)} status={run.status} />}
-                title={run.title ?? run.runId}
+                title={oneLine(run.title ?? run.runId)}
                 label={ago(run.createdAt, now.value)}
                 sub={[run.agentId, <code class="cut">{run.runId}</code>]}
               />
@@ -65,7 +65,11 @@ export function FindPage(): JSX.Element {
                 mark={<Icon name="person" />}
                 title={name}
                 label="this server hosts it"
-                sub={[description ?? "An agent that a run can start with"]}
+                sub={[
+                  description === null
+                    ? "An agent that a run can start with"
+                    : oneLine(description, mostDescription),
+                ]}
               />
             ))}
             {value.working.slice(0, mostShown).map(({ run, taskId, agentId }) => (
@@ -110,6 +114,9 @@ export function FindPage(): JSX.Element {
 function sizeOf({ runs, agents, working, messages, hits }: Awaited<ReturnType<typeof find>>): number {
   return runs.length + agents.length + working.length + messages.length + hits.length;
 }
+
+/** Number of characters of a description that a line shows. */
+const mostDescription = 400;
 
 function titleOf({ title, agentId }: Run): string {
   return oneLine(title ?? agentId);

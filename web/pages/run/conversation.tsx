@@ -1,9 +1,10 @@
 import { formatPriority, type Event, type TaskId } from "../../../src/kernel/index.ts";
 import { runTime } from "../../../src/surfaces/view/run-clock.ts";
 import type { RunView, TaskView } from "../../../src/surfaces/view/run-view.ts";
-import type { JSX } from "preact";
+import { Fragment, type JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { errorText } from "../../api/client.ts";
+import { errorText, get } from "../../api/client.ts";
+import { useRead } from "../../api/use-read.ts";
 import { useKeys } from "../../base/keys.ts";
 import { place, runPath, setQuery } from "../../base/route.ts";
 import { capUsd, clock, counted, grouped, usd } from "../../base/format.ts";
@@ -15,7 +16,7 @@ import { lookOfTask } from "../../model/status.ts";
 import { useCurrentInView } from "../../base/use-current-in-view.ts";
 import { rowsIn, useBand } from "../../base/use-window.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
-import { seenBefore, sharesOf } from "../../model/model-input.ts";
+import { sharesOfRequest } from "../../model/request-shares.ts";
 import { areOrdersOff, followUp, openCancel, openPriority, steer } from "../../parts/orders.tsx";
 import type { RunModel } from "../../model/run-model.ts";
 import { doingInDetail, hasEndedTask, toolTitle } from "../../model/words/task-words.ts";
@@ -23,6 +24,7 @@ import { threadOf } from "../../model/thread.ts";
 import { ThreadView } from "../../parts/thread-view.tsx";
 import { useConversation } from "../../model/use-events.ts";
 import { useStickToEnd } from "../../base/use-stick-to-end.ts";
+import { useSteps } from "../../model/use-steps.ts";
 import { useTreeOrder } from "../../model/use-tree-order.ts";
 
 /** The agents as a tree, and what one of them wrote, called and asked. */
@@ -150,7 +152,7 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
         </div>
         <p class="mid">{doingInDetail(task, view)}</p>
         <TaskPurse model={model} task={task} />
-        <Saw events={events} until={until} view={view} />
+        <Saw model={model} task={task} events={events} until={until} view={view} />
         <dl class="pairs">
           <dt>Task</dt>
           <dd>
@@ -191,22 +193,34 @@ function nothingWords({ agentId, status }: TaskView): string {
   return status === "pending" ? `${agentId} has not started yet.` : `${agentId} has written nothing so far.`;
 }
 
-/** What the model of the last answer read, by what it was, and the tools that it called. */
+/** What the model of the last answer was sent, by what it was, and the tools that the agent called. */
 function Saw({
+  model,
+  task: { taskId },
   events,
   until,
   view,
 }: {
+  readonly model: RunModel;
+  readonly task: TaskView;
   readonly view: RunView;
   readonly events: readonly Event[];
   readonly until: number;
 }): JSX.Element | null {
-  const last = events.findLast(
-    (event): event is Event<"message_end"> =>
-      event.type === "message_end" && event.seq <= until && event.data.usage !== undefined,
+  const { runId } = model;
+  const last = useSteps(model, [taskId])(taskId).findLast(
+    ({ kind, outcome, endSeq }) => kind === "model" && outcome === "ok" && endSeq !== null && endSeq <= until,
   );
-  if (last?.data.usage === undefined) return null;
-  const { inputTokens } = last.data.usage;
+  const seq = last?.callSeq;
+  const { value, problem } = useRead(
+    async (signal) =>
+      seq === undefined
+        ? null
+        : get("/api/runs/{runId}/requests/{seq}", { params: { runId, seq: String(seq) }, signal }),
+    [runId, seq],
+  );
+  if (seq === undefined) return null;
+  const inputTokens = value?.reply?.usage.inputTokens ?? 0;
   const tools = new Set(
     events.flatMap((event) =>
       event.type === "tool_execution_start" && event.seq <= until ? [event.data.toolName] : [],
@@ -216,22 +230,35 @@ function Saw({
     <section>
       <h3>
         What the model saw last{" "}
-        <a class="link" href={runPath(view.runId, "saw", last.taskId)}>
+        <a class="link" href={`${runPath(runId, "saw", taskId)}&call=${seq}`}>
           All it saw
         </a>
       </h3>
-      <dl class="shares">
-        {sharesOf(seenBefore(events, last.seq), inputTokens).map(({ name, tokens }) => (
-          <>
-            <dt>{name}</dt>
-            <dd>
-              <progress aria-label={`Share of ${name}`} max={Math.max(1, inputTokens)} value={tokens} />
-              <span>{grouped(tokens)}</span>
-            </dd>
-          </>
-        ))}
-      </dl>
-      <p class="label">{counted(inputTokens, "token")}; the parts are estimated from their texts.</p>
+      {value === null ? (
+        <p class="label">{problem ?? "Reading the request"}</p>
+      ) : (
+        <>
+          <dl class="shares">
+            {sharesOfRequest(value).map(
+              ({ key, name, tokens }) =>
+                tokens > 0 && (
+                  <Fragment key={key}>
+                    <dt>{name}</dt>
+                    <dd>
+                      <progress
+                        aria-label={`Share of ${name}`}
+                        max={Math.max(1, inputTokens)}
+                        value={tokens}
+                      />
+                      <span>{grouped(tokens)}</span>
+                    </dd>
+                  </Fragment>
+                ),
+            )}
+          </dl>
+          <p class="label">{counted(inputTokens, "token")}; the parts are estimated from their texts.</p>
+        </>
+      )}
       {tools.size > 0 && (
         <>
           <h3>Tools it called</h3>

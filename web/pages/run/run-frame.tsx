@@ -18,7 +18,7 @@ import { Glyph } from "../../parts/glyph.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { useCurrentInView } from "../../base/use-current-in-view.ts";
-import { hasEnded, lookOf, runWord, statusWord } from "../../model/status.ts";
+import { endWord, hasEnded, lookOf, runWord, viewWord } from "../../model/status.ts";
 import { runCancelWords } from "../../model/words/cancel-words.ts";
 import { Dock } from "./dock/dock.tsx";
 import { StopCard } from "./stop-card.tsx";
@@ -248,7 +248,7 @@ function FirstFacts({ model }: { readonly model: RunModel }): JSX.Element | null
     <div class="facts-line">
       <span class={`status ${lookOf(summary.status)}`}>
         <Glyph look={lookOf(summary.status)} status={summary.status} />
-        <span>{statusWord(summary.status)}</span>
+        <span>{endWord(summary.status, null)}</span>
       </span>
     </div>
   );
@@ -283,11 +283,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       ) : (
         <span class={`status ${lookOf(view.status, view.questions)}`}>
           <Glyph look={isAway ? "pending" : lookOf(view.status, view.questions)} status={view.status} />
-          <span>
-            {isAway && summary !== null
-              ? runWord(summary, asking.value)
-              : statusWord(view.status, view.questions)}
-          </span>
+          <span>{isAway && summary !== null ? runWord(summary, asking.value) : viewWord(view)}</span>
           {cancelled !== null && (
             <span class="dim cut" title={cancelled}>
               {cancelled}

@@ -8,7 +8,7 @@ import { runPath } from "../../base/route.ts";
 import { runCancelWords } from "../../model/words/cancel-words.ts";
 import { failureWords, nextWords } from "../../model/words/failure-words.ts";
 import { inputText } from "../../model/words/input-text.ts";
-import { lookOf, statusWord } from "../../model/status.ts";
+import { endWord, lookOf } from "../../model/status.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { Prose } from "../../parts/prose.tsx";
 
@@ -50,7 +50,7 @@ export function EndedRun({ run, isUnsent, onChanged }: EndedRunProps): JSX.Eleme
       <section class="fault letter" aria-label={`${agentId} did not answer`}>
         <header>
           <Glyph look={lookOf(status)} status={status} />
-          {statusWord(status)}
+          {endWord(status, failure)}
           {cancelled !== null && <span class="label">{cancelled}</span>}
           {failure !== null && status !== "cancelled" && <code>{failure.code}</code>}
         </header>

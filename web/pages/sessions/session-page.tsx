@@ -7,6 +7,7 @@ import { useRead } from "../../api/use-read.ts";
 import { place, runPath, setQuery } from "../../base/route.ts";
 import { capUsd, counted, timeOfDay, usd } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
+import { shownName } from "../../parts/name.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { hasEnded, lookOfRun, runWord } from "../../model/status.ts";
@@ -72,7 +73,7 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
   const branches = rows.filter(({ isBranch }) => isBranch).length;
   return (
     <main class={`session has-choice ${isTree ? "shows-tree" : ""}`} id="main">
-      <ChatBar name={session.name ?? session.title ?? agentId} isTree={isTree} />
+      <ChatBar name={shownName(session.name ?? session.title ?? agentId)} isTree={isTree} />
       <div class="session-tree">
         <div class="session-head">
           <p class="row between crumbs">
@@ -81,7 +82,7 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
               New session
             </a>
           </p>
-          <h1 class="cut">{session.name ?? session.title ?? agentId}</h1>
+          <h1 class="cut">{shownName(session.name ?? session.title ?? agentId)}</h1>
           <p class="dim">
             {entryWords(session.entries, rows.length)}, {counted(branches + 1, "branch", "branches")},{" "}
             {usd(spent)} over {counted(runs.length, "run")}
@@ -203,7 +204,7 @@ function WorkingLine({ run, isFirst }: { readonly run: Run; readonly isFirst: bo
         <circle class="person" cx="26" cy="20" r="4.5" />
       </svg>
       <span class="tree-text">
-        <span class="cut">{run.title ?? run.agentId}</span>
+        <span class="cut">{shownName(run.title ?? run.agentId)}</span>
         <span class="sub">
           <span>{runWord(run, asking.value)}</span>
         </span>
@@ -406,7 +407,7 @@ function RunCard({ run }: { readonly run: Run }): JSX.Element {
     <a class="hired run-card" href={runPath(run.runId)}>
       <span class="row">
         <Glyph look={lookOfRun(run, asking.value)} status={run.status} />
-        <b class="cut">{run.title ?? run.runId}</b>
+        <b class="cut">{shownName(run.title ?? run.runId)}</b>
         <span class="label">{known === undefined ? "" : counted(known.agents, "agent")}</span>
       </span>
       <span class="row">

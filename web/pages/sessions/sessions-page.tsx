@@ -6,11 +6,15 @@ import type { Session } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { now } from "../../base/now.ts";
 import { go, place, sessionPath } from "../../base/route.ts";
-import { ago, counted } from "../../base/format.ts";
+import { ago, counted, oneLine } from "../../base/format.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { shownName } from "../../parts/name.tsx";
 import { Composer } from "./composer.tsx";
 import { inputOf, type Attached } from "../../model/attached.ts";
 import { SessionPage } from "./session-page.tsx";
+
+/** Number of characters of a description that the list of agents shows. */
+const mostDescription = 120;
 
 /** Conversations: the list, one of them, or a new one. */
 export function SessionsPage(): JSX.Element {
@@ -70,7 +74,7 @@ function SessionLine({ session }: { readonly session: Session }): JSX.Element {
   const { sessionId, name, title, entries, updatedAt } = session;
   return (
     <a class="session-line" href={sessionPath(sessionId)}>
-      <span class="cut strong">{name ?? title ?? sessionId}</span>
+      <span class="cut strong">{shownName(name ?? title ?? sessionId)}</span>
       <span class="label">{ago(updatedAt, now.value)}</span>
       <span class="sub">
         <span>{session.agentId}</span>
@@ -115,7 +119,9 @@ function NewSession(): JSX.Element {
                 {agents.map(({ name, description }) => (
                   <option key={name} value={name}>
                     {name}
-                    {description === null || description === "" ? "" : `: ${description}`}
+                    {description === null || description === ""
+                      ? ""
+                      : `: ${oneLine(description, mostDescription)}`}
                   </option>
                 ))}
               </select>

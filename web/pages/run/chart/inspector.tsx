@@ -13,7 +13,7 @@ import { Line } from "../../../parts/line.tsx";
 import { Name } from "../../../parts/name.tsx";
 import { Purse } from "../../../parts/purse.tsx";
 import type { PurseTone } from "../../../model/money.ts";
-import { lookOfTask, statusWord } from "../../../model/status.ts";
+import { lookOfTask, taskWord } from "../../../model/status.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../../model/money.ts";
 import { isPastRead } from "../../../model/live-past.ts";
 import { areOrdersOff, openCancel, openPriority, openTopUp } from "../../../parts/orders.tsx";
@@ -52,6 +52,8 @@ export function Inspector({
   if (task === undefined) return <Absent model={model} taskId={taskId} />;
   const isOwnerless = isDead && !hasEndedTask(task);
   const look = isOwnerless ? "failed" : lookOfTask(task);
+  const word = isOwnerless ? "No owner" : look === "running" ? "Running" : taskWord(task);
+  const does = isOwnerless ? "no owner: the process died" : doingInDetail(task, view);
   const isReplay = model.playhead.value !== null;
   const calledModel = model.steps
     .of(taskId)
@@ -63,16 +65,10 @@ export function Inspector({
         <h2 class="grow">
           <Name text={task.agentId} />
         </h2>
-        <span class={`chip ${tones[look]}`}>
-          {isOwnerless
-            ? "No owner"
-            : look === "running"
-              ? "Running"
-              : statusWord(task.status, task.questions)}
-        </span>
+        <span class={`chip ${tones[look]}`}>{word}</span>
         <Close />
       </div>
-      <p class="mid">{isOwnerless ? "no owner: the process died" : doingInDetail(task, view)}</p>
+      {does !== word.toLowerCase() && <p class="mid">{does}</p>}
       <PurseLines model={model} task={task} tone={isOwnerless ? "done" : toneOf(task)} />
       <div class="actions task-orders">
         {!isReplay && !hasEndedTask(task) && raisable(task.budget, right).length > 0 && (

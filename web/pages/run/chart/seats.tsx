@@ -49,13 +49,16 @@ const countNames: readonly (readonly [Look, string, string])[] = [
   ["waits", "wait for you", "wait"],
   ["failed", "failed", "bad"],
   ["running", "running", "live"],
+  ["suspended", "waiting", "plain"],
+  ["pending", "without a seat", "plain"],
   ["paused", "paused", "hold"],
   ["completed", "done", "plain"],
+  ["cancelled", "cancelled", "plain"],
 ];
 
 function Counts({ counts }: { readonly counts: ReadonlyMap<Look, number> }): JSX.Element {
   return (
-    <>
+    <span class="row wrap">
       {countNames.map(([look, words, tone]) => {
         const count = counts.get(look) ?? 0;
         return count === 0 ? null : (
@@ -65,7 +68,7 @@ function Counts({ counts }: { readonly counts: ReadonlyMap<Look, number> }): JSX
           </span>
         );
       })}
-    </>
+    </span>
   );
 }
 

@@ -10,14 +10,14 @@ import {
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { counted, grouped, plain } from "../../../base/format.ts";
+import { argumentNames, rawRequest } from "../../../model/request-parts.ts";
 import {
-  argumentNames,
+  counterOf,
   fullText,
   partText,
-  rawRequest,
   sharesOfRequest,
-  tokensOf,
-} from "../../../model/request-parts.ts";
+  type RequestShare,
+} from "../../../model/request-shares.ts";
 import { CopyButton } from "../../../parts/copy-button.tsx";
 import { Icon, type IconName } from "../../../parts/icon.tsx";
 
@@ -128,6 +128,12 @@ function NotShown({
   return <p class="not-shown">{words}</p>;
 }
 
+/** The size of a part, as the bar above it shows it. */
+function sizeWords(request: RecordedRequest, key: RequestShare["key"]): string {
+  const tokens = sharesOfRequest(request).find((share) => share.key === key)?.tokens ?? 0;
+  return `about ${counted(tokens, "token")}`;
+}
+
 export function Instructions({ request }: { readonly request: RecordedRequest }): JSX.Element {
   const { instructions, instructionsHash } = request;
   const text = instructions.state === "recorded" ? instructions.value : "";
@@ -136,7 +142,7 @@ export function Instructions({ request }: { readonly request: RecordedRequest })
       icon="runs"
       title="Instructions"
       about={instructionsHash === null ? "" : `hash ${instructionsHash.slice(0, 12)}`}
-      side={text === "" ? "" : `about ${counted(tokensOf(text), "token")}`}
+      side={text === "" ? "" : sizeWords(request, "instructions")}
     >
       {instructions.state !== "recorded" ? (
         <NotShown part={instructions} />
@@ -157,7 +163,7 @@ export function Tools({ request }: { readonly request: RecordedRequest }): JSX.E
       icon="terminal"
       title="Tools"
       about={list.length === 0 ? "" : `${grouped(list.length)}, with their schemas`}
-      side={list.length === 0 ? "" : `about ${counted(tokensOf(JSON.stringify(list)), "token")}`}
+      side={list.length === 0 ? "" : sizeWords(request, "tools")}
     >
       {tools.state !== "recorded" ? (
         <NotShown part={tools} />
@@ -198,6 +204,7 @@ export function SeenMessages({
 }): JSX.Element {
   const { messages, ephemeralMessages } = request;
   const [isWhole, setWhole] = useState(false);
+  const count = counterOf(request);
   const all = messages.state === "recorded" ? messages.value : [];
   const start = from ?? (isWhole ? 0 : Math.max(0, all.length - mostMessages));
   const about =
@@ -218,7 +225,7 @@ export function SeenMessages({
             </p>
           )}
           {all.slice(start).map((message, at) => (
-            <MessageRow key={start + at} message={message} />
+            <MessageRow key={start + at} message={message} count={count} />
           ))}
           {all.length === start && <p class="dim">No message.</p>}
         </>
@@ -239,7 +246,16 @@ const roles: Readonly<Record<ChatMessage["role"], string>> = {
   tool: "result",
 };
 
-function MessageRow({ message }: { readonly message: ChatMessage }): JSX.Element {
+/** Counts the tokens of a text. */
+type Counter = (text: string) => number;
+
+function MessageRow({
+  message,
+  count,
+}: {
+  readonly message: ChatMessage;
+  readonly count: Counter;
+}): JSX.Element {
   const { role, content } = message;
   const parts: readonly ContentPart[] =
     typeof content === "string" ? [{ type: "text", text: content }] : content;
@@ -248,15 +264,15 @@ function MessageRow({ message }: { readonly message: ChatMessage }): JSX.Element
       <span class="label">{roles[role]}</span>
       <div class="grow">
         {parts.map((part, at) => (
-          <Part key={at} part={part} />
+          <Part key={at} part={part} count={count} />
         ))}
       </div>
-      <span class="label">{grouped(tokensOf(fullText(message)))}</span>
+      <span class="label">{grouped(count(fullText(message)))}</span>
     </div>
   );
 }
 
-function Part({ part }: { readonly part: ContentPart }): JSX.Element {
+function Part({ part, count }: { readonly part: ContentPart; readonly count: Counter }): JSX.Element {
   if (part.type === "tool_call")
     return (
       <details class="saw-call">
@@ -275,7 +291,7 @@ function Part({ part }: { readonly part: ContentPart }): JSX.Element {
           <b>{visibleLine(part.toolName)}</b>
           <span class="label">
             {part.isError ? "failed, " : ""}
-            {counted(tokensOf(partText(part)), "token")}
+            {counted(count(partText(part)), "token")}
           </span>
         </summary>
         <Text text={partText(part)} isCode />

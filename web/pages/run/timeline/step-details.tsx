@@ -2,6 +2,7 @@ import { messageText, visibleLine, visibleText, type Event } from "../../../../s
 import { runTime } from "../../../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../../../src/surfaces/view/step-log.ts";
+import { runPath } from "../../../base/route.ts";
 import { isOffline } from "../../../api/connection.ts";
 import type { JSX } from "preact";
 import { useRead } from "../../../api/use-read.ts";
@@ -142,13 +143,15 @@ function Details({
           <Icon name="fork" /> Fork from here
         </button>
         {kind === "model" && endSeq !== null && (
-          <a class="button small" href={`/again?run=${model.runId}&task=${step.taskId}&at=${startSeq}`}>
+          <a class="button small" href={`/again?run=${model.runId}&task=${step.taskId}&at=${step.callSeq}`}>
             Try this turn again
           </a>
         )}
       </div>
       <Again step={step} first={first} view={view} />
-      {kind === "model" && value !== null && <Seen messages={value.seen} />}
+      {kind === "model" && value !== null && (
+        <Seen messages={value.seen} path={`${runPath(model.runId, "saw", taskId)}&call=${step.callSeq}`} />
+      )}
       <Text title="Asked" text={askedText(value?.start)} />
       <Text title="Changed by a person" text={editedText(value?.edit)} />
       <Text title="Answered" text={answeredText(value?.end)} />
@@ -177,18 +180,30 @@ function lastBefore({ endSeq }: StepView, { lastSeq }: RunModel): number {
   return endSeq === null ? lastSeq : endSeq - 1;
 }
 
-/** The messages that the model read before it answered. */
-function Seen({ messages }: { readonly messages: readonly SeenMessage[] }): JSX.Element | null {
-  return messages.length === 0 ? null : (
+/** The messages of the task that the model read before it answered, and a link to all that it was sent. */
+function Seen({
+  messages,
+  path,
+}: {
+  readonly messages: readonly SeenMessage[];
+  readonly path: string;
+}): JSX.Element {
+  return (
     <section>
-      <h3>What the model saw</h3>
+      <h3 class="row between">
+        Messages it read
+        <a class="link" href={path}>
+          All it saw
+        </a>
+      </h3>
       {messages.map(({ seq, title, text }, at) => (
         <details key={seq} class="seen" open={at === messages.length - 1}>
           <summary>
-            <b>{title}</b> <span class="cut dim excerpt">{oneLine(text).slice(0, 80)}</span>
+            <b>{visibleLine(title)}</b>{" "}
+            <span class="cut dim excerpt">{visibleLine(oneLine(text.slice(0, 400)).slice(0, 80))}</span>
           </summary>
           <pre class="command" tabIndex={0}>
-            {text}
+            {shownText(text)}
           </pre>
         </details>
       ))}
@@ -201,10 +216,19 @@ function Text({ title, text }: { readonly title: string; readonly text: string }
     <section>
       <h3>{title}</h3>
       <pre class="command" tabIndex={0}>
-        {text}
+        {shownText(text)}
       </pre>
     </section>
   );
+}
+
+/** Number of characters of a text that are drawn. */
+const mostShown = 20_000;
+
+/** A text as it was sent, with hidden characters shown. Of a long one, the beginning. */
+function shownText(text: string): string {
+  const rest = text.length - mostShown;
+  return visibleText(rest > 0 ? `${text.slice(0, mostShown)}\n… ${grouped(rest)} more characters` : text);
 }
 
 function askedText(event: Event | undefined): string {
@@ -217,7 +241,7 @@ function askedText(event: Event | undefined): string {
 function editedText(event: Event | undefined): string {
   const isApproved = event?.type === "approval_decision" && event.data.decision.decision === "approved";
   if (!isApproved || !("input" in event.data.decision)) return "";
-  return visibleText(plain(event.data.decision.input));
+  return plain(event.data.decision.input);
 }
 
 function answeredText(event: Event | undefined): string {

@@ -23,7 +23,7 @@ function event(seq: number, at: number, type = "turn_start", data: object = {}):
 }
 
 function step(change: Partial<StepView>): StepView {
-  const times = { startSeq: 1, startAt: 500, endSeq: 20, endAt: 1_500, outcome: "ok" } as const;
+  const times = { startSeq: 1, callSeq: 1, startAt: 500, endSeq: 20, endAt: 1_500, outcome: "ok" } as const;
   const what = { taskId: rootTaskId, kind: "tool", name: "write", id: "", about: "" } as const;
   return { ...what, ...times, isAgain: false, edited: null, tokens: 0, costUsd: 0, ...change };
 }
