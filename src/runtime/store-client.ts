@@ -12,9 +12,12 @@ import {
   type ClientStartOptions,
   type CollectOptions,
   type Engine,
+  type HostedObject,
   type HostedWorkflow,
   type JsonValue,
   type NamedStartOptions,
+  type ObjectClient,
+  type ObjectOwner,
   type OptionKinds,
   type Runtime,
   type RunCountQuery,
@@ -234,6 +237,14 @@ class StoreClient implements Client {
 
   promise(id: string): RunPromise {
     return this.#runtime.promise(id);
+  }
+
+  object<State, Handlers, Context>(
+    object: HostedObject<State, Handlers, Context>,
+    key: string,
+    owner?: ObjectOwner,
+  ): ObjectClient<State, Handlers> {
+    return this.#runtime.object(object, key, owner);
   }
 
   async run(runId: string): Promise<RunHandle> {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { openClient, openRuntime, type Client, type Runtime } from "../../src/entries/index.ts";
-import { query, signal, update, workflow } from "../../src/entries/workflow.ts";
+import { object, query, signal, update, workflow } from "../../src/entries/workflow.ts";
 import { Fault, type Store } from "../../src/kernel/index.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
 
@@ -19,6 +19,17 @@ const order = workflow(
     const payment = await ctx.waitForSignal(paid);
     await ctx.handleUpdate(move, async (to) => `moved to ${to}`);
     return { orderId, copies, cents: payment?.cents ?? 0, carrier: await promise.result() };
+  },
+);
+
+const counter = object(
+  "counter",
+  { state: z.object({ count: z.number() }).default({ count: 0 }) },
+  {
+    add: async (ctx, by: number) => {
+      ctx.setState({ count: ctx.state.count + by });
+      return ctx.state.count;
+    },
   },
 );
 
@@ -73,6 +84,14 @@ describe.each(twoStores)("client, %s store", (_name, prepare) => {
       expect(await codeOf(client.run("run_other"))).toBe("not_found");
     }));
 
+  test("L19: a client calls an object that another process hosts", () =>
+    withClient(prepare, async (client, openWorker) => {
+      const add = client.object(counter, "a").add(2);
+      (await openWorker()).register(counter);
+      expect(await add).toBe(2);
+      expect(await client.object(counter, "a").state()).toEqual({ count: 2 });
+    }));
+
   test("startMany() starts each run once, and refuses a wrong input and an id with another input", () =>
     withClient(prepare, async (client) => {
       const items = Array.from({ length: 200 }, (_item, index) => ({
@@ -122,9 +141,9 @@ test("openClient() and its starts refuse options that only a worker can use, and
     /expected the store of the workers/u,
   );
   const [[, prepare] = ["", undefined]] = twoStores;
-  const store = await (await prepare?.())?.();
+  const store = (await (await prepare?.())?.()) as Store;
   expect(await messageOf(() => openClient({ store, concurrency: 2 } as never))).toMatch(/drives no run/u);
-  const client = await openClient({ store: store as Store });
+  const client = await openClient({ store });
   const context = { db: 1 };
   expect(await messageOf(() => client.start("order", null, { context } as never))).toMatch(
     /a context is not stored/u,

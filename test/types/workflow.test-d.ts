@@ -9,9 +9,10 @@ import {
   workflow,
   type Workflow,
 } from "../../src/entries/workflow.ts";
-import type { HostedAgent, JsonValue, Runtime } from "../../src/kernel/index.ts";
+import type { Client, HostedAgent, JsonValue, Runtime } from "../../src/kernel/index.ts";
 
 declare const runtime: Runtime;
+declare const client: Client;
 declare const agent: HostedAgent;
 
 interface Receipt {
@@ -209,3 +210,17 @@ workflow(
   { input: z.string(), debounce: { key: ({ input }) => input, ms: 1_000, maxMs: 5_000 } },
   async (_ctx, input) => input satisfies string,
 );
+
+(await client.start(order, { cents: 5 })).result() satisfies Promise<unknown>;
+// @ts-expect-error -- a start with the workflow has the type of its input
+void client.start(fees, { cents: "5" });
+(await client.start("order", { cents: "5" }, { version: "2" })).runId satisfies string;
+// @ts-expect-error -- a context is not stored
+void client.start("order", null, { context: {} });
+const [first] = await client.startMany(fees, [{ input: { cents: 5 }, runId: "run_a" }]);
+if (first?.status === "started") {
+  const ended = await first.run.result();
+  if (ended.status === "completed") ended.output.fee satisfies number;
+}
+// @ts-expect-error -- the input of an item has the type of the workflow's
+void client.startMany(fees, [{ input: { cents: "5" } }]);

@@ -16,7 +16,7 @@ export const stepTypes: readonly EventType[] = [
 ];
 
 /** One attempt of a step. */
-export interface Attempt {
+interface Attempt {
   readonly durationMs: number;
   readonly isFailed: boolean;
   /** Why it failed, if another one follows. */

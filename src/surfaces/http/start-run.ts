@@ -5,7 +5,6 @@ import {
   Fault,
   formatRunId,
   type JsonValue,
-  type NamedStartOptions,
   type RunHandle,
   type SubmitOptions,
 } from "../../kernel/index.ts";
@@ -47,8 +46,8 @@ export async function startRun(request: StartingRequest, options: NewRunOptions)
   const isKnown = (await runtime.find(runId)) !== undefined;
   if (server.workflows.has(name) && !server.agents.has(name)) {
     const own = { ...rest, metadata, runId, ...callerOf(access) };
-    const run = await runtime.start(name, input, own as NamedStartOptions);
-    return { run: run as RunHandle, isSteered: false, fromSeq: 0, isRepeated: isKnown };
+    const run = await runtime.start(name, input, own);
+    return { run, isSteered: false, fromSeq: 0, isRepeated: isKnown };
   }
   const { sessionId } = rest;
   const started = await server.agents.start(name, { runId, input, sessionId, tenantId, userId });

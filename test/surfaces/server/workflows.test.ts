@@ -68,7 +68,7 @@ test("a caller sends an update, reads a published value and settles a promise; o
   const value = await server.call("GET", `/api/runs/${runId}/values/callback`, { token });
   expect((await server.call("GET", `/api/runs/${runId}/values/none`, { token })).status).toBe(404);
   const settle = (as: string) =>
-    server.call("POST", `/api/promises/${String(value.json["value"])}/resolve`, {
+    server.call("POST", `/api/promises/${value.json["value"] as string}/resolve`, {
       token: as,
       body: { value: "ACME" },
     });

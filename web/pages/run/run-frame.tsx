@@ -320,7 +320,11 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       </span>
       <Crashes view={view} />
       <Owner view={view} />
-      <span class="wide-only">{!isWorkflow(model) && <a href={sessionPath(view.sessionId)}>Session</a>}</span>
+      {!isWorkflow(model) && (
+        <span class="wide-only">
+          <a href={sessionPath(view.sessionId)}>Session</a>
+        </span>
+      )}
       {view.forkedFrom !== null && (
         <span class="wide-only">
           <a href={runPath(view.forkedFrom.runId)}>Fork of {view.forkedFrom.runId}</a>

@@ -6,7 +6,15 @@ import {
   type HostedWorkflow,
   type JsonValue,
 } from "../../../kernel/index.ts";
-import { casesOf, eventsOf, runIn, suspended, workflowOf, type EngineHarness } from "./engine-world.ts";
+import {
+  agentOf,
+  casesOf,
+  eventsOf,
+  runIn,
+  suspended,
+  workflowOf,
+  type EngineHarness,
+} from "./engine-world.ts";
 
 type Code = Parameters<typeof workflowOf>[1];
 
@@ -94,8 +102,7 @@ export function clientCases(harness: EngineHarness): void {
   declare("L18: an agent refuses a run that was started by its name", async (world) => {
     const worker = await world.open();
     const run = await worker.start("order", null);
-    const { runKind: _runKind, readInput: _readInput, ...agent } = orderOf(returnInput);
-    worker.register(agent);
+    worker.register(agentOf("order", returnInput));
     const { status, error } = await run.result();
     expect([status, error?.code]).toEqual(["failed", "invalid_argument"]);
   });

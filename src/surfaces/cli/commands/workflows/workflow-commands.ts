@@ -5,6 +5,7 @@ import {
   Fault,
   nearestName,
   readDuration,
+  runSummaryStatuses,
   type Client,
   type JsonObject,
   type JsonValue,
@@ -81,7 +82,8 @@ export async function startWorkflow(
     const run = await client.start(name, input, starting);
     const { runId } = run;
     if (!wait) await terminal.out(json ? JSON.stringify({ runId }) : runId);
-    if ((await run.summary()).waitsFor.includes("worker")) terminal.say(await waitingHint(run, store, name));
+    const hint = await waitingHint(run, store, name);
+    if (hint !== undefined) terminal.say(hint);
     if (!wait) return "ok";
     const result = await interruptible(run, terminal);
     if (result === undefined) return "ok";
@@ -113,17 +115,17 @@ async function interruptible(
   }
 }
 
-/** What to say about a run that no worker drives. */
-async function waitingHint({ runId }: RunHandle, store: Store, name: string): Promise<string> {
-  const waits = `${runId} waits for a worker that hosts the workflow ${name}.`;
-  const { runs } = await store.journal.list({ agentName: name, limit: 2 });
-  if (runs.length > 1) return waits;
-  const recent = await store.journal.list({ kind: "workflow", limit: comparedRuns });
+/** What to say about a run if no worker has driven a run of this name yet. A worker that hosts the name needs a moment. */
+async function waitingHint(run: RunHandle, { journal }: Store, name: string): Promise<string | undefined> {
+  if (!(await run.summary()).waitsFor.includes("worker")) return undefined;
+  const status = runSummaryStatuses.filter((each) => each !== "pending");
+  if ((await journal.count({ agentName: name, status, limit: 1 })) > 0) return undefined;
+  const recent = await journal.list({ kind: "workflow", limit: comparedRuns });
   const names = new Set(recent.runs.map(({ agentId }) => agentNameOf(agentId)));
   names.delete(name);
   const nearest = nearestName(name, names);
   const meant = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
-  return `${waits} It is the first run of this name in the store.${meant}`;
+  return `${run.runId} waits for a worker that hosts the workflow ${name}: no worker of this store has driven a run of this name yet.${meant}`;
 }
 
 function startOptionsOf(options: StartCommandOptions): NamedStartOptions {
