@@ -475,6 +475,14 @@ export * from "./agent/object.ts";
 export * from "./agent/workflow.ts";
 export * from "./agent/client.ts";
 export type * from "./agent/task-report.ts";
+export {
+  attemptTable,
+  meteredTable,
+  type AttemptOptions,
+  type MeteredCall,
+  type MeteredRequest,
+  type MeteredResult,
+} from "./agent/metered.ts";
 export { checkChildRequest, spawnChildTable, spawnKinds, spawnTable } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/permissions.ts";
 export type {

@@ -33,6 +33,8 @@ export const conversationTypes: ReadonlySet<EventType> = new Set<EventType>([
   "retry_start",
   "model_fallback",
   "budget_lost",
+  "metered_call",
+  "attempt_start",
   "usage_corrected",
   "budget_top_up",
   "budget_exhausted",

@@ -337,6 +337,12 @@ function noteOf(event: Event): Note | null {
         text: `${event.data.name} failed (${plainMessage(event.data.failure.message)}). Attempt ${event.data.attempt + 1} follows.`,
         tone: "bad",
       };
+    case "attempt_start":
+      return event.data.number === 1
+        ? null
+        : { text: `${event.data.name} starts again (attempt ${event.data.number})`, tone: "bad" };
+    case "metered_call":
+      return { text: meteredWords(event.data), tone: event.data.status === "error" ? "bad" : "plain" };
     case "compensation_start":
       return { text: `The work is undone: ${event.data.names.join(", ")}`, tone: "plain" };
     case "compensation_end":
@@ -355,6 +361,11 @@ function noteOf(event: Event): Note | null {
     default:
       return null;
   }
+}
+
+function meteredWords({ model, usage, status }: Event<"metered_call">["data"]): string {
+  if (usage !== null) return `${model.modelId} was called for ${usd(usage.costUsd)}`;
+  return status === "refused" ? `${model.modelId} refused a call` : `A call of ${model.modelId} failed`;
 }
 
 function undoneWords({ failed }: Event<"compensation_end">["data"]): Note {

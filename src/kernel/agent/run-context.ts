@@ -28,6 +28,7 @@ import type { WaitContext } from "../run/wait-context.ts";
 import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 import type { Usage } from "../messages/usage.ts";
 import type { LlmRequest } from "./llm-request.ts";
+import type { AttemptOptions, MeteredContext } from "./metered.ts";
 import type { TaskReport } from "./task-report.ts";
 import type { Tool } from "./tool.ts";
 import type { Turn, TurnOpening, TurnPlan } from "./turn.ts";
@@ -67,6 +68,21 @@ export interface StepOptions {
   readonly idempotencyKey?: string;
   /** J9: former names of the step. A replay accepts a record with one of them. */
   readonly formerly?: string | readonly string[];
+}
+
+/**
+ * What the body of `ctx.attempt` receives. Its calls may run at the same time. They count for money, events and audit, and
+ * are never replayed.
+ */
+export interface AttemptContext extends Pick<RunContext, "llm" | "metered" | "tool" | "step" | "approval"> {
+  /** Number of this attempt, from 1. An attempt that the end of its process cut off is counted. */
+  readonly number: number;
+  /** J6: key that is the same on every attempt. */
+  readonly idempotencyKey: string;
+  /** Aborted when the attempt is cancelled, and when this process drops the task. */
+  readonly signal: CancelSignal;
+  /** Writes an event to the log of the run. */
+  emitEvent(event: EmittableEvent): void;
 }
 
 /** What the function of a compensation receives. */
@@ -146,7 +162,7 @@ export type SettledItem<Value> =
  * `map`, `tools`, `joinAll`, `race` or `any` for concurrent work. The handle of a child or of a started run is not a call
  * in flight; `join` is.
  */
-export interface RunContext extends WaitContext {
+export interface RunContext extends WaitContext, MeteredContext {
   // The task.
 
   /** Run id, cancellation, deadline, trace and tenant of the task. */
@@ -300,6 +316,18 @@ export interface RunContext extends WaitContext {
     name: string,
     body: (step: StepContext) => Promise<Value>,
     options?: StepOptions,
+  ): Promise<Value>;
+  /**
+   * Runs code that lives as long as this process, such as another program, and records its value. J2: its calls may run at
+   * the same time. A crash ends the attempt, and the next owner starts another one, which sees no record of the attempts
+   * before. Questions of an attempt that has ended are withdrawn.
+   *
+   * While the attempt runs, the run is not dropped from memory, and the clock of the task does not stop.
+   */
+  attempt<Value extends JsonValue>(
+    name: string,
+    body: (attempt: AttemptContext) => Promise<Value>,
+    options?: AttemptOptions,
   ): Promise<Value>;
   /**
    * J9: whether changed code takes its new path. Returns `true` if nothing is recorded that the replay has not reached, and

@@ -70,6 +70,16 @@ export interface BudgetEvents {
     readonly status: RunStatus | null;
     readonly by: string;
   };
+  /**
+   * A call of `ctx.metered` ended. `usage` is `null` if the provider billed nothing. A call that is lost has `budget_lost`
+   * as well.
+   */
+  metered_call: {
+    readonly model: { readonly provider: string; readonly modelId: string };
+    readonly usage: Usage | null;
+    readonly durationMs: number;
+    readonly status: "ok" | "refused" | "error";
+  };
   /** A caller raised the budget of a task. */
   budget_top_up: { readonly taskId: TaskId; readonly add: Partial<TopUp>; readonly by: string };
 }
@@ -385,6 +395,8 @@ export interface TaskEvents {
     readonly delayMs: number;
     readonly failure: Failure;
   };
+  /** An attempt of `ctx.attempt` starts. `number` counts from 1. */
+  attempt_start: { readonly name: string; readonly number: number };
   /** The task ends without success and undoes its work. `names` has the order in which the compensations run. */
   compensation_start: {
     readonly names: readonly string[];

@@ -119,6 +119,8 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   budget_exhausted: wordless,
   budget_overrun: wordless,
   budget_lost: wordless,
+  metered_call: wordless,
+  attempt_start: wordless,
   usage_corrected: wordless,
   budget_top_up: wordless,
   spawn_start: wordless,

@@ -5,6 +5,8 @@ import {
   type AgentId,
   type ApprovalDecision,
   type AskOutcome,
+  type AttemptContext,
+  type AttemptOptions,
   type Branch,
   type BranchResults,
   type CompensationContext,
@@ -21,6 +23,9 @@ import {
   type LlmRequest,
   type MapOptions,
   type Message,
+  type MeteredCall,
+  type MeteredRequest,
+  type MeteredResult,
   type ParallelOptions,
   type PersonQuestion,
   type PromiseOutcome,
@@ -51,11 +56,9 @@ import {
   type UncancellableOptions,
   assertEmittable,
   branchScope,
-  describeValue,
   messageNameKind,
   isStartedRun,
   readDuration,
-  readProperty,
   sealMadeJson,
   signalTable,
 } from "../../kernel/index.ts";
@@ -78,7 +81,9 @@ import { continueAsNew } from "./continue-as-new.ts";
 import { compactTranscript } from "./compaction-step.ts";
 import type { CallingScope } from "../tool/gate-context.ts";
 import { ChildSteps } from "./child-steps.ts";
-import { callModel, MessageStarts, ModelCall } from "../model/model-call.ts";
+import { callModel, MessageStarts, ModelCall, requestProblem } from "../model/model-call.ts";
+import { runMetered } from "../model/metered-call.ts";
+import { runLiveAttempt } from "./live-attempt.ts";
 import type { SentPrefix } from "../model/token-bound.ts";
 import { drainInput, MessageSteps } from "./messages.ts";
 import { registerUndo, runBranchStep, runShielded } from "./compensation.ts";
@@ -113,19 +118,6 @@ function taskPort({ worker, facts, state, taskId }: TaskRunner, signal: AbortSig
     state.resolutions.all(taskId, queueWait("steer")).length > 0 ||
     state.resolutions.all(taskId, queueWait("follow_up")).length > 0;
   return portFor(worker, { ...facts, signal, hasQueued });
-}
-
-/**
- * What is wrong with the request of `ctx.llm`. `undefined` if it has a transcript. The form is compared and not the class,
- * because an agent may come from another copy of this package.
- */
-function requestProblem(request: unknown): Fault | undefined {
-  const transcript = readProperty(request, "transcript");
-  if (typeof readProperty(transcript, "append") === "function") return undefined;
-  return new Fault(
-    "invalid_argument",
-    `invalid transcript ${describeValue(transcript)} of ctx.llm(): expected a Transcript; use ctx.llm({ transcript: Transcript.of(messages) })`,
-  );
 }
 
 function describeLimit(limit: Duration): string {
@@ -257,6 +249,13 @@ export class TaskContext extends TaskFacts implements RunContext {
     else this.#sent.delete(role);
     return reply;
   };
+
+  metered<Value extends JsonValue>(
+    request: MeteredRequest,
+    body: (call: MeteredCall) => Promise<MeteredResult<Value>>,
+  ): Promise<Value> {
+    return runMetered(this.#steps, request, body);
+  }
 
   async tool(call: ToolCall): Promise<ToolResult> {
     const [result] = await this.tools([call]);
@@ -551,6 +550,14 @@ export class TaskContext extends TaskFacts implements RunContext {
     options?: StepOptions,
   ): Promise<Value> {
     return runStep(this.#from, name, body, options);
+  }
+
+  attempt<Value extends JsonValue>(
+    name: string,
+    body: (attempt: AttemptContext) => Promise<Value>,
+    options?: AttemptOptions,
+  ): Promise<Value> {
+    return runLiveAttempt(this.#from, name, body, options);
   }
 
   patched(name: string): boolean {

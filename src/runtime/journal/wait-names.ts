@@ -106,6 +106,18 @@ export function attemptAddress(step: StepAddress, attempt: number): StepAddress 
   return branchScope(step, `${attemptName}.${attempt}`) as StepAddress;
 }
 
+const liveName = "live";
+
+/** Address of the record that an attempt of `ctx.attempt` has started, and scope of its calls. `attempt` counts from 1. */
+export function liveAddress(step: StepAddress, attempt: number): StepAddress {
+  return branchScope(step, `${liveName}.${attempt}`) as StepAddress;
+}
+
+/** Address of the record of a question that an attempt of `ctx.attempt` asks in the scope of its call. */
+export function questionAddress(call: StepAddress): StepAddress {
+  return branchScope(call, "question") as StepAddress;
+}
+
 /** Name of the branch of `ctx.timeout` that waits for its limit. */
 export const limitBranch = "time.limit";
 

@@ -5,7 +5,6 @@ import {
   type Exhaustion,
   type Model,
   type ModelPrice,
-  type ModelRequest,
   type ReportedUsage,
   type ReserveCommand,
 } from "../../kernel/index.ts";
@@ -15,10 +14,11 @@ import { modelName } from "./model-name.ts";
 /** A call of a model whose cost is bounded. */
 export interface BoundedCall {
   readonly step: ActiveStep;
-  readonly model: Model;
-  readonly request: ModelRequest;
+  readonly model: Pick<Model, "provider" | "modelId">;
   /** Upper bound of the input tokens. */
   readonly inputTokens: number;
+  /** Upper bound of the output tokens, before a cap lowers it. */
+  readonly outputTokens: number;
   readonly attempt: number;
   readonly turns: number;
 }
@@ -42,7 +42,7 @@ export interface CostBound {
 
 /** B1: the highest cost that the call can have at the prices of this time. */
 export function boundCost(call: BoundedCall): CostBound {
-  const { step, model, request, inputTokens: tokens, attempt, turns } = call;
+  const { step, model, inputTokens: tokens, outputTokens, attempt, turns } = call;
   const { taskId, worker, state } = step.runner;
   const { provider, modelId } = model;
   const now = worker.clock.now();
@@ -60,7 +60,7 @@ export function boundCost(call: BoundedCall): CostBound {
     attempt,
     input: { tokens, costUsd: price === null ? null : inputCost(price, tokens) },
     output: {
-      maxTokens: request.maxOutputTokens ?? usualOutputTokens(model),
+      maxTokens: outputTokens,
       usdPerToken: price === null ? null : maxOutputUsdPerToken(price),
     },
     turns,
@@ -97,6 +97,9 @@ function maxOutputUsdPerToken({ outputUsd, reasoningUsd = 0 }: ModelPrice): numb
 }
 
 /** B1: the output limit of a request that states none. A model's own limit may be so high that one call reserves a whole budget. */
-function usualOutputTokens({ defaultOutputTokens: usual, maxOutputTokens }: Model): number {
+export function usualOutputTokens({
+  defaultOutputTokens: usual,
+  maxOutputTokens,
+}: Pick<Model, "defaultOutputTokens" | "maxOutputTokens">): number {
   return usual ?? Math.min(defaultOutputTokens, maxOutputTokens ?? defaultOutputTokens);
 }

@@ -6,7 +6,6 @@ import {
   type Model,
   type ModelRequest,
   type ModelResponse,
-  type ReportedUsage,
   type StopReason,
   addUsage,
   classifyError,
@@ -14,15 +13,15 @@ import {
   noUsage,
 } from "../../kernel/index.ts";
 import { faultUsage } from "../journal/task-end.ts";
-import { correctionMail } from "../journal/correction-mail.ts";
 import { pendingForever } from "../process/pending-forever.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { CallBody } from "../task/in-flight-calls.ts";
 import { AttemptTimer } from "./attempt-timer.ts";
 import { CandidateModels, type FailedAttempt } from "./candidate-models.ts";
-import { narrowedCost } from "./call-cost.ts";
+import { usualOutputTokens } from "./call-cost.ts";
 import { openDeltaSink, type DeltaSink } from "./delta-stream.ts";
-import { type Grant, reserveCall } from "./reservation.ts";
+import { invalidUsage, narrowReservation, reportLateUsage, usageProblem } from "./reported-usage.ts";
+import { type Grant, reserveCall, whenDurable } from "./reservation.ts";
 import {
   emitFallback,
   modelFault,
@@ -31,14 +30,8 @@ import {
   waitForRetry,
   withLastError,
 } from "./retry.ts";
-import { PendingReply, pricedUsage, settleResponse } from "./settle-reply.ts";
-
-const optionalCounts: ReadonlySet<string> = new Set([
-  "cacheReadTokens",
-  "cacheWriteTokens",
-  "reasoningTokens",
-]);
-const countNames = ["inputTokens", "outputTokens", ...optionalCounts];
+import { PendingReply, settleResponse } from "./settle-reply.ts";
+import { canCount, countInput } from "./token-count.ts";
 
 /**
  * B3: charges a response without valid usage in full as unreported, and throws. Another attempt could not fix it, because
@@ -51,12 +44,6 @@ function requireUsage(step: ActiveStep, model: Model, grant: Grant, response: Mo
   host.ledger.lose(taskId, grant.id, true);
   step.end();
   throw invalidUsage(model, problem);
-}
-
-function invalidUsage({ provider, modelId }: Model, problem: string): Fault {
-  return new Fault("invalid_argument", `${provider}/${modelId} returned an invalid ${problem}`, {
-    details: { provider, modelId },
-  });
 }
 
 const stopReasons: Readonly<Record<StopReason, true>> = {
@@ -89,62 +76,6 @@ function requireStopReason(
     `${provider}/${modelId} returned an invalid stopReason ${describeValue(stopReason)}: expected one of ${Object.keys(stopReasons).join(", ")}; throw an error if the call failed`,
     { details: { provider, modelId, [faultUsage]: { ...usage } } },
   );
-}
-
-/** `usage` is checked as an unknown value, because the model may be code without types. */
-function usageProblem(usage: unknown): string | undefined {
-  if (typeof usage !== "object" || usage === null)
-    return `usage ${describeValue(usage)}: expected { inputTokens, outputTokens }`;
-  const counts = usage as Readonly<Record<string, unknown>>;
-  for (const name of countNames) {
-    const count = counts[name];
-    if (count === undefined && optionalCounts.has(name)) continue;
-    if (!isCount(count)) return `usage.${name} ${describeValue(count)}: expected an integer from 0`;
-  }
-  const { costUsd } = counts;
-  const isCost = costUsd === undefined || (typeof costUsd === "number" && costUsd >= 0 && costUsd < Infinity);
-  return isCost ? undefined : `usage.costUsd ${describeValue(costUsd)}: expected a number from 0`;
-}
-
-function isCount(value: unknown): boolean {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
-}
-
-/** B3: the provider has reported the input of a call in flight. If the call is lost, its input is charged as reported. */
-function narrowReservation(
-  { runner }: ActiveStep,
-  model: Model,
-  { id, outputTokens, priceOf }: Grant,
-  usage: ReportedUsage,
-): void {
-  const problem = usageProblem(usage);
-  if (problem !== undefined) throw invalidUsage(model, problem);
-  const { inputTokens } = usage;
-  const costUsd = narrowedCost(priceOf(inputTokens), usage, outputTokens);
-  runner.host.ledger.apply(runner.taskId, {
-    type: "narrow",
-    id,
-    tokens: inputTokens + outputTokens,
-    costUsd,
-  });
-}
-
-/**
- * B3: an attempt answered after it was charged as lost, or failed with reported usage. The usage goes to the mailbox of the run, which may have ended or
- * have another owner by now. An attempt that was not charged ignores it.
- */
-async function reportLateUsage({ runner }: ActiveStep, grant: Grant, reported: ReportedUsage): Promise<void> {
-  const { worker, log, agentId } = runner;
-  const { runId } = log.lease;
-  try {
-    const usage = pricedUsage(grant, reported);
-    const mail = correctionMail({ runId, from: agentId, at: worker.clock.now() }, grant.id, usage);
-    await worker.store.mailbox.put(mail);
-  } catch (error) {
-    const fault = Fault.from(error);
-    // The runtime was closed or the run deleted while the provider wrote its answer: there is no run to correct.
-    if (fault.code !== "closed" && fault.code !== "not_found") worker.onError(fault);
-  }
 }
 
 /** Result of a model call that went through middleware. */
@@ -229,7 +160,7 @@ export class ModelAttempts implements CallBody {
         const grant = reserving instanceof Promise ? await reserving : reserving;
         this.#step.start().body = this;
         const flushed = runner.log.flush();
-        if (flushed !== undefined) await this.#whenDurable(grant, flushed);
+        if (flushed !== undefined) await whenDurable(this.#step, grant, flushed);
         const isFirst = this.#count.attempts === 1 && flushed === undefined;
         this.#sentAt = isFirst ? this.#step.startedAt : runner.worker.clock.now();
         if (runner.isDropped) return await pendingForever();
@@ -253,23 +184,17 @@ export class ModelAttempts implements CallBody {
     const attempt = ++this.#count.attempts;
     const { turns } = this.#count;
     const inputTokens = this.#outgoing.inputTokens(model);
-    return reserveCall({ step: this.#step, model, request, inputTokens, attempt, turns });
-  }
-
-  /**
-   * J3, B3: resolves once the reservation is durable. A crash from here on charges it in full. If the write fails, or the
-   * step was cancelled meanwhile (C2), the request is not sent and the reservation is refunded.
-   */
-  async #whenDurable({ id }: Grant, flushed: Promise<void>): Promise<void> {
-    const { runner, cancelScope } = this.#step;
-    try {
-      await flushed;
-      if (!runner.isDropped) cancelScope.check();
-    } catch (error) {
-      if (runner.isDropped) return pendingForever();
-      runner.host.ledger.apply(runner.taskId, { type: "refund", id });
-      throw error;
-    }
+    const { maxOutputTokens } = request;
+    return reserveCall({
+      step: this.#step,
+      model,
+      inputTokens,
+      outputTokens: maxOutputTokens ?? usualOutputTokens(model),
+      isLimited: maxOutputTokens !== undefined,
+      count: canCount(model) ? () => countInput(this.#step, model, request) : undefined,
+      attempt,
+      turns,
+    });
   }
 
   /**

@@ -14,9 +14,11 @@ import {
   type StepAddress,
   type StepDigest,
   callSettingKinds,
+  describeValue,
   is,
   optionTable,
   type OptionKinds,
+  readProperty,
 } from "../../kernel/index.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import type { ActiveStep } from "../task/active-step.ts";
@@ -86,6 +88,19 @@ export class MessageStarts {
     this.#last = { role, model, draft };
     return draft;
   }
+}
+
+/**
+ * What is wrong with the request of `ctx.llm`. `undefined` if it has a transcript. The form is compared and not the class,
+ * because an agent may come from another copy of this package.
+ */
+export function requestProblem(request: unknown): Fault | undefined {
+  const transcript = readProperty(request, "transcript");
+  if (typeof readProperty(transcript, "append") === "function") return undefined;
+  return new Fault(
+    "invalid_argument",
+    `invalid transcript ${describeValue(transcript)} of ctx.llm(): expected a Transcript; use ctx.llm({ transcript: Transcript.of(messages) })`,
+  );
 }
 
 /** A misspelt limit of a request would not reach the model. */

@@ -6,10 +6,12 @@ export interface ModelName {
   readonly label: CostLabel;
 }
 
-const names = new WeakMap<Model, ModelName>();
+type NamedModel = Pick<Model, "provider" | "modelId">;
+
+const names = new WeakMap<NamedModel, ModelName>();
 
 /** Returns the same frozen objects for every call of an agent's model, so that the records of all its calls share them. */
-export function modelName(agentId: AgentId, model: Model): ModelName {
+export function modelName(agentId: AgentId, model: NamedModel): ModelName {
   const known = names.get(model);
   if (known?.label.agentId === agentId) return known;
   const { provider, modelId } = model;

@@ -6,20 +6,21 @@ import {
   type ExhaustedCap,
   type Exhaustion,
   type JsonObject,
-  type Model,
   type ReserveCommand,
   type TaskId,
 } from "../../kernel/index.ts";
+import { pendingForever } from "../process/pending-forever.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { exhausted } from "../task/budget-stop.ts";
 import type { DrawnAllotment, TaskAllotment } from "../task/task-host.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { boundCost, type BoundedCall, type CostBound, type PriceOf } from "./call-cost.ts";
-import { canCount, countInput, type CountingModel } from "./token-count.ts";
 
 export interface CallReservation extends BoundedCall {
-  /** Whether the model was asked to count the input tokens. */
-  readonly isCounted?: boolean;
+  /** Whether the caller named the output limit. Then the request states it, also if no cap applies. */
+  readonly isLimited: boolean;
+  /** B1: counts the input tokens if the bound does not fit. It resolves to `undefined` if they cannot be counted. */
+  readonly count?: (() => Promise<number | undefined>) | undefined;
   /** B7: the outcome of the draw that precedes this reservation. */
   readonly drawn?: DrawnAllotment;
 }
@@ -54,9 +55,8 @@ function reserve(call: CallReservation): Grant | Promise<Grant> {
   const wait = runner.activity.whenReady(cancelScope);
   if (wait !== undefined) return reserveAfter(wait, call);
   const needed = boundCost(call);
-  const { model, isCounted = false } = call;
-  if (!isCounted && canCount(model) && !runner.host.ledger.fits(needed.command))
-    return reserveCounted(call, model);
+  if (call.count !== undefined && !runner.host.ledger.fits(needed.command))
+    return reserveCounted(call, call.count);
   const prepared = coverCall(call, needed);
   if (prepared === undefined) return reserveDrawn(call, needed);
   const decision = runner.host.ledger.reserve(prepared.command);
@@ -68,11 +68,13 @@ async function reserveAfter(wait: Promise<void>, call: CallReservation): Promise
   return reserve(call);
 }
 
-/** B1: the bound by bytes does not fit, so the model counts the input tokens. */
-async function reserveCounted(call: CallReservation, model: CountingModel): Promise<Grant> {
-  const { step, request, inputTokens: bound } = call;
-  const inputTokens = (await countInput(step, model, request)) ?? bound;
-  return reserve({ ...call, inputTokens, isCounted: true });
+/** B1: the bound by bytes does not fit, so the input tokens are counted. */
+async function reserveCounted(
+  call: CallReservation,
+  count: NonNullable<CallReservation["count"]>,
+): Promise<Grant> {
+  const inputTokens = (await count()) ?? call.inputTokens;
+  return reserve({ ...call, inputTokens, count: undefined });
 }
 
 /** B7: the reservation as the run's allotment covers it. `undefined` if the run must draw first. */
@@ -99,12 +101,12 @@ function coverCall(call: CallReservation, prepared: CostBound): CostBound | unde
  */
 async function reserveDrawn(call: CallReservation, { command }: CostBound): Promise<Grant> {
   const { drawn: _drawn, ...again } = call;
-  const { step, model, isCounted = false } = call;
+  const { step, count } = call;
   const { activity, host } = step.runner;
   const { allotment } = host;
   if (allotment === undefined) return reserve(call);
   let drawn = await activity.whileAlive(allotment.draw(command, true));
-  if (drawn.tight !== null && !isCounted && canCount(model)) return reserveCounted(again, model);
+  if (drawn.tight !== null && count !== undefined) return reserveCounted(again, count);
   if (drawn.kind === "waits") drawn = await drawLater(step, allotment, command, drawn.tight.cap);
   if (drawn.kind === "held")
     try {
@@ -152,6 +154,25 @@ async function drawLater(
   }
 }
 
+/**
+ * J3, B3: resolves once the reservation is durable. A crash from here on charges it in full. If the write fails, or the
+ * step was cancelled meanwhile (C2), the request is not sent and the reservation is refunded.
+ */
+export async function whenDurable(
+  { runner, cancelScope }: ActiveStep,
+  { id }: Grant,
+  flushed: Promise<void>,
+): Promise<void> {
+  try {
+    await flushed;
+    if (!runner.isDropped) cancelScope.check();
+  } catch (error) {
+    if (runner.isDropped) return pendingForever();
+    runner.host.ledger.apply(runner.taskId, { type: "refund", id });
+    throw error;
+  }
+}
+
 /** Waits until the reservation is decided. */
 async function reserveLater(call: CallReservation, prepared: CostBound): Promise<Grant> {
   const { runner, cancelScope } = call.step;
@@ -174,8 +195,7 @@ function grantOf(
   if (decision.kind !== "granted") throw refusalOf(call, decision);
   const { outputTokens, clamped } = decision;
   const cutBy = clamped ? findTightestCap(state, taskId, command.output.usdPerToken ?? 0) : cap;
-  const isLimited =
-    call.request.maxOutputTokens !== undefined || host.allotment !== undefined || isCapped(state, taskId);
+  const isLimited = call.isLimited || host.allotment !== undefined || isCapped(state, taskId);
   return { id: command.id, outputLimit: isLimited ? outputTokens : null, outputTokens, cutBy, priceOf };
 }
 
@@ -204,7 +224,11 @@ function refusalOf(
 }
 
 /** B4: the fault for a call without a known price under a cost cap. */
-function unpricedCall({ provider, modelId }: Model, problem: string, details: JsonObject = {}): Fault {
+function unpricedCall(
+  { provider, modelId }: CallReservation["model"],
+  problem: string,
+  details: JsonObject = {},
+): Fault {
   return new Fault(
     "unknown_price",
     `${problem}: give its price with openRuntime({ prices: priceCatalog({ overrides: [{ provider: "${provider}", model: "${modelId}", usdPerMillion: { input, output } }] }) }), or set unknownPrice to "ignore"`,

@@ -69,7 +69,7 @@ export function settleReservation(step: ActiveStep, reply: PendingReply): Usage 
 export function settleResponse(
   { runner }: ActiveStep,
   grant: Grant,
-  response: ModelResponse,
+  response: Pick<ModelResponse, "usage">,
   durationMs: number,
 ): Usage {
   const { taskId, host } = runner;

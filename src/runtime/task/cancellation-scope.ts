@@ -40,12 +40,15 @@ export class CancellationScope {
   readonly wasAbandoned: boolean;
   /** Whether the code of this scope replays its recorded steps and starts no other. */
   readonly startsNoStep: boolean;
+  /** G4: whether the scope belongs to an open `ctx.attempt`, whose calls start also while the engine ends the drive. */
+  readonly isLive: boolean;
 
   constructor(
     above: CancellationScope | CancellationRoot,
     call?: InFlightCall,
     wasAbandoned = false,
     isShielded = false,
+    isLive = false,
   ) {
     const isNested = above instanceof CancellationScope;
     this.wasAbandoned = wasAbandoned || (isNested && above.wasAbandoned);
@@ -55,6 +58,12 @@ export class CancellationScope {
     this.#parent = isNested ? above : undefined;
     this.#call = call;
     this.#isShielded = isShielded || (isNested && above.#isShielded);
+    this.isLive = isLive || (isNested && above.isLive);
+  }
+
+  /** The scope of the body of `ctx.attempt`. It has no call, because a wait inside does not make the attempt idle. */
+  static live(above: CancellationScope): CancellationScope {
+    return new CancellationScope(above, undefined, false, false, true);
   }
 
   /** A scope that belongs to no other one. Neither the cancel nor the deadline of the task reaches it. */

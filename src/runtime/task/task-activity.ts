@@ -106,22 +106,29 @@ export class TaskActivity implements SlotYielder {
 
   /** C2, H7: returns `undefined` if the task has a seat, otherwise resolves once it has one. Throws if the scope is cancelled. */
   whenSeated(cancelScope: CancellationScope): Promise<void> | undefined {
-    if (!this.isSeated) return this.#awaitSeat(cancelScope);
+    if (!this.isSeated && !this.#isSeatedLive(cancelScope)) return this.#awaitSeat(cancelScope);
     cancelScope.check();
     return undefined;
   }
 
   /** Like `whenSeated`, and the task also holds a slot, so that a call may start synchronously. */
   whenReady(cancelScope: CancellationScope): Promise<void> | undefined {
-    if (!this.#slot.isHeld || !this.isSeated) return this.#awaitReady(cancelScope);
+    if (!this.#slot.isHeld || (!this.isSeated && !this.#isSeatedLive(cancelScope)))
+      return this.#awaitReady(cancelScope);
     cancelScope.check();
     return undefined;
   }
 
   /** After a wait: takes a slot again, and tells whether the task has kept its seat and was not cancelled meanwhile. */
-  async isStillReady({ token }: CancellationScope): Promise<boolean> {
+  async isStillReady(cancelScope: CancellationScope): Promise<boolean> {
     await this.#slot.take();
-    return this.isSeated && this.#slot.isHeld && !token.cancelled;
+    const isSeated = this.isSeated || this.#isSeatedLive(cancelScope);
+    return isSeated && this.#slot.isHeld && !cancelScope.token.cancelled;
+  }
+
+  /** G4: an open attempt continues while the engine ends the drive, as any open call does. */
+  #isSeatedLive({ isLive }: CancellationScope): boolean {
+    return isLive && this.#host.seats.hasSeat(this.#taskId);
   }
 
   /** H2: the task keeps its seat from here until the call settles. */
@@ -264,7 +271,8 @@ export class TaskActivity implements SlotYielder {
   }
 
   async #awaitSeat(cancelScope: CancellationScope): Promise<void> {
-    while (!this.isSeated && !cancelScope.token.cancelled) await this.#park(cancelScope);
+    while (!this.isSeated && !this.#isSeatedLive(cancelScope) && !cancelScope.token.cancelled)
+      await this.#park(cancelScope);
     cancelScope.check();
   }
 

@@ -105,6 +105,8 @@ export interface TaskAllotment {
 export interface TaskSeats {
   /** `paused` for every task while the run is paused or about to be released. */
   status(taskId: TaskId): SeatStatus;
+  /** Whether the task has a seat, also while the run is about to be released. */
+  hasSeat(taskId: TaskId): boolean;
   priority(taskId: TaskId): Priority;
   /** H2: a pausing task gives up its seat, because its calls have settled. Does nothing for a task that is not pausing. */
   settle(taskId: TaskId): void;

@@ -9,6 +9,7 @@ import { deadline } from "./deadline.ts";
 import { failedBranches } from "./failed-branches.ts";
 import { fork } from "./fork.ts";
 import { largeValues } from "./large-values.ts";
+import { liveProgram } from "./live-program.ts";
 import { lostRace } from "./lost-race.ts";
 import { preemption } from "./preemption.ts";
 import { sleep } from "./sleep.ts";
@@ -34,6 +35,7 @@ export const workloads: Readonly<Record<string, Workload>> = {
   countedReservation,
   correctedUsage,
   largeValues,
+  liveProgram,
   lostRace,
   failedBranches,
   unreadableOutput,

@@ -14,6 +14,7 @@ import {
 } from "../../../kernel/index.ts";
 import { dyingStore } from "../../dying-store.ts";
 import type { EngineHarness } from "./engine-world.ts";
+import { attemptCases } from "./attempt-cases.ts";
 import { compensationCases } from "./compensation-cases.ts";
 import { lifeCases } from "./life-cases.ts";
 import { limitCases } from "./limit-cases.ts";
@@ -46,6 +47,7 @@ export function engineContract(harness: EngineHarness): void {
   flowCases(harness);
   clientCases(harness);
   objectCases(harness);
+  attemptCases(harness);
 }
 
 /** Cases about G1 to G5: who drives a run, and when. */

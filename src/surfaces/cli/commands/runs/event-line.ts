@@ -70,6 +70,16 @@ function troubleWords(event: Event): string | undefined {
       return `has used ${event.data.used} of ${event.data.limit} ${event.data.dimension}`;
     case "budget_exhausted":
       return `has used up its budget of ${event.data.limit} ${event.data.dimension}`;
+    case "attempt_start":
+      return event.data.number === 1
+        ? undefined
+        : `starts ${printable(event.data.name)} again (attempt ${event.data.number})`;
+    case "metered_call": {
+      const { model, usage, status } = event.data;
+      const cost =
+        usage === null ? "costs nothing" : `${counted(totalTokens(usage))} tokens, ${dollars(usage.costUsd)}`;
+      return `calls ${printable(model.modelId)} (${status}): ${cost}`;
+    }
     case "budget_lost":
       return `a call ended without reported usage: ${counted(event.data.tokens)} tokens are charged`;
     case "usage_corrected": {

@@ -1,0 +1,85 @@
+import type { CancelSignal } from "../base/cancel-signal.ts";
+import type { JsonValue } from "../base/json-value.ts";
+import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
+import type { ReportedUsage } from "../messages/model.ts";
+
+/** A paid call that is not a request of `ctx.llm`: what the ledger must know before it leaves. */
+export interface MeteredRequest {
+  /** The provider, by its name in the price list. */
+  readonly provider: string;
+  /** The model, by its name in the price list. */
+  readonly model: string;
+  /** Upper bound of the input tokens. The number of bytes of the request is one. */
+  readonly inputTokens: number;
+  /** Output limit that the caller asks for. The ledger may grant less. */
+  readonly maxOutputTokens: number;
+  /** Counts the input tokens exactly. It is called only if the upper bound does not fit into the budget. */
+  readonly countTokens?: (options: { readonly signal: CancelSignal }) => Promise<number>;
+}
+
+export const meteredTable = optionTable({
+  provider: is.text(),
+  model: is.text(),
+  inputTokens: is.integer({ from: 0 }),
+  maxOutputTokens: is.integer({ from: 1 }),
+  countTokens: is.callback(),
+} satisfies OptionKinds<MeteredRequest>);
+
+/** A metered call whose cost is reserved. */
+export interface MeteredCall {
+  /** Output tokens that are reserved. The request must state this limit. */
+  readonly outputLimit: number;
+  /** Whether the limit is lower than the one that was asked for, because of a cap. */
+  readonly isClamped: boolean;
+  /** Aborted when the call is cancelled. */
+  readonly signal: CancelSignal;
+  /**
+   * Reports the input that the provider has counted while the call is in flight. B3: if the call is lost, this input and
+   * the output limit are charged in place of the upper bound.
+   */
+  report(usage: ReportedUsage): void;
+}
+
+/** The end of a metered call. */
+export interface MeteredResult<Value extends JsonValue> {
+  /** The value that is recorded. */
+  readonly value: Value;
+  /** What the provider billed. `null` if it billed nothing, for example because it refused the request. */
+  readonly usage: ReportedUsage | null;
+}
+
+/** Options of `ctx.attempt`. */
+export interface AttemptOptions {
+  /** Value that identifies the attempt's step in addition to its name (J4). Default: `null`. */
+  readonly input?: JsonValue;
+}
+
+/** The part of `RunContext` that pays for calls outside the runtime. */
+export interface MeteredContext {
+  /**
+   * Performs a paid call that is not a request of `llm`, for example one that another program sends through this process.
+   * The upper bound of the cost is reserved before `body` is called (B1), and settled with the usage that `body` returns
+   * (B3). A body that throws has lost its call: what it reserved is charged. Each call counts as one turn.
+   *
+   * @example
+   * ```ts
+   * import type { RunContext } from "reeve";
+   *
+   * declare function translate(text: string, options: { maxTokens: number }): Promise<{ text: string; tokens: number }>;
+   *
+   * async function translated(ctx: RunContext, text: string): Promise<string> {
+   *   const request = { provider: "example", model: "translate-1", inputTokens: text.length, maxOutputTokens: 2_000 };
+   *   return ctx.metered(request, async ({ outputLimit }) => {
+   *     const reply = await translate(text, { maxTokens: outputLimit });
+   *     return { value: reply.text, usage: { inputTokens: text.length, outputTokens: reply.tokens } };
+   *   });
+   * }
+   * ```
+   */
+  metered<Value extends JsonValue>(
+    request: MeteredRequest,
+    body: (call: MeteredCall) => Promise<MeteredResult<Value>>,
+  ): Promise<Value>;
+}
+
+export const attemptTable = optionTable({ input: is.any } satisfies OptionKinds<AttemptOptions>);
