@@ -185,6 +185,7 @@ function offlineHost(clock: Clock, record: RunRecord, state: RunState): TaskHost
         : undefined,
     seats: {
       status: () => "seated",
+      hasSeat: () => true,
       priority: () => priority,
       settle: ignore,
       suspend: ignore,

@@ -1,0 +1,92 @@
+import type { ReportedUsage } from "../../kernel/index.ts";
+
+/** A JSON object of a request or an answer, as the other side sent it. */
+export type Json = Readonly<Record<string, unknown>>;
+
+/** What a request asks for, as far as the gateway must know it. */
+export interface WireRequest {
+  /** The model, as the request names it. */
+  readonly model: string;
+  /** The output limit that the request states. `undefined` if it states none. */
+  readonly outputLimit: number | undefined;
+  /** The member that states the output limit, from the top of the request down. It is added if it is absent. */
+  readonly limitPath: readonly string[];
+  readonly isStream: boolean;
+  /** Further members that the gateway sets, by path and JSON text. */
+  readonly added: readonly { readonly path: readonly string[]; readonly value: string }[];
+  /**
+   * What the request uses whose cost the gateway cannot bound, by the name under which configuration may allow it, such as
+   * `web_search`.
+   */
+  readonly unbounded: readonly string[];
+  /** The lowest output limit with which the provider accepts the request, because it reserves tokens for its thoughts. */
+  readonly minOutputTokens?: number;
+  /** What is wrong with the request, or `undefined`. */
+  readonly problem?: string;
+}
+
+/** A route of the gateway: one endpoint of a provider. */
+export interface Route {
+  readonly wire: Wire;
+  /** `count`: it counts tokens, is free and not reserved. */
+  readonly kind: "call" | "count";
+  /** The model, if the path names it. */
+  readonly model?: string;
+  /** Whether the path asks for a stream. */
+  readonly isStream?: boolean;
+}
+
+/** How programs and a provider talk: endpoints, members, usage and errors. */
+export interface Wire {
+  readonly name: "anthropic" | "openai" | "gemini";
+  /** Returns the route of a path, or `undefined` if the wire has no such endpoint. */
+  route(path: string): Route | undefined;
+  read(body: Json, route: Route): WireRequest;
+  /** Path of the endpoint that counts the input tokens of this request. `undefined` if there is none. */
+  readonly countPath?: string;
+  /** The request of `countPath` for a call with this body. */
+  countBody?(body: Json): Json;
+  /** The input tokens that the answer of `countPath` states. */
+  countOf?(answer: Json): number | undefined;
+  /** The usage that an answer, or one event of a stream, reports. `undefined` if it reports none. */
+  usageOf(answer: Json): StreamedUsage | undefined;
+  /** Whether an event of a stream exists only because the gateway asked for usage. */
+  isUsageOnly?(event: Json): boolean;
+  /** The headers that authenticate the gateway at the provider. */
+  authorize(apiKey: string): Readonly<Record<string, string>>;
+  /** The body of an error, in the shape that the clients of this wire understand. */
+  error(status: number, message: string): Json;
+}
+
+/** Usage of a stream so far. Later events replace the counts that they contain. */
+export type StreamedUsage = Partial<ReportedUsage>;
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function objectsIn(value: unknown): readonly Json[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+/** A count of tokens, or `undefined` if the value is none. */
+export function countIn(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}
+
+/** Every object inside a value, the value itself included. */
+export function* everyObject(value: unknown): Iterable<Json> {
+  const open: unknown[] = [value];
+  for (let next = open.pop(); open.length > 0 || next !== undefined; next = open.pop()) {
+    if (Array.isArray(next)) for (const each of next) open.push(each);
+    else if (isObject(next)) {
+      yield next;
+      for (const each of Object.values(next)) if (typeof each === "object" && each !== null) open.push(each);
+    }
+  }
+}
+
+/** Whether a text is an address that the provider would load, so that its size is not part of the request. */
+export function isRemote(value: unknown): boolean {
+  return typeof value === "string" && !value.startsWith("data:");
+}

@@ -1,0 +1,447 @@
+import OpenAI from "openai";
+import { afterEach, expect, test } from "vitest";
+import { openRuntime } from "../../../src/assembly/open-runtime.ts";
+import {
+  openGateway,
+  type GatewayOptions,
+  type GatewayProgram,
+} from "../../../src/capabilities/gateway/gateway.ts";
+import type { Event, ExecutionBudget } from "../../../src/kernel/index.ts";
+import { casesOf } from "../../effort.ts";
+import { answerEvents, answerJson, eventsOf, MockUpstream, type Received } from "./mock-upstream.ts";
+
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const each of opened.splice(0).toReversed()) await each.close();
+});
+
+/** Input is free, and a thousand output tokens cost a dollar. */
+const prices = { find: () => ({ inputUsd: 0, outputUsd: 1e-3 }) };
+
+/** How a program reaches the gateway. */
+type Access = Pick<GatewayProgram, "url" | "token">;
+
+interface World {
+  readonly upstream: MockUpstream;
+  /** Runs a program in a task, and returns how the task ended. */
+  readonly run: (
+    program: (access: Access) => Promise<void>,
+    budget?: Partial<ExecutionBudget>,
+  ) => Promise<{
+    readonly status: string;
+    readonly costUsd: number | null;
+    readonly events: readonly Event[];
+  }>;
+}
+
+async function worldOf(
+  answer: MockUpstream["answer"],
+  options: Partial<GatewayOptions> = {},
+): Promise<World> {
+  const upstream = await MockUpstream.open(answer);
+  opened.push(upstream);
+  const provider = { baseUrl: upstream.url, apiKey: "secret-key", provider: "mock" };
+  const gateway = await openGateway({
+    upstreams: { anthropic: provider, openai: provider, gemini: provider },
+    ...options,
+  });
+  opened.push(gateway);
+  const runtime = await openRuntime({ store: "memory:", prices });
+  opened.push(runtime);
+  return {
+    upstream,
+    run: async (program, budget) => {
+      const agent = gateway.program("employee", async ({ url, token }) => {
+        await program({ url, token });
+        return null;
+      });
+      const run = await runtime.submit(agent, null, { ...(budget && { budget }) });
+      const { status, costUsd, error } = await run.result();
+      const events: Event[] = [];
+      for await (const event of run.events({ follow: false })) if ("seq" in event) events.push(event);
+      if (status === "failed") throw new Error(error?.message);
+      return { status, costUsd, events };
+    },
+  };
+}
+
+interface Sent {
+  readonly path: string;
+  readonly body: string | object;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+function post({ url, token }: Access, { path, body, headers }: Sent): Promise<Response> {
+  return fetch(`${url}${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": token, ...headers },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+}
+
+const anthropicUsage = { input_tokens: 12, output_tokens: 30 };
+
+/** What each wire sends and receives, whole and as a stream. */
+const wires = {
+  "Anthropic messages": {
+    path: "/v1/messages",
+    request: (stream: boolean) => ({ model: "m", max_tokens: 90, stream, messages: [] }),
+    limit: ["max_tokens"],
+    whole: { content: [], usage: anthropicUsage },
+    stream: eventsOf(
+      { type: "message_start", message: { usage: { input_tokens: 12, output_tokens: 1 } } },
+      { type: "content_block_delta", delta: { text: "usage of words" } },
+      { type: "message_delta", usage: { output_tokens: 30 } },
+    ),
+  },
+  "OpenAI responses": {
+    path: "/v1/responses",
+    request: (stream: boolean) => ({ model: "m", max_output_tokens: 90, stream, input: "hello" }),
+    limit: ["max_output_tokens"],
+    whole: { output: [], usage: anthropicUsage },
+    stream: eventsOf({ type: "response.completed", response: { usage: anthropicUsage } }),
+  },
+  "OpenAI chat completions": {
+    path: "/v1/chat/completions",
+    request: (stream: boolean) => ({
+      model: "m",
+      max_completion_tokens: 90,
+      stream,
+      ...(stream && { stream_options: { include_usage: true } }),
+      messages: [],
+    }),
+    limit: ["max_completion_tokens"],
+    whole: { choices: [{}], usage: { prompt_tokens: 12, completion_tokens: 30 } },
+    stream: eventsOf(
+      { choices: [{ delta: { content: "a" } }], usage: null },
+      { choices: [], usage: { prompt_tokens: 12, completion_tokens: 30 } },
+      "[DONE]",
+    ),
+  },
+  Gemini: {
+    path: "/v1beta/models/m:generateContent",
+    request: () => ({ contents: [], generationConfig: { maxOutputTokens: 90 } }),
+    limit: ["generationConfig", "maxOutputTokens"],
+    whole: { usageMetadata: { promptTokenCount: 12, candidatesTokenCount: 20, thoughtsTokenCount: 10 } },
+    stream: eventsOf({ usageMetadata: { promptTokenCount: 12, candidatesTokenCount: 30 } }),
+  },
+} as const;
+
+const rounds = casesOf(1_000, 20);
+
+/** A body with members and texts that a parser must not stumble over. */
+function randomBody(request: object, round: number): string {
+  const odd = ["\\", '"', '\\"}', '{"max_tokens":1}', "\u2028é😀", "  ", "\n", `${round}`];
+  const noise = Object.fromEntries(
+    odd.map((text, index) => [`${text}${round + index}`, [text, { [text]: text }]]),
+  );
+  const members = [...Object.entries(request), ["metadata", noise] as const];
+  const turned = [...members.slice(round % members.length), ...members.slice(0, round % members.length)];
+  return JSON.stringify(Object.fromEntries(turned), null, round % 3);
+}
+
+test.each(Object.entries(wires))(
+  "%s: the bytes of a request and of its answer pass unchanged, and its usage is charged",
+  async (_name, { path, request, whole, stream }) => {
+    const streamPath = path.replace(":generateContent", ":streamGenerateContent?alt=sse");
+    const answers: string[] = [];
+    const world = await worldOf(({ path: at, body }, response) => {
+      const isStream =
+        at.includes("alt=sse") || body.includes('"stream":true') || body.includes('"stream": true');
+      const text = isStream ? stream : JSON.stringify(whole);
+      answers.push(text);
+      response.writeHead(200, { "content-type": isStream ? "text/event-stream" : "application/json" });
+      const middle = Math.floor(text.length / 2);
+      response.write(text.slice(0, middle));
+      response.end(text.slice(middle));
+    });
+    const sent: string[] = [];
+    const got: string[] = [];
+    const { status, costUsd, events } = await world.run(async (access) => {
+      for (let round = 0; round < rounds; round++) {
+        const isStream = round % 2 === 1;
+        const body = randomBody(request(isStream), round);
+        sent.push(body);
+        const reply = await post(access, { path: isStream ? streamPath : path, body });
+        got.push(await reply.text());
+      }
+    });
+    expect(status).toBe("completed");
+    expect(world.upstream.received.map(({ body }) => body.toString())).toEqual(sent);
+    expect(got).toEqual(answers);
+    expect(costUsd).toBeCloseTo(rounds * 0.03, 6);
+    expect(events.filter(({ type }) => type === "metered_call").length).toBe(rounds);
+  },
+);
+
+test.each(Object.entries(wires))(
+  "%s: a request above the limit, or without one, differs in one member at the provider",
+  async (_name, { path, request, whole, limit }) => {
+    const world = await worldOf((_received, response) => answerJson(response, whole), {
+      maxOutputTokens: 40,
+    });
+    const asked = request(false) as Record<string, unknown>;
+    const [top = "", inner] = limit;
+    const without = Object.fromEntries(Object.entries(asked).filter(([name]) => name !== top));
+    const { status } = await world.run(async (access) => {
+      for (const body of [asked, without]) expect((await post(access, { path, body })).status).toBe(200);
+    });
+    expect(status).toBe("completed");
+    const limited = { ...asked, [top]: inner === undefined ? 40 : { [inner]: 40 } };
+    expect(world.upstream.bodies).toEqual([limited, limited]);
+  },
+);
+
+test("a program in an endless loop is billed at most its cap, and each of its branches is refused once with 402", async () => {
+  let billed = 0;
+  const bill = ({ body }: Received): number => {
+    const { max_tokens } = JSON.parse(body.toString()) as { max_tokens: number };
+    billed += max_tokens;
+    return max_tokens;
+  };
+  const world = await worldOf((received, response) => {
+    if (received.path === "/v1/messages/count_tokens") answerJson(response, { input_tokens: 5 });
+    else answerJson(response, { usage: { input_tokens: 5, output_tokens: bill(received) } });
+  });
+  const refusals: Response[] = [];
+  const { status, costUsd } = await world.run(
+    async (access) => {
+      const body = { model: "m", max_tokens: 200, messages: [] };
+      const loop = async (): Promise<void> => {
+        for (;;) {
+          const reply = await post(access, { path: "/v1/messages", body });
+          if (reply.status === 200) continue;
+          refusals.push(reply);
+          return;
+        }
+      };
+      await Promise.all([loop(), loop(), loop()]);
+    },
+    { maxCostUsd: 0.5 },
+  );
+  expect(status).toBe("budget_exhausted");
+  expect(billed).toBe(500);
+  expect(costUsd).toBeCloseTo(0.5, 9);
+  expect(refusals.map(({ status: code }) => code)).toEqual([402, 402, 402]);
+  expect(refusals[0]?.headers.get("x-should-retry")).toBe("false");
+  expect(await refusals[0]?.json()).toMatchObject({ type: "error", error: { type: "billing_error" } });
+});
+
+test("a chat stream is asked for its usage, and the client receives no event for which it did not ask", async () => {
+  const text = eventsOf({ choices: [{ delta: { content: "usage" } }] });
+  const counted = { choices: [], usage: { prompt_tokens: 3, completion_tokens: 7 } };
+  const world = await worldOf((_received, response) =>
+    answerEvents(response, text + eventsOf(counted, "[DONE]")),
+  );
+  const { costUsd } = await world.run(async (access) => {
+    const body = { model: "m", stream: true, max_tokens: 50, messages: [] };
+    const reply = await post(access, { path: "/v1/chat/completions", body });
+    expect(await reply.text()).toBe(text + eventsOf("[DONE]"));
+  });
+  expect(costUsd).toBeCloseTo(0.007, 9);
+  expect(world.upstream.bodies[0]).toMatchObject({ max_tokens: 50, stream_options: { include_usage: true } });
+});
+
+test("the package openai streams and answers through the gateway, twenty calls at once", async () => {
+  const said = { index: 0, delta: { content: "hello" }, finish_reason: null };
+  const usage = { prompt_tokens: 3, completion_tokens: 5, total_tokens: 8 };
+  const world = await worldOf(({ body }, response) => {
+    if (body.includes('"stream":true'))
+      answerEvents(response, eventsOf({ choices: [said] }, { choices: [], usage }, "[DONE]"));
+    else answerJson(response, { choices: [{ index: 0, message: { content: "hello" } }], usage });
+  });
+  const texts: string[] = [];
+  const { costUsd } = await world.run(async ({ url, token }) => {
+    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: token, maxRetries: 0 });
+    const request = { model: "m", messages: [{ role: "user", content: "say hello" }] } as const;
+    const whole = async (): Promise<void> => {
+      const { choices } = await client.chat.completions.create({
+        ...request,
+        messages: [...request.messages],
+      });
+      texts.push(choices[0]?.message.content ?? "");
+    };
+    const streamed = async (): Promise<void> => {
+      const stream = await client.chat.completions.create({
+        ...request,
+        messages: [...request.messages],
+        stream: true,
+      });
+      for await (const { choices } of stream) texts.push(choices[0]?.delta.content ?? "");
+    };
+    await Promise.all(Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? whole() : streamed())));
+  });
+  expect(texts).toEqual(Array.from({ length: 20 }, () => "hello"));
+  expect(costUsd).toBeCloseTo(0.1, 9);
+});
+
+test("an error of the provider passes with its headers and costs nothing", async () => {
+  const world = await worldOf((_received, response) => {
+    response.writeHead(429, { "retry-after": "7", "set-cookie": "a=b" }).end('{"error":"slow"}');
+  });
+  const { costUsd, status } = await world.run(async (access) => {
+    const reply = await post(access, { path: "/v1/messages", body: { model: "m", max_tokens: 9 } });
+    expect([reply.status, reply.headers.get("retry-after"), await reply.text()]).toEqual([
+      429,
+      "7",
+      '{"error":"slow"}',
+    ]);
+    expect(reply.headers.get("set-cookie")).toBeNull();
+  });
+  expect([status, costUsd]).toEqual(["completed", 0]);
+});
+
+test("a program that leaves in the middle of a stream cuts the request, which is charged as reported", async () => {
+  const closed = Promise.withResolvers<void>();
+  const world = await worldOf((_received, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(
+      eventsOf({ type: "message_start", message: { usage: { input_tokens: 40, output_tokens: 1 } } }),
+    );
+    response.once("close", closed.resolve);
+  });
+  const { costUsd, events } = await world.run(async ({ url, token }) => {
+    const leaving = new AbortController();
+    const reply = await fetch(`${url}/v1/messages`, {
+      method: "POST",
+      headers: { "x-api-key": token },
+      body: JSON.stringify({ model: "m", max_tokens: 60, stream: true }),
+      signal: leaving.signal,
+    });
+    await reply.body?.getReader().read();
+    leaving.abort();
+    await closed.promise;
+  });
+  expect(costUsd).toBeCloseTo(0.06, 9);
+  const lost = events.flatMap((event) => (event.type === "budget_lost" ? [event.data.tokens] : []));
+  expect(lost).toEqual([100]);
+});
+
+const refused: readonly (Sent & { readonly status: number; readonly about: string })[] = [
+  { path: "/v1/files", body: {}, status: 404, about: "no POST /v1/files" },
+  { path: "/v1/messages/batches", body: {}, status: 404, about: "no POST" },
+  { path: "/v1/messages/../messages", body: { model: "m" }, status: 200, about: "" },
+  { path: "/v1/messages", body: "{", status: 400, about: "not a JSON object" },
+  { path: "/v1/messages", body: "[]", status: 400, about: "not a JSON object" },
+  { path: "/v1/messages", body: { max_tokens: 3 }, status: 400, about: "names no model" },
+  {
+    path: "/v1/messages",
+    body: '{"model":"m","max_tokens":3,"max_tokens":9}',
+    status: 400,
+    about: "max_tokens twice",
+  },
+  {
+    path: "/v1/messages",
+    body: '{"model":"m","max_tokens":3,"max_t\\u006fkens":9}',
+    status: 400,
+    about: "twice",
+  },
+  {
+    path: "/v1/messages",
+    body: { model: "x" },
+    status: 403,
+    about: "the model x is not allowed; use one of m",
+  },
+  {
+    path: "/v1/messages",
+    body: { model: "m", tools: [{ type: "web_search_20250305", name: "web_search" }] },
+    status: 403,
+    about: "web_search_20250305",
+  },
+  { path: "/v1/messages", body: { model: "m", service_tier: "priority" }, status: 403, about: "priority" },
+  {
+    path: "/v1/messages",
+    body: {
+      model: "m",
+      messages: [{ content: [{ type: "image", source: { type: "url", url: "http://a" } }] }],
+    },
+    status: 403,
+    about: "image by url",
+  },
+  {
+    path: "/v1/responses",
+    body: { model: "m", previous_response_id: "r" },
+    status: 403,
+    about: "previous_response_id",
+  },
+  { path: "/v1/responses", body: { model: "m", store: true }, status: 403, about: "store" },
+  { path: "/v1/responses", body: { model: "m", background: true }, status: 403, about: "background" },
+  { path: "/v1/chat/completions", body: { model: "m", n: 3 }, status: 403, about: "n, whose cost" },
+  {
+    path: "/v1/chat/completions",
+    body: { model: "m", max_tokens: 1, max_completion_tokens: 2 },
+    status: 400,
+    about: "use one",
+  },
+  {
+    path: "/v1beta/models/m:generateContent",
+    body: { tools: [{ googleSearch: {} }] },
+    status: 403,
+    about: "googleSearch",
+  },
+];
+
+test.each(refused)(
+  "a request to $path with $body is answered with $status",
+  async ({ status, about, ...sent }) => {
+    const world = await worldOf((_received, response) => answerJson(response, { usage: anthropicUsage }), {
+      models: ["m"],
+    });
+    await world.run(async (access) => {
+      const reply = await post(access, sent);
+      expect(reply.status).toBe(status);
+      expect(JSON.stringify(await reply.json())).toContain(about);
+    });
+    expect(world.upstream.received.length).toBe(status === 200 ? 1 : 0);
+  },
+);
+
+test("what configuration allows by name reaches the provider", async () => {
+  const world = await worldOf((_received, response) => answerJson(response, { usage: anthropicUsage }), {
+    allow: ["store"],
+  });
+  await world.run(async (access) => {
+    const reply = await post(access, { path: "/v1/responses", body: { model: "m", store: true } });
+    expect(reply.status).toBe(200);
+  });
+});
+
+test("a token is refused after its task has ended, and another host and another token are refused at once", async () => {
+  const world = await worldOf((_received, response) => answerJson(response, { usage: anthropicUsage }));
+  let before: Access | undefined;
+  await world.run(async (access) => {
+    before = access;
+    const wrong = await post({ ...access, token: "wrong" }, { path: "/v1/messages", body: { model: "m" } });
+    expect(wrong.status).toBe(401);
+    const plain = await fetch(`${access.url}/v1/models`);
+    expect(plain.status).toBe(401);
+  });
+  if (before === undefined) throw new Error("the program did not run");
+  const after = await post(before, { path: "/v1/messages", body: { model: "m" } });
+  expect([after.status, world.upstream.received.length]).toEqual([401, 0]);
+});
+
+test("the provider receives its own key and listed headers alone, and a redirect is refused", async () => {
+  const world = await worldOf((_received, response) => {
+    response.writeHead(302, { location: "http://127.0.0.1:1/" }).end();
+  });
+  await world.run(async (access) => {
+    const headers = { "anthropic-version": "2023-06-01", cookie: "a=b", "x-forwarded-for": "1.2.3.4" };
+    const reply = await post(access, { path: "/v1/messages", body: { model: "m" }, headers });
+    expect(reply.status).toBe(502);
+  });
+  const [received] = world.upstream.received;
+  expect(received?.headers).toMatchObject({ "x-api-key": "secret-key", "anthropic-version": "2023-06-01" });
+  expect(Object.keys(received?.headers ?? {})).not.toContain("cookie");
+  expect(Object.keys(received?.headers ?? {})).not.toContain("x-forwarded-for");
+  expect(Object.keys(received?.headers ?? {})).not.toContain("x-reeve-token");
+});
+
+test("a body above the limit is refused before it is read whole", async () => {
+  const world = await worldOf((_received, response) => answerJson(response, {}), { maxBodyBytes: 100 });
+  await world.run(async (access) => {
+    const reply = await post(access, { path: "/v1/messages", body: { model: "m", text: "x".repeat(200) } });
+    expect(reply.status).toBe(413);
+  });
+  expect(world.upstream.received).toEqual([]);
+});
