@@ -1,4 +1,3 @@
-import { portFor } from "../process/worker-context.ts";
 import {
   assertJson,
   assertMadeJson,
@@ -101,24 +100,9 @@ import { hasOtherRuns } from "./other-runs.ts";
 import { noteReport } from "./task-report.ts";
 import { compactSession } from "./session-compaction-step.ts";
 import { isTurnOf } from "./taken-turn.ts";
-import { TaskFacts } from "./task-facts.ts";
+import { TaskFacts, taskPort } from "./task-facts.ts";
 import { takeTurn, type ScopedPlan, type TurnOptions } from "./turn-step.ts";
-import {
-  inboxDrain,
-  itemBranch,
-  journalScope,
-  limitBranch,
-  queueWait,
-  uncancellableIn,
-} from "../journal/wait-names.ts";
-
-/** Creates what the extensions of a task's agent use of the runtime. */
-function taskPort({ worker, facts, state, taskId }: TaskRunner, signal: AbortSignal): ExtensionPort {
-  const hasQueued = (): boolean =>
-    state.resolutions.all(taskId, queueWait("steer")).length > 0 ||
-    state.resolutions.all(taskId, queueWait("follow_up")).length > 0;
-  return portFor(worker, { ...facts, signal, hasQueued });
-}
+import { inboxDrain, itemBranch, journalScope, limitBranch, uncancellableIn } from "../journal/wait-names.ts";
 
 function describeLimit(limit: Duration): string {
   return typeof limit === "number" ? `${limit} ms` : limit;

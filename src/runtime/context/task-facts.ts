@@ -1,6 +1,7 @@
 import type {
   AgentId,
   CallSettings,
+  ExtensionPort,
   Headcount,
   JsonValue,
   Ledger,
@@ -13,7 +14,17 @@ import type {
   TaskId,
   Usage,
 } from "../../kernel/index.ts";
+import { queueWait } from "../journal/wait-names.ts";
+import { portFor } from "../process/worker-context.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
+
+/** Creates what the extensions of a task's agent use of the runtime. */
+export function taskPort({ worker, facts, state, taskId }: TaskRunner, signal: AbortSignal): ExtensionPort {
+  const hasQueued = (): boolean =>
+    state.resolutions.all(taskId, queueWait("steer")).length > 0 ||
+    state.resolutions.all(taskId, queueWait("follow_up")).length > 0;
+  return portFor(worker, { ...facts, signal, hasQueued });
+}
 
 /** Shows the seats and the money of a run as they are at the moment. The rest of the state, such as the records of tasks, is not reachable from it. */
 class StandingView implements RunSnapshot {
