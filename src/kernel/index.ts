@@ -468,6 +468,7 @@ export type {
 export * from "./agent/permissions.ts";
 export * from "./agent/permissions.ts";
 export type * from "./agent/llm-request.ts";
+export type * from "./agent/branch-options.ts";
 export type * from "./agent/run-context.ts";
 export * from "./agent/hosted-workflow.ts";
 export * from "./agent/object-context.ts";

@@ -11,12 +11,12 @@ import type {
   SessionCompactionOutcome,
   SessionCompactionStep,
 } from "./compaction.ts";
+import type { MapOptions, ParallelOptions, SettledItem, UncancellableOptions } from "./branch-options.ts";
 import type { ExtensionPort } from "./extension-context.ts";
 import type { EmittableEvent, TurnEvent } from "../events/emittable-event.ts";
 import type { AgentId, TaskId, TopicId } from "../base/identity.ts";
 import type { DrainMode, RunMeta } from "../run/run-meta.ts";
 import type { Duration } from "../base/duration.ts";
-import type { Failure } from "../base/fault.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { Message } from "../messages/message.ts";
 import type { RunFacts } from "../run/run-facts.ts";
@@ -99,12 +99,6 @@ export interface CompensationOptions extends Pick<StepOptions, "retry" | "idempo
   readonly timeoutMs?: number;
 }
 
-/** Options of `ctx.uncancellable`. */
-export interface UncancellableOptions {
-  /** Maximum duration of the branch, in milliseconds. After it `timeout` is thrown. Default: 600_000. */
-  readonly timeoutMs?: number;
-}
-
 /** Options of `ctx.tools`. */
 export interface ToolsOptions {
   /** Tools in addition to the agent's own. On equal names they take precedence. They pass the same gate. */
@@ -129,29 +123,6 @@ export type Branch<Value> = (ctx: RunContext) => Promise<Value>;
 export type BranchResults<Branches extends Readonly<Record<string, Branch<unknown>>>> = {
   readonly [Name in keyof Branches]: Awaited<ReturnType<Branches[Name]>>;
 };
-
-/** Options of `ctx.parallel`. */
-export interface ParallelOptions {
-  /**
-   * Whether the first fault abandons the other branches: their calls never settle, and their calls in flight are
-   * cancelled. Default: `false`.
-   */
-  readonly stopOnFault?: boolean;
-}
-
-/** Options of `ctx.map`. */
-export interface MapOptions {
-  /** Maximum number of items that are in progress at the same time. Default: all items. */
-  readonly concurrency?: number;
-}
-
-/**
- * The result of one item of `ctx.map`, as of `Promise.allSettled`. It is JSON, so that it can be an output: the reason has the
- * code, the message and the details of the error.
- */
-export type SettledItem<Value> =
-  | { readonly status: "fulfilled"; readonly value: Value }
-  | { readonly status: "rejected"; readonly reason: Failure };
 
 /**
  * The interface through which a task does its work (`ctx`). Its asynchronous methods are journaled steps: each runs

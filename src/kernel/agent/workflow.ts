@@ -14,16 +14,8 @@ import type { HostedAgent } from "./hosted-agent.ts";
 import type { HostedWorkflow } from "./hosted-workflow.ts";
 import type { HandlerArguments, HostedObject, HandlerOutput } from "./object.ts";
 import type { StartRunOptions } from "../run/started-run.ts";
-import type {
-  CompensationContext,
-  CompensationOptions,
-  MapOptions,
-  ParallelOptions,
-  SettledItem,
-  StepContext,
-  StepOptions,
-  UncancellableOptions,
-} from "./run-context.ts";
+import type { MapOptions, ParallelOptions, SettledItem, UncancellableOptions } from "./branch-options.ts";
+import type { CompensationContext, CompensationOptions, StepContext, StepOptions } from "./run-context.ts";
 
 /** What the body of a step of a workflow receives. */
 export type WorkflowStepContext = Pick<StepContext, "idempotencyKey" | "attempt" | "signal">;
