@@ -429,15 +429,15 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     requireObjectKey(`object ${name}`, key);
     const { tenantId } = this.facts;
     type Given<Options> = [input?: JsonValue, options?: Options];
-    const methods = <Options extends ObjectStartOptions, Value>(
-      begin: (call: ObjectCall, options: Options) => Promise<Value>,
+    const methods = <Options extends ObjectStartOptions>(
+      begin: (call: ObjectCall, options: Options) => Promise<unknown>,
     ): object =>
       Object.fromEntries(
         handlerNames.map((handler) => [
           handler,
           (...[input = null, options]: Given<Options>) => {
             // An id belongs to the key, and not to all runs.
-            const { id } = (options ?? {}) as ObjectStartOptions;
+            const { id } = options ?? {};
             const own = typeof id === "string" ? { id: objectCallId(tenantId, { name, key }, id) } : {};
             return begin({ handler, key, input }, { ...options, ...own } as Options);
           },

@@ -70,7 +70,7 @@ const limits: Workload = {
     workflow(
       "limited",
       {
-        concurrency: { key: ({ input }) => String(input).slice(0, 1), limit: 1 },
+        concurrency: { key: ({ input }) => (input as string).slice(0, 1), limit: 1 },
         rate: { limit: 2, perMs: 5 },
       },
       async (ctx, input) => {

@@ -59,7 +59,7 @@ export function objectClient<State, Handlers>(
   ): Promise<RunHandle<WorkflowResult<unknown>>> => {
     const { id, ...more } = callTable.read(`${handler}() of object ${name}`, options);
     const runId = id === undefined ? {} : { runId: objectCallId(tenantId, { name, key }, id) };
-    return start({ handler, key, input: input ?? null }, { ...more, ...owner, ...runId } as StartOptions);
+    return start({ handler, key, input: input ?? null }, { ...more, ...owner, ...runId });
   };
   type Args = [input?: JsonValue, options?: ObjectCallOptions];
   const methods = object.handlerNames.map((handler) => [

@@ -21,6 +21,8 @@ export class FlowQueues {
   readonly #due = new Map<string, number>();
   /** The runs that wait for their start time before they enter a queue. */
   readonly #sleeping = new Map<RunRow, number>();
+  /** Lower bound of all these times: a claim before it has nothing to check. */
+  #nextCheck = Infinity;
 
   constructor(listener: FlowListener) {
     this.#listener = listener;
@@ -38,13 +40,14 @@ export class FlowQueues {
       queue.splice(place + 1, 0, row);
     }
     row.isQueued = true;
-    this.#due.set(gate.id, 0);
+    this.#checkAt(gate.id, 0);
   }
 
   /** Puts the run into the queue of its gate at a time, in epoch milliseconds. */
   addSleeping(row: RunRow, wakeAt: number): void {
     this.remove(row);
     this.#sleeping.set(row, wakeAt);
+    this.#nextCheck = Math.min(this.#nextCheck, wakeAt);
   }
 
   /** Takes the run out of its queue, because it has mail, an owner or an end. */
@@ -59,7 +62,7 @@ export class FlowQueues {
     if (place >= 0) queue.splice(place, 1);
     if (queue.length === 0) this.#queues.delete(gate.id);
     // The run may have been the one that wakes the queue.
-    else this.#due.set(gate.id, 0);
+    else this.#checkAt(gate.id, 0);
   }
 
   /** The earliest time after `now` at which limits are to be checked. */
@@ -72,9 +75,7 @@ export class FlowQueues {
 
   /** Whether a claim has limits to check. */
   isDue(now: number): boolean {
-    for (const at of this.#due.values()) if (at <= now) return true;
-    for (const at of this.#sleeping.values()) if (at <= now) return true;
-    return false;
+    return now >= this.#nextCheck;
   }
 
   /** Checks the limits that are due, and makes the runs ready that they admit. */
@@ -85,6 +86,14 @@ export class FlowQueues {
         this.#due.delete(gate);
         this.#admit(gate, now);
       }
+    this.#nextCheck = Infinity;
+    for (const at of this.#due.values()) this.#nextCheck = Math.min(this.#nextCheck, at);
+    for (const at of this.#sleeping.values()) this.#nextCheck = Math.min(this.#nextCheck, at);
+  }
+
+  #checkAt(gate: string, at: number): void {
+    this.#due.set(gate, at);
+    this.#nextCheck = Math.min(this.#nextCheck, at);
   }
 
   #admit(id: string, now: number): void {
@@ -108,7 +117,7 @@ export class FlowQueues {
     const earlier = gate.perMs === null ? undefined : this.#starts.get(gate.id)?.at(-gate.limit);
     const freeAt = gate.dueAt ?? (earlier === undefined ? now : earlier + (gate.perMs ?? 0));
     if (freeAt <= now) return true;
-    this.#due.set(gate.id, freeAt);
+    this.#checkAt(gate.id, freeAt);
     this.#listener.onTimer(record.runId, freeAt);
     return false;
   }
@@ -120,7 +129,7 @@ export class FlowQueues {
 
   /** Lets the next claim check the limits of a gate, because the time of a collection has changed. */
   recheck(id: string): void {
-    this.#due.set(id, 0);
+    this.#checkAt(id, 0);
   }
 
   /** Gives the run a place among the runs of its concurrency key. */
@@ -142,7 +151,7 @@ export class FlowQueues {
     if (taken === 0) this.#taken.delete(slot.id);
     else this.#taken.set(slot.id, taken);
     if (!this.#queues.has(slot.id)) return false;
-    this.#due.set(slot.id, 0);
+    this.#checkAt(slot.id, 0);
     return true;
   }
 

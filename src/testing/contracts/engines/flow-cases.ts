@@ -156,7 +156,7 @@ export function flowCases(harness: EngineHarness): void {
       workflowOf("load", async (ctx) => ctx.step("work", async () => ctx.input), {
         flowOf: flowControl("workflow load", "load", {
           batch: {
-            key: ({ input }: { readonly input: JsonValue }) => String(input).slice(0, 1),
+            key: ({ input }: { readonly input: JsonValue }) => (input as string).slice(0, 1),
             size: 3,
             ms: 50,
           },

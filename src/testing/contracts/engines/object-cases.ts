@@ -5,7 +5,6 @@ import {
   type JsonValue,
   type ObjectCall,
   type RunContext,
-  type RunHandle,
 } from "../../../kernel/index.ts";
 import { casesOf, eventOf, eventsOf, suspended, workflowOf, type EngineHarness } from "./engine-world.ts";
 
@@ -98,12 +97,12 @@ export function objectCases(harness: EngineHarness): void {
       const one = await world.open("one");
       const counter = counterOf();
       const held = await one.object(counter, "a").send.hold(5);
-      await suspended(held as unknown as RunHandle, "t0");
+      await suspended(held, "t0");
       const next = await one.object(counter, "a").send.add(1);
       expect(await one.object(counter, "a").state()).toBe(5);
       expect(await one.object(counter, "a").get()).toBe(5);
       expect(await one.object(counter, "b").add(1)).toBe(1);
-      const resumed = await world.takeOver(one, held as unknown as RunHandle, counterOf());
+      const resumed = await world.takeOver(one, held, counterOf());
       await resumed.signal("go", null);
       expect((await resumed.result()).output).toBe(10);
       const two = await world.open("three");
@@ -127,7 +126,7 @@ export function objectCases(harness: EngineHarness): void {
       await expect(failed.resume()).rejects.toMatchObject({ code: "invalid_argument" });
       await expect(failed.topUp({ maxTurns: 1 })).rejects.toMatchObject({ code: "invalid_argument" });
       await expect(failed.fork({ at: 0 })).rejects.toMatchObject({ code: "invalid_argument" });
-      const first = await eventOf(failed as unknown as RunHandle, "run_end");
+      const first = await eventOf(failed, "run_end");
       expect(first.data.status).toBe("failed");
     },
   );
@@ -138,7 +137,7 @@ export function objectCases(harness: EngineHarness): void {
       const runtime = await world.open();
       const counter = counterOf();
       const held = await runtime.object(counter, "a").send.hold(1);
-      await suspended(held as unknown as RunHandle, "t0");
+      await suspended(held, "t0");
       const dropped = await runtime.object(counter, "a").send.add(100);
       const last = await runtime.object(counter, "a").send.add(10);
       await dropped.cancel("not needed");
