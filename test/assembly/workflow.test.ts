@@ -16,6 +16,32 @@ const order = workflow(
   async (ctx, { cents, currency }) => ({ price: await ctx.step("price", () => `${cents} ${currency}`) }),
 );
 
+describe("mistakes in the use of a workflow", () => {
+  test("J2: a step that is not awaited fails the next one with journal_ambiguous, which names both", () =>
+    withRuntime(async (runtime) => {
+      const hasty = workflow("hasty", async (ctx) => {
+        const reserve = ctx.step("reserve", () => "reserved");
+        await ctx.step("charge", () => "charged");
+        return reserve;
+      });
+      const { status, error } = await (await runtime.start(hasty, null)).result();
+      expect([status, error?.code]).toEqual(["failed", "journal_ambiguous"]);
+      expect(error?.message).toMatch(
+        /^step charge was called while step reserve was in flight; await it first/u,
+      );
+    }));
+
+  test("a signal to a run that has ended is refused, and the error says so", () =>
+    withRuntime(async (runtime) => {
+      const quick = workflow("quick", async () => null);
+      const run = await runtime.start(quick, null);
+      await run.result();
+      await expect(run.signal(signal("paid", z.number()), 5)).rejects.toMatchObject({
+        message: expect.stringMatching(/ended/u),
+      });
+    }));
+});
+
 describe("input and output of a workflow", () => {
   test("run() returns the output after the schemas have applied their defaults and transforms once", async () => {
     expect(await order.run({ cents: 5 })).toEqual({ price: "5 EUR!" });

@@ -41,8 +41,13 @@ const killEvery = 20;
 /** Number of workers that may end because the store was locked for too long. */
 const maxLockedOut = 10;
 
-/** The only program to run, such as one that has failed. */
+/** The only program to run, such as one that has failed, or the first and the last one: `121-160`. */
 const onlySeed = process.env["REEVE_PROGRAM_SEED"];
+
+function seedsFor(count: number): readonly number[] {
+  const [from = 1, to = onlySeed === undefined ? count : from] = (onlySeed ?? "1").split("-").map(Number);
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+}
 
 /**
  * Random programs under SIGKILL: two workers, of which one is killed every now and then in a step, or shortly after it. Whatever
@@ -52,8 +57,7 @@ export function programCases(count: number, engine?: () => Promise<ProgramEngine
   test(`J1, J6: ${count} random programs end and count as their model predicts, although workers are killed`, async ({
     expect,
   }) => {
-    const seeds =
-      onlySeed === undefined ? Array.from({ length: count }, (_, index) => index + 1) : [Number(onlySeed)];
+    const seeds = seedsFor(count);
     const site = await ProgramSite.open(await engine?.());
     for (let from = 0; from < seeds.length; from += batch) {
       const some = seeds.slice(from, from + batch);
@@ -238,6 +242,14 @@ class ProgramSite {
     void tracked.then(() => this.#pending.delete(tracked));
   }
 
+  /** The last events of a run, for a report. */
+  async #lastEvents(runId: RunId): Promise<readonly string[]> {
+    const lines: string[] = [];
+    for await (const { seq, at, taskId, type, data } of this.#store.events.read(runId, 0))
+      lines.push(`${seq} ${at} ${taskId} ${type} ${JSON.stringify(data).slice(0, 300)}`);
+    return lines.slice(-40);
+  }
+
   async #untilEnded(): Promise<void> {
     for (let seen = "", since = performance.now(); ;) {
       if (this.#failure !== undefined) throw this.#failure;
@@ -247,7 +259,9 @@ class ProgramSite {
       if (now !== seen) [seen, since] = [now, performance.now()];
       if (performance.now() - since > boundMs) {
         const left = runs.map(({ runId, status, waitsFor }) => `${runId} ${status} ${waitsFor.join(",")}`);
-        throw new Error(`these runs do not end: ${left.join("; ")}`);
+        const [first] = runs;
+        const events = first === undefined ? [] : await this.#lastEvents(first.runId);
+        throw new Error(`these runs do not end: ${left.join("; ")}\n${events.join("\n")}`);
       }
       for (const [caller, worker] of this.#workers) if (worker.isOver) await this.#replace(caller, worker);
       await pause(20);

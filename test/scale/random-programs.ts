@@ -55,7 +55,7 @@ export interface Predicted {
 }
 
 /** Random numbers from 0 to below 1 that follow from a seed (mulberry32). */
-export function seededRandom(seed: number): () => number {
+function seededRandom(seed: number): () => number {
   let state = Math.imul(seed, 0x9e37_79b9) | 0;
   return () => {
     state = (state + 0x6d2b_79f5) | 0;
