@@ -43,7 +43,7 @@ function open(folder: string, name: string): Promise<Store> {
 const worker: Workflow<number, string> = workflow("work", async (ctx, each): Promise<string> => {
   for (let index = 0; index < Number(each); index++) await ctx.step("work", () => kilobyte);
   return "done";
-}) as unknown as Workflow<number, string>;
+});
 
 const agent: HostedAgent = {
   id: formatAgentId({ name: "working-agent" }),

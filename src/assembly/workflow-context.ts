@@ -428,18 +428,17 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     const { name, handlerNames } = object;
     requireObjectKey(`object ${name}`, key);
     const { tenantId } = this.facts;
-    type Given<Options> = [input?: JsonValue, options?: Options];
-    const methods = <Options extends ObjectStartOptions>(
-      begin: (call: ObjectCall, options: Options) => Promise<unknown>,
-    ): object =>
+    type Options = ObjectStartOptions & ObjectSendOptions;
+    type Given = [input?: JsonValue, options?: Options];
+    const methods = (begin: (call: ObjectCall, options: Options) => Promise<unknown>): object =>
       Object.fromEntries(
         handlerNames.map((handler) => [
           handler,
-          (...[input = null, options]: Given<Options>) => {
+          (...[input = null, options]: Given) => {
             // An id belongs to the key, and not to all runs.
             const { id } = options ?? {};
             const own = typeof id === "string" ? { id: objectCallId(tenantId, { name, key }, id) } : {};
-            return begin({ handler, key, input }, { ...options, ...own } as Options);
+            return begin({ handler, key, input }, { ...options, ...own });
           },
         ]),
       );
@@ -448,7 +447,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     return {
       ...methods(async (call, options) => (await start(call, options)).result()),
       start: methods(start),
-      send: methods((call, options: ObjectSendOptions) => this.send(object, call, options)),
+      send: methods((call, options) => this.send(object, call, options)),
     } as ObjectCalls<Handlers>;
   }
 

@@ -124,12 +124,17 @@ function workflowsIn(workflows: readonly HostedAgent[]): ReadonlyMap<string, Hos
   return found;
 }
 
+/** `Array.isArray` does not narrow a readonly list. */
+function isList(runs: CheckReplayOptions["runs"]): runs is readonly string[] {
+  return Array.isArray(runs);
+}
+
 async function* chosenRuns(
   { journal }: Store,
   runs: CheckReplayOptions["runs"] = { status: unfinishedStatuses },
 ): AsyncIterable<RunId> {
-  if (Array.isArray(runs)) {
-    for (const id of runs as readonly string[]) yield parseRunId(id);
+  if (isList(runs)) {
+    for (const id of runs) yield parseRunId(id);
     return;
   }
   let after: string | null = null;

@@ -123,7 +123,7 @@ describe("checkReplay() on the code that recorded the journal", () => {
 describe("checkReplay() on changed code", () => {
   const before: Code = async (ctx) => {
     await ctx.step("reserve", () => 1);
-    await ctx.step("charge", () => 2, { input: { cents: 5 } } as never);
+    await ctx.step("charge", () => 2, { input: { cents: 5 } });
     return 3;
   };
 
@@ -209,7 +209,7 @@ describe("checkReplay() on changed code", () => {
     const { differences, runs } = await check(before, async (ctx) => {
       await ctx.step("hold", () => 1, { formerly: "reserve" });
       if (ctx.patched("check")) await ctx.step("check", () => 1);
-      await ctx.step("charge", () => 2, { input: { cents: 5 } } as never);
+      await ctx.step("charge", () => 2, { input: { cents: 5 } });
     });
     expect([runs, differences]).toEqual([1, []]);
   });

@@ -134,7 +134,7 @@ test("openClient() and its starts refuse options that only a worker can use, and
     }
     return "none";
   };
-  expect(await messageOf(() => openClient({} as never))).toMatch(
+  expect(await messageOf(() => openClient(JSON.parse("{}") as never))).toMatch(
     /invalid store undefined of openClient\(\)/u,
   );
   expect(await messageOf(() => openClient({ store: "memory:" }))).toMatch(

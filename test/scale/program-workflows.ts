@@ -34,7 +34,7 @@ export function programWorkflows(server: ServerAddress): readonly [Workflow<Json
           name,
           key: idempotencyKey,
           body: { fails },
-          signal: signal as AbortSignal,
+          signal,
         });
         if (isFatal) throw new FatalError(`${name} failed`);
         return 1;
@@ -52,7 +52,7 @@ export function programWorkflows(server: ServerAddress): readonly [Workflow<Json
   const all = async (ctx: WorkflowContext, commands: Program): Promise<number> => {
     let sum = 0;
     for (const command of commands) {
-      if (command.op === "again") return (await ctx.continueAsNew(["again", command.rest] as never)) as never;
+      if (command.op === "again") return ctx.continueAsNew(["again", command.rest] as never);
       sum += await one(ctx, command);
     }
     return sum;

@@ -178,7 +178,7 @@ export function randomProgram(seed: number): Program {
 
 /** The stored form of a program, as the input of a run. */
 export function programInput(program: Program): JsonValue {
-  return program as unknown as JsonValue;
+  return program;
 }
 
 /** A fault that leaves the commands. */

@@ -211,7 +211,7 @@ workflow(
   async (_ctx, input) => input satisfies string,
 );
 
-(await client.start(order, { cents: 5 })).result() satisfies Promise<unknown>;
+void ((await client.start(order, { cents: 5 })).result() satisfies Promise<unknown>);
 // @ts-expect-error -- a start with the workflow has the type of its input
 void client.start(fees, { cents: "5" });
 (await client.start("order", { cents: "5" }, { version: "2" })).runId satisfies string;
