@@ -73,7 +73,12 @@ export function planResume(state: RunState): readonly ResumedTask[] {
     for (const child of cancelledWith(state, task, voids)) reached.add(child);
     const again = [...repeatedBranches(task, voids), ...startedAnew(task, voids)];
     const runs = new Set([...failedRuns, ...runsCancelledWith(state, task, voids)]);
-    const resumed = [...runs].filter((runId) => task.started?.get(runId)?.isFinal !== true);
+    // The end of a run that has undone its work stays: the code receives it again.
+    const resumed = [...runs].filter(
+      (runId) =>
+        task.started?.get(runId)?.isFinal !== true &&
+        receivedEnd(state, task.record.taskId, runId)?.isFinal !== true,
+    );
     plan.push({ taskId: task.record.taskId, voids: [...voids, ...again], runs: resumed });
   }
   return plan;

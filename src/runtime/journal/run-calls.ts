@@ -12,7 +12,7 @@ import {
 } from "../../kernel/index.ts";
 import type { Addition } from "./run-log.ts";
 import type { RunState } from "./run-state.ts";
-import type { RunCharge, StartedState, TaskState } from "./task-state.ts";
+import { hasCompensated, type RunCharge, type StartedState, type TaskState } from "./task-state.ts";
 import { callerWait, runWait } from "./wait-names.ts";
 
 /** A task of another run that receives the end of this run. */
@@ -58,6 +58,8 @@ export interface RunEnd {
   readonly outcome: TaskOutcome;
   /** What the run has spent. Only the run that started it receives this. */
   readonly spent?: RunCharge;
+  /** Whether the run cannot be resumed, because it has undone its work. */
+  readonly isFinal?: true;
 }
 
 /** The tasks of other runs that receive the end of this run. */
@@ -86,7 +88,11 @@ export function endMail(state: RunState, runId: RunId, caller: RunCaller, at: nu
   const { outcome, resumed, record } = state.task(root);
   if (outcome === null) return undefined;
   const { taskId, above } = caller;
-  const value: RunEnd = above === undefined ? { outcome } : { outcome, spent: chargeOf(state) };
+  const value: RunEnd = {
+    outcome,
+    ...(above !== undefined && { spent: chargeOf(state) }),
+    ...(hasCompensated(state.task(root)) && { isFinal: true as const }),
+  };
   return {
     id: `end ${runId} ${resumed} ${taskId}`,
     runId: caller.runId,

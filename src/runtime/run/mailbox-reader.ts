@@ -219,7 +219,8 @@ export class MailboxReader {
     const task = this.#state.tasks.get(taskId);
     if (runId === undefined || task === undefined || task.outcome !== null || task.cancelled !== null)
       return false;
-    if (cancelReason(value as unknown as RunEnd) !== parentEnded) return false;
+    const end = value as unknown as RunEnd;
+    if (cancelReason(end) !== parentEnded || end.isFinal === true) return false;
     this.#log.add(resumeChange(task, runId, this.#log.now()));
     return true;
   }
