@@ -24,7 +24,7 @@ import { geminiWire } from "./gemini-wire.ts";
 import { JsonText } from "./json-text.ts";
 import { chatWire, openAiRoute } from "./openai-wires.ts";
 import { headersOf, Upstreams, type GatewayUpstream } from "./upstream.ts";
-import { isObject, type Json, type Route, type Wire, type WireRequest } from "./wire.ts";
+import { boundTokens, isObject, type Json, type Route, type Wire, type WireRequest } from "./wire.ts";
 
 /** Options of `openGateway()`. */
 export interface GatewayOptions {
@@ -250,7 +250,7 @@ export class Gateway {
     const request = {
       provider: call.provider,
       model: asked.model,
-      inputTokens: body.byteLength,
+      inputTokens: boundTokens(json, body.byteLength),
       maxOutputTokens: Math.max(1, limit),
       ...(route.wire.countPath !== undefined && {
         countTokens: ({ signal }: { readonly signal: CancelSignal }) => call.count(json, signal),

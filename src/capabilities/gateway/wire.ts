@@ -86,6 +86,20 @@ export function* everyObject(value: unknown): Iterable<Json> {
   }
 }
 
+/** Upper bound of the tokens of one image of any size, at any provider. */
+const tokensPerImage = 8_192;
+/** Upper bound of the tokens of the instructions that a provider adds about tools and the format of the answer. */
+const addedTokens = 1_152;
+const imageTypes: ReadonlySet<unknown> = new Set(["image", "input_image", "image_url"]);
+
+/** B1: upper bound of the input tokens of a request: one per byte, and a fixed bound for each image. */
+export function boundTokens(body: Json, bytes: number): number {
+  let images = 0;
+  for (const { type, inlineData, inline_data } of everyObject(body))
+    if (imageTypes.has(type) || inlineData !== undefined || inline_data !== undefined) images++;
+  return bytes + addedTokens + images * tokensPerImage;
+}
+
 /** Whether a text is an address that the provider would load, so that its size is not part of the request. */
 export function isRemote(value: unknown): boolean {
   return typeof value === "string" && !value.startsWith("data:");

@@ -275,6 +275,25 @@ test("the package openai streams and answers through the gateway, twenty calls a
   expect(costUsd).toBeCloseTo(0.1, 9);
 });
 
+test("an image is reserved with the bound of an image, not with its bytes", async () => {
+  const world = await worldOf(({ path }, response) =>
+    answerJson(response, path.endsWith("count_tokens") ? {} : { usage: anthropicUsage }),
+  );
+  const source = { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" };
+  const messages = [{ role: "user", content: [{ type: "image", source }] }];
+  const statuses: number[] = [];
+  const { status } = await world.run(
+    async (access) => {
+      for (const body of [{ messages: [] }, { messages }]) {
+        const asked = { model: "m", max_tokens: 50, ...body };
+        statuses.push((await post(access, { path: "/v1/messages", body: asked })).status);
+      }
+    },
+    { maxTokens: 5_000 },
+  );
+  expect([status, ...statuses]).toEqual(["budget_exhausted", 200, 402]);
+});
+
 test("an error of the provider passes with its headers and costs nothing", async () => {
   const world = await worldOf((_received, response) => {
     response.writeHead(429, { "retry-after": "7", "set-cookie": "a=b" }).end('{"error":"slow"}');

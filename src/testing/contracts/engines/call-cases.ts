@@ -256,28 +256,31 @@ export function callCases(harness: EngineHarness): void {
     expect((await run.result()).output).toBe(9);
   });
 
-  declare("J5: resume() of a run receives the end of a started run that has undone its work", async (world) => {
-    const runtime = await world.open();
-    let isBroken = true;
-    const undoing = workflowOf("undoing", async (ctx) => {
-      await ctx.compensate("undo", async () => null);
-      if (ctx.input === "fails") throw new FatalError("declined");
-      await ctx.waitForSignal("never");
-    });
-    const caller = starting(async (ctx) => {
-      const handle = await ctx.start(undoing.id, "waits", { id: "cancelled-with-caller" });
-      const failed = await ctx.join(await ctx.start(undoing.id, "fails"));
-      if (isBroken) throw new Fault("child_failed", failed.failure?.message ?? "");
-      return [failed.status, (await ctx.join(handle)).status];
-    }, undoing);
-    const run = await runtime.submit(caller, null);
-    expect((await run.result()).error?.message).toBe("declined");
-    const other = await startedBy(runtime, run, "cancelled-with-caller");
-    expect((await other.result()).status).toBe("cancelled");
-    isBroken = false;
-    await run.resume();
-    expect((await run.result()).output).toEqual(["failed", "cancelled"]);
-  });
+  declare(
+    "J5: resume() of a run receives the end of a started run that has undone its work",
+    async (world) => {
+      const runtime = await world.open();
+      let isBroken = true;
+      const undoing = workflowOf("undoing", async (ctx) => {
+        await ctx.compensate("undo", async () => null);
+        if (ctx.input === "fails") throw new FatalError("declined");
+        await ctx.waitForSignal("never");
+      });
+      const caller = starting(async (ctx) => {
+        const handle = await ctx.start(undoing.id, "waits", { id: "cancelled-with-caller" });
+        const failed = await ctx.join(await ctx.start(undoing.id, "fails"));
+        if (isBroken) throw new Fault("child_failed", failed.failure?.message ?? "");
+        return [failed.status, (await ctx.join(handle)).status];
+      }, undoing);
+      const run = await runtime.submit(caller, null);
+      expect((await run.result()).error?.message).toBe("declined");
+      const other = await startedBy(runtime, run, "cancelled-with-caller");
+      expect((await other.result()).status).toBe("cancelled");
+      isBroken = false;
+      await run.resume();
+      expect((await run.result()).output).toEqual(["failed", "cancelled"]);
+    },
+  );
 
   declare("fork: a fork receives the end of the run that its origin started", async (world) => {
     const runtime = await world.open();
