@@ -11,6 +11,7 @@ const callEnds: ReadonlySet<EventType> = new Set<EventType>([
   "message_end",
   "tool_execution_end",
   "step_end",
+  "metered_call",
 ]);
 
 /** The events of a run: the latest are in memory, and the server sends the others when a view needs them. */

@@ -3,7 +3,7 @@ import type { Event, TaskId } from "../../kernel/index.ts";
 /** Whether an event is the result of a model call, a tool call or a step: what a list counts as a step of a run. */
 export function isResult({ type, data }: Event): boolean {
   if (type === "message_end") return "usage" in data;
-  return type === "tool_execution_end" || type === "step_end";
+  return type === "tool_execution_end" || type === "step_end" || type === "metered_call";
 }
 
 /** Recorded calls as JSON. */
@@ -40,7 +40,7 @@ export class RecordedCalls {
   add(event: Event): void {
     const { type, taskId } = event;
     if (type === "task_continue_as_new") this.#recorded.delete(taskId);
-    else if (type !== "step_end" && isResult(event))
+    else if (type !== "step_end" && type !== "metered_call" && isResult(event))
       this.#recorded.set(taskId, (this.#recorded.get(taskId) ?? 0) + 1);
   }
 

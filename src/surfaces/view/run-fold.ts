@@ -191,6 +191,8 @@ export class RunFold {
       }
       case "message_end":
         return this.#endModelCall(event);
+      case "metered_call":
+        return this.#pay(event);
       case "tool_execution_start":
         return this.#startCall(taskId, "tool", event.data.toolName);
       case "tool_execution_end":
@@ -318,7 +320,16 @@ export class RunFold {
     this.#endCall(taskId);
     // The model that answered. A fork or a fallback may have replaced the one that the start names.
     if (model != null) this.#change(taskId, { model: model.modelId });
-    if (usage === undefined) return;
+    if (usage !== undefined) this.#spend(taskId, agentId, model, usage);
+  }
+
+  /** A paid call of a program. A call that was lost has an event of its own. */
+  #pay({ taskId, agentId, data: { usage, model } }: Event<"metered_call">): void {
+    this.#change(taskId, { model: model.modelId });
+    if (usage !== null) this.#spend(taskId, agentId, model, usage);
+  }
+
+  #spend(taskId: TaskId, agentId: AgentId, model: ModelReference | null | undefined, usage: Usage): void {
     const { costUsd } = usage;
     this.#record(taskId, costUsd ?? 0);
     this.#charge(taskId, { calls: 1, tokens: totalTokens(usage), costUsd, lost: noLoss });

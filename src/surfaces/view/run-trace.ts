@@ -236,7 +236,7 @@ export class RunTrace {
 }
 
 function costOf(event: Event): number {
-  if (event.type === "message_end") return event.data.usage?.costUsd ?? 0;
+  if (event.type === "message_end" || event.type === "metered_call") return event.data.usage?.costUsd ?? 0;
   if (event.type === "usage_corrected")
     return (event.data.usage.costUsd ?? 0) - (event.data.charged.costUsd ?? 0);
   return event.type === "budget_lost" ? (event.data.costUsd ?? 0) : 0;

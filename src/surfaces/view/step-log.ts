@@ -248,8 +248,14 @@ export class StepLog {
         const { callId, status = "ok" } = event.data;
         return this.#end(event, this.#oldest(event.taskId, "tool", callId), status);
       }
-      case "step_end":
-        return this.#addStep(event);
+      case "step_end": {
+        const { name, status = "ok" } = event.data;
+        return this.#addStep(event, name, status);
+      }
+      case "metered_call": {
+        const { model, status } = event.data;
+        return this.#addStep(event, model.modelId, status === "ok" ? "ok" : "error");
+      }
       default:
         this.#addWait(event);
     }
@@ -402,11 +408,11 @@ export class StepLog {
     }
   }
 
-  #addStep(event: Event<"step_end">): void {
-    const { name, durationMs, status } = event.data;
+  /** Adds a step of which only the end has an event. */
+  #addStep(event: Event<"step_end" | "metered_call">, name: string, outcome: "ok" | "error"): void {
     const step = this.#start(event, "step", name);
-    step.startAt = event.at - durationMs;
-    this.#end(event, step, status ?? "ok");
+    step.startAt = event.at - event.data.durationMs;
+    this.#end(event, step, outcome);
   }
 
   #oldest(taskId: TaskId, kind: StepKind, id?: string): OpenStep | undefined {

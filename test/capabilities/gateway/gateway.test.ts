@@ -7,6 +7,7 @@ import {
   type GatewayProgram,
 } from "../../../src/capabilities/gateway/gateway.ts";
 import type { Event, ExecutionBudget } from "../../../src/kernel/index.ts";
+import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
 import { casesOf } from "../../effort.ts";
 import { answerEvents, answerJson, eventsOf, MockUpstream, type Received } from "./mock-upstream.ts";
 
@@ -204,7 +205,7 @@ test("a program in an endless loop is billed at most its cap, and each of its br
     else answerJson(response, { usage: { input_tokens: 5, output_tokens: bill(received) } });
   });
   const refusals: Response[] = [];
-  const { status, costUsd } = await world.run(
+  const { status, costUsd, events } = await world.run(
     async (access) => {
       const body = { model: "m", max_tokens: 200, messages: [] };
       const loop = async (): Promise<void> => {
@@ -220,6 +221,11 @@ test("a program in an endless loop is billed at most its cap, and each of its br
     { maxCostUsd: 0.5 },
   );
   expect(status).toBe("budget_exhausted");
+  const fold = new RunFold();
+  for (const event of events) fold.add(event);
+  expect([...fold.view().money]).toMatchObject([
+    { agentId: "employee", model: "mock/m", usage: { outputTokens: 500, costUsd: 0.5 } },
+  ]);
   expect(billed).toBe(500);
   expect(costUsd).toBeCloseTo(0.5, 9);
   expect(refusals.map(({ status: code }) => code)).toEqual([402, 402, 402]);
