@@ -14,7 +14,9 @@ export interface FileSchema {
 /** Creates or updates the tables. Several processes may open a file at once: the second finds the work done. */
 export function migrate(database: Database, schema: FileSchema): void {
   const { applicationId, migrations } = schema;
-  if (migrationsDone(database, schema) === migrations.length) return;
+  // One snapshot: between two reads another process could create the tables.
+  const found = database.transaction("DEFERRED", () => migrationsDone(database, schema));
+  if (found === migrations.length) return;
   database.transaction("IMMEDIATE", () => {
     const done = migrationsDone(database, schema);
     for (const migration of migrations.slice(done)) database.exec(migration);

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { noUsageDelta } from "../../../../../src/kernel/index.ts";
 import { Database } from "../../../../../src/runtime/stores/sqlite/db/database.ts";
 import { migrate } from "../../../../../src/runtime/stores/sqlite/db/migrate.ts";
@@ -23,6 +23,29 @@ test("several processes can open a new file at the same time", async () => {
   const store = await openStore(path);
   expect(await createRun(store)).toBe("run_a");
   for (const each of processes) await each.kill();
+});
+
+test("a process that opens a new file while another one creates its tables finds the work done", async () => {
+  const path = await newPath();
+  const options = { path, durability: "full", busyLimitMs: 1_000 } as const;
+  const [database, other] = [await Database.open(options), await Database.open(options)];
+  onTestFinished(() => {
+    database.close();
+    other.close();
+  });
+  const schema = { applicationId: 7, migrations: ["CREATE TABLE notes (text TEXT)"] };
+  const get = database.get.bind(database);
+  let isFirst = true;
+  vi.spyOn(database, "get").mockImplementation((sql: string) => {
+    const row = get(sql);
+    if (isFirst && sql === "PRAGMA application_id") {
+      isFirst = false;
+      migrate(other, schema);
+    }
+    return row as never;
+  });
+  migrate(database, schema);
+  expect(get("PRAGMA user_version")).toEqual({ user_version: 1 });
 });
 
 test("opening a file of a newer version fails with a hint to update, and leaves the file unchanged", async () => {
