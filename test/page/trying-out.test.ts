@@ -237,6 +237,24 @@ test("a turn runs again with other instructions, another model and an edited res
   await page.waitForURL(/\/compare\?a=run_[\w-]+&b=run_/u);
 });
 
+test("the form of a variant closes when the variant starts, also if another turn was chosen meanwhile", async () => {
+  const runId = await submitRun(server, "checker", "Check twice");
+  await ended(runId);
+  const page = await open(`/again?run=${runId}`);
+  const forked = Promise.withResolvers<void>();
+  await page.route("**/fork", async (route) => {
+    await forked.promise;
+    await route.continue();
+  });
+  await page.getByLabel("Instructions").fill("Be brief.");
+  await page.getByRole("button", { name: "Start variant B" }).click();
+  await page.getByLabel("Turn to start from").selectOption({ label: "Turn 2" });
+  await page.getByText("2 steps before it are free").waitFor();
+  forked.resolve();
+  await page.getByRole("region", { name: /^B, / }).waitFor();
+  await expect.poll(() => page.getByRole("button", { name: "+ Variant" }).isEnabled()).toBe(true);
+});
+
 test("a new run has the agent and the input of an earlier one, which a person changes", async () => {
   const [earlier] = (await server.runtime.list({ agentId: "booker" })).runs;
   const page = await open(`/runs/${earlier?.runId}`);

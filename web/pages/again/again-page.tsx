@@ -157,7 +157,9 @@ interface GridProps {
 
 function Grid({ origin, options, model, variants, free, steps, turns }: GridProps): JSX.Element {
   const [facts, setFacts] = useState<ReadonlyMap<string, ColumnFacts>>(new Map());
-  const [isOpen, open] = useState(variants.length === 0);
+  // Number of variants for which the form was opened. A variant that starts closes it, also if this grid was drawn anew meanwhile.
+  const [openedAt, openAt] = useState<number | null>(null);
+  const isOpen = variants.length === 0 || (openedAt !== null && variants.length <= openedAt);
   const report = (runId: string, fact: ColumnFacts): void =>
     setFacts((old) => (isSame(old.get(runId), fact) ? old : new Map(old).set(runId, fact)));
   const shown = variants.flatMap((id) => facts.get(id) ?? []);
@@ -170,10 +172,7 @@ function Grid({ origin, options, model, variants, free, steps, turns }: GridProp
       ? limits.reduce<number>((sum, each) => sum + (each ?? 0), 0)
       : null;
   const most = Math.max(0, ...[...facts.values()].map(({ costUsd }) => costUsd));
-  const add = (runId: string): void => {
-    setQuery("v", [...variants, runId].join(","));
-    open(false);
-  };
+  const add = (runId: string): void => setQuery("v", [...variants, runId].join(","));
   const stopAll = (): void =>
     openStop(
       live,
@@ -217,7 +216,7 @@ function Grid({ origin, options, model, variants, free, steps, turns }: GridProp
           class="button"
           disabled={isOpen || variants.length >= mostVariants}
           title={variants.length >= mostVariants ? "Four columns are the most that fit side by side" : ""}
-          onClick={() => open(true)}
+          onClick={() => openAt(variants.length)}
         >
           + Variant
         </button>
@@ -284,7 +283,7 @@ function Grid({ origin, options, model, variants, free, steps, turns }: GridProp
             origin={origin}
             options={options}
             onStarted={add}
-            {...(variants.length > 0 && { onClose: () => open(false) })}
+            {...(variants.length > 0 && { onClose: () => openAt(null) })}
           />
         )}
       </div>
