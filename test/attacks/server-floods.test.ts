@@ -115,6 +115,7 @@ describe("a large or strange body", () => {
       "chat.send",
       "mcp.send",
       "openai.complete",
+      "promises.resolve",
       "runs.decide",
       "runs.follow-up",
       "runs.fork",
@@ -122,6 +123,7 @@ describe("a large or strange body", () => {
       "runs.steer",
       "runs.submit",
       "runs.tool-result",
+      "runs.update",
       "sessions.append",
     ]);
   });

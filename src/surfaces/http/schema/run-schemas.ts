@@ -275,6 +275,9 @@ const task = named(
     model: nullable(text({ description: "The model that the task called last." })),
     result: nullable(text({ description: "The beginning of the output of a completed task." })),
     cancelled,
+    stoppedAt: nullable(
+      text({ description: "The limit that stopped the task: costUsd, turns, tokens, seats or cap." }),
+    ),
     recorded: integer(),
     recordedUsd: number(),
     createdAt: time,
@@ -384,6 +387,9 @@ const step = named(
     ),
     id: text(),
     startSeq: integer(),
+    callSeq: integer({
+      description: "The event message_start of a model call, also of one that is made again.",
+    }),
     startAt: time,
     endSeq: nullable(integer()),
     endAt: nullable(time),
