@@ -113,7 +113,9 @@ function withdrawQuestions(runner: TaskRunner, attempt: StepAddress, reason: str
   );
   for (const { address, outcome } of asked) {
     const round = stepAt(address.slice(0, address.lastIndexOf("/")) as StepAddress, 0);
-    if (outcome.kind !== "ok" || task.steps.has(approvalAddress(round))) continue;
+    const asking = approvalAddress(round);
+    // A question that was refused as invalid was never asked.
+    if (outcome.kind !== "ok" || task.steps.has(asking) || !task.opened.has(asking)) continue;
     const { approvalId, input } = outcome.value as unknown as AskedQuestion;
     const decision: ApprovalDecision = { decision: "denied", reason, by: "runtime" };
     journal.record(approvalStep(round, { approvalId, input }), sealedOutcome(withdrawn), [
