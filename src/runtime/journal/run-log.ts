@@ -252,6 +252,11 @@ export class RunLog implements FlushableLog {
   }
 
   /** Resolves when the write in progress has succeeded or failed. Returns `undefined` if there is none. */
+  /** Whether everything that was added is stored. */
+  get isDurable(): boolean {
+    return !this.#dirty && this.#writing === undefined;
+  }
+
   whenWritten(): Promise<void> | undefined {
     return this.#writing?.catch(() => undefined);
   }

@@ -128,6 +128,10 @@ function refuseLoad({ runId, recoveries = 0, lostAt }: Lease, now: number): void
  */
 type Phase = "loaded" | "active" | "clearing" | "releasing" | "closed";
 
+const ready: Rest = { kind: "ready" };
+/** How often a release flushes what was added while it flushed. */
+const maxFlushes = 100;
+
 /** One run that this process owns: reads its mailbox, supervises its tasks, and releases the run when it has ended or only waits. */
 export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, MailboxOwner {
   readonly #worker: WorkerContext;
@@ -288,7 +292,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (this.#isClosed) return false;
     const { flow, event } = adoption;
     if (flow !== undefined && limits === undefined) {
-      await this.#release({ kind: "queued", flow });
+      await this.#release(() => ({ kind: "queued", flow }));
       return false;
     }
     const { budget, supervision } = adoption.task;
@@ -308,7 +312,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (rest === undefined) return false;
     const mail = await store.mailbox.read(this.#record.runId);
     if (mail.some(({ place }) => place > this.#state.mailThrough)) return false;
-    await this.#release({ kind: "suspended", ...rest }, () => restOf(this.#state, clock.now()) !== undefined);
+    await this.#release(() => {
+      const still = restOf(this.#state, clock.now());
+      return still && { kind: "suspended", ...still };
+    });
     return this.#isClosed;
   }
 
@@ -362,7 +369,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (this.#isClosed) return;
     this.#supervisor.seats.drain();
     if (graceMs > 0 && this.#isCalling) await this.#callsSettled(graceMs);
-    await this.#release({ kind: "ready" });
+    await this.#release(() => ready);
   }
 
   /** Resolves once no call is in flight, or after `graceMs`. */
@@ -397,7 +404,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   #releaseDrained(): void {
     if (this.#phase !== "active" || this.#isCalling) return;
     if (this.#running.isWaiting) void this.#suspend();
-    else void this.#release({ kind: "ready" });
+    else void this.#release(() => ready);
   }
 
   #sleep(untilMs: number): Promise<void> {
@@ -448,9 +455,13 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
    * timer of the run may fire before: the waits are recorded here, because the store has to say what a released run waits for.
    */
   async #suspend(): Promise<void> {
-    this.#running.noteRests();
-    const wakeAt = this.#state.paused ? null : this.#waits.nextTime;
-    await this.#release({ kind: "suspended", wakeAt }, () => this.#running.isIdle);
+    await this.#release(
+      () => {
+        if (!this.#running.isIdle) return undefined;
+        return { kind: "suspended", wakeAt: this.#state.paused ? null : this.#waits.nextTime };
+      },
+      () => this.#running.noteRests(),
+    );
   }
 
   /** A completed run is released as ended. Any other outcome can be resumed, so the run is released as suspended until a mailbox message arrives. */
@@ -464,7 +475,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     const completed = this.#state.task(root).outcome?.status === "completed";
     const rest: Rest = completed ? { kind: "ended" } : { kind: "suspended", wakeAt: null };
     const released = this.#log.flushAndRelease(rest);
-    if (released === undefined) void this.#release(rest, () => this.#state.ended);
+    if (released === undefined) void this.#release(() => (this.#state.ended ? rest : undefined));
     else {
       this.#phase = "releasing";
       void this.#closeAfter(released, rest);
@@ -524,16 +535,26 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#result.reject(fault);
   }
 
-  /** Flushes, then closes the run, unless `isStillDue` says that a task has work again. Fails the run if the flush fails. */
-  async #release(rest: Rest, isStillDue = (): boolean => true): Promise<void> {
+  /**
+   * Flushes until nothing is left to write, then closes the run, unless `restNow` returns `undefined`, because a task has work again.
+   * While a commit is written, mail may let the code continue to its next wait: what it added would be lost, and nothing would wake the
+   * run. `note` adds to the log what must be stored before. Fails the run if a flush fails.
+   */
+  async #release(restNow: () => Rest | undefined, note?: () => void): Promise<void> {
     try {
-      const flushed = this.#log.flush();
-      if (flushed !== undefined) await flushed;
+      // A program that works on while its worker closes could write for ever, so the rounds are limited.
+      for (let round = 0; round < maxFlushes && !this.#isClosed; round++) {
+        note?.();
+        const flushed = this.#log.flush();
+        if (flushed !== undefined) await flushed;
+        if (this.#log.isDurable) break;
+      }
     } catch (error) {
       this.fail(Fault.from(error));
     }
-    if (this.#isClosed || !isStillDue()) return;
-    this.#closeWith(rest, false);
+    if (this.#isClosed) return;
+    const rest = restNow();
+    if (rest !== undefined) this.#closeWith(rest, false);
   }
 
   #closeWith(rest: Rest, isReleased: boolean): void {
