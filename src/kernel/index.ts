@@ -466,12 +466,10 @@ export type {
   UpdateFilter,
 } from "./agent/middleware.ts";
 export * from "./agent/permissions.ts";
-export * from "./agent/permissions.ts";
 export type * from "./agent/llm-request.ts";
 export type * from "./agent/branch-options.ts";
 export type * from "./agent/run-context.ts";
 export * from "./agent/hosted-workflow.ts";
-export * from "./agent/object-context.ts";
 export * from "./agent/object.ts";
 export * from "./agent/workflow.ts";
 export * from "./agent/client.ts";
