@@ -251,12 +251,12 @@ export class RunLog implements FlushableLog {
     }
   }
 
-  /** Resolves when the write in progress has succeeded or failed. Returns `undefined` if there is none. */
   /** Whether everything that was added is stored. */
   get isDurable(): boolean {
     return !this.#dirty && this.#writing === undefined;
   }
 
+  /** Resolves when the write in progress has succeeded or failed. Returns `undefined` if there is none. */
   whenWritten(): Promise<void> | undefined {
     return this.#writing?.catch(() => undefined);
   }

@@ -426,10 +426,13 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     // A run that starts later, or in its turn, has no code to keep, and is `pending` until then (K1).
     const isLater = this.#lease.isQueued === true || (this.#record.startAt ?? 0) > clock.now();
     const isEarly = !this.#running.hasCode && isLater;
-    this.#cancelIdleTimer = clock.schedule(clock.now() + (isEarly ? 0 : suspendAfterMs), () => {
-      this.#cancelIdleTimer = undefined;
-      if (this.#running.isIdle) void this.#suspend();
-    });
+    // The timer counts as armed until the release has ended, because a release notes that the run is idle.
+    const suspend = async (): Promise<void> => {
+      if (this.#running.isIdle) await this.#suspend();
+      if (this.#cancelIdleTimer === cancel) this.#cancelIdleTimer = undefined;
+    };
+    const cancel = clock.schedule(clock.now() + (isEarly ? 0 : suspendAfterMs), () => void suspend());
+    this.#cancelIdleTimer = cancel;
   }
 
   /** L7: what a lost owner left is executed as far as it goes. From here on its loss would not count. */
