@@ -2,11 +2,11 @@ export {
   openGateway,
   type Gateway,
   type GatewayAccess,
-  type GatewayMeter,
   type GatewayOptions,
   type GatewayProgram,
   type GatewayProgramOptions,
 } from "../capabilities/gateway/gateway.ts";
+export type { GatewayMeter } from "../capabilities/gateway/access.ts";
 export type { GatewayUpstream } from "../capabilities/gateway/upstream.ts";
 export type {
   AttemptContext,

@@ -1,8 +1,6 @@
-import { createHash, randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
-  BudgetExhaustedError,
   executionBudget,
   Fault,
   formatAgentId,
@@ -13,17 +11,19 @@ import {
   type ExecutionBudget,
   type HostedAgent,
   type JsonValue,
-  type MeteredCall,
-  type MeteredResult,
   type OptionKinds,
-  type ReportedUsage,
 } from "../../kernel/index.ts";
-import { EventStream, WholeAnswer } from "./answer-usage.ts";
+import { listedModelNames } from "../prices/price-catalog.ts";
+import { Access, hashOf, newToken, type GatewayMeter } from "./access.ts";
 import { anthropicWire } from "./anthropic-wire.ts";
+import { CallRecord, recordModes, type RecordMode } from "./call-record.ts";
+import { GatewayCall, type Place } from "./gateway-call.ts";
 import { geminiWire } from "./gemini-wire.ts";
-import { JsonText } from "./json-text.ts";
+import type { JsonText } from "./json-text.ts";
 import { chatWire, openAiRoute } from "./openai-wires.ts";
-import { headersOf, Upstreams, type GatewayUpstream } from "./upstream.ts";
+import { refusalOf, refuse, Refusal, send } from "./refusal.ts";
+import { readBody, readJson, readText } from "./request-body.ts";
+import { providerOf, Upstreams, type GatewayUpstream } from "./upstream.ts";
 import { boundTokens, isObject, type Json, type Route, type Wire, type WireRequest } from "./wire.ts";
 
 /** Options of `openGateway()`. */
@@ -43,6 +43,13 @@ export interface GatewayOptions {
   readonly maxBodyBytes?: number;
   /** Number of requests that one token may have open. Default: 50. */
   readonly maxOpenRequests?: number;
+  /**
+   * What the log of the run keeps of each request besides model, usage and cost: nothing (`none`), the sizes of request and
+   * answer (`sizes`), or also their texts, up to 1 MiB each (`bodies`). Default: `none`.
+   */
+  readonly record?: RecordMode;
+  /** Changes a text before it is stored with `record: "bodies"`. If it throws, the texts are not stored. Default: no change. */
+  readonly redact?: (text: string) => string;
 }
 
 const gatewayTable = optionTable({
@@ -52,10 +59,9 @@ const gatewayTable = optionTable({
   maxOutputTokens: is.integer({ from: 1, default: 16_000 }),
   maxBodyBytes: is.integer({ from: 1, default: 32 * 1024 * 1024 }),
   maxOpenRequests: is.integer({ from: 1, default: 50 }),
+  record: is.choice(recordModes, { default: "none" }),
+  redact: is.callback(),
 } satisfies OptionKinds<GatewayOptions>);
-
-/** What pays for the requests of a program: the context of an attempt. */
-export type GatewayMeter = Pick<AttemptContext, "metered" | "signal">;
 
 /** What the function of `Gateway.program` receives. */
 export interface GatewayProgram {
@@ -93,10 +99,23 @@ export interface GatewayAccess {
   close(): void;
 }
 
-interface Access {
-  readonly meter: GatewayMeter;
-  readonly open: Set<AbortController>;
-  refusal: Fault | undefined;
+/** The options with their defaults. */
+type GatewayRules = Required<Omit<GatewayOptions, "models">> & Pick<GatewayOptions, "models">;
+
+const epoch = new Date(0).toISOString();
+
+/** Finds the accesses whose tokens outlive a process. */
+export interface StoredAccesses {
+  /** Returns the access of a token, by its hash. `undefined` if there is no such token. Throws a `Refusal` if it has no access here. */
+  find(tokenHash: string): Promise<Access | undefined>;
+}
+
+/** How a server opens its gateway. */
+export interface GatewayPlace {
+  /** The port. Default: a free one. */
+  readonly port?: number;
+  /** The tokens of gateway runs. */
+  readonly stored?: StoredAccesses;
 }
 
 /**
@@ -104,25 +123,31 @@ interface Access {
  * before the request leaves, and refuses what does not fit.
  */
 export class Gateway {
-  readonly #options: Required<Omit<GatewayOptions, "models">> & Pick<GatewayOptions, "models">;
+  readonly #options: GatewayRules;
   readonly #upstreams = new Upstreams();
   readonly #server: Server;
-  /** The accesses by the hash of their token, so that no token is compared or kept as it is. */
+  readonly #stored: StoredAccesses | undefined;
+  /** The accesses by the hash of their token. */
   readonly #accesses = new Map<string, Access>();
 
-  private constructor(options: GatewayOptions, server: Server) {
-    const { allow = [], ...read } = gatewayTable.read("openGateway()", options);
-    this.#options = { ...read, allow };
+  private constructor(options: GatewayOptions, server: Server, stored: StoredAccesses | undefined) {
+    const {
+      allow = [],
+      redact = (text: string): string => text,
+      ...read
+    } = gatewayTable.read("openGateway()", options);
+    this.#options = { ...read, allow, redact };
     this.#server = server;
+    this.#stored = stored;
     checkUpstreams(options.upstreams);
   }
 
-  static async open(options: GatewayOptions): Promise<Gateway> {
+  static async open(options: GatewayOptions, { port = 0, stored }: GatewayPlace = {}): Promise<Gateway> {
     const server = createServer({ maxHeaderSize: 32 * 1024 });
-    const gateway = new Gateway(options, server);
+    const gateway = new Gateway(options, server, stored);
     server.on("request", (request, response) => void gateway.#serve(request, response));
     await new Promise<void>((resolve, reject) => {
-      server.once("error", reject).listen(0, "127.0.0.1", resolve);
+      server.once("error", reject).listen(port, "127.0.0.1", resolve);
     });
     server.unref();
     return gateway;
@@ -135,9 +160,9 @@ export class Gateway {
 
   /** Lets one program in, at the cost of `meter`. */
   admit(meter: GatewayMeter): GatewayAccess {
-    const token = `rvg_${randomBytes(32).toString("base64url")}`;
+    const token = newToken();
     const key = hashOf(token);
-    const access: Access = { meter, open: new Set(), refusal: undefined };
+    const access = new Access(meter);
     this.#accesses.set(key, access);
     return {
       token,
@@ -147,7 +172,7 @@ export class Gateway {
       },
       close: () => {
         this.#accesses.delete(key);
-        for (const request of access.open) request.abort();
+        access.close();
       },
     };
   }
@@ -184,7 +209,7 @@ export class Gateway {
   }
 
   async close(): Promise<void> {
-    for (const { open } of this.#accesses.values()) for (const request of open) request.abort();
+    for (const access of this.#accesses.values()) access.close();
     this.#accesses.clear();
     this.#upstreams.close();
     this.#server.closeAllConnections();
@@ -209,26 +234,13 @@ export class Gateway {
         403,
         "the host of the request is not that of the gateway; use the address that the gateway gave",
       );
-    const access = this.#accesses.get(hashOf(tokenOf(request)));
-    if (access === undefined)
-      throw new Refusal(
-        401,
-        "the token is not known, or its task has ended; use the token that the gateway gave",
-      );
-    if (request.method === "GET" && path === "/v1/models") {
-      const data = (this.#options.models ?? []).map((id) => ({ id, object: "model", type: "model" }));
-      return send(response, 200, { object: "list", data });
-    }
+    const access = await this.#accessOf(request);
+    if (request.method === "GET" && path === "/v1/models")
+      return send(response, 200, await this.#models(request, access));
     const upstream = this.#options.upstreams[wire.name];
     if (request.method !== "POST" || route === undefined || upstream === undefined)
       throw new Refusal(404, `the gateway has no ${request.method} ${path}`);
-    if (access.open.size >= this.#options.maxOpenRequests)
-      throw new Refusal(
-        429,
-        `the token has ${this.#options.maxOpenRequests} open requests; wait for one of them`,
-      );
-    const cut = new AbortController();
-    access.open.add(cut);
+    const cut = access.enter(this.#options.maxOpenRequests);
     response.once("close", () => cut.abort());
     try {
       const body = await readBody(request, this.#options.maxBodyBytes);
@@ -236,16 +248,57 @@ export class Gateway {
       if (route.kind === "count") await call.pass(body);
       else await this.#pay(access, call, route, body);
     } finally {
-      access.open.delete(cut);
+      access.leave(cut);
     }
+  }
+
+  async #accessOf(request: IncomingMessage): Promise<Access> {
+    const hash = hashOf(tokenOf(request));
+    const access = this.#accesses.get(hash) ?? (await this.#stored?.find(hash));
+    if (access !== undefined) return access;
+    throw new Refusal(
+      401,
+      "the token is not known, or its task has ended; use the token that the gateway gave",
+    );
+  }
+
+  /** The models that a program may call, in a shape that the clients of OpenAI and Anthropic understand. */
+  async #models({ headers }: IncomingMessage, { models: own }: Access): Promise<Json> {
+    const { upstreams, models } = this.#options;
+    const isAnthropic = headers["anthropic-version"] !== undefined;
+    const data: Json[] = [];
+    for (const [wire, upstream] of Object.entries(upstreams)) {
+      if (upstream === undefined || isAnthropic !== (wire === "anthropic")) continue;
+      const provider = providerOf(wire, upstream);
+      const listed =
+        models ?? (await listedModelNames([provider])).map((name) => name.slice(provider.length + 1));
+      for (const id of listed)
+        if (own === undefined || own.includes(id))
+          data.push({
+            id,
+            type: "model",
+            object: "model",
+            display_name: id,
+            created: 0,
+            created_at: epoch,
+            owned_by: provider,
+          });
+    }
+    return {
+      object: "list",
+      data,
+      has_more: false,
+      first_id: data[0]?.["id"] ?? null,
+      last_id: data.at(-1)?.["id"] ?? null,
+    };
   }
 
   async #pay(access: Access, call: GatewayCall, route: Route, body: Buffer): Promise<void> {
     const text = readText(body);
     const json = readJson(text);
     const asked = route.wire.read(json, route);
-    this.#check(asked, text);
-    const { maxOutputTokens } = this.#options;
+    this.#check(asked, text, access);
+    const { maxOutputTokens, record, redact } = this.#options;
     const limit = Math.min(asked.outputLimit ?? maxOutputTokens, maxOutputTokens);
     const request = {
       provider: call.provider,
@@ -256,15 +309,22 @@ export class Gateway {
         countTokens: ({ signal }: { readonly signal: CancelSignal }) => call.count(json, signal),
       }),
     };
+    const kept = new CallRecord(record, redact, body);
     try {
-      await access.meter.metered(request, (granted) => call.perform(asked, text, body, granted));
+      await access.meter.metered(request, async (granted) => {
+        try {
+          return await call.perform(asked, text, body, granted, kept);
+        } finally {
+          kept.write(access.meter, call.path, call.status);
+        }
+      });
     } catch (error) {
-      if (error instanceof BudgetExhaustedError) access.refusal ??= error;
+      access.note(error);
       throw error;
     }
   }
 
-  #check({ model, unbounded, problem }: WireRequest, text: JsonText): void {
+  #check({ model, unbounded, problem }: WireRequest, text: JsonText, access: Access): void {
     const repeated = [
       ...text.repeated(),
       ...text.repeated(["generationConfig"]),
@@ -275,8 +335,9 @@ export class Gateway {
     if (problem !== undefined) throw new Refusal(400, problem);
     const { models, allow } = this.#options;
     if (model === "") throw new Refusal(400, "the request names no model");
-    if (models !== undefined && !models.includes(model))
-      throw new Refusal(403, `the model ${model} is not allowed; use one of ${models.join(", ")}`);
+    for (const allowed of [models, access.models])
+      if (allowed !== undefined && !allowed.includes(model))
+        throw new Refusal(403, `the model ${model} is not allowed; use one of ${allowed.join(", ")}`);
     const refused = unbounded.filter((name) => !allow.includes(name));
     if (refused.length > 0)
       throw new Refusal(
@@ -289,170 +350,6 @@ export class Gateway {
 /** Opens a gateway on a free port of loopback. */
 export function openGateway(options: GatewayOptions): Promise<Gateway> {
   return Gateway.open(options);
-}
-
-/** The target of a request. */
-interface Place {
-  readonly path: string;
-  readonly query: string;
-  readonly route: Route | undefined;
-  readonly wire: Wire;
-}
-
-/** One request of a program on its way to the provider and back. */
-class GatewayCall {
-  readonly #upstreams: Upstreams;
-  readonly #upstream: GatewayUpstream;
-  readonly #request: IncomingMessage;
-  readonly #response: ServerResponse;
-  readonly #place: Place;
-  readonly #signal: AbortSignal;
-
-  constructor(
-    upstreams: Upstreams,
-    upstream: GatewayUpstream,
-    request: IncomingMessage,
-    response: ServerResponse,
-    place: Place,
-    signal: AbortSignal,
-  ) {
-    this.#upstreams = upstreams;
-    this.#upstream = upstream;
-    this.#request = request;
-    this.#response = response;
-    this.#place = place;
-    this.#signal = signal;
-  }
-
-  get provider(): string {
-    const { name } = this.#place.wire;
-    return this.#upstream.provider ?? (name === "gemini" ? "google" : name);
-  }
-
-  /** Passes a free request on. */
-  async pass(body: Buffer): Promise<void> {
-    const answer = await this.#send(this.#place.path, body, this.#signal);
-    await this.#forward(answer, new WholeAnswer(this.#place.wire));
-  }
-
-  /** B1: asks the provider how many tokens the input has. */
-  async count(body: Json, signal: CancelSignal): Promise<number> {
-    const { wire } = this.#place;
-    const asked = Buffer.from(JSON.stringify(wire.countBody?.(body) ?? body));
-    const answer = await this.#send(wire.countPath ?? "", asked, signal);
-    const json = readJson(readText(await readBody(answer, 1024 * 1024)));
-    const tokens = answer.statusCode === 200 ? wire.countOf?.(json) : undefined;
-    if (tokens === undefined)
-      throw new Fault("internal", `the provider did not count the tokens (HTTP ${answer.statusCode})`);
-    return tokens;
-  }
-
-  /** Sends a request whose cost is reserved. B3: an answer that ends without usage is a lost call. */
-  async perform(
-    asked: WireRequest,
-    text: JsonText,
-    original: Buffer,
-    granted: MeteredCall,
-  ): Promise<MeteredResult<null>> {
-    const { outputLimit } = granted;
-    if ((asked.minOutputTokens ?? 0) > outputLimit) {
-      const problem = `the request thinks with up to ${(asked.minOutputTokens ?? 1) - 1} tokens, and ${outputLimit} are left for its output; lower budget_tokens`;
-      refuse(this.#response, this.#place.wire, new Refusal(402, problem));
-      return unbilled;
-    }
-    let sent = text;
-    if (asked.outputLimit !== outputLimit) sent = sent.with(asked.limitPath, String(outputLimit));
-    for (const { path, value } of asked.added) sent = sent.with(path, value);
-    const body = sent === text ? original : Buffer.from(sent.text);
-    const signal = AbortSignal.any([this.#signal, granted.signal]);
-    const answer = await this.#send(this.#place.path, body, signal);
-    const status = answer.statusCode ?? 502;
-    const { wire } = this.#place;
-    if (status >= 300 && status < 400) {
-      answer.destroy();
-      refuse(
-        this.#response,
-        wire,
-        new Refusal(502, "the provider answered with a redirect, which the gateway refuses"),
-      );
-      return unbilled;
-    }
-    const isEvents = answer.headers["content-type"]?.startsWith("text/event-stream") === true;
-    const usage = isEvents ? new EventStream(wire, asked.added.length > 0) : new WholeAnswer(wire);
-    await this.#forward(answer, usage, granted);
-    if (status >= 400) return unbilled;
-    const { reported } = usage;
-    if (reported === undefined) throw new Fault("internal", `the answer of ${asked.model} reports no usage`);
-    return { value: null, usage: reported };
-  }
-
-  #send(path: string, body: Uint8Array, signal: CancelSignal): Promise<IncomingMessage> {
-    const { wire, query } = this.#place;
-    // The query of Gemini says how the answer is sent. A key in it would be that of the program.
-    const alt = wire.name === "gemini" && new URLSearchParams(query).get("alt") === "sse" ? "?alt=sse" : "";
-    return this.#upstreams.send(wire, this.#upstream, path + alt, this.#request.headers, body, signal);
-  }
-
-  /** Passes the answer on while it arrives. Rejects if the provider or the program ends the connection. */
-  async #forward(
-    answer: IncomingMessage,
-    usage: EventStream | WholeAnswer,
-    granted?: MeteredCall,
-  ): Promise<void> {
-    const response = this.#response;
-    response.writeHead(answer.statusCode ?? 502, headersOf(answer));
-    let reported: ReportedUsage | undefined;
-    for await (const bytes of answer as AsyncIterable<Buffer>) {
-      const passed = usage.push(bytes);
-      if (passed.length > 0 && !response.write(passed)) await drained(response);
-      if (usage.reported === undefined || usage.reported.inputTokens === reported?.inputTokens) continue;
-      reported = usage.reported;
-      granted?.report(reported);
-    }
-    response.end(usage.end());
-  }
-}
-
-const unbilled: MeteredResult<null> = { value: null, usage: null };
-
-/** A request that the gateway does not serve. */
-class Refusal extends Error {
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
-function refusalOf(error: unknown): Refusal {
-  if (error instanceof Refusal) return error;
-  const fault = Fault.from(error);
-  if (error instanceof BudgetExhaustedError)
-    return new Refusal(402, `${fault.message}; top up the run with reeve top-up, or ask a person who may`);
-  if (fault.code === "unknown_price") return new Refusal(403, fault.message);
-  if (fault.code === "cancelled") return new Refusal(409, "the task of the program was cancelled");
-  return new Refusal(502, `the provider could not be reached: ${fault.message}`);
-}
-
-function refuse(response: ServerResponse, wire: Wire, { status, message }: Refusal): void {
-  if (response.headersSent) {
-    // A part of the answer was sent: only the end of the connection tells the program that it is not complete.
-    response.destroy();
-    return;
-  }
-  send(response, status, wire.error(status, message), {
-    "x-should-retry": status === 429 ? "true" : "false",
-  });
-}
-
-function send(
-  response: ServerResponse,
-  status: number,
-  body: Json,
-  headers: Record<string, string> = {},
-): void {
-  response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 }
 
 function routeOf(path: string): Route | undefined {
@@ -475,49 +372,10 @@ function tokenOf({ headers }: IncomingMessage): string {
   return bearer ?? "";
 }
 
-function hashOf(token: string): string {
-  return createHash("sha256").update(token).digest("hex");
-}
-
 /** A page of another site that resolves its name to loopback sends its own name. */
 function isLocal(host: string | undefined, server: Server): boolean {
   const { port } = server.address() as AddressInfo;
   return host === `127.0.0.1:${port}` || host === `localhost:${port}`;
-}
-
-async function readBody(from: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  let size = 0;
-  for await (const piece of from as AsyncIterable<Buffer>) {
-    size += piece.byteLength;
-    if (size > maxBytes) throw new Refusal(413, `the body has more than ${maxBytes} bytes`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces);
-}
-
-function readText(body: Buffer): JsonText {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
-    if (!isObject(JSON.parse(text))) throw new Error("it is not an object");
-    return new JsonText(text);
-  } catch (error) {
-    throw new Refusal(400, `the body is not a JSON object in UTF-8: ${Fault.from(error).message}`);
-  }
-}
-
-function readJson({ text }: JsonText): Json {
-  return JSON.parse(text) as Json;
-}
-
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      response.off("drain", done).off("close", done);
-      resolve();
-    };
-    response.once("drain", done).once("close", done);
-  });
 }
 
 function checkUpstreams(upstreams: GatewayOptions["upstreams"]): void {

@@ -13,6 +13,11 @@ export interface GatewayUpstream {
   readonly provider?: string;
 }
 
+/** The name of a provider in the price list. */
+export function providerOf(wire: string, { provider }: GatewayUpstream): string {
+  return provider ?? (wire === "gemini" ? "google" : wire);
+}
+
 /** Headers of a program that reach the provider. Every other header is dropped. */
 const sentHeaders = [
   "content-type",

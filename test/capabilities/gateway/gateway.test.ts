@@ -1,84 +1,9 @@
 import OpenAI from "openai";
-import { afterEach, expect, test } from "vitest";
-import { openRuntime } from "../../../src/assembly/open-runtime.ts";
-import {
-  openGateway,
-  type GatewayOptions,
-  type GatewayProgram,
-} from "../../../src/capabilities/gateway/gateway.ts";
-import type { Event, ExecutionBudget } from "../../../src/kernel/index.ts";
+import { expect, test } from "vitest";
 import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
 import { casesOf } from "../../effort.ts";
-import { answerEvents, answerJson, eventsOf, MockUpstream, type Received } from "./mock-upstream.ts";
-
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const each of opened.splice(0).toReversed()) await each.close();
-});
-
-/** Input is free, and a thousand output tokens cost a dollar. */
-const prices = { find: () => ({ inputUsd: 0, outputUsd: 1e-3 }) };
-
-/** How a program reaches the gateway. */
-type Access = Pick<GatewayProgram, "url" | "token">;
-
-interface World {
-  readonly upstream: MockUpstream;
-  /** Runs a program in a task, and returns how the task ended. */
-  readonly run: (
-    program: (access: Access) => Promise<void>,
-    budget?: Partial<ExecutionBudget>,
-  ) => Promise<{
-    readonly status: string;
-    readonly costUsd: number | null;
-    readonly events: readonly Event[];
-  }>;
-}
-
-async function worldOf(
-  answer: MockUpstream["answer"],
-  options: Partial<GatewayOptions> = {},
-): Promise<World> {
-  const upstream = await MockUpstream.open(answer);
-  opened.push(upstream);
-  const provider = { baseUrl: upstream.url, apiKey: "secret-key", provider: "mock" };
-  const gateway = await openGateway({
-    upstreams: { anthropic: provider, openai: provider, gemini: provider },
-    ...options,
-  });
-  opened.push(gateway);
-  const runtime = await openRuntime({ store: "memory:", prices });
-  opened.push(runtime);
-  return {
-    upstream,
-    run: async (program, budget) => {
-      const agent = gateway.program("employee", async ({ url, token }) => {
-        await program({ url, token });
-        return null;
-      });
-      const run = await runtime.submit(agent, null, { ...(budget && { budget }) });
-      const { status, costUsd, error } = await run.result();
-      const events: Event[] = [];
-      for await (const event of run.events({ follow: false })) if ("seq" in event) events.push(event);
-      if (status === "failed") throw new Error(error?.message);
-      return { status, costUsd, events };
-    },
-  };
-}
-
-interface Sent {
-  readonly path: string;
-  readonly body: string | object;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-function post({ url, token }: Access, { path, body, headers }: Sent): Promise<Response> {
-  return fetch(`${url}${path}`, {
-    method: "POST",
-    headers: { "content-type": "application/json", "x-api-key": token, ...headers },
-    body: typeof body === "string" ? body : JSON.stringify(body),
-  });
-}
+import { post, worldOf, type Access, type Sent } from "./gateway-world.ts";
+import { answerEvents, answerJson, eventsOf, type Received } from "./mock-upstream.ts";
 
 const anthropicUsage = { input_tokens: 12, output_tokens: 30 };
 

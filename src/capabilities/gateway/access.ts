@@ -1,0 +1,92 @@
+import { createHash, randomBytes } from "node:crypto";
+import { BudgetExhaustedError, type AttemptContext, type Fault } from "../../kernel/index.ts";
+import { Refusal } from "./refusal.ts";
+
+/** What pays for the requests of a program: the context of an attempt. */
+export type GatewayMeter = Pick<AttemptContext, "metered" | "signal" | "emitEvent">;
+
+/** Which requests an access serves. */
+export interface AccessLimits {
+  /** Names of the models that may be called, in addition to the rule of the gateway. If absent, only that rule counts. */
+  readonly models?: readonly string[];
+  /** Number of requests after which no further one is let in. If absent, there is no limit. */
+  readonly maxRequests?: number;
+  /**
+   * Whether the access belongs to a gateway run, which has no end of its own: a refusal because of its budget ends it, and
+   * one because of a cap per day does not. Default: `false`.
+   */
+  readonly isOfRun?: boolean;
+  /** Called when a request has ended. */
+  readonly onLeave?: (access: Access) => void;
+}
+
+/** The access of one program, or of all programs of a gateway run: who pays, and which requests are open. */
+export class Access {
+  readonly meter: GatewayMeter;
+  readonly models: readonly string[] | undefined;
+  readonly #limits: AccessLimits;
+  readonly #open = new Set<AbortController>();
+  #refusal: Fault | undefined;
+  #requests = 0;
+
+  constructor(meter: GatewayMeter, limits: AccessLimits = {}) {
+    this.meter = meter;
+    this.models = limits.models;
+    this.#limits = limits;
+  }
+
+  /** The first refusal because of money. */
+  get refusal(): Fault | undefined {
+    return this.#refusal;
+  }
+
+  /** Number of open requests. */
+  get openRequests(): number {
+    return this.#open.size;
+  }
+
+  /** Number of requests so far. */
+  get requests(): number {
+    return this.#requests;
+  }
+
+  /** Lets a request in. The returned controller cuts it. Throws if too many are open. */
+  enter(maxOpenRequests: number): AbortController {
+    if (this.#open.size >= maxOpenRequests)
+      throw new Refusal(429, `the token has ${maxOpenRequests} open requests; wait for one of them`, 1);
+    const { maxRequests, isOfRun = false } = this.#limits;
+    if (isOfRun && this.#refusal !== undefined) throw this.#refusal;
+    if (maxRequests !== undefined && this.#requests >= maxRequests)
+      throw new Refusal(503, "the run of the token begins a new history; repeat the request", 1);
+    this.#requests++;
+    const cut = new AbortController();
+    this.#open.add(cut);
+    return cut;
+  }
+
+  leave(cut: AbortController): void {
+    this.#open.delete(cut);
+    this.#limits.onLeave?.(this);
+  }
+
+  /** Notes why a request was refused, if the reason is money. */
+  note(error: unknown): void {
+    if (!(error instanceof BudgetExhaustedError)) return;
+    if (error.cap === null || this.#limits.isOfRun !== true) this.#refusal ??= error;
+  }
+
+  /** Cuts the open requests. */
+  close(): void {
+    for (const cut of this.#open) cut.abort();
+  }
+}
+
+/** Returns a new token. */
+export function newToken(): string {
+  return `rvg_${randomBytes(32).toString("base64url")}`;
+}
+
+/** Returns the hash of a token. No token is compared or kept as it is. */
+export function hashOf(token: string): string {
+  return createHash("sha256").update(token).digest("hex");
+}

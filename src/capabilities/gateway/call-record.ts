@@ -1,0 +1,65 @@
+import { Fault, type JsonObject } from "../../kernel/index.ts";
+import type { GatewayMeter } from "./access.ts";
+
+/** What the log of a run keeps of each request, in addition to model, usage and cost. */
+export type RecordMode = "none" | "sizes" | "bodies";
+
+export const recordModes: readonly RecordMode[] = ["none", "sizes", "bodies"];
+
+/** Largest part of a request or an answer that is stored, in bytes. */
+const maxStoredBytes = 1024 * 1024;
+
+/** Collects what the log keeps of one request. It is content of the run: retention erases it like messages. */
+export class CallRecord {
+  readonly #mode: RecordMode;
+  readonly #redact: (text: string) => string;
+  readonly #request: Buffer;
+  readonly #answer: Buffer[] = [];
+  #answerBytes = 0;
+  #storedBytes = 0;
+
+  constructor(mode: RecordMode, redact: (text: string) => string, request: Buffer) {
+    this.#mode = mode;
+    this.#redact = redact;
+    this.#request = request;
+  }
+
+  /** Adds bytes of the answer, as the program receives them. */
+  add(bytes: Buffer): void {
+    this.#answerBytes += bytes.byteLength;
+    if (this.#mode !== "bodies" || this.#storedBytes >= maxStoredBytes) return;
+    this.#storedBytes += bytes.byteLength;
+    this.#answer.push(bytes);
+  }
+
+  /** Writes the record to the log. `status` is that of the answer, or `null` if there was none. */
+  write(meter: GatewayMeter, path: string, status: number | null): void {
+    if (this.#mode === "none") return;
+    const data: JsonObject = {
+      path,
+      status,
+      requestBytes: this.#request.byteLength,
+      answerBytes: this.#answerBytes,
+      ...(this.#mode === "bodies" && this.#bodies()),
+    };
+    meter.emitEvent({ type: "architecture_event", data: { architecture: "gateway", name: "request", data } });
+  }
+
+  /** A text that cannot be redacted is not stored. */
+  #bodies(): JsonObject {
+    try {
+      const request = this.#redact(textOf(this.#request));
+      const answer = this.#redact(textOf(Buffer.concat(this.#answer)));
+      if (typeof request !== "string" || typeof answer !== "string")
+        throw new Fault("invalid_argument", "redact of openGateway() did not return a text");
+      return { request, answer };
+    } catch (error) {
+      return { notStored: Fault.from(error).message };
+    }
+  }
+}
+
+function textOf(bytes: Buffer): string {
+  const text = bytes.subarray(0, maxStoredBytes).toString("utf8");
+  return bytes.byteLength <= maxStoredBytes ? text : `${text} [the rest is not stored]`;
+}

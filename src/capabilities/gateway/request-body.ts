@@ -1,0 +1,30 @@
+import type { IncomingMessage } from "node:http";
+import { Fault } from "../../kernel/index.ts";
+import { JsonText } from "./json-text.ts";
+import { Refusal } from "./refusal.ts";
+import { isObject, type Json } from "./wire.ts";
+
+export async function readBody(from: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const piece of from as AsyncIterable<Buffer>) {
+    size += piece.byteLength;
+    if (size > maxBytes) throw new Refusal(413, `the body has more than ${maxBytes} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+export function readText(body: Buffer): JsonText {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
+    if (!isObject(JSON.parse(text))) throw new Error("it is not an object");
+    return new JsonText(text);
+  } catch (error) {
+    throw new Refusal(400, `the body is not a JSON object in UTF-8: ${Fault.from(error).message}`);
+  }
+}
+
+export function readJson({ text }: JsonText): Json {
+  return JSON.parse(text) as Json;
+}
