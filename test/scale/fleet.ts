@@ -173,8 +173,10 @@ class Fleet {
     const share = others.length / plan.length;
     if (share < 1) throw new Error(`invalid runs ${runs}: expected more than the ${plan.length} faults`);
     for (const [index, kind] of plan.entries()) {
+      // Workers may be faster than the caller: a run that already waits for its approval makes no further call.
+      const caught = this.#catch();
       await this.#submit(others.slice(Math.floor(index * share), Math.floor((index + 1) * share)));
-      await this.#strike(kind);
+      await this.#strike(kind, await caught);
     }
     await this.#untilEnded(runIds);
     await this.#judge(runIds);
@@ -229,8 +231,7 @@ class Fleet {
    * Applies a fault while a worker waits for an answer. The fault of a worker lasts until another one has taken over the run and
    * repeats the call. Only then the call is answered, so that a worker that continues tries to record an answer for a lost run.
    */
-  async #strike(kind: FaultKind): Promise<void> {
-    const { call, place, answer } = await this.#catch();
+  async #strike(kind: FaultKind, { call, place, answer }: CaughtCall): Promise<void> {
     const before = this.#repeatsOf(call);
     const worker = this.#workers[place];
     if (typeof kind === "object") {

@@ -461,6 +461,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     await this.#release(
       () => {
         if (!this.#running.isIdle) return undefined;
+        // A task may have been woken meanwhile. The drain keeps it from its next call, which only another drive can start.
+        if (this.#isDraining && !this.#running.isWaiting) return ready;
         return { kind: "suspended", wakeAt: this.#state.paused ? null : this.#waits.nextTime };
       },
       () => this.#running.noteRests(),

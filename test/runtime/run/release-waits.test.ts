@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { Engine, EnginePort, RunHost, Store } from "../../../src/kernel/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { agent, settle, setUp, until } from "../runtime-setup.ts";
 
@@ -27,35 +28,104 @@ it("a run that is released at once records what it waits for, also if the timer 
   expect((await run.result()).output).toBe(1);
 });
 
+/** Holds the first commit with a `task_suspend`: stored, and not yet known to the worker. Resolves when it is held with a function that lets it go. */
+function holdSuspend({ journal }: Store): Promise<() => void> {
+  const append = journal.append.bind(journal);
+  return new Promise((resolve) => {
+    journal.append = async (lease, commit, submissions) => {
+      const stored = await append(lease, commit, submissions);
+      if (commit.events?.some(({ type }) => type === "task_suspend") !== true) return stored;
+      journal.append = append;
+      const { promise, resolve: letGo } = Promise.withResolvers<void>();
+      resolve(letGo);
+      await promise;
+      return stored;
+    };
+  });
+}
+
 it("a run that continues while its release is written keeps what its code added and wakes at its new time", async () => {
   const { clock, runtime, store } = await setUp({ suspendAfterMs: 0 });
-  const append = store.journal.append.bind(store.journal);
-  const [held, open] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  store.journal.append = async (lease, commit, submissions) => {
-    const suspends = commit.events?.some(({ type }) => type === "task_suspend") ?? false;
-    const stored = await append(lease, commit, submissions);
-    if (suspends) {
-      held.resolve();
-      await open.promise;
-    }
-    return stored;
-  };
-  let sleeping = 0;
+  const held = holdSuspend(store);
+  let signals = 0;
   const clerk = agent("clerk", async (ctx) => {
     await ctx.waitForSignal("go");
-    sleeping++;
+    signals++;
     return (await ctx.waitForSignal("answer", { timeoutMs: 1000 })) ?? "awake";
   });
   const run = await runtime.submit(clerk, null);
   await clock.advance(1);
-  await held.promise;
+  const letGo = await held;
   // The timer releases the run, and the mail arrives while the commit of the release is still written.
   await clock.advance(1);
   await run.signal("go", 1);
-  await until(() => sleeping === 1);
+  await until(() => signals === 1);
   await settle();
-  open.resolve();
+  letGo();
   await until(async () => (await run.summary()).waitsFor.includes("time"));
   await clock.advance(2000);
   expect((await run.result()).output).toBe("awake");
+});
+
+/** Drives each run as soon as it hears of it. The test ends the drives through `slice`. */
+class SliceEngine implements Engine {
+  readonly kind = "slices";
+  slice = new AbortController();
+  readonly #port: EnginePort;
+  #host: RunHost | undefined;
+
+  constructor(port: EnginePort) {
+    this.#port = port;
+  }
+
+  async start(host: RunHost): Promise<void> {
+    const { leases, workerId, onError } = this.#port;
+    await leases.enlist(workerId, { onLost: onError });
+    this.#host = host;
+  }
+
+  wake(): void {
+    this.#drive().catch(this.#port.onError);
+  }
+
+  agentsChanged(): void {
+    this.wake();
+  }
+
+  async stop(): Promise<void> {
+    await this.#port.leases.dismiss(this.#port.workerId);
+  }
+
+  async #drive(): Promise<void> {
+    const { leases, workerId, clock, agents } = this.#port;
+    const [lease] = await leases.claim({ workerId, limit: 1, now: clock.now(), agents: agents() });
+    if (lease === undefined) return;
+    const { rest, isReleased } = (await this.#host?.drive(lease, { signal: this.slice.signal })) ?? {};
+    if (rest !== undefined && isReleased === false) await leases.release(lease, rest);
+  }
+}
+
+it("a task that wakes while a drained run is released continues in the next drive", async () => {
+  let engine: SliceEngine | undefined;
+  const { clock, runtime, store } = await setUp({
+    engine: (port) => (engine = new SliceEngine(port)),
+  });
+  const held = holdSuspend(store);
+  let letGo: (() => void) | undefined;
+  const clerk = agent("clerk", async (ctx) => {
+    await ctx.sleep(1000);
+    const work = ctx.step("work", async () => "done");
+    letGo?.();
+    return work;
+  });
+  const run = await runtime.submit(clerk, null);
+  await settle();
+  engine?.slice.abort();
+  letGo = await held;
+  await settle();
+  if (engine !== undefined) engine.slice = new AbortController();
+  await clock.advance(1000);
+  await settle();
+  engine?.wake();
+  expect((await run.result()).output).toBe("done");
 });
