@@ -6,22 +6,25 @@ import { installSystemPackage } from "./system-package.ts";
 
 const packages = fileURLToPath(new URL("../node_modules/", import.meta.url));
 
+/** Programs of the system's packages. The first needs a quarter less processor time, because it is built for tests only. */
+const programs = ["chromium-headless-shell", "chromium"] as const;
+
 /**
  * Finds the Chromium of the tests: the one that REEVE_CHROMIUM names, the one of the package `@sparticuz/chromium`,
- * which exists for x64 only, or `chromium` in the PATH. Returns `undefined` if there is none.
+ * which exists for x64 only, or one in the PATH. Returns `undefined` if there is none.
  */
 function findChromium(): string | undefined {
   const chosen = process.env["REEVE_CHROMIUM"];
   if (chosen !== undefined) return isProgram(chosen) ? chosen : undefined;
   if (process.arch === "x64") return join(unpackedFolder(), "chromium");
   const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
-  return folders.map((folder) => join(folder, "chromium")).find(isProgram);
+  return programs.flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
 }
 
 /** Why the tests that need a browser are skipped. `undefined` if they run, because Chromium is here or CI installs it. */
 export function missingChromium(): string | undefined {
   if (findChromium() !== undefined || process.env["CI"] !== undefined) return undefined;
-  return `no Chromium is installed, and npm has none for ${process.arch}: install it (Debian: apt install chromium), or set REEVE_CHROMIUM to its path`;
+  return `no Chromium is installed, and npm has none for ${process.arch}: install it (Debian: apt install ${programs[0]}), or set REEVE_CHROMIUM to its path`;
 }
 
 /** Returns the path of Chromium. */
@@ -35,7 +38,7 @@ export async function chromiumPath(): Promise<string> {
 /** Prepares Chromium before the tests of a project. Installs it from the system's packages if it is missing and CI is set. */
 export async function setup(): Promise<void> {
   if (findChromium() === undefined) {
-    const failure = await installSystemPackage("chromium");
+    const failure = await installSystemPackage(programs[0]);
     if (failure !== undefined) throw new Error(`Chromium could not be installed with apt-get: ${failure}`);
   }
   await chromiumPath();
