@@ -117,7 +117,7 @@ export interface Journal {
   approvals(query?: ApprovalQuery): Promise<ApprovalPage>;
   /**
    * Returns the commit that is stored under this number (J1). The submissions are applied with the commit, in this order, after
-   * the changes of the commit itself.
+   * the changes of the commit itself. Then the runs that they create receive the mail of the commit (P6).
    */
   append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): MaybePromise<Commit>;
   /**

@@ -71,6 +71,7 @@ export interface PlacedMail extends Mail {
  *   The store then reports the change `consumed`, because a caller may wait for it.
  * - P4 Mail to a run that does not exist is refused with `not_found`. S6: a run outside the scope does not exist.
  * - P5 `receiverOf` finds the run that got the mail of a submission, also after the mail was consumed.
+ * - P6 The mail of a commit also reaches the runs that the submissions of the commit create.
  */
 export interface Mailbox {
   /** Returns `false` if a mail with this id was put before. */

@@ -1,6 +1,6 @@
-import { formatRunId, type Mail, type RunId } from "../../kernel/index.ts";
+import { formatRunId, formatSessionId, type Mail, type RunId } from "../../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
-import { createRun, ownRun, rootTask } from "./store-fixtures.ts";
+import { createRun, ownRun, rootTask, runRecord } from "./store-fixtures.ts";
 
 /** Tests of the rules that every implementation of `Mailbox` must keep. */
 export function mailboxContract({ test, expect, open }: ContractHarness): void {
@@ -83,6 +83,19 @@ export function mailboxContract({ test, expect, open }: ContractHarness): void {
     expect(await store.mailbox.receiverOf("submit run_other")).toBe(lease.runId);
     for (const unknown of ["a", "submit run_unknown", ""])
       expect(await store.mailbox.receiverOf(unknown)).toBeUndefined();
+  });
+
+  test("P6: the mail of a commit reaches a run that a submission of the commit creates, once", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const run = { ...runRecord("b"), sessionId: formatSessionId("other") };
+    const cancel = mail(run.runId, "cancel");
+    const submissions = [{ run, first: { number: 0, at: 2 } }];
+    for (let time = 0; time < 2; time++)
+      await store.journal.append(lease, { number: 1, at: 2, mail: [cancel] }, submissions);
+    expect((await store.mailbox.read(run.runId)).map(({ id }) => id)).toEqual(["cancel"]);
+    const claimed = await store.leases.claim({ workerId: "w2", limit: 9, now: 3 });
+    expect(claimed.map(({ runId }) => runId)).toEqual([run.runId]);
   });
 
   test("a run does not see the mail of another run", async () => {

@@ -56,6 +56,7 @@ import { endIn, spendIn } from "../run-end.ts";
 import { stateChangeIn } from "../state-changes.ts";
 import type { MemoryContents } from "./contents.ts";
 import type { MemoryInbox } from "./inbox.ts";
+import { mailToSubmitted } from "../submitted-mail.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
 import { memoryStatusOf, summaryOf } from "./run-summary.ts";
 import type { MemoryRecords } from "./records.ts";
@@ -245,6 +246,7 @@ export class MemoryJournal implements Journal {
     if (submissions !== undefined)
       for (const { run, first, flight, isAlone } of submissions)
         if (isAlone !== true || this.#unfinishedOf(run) === undefined) this.#create(run, first, flight);
+    for (const mail of mailToSubmitted(commit, submissions)) this.#siblings.mailbox.putNow(mail);
     if (commit.events !== undefined) for (const watcher of row.watchers) watcher.seeCommit(commit.events);
     return commit;
   }

@@ -163,9 +163,11 @@ export class PostgresJournal extends SqlJournal<OwnedRun> {
         const isLast = rest !== undefined && runs.length === 0;
         const appended = await this.#append(transaction, lease, draft, isLast);
         const made: CreatedRun<OwnedRun>[] = [];
-        if (appended.standing === commit)
+        if (appended.standing === commit) {
           for (const each of runs)
             made.push(await transaction.do(this.creator.createSubmitted(each, each.draft)));
+          await transaction.do(this.effects.deliver(commit, submissions));
+        }
         if (rest !== undefined) await this.#release(transaction, lease, rest, appended.standing);
         return { ...appended, created: made };
       },

@@ -4,6 +4,7 @@ import {
   type Commit,
   type RunSpend,
   type SessionId,
+  type Submission,
 } from "../../../kernel/index.ts";
 import { approvalChangesIn } from "../approval-changes.ts";
 import type { Draft, Position } from "../codec/commit-draft.ts";
@@ -11,6 +12,7 @@ import { isBatch } from "../codec/entry-batch.ts";
 import { spendText, standingText, type RunKey } from "../codec/stored-run.ts";
 import { endIn, spendIn, type RunEnd } from "../run-end.ts";
 import { stateChangeIn } from "../state-changes.ts";
+import { mailToSubmitted } from "../submitted-mail.ts";
 import { checkGaps, removesEntries } from "./commit-check.ts";
 import type { Collector } from "./contents.ts";
 import { markErased } from "./erasure.ts";
@@ -105,6 +107,11 @@ export class CommitEffects {
     if (spent !== undefined) yield* run(setSpent, id, spendText(spent));
     if (erases !== undefined) yield* markErased(owner, erases);
     if (erases?.some(({ taskId }) => taskId === rootTaskId) === true) yield* eraseCollected(owner);
+  }
+
+  /** P6: delivers the mail of a commit to the runs that its submissions have created. */
+  *deliver(commit: Commit, submissions: readonly Submission[] | undefined): Work<void> {
+    for (const mail of mailToSubmitted(commit, submissions)) yield* this.#options.mailbox.putNow(mail);
   }
 
   *#setEnd(owner: RunKey, end: RunEnd | null, spent: RunSpend | undefined): Work<void> {

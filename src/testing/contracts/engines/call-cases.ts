@@ -209,6 +209,28 @@ export function callCases(harness: EngineHarness): void {
     },
   );
 
+  declare("C1: a cancel reaches a run that was started in the same commit", async (world) => {
+    const runtime = await world.open();
+    const other = waiting();
+    const caller = starting(async (ctx) => {
+      await ctx.waitForSignal("begin");
+      await ctx.race<JsonValue>({
+        lost: async (branch) => (await branch.join(await branch.start(other.id, "lost"))).output,
+        quick: async (branch) => (await branch.waitForSignal("win")) ?? null,
+      });
+      await ctx.cancel(await ctx.start(other.id, "cancelled"), "not needed");
+      await ctx.start(other.id, "left");
+      throw new FatalError("ended at once");
+    }, other);
+    const run = await runtime.submit(caller, null);
+    await run.signal("win");
+    await run.signal("begin");
+    expect((await run.result()).status).toBe("failed");
+    const started = await startedIn(run);
+    const ends = started.map(async (runId) => (await (await runIn(runtime, { runId })).result()).status);
+    expect(await Promise.all(ends)).toEqual(["cancelled", "cancelled", "cancelled"]);
+  });
+
   declare("J5: resume() of a run resumes the started run whose failure ended it", async (world) => {
     const runtime = await world.open();
     let isBroken = true;
