@@ -6,9 +6,11 @@ import { setTimeout as pause } from "node:timers/promises";
 import { inject, onTestFinished, test } from "vitest";
 import { checkReplay } from "../../src/entries/workflow.ts";
 import {
+  Fault,
   formatRunId,
   unfinishedStatuses,
   type EngineFactory,
+  type RunHandle,
   type RunId,
   type Runtime,
   type Store,
@@ -87,6 +89,8 @@ class ProgramSite {
   readonly #cancels = new Map<string, RunId>();
   /** Ends of what the server has started: restarts of workers and cancels. */
   readonly #pending = new Set<Promise<void>>();
+  /** The replies to updates, by name. */
+  readonly #replies = new Map<string, Promise<number | string>>();
   #failure: unknown;
   #lives = 0;
   /** Number of workers that ended because the store was locked for too long, as on a machine with too much work. */
@@ -139,7 +143,9 @@ class ProgramSite {
       const runId = runOf(seed);
       if (last?.op === "cancelled") this.#cancels.set(last.name, runId);
       const run = await this.#runtime.start(program, programInput(commands), { runId });
-      for (const [name, value] of predict(commands).signals) await run.signal(name, value, { id: name });
+      const { signals, updates } = predict(commands);
+      for (const [name, value] of signals) await run.signal(name, value, { id: name });
+      for (const [name, { value }] of updates) this.#replies.set(name, replyOf(run, name, value));
     }
     await this.#untilEnded();
   }
@@ -153,6 +159,7 @@ class ProgramSite {
       for (const [what, model, found] of [
         ["ends as", endOf(expected), actual.end],
         ["counts", expected.counted.toSorted().join(" "), actual.counted],
+        ...(await this.#answers(expected)),
       ] as const)
         if (model !== found) wrong.push(`seed ${seed} ${what} ${found}\n  the model: ${model}`);
     }
@@ -176,6 +183,21 @@ class ProgramSite {
       end: lost.length === 0 ? end : `${end}, compensations failed: ${JSON.stringify(lost)}`,
       counted: counted.join(" "),
     };
+  }
+
+  /** What the states of objects and the replies to updates must be, and what they are. */
+  async #answers({ states, updates }: Predicted): Promise<readonly (readonly [string, string, string])[]> {
+    const [, tally] = this.#workflows;
+    const found: [string, string, string][] = [];
+    for (const [key, state] of states)
+      found.push([
+        `has the state of ${key}`,
+        String(state),
+        String(await this.#runtime.object(tally, key).state()),
+      ]);
+    for (const [name, { reply }] of updates)
+      found.push([`replies to ${name}`, String(reply), String(await this.#replies.get(name))]);
+    return found;
   }
 
   #answer(call: Omit<ServedCall, "billed">): ReturnType<CallBook["answering"]> {
@@ -267,6 +289,28 @@ class ProgramSite {
       await pause(20);
     }
   }
+}
+
+/** Sends an update twice, after one that its schema refuses. Returns the reply. */
+async function replyOf(run: RunHandle, name: string, value: number): Promise<number | string> {
+  const sent = [
+    run.update(name, "wrong", { id: `${name} wrong` }),
+    run.update(name, value, { id: name }),
+    run.update(name, value, { id: name }),
+  ];
+  const [wrong, ...replies] = (await Promise.allSettled(sent)).map((each) =>
+    each.status === "fulfilled" ? (each.value as number) : codeOf(each.reason),
+  );
+  if (wrong !== "invalid_argument") return `${wrong} to a wrong value`;
+  const [reply = "nothing", again] = replies;
+  if (reply !== again) return `${reply} and then ${again}`;
+  // The error of a step of the handler, or of a run that it has called.
+  return reply === "fatal" || reply === "child_failed" ? "failed" : reply;
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Fault)) throw error;
+  return error.code;
 }
 
 function placeOf(caller: string): number {

@@ -1,4 +1,13 @@
-import { FatalError, workflow, type Workflow, type WorkflowContext } from "../../src/entries/workflow.ts";
+import {
+  FatalError,
+  object,
+  shared,
+  update,
+  workflow,
+  type DurableObject,
+  type Workflow,
+  type WorkflowContext,
+} from "../../src/entries/workflow.ts";
 import type { HostedAgent, JsonValue } from "../../src/kernel/index.ts";
 import { callServer, type ServerAddress } from "../../src/testing/served-call.ts";
 import { programInput, type Command, type Program } from "./random-programs.ts";
@@ -12,8 +21,29 @@ interface Errand {
   readonly value: number;
 }
 
-/** The workflow that executes a random program, and the one that resolves its promises and sends its signals. */
-export function programWorkflows(server: ServerAddress): readonly [Workflow<JsonValue, number>, HostedAgent] {
+/** What a handler of the object does. */
+interface Work {
+  readonly by: number;
+  readonly body: Program;
+}
+
+/** The object that programs call. Its state is a sum. */
+type Tally = DurableObject<
+  number,
+  {
+    readonly add: { readonly input: (work: Work) => void; readonly output: number };
+    readonly hold: { readonly input: (input: undefined) => void; readonly output: null };
+    readonly get: { readonly input: (input: undefined) => void; readonly output: number };
+  }
+>;
+
+/**
+ * The workflow that executes a random program, the object that it calls, and the workflow that resolves its promises and
+ * sends its signals.
+ */
+export function programWorkflows(
+  server: ServerAddress,
+): readonly [Workflow<JsonValue, number>, Tally, HostedAgent] {
   const messenger = workflow("messenger", async (ctx, input) => {
     const { runId, signal, promise, rejects = false, value } = input as unknown as Errand;
     if (signal !== undefined) await ctx.sendSignal(runId, signal, value, { id: signal });
@@ -45,7 +75,10 @@ export function programWorkflows(server: ServerAddress): readonly [Workflow<Json
   const never = async (ctx: WorkflowContext, command: Command & { op: "race" }): Promise<number> => {
     if (command.never === "sleep") await ctx.sleep("1 hour");
     else if (command.never === "signal") await ctx.waitForSignal(`never ${command.name}`);
-    else await ctx.promise().promise.result(ctx);
+    else if (command.never === "object") {
+      await ctx.object(tally, command.name).start.hold();
+      await ctx.object(tally, command.name).hold();
+    } else await ctx.promise().promise.result(ctx);
     return count(ctx, command.name);
   };
 
@@ -97,7 +130,10 @@ export function programWorkflows(server: ServerAddress): readonly [Workflow<Json
       }
       case "race": {
         const body = (own: WorkflowContext): Promise<number> => all(own, command.body);
-        return (await ctx.race({ body, never: (own) => never(own, command) })).value;
+        const { value } = await ctx.race({ body, never: (own) => never(own, command) });
+        // The calls that lost have been cancelled and have freed their key.
+        if (command.never === "object") await ctx.object(tally, command.name).add({ by: 1, body: [] });
+        return value;
       }
       case "any": {
         const fails = async (): Promise<number> => {
@@ -129,6 +165,10 @@ export function programWorkflows(server: ServerAddress): readonly [Workflow<Json
       case "send":
         await ctx.send(program, programInput(command.body), { delayMs: command.delayMs });
         return 0;
+      case "object":
+        return callObject(ctx, command);
+      case "update":
+        return handleUpdate(ctx, command);
       case "cancelled":
         await count(ctx, command.name);
         await ctx.waitForSignal(`never ${command.name}`);
@@ -161,11 +201,58 @@ export function programWorkflows(server: ServerAddress): readonly [Workflow<Json
     return (await promise.result(ctx)) as number;
   };
 
+  const callObject = async (ctx: WorkflowContext, command: Command & { op: "object" }): Promise<number> => {
+    const { key, by, body, how, meanwhile } = command;
+    const calls = ctx.object(tally, key);
+    switch (how) {
+      case "call":
+        return calls.add({ by, body });
+      case "start": {
+        const run = await calls.start.add({ by, body });
+        return (await all(ctx, meanwhile)) + (await run.result(ctx));
+      }
+      case "send":
+        await calls.send.add({ by, body }, { delayMs: by });
+        return 0;
+      case "read":
+        return 0 * (await calls.get());
+    }
+  };
+
+  const handleUpdate = async (ctx: WorkflowContext, command: Command & { op: "update" }): Promise<number> => {
+    const { name, body } = command;
+    const handled = await ctx.handleUpdate(
+      update(name, { input: { type: "integer" }, output: { type: "integer" } } as const),
+      async (value) => value + (await all(ctx, body)),
+    );
+    return handled?.status === "completed" ? handled.reply : 50;
+  };
+
+  const tally = object(
+    "tally",
+    { state: { type: "integer", default: 0 } as const },
+    {
+      add: async (ctx, input: JsonValue) => {
+        const { by, body } = input as unknown as Work;
+        ctx.setState(ctx.state + by);
+        // A body without `again` uses no `continueAsNew`, which handlers do not have.
+        const value = await all(ctx as unknown as WorkflowContext, body);
+        ctx.setState(ctx.state + 1_000);
+        return value;
+      },
+      hold: async (ctx) => {
+        await ctx.waitForSignal("never");
+        return null;
+      },
+      get: shared(async (ctx) => ctx.state),
+    },
+  ) as unknown as Tally;
+
   const program: Workflow<JsonValue, number> = workflow("program", async (ctx, input): Promise<number> => {
     const [mark, rest] = input as unknown as readonly [unknown, Program];
     // What `again` passes on.
     if (mark === "again") return 1_000 + (await all(ctx, rest));
     return all(ctx, input as unknown as Program);
   });
-  return [program, messenger];
+  return [program, tally, messenger];
 }

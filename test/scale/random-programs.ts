@@ -34,6 +34,20 @@ export type Command =
   | { readonly op: "call"; readonly body: Program; readonly meanwhile: Program }
   /** Starts another run and does not wait for it. */
   | { readonly op: "send"; readonly body: Program; readonly delayMs: number }
+  /**
+   * Calls an object. Its handler adds `by` to the state of the key, executes `body`, and adds 1,000. `start` does something
+   * else before it waits for the end; `send` does not wait for it; `read` only reads the state.
+   */
+  | {
+      readonly op: "object";
+      readonly key: string;
+      readonly by: number;
+      readonly how: "call" | "start" | "send" | "read";
+      readonly body: Program;
+      readonly meanwhile: Program;
+    }
+  /** Handles an update that the harness sends. An update whose `body` fails has the value 50. */
+  | { readonly op: "update"; readonly name: string; readonly value: number; readonly body: Program }
   /** Starts the history anew with the rest of the program. Only the last command of a program. */
   | { readonly op: "again"; readonly rest: Program }
   /** Counts, and waits until the harness cancels the run. Only the last command of a program. */
@@ -41,8 +55,14 @@ export type Command =
 
 export type Program = readonly Command[];
 
-/** What a branch waits for that never happens. */
-type Never = "sleep" | "signal" | "promise";
+/** What a branch waits for that never happens. `object` is a call of an object that waits behind another one. */
+type Never = "sleep" | "signal" | "promise" | "object";
+
+/** An update that the harness sends, and what its reply must be. */
+export interface PredictedUpdate {
+  readonly value: number;
+  readonly reply: number | "failed";
+}
 
 /** How a program ends. The value of a failed or cancelled one does not matter. */
 export interface Predicted {
@@ -52,6 +72,10 @@ export interface Predicted {
   readonly counted: readonly string[];
   /** The signals that the harness sends, with their values. */
   readonly signals: ReadonlyMap<string, number>;
+  /** The updates that the harness sends, by name. */
+  readonly updates: ReadonlyMap<string, PredictedUpdate>;
+  /** The states of the keys of the object at the end. */
+  readonly states: ReadonlyMap<string, number>;
 }
 
 /** Random numbers from 0 to below 1 that follow from a seed (mulberry32). */
@@ -103,7 +127,7 @@ class Generator {
     const inner = { ...place, depth: place.depth - 1 };
     const safe = { ...inner, mayFail: false };
     const other = { ...inner, isRoot: false };
-    const pick = this.#below(place.depth > 0 ? 18 : 7);
+    const pick = this.#below(place.depth > 0 ? 21 : 7);
     switch (pick) {
       case 0:
         return { op: "sleep", ms: this.#below(15) };
@@ -131,7 +155,7 @@ class Generator {
           concurrency: 1 + this.#below(3),
         };
       case 10: {
-        const never = (["sleep", "signal", "promise"] as const)[this.#below(3)] ?? "sleep";
+        const never = (["sleep", "signal", "promise", "object"] as const)[this.#below(4)] ?? "sleep";
         return { op: "race", body: this.#commands(inner), never, name: this.#name() };
       }
       case 11:
@@ -149,6 +173,19 @@ class Generator {
         return { op: "shield", body: this.#commands(inner) };
       case 16:
         return { op: "call", body: this.whole(other), meanwhile: this.#commands(safe) };
+      case 17:
+      case 18:
+        return this.#object(place);
+      case 19:
+        // Updates come from outside.
+        return place.isRoot
+          ? {
+              op: "update",
+              name: this.#name(),
+              value: 1 + this.#below(9),
+              body: this.#commands({ ...inner, mayFail: true }),
+            }
+          : this.#object(place);
       default:
         return { op: "send", body: this.whole({ ...other, mayFail: true }), delayMs: this.#below(20) };
     }
@@ -157,6 +194,20 @@ class Generator {
   #signal({ isRoot }: Place): Command {
     const from = isRoot && this.#below(2) === 0 ? "outside" : "run";
     return { op: "signal", signal: this.#name(), value: 1 + this.#below(9), from };
+  }
+
+  /** A handler calls only keys of a smaller depth, so that no two calls wait for each other. */
+  #object(place: Place): Command {
+    const how = (["call", "start", "send", "read"] as const)[this.#below(4)] ?? "call";
+    const inner = { ...place, depth: place.depth - 1, isRoot: false };
+    return {
+      op: "object",
+      key: `p${this.#seed}.k${place.depth}.${this.#below(2)}`,
+      by: 1 + this.#below(9),
+      how,
+      body: how === "read" ? [] : this.#commands({ ...inner, mayFail: place.mayFail || how === "send" }),
+      meanwhile: how === "start" ? this.#commands({ ...inner, isRoot: place.isRoot, mayFail: false }) : [],
+    };
   }
 
   #several(place: Place): readonly Program[] {
@@ -188,6 +239,8 @@ class Failed extends Error {}
 class Prediction {
   readonly counted: string[] = [];
   readonly signals = new Map<string, number>();
+  readonly updates = new Map<string, PredictedUpdate>();
+  readonly states = new Map<string, number>();
 
   /** Predicts a run. Its compensations follow if it does not complete. */
   run(program: Program): Pick<Predicted, "status" | "value"> {
@@ -258,7 +311,11 @@ class Prediction {
         return this.#branches(command.branches, undos);
       case "map":
         return command.items.reduce((sum, item) => sum + (this.#settle(item, undos) ?? 100), 0);
-      case "race":
+      case "race": {
+        const value = this.#sum(command.body, undos);
+        if (command.never === "object") this.#add(command.name, 1_001);
+        return value;
+      }
       case "any":
       case "timeout":
       case "shield":
@@ -280,6 +337,14 @@ class Prediction {
       case "send":
         this.run(command.body);
         return 0;
+      case "object":
+        return this.#object(command, undos);
+      case "update": {
+        const { name, value, body } = command;
+        const sum = this.#settle(body, undos);
+        this.updates.set(name, { value, reply: sum === undefined ? "failed" : sum + value });
+        return sum === undefined ? 50 : sum + value;
+      }
       case "sleep":
       case "values":
       case "again":
@@ -287,11 +352,26 @@ class Prediction {
         return 0;
     }
   }
+
+  #object({ key, by, how, body, meanwhile }: Command & { op: "object" }, undos: string[]): number {
+    if (how === "read") return 0;
+    const { status, value } = this.run(body);
+    this.#add(key, status === "completed" ? by + 1_000 : by);
+    const sum = this.#sum(meanwhile, undos);
+    if (how === "send") return 0;
+    if (status !== "completed") throw new Failed();
+    return sum + (value ?? 0);
+  }
+
+  #add(key: string, by: number): void {
+    this.states.set(key, (this.states.get(key) ?? 0) + by);
+  }
 }
 
 /** What a program must do, whatever happens to the processes that execute it. */
 export function predict(program: Program): Predicted {
   const prediction = new Prediction();
   const { status, value } = prediction.run(program);
-  return { status, value, counted: prediction.counted, signals: prediction.signals };
+  const { counted, signals, updates, states } = prediction;
+  return { status, value, counted, signals, updates, states };
 }
