@@ -5,7 +5,11 @@ import {
   type HostedAgent,
   type HostedWorkflow,
   type JsonValue,
+  type RunHandle,
+  type RunId,
+  type WorkflowContext,
 } from "../../src/kernel/index.ts";
+import { createClient } from "../../src/runtime/store-client.ts";
 import type { ServerAddress } from "../../src/testing/served-call.ts";
 import { effect } from "./workflow-workloads.ts";
 import { toolAnswer, type Workload } from "./workload.ts";
@@ -99,5 +103,86 @@ const limits: Workload = {
 
 const limitedNames = ["a1", "b1", "a2", "b2"] as const;
 
-/** Workloads of objects and limits, by the name that a worker receives. */
-export const objectWorkloads: Readonly<Record<string, Workload>> = { objects, limits };
+const joinedIds = ["join-1", "join-2", "join-3", "first", "second"] as const;
+
+/**
+ * L20: three starts that become one run when the last one has come, and two starts of different keys that wait for their time.
+ * Each input is in exactly one run.
+ */
+const joined: Workload = {
+  runtime: { suspendAfterMs: 2 },
+  agents: (server) => {
+    const write = (name: string, ctx: Pick<WorkflowContext, "step">, input: JsonValue): Promise<JsonValue> =>
+      ctx.step(name, async ({ idempotencyKey }) => {
+        const { answer } = await effect(server, name, idempotencyKey, input);
+        return answer;
+      });
+    const load = workflow("load", { batch: { size: 3, ms: 3_600_000 } }, (ctx, inputs) =>
+      write("load", ctx, inputs as JsonValue),
+    );
+    const debounce = {
+      key: ({ input }: { readonly input: JsonValue }) => input as string,
+      ms: 60_000,
+      maxMs: 1,
+    };
+    return [load, workflow("index", { debounce }, (ctx, input) => write("index", ctx, input))];
+  },
+  drive: async ({ runtime, agent, others: [index = agent] }) => {
+    const runs = new Map<RunId, Pick<RunHandle<unknown>, "result">>();
+    for (const name of joinedIds) {
+      const hosted = name.startsWith("join") ? agent : index;
+      const run = await runtime.start(hosted as HostedAgent & HostedWorkflow<JsonValue>, name, {
+        runId: formatRunId(name),
+      });
+      runs.set(run.runId, run);
+    }
+    for (const run of runs.values()) await run.result();
+    return [...runs.keys()];
+  },
+  outputs: [
+    { did: "load", with: ["join-1", "join-2", "join-3"] },
+    { did: "index", with: "first" },
+    { did: "index", with: "second" },
+  ],
+  world: { sideBySide: true, branches: 2, answering: ({ name, body }) => toolAnswer(name, body) },
+};
+
+/** L18: starts by name, which a worker adopts and then queues at the limit of the workflow, and one that it refuses. */
+const adoption: Workload = {
+  runtime: { suspendAfterMs: 2 },
+  agents: (server) => [
+    workflow(
+      "adopted",
+      {
+        input: { type: "object", properties: { name: { type: "string" } }, required: ["name"] } as const,
+        concurrency: { limit: 1 },
+      },
+      async (ctx, { name }) => {
+        const { answer } = await ctx.step("adopt", ({ idempotencyKey }) =>
+          effect(server, "adopt", idempotencyKey, name),
+        );
+        await ctx.sleep(1);
+        return answer;
+      },
+    ),
+  ],
+  drive: async ({ store }) => {
+    const client = await createClient({ store, keepAlive: false });
+    const runs = [];
+    for (const name of ["one", "two"])
+      runs.push(await client.start("adopted", { name }, { runId: formatRunId(name) }));
+    const refused = await client.start("adopted", { title: "three" }, { runId: formatRunId("three") });
+    for (const run of runs) await run.result();
+    const { error } = await refused.result();
+    if (error?.code !== "invalid_argument") throw new Error(`the wrong input ended with ${error?.code}`);
+    return runs.map(({ runId }) => runId);
+  },
+  outputs: [
+    { did: "adopt", with: "one" },
+    { did: "adopt", with: "two" },
+  ],
+  world: { sideBySide: true, branches: 1, answering: ({ name, body }) => toolAnswer(name, body) },
+};
+
+/** Workloads of objects, limits and starts, by the name that a worker receives. */
+export const objectWorkloads: Readonly<Record<string, Workload>> = { objects, limits, joined, adoption };
