@@ -1,3 +1,4 @@
+import type { GatewayOptions } from "../capabilities/gateway/gateway.ts";
 import {
   Fault,
   type Guardrail,
@@ -20,6 +21,11 @@ export interface WorkspaceConfig {
   readonly agents?: readonly HostedAgent[];
   /** Options of the runtime that the command line opens for runs of this project. */
   readonly runtime?: Omit<RuntimeOptions, "store">;
+  /**
+   * Options of the gateway of `reeve serve`. Default of `upstreams`: the providers whose key is in the environment, at
+   * their public addresses.
+   */
+  readonly gateway?: Partial<GatewayOptions>;
   /** What a server of this project offers. */
   readonly server?: {
     /** Names of the agents that a server or worker hosts. Default: all agents of the workspace. */
@@ -59,6 +65,7 @@ export function defineConfig(config: WorkspaceConfig): WorkspaceConfig {
 const configTable = optionTable({
   agents: is.list(),
   runtime: is.any,
+  gateway: is.any,
   server: is.any,
 } satisfies OptionKinds<WorkspaceConfig>);
 

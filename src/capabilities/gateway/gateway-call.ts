@@ -30,6 +30,8 @@ export class GatewayCall {
   readonly #response: ServerResponse;
   readonly #place: Place;
   readonly #signal: AbortSignal;
+  readonly #withdrawn = Promise.withResolvers<never>();
+  #isSent = false;
 
   constructor(
     upstreams: Upstreams,
@@ -45,6 +47,17 @@ export class GatewayCall {
     this.#response = response;
     this.#place = place;
     this.#signal = signal;
+    this.#withdrawn.promise.catch(() => undefined);
+    const withdraw = (): void => {
+      if (!this.#isSent) this.#withdrawn.reject(new Refusal(499, "the program has left"));
+    };
+    if (signal.aborted) withdraw();
+    signal.addEventListener("abort", withdraw, { once: true });
+  }
+
+  /** Rejects if the program leaves before the request is sent, for example while it waits for its budget. */
+  get withdrawn(): Promise<never> {
+    return this.#withdrawn.promise;
   }
 
   get provider(): string {
@@ -87,6 +100,9 @@ export class GatewayCall {
     kept: CallRecord,
   ): Promise<MeteredResult<null>> {
     const { outputLimit } = granted;
+    // The program has left while the request waited, so that nothing is sent.
+    if (this.#signal.aborted) return unbilled;
+    this.#isSent = true;
     if ((asked.minOutputTokens ?? 0) > outputLimit) {
       const problem = `the request thinks with up to ${(asked.minOutputTokens ?? 1) - 1} tokens, and ${outputLimit} are left for its output; lower budget_tokens`;
       refuse(this.#response, this.#place.wire, new Refusal(402, problem));

@@ -310,14 +310,15 @@ export class Gateway {
       }),
     };
     const kept = new CallRecord(record, redact, body);
+    const metered = access.meter.metered(request, async (granted) => {
+      try {
+        return await call.perform(asked, text, body, granted, kept);
+      } finally {
+        kept.write(access.meter, call.path, call.status);
+      }
+    });
     try {
-      await access.meter.metered(request, async (granted) => {
-        try {
-          return await call.perform(asked, text, body, granted, kept);
-        } finally {
-          kept.write(access.meter, call.path, call.status);
-        }
-      });
+      await Promise.race([metered, call.withdrawn]);
     } catch (error) {
       access.note(error);
       throw error;

@@ -48,7 +48,7 @@ export interface HostedAgent<Context = unknown> {
   /** The type of the context of the agent's runs. For the compiler only; no agent has this property. */
   readonly contextType?: Context;
   /** What the runs of this agent do. Default: `invocation`. A run of kind `workflow` has no session. */
-  readonly runKind?: "workflow";
+  readonly runKind?: "workflow" | "gateway";
   /**
    * What the compensations of a workflow may spend in addition to what is left of the budget of its run. Absent means
    * nothing.

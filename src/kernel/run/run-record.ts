@@ -8,10 +8,10 @@ import type { UnreportedSpend } from "./run-result.ts";
 
 /**
  * What a run does: `invocation` answers an input, `compaction` summarises a session, `child` shares the prompt of an
- * invocation (`Runtime.spawnChild`), `workflow` executes a durable function, which has no session. Stores keep the index
- * of a kind in this list, so a new kind is added at its end.
+ * invocation (`Runtime.spawnChild`), `workflow` executes a durable function, which has no session, and `gateway` pays for
+ * the requests of programs outside. Stores keep the index of a kind in this list, so a new kind is added at its end.
  */
-export const runKinds = Object.freeze(["invocation", "compaction", "child", "workflow"] as const);
+export const runKinds = Object.freeze(["invocation", "compaction", "child", "workflow", "gateway"] as const);
 
 /** What a run does. */
 export type RunKind = (typeof runKinds)[number];

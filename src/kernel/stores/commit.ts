@@ -55,8 +55,9 @@ export interface Commit {
   /** P3: consumes all mail up to this place. */
   readonly mailThrough?: number;
   /**
-   * U1: what the run spent since the last commit with `usage`. Present in a commit that suspends, pauses or ends the run,
-   * and in a run with an allotment (B7) in a commit that settles a call, if there is anything new.
+   * U1: what the run spent since the last commit with `usage`. Present in a commit that suspends, pauses or ends the run, in
+   * one that ends a call of `ctx.metered`, because a live program may have no end, and in a run with an allotment (B7) in
+   * one that settles a call, if there is anything new.
    */
   readonly usage?: readonly UsageDelta[];
   /**

@@ -122,19 +122,21 @@ export class RecordedTotals {
   }
 
   /**
-   * U1: returns what the run spent since the last call, if the run does not run after this commit, or if it has an
-   * allotment and the commit frees a part of it with these commands, or a call that drew was abandoned (U8). `failedAt` is present if the commit ends the run as failed.
+   * U1: returns what the run spent since the last call, if the run does not run after this commit, if the commit ends a
+   * call of a live program (`isMetered`), or if the run has an allotment and the commit frees a part of it with these
+   * commands, or a call that drew was abandoned (U8). `failedAt` is present if the commit ends the run as failed.
    */
   takeUsage(
     commands: readonly LedgerCommand[] | undefined,
     isReturnDue: boolean,
     failedAt: number | undefined,
+    isMetered: boolean,
   ): TakenUsage | undefined {
     const { ended, allotment } = this.#run;
-    if (!ended && this.#standing.status === "running")
+    if (!ended && !isMetered && this.#standing.status === "running")
       if (!allotment.mayExist || !(isReturnDue || commands?.some(({ type }) => freeing.has(type)) === true))
         return undefined;
-    return this.#usage.take({ ended, failedAt }, () => {
+    return this.#usage.take({ ended, failedAt, isMetered }, () => {
       const { record, clock } = this.#run.task(root);
       return { agentId: record.agentId, createdAt: clock.startedAt };
     });

@@ -317,7 +317,8 @@ export class RunLog implements FlushableLog {
       const standing = this.#state.totals.takeStanding();
       if (standing !== undefined) draft.standing = standing;
     }
-    const taken = this.#state.totals.takeUsage(draft.ledger, this.#isReturnDue, failureIn(draft));
+    const isMetered = draft.events?.some(({ type }) => type === "metered_call") === true;
+    const taken = this.#state.totals.takeUsage(draft.ledger, this.#isReturnDue, failureIn(draft), isMetered);
     this.#isReturnDue = false;
     if (taken !== undefined) Object.assign(draft, taken);
     const spent = this.#state.totals.takeSpend(draft.ledger, taken !== undefined);

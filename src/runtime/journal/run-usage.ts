@@ -24,6 +24,8 @@ interface UsageRoot {
 export interface UsageEnd {
   readonly ended: boolean;
   readonly failedAt?: number | undefined;
+  /** Whether the commit ends a call of `ctx.metered`. */
+  readonly isMetered?: boolean;
 }
 
 /** What a commit says about the usage and the allotment of its run. */
@@ -50,21 +52,21 @@ export class RunUsage {
 
   /**
    * Returns what the run spent since the last call, for a commit that suspends, pauses or ends the run, or settles a call
-   * of a run with an allotment. In a run without an allotment nothing is returned while calls are in flight, as after a
+   * of a run with an allotment or of a live program. Otherwise nothing is returned while calls are in flight, as after a
    * pause: the commit that records the last of them holds their usage. The first usage counts the run; an ended run is
    * always counted. A run that ends as failed is counted as such for the same agent and model. The list is empty if the run only returns a part of its allotment (U8).
    */
-  take({ ended, failedAt }: UsageEnd, root: () => UsageRoot): TakenUsage | undefined {
+  take({ ended, failedAt, isMetered = false }: UsageEnd, root: () => UsageRoot): TakenUsage | undefined {
     const { open, tally } = this.#ledger;
     const { mayExist } = this.#allotment;
-    if (open.length > 0 && !mayExist) return undefined;
+    if (open.length > 0 && !mayExist && !isMetered) return undefined;
     const rows = Object.values(tally);
     const isCountedNow = this.#counted === undefined && (ended || rows.length > 0);
     if (rows.length === 0 && !isCountedNow && failedAt === undefined && !mayExist) return undefined;
     const usage = isCountedNow ? withRun(rows, root()) : rows;
     const counted = this.#counted ?? usage.find(({ runs }) => runs > 0);
     if (failedAt !== undefined && counted !== undefined) usage.push(failedRun(counted, failedAt));
-    const holds = heldBy(this.#ledger);
+    const holds = isMetered && !mayExist ? undefined : heldBy(this.#ledger);
     this.note(usage, holds);
     return holds === undefined ? { usage } : { usage, holds };
   }

@@ -11,6 +11,7 @@ import { type DeadLettersOptions, printDeadLetters, redeliverLetters } from "./c
 import type { DemoOptions } from "./demo/demo-command.ts";
 import { addAgentOptions } from "./programs/agent-options.ts";
 import { addDeployCommands } from "./programs/deploy-program.ts";
+import { addGatewayCommands } from "./programs/gateway-program.ts";
 import { commandInsteadOf, optionInsteadOf } from "./programs/other-names.ts";
 import { addRunCommands } from "./programs/runs-program.ts";
 import { addWorkflowCommands } from "./programs/workflow-program.ts";
@@ -150,14 +151,14 @@ function withoutHidden(terminal: Terminal): Terminal {
 /** Runs the command line. It never throws: an error is printed and determines the exit code. */
 export async function runCommandLine(args: readonly string[], given: Terminal): Promise<number> {
   const terminal = withoutHidden(given);
-  let kind: ExitKind = "ok";
+  let end: ExitKind | number = "ok";
   const instead = commandInsteadOf(args[0]);
   if (instead !== undefined) {
     terminal.say(`reeve: unknown command ${args[0]}; use ${instead}`);
     return exitCodes.usage.code;
   }
-  const program = commandLine(terminal, (end) => {
-    kind = end;
+  const program = commandLine(terminal, (ended) => {
+    end = ended;
   });
   try {
     await program.parseAsync(args, { from: "user" });
@@ -168,15 +169,16 @@ export async function runCommandLine(args: readonly string[], given: Terminal): 
       return error.exitCode === 0 ? exitCodes.ok.code : exitCodes.usage.code;
     }
     const fault = Fault.from(error);
-    kind = exitKindOf(fault.code);
+    const kind = exitKindOf(fault.code);
+    end = kind;
     terminal.say(`reeve: ${fault.message}`);
     if (kind === "internal" && fault.stack !== undefined) terminal.say(fault.stack);
   }
-  return exitCodes[kind].code;
+  return typeof end === "number" ? end : exitCodes[end].code;
 }
 
-/** Declares all commands with their options. `onEnd` receives how the command ended. */
-export function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Command {
+/** Declares all commands with their options. `onEnd` receives how the command ended, or the exit code of the program that it started. */
+export function commandLine(terminal: Terminal, onEnd: (end: ExitKind | number) => void): Command {
   const program = new Command("reeve")
     .description("A durable runtime for agents that spawn other agents, with enforced budgets and policy.")
     .version(packageVersion(), "-V, --version", "print the version of reeve")
@@ -222,6 +224,7 @@ export function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void)
   addSessionCommands(program, terminal, onEnd);
   addScheduleCommands(program, terminal, onEnd);
   addServerCommands(program, terminal, onEnd);
+  addGatewayCommands(program, terminal, onEnd);
   addWorkerCommand(program, terminal, onEnd);
   addDeployCommands(program, terminal, onEnd);
   const audit = program.command("audit").description("show who did what in a run, and verify its log");

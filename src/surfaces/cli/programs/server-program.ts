@@ -71,6 +71,7 @@ export function addServerCommands(
     )
     .option("--no-token", "let every program of this machine use the server")
     .option("--no-worker", "drive no runs")
+    .option("--gateway-port <n>", "the port of the gateway (default: the port of the server plus one)")
     .option("--engine <local|restate>", "the engine of the workers that drive the runs", "local")
     .option("--ingress-url <url>", "the ingress of Restate (default: http://127.0.0.1:8080)")
     .option("--service <name>", "the name of the runs in Restate (default: reeve-runs)")

@@ -33,6 +33,7 @@ import { toMetadata, type RunSettings } from "../../setup/run-settings.ts";
 import { openAskedWorkspace, reportNotices, runtimeOptions } from "../../setup/run-workspace.ts";
 import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
+import { openServedGateway, type ServedGateway } from "../gateway/served-gateway.ts";
 import { servingEngineOf, type EngineAddressOptions } from "../worker/worker-engine.ts";
 import { askTrust } from "../../setup/ask-trust.ts";
 import { idleEngine } from "../../setup/idle-engine.ts";
@@ -62,6 +63,7 @@ export interface ServeOptions extends SettingsOptions, EngineAddressOptions {
   readonly token: boolean;
   /** `false` with `--no-worker`. */
   readonly worker: boolean;
+  readonly gatewayPort?: string;
 }
 
 /** Serves the runs and sessions of a store until it is interrupted. */
@@ -116,6 +118,19 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
       await readAgents();
       registerNew?.();
     });
+    // The ledger of a gateway run is in the process that drives it.
+    const gateway = isWorker
+      ? await openServedGateway({
+          config: workspace.config.gateway,
+          env: terminal.env,
+          store,
+          runtime,
+          serverPort: port,
+          port: options.gatewayPort,
+          onWarning: warn,
+        })
+      : undefined;
+    if (gateway !== undefined) open.add(gateway);
     const page = builtPage();
     const channels = open.add(
       createChannels(runtime, {
@@ -147,6 +162,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
       listening,
       isHosting: agents.some(({ hidden }) => hidden !== true),
       channels,
+      gateway,
     });
     await lost.before(stopping);
     terminal.say("reeve: finishing calls in flight; press Ctrl-C again to end this process at once");
@@ -215,12 +231,13 @@ interface Started {
   readonly listening: Listening;
   /** Whether an agent is hosted. */
   readonly isHosting: boolean;
+  readonly gateway: ServedGateway | undefined;
 }
 
 /** Prints the address to stdout: the page's one-time link, if the person at this machine can use one. */
 async function announce(
   terminal: Terminal,
-  { options, server, listening, isHosting, channels }: Started,
+  { options, server, listening, isHosting, channels, gateway }: Started,
 ): Promise<void> {
   const link = isLoopback(options.host) ? server.pageLink() : undefined;
   await terminal.out(`${listening.url}${link ?? "/"}`);
@@ -231,6 +248,8 @@ async function announce(
   if (builtPage() === undefined)
     terminal.say("The page is not built; run npm run build:page in the checkout.");
   if (!isHosting) terminal.say("No agent is hosted, so callers can start no run.");
+  if (gateway !== undefined)
+    terminal.say(`Gateway: ${gateway.url}. Let a program in: reeve gateway token --max-budget-usd 5`);
   if (channels.names.length > 0)
     terminal.say(`Channels: ${channels.names.join(", ")}. Admit senders with: reeve pair`);
   if (!options.token) terminal.say("Every program of this machine may use the server (--no-token).");

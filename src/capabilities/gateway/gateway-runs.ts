@@ -1,0 +1,219 @@
+import {
+  Fault,
+  formatAgentId,
+  type AgentResolver,
+  type AttemptContext,
+  type HostedAgent,
+  type JsonValue,
+  type RunContext,
+  type RunId,
+  type RunRecord,
+  type Runtime,
+} from "../../kernel/index.ts";
+import { Access } from "./access.ts";
+import type { StoredAccesses } from "./gateway.ts";
+import type { GatewayTokens } from "./gateway-tokens.ts";
+import { Refusal } from "./refusal.ts";
+
+/** The name of the agents of gateway runs. The key is the name of the run. No file of a workspace can have it. */
+export const gatewayAgentName = "reeve:gateway";
+
+/** The input of a gateway run. */
+export interface GatewayRunInput {
+  /** Names of the models that may be called. `null`: those of the gateway. */
+  readonly models: readonly string[] | null;
+  /** Time at which the run ends, in epoch milliseconds. `null`: when it is revoked. */
+  readonly expiresAt: number | null;
+  /** J8: number of requests before the present history. */
+  readonly served: number;
+}
+
+/** J8: number of requests after which a run begins a new history as soon as no request is open. */
+const requestsPerHistory = 1_000;
+/** How long a request waits for the new history of its run, in milliseconds. */
+const longestPause = 5_000;
+/** Longest delay of a timer of Node, in milliseconds. */
+const longestTimer = 2_147_483_647;
+
+/** Returns the agent of a gateway run for a process that only submits it. A server drives the run. */
+export function gatewayAgent(name: string): HostedAgent {
+  return {
+    id: formatAgentId({ name: gatewayAgentName, key: name }),
+    runKind: "gateway",
+    run: () => Promise.reject(new Fault("unsupported", "a gateway run is driven by reeve serve")),
+  };
+}
+
+/**
+ * The gateway runs that this process drives. Such a run has no code of its own: it lives until it is revoked, expires or
+ * has used up its budget, and pays for the requests that arrive with its tokens.
+ */
+export class GatewayRuns implements StoredAccesses {
+  readonly #tokens: GatewayTokens;
+  readonly #runs: Pick<Runtime, "findSubmitted">;
+  readonly #live = new Map<RunId, Access>();
+  /** The runs that begin a new history, and what waits for it. */
+  readonly #paused = new Map<RunId, PromiseWithResolvers<void>>();
+  readonly #requestsPerHistory: number;
+  readonly #serving = new Set<{ readonly settle: () => void; readonly over: Promise<void> }>();
+  #isClosed = false;
+
+  constructor(
+    tokens: GatewayTokens,
+    runs: Pick<Runtime, "findSubmitted">,
+    perHistory: number = requestsPerHistory,
+  ) {
+    this.#tokens = tokens;
+    this.#runs = runs;
+    this.#requestsPerHistory = perHistory;
+  }
+
+  /** Makes the agents of the gateway runs of the store. */
+  get resolver(): AgentResolver {
+    return {
+      name: gatewayAgentName,
+      resolve: ({ agentId }: RunRecord): HostedAgent => ({
+        id: agentId,
+        runKind: "gateway",
+        run: (ctx) => this.#run(ctx),
+      }),
+    };
+  }
+
+  /**
+   * Lets no request in any more, and ends the attempts when their open requests have ended, or are cut after `graceMs`. The
+   * next server continues the runs.
+   */
+  async close(graceMs = 10_000): Promise<void> {
+    this.#isClosed = true;
+    for (const { settle } of this.#serving) settle();
+    const timer = setTimeout(() => {
+      for (const access of this.#live.values()) access.close();
+    }, graceMs);
+    await Promise.all([...this.#serving].map(({ over }) => over));
+    clearTimeout(timer);
+  }
+
+  async find(tokenHash: string): Promise<Access | undefined> {
+    const token = await this.#tokens.find(tokenHash);
+    if (token === undefined) return undefined;
+    const { runId } = token;
+    if (this.#isClosed) throw new Refusal(503, "the server ends; repeat the request", 2);
+    const access = this.#live.get(runId) ?? (await this.#afterPause(runId));
+    if (access !== undefined) return access;
+    const refusal = await this.#refusal(runId);
+    if (refusal === undefined) return undefined;
+    throw refusal;
+  }
+
+  async #run(ctx: RunContext): Promise<JsonValue> {
+    // The process ends: the code waits until the run is released.
+    if (this.#isClosed) return new Promise<never>(() => {});
+    const input = ctx.input as unknown as GatewayRunInput;
+    const { reason, requests } = await ctx.attempt("requests", (attempt) => this.#serve(ctx, attempt, input));
+    const served = input.served + requests;
+    if (reason === "full") return ctx.continueAsNew({ ...input, served } as unknown as JsonValue);
+    return { reason, requests: served };
+  }
+
+  /** Serves requests until the run is full or expires. Throws the refusal that ends it. */
+  async #serve(
+    { facts: { runId } }: RunContext,
+    attempt: AttemptContext,
+    { models, expiresAt }: GatewayRunInput,
+  ): Promise<{ readonly reason: "full" | "expired"; readonly requests: number }> {
+    const ended = Promise.withResolvers<"full" | "expired">();
+    const access = new Access(attempt, {
+      isOfRun: true,
+      maxRequests: 2 * this.#requestsPerHistory,
+      ...(models !== null && { models }),
+      onLeave: () => settle(),
+    });
+    const settle = (): void => {
+      if (access.openRequests > 0) return;
+      if (access.refusal !== undefined) ended.reject(access.refusal);
+      else if (this.#isClosed || access.requests >= this.#requestsPerHistory) ended.resolve("full");
+    };
+    const over = Promise.withResolvers<void>();
+    const serving = { settle, over: over.promise };
+    this.#serving.add(serving);
+    const stop = (): void => ended.reject(new Fault("closed", "the gateway run was stopped"));
+    attempt.signal.addEventListener("abort", stop);
+    if (attempt.signal.aborted) stop();
+    const timer = new ExpiryTimer(expiresAt, () => ended.resolve("expired"));
+    this.#live.set(runId, access);
+    this.#resume(runId);
+    try {
+      const reason = await ended.promise;
+      if (reason === "full") this.#paused.set(runId, Promise.withResolvers());
+      return { reason, requests: access.requests };
+    } finally {
+      timer.stop();
+      this.#serving.delete(serving);
+      over.resolve();
+      attempt.signal.removeEventListener("abort", stop);
+      if (this.#live.get(runId) === access) this.#live.delete(runId);
+      access.close();
+    }
+  }
+
+  #resume(runId: RunId): void {
+    this.#paused.get(runId)?.resolve();
+    this.#paused.delete(runId);
+  }
+
+  /** Waits for the new history of a run. `undefined` if the run begins none here. */
+  async #afterPause(runId: RunId): Promise<Access | undefined> {
+    const paused = this.#paused.get(runId);
+    if (paused === undefined) return undefined;
+    const timer = setTimeout(() => this.#resume(runId), longestPause);
+    await paused.promise;
+    clearTimeout(timer);
+    return this.#live.get(runId);
+  }
+
+  /** Why a run has no access in this process. `undefined` if it has ended for good. */
+  async #refusal(runId: RunId): Promise<Refusal | undefined> {
+    const run = await this.#runs.findSubmitted(runId);
+    if (run === undefined) return undefined;
+    const { status } = await run.summary();
+    switch (status) {
+      case "completed":
+      case "cancelled":
+      case "failed":
+        return undefined;
+      case "budget_exhausted":
+        return new Refusal(
+          402,
+          `the run ${runId} has used up its budget; top it up with reeve top-up ${runId} --usd 1, or ask a person who may`,
+        );
+      case "paused":
+        return new Refusal(503, `the run ${runId} is paused; continue it with reeve resume ${runId}`, 30);
+      default:
+        return new Refusal(
+          503,
+          `the run ${runId} is not driven by this server; repeat the request, or start reeve serve`,
+          2,
+        );
+    }
+  }
+}
+
+/** Calls back at a time that may be further away than a timer of Node reaches. */
+class ExpiryTimer {
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(at: number | null, callback: () => void) {
+    if (at === null) return;
+    const arm = (): void => {
+      const left = at - Date.now();
+      if (left <= 0) return callback();
+      this.#timer = setTimeout(arm, Math.min(left, longestTimer)).unref();
+    };
+    arm();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}

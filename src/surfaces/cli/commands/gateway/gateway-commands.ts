@@ -1,0 +1,342 @@
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import {
+  gatewayAgent,
+  gatewayAgentName,
+  type GatewayRunInput,
+} from "../../../../capabilities/gateway/gateway-runs.ts";
+import { GatewayTokens } from "../../../../capabilities/gateway/gateway-tokens.ts";
+import {
+  Fault,
+  formatRunId,
+  parseAgentId,
+  type JsonValue,
+  type RunId,
+  type RunSummary,
+} from "../../../../kernel/index.ts";
+import { openRuntime } from "../../../../assembly/open-runtime.ts";
+import type { ExitKind } from "../../terminal/exit-code.ts";
+import { columns, counted, dollars } from "../../terminal/format.ts";
+import { eachRun } from "../../setup/find-run.ts";
+import { idleEngine, withRuns } from "../../setup/idle-engine.ts";
+import { openOwnStore } from "../../setup/own-store.ts";
+import { withStore, type StoreOptions } from "../../setup/stored-runs.ts";
+import { printable, type Terminal } from "../../terminal/terminal.ts";
+import { readReport } from "../runs/run-report.ts";
+import { gatewayCommand } from "./program-environment.ts";
+
+export interface GatewayTokenOptions extends StoreOptions {
+  readonly maxBudgetUsd: string;
+  readonly models?: string;
+  readonly expires?: string;
+  readonly name?: string;
+  readonly user?: string;
+  readonly tenant?: string;
+}
+
+export interface GatewayListOptions extends StoreOptions {
+  readonly json?: boolean;
+}
+
+export interface GatewayEnvOptions extends StoreOptions {
+  readonly url?: string;
+}
+
+/** How long a token of `reeve gateway env` is valid, if the command is killed and cannot delete it. */
+const programTokenMs = 30 * 86_400_000;
+/** How long `reeve gateway env` waits for a server that drives the run, in milliseconds. */
+const longestWait = 15_000;
+
+/** Creates a gateway run with a token and prints the token. A server drives the run. */
+export async function createGatewayToken(
+  options: GatewayTokenOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  const maxCostUsd = amountOf(options.maxBudgetUsd);
+  const expiresAt = options.expires === undefined ? null : timeOf(options.expires);
+  const models = options.models?.split(",").flatMap((model) => model.trim() || []) ?? null;
+  const runId = formatRunId(crypto.randomUUID());
+  const name = options.name ?? `program-${runId.slice(-6)}`;
+  const agent = gatewayAgent(name);
+  const { user: userId, tenant: tenantId } = options;
+  const store = await openOwnStore(options.store, { allowForeign: true });
+  try {
+    const runtime = await openRuntime({ store, engine: idleEngine, keepAlive: false });
+    try {
+      const tokens = new GatewayTokens(store.records);
+      await tokens.claim(name, runId, async (before) => hasEnded(await store.journal.summary(before)));
+      // The token is stored first. If this process dies before the run exists, it is refused, and was not printed.
+      const token = await tokens.create(runId, { expiresAt });
+      const input: GatewayRunInput = { models, expiresAt, served: 0 };
+      await runtime.submit(agent, input as unknown as JsonValue, {
+        runId,
+        budget: { maxCostUsd },
+        metadata: { gateway: name, maxBudgetUsd: maxCostUsd },
+        ...(userId !== undefined && { userId }),
+        ...(tenantId !== undefined && { tenantId }),
+      });
+      await terminal.out(token);
+      terminal.say(
+        `Gateway run ${name} (${runId}) may spend ${dollars(maxCostUsd)}. Its token is stored as a hash and is not shown again.`,
+      );
+      terminal.say(`reeve serve drives it. Start a program with it: reeve gateway env ${name} -- COMMAND`);
+    } finally {
+      await runtime.close();
+    }
+  } finally {
+    await store.close();
+  }
+  return "ok";
+}
+
+/** Prints the gateway runs of the store, newest first. */
+export function listGateways(options: GatewayListOptions, terminal: Terminal): Promise<ExitKind> {
+  return withStore(options, terminal, async (store): Promise<ExitKind> => {
+    const runs: RunSummary[] = [];
+    for await (const run of eachRun(store, { kind: "gateway" })) runs.push(run);
+    const lines =
+      options.json === true ? runs.map((run) => JSON.stringify(listed(run))) : columns(runs.map(row));
+    for (const line of lines) await terminal.out(line);
+    if (options.json !== true) terminal.say(`Gateway runs: ${runs.length}`);
+    return "ok";
+  });
+}
+
+/** Prints one gateway run: its budget, its requests by model, its refusals and its tokens. */
+export function showGateway(
+  name: string,
+  options: GatewayListOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  return withStore(options, terminal, async (store): Promise<ExitKind> => {
+    const tokens = new GatewayTokens(store.records);
+    const runId = await runOf(tokens, name);
+    const { summary, calls, unreported } = await readReport(store, runId);
+    let refused = 0;
+    for await (const { type } of store.events.read(runId)) if (type === "budget_exhausted") refused++;
+    const known = (await tokens.ofRun(runId)).map(({ ending, createdAt, expiresAt }) => ({
+      ending,
+      createdAt,
+      expiresAt,
+    }));
+    const models = calls.map(({ model, calls: requests, usage }) => ({
+      model,
+      requests,
+      costUsd: usage.costUsd,
+    }));
+    if (options.json === true) {
+      await terminal.out(
+        JSON.stringify({ ...listed(summary), models, lost: unreported.calls, refused, tokens: known }),
+      );
+      return "ok";
+    }
+    await terminal.out(`${printable(name)}  ${runId}  ${summary.status}`);
+    await terminal.out(
+      `spent ${dollars(summary.costUsd)} of ${budgetOf(summary)} in ${counted(summary.turns)} requests, ${counted(refused)} refused`,
+    );
+    for (const line of columns(
+      models.map(({ model, requests, costUsd }) => [
+        `  ${printable(model)}`,
+        `${counted(requests)} requests`,
+        dollars(costUsd),
+      ]),
+    ))
+      await terminal.out(line);
+    if (unreported.calls > 0)
+      await terminal.out(
+        `  ${counted(unreported.calls)} requests ended without usage and are charged at their bound: ${dollars(unreported.costUsd)}`,
+      );
+    for (const { ending, createdAt, expiresAt } of known)
+      await terminal.out(
+        `token ...${ending}, created ${timeText(createdAt)}${expiresAt === null ? "" : `, valid until ${timeText(expiresAt)}`}`,
+      );
+    return "ok";
+  });
+}
+
+/** Deletes the tokens of gateway runs, which every server then refuses, and cancels the runs. */
+export function revokeGateways(
+  names: readonly string[],
+  options: StoreOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
+    const tokens = new GatewayTokens(store.records);
+    const found = await Promise.all(names.map(async (name) => ({ name, runId: await runOf(tokens, name) })));
+    for (const { name, runId } of found) {
+      await tokens.revoke(runId);
+      const run = await runtime.findSubmitted(runId);
+      if (run !== undefined && !hasEnded(await run.summary()))
+        await run.as("person").cancel("the token was revoked");
+      await terminal.out(name);
+    }
+    return "ok";
+  });
+}
+
+/** Starts a program that uses the gateway with a token of its own, which is deleted when the program ends. Returns its exit code. */
+export function runBehindGateway(
+  name: string,
+  command: readonly string[],
+  options: GatewayEnvOptions,
+  terminal: Terminal,
+): Promise<number> {
+  return withStore(options, terminal, async (store) => {
+    const tokens = new GatewayTokens(store.records);
+    const runId = await runOf(tokens, name);
+    const token = await tokens.create(runId, { expiresAt: Date.now() + programTokenMs });
+    try {
+      const urls = options.url === undefined ? () => tokens.servers() : async () => [options.url ?? ""];
+      const url = await reachableGateway(urls, token, name);
+      return await runProgram(gatewayCommand(command, { url, token }, terminal.env));
+    } finally {
+      await tokens.revoke(runId, token);
+    }
+  });
+}
+
+function wait(): void {}
+
+function runProgram({
+  args: [program = "", ...args],
+  env,
+}: ReturnType<typeof gatewayCommand>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { env, stdio: "inherit" });
+    // The terminal sends Ctrl-C to the program as well. This process waits for its end, and deletes the token.
+    const stop = (): void => void child.kill("SIGTERM");
+    process.on("SIGINT", wait).on("SIGTERM", stop);
+    const settle = (): void => void process.off("SIGINT", wait).off("SIGTERM", stop);
+    child.once("error", (error: NodeJS.ErrnoException) => {
+      settle();
+      const problem =
+        error.code === "ENOENT" ? "it was not found; install it, or write its path" : error.message;
+      reject(new Fault("dependency_missing", `cannot start ${program}: ${problem}`));
+    });
+    child.once("exit", (code, signal) => {
+      settle();
+      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
+    });
+  });
+}
+
+/** Returns the address of the gateway that drives the run of a token. */
+async function reachableGateway(
+  urls: () => Promise<readonly string[]>,
+  token: string,
+  name: string,
+): Promise<string> {
+  const until = Date.now() + longestWait;
+  let problem = "no server with a gateway uses this store";
+  for (;;) {
+    for (const url of await urls()) {
+      const status = await statusAt(url, token);
+      // A run that has used up its budget has a gateway as well, which says so to the program.
+      if (status === 200 || status === 402) return url;
+      problem =
+        status === undefined
+          ? `no gateway answers at ${url}`
+          : `the gateway at ${url} does not drive the run (HTTP ${status})`;
+    }
+    if (Date.now() > until)
+      throw new Fault(
+        "engine_unavailable",
+        `cannot use gateway run ${name}: ${problem}; start reeve serve with a key of a provider, such as ANTHROPIC_API_KEY`,
+      );
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+async function statusAt(url: string, token: string): Promise<number | undefined> {
+  try {
+    const response = await fetch(`${url}/v1/models`, {
+      headers: { "x-reeve-token": token },
+      redirect: "error",
+      signal: AbortSignal.timeout(2_000),
+    });
+    await response.body?.cancel();
+    return response.status;
+  } catch {
+    // The process of this address was killed, or has not started yet.
+    return undefined;
+  }
+}
+
+async function runOf(tokens: GatewayTokens, name: string): Promise<RunId> {
+  const runId = await tokens.runNamed(name);
+  if (runId !== undefined) return runId;
+  throw new Fault(
+    "not_found",
+    `gateway run ${printable(name)} not found; reeve gateway list shows the names`,
+  );
+}
+
+/** Whether a run has ended for good. A run that was never created has. */
+function hasEnded(run: RunSummary | undefined): boolean {
+  return run === undefined || (run.endedAt !== null && run.status !== "budget_exhausted");
+}
+
+function listed(run: RunSummary): object {
+  const { runId, status, costUsd, turns, tenantId, userId, createdAt, metadata } = run;
+  return {
+    name: nameOf(run),
+    runId,
+    status,
+    costUsd,
+    maxBudgetUsd: metadata["maxBudgetUsd"] ?? null,
+    requests: turns,
+    tenantId,
+    userId,
+    createdAt,
+  };
+}
+
+function row(run: RunSummary): string[] {
+  const { runId, status, costUsd, turns, tenantId, userId } = run;
+  const owner = [tenantId, userId].filter((each) => each !== null).join("/");
+  return [
+    printable(nameOf(run)),
+    status,
+    `${dollars(costUsd)} of ${budgetOf(run)}`,
+    `${counted(turns)} requests`,
+    printable(owner),
+    runId,
+  ];
+}
+
+function nameOf({ agentId }: RunSummary): string {
+  return parseAgentId(agentId).key ?? gatewayAgentName;
+}
+
+/** The budget with which the run was created, without top-ups. */
+function budgetOf({ metadata }: RunSummary): string {
+  const usd = metadata["maxBudgetUsd"];
+  return typeof usd === "number" ? dollars(usd) : "an unknown budget";
+}
+
+function amountOf(text: string): number {
+  const usd = Number(text);
+  if (text.trim() !== "" && Number.isFinite(usd) && usd > 0) return usd;
+  throw new Fault(
+    "invalid_argument",
+    `invalid --max-budget-usd ${text}: expected a number of dollars above 0`,
+  );
+}
+
+const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Reads a time: a duration from now on, or a date. */
+function timeOf(text: string): number {
+  const [, count, unit] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
+  const time =
+    count === undefined ? Date.parse(text) : Date.now() + Number(count) * unitMs[unit as keyof typeof unitMs];
+  if (Number.isFinite(time) && time > Date.now()) return time;
+  throw new Fault(
+    "invalid_argument",
+    `invalid --expires ${text}: expected a duration such as 30d, 12h or 90m, or a later date such as 2027-01-31`,
+  );
+}
+
+function timeText(time: number): string {
+  return new Date(time).toISOString();
+}

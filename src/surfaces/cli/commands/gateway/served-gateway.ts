@@ -1,0 +1,65 @@
+import { Gateway, type GatewayOptions } from "../../../../capabilities/gateway/gateway.ts";
+import { GatewayRuns } from "../../../../capabilities/gateway/gateway-runs.ts";
+import { GatewayTokens } from "../../../../capabilities/gateway/gateway-tokens.ts";
+import { upstreamsFrom } from "../../../../capabilities/gateway/known-upstreams.ts";
+import type { Runtime, Store } from "../../../../kernel/index.ts";
+import { portOption } from "../../terminal/number-option.ts";
+
+interface ServedGatewayOptions {
+  /** The option `gateway` of `reeve.config.ts`. */
+  readonly config: Partial<GatewayOptions> | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly store: Pick<Store, "records">;
+  readonly runtime: Runtime;
+  /** The port of the server. Default of the gateway: the next one. */
+  readonly serverPort: number;
+  /** The option `--gateway-port`. */
+  readonly port: string | undefined;
+  readonly onWarning: (text: string) => void;
+}
+
+/** The gateway of `reeve serve`. */
+export interface ServedGateway {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the gateway of a server and drives the gateway runs of the store. Returns `undefined` if neither the configuration
+ * nor the environment names a provider.
+ */
+export async function openServedGateway(options: ServedGatewayOptions): Promise<ServedGateway | undefined> {
+  const { config = {}, env, store, runtime } = options;
+  const upstreams = config.upstreams ?? upstreamsFrom(env);
+  if (Object.keys(upstreams).length === 0) return undefined;
+  const tokens = new GatewayTokens(store.records);
+  const runs = new GatewayRuns(tokens, runtime);
+  const gateway = await openAt(options, { ...config, upstreams }, runs);
+  const address = await tokens.announce(gateway.url);
+  runtime.register(runs.resolver);
+  return {
+    url: gateway.url,
+    close: async () => {
+      await address.close();
+      await runs.close();
+      await gateway.close();
+    },
+  };
+}
+
+/** A port that the person chose must be free. If the default one is not, the gateway takes another. */
+async function openAt(
+  { port, serverPort, onWarning }: ServedGatewayOptions,
+  options: GatewayOptions,
+  stored: GatewayRuns,
+): Promise<Gateway> {
+  if (port !== undefined) return Gateway.open(options, { port: portOption(port, "--gateway-port"), stored });
+  const next = serverPort === 0 || serverPort === 65_535 ? 0 : serverPort + 1;
+  try {
+    return await Gateway.open(options, { port: next, stored });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    onWarning(`port ${next} is in use, so the gateway has another one; choose one with --gateway-port`);
+    return Gateway.open(options, { stored });
+  }
+}

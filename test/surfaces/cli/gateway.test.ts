@@ -1,0 +1,146 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Anthropic, { APIError } from "@anthropic-ai/sdk";
+import { expect, onTestFinished, test } from "vitest";
+import { answerJson, MockUpstream } from "../../capabilities/gateway/mock-upstream.ts";
+import { reeve, reeveProcess, type Said } from "./reeve-process.ts";
+import { serve } from "./serve-process.ts";
+
+/** Input is free, and a thousand output tokens cost a dollar. */
+const config = (url: string): string => `
+export default {
+  gateway: { upstreams: { anthropic: { baseUrl: ${JSON.stringify(url)}, apiKey: "provider-key" } } },
+  runtime: { prices: { find: () => ({ inputUsd: 0, outputUsd: 1e-3 }) } },
+};`;
+
+interface Place {
+  readonly folder: string;
+  readonly upstream: MockUpstream;
+  /** Output tokens that the provider has billed. */
+  readonly billed: () => number;
+  readonly run: (...args: string[]) => Promise<Said>;
+}
+
+/** A trusted folder whose gateway leads to a local provider, which bills each request at its output limit. */
+async function place(): Promise<Place> {
+  let billed = 0;
+  const upstream = await MockUpstream.open(({ path, body }, response) => {
+    if (path.endsWith("count_tokens")) return answerJson(response, { input_tokens: 5 });
+    const { max_tokens } = JSON.parse(body.toString()) as { max_tokens: number };
+    billed += max_tokens;
+    const content = [{ type: "text", text: "Hello" }];
+    answerJson(response, { type: "message", content, usage: { input_tokens: 5, output_tokens: max_tokens } });
+  });
+  const folder = await mkdtemp(join(tmpdir(), "reeve-gateway-"));
+  onTestFinished(async () => {
+    await upstream.close();
+    await rm(folder, { recursive: true });
+  });
+  await writeFile(join(folder, "reeve.config.ts"), config(upstream.url));
+  const run = (...args: string[]): Promise<Said> => reeve(args, { cwd: folder });
+  expect(await run("trust", "--yes")).toMatchObject({ code: 0 });
+  return { folder, upstream, billed: () => billed, run };
+}
+
+async function gatewayOf(server: Awaited<ReturnType<typeof serve>>): Promise<string> {
+  await server.saying("Gateway: ");
+  return /Gateway: (http:\S+\d)/.exec(server.said())?.[1] ?? "";
+}
+
+/** Asks once, and returns the text of the answer or the status of the error. */
+async function ask(baseURL: string, apiKey: string, max_tokens = 100): Promise<string | number | undefined> {
+  const client = new Anthropic({ baseURL, apiKey, maxRetries: 8 });
+  try {
+    const messages = [{ role: "user", content: "Hello" }] as const;
+    const { content } = await client.messages.create({ model: "m", max_tokens, messages: [...messages] });
+    return content[0]?.type === "text" ? content[0].text : "";
+  } catch (error) {
+    if (error instanceof APIError) return error.status;
+    throw error;
+  }
+}
+
+test("a token of the gateway survives restarts, stops at its budget, continues after a top-up, and ends when it is revoked", async () => {
+  const { folder, billed, run } = await place();
+  const created = await run("gateway", "token", "--max-budget-usd", "0.25", "--name", "bot", "--user", "ann");
+  expect(created).toMatchObject({ code: 0 });
+  const token = created.out[0] ?? "";
+  expect(await run("gateway", "token", "--max-budget-usd", "1", "--name", "bot")).toMatchObject({ code: 2 });
+  const first = await serve(folder, {});
+  expect(await ask(await gatewayOf(first), token)).toBe("Hello");
+  expect(await first.stop("SIGTERM")).toBe(0);
+  const second = await serve(folder, {});
+  const url = await gatewayOf(second);
+  expect([await ask(url, token), await ask(url, token), await ask(url, token)]).toEqual([
+    "Hello",
+    "Hello",
+    402,
+  ]);
+  expect(billed()).toBe(250);
+  const [shown] = (await run("gateway", "show", "bot", "--json")).out;
+  expect(JSON.parse(shown ?? "")).toMatchObject({
+    name: "bot",
+    userId: "ann",
+    costUsd: 0.25,
+    requests: 3,
+    refused: 1,
+    models: [{ model: "anthropic/m", requests: 3 }],
+    tokens: [{ ending: token.slice(-3) }],
+  });
+  const { runId } = JSON.parse(shown ?? "") as { runId: string };
+  expect(await run("top-up", runId, "--usd", "0.1")).toMatchObject({ code: 0 });
+  // The server that drives the run reads the order from the store.
+  while ((await ask(url, token)) !== "Hello") expect(await run("gateway", "list")).toMatchObject({ code: 0 });
+  expect(await run("gateway", "revoke", "bot")).toMatchObject({ code: 0, out: ["bot"] });
+  expect(await ask(url, token)).toBe(401);
+  expect(billed()).toBe(350);
+  const { out } = await run("gateway", "list", "--json");
+  expect(out.map((line) => (JSON.parse(line) as { name: string }).name)).toEqual(["bot"]);
+  expect(await second.stop("SIGTERM")).toBe(0);
+});
+
+test("reeve gateway env starts a program with a token of its own and without keys, and returns its exit code", async () => {
+  const { folder, upstream, run } = await place();
+  await run("gateway", "token", "--max-budget-usd", "1", "--name", "bot", "--models", "m");
+  const server = await serve(folder, {});
+  const other = await serve(folder, {});
+  await gatewayOf(server);
+  await gatewayOf(other);
+  const program = `
+    const { ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: token, ANTHROPIC_API_KEY: key } = process.env;
+    const headers = { authorization: "Bearer " + token };
+    const ask = async (model) => {
+      const body = JSON.stringify({ model, max_tokens: 9, messages: [] });
+      return (await fetch(url + "/v1/messages", { method: "POST", headers, body })).status;
+    };
+    console.log(JSON.stringify([key, await ask("m"), await ask("x"), process.argv.slice(2)]));
+    process.exit(7);`;
+  await writeFile(join(folder, "bot.mjs"), program);
+  const command = ["gateway", "env", "bot", "--", process.execPath, "bot.mjs", "-p", "hi"];
+  const env = { ANTHROPIC_API_KEY: "provider-key" };
+  const { code, out } = await reeveProcess(command, { cwd: folder, env });
+  expect([code, out]).toEqual([7, ['[null,200,403,["-p","hi"]]']]);
+  expect(upstream.received.length).toBe(1);
+  const { out: shown } = await run("gateway", "show", "bot", "--json");
+  // The token of the program is deleted, and the one that was printed stays.
+  expect((JSON.parse(shown[0] ?? "") as { tokens: unknown[] }).tokens.length).toBe(1);
+  await server.stop("SIGTERM");
+  await other.stop("SIGTERM");
+});
+
+test("a server that does not drive the run of a token answers with 503 and retry-after", async () => {
+  const { folder, run } = await place();
+  const { out } = await run("gateway", "token", "--max-budget-usd", "1");
+  const servers = [await serve(folder, {}), await serve(folder, {})];
+  const [token = ""] = out;
+  const answers = new Map<number, string | null>();
+  while (answers.size < 2)
+    for (const server of servers) {
+      const headers = { "x-reeve-token": token };
+      const reply = await fetch(`${await gatewayOf(server)}/v1/models`, { headers });
+      answers.set(reply.status, reply.headers.get("retry-after"));
+    }
+  expect(Object.fromEntries(answers)).toEqual({ 200: null, 503: "2" });
+  for (const server of servers) await server.stop("SIGTERM");
+});
