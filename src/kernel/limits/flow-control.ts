@@ -144,8 +144,8 @@ export interface RunFlow {
     readonly perMs: number;
   };
   /**
-   * L19: the object and the key of a call. Calls of a key run one at a time, in the order in which they were created. A
-   * shared call only reads, and waits for none.
+   * L19: the object and the key of a call. Calls of a key run one at a time, in the order in which they were created,
+   * or were due if they start later. A shared call only reads, and waits for none.
    */
   readonly object?: ObjectPlace & { readonly isShared?: true };
   /** L20: the starts that the run collects before it starts. */

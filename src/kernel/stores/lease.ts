@@ -146,7 +146,8 @@ export interface EnlistOptions {
  *   has at most `concurrency.limit` admitted runs of the key that have not ended, and at most `rate.limit` runs of the key are admitted
  *   within any span of `rate.perMs`. These are checked by `claim`, in the transaction that admits the run, so that they hold over all
  *   workers. A run first waits for its place among the runs of its concurrency key, then for its rate. Of the runs of a key, the
- *   higher priority comes first, then the older run; the runs of one key never delay those of another. A start time comes first (L9).
+ *   higher priority comes first, then the run that entered the queue first: at its creation, or at its start time (L9) if that is
+ *   later. The runs of one key never delay those of another.
  *   An admitted run keeps its place while it waits, is paused or changes its owner. Its end and its deletion free the place. A run
  *   that is reopened after its end takes its place again, even above the limit. Mail makes a queued run ready, so that it can be
  *   cancelled: its lease has `isQueued`, and when its owner releases it, it is queued again. The limits of the run that is next count.

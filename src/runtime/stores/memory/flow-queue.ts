@@ -1,4 +1,4 @@
-import type { RunId } from "../../../kernel/index.ts";
+import { startsLater, type RunId } from "../../../kernel/index.ts";
 import { slotOf, type Gate } from "../flow-gates.ts";
 import type { RunRow } from "./run-row.ts";
 
@@ -170,5 +170,14 @@ export function gateOf({ gates, passed }: Pick<RunRow, "gates" | "passed">): Gat
 /** Whether a queued run is admitted before another one. */
 function isBefore(one: RunRow, other: RunRow): boolean {
   const byPriority = one.record.priority - other.record.priority;
-  return byPriority === 0 ? one.place < other.place : byPriority > 0;
+  if (byPriority !== 0) return byPriority > 0;
+  const [first, second] = [one.record, other.record];
+  const isByTime = startsLater(first) || startsLater(second);
+  const byTime = isByTime ? entryOf(first) - entryOf(second) : 0;
+  return byTime === 0 ? one.place < other.place : byTime < 0;
+}
+
+/** When a run enters its queue, in epoch milliseconds. */
+function entryOf({ startAt, createdAt }: RunRow["record"]): number {
+  return Math.max(startAt ?? 0, createdAt);
 }

@@ -18,7 +18,7 @@ import {
 import type { ContractHarness } from "../contract-harness.ts";
 import { rootTask, runEnd, runRecord } from "../store-fixtures.ts";
 
-type More = Partial<Pick<RunRecord, "priority" | "tenantId" | "startAt" | "userId">>;
+type More = Partial<Pick<RunRecord, "priority" | "tenantId" | "startAt" | "createdAt" | "userId">>;
 
 const first: Commit = { number: 0, at: 1 };
 
@@ -257,6 +257,32 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect(await claimed(store, { now: 20 })).toEqual(["c"]);
     expect(await claimed(store, { now: 500 })).toEqual([]);
     expect(await standing(store, late)).toEqual({ status: "pending", waitsFor: ["queue"] });
+  });
+
+  test("L17: of the runs of a key, one with a later start comes after those that were in the queue before its time", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    await create(store, "a", slots("k", 1));
+    const a = only(await claim(store, { now: 1 }));
+    for (const [name, startAt, createdAt] of [
+      ["last", 500, 10],
+      ["second", 300, 20],
+      ["third", 300, 30],
+      ["past", 5, 40],
+      ["b", null, 100],
+      ["c", null, 400],
+      ["high", 450, 410],
+    ] as const) {
+      const priority = name === "high" ? Priority.HIGH : Priority.NORMAL;
+      await create(store, name, slots("k", 1), { startAt, createdAt, priority });
+    }
+    const order: string[] = [];
+    for (let last = a; order.length < 7;) {
+      await end(store, last);
+      last = only(await claim(store, { now: 600 }));
+      order.push(...names([last]));
+    }
+    expect(order).toEqual(["high", "past", "b", "second", "third", "c", "last"]);
   });
 
   test("L17: claim() with only checks the limits of the given run", async () => {
