@@ -1,5 +1,5 @@
 import { expect, inject, onTestFinished, test } from "vitest";
-import { Agent, openRuntime, tool } from "../../src/entries/index.ts";
+import { Agent, openClient, openRuntime, tool } from "../../src/entries/index.ts";
 import { formatAgentId, type HostedAgent } from "../../src/kernel/index.ts";
 import { sha256 } from "../../src/runtime/index.ts";
 import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
@@ -61,6 +61,22 @@ test("a run whose worker could not write because the server was away ends after 
   // J6: only the call in flight is repeated.
   expect(done).toEqual(["one", "two", "two", "three"]);
   expect(codes).toContain("store_unavailable");
+});
+
+test("startMany() creates runs in few transactions in a PostgreSQL store, and an item that is refused affects no other", async () => {
+  const schema = newSchema();
+  await using client = await openClient({ store: await openSchema(schema) });
+  const items = Array.from({ length: 150 }, (_, index) => ({ input: index }));
+  await client.startMany("many", items);
+  const [count] = await query(
+    `SELECT count(*)::int AS runs, count(DISTINCT created.xmin::text)::int AS transactions FROM ${schema}.runs AS created`,
+  );
+  expect(count).toEqual({ runs: 150, transactions: 2 });
+  const named = (input: number): { readonly input: number; readonly runId: string }[] =>
+    ["a", "b", "c"].map((name, index) => ({ input: name === "b" ? input : index, runId: `run_${name}` }));
+  await client.startMany("many", named(1));
+  const again = await client.startMany("many", named(2));
+  expect(again.map(({ status }) => status)).toEqual(["started", "refused", "started"]);
 });
 
 test("E1: verify() finds edited session entries in a PostgreSQL store, and names them", async () => {

@@ -20,6 +20,7 @@ import { sessionLock } from "../sql/session-rows.ts";
 import type { Queries } from "./db/queries.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import { isReadCommitted, type Transaction } from "./db/transaction.ts";
+import { CreationGroup } from "./creation-group.ts";
 import type { PostgresLeases } from "./leases.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import { RunReader } from "./run-reader.ts";
@@ -68,6 +69,7 @@ export class PostgresJournal extends SqlJournal<OwnedRun> {
   readonly #leases: PostgresLeases;
   readonly #deltas: DeltaBoard;
   readonly #feeds: RunFeeds;
+  readonly #creations: CreationGroup;
   /** Whether single statements must state their isolation level, because the default of the server is another one. */
   #statesLevel = false;
 
@@ -86,6 +88,7 @@ export class PostgresJournal extends SqlJournal<OwnedRun> {
     this.#leases = leases;
     this.#deltas = deltas;
     this.#feeds = feeds;
+    this.#creations = new CreationGroup(tables.database, this.creator);
   }
 
   override async createAndClaim(
@@ -96,12 +99,16 @@ export class PostgresJournal extends SqlJournal<OwnedRun> {
   ): Promise<Creation> {
     const draft = this.draft(first, record);
     const kept = { ...record, metadata: structuredClone(record.metadata) };
-    const created = await this.#tables.database.write(
-      (transaction) => transaction.do(this.creator.createAlone(kept, draft, flight, claim)),
-      (transaction, { owned }) => {
-        if (owned !== undefined) this.#leases.doubt({ workerId: owned.workerId, transaction, runs: [owned] });
-      },
-    );
+    const isPlain = flight === undefined && claim === undefined && first.inbox === undefined;
+    const created = isPlain
+      ? await this.#creations.create({ record: kept, draft })
+      : await this.#tables.database.write(
+          (transaction) => transaction.do(this.creator.createAlone(kept, draft, flight, claim)),
+          (transaction, { owned }) => {
+            if (owned !== undefined)
+              this.#leases.doubt({ workerId: owned.workerId, transaction, runs: [owned] });
+          },
+        );
     this.creator.committed(created, first);
     return created.creation;
   }
