@@ -465,10 +465,16 @@ export function object<Handlers extends ObjectHandlers<JsonValue>>(
   options: ObjectOptions,
   handlers: Handlers,
 ): DurableObject<JsonValue, TypesOfHandlers<Handlers>>;
-export function object(
+/** Without options. */
+export function object<Handlers extends ObjectHandlers<JsonValue>>(
   name: string,
-  options: ObjectOptions<Schema>,
-  handlers: Readonly<Record<string, unknown>>,
-): unknown {
-  return new DurableObject(name, options, handlers);
+  handlers: Handlers,
+): DurableObject<JsonValue, TypesOfHandlers<Handlers>>;
+export function object(name: string, first: unknown, second?: unknown): unknown {
+  const [options, handlers] = second === undefined ? [{}, first] : [first, second];
+  return new DurableObject(
+    name,
+    options as ObjectOptions<Schema>,
+    handlers as Readonly<Record<string, unknown>>,
+  );
 }

@@ -57,6 +57,8 @@ export type {
   ObjectOwner,
   ObjectSendOptions,
   ObjectStartOptions,
+  ObjectStatePage,
+  ObjectStateQuery,
   OnCallerEnd,
   Query,
   RateLimit,

@@ -39,6 +39,8 @@ import {
   type ObjectCall,
   type ObjectClient,
   type ObjectOwner,
+  type ObjectStatePage,
+  type ObjectStateQuery,
   type RegisterOptions,
   type RunHandle,
   type RunId,
@@ -71,7 +73,7 @@ import {
 import type { ExtensionErrors } from "./extension-port.ts";
 import { correctUsage } from "./client/correct-usage.ts";
 import { lastClosedInvocation } from "./client/closed-invocation.ts";
-import { objectClient } from "./client/object-client.ts";
+import { objectClient, readStates } from "./client/object-client.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { scopedStore, type RunStore } from "./client/run-store.ts";
 import { StoredInbox } from "./client/stored-inbox.ts";
@@ -79,6 +81,7 @@ import { storedPromise } from "./client/stored-promise.ts";
 import { listOwner, StoredSchedules } from "./client/stored-schedules.ts";
 import { StoredSessions } from "./client/stored-sessions.ts";
 import { submitRun } from "./client/submit-run.ts";
+import { namedWorkflow } from "./journal/adopted-run.ts";
 import type { NewRunOptions } from "./journal/new-run.ts";
 import { mailOfSubmission } from "./journal/wait-names.ts";
 import { bodySubmissions, getRunContext, type BodySubmissions } from "./process/async-context.ts";
@@ -365,13 +368,19 @@ export class RuntimeView implements Runtime {
     key: string,
     owner: ObjectOwner = {},
   ): ObjectClient<State, Handlers> {
+    const { context, lifetime } = this.#worker;
     const port = {
-      records: this.#worker.context.store.records,
-      check: () => this.#worker.lifetime.check(),
+      records: context.store.records,
+      check: () => lifetime.check(),
       own: (given: ObjectOwner) => this.#own("object()", asCaller(given, this.#scope)),
       start: (call: ObjectCall, options: StartOptions) => this.start(object, call, options as never),
     };
     return objectClient(port, object as HostedObject<State, Handlers>, key, owner);
+  }
+
+  async objectStates(name: string, query: ObjectStateQuery = {}): Promise<ObjectStatePage> {
+    this.#worker.lifetime.check();
+    return readStates(this.#worker.context.store.records, name, query, this.#scope);
   }
 
   async find(runId: string): Promise<RunHandle | undefined> {
@@ -548,15 +557,6 @@ function checkedIds<Query extends RunCountQuery>(query: Query): Query {
   if (agentId !== undefined) parseAgentId(agentId);
   if (agentName !== undefined) parseAgentId(agentName);
   return query;
-}
-
-/** L18: what a process that does not host a workflow knows about it. */
-function namedWorkflow(name: string, version: string | undefined): HostedAgent {
-  const run = async (): Promise<never> => {
-    throw new Fault("internal", `workflow ${name} is known here only by its name`);
-  };
-  const id = formatAgentId({ name });
-  return { id, runKind: "workflow", run, ...(version !== undefined && { version }) };
 }
 
 /** L9: the time of `startAt` or `delayMs`. Throws if both are given. */

@@ -18,6 +18,8 @@ import {
   type NamedStartOptions,
   type ObjectClient,
   type ObjectOwner,
+  type ObjectStatePage,
+  type ObjectStateQuery,
   type OptionKinds,
   type Runtime,
   type RunCountQuery,
@@ -245,6 +247,10 @@ class StoreClient implements Client {
     owner?: ObjectOwner,
   ): ObjectClient<State, Handlers> {
     return this.#runtime.object(object, key, owner);
+  }
+
+  objectStates(name: string, query?: ObjectStateQuery): Promise<ObjectStatePage> {
+    return this.#runtime.objectStates(name, query);
   }
 
   async run(runId: string): Promise<RunHandle> {

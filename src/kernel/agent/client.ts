@@ -41,7 +41,10 @@ export type StartOutcome<Output = JsonValue> =
  *
  * - S6 In a view of a tenant, the runs and promises of others do not exist.
  */
-export interface Client extends Pick<Runtime, "find" | "list" | "count" | "promise" | "object"> {
+export interface Client extends Pick<
+  Runtime,
+  "find" | "list" | "count" | "promise" | "object" | "objectStates"
+> {
   /** Starts a run of a workflow. Like `Runtime.start`, and the workflow is not registered here. */
   start<Input, Output>(
     workflow: HostedWorkflow<Input, Output>,

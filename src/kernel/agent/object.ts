@@ -76,6 +76,34 @@ export const objectCallKinds = {
   delayMs: is.number({ from: 0, finite: true }),
 } satisfies OptionKinds<ObjectCallOptions>;
 
+/** Which states `Runtime.objectStates` returns. */
+export interface ObjectStateQuery {
+  /** Only the state of this key. If absent, the states of all keys. */
+  readonly key?: string;
+  /** Tenant of the keys. `null`: the keys without a tenant. Default: that of the view, or `null`. */
+  readonly tenantId?: string | null;
+  /** `next` of the previous page. */
+  readonly after?: string;
+  /** Maximum number of states. Default: 100. */
+  readonly limit?: number;
+}
+
+/** The options of `Runtime.objectStates`, by name. */
+export const objectStateKinds = {
+  key: is.text({ empty: false }),
+  tenantId: is.any,
+  after: is.text(),
+  limit: is.integer({ from: 1, to: 1_000 }),
+} satisfies OptionKinds<ObjectStateQuery>;
+
+/** One page of the states of an object. */
+export interface ObjectStatePage {
+  /** The keys that have a state, in the order of their stored form, and their last committed states. No schema is applied. */
+  readonly states: readonly { readonly key: string; readonly state: JsonValue }[];
+  /** Pass it as `after` to get the next page. `null` on the last page. */
+  readonly next: string | null;
+}
+
 /** One key of an object, as code outside a run calls it. Each handler is a method that returns the result of the handler. */
 export type ObjectClient<State, Handlers> = {
   readonly [Name in keyof Handlers]: (

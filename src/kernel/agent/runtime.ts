@@ -18,7 +18,7 @@ import type { ApprovalPage, ApprovalQuery } from "../run/approval.ts";
 import { readChanges, type RunChanges } from "../run/run-changes.ts";
 import type { RunPromise } from "../run/run-messages.ts";
 import type { RunChangeList, RunCountQuery, RunPage, RunQuery } from "../run/run-summary.ts";
-import type { HostedObject, ObjectClient } from "./object.ts";
+import type { HostedObject, ObjectClient, ObjectStatePage, ObjectStateQuery } from "./object.ts";
 import type { HostedWorkflow, WorkflowResult } from "./hosted-workflow.ts";
 import type { SpawnBudget } from "../limits/budget.ts";
 import type { UsageQuery, UsageRow } from "../stores/usage-totals.ts";
@@ -503,6 +503,11 @@ export interface Runtime {
     key: string,
     owner?: ObjectOwner,
   ): ObjectClient<State, Handlers>;
+  /**
+   * Returns the last committed states of an object by its name, without its code. In a view of a tenant those of others do not
+   * exist (S6). A view of one user is refused with `permission_denied`, because states belong to the whole tenant.
+   */
+  objectStates(name: string, query?: ObjectStateQuery): Promise<ObjectStatePage>;
   /** Returns a run of this store, whichever worker drives it, or `undefined` if there is none. */
   find(runId: string): Promise<RunHandle | undefined>;
   /**

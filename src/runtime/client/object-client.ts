@@ -1,6 +1,9 @@
 import {
+  describeValue,
+  Fault,
   formatRunId,
   objectCallKinds,
+  objectStateKinds,
   optionTable,
   requireObject,
   requireObjectKey,
@@ -13,17 +16,21 @@ import {
   type ObjectCallOptions,
   type ObjectClient,
   type ObjectOwner,
+  type ObjectStatePage,
+  type ObjectStateQuery,
   type OptionKinds,
   type Records,
   type RunHandle,
   type RunId,
   type StartOptions,
+  type TenantScope,
   type WorkflowResult,
 } from "../../kernel/index.ts";
 import { idDigest } from "../process/id-digest.ts";
 import { sha256 } from "../process/sha256.ts";
 
 const callTable = optionTable(objectCallKinds);
+const stateTable = optionTable(objectStateKinds);
 const ownerTable = optionTable({
   tenantId: submitKinds.tenantId,
   userId: submitKinds.userId,
@@ -78,6 +85,42 @@ export function objectClient<State, Handlers>(
     },
     send: Object.fromEntries(sends) as object,
   } as ObjectClient<State, Handlers>;
+}
+
+/** S6: the stored states of an object, in the tenant of the scope. */
+export async function readStates(
+  records: Pick<Records, "get" | "list">,
+  name: string,
+  query: ObjectStateQuery,
+  scope: TenantScope | undefined,
+): Promise<ObjectStatePage> {
+  const { key, tenantId: wanted, after, limit } = stateTable.read("objectStates()", query);
+  requireObjectKey("objectStates()", name);
+  if (scope?.userId !== undefined)
+    throw new Fault(
+      "permission_denied",
+      "the states of objects belong to the whole tenant; read them in a view of the tenant without a user",
+    );
+  if (scope !== undefined && wanted !== undefined && wanted !== scope.tenantId)
+    throw new Fault(
+      "invalid_argument",
+      `invalid tenantId ${describeValue(wanted)} of objectStates(): this view is for ${describeValue(scope.tenantId)}; omit tenantId`,
+    );
+  const tenantId = scope?.tenantId ?? (wanted as string | null | undefined) ?? null;
+  if (key !== undefined) {
+    requireObjectKey(`object ${name}`, key);
+    const found = await records.get({ ...stateRecord({ name, key }), tenantId });
+    return { states: found === undefined ? [] : [{ key, state: found.value }], next: null };
+  }
+  const { namespace, key: prefix } = stateRecord({ name, key: "" });
+  const page = await records.list({ namespace, prefix, tenantId, after, limit });
+  return {
+    states: page.records.map((each) => ({
+      key: decodeURIComponent(each.key.slice(prefix.length)),
+      state: each.value,
+    })),
+    next: page.next,
+  };
 }
 
 /** The id of the run of a call with an id. Ids belong to a key of an object, within its tenant. */

@@ -2,6 +2,7 @@ import {
   defaultSpawnBudget,
   executionBudget,
   Fault,
+  formatAgentId,
   spawnBudget,
   type EventData,
   type HostedAgent,
@@ -10,6 +11,15 @@ import {
   type TaskRecord,
 } from "../../kernel/index.ts";
 import { budgetOf, seatsOf } from "./new-run.ts";
+
+/** L18: what a process that does not host a workflow knows about it. */
+export function namedWorkflow(name: string, version: string | undefined): HostedAgent {
+  const run = async (): Promise<never> => {
+    throw new Fault("internal", `workflow ${name} is known here only by its name`);
+  };
+  const id = formatAgentId({ name });
+  return { id, runKind: "workflow", run, ...(version !== undefined && { version }) };
+}
 
 /** What a worker adds to a run that was started by the name of its workflow. */
 export interface Adoption {

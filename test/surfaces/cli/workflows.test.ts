@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { openRuntime } from "../../../src/entries/index.ts";
-import { update, workflow } from "../../../src/entries/workflow.ts";
+import { object, update, workflow } from "../../../src/entries/workflow.ts";
 import { reeve } from "./reeve-process.ts";
 
 const move = update("move", { input: z.string().min(1), output: z.string() });
@@ -47,6 +47,20 @@ test("reeve start, signal, read, update and promise control a workflow that anot
   expect([moved.code, moved.out]).toEqual([0, ['"moved to Main St 1"']]);
   const read = await cli("read", "run_order-7", "callback");
   const callback = JSON.parse(read.out[0] ?? "null") as string;
+  const cart = object("cart", {
+    add: async (ctx, cents: number) => {
+      ctx.setState({ cents });
+      return null;
+    },
+  });
+  await runtime.object(cart, "ada").add(900);
+  await runtime.object(cart, "b/ob", { tenantId: "acme" }).add(5);
+  expect((await cli("state", "cart", "ada")).out).toEqual(['{"cents":900}']);
+  expect((await cli("state", "cart", "--tenant", "acme")).out).toEqual([
+    '{"key":"b/ob","state":{"cents":5}}',
+  ]);
+  const stateless = await cli("state", "cart", "b/ob");
+  expect([stateless.code, stateless.talk]).toEqual([3, expect.stringContaining("has no state")]);
   expect((await cli("promise", "resolve", callback, "--value", '"ACME"')).code).toBe(0);
   const ended = await cli(...start, "--wait", "--json");
   expect([ended.code, JSON.parse(ended.out[0] ?? "{}")]).toEqual([

@@ -8,7 +8,7 @@ import {
   type RunHandle,
 } from "../../../src/kernel/index.ts";
 import { Agent } from "../../../src/assembly/agent.ts";
-import { update, workflow } from "../../../src/entries/workflow.ts";
+import { object, update, workflow } from "../../../src/entries/workflow.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, until } from "../../runtime/runtime-setup.ts";
 import type { CallOptions, TestServer } from "./test-server.ts";
@@ -39,7 +39,14 @@ const parcel = workflow("parcel", async (ctx) => {
   return settled;
 });
 
-export const agentsOfExamples: readonly HostedAgent[] = [clerk, asker, parcel];
+const shelf = object("shelf", {
+  put: async (ctx, books: number) => {
+    ctx.setState({ books });
+    return null;
+  },
+});
+
+export const agentsOfExamples: readonly HostedAgent[] = [clerk, asker, parcel, shelf];
 
 /** What the examples use: ids of things that exist for the caller. */
 export interface ExampleWorld {
@@ -109,6 +116,7 @@ export async function exampleWorld(server: TestServer, owner: Owner = {}): Promi
 async function startParcel(server: TestServer, owner: Owner): Promise<ExampleWorld["parcel"]> {
   const run = await server.runtime.start(parcel, null, owner);
   await until(async () => (await run.summary()).waitsFor.includes("signal"));
+  await server.runtime.object(shelf, "a/1", owner).put(3);
   return { runId: run.runId, promiseId: (await run.read("callback")) as string };
 }
 
@@ -228,6 +236,8 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
       status: 200,
     },
     "runs.value": { params: { runId: world.parcel.runId, name: "callback" }, status: 200 },
+    "objects.state": { params: { name: "shelf", key: "a/1" }, status: 200 },
+    "objects.states": { params: { name: "shelf" }, query: "?limit=5", status: 200 },
     "promises.resolve": { params: { id: world.parcel.promiseId }, body: { value: "ACME" }, status: 200 },
     "promises.reject": { params: { id: world.parcel.promiseId }, body: { message: "declined" }, status: 200 },
     "runs.fork": { ...run, body: { at: 3, input: "And then?" }, status: 201 },

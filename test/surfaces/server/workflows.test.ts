@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import { update, workflow } from "../../../src/entries/workflow.ts";
+import { object, update, workflow } from "../../../src/entries/workflow.ts";
 import { startServer } from "./test-server.ts";
 
 const order = workflow("order", { input: z.object({ cents: z.number() }) }, async (ctx, { cents }) => {
@@ -98,4 +98,46 @@ test("a server starts a workflow of its option workflows by name, for a worker o
   await server.call("POST", `/api/runs/${runId}/signal`, { body: { name: "paid", value: 900 } });
   const result = await server.call("GET", `/api/runs/${runId}/result?waitMs=10000`);
   expect(result.json["output"]).toEqual({ cents: 900, paid: 900 });
+});
+
+test("S6: a caller reads the states of an object of its own tenant, and a caller with a user is refused", async () => {
+  const cart = object("cart", {
+    add: async (ctx, cents: number) => {
+      ctx.setState({ cents });
+      return null;
+    },
+  });
+  const server = await startServer([cart]);
+  onTestFinished(() => server.close());
+  for (const key of ["a", "b/1", "c"])
+    await server.runtime.object(cart, key, { tenantId: "acme" }).add(key.length);
+  await server.runtime.object(cart, "a").add(9);
+  const [acme, globex, ann] = [
+    await server.tokenOf("acme", "read"),
+    await server.tokenOf("globex", "read"),
+    await server.tokenOf("acme", "read", "ann"),
+  ];
+  const get = (path: string, token?: string) =>
+    server.call("GET", `/api/objects/${path}`, token === undefined ? {} : { token });
+  expect(await get("cart/b%2F1", acme)).toMatchObject({
+    status: 200,
+    json: { key: "b/1", state: { cents: 3 } },
+  });
+  const first = await get("cart?limit=2", acme);
+  const rest = await get(`cart?limit=2&after=${encodeURIComponent(String(first.json["next"]))}`, acme);
+  expect([first.json["states"], rest.json]).toEqual([
+    [
+      { key: "a", state: { cents: 1 } },
+      { key: "b/1", state: { cents: 3 } },
+    ],
+    { states: [{ key: "c", state: { cents: 1 } }], next: null },
+  ]);
+  expect((await get("cart", globex)).json["states"]).toEqual([]);
+  expect((await get("cart/a", globex)).status).toBe(404);
+  expect((await get("cart?tenantId=acme", globex)).status).toBe(400);
+  expect((await get("cart/a", ann)).status).toBe(403);
+  expect((await get("cart/a")).json["state"]).toEqual({ cents: 9 });
+  expect((await get("cart?tenantId=acme&limit=1")).json["states"]).toEqual([
+    { key: "a", state: { cents: 1 } },
+  ]);
 });

@@ -6,6 +6,7 @@ import type {
   SendSignalOptions,
   SendUpdateOptions,
   StartCommandOptions,
+  StateOptions,
 } from "../commands/workflows/workflow-commands.ts";
 import type * as Commands from "../commands/workflows/workflow-commands.ts";
 import { defaultStore } from "../setup/stored-runs.ts";
@@ -44,6 +45,16 @@ none, the exit code is 3.
 
 Examples:
   $ reeve read run_order-7 progress | jq .done
+
+${exitCodeTable()}`;
+
+const stateHelp = `
+Prints the last committed state of a key of an object as JSON. Waits for no call. If the key has no state, the exit code
+is 3. Without KEY, prints one line per key that has a state: the key and its state, as JSON.
+
+Examples:
+  $ reeve state cart ada | jq .cents
+  $ reeve state cart --tenant acme
 
 ${exitCodeTable()}`;
 
@@ -107,6 +118,14 @@ export function addWorkflowCommands(
     .addHelpText("after", readHelp)
     .action(async (run: string, name: string, options: ReadOptions) =>
       onEnd(await (await commands()).readValue(run, name, options, terminal)),
+    );
+  stored(program, "state", "print the state of a key of an object, or of all keys")
+    .argument("<NAME>", "the name of the object")
+    .argument("[KEY]", "the key (default: all keys)")
+    .option("--tenant <id>", "the tenant of the keys (default: those without a tenant)")
+    .addHelpText("after", stateHelp)
+    .action(async (name: string, key: string | undefined, options: StateOptions) =>
+      onEnd(await (await commands()).printState(name, key, options, terminal)),
     );
   stored(program, "update", "send an update to a run and print its reply")
     .argument("<RUN>", runArgument)

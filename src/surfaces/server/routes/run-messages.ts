@@ -1,7 +1,7 @@
 import { CancellationError, Fault } from "../../../kernel/index.ts";
 import { reply, route } from "../../http/route.ts";
 import { runParams, runSummary } from "../../http/schema/run-schemas.ts";
-import { anyJson, flag, integer, object, optional, text } from "../../http/schema/schema.ts";
+import { anyJson, flag, integer, list, nullable, object, optional, text } from "../../http/schema/schema.ts";
 import { findRun } from "./find-run.ts";
 
 const messageName = text({ minLength: 1, maxLength: 1_024 });
@@ -124,5 +124,64 @@ const rejectPromise = route({
     reply(settled, { isFirst: await runtime.promise(params.id).reject(new Error(body.message)) }),
 });
 
-/** Routes for the messages of workflows: updates, published values and promises. The command `signal` is a command of every run. */
-export const runMessageRoutes = [sendUpdate, readValue, resolvePromise, rejectPromise] as const;
+const objectName = text({ minLength: 1, maxLength: 1_280 });
+const stateQuery = {
+  tenantId: optional(text({ minLength: 1, description: "Only for tokens without a tenant." })),
+};
+const objectState = object({ key: text(), state: anyJson() });
+const foundState = { status: 200, description: "The last committed state.", schema: objectState };
+
+const readState = route({
+  id: "objects.state",
+  method: "GET",
+  path: "/api/objects/{name}/{key}",
+  summary:
+    "Read the last committed state of a key of an object. Waits for no call. 404 if the key has no state. States belong to a tenant: tokens of one user get 403.",
+  scope: "read",
+  params: object({ name: objectName, key: text({ minLength: 1, maxLength: 1_024 }) }),
+  query: object(stateQuery),
+  responses: [foundState],
+  handle: async ({ runtime, params, query }) => {
+    const { name, key } = params;
+    const { states } = await runtime.objectStates(name, { key, ...query });
+    const [found] = states;
+    if (found !== undefined) return reply(foundState, found);
+    throw new Fault("not_found", `key ${JSON.stringify(key)} of object ${name} has no state`);
+  },
+});
+
+const foundStates = {
+  status: 200,
+  description: "The states.",
+  schema: object({
+    states: list(objectState),
+    next: nullable(text({ description: "The `after` of the next page. null: this is the last page." })),
+  }),
+};
+
+const listStates = route({
+  id: "objects.states",
+  method: "GET",
+  path: "/api/objects/{name}",
+  summary: "List the keys of an object that have a state, with their last committed states.",
+  scope: "read",
+  params: object({ name: objectName }),
+  query: object({
+    ...stateQuery,
+    after: optional(text({ minLength: 1 })),
+    limit: optional(integer({ minimum: 1, maximum: 1_000, description: "Default: 100." })),
+  }),
+  responses: [foundStates],
+  handle: async ({ runtime, params, query }) =>
+    reply(foundStates, await runtime.objectStates(params.name, query)),
+});
+
+/** Routes for the messages of workflows and the states of objects: updates, published values and promises. The command `signal` is a command of every run. */
+export const runMessageRoutes = [
+  sendUpdate,
+  readValue,
+  resolvePromise,
+  rejectPromise,
+  readState,
+  listStates,
+] as const;

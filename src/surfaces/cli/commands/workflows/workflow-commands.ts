@@ -10,6 +10,7 @@ import {
   type JsonObject,
   type JsonValue,
   type NamedStartOptions,
+  type ObjectStatePage,
   type RunHandle,
   type Store,
 } from "../../../../kernel/index.ts";
@@ -42,6 +43,10 @@ export interface SendSignalOptions extends ValueOptions {
 }
 
 export type ReadOptions = StoreOptions;
+
+export interface StateOptions extends StoreOptions {
+  readonly tenant?: string;
+}
 
 export interface SendUpdateOptions extends ValueOptions {
   readonly id?: string;
@@ -241,6 +246,35 @@ export function readValue(
         `${target.runId} has published no value under the name ${printable(name)}; ctx.publish() of its workflow publishes values`,
       );
     await terminal.out(JSON.stringify(value));
+    return "ok";
+  });
+}
+
+/** Prints the state of a key of an object, or the keys and states of all. */
+export function printState(
+  name: string,
+  key: string | undefined,
+  options: StateOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  return withClient(options, terminal, async (client): Promise<ExitKind> => {
+    const owner = options.tenant === undefined ? {} : { tenantId: options.tenant };
+    if (key !== undefined) {
+      const [found] = (await client.objectStates(name, { ...owner, key })).states;
+      if (found === undefined)
+        throw new Fault(
+          "not_found",
+          `key ${printable(key)} of object ${printable(name)} has no state; reeve state ${printable(name)} lists the keys that have one`,
+        );
+      await terminal.out(JSON.stringify(found.state));
+      return "ok";
+    }
+    let after: string | null | undefined;
+    do {
+      const page: ObjectStatePage = await client.objectStates(name, { ...owner, ...(after && { after }) });
+      for (const each of page.states) await terminal.out(JSON.stringify(each));
+      after = page.next;
+    } while (after !== null);
     return "ok";
   });
 }
