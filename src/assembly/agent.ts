@@ -67,6 +67,7 @@ import {
   type Command,
   type CommandResult,
   type ExecutionBudget,
+  type OnBudget,
   type ExtensionPort,
   type HostedAgent,
   type InboxMode,
@@ -142,6 +143,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
   readonly budget: Partial<ExecutionBudget>;
   readonly inbox: InboxMode;
   declare compactionBudget?: Partial<ExecutionBudget>;
+  declare readonly onBudget?: OnBudget;
   declare readonly topUp?: Partial<TopUp>;
   declare readonly allowedChanges?: AllowedChanges;
   declare readonly ownInstructions?: string;
@@ -180,6 +182,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     this.budget = settings.budget;
     this.inbox = settings.inbox;
     this.flowOf = flowControl(`agent ${name}`, name, settings);
+    if (settings.onBudget !== undefined) this.onBudget = settings.onBudget;
     if (settings.topUp !== undefined) this.topUp = settings.topUp;
     if (settings.allowedChanges !== undefined) this.allowedChanges = settings.allowedChanges;
     if (typeof settings.instructions === "string") this.ownInstructions = settings.instructions;

@@ -38,6 +38,7 @@ export interface ObjectOptions<State extends Schema = never> extends Pick<
   | "budget"
   | "compensationBudget"
   | "spawnBudget"
+  | "onBudget"
   | "topUp"
 > {
   /**
@@ -57,6 +58,7 @@ const objectTable = optionTable({
   budget: workflowKinds.budget,
   compensationBudget: workflowKinds.compensationBudget,
   spawnBudget: workflowKinds.spawnBudget,
+  onBudget: workflowKinds.onBudget,
   topUp: workflowKinds.topUp,
 } satisfies OptionKinds<ObjectOptions>);
 

@@ -20,6 +20,7 @@ import {
   type BatchOptions,
   type JoinedStartOptions,
   type ExecutionBudget,
+  type OnBudget,
   type FlowControl,
   type FlowOptions,
   type HostedAgent,
@@ -77,6 +78,11 @@ export interface WorkflowOptions<Input extends Schema = never, Output extends Sc
   readonly compensationBudget?: Partial<Omit<TopUp, "deadlineMs">>;
   /** Spawn budget of each run. */
   readonly spawnBudget?: Partial<SpawnBudget>;
+  /**
+   * B5: what happens when a call of a run does not fit into `budget`: it fails (`end`), or a person is asked for a top-up while
+   * the task that calls is paused (`ask`). Default: `end`.
+   */
+  readonly onBudget?: OnBudget;
   /** B8: what limited top-ups may add to a run, in all. If absent, they add nothing. */
   readonly topUp?: Partial<TopUp>;
 }
@@ -92,6 +98,7 @@ export const workflowKinds = {
   budget: is.checkedBy(executionBudget),
   compensationBudget: is.any,
   spawnBudget: is.any,
+  onBudget: is.choice(["ask", "end"]),
   topUp: is.any,
   ...flowKinds,
   ...collectKinds,
@@ -130,6 +137,7 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
   declare readonly budget?: Partial<ExecutionBudget>;
   declare readonly compensationBudget?: Partial<Omit<TopUp, "deadlineMs">>;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
+  declare readonly onBudget?: OnBudget;
   declare readonly topUp?: Partial<TopUp>;
   readonly flowOf: FlowControl | undefined;
   readonly subAgents: readonly HostedAgent[];
@@ -163,6 +171,7 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
       budget,
       compensationBudget,
       spawnBudget,
+      onBudget,
       topUp,
     } = options;
     checkList(`agents of workflow ${name}`, agents, "use agents: [agent]");
@@ -179,6 +188,7 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
       this.compensationBudget = compensationBudget;
     }
     if (spawnBudget !== undefined) this.spawnBudget = spawnBudget;
+    if (onBudget !== undefined) this.onBudget = onBudget;
     if (topUp !== undefined) this.topUp = topUp;
   }
 

@@ -229,6 +229,7 @@ export { boundOf, isPriced, largestOutput } from "./limits/reservation.ts";
 export { type RootOptions, Supervision, type SupervisionJson } from "./limits/supervision.ts";
 export * from "./limits/latency.ts";
 export * from "./limits/likely-cost.ts";
+export * from "./limits/top-up-offer.ts";
 export * from "./limits/usage-delta.ts";
 
 // Runs, tasks and steps, and how they end.
@@ -237,6 +238,7 @@ export {
   type AskOutcome,
   changedResult,
   type Interruption,
+  type OnBudget,
   outcomeStatus,
   type RunResult,
   type RunStatus,

@@ -47,6 +47,7 @@ export async function findingsAfter(path: string): Promise<readonly Finding[]> {
   try {
     const {
       clerk,
+      beggar,
       lead,
       panel,
       sleeper,
@@ -62,6 +63,7 @@ export async function findingsAfter(path: string): Promise<readonly Finding[]> {
     } = at;
     const agents = [
       clerk,
+      beggar,
       lead,
       panel,
       sleeper,

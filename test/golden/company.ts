@@ -60,6 +60,7 @@ export interface Desk {
 export interface Company {
   readonly asked: string[];
   readonly clerk: Agent;
+  readonly beggar: Agent;
   readonly lead: HostedAgent;
   readonly panel: Graph;
   readonly sleeper: HostedAgent;
@@ -113,6 +114,14 @@ export function company(): Company {
   };
   const model = scriptedModel(Array.from({ length: 100 }, () => answer));
   const clerk = new Agent({ name: "clerk", model, tools: [look, send], instructions: "Be brief." });
+  const beggar = new Agent({
+    name: "beggar",
+    model,
+    tools: [look],
+    instructions: "Be brief.",
+    budget: { maxTurns: 1 },
+    onBudget: "ask",
+  });
   const helper: HostedAgent = {
     id: formatAgentId({ name: "helper" }),
     models: { main: model },
@@ -246,6 +255,7 @@ export function company(): Company {
   return {
     asked,
     clerk,
+    beggar,
     lead,
     panel,
     sleeper,
@@ -460,6 +470,16 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     },
     rests: ({ type }) => type === "task_suspend",
     goOn: untilEnded,
+  },
+  begging: {
+    since: 28,
+    begin: ({ runtime, company: { beggar } }) =>
+      runtime.submit(beggar, "How is the weather?", { runId: goldenId("begging") }),
+    rests: ({ type }) => type === "seat_pause",
+    goOn: async (handle) => {
+      await handle.topUp({ maxTurns: 1 });
+      return handle;
+    },
   },
   patched: {
     since: 24,

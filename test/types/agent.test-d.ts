@@ -6,6 +6,7 @@ import {
   Sequential,
   withSettings,
   type Agent,
+  type AgentOptions,
   type InvokeOptions,
   type PendingApproval,
   type RunUntilOptions,
@@ -259,4 +260,11 @@ export function modelSettings(model: Model): void {
   withSettings(model, { topP: "high" });
   // @ts-expect-error: the setting is `maxOutputTokens`
   withSettings(model, { maxTokens: 5 });
+}
+
+/** What happens at a budget is one of two words. */
+export function atBudget(options: AgentOptions): void {
+  ({ ...options, onBudget: "ask" }) satisfies AgentOptions;
+  // @ts-expect-error: the words are `ask` and `end`
+  ({ ...options, onBudget: "wait" }) satisfies AgentOptions;
 }

@@ -99,6 +99,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   const [problem, setProblem] = useState<string | null>(null);
   const root = useRef<HTMLElement>(null);
   const isCall = request.kind === "tool_call";
+  const isTopUp = request.kind === "top_up";
   const reason = reasonWords(request);
   const others = edited === null ? otherArguments(request) : null;
   const { asked, unread } = useReadThrough();
@@ -135,7 +136,9 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
       ...(remember && { remember }),
     });
   };
-  const edit = (): void => setEdited(edited ?? (isCall ? editText(request) : ""));
+  const edit = (): void => {
+    if (!isTopUp) setEdited(edited ?? (isCall ? editText(request) : ""));
+  };
   const keys = {
     // A key that is held down must not answer the next question too.
     a: ({ repeat }: KeyboardEvent) => (repeat ? false : approve()),
@@ -193,9 +196,11 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
             </>
           )}
           <dt>{isCall ? "If approved" : "If answered"}</dt>
-          <dd>{isCall ? "The call runs once, with these arguments." : "The answer goes to the agent."}</dd>
+          <dd>{effectWords[isTopUp ? "topUp" : isCall ? "call" : "question"]}</dd>
           <dt>Meanwhile</dt>
-          <dd>{agentId} keeps its seat. Nothing is spent.</dd>
+          <dd>
+            {agentId} {isTopUp ? "has given up its seat" : "keeps its seat"}. Nothing is spent.
+          </dd>
         </dl>
         {denial !== null && (
           <label class="field">
@@ -211,19 +216,21 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
         <fieldset class="actions" disabled={isOffline.value}>
           {denial === null ? (
             <>
-              {(isCall || edited !== null || request.kind === "confirm") && (
+              {(isCall || isTopUp || edited !== null || request.kind === "confirm") && (
                 <button class="button primary" disabled={left > 0} onClick={approve}>
                   {isCall
                     ? edited === null
                       ? "Approve"
                       : "Approve the edited call"
                     : edited === null
-                      ? "Agree"
+                      ? isTopUp
+                        ? "Top up"
+                        : "Agree"
                       : "Answer"}{" "}
                   {!isWriting && <kbd>A</kbd>}
                 </button>
               )}
-              {edited === null && (
+              {edited === null && !isTopUp && (
                 <button class="button" onClick={edit}>
                   {isCall ? "Edit" : "Write an answer"} <kbd>E</kbd>
                 </button>
@@ -246,7 +253,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
                 class="button danger"
                 onClick={() => void answer({ decision: "denied", ...(denial !== "" && { reason: denial }) })}
               >
-                Deny the call
+                {isTopUp ? "Refuse the top-up" : "Deny the call"}
               </button>
               <button class="button quiet" onClick={() => setDenial(null)}>
                 Back
@@ -299,6 +306,13 @@ function useReadThrough(): { readonly asked: RefObject<HTMLDivElement | null>; r
   }, []);
   return { asked, unread };
 }
+
+/** What an answer does. */
+const effectWords = {
+  call: "The call runs once, with these arguments.",
+  question: "The answer goes to the agent.",
+  topUp: "The amount is added to the budget, and the task continues where it stopped.",
+} as const;
 
 /** Height of a line of a call, in pixels. */
 const lineHeight = 20;

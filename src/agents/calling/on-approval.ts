@@ -72,8 +72,9 @@ async function answerAll(
   for await (const event of run.events({ types: ["approval_request"] })) {
     if (event.type !== "approval_request") continue;
     for (const request of await run.pendingApprovals()) {
-      // A call of a client-side tool needs a result (`run.toolResult`), not a decision.
-      if (asked.has(request.approvalId) || request.kind === "client_tool") continue;
+      // A call of a client-side tool needs a result (`run.toolResult`), and a budget a top-up (`run.topUp`), not a decision.
+      const needsMore = request.kind === "client_tool" || request.kind === "top_up";
+      if (asked.has(request.approvalId) || needsMore) continue;
       asked.add(request.approvalId);
       answer(run, handler, request).catch(fail);
     }

@@ -67,6 +67,7 @@ export const agentKinds = {
   budget: is.checkedBy((budget: Parameters<typeof executionBudget>[0] | null) =>
     executionBudget(budget ?? {}),
   ),
+  onBudget: is.choice(["ask", "end"]),
   topUp: is.checkedBy((topUp, option, owner) => readTopUp(topUp, `${option} of ${owner}`)),
   allowedChanges: is.checkedBy((allowed: AllowedChanges, option, owner) =>
     readAllowedChanges(allowed, `${option} of ${owner}`),

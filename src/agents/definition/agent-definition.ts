@@ -6,6 +6,7 @@ import type {
   EphemeralSource,
   EventObserver,
   ExecutionBudget,
+  OnBudget,
   Extension,
   Guardrail,
   HistoryProvider,
@@ -104,6 +105,12 @@ export interface AgentDefinition<Context = unknown> {
    */
   readonly stopWhen?: StopCondition | readonly StopCondition[];
   readonly budget?: Partial<ExecutionBudget>;
+  /**
+   * B5: what happens when a call of the agent or of its sub-agents does not fit into `budget`. `end`: the run stops as
+   * `budget_exhausted`. `ask`: a person is asked for a top-up in the inbox and the channels; the task waits without a seat and
+   * continues with the same call. A spending cap cannot be topped up. Default: `end`.
+   */
+  readonly onBudget?: OnBudget;
   /**
    * B8: what callers of a server with the scope `run` may add to the budget of a run in all, for example
    * `{ maxCostUsd: 0.5, maxTurns: 10, deadlineMs: 60_000 }`. Callers with the scope `admin` may add any amount. The run keeps the value with which it was

@@ -11,6 +11,7 @@ import {
   type ExecutionBudget,
   type HostedAgent,
   type JsonValue,
+  type OnBudget,
   type OptionKinds,
 } from "../../kernel/index.ts";
 import { listedModelNames } from "../prices/price-catalog.ts";
@@ -44,6 +45,11 @@ export interface GatewayOptions {
   /** Number of requests that one token may have open. Default: 50. */
   readonly maxOpenRequests?: number;
   /**
+   * B5: how long a request that does not fit into the budget waits for a top-up, if the task asks a person for one
+   * (`onBudget: "ask"`), in milliseconds. Then it is refused with 402, and the question stays open. Default: 60_000.
+   */
+  readonly topUpWaitMs?: number;
+  /**
    * What the log of the run keeps of each request besides model, usage and cost: nothing (`none`), the sizes of request and
    * answer (`sizes`), or also their texts, up to 1 MiB each (`bodies`). Default: `none`.
    */
@@ -59,6 +65,7 @@ const gatewayTable = optionTable({
   maxOutputTokens: is.integer({ from: 1, default: 16_000 }),
   maxBodyBytes: is.integer({ from: 1, default: 32 * 1024 * 1024 }),
   maxOpenRequests: is.integer({ from: 1, default: 50 }),
+  topUpWaitMs: is.integer({ from: 0, default: 60_000 }),
   record: is.choice(recordModes, { default: "none" }),
   redact: is.callback(),
 } satisfies OptionKinds<GatewayOptions>);
@@ -81,10 +88,16 @@ export interface GatewayProgram {
 export interface GatewayProgramOptions {
   /** Budget of each run. If absent, a run has no limit of its own. */
   readonly budget?: Partial<ExecutionBudget>;
+  /**
+   * B5: what happens at the budget. `end`: the task ends as `budget_exhausted`. `ask`: a person is asked for a top-up; a request
+   * waits for it for `topUpWaitMs`, and the program is started again after a later one. Default: `end`.
+   */
+  readonly onBudget?: OnBudget;
 }
 
 const programTable = optionTable({
   budget: is.checkedBy(executionBudget),
+  onBudget: is.choice(["ask", "end"]),
 } satisfies OptionKinds<GatewayProgramOptions>);
 
 /** The access of one program. */
@@ -180,17 +193,18 @@ export class Gateway {
   /**
    * Returns an agent that runs a program behind the gateway. A crash ends the program, and the next owner of the run starts
    * it again as another attempt. If the gateway refused a request because of money, the task ends as `budget_exhausted`,
-   * whatever the program returns, and continues after a top-up.
+   * whatever the program returns, and continues after a top-up. With `onBudget: "ask"` it waits for the top-up instead.
    */
   program(
     name: string,
     run: (program: GatewayProgram) => Promise<JsonValue>,
     options: GatewayProgramOptions = {},
   ): HostedAgent {
-    const { budget } = programTable.read(`program ${name}`, options);
+    const { budget, onBudget } = programTable.read(`program ${name}`, options);
     return {
       id: formatAgentId({ name }),
       ...(budget !== undefined && { budget }),
+      ...(onBudget !== undefined && { onBudget }),
       run: (ctx) =>
         ctx.attempt(name, async (attempt) => {
           const access = this.admit(attempt);
@@ -298,13 +312,14 @@ export class Gateway {
     const json = readJson(text);
     const asked = route.wire.read(json, route);
     this.#check(asked, text, access);
-    const { maxOutputTokens, record, redact } = this.#options;
+    const { maxOutputTokens, record, redact, topUpWaitMs } = this.#options;
     const limit = Math.min(asked.outputLimit ?? maxOutputTokens, maxOutputTokens);
     const request = {
       provider: call.provider,
       model: asked.model,
       inputTokens: boundTokens(json, body.byteLength),
       maxOutputTokens: Math.max(1, limit),
+      topUpWaitMs,
       ...(route.wire.countPath !== undefined && {
         countTokens: ({ signal }: { readonly signal: CancelSignal }) => call.count(json, signal),
       }),

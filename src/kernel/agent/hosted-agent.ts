@@ -13,6 +13,7 @@ import type { ChatMessage, UserMessage } from "../messages/chat-message.ts";
 import type { Model } from "../messages/model.ts";
 import type { AllowedChanges } from "../run/run-changes.ts";
 import type { RunRecord } from "../run/run-record.ts";
+import type { OnBudget } from "../run/run-result.ts";
 import type { InboxMode, TaskInbox } from "../stores/inbox.ts";
 import type { CallPath } from "./call-path.ts";
 import type { ExtensionPort } from "./extension-context.ts";
@@ -76,6 +77,11 @@ export interface HostedAgent<Context = unknown> {
    * its own.
    */
   readonly budget?: Partial<ExecutionBudget>;
+  /**
+   * B5: what happens when a call of a task of this agent, or of a task below it, does not fit into the budget of the task:
+   * the call fails (`end`), or a person is asked for a top-up while the caller is paused (`ask`). Default: `end`.
+   */
+  readonly onBudget?: OnBudget;
   /**
    * B8: what limited top-ups may add to a run whose root is this agent, in all. If absent, they add nothing. The run keeps
    * the value with which it was submitted.

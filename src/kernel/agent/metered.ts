@@ -15,6 +15,11 @@ export interface MeteredRequest {
   readonly maxOutputTokens: number;
   /** Counts the input tokens exactly. It is called only if the upper bound does not fit into the budget. */
   readonly countTokens?: (options: { readonly signal: CancelSignal }) => Promise<number>;
+  /**
+   * B5: how long the call waits for a top-up if a person is asked for one (`OnBudget`), in milliseconds. Then it fails with
+   * `budget_exhausted`, and the question stays open. If absent, the call waits until the person answers.
+   */
+  readonly topUpWaitMs?: number;
 }
 
 export const meteredTable = optionTable({
@@ -23,6 +28,7 @@ export const meteredTable = optionTable({
   inputTokens: is.integer({ from: 0 }),
   maxOutputTokens: is.integer({ from: 1 }),
   countTokens: is.callback(),
+  topUpWaitMs: is.integer({ from: 0 }),
 } satisfies OptionKinds<MeteredRequest>);
 
 /** A metered call whose cost is reserved. */

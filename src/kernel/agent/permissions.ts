@@ -4,7 +4,7 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { ToolCall } from "../messages/tool-call.ts";
 import type { ApprovalDecision } from "../run/approval.ts";
 import type { RunFacts } from "../run/run-facts.ts";
-import type { RunHandle } from "./run-handle.ts";
+import type { RunHandle, TopUpOptions } from "./run-handle.ts";
 import type { ApprovalHandler, CallArguments } from "./call-pipeline.ts";
 import type { Tool } from "./tool.ts";
 
@@ -138,9 +138,10 @@ export async function answerIfLive(
   run: Pick<RunHandle, "approve">,
   approvalId: string,
   decision: ApprovalDecision,
+  options: TopUpOptions = {},
 ): Promise<void> {
   try {
-    await run.approve(approvalId, decision);
+    await run.approve(approvalId, decision, options);
   } catch (error) {
     if (!Fault.is(error)) throw error;
     const hasEnded = error.code === "not_found" && error.details?.["status"] !== undefined;

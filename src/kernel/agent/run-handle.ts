@@ -236,8 +236,11 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
    * ended, or no request of the run has this id. A call of a client-side tool cannot be approved without a result; use
    * `toolResult`. The first answer counts, whichever processes answer at once: a later one rejects with `already_exists`,
    * whose details contain the first one (`by`, `decision`, `at`). Costs O(events of the run).
+   *
+   * B5: the approval of a question of the kind `top_up` adds its `input`, or the offered amount, to the budget of the task
+   * that the question names. B8: such an approval is limited like a limited top-up, unless `limited` is `false`.
    */
-  approve(approvalId: string, decision: ApprovalDecision): Promise<void>;
+  approve(approvalId: string, decision: ApprovalDecision, options?: TopUpOptions): Promise<void>;
   /**
    * Sends the result of a call of a client-side tool, for which the run waits. The call id is in the event
    * `approval_request` with the kind `client_tool`; its `approvalId` addresses one of several calls with the same id. With `isError` the model receives the value as an error. The first

@@ -102,7 +102,8 @@ export class BudgetExhaustedError extends Fault {
   }
 }
 
-function describeExhaustion({
+/** Says which limit was reached, and by how much. */
+export function describeExhaustion({
   dimension,
   limit,
   used,
@@ -128,10 +129,11 @@ function describeRefusedReservation(
   { reserved, remaining, spent, unreported }: RefusedReservation,
 ): string {
   const lost = unreported === 0 ? "" : `, ${decimal(unreported)} of it unreported`;
-  return `reservation of ${amount(dimension, reserved)} does not fit into the remaining ${amount(dimension, remaining)} (spent ${decimal(spent)}${lost})`;
+  return `reservation of ${spendAmount(dimension, reserved)} does not fit into the remaining ${spendAmount(dimension, remaining)} (spent ${decimal(spent)}${lost})`;
 }
 
-function amount(dimension: BudgetDimension, value: number): string {
+/** An amount with its unit, such as `0.25 USD` or `1 turn`. */
+export function spendAmount(dimension: BudgetDimension, value: number): string {
   if (dimension === "costUsd") return `${decimal(value)} USD`;
   return `${value} ${value === 1 ? dimension.slice(0, -1) : dimension}`;
 }

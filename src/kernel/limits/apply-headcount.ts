@@ -53,7 +53,34 @@ function apply(seating: Seating, command: HeadcountCommand): HeadcountOutcome {
       return seating.done();
     case "reprioritize":
       return reprioritize(seating, task, command.priority);
+    case "hold":
+      return hold(seating, task, command.heldFor);
+    case "unhold":
+      return unhold(seating, task);
   }
+}
+
+/** H1: a task that waits for money gives its seat up once its calls have settled. A task without a seat queues for none. */
+function hold(seating: Seating, task: HeadcountTask, heldFor: TaskId): HeadcountOutcome {
+  const { taskId, status, idle } = task;
+  seating.change(taskId, { heldFor, shielded: false });
+  if (status !== "seated") return seating.done();
+  seating.change(taskId, { status: "pausing" });
+  if (idle) seating.pause(taskId);
+  return seating.done();
+}
+
+/** H5: the task may be recalled. If it has not paused yet, it keeps its seat. */
+function unhold(seating: Seating, task: HeadcountTask): HeadcountOutcome {
+  const { taskId, status, yieldsTo, heldFor } = task;
+  if (heldFor === undefined) return { kind: "ignored" };
+  seating.endHold(taskId);
+  if (status === "pausing" && yieldsTo === null) {
+    seating.change(taskId, { status: "seated" });
+    seating.note(taskId, "kept");
+  }
+  seating.fillSeats();
+  return seating.done();
 }
 
 type Acquire = Extract<HeadcountCommand, { type: "acquire" }>;
@@ -222,11 +249,11 @@ class Seating {
     return this.state.taken < this.state.budget.maxAgents;
   }
 
-  /** The tasks without a seat, in the order in which they will get one. */
+  /** The tasks without a seat that are not held, in the order in which they will get one. */
   queue(): HeadcountTask[] {
     if (this.state.waiting === 0) return [];
     return this.all()
-      .filter((task) => !holdsSeat(task))
+      .filter((task) => !holdsSeat(task) && task.heldFor === undefined)
       .toSorted((one, other) => other.priority - one.priority || (one.queued ?? 0) - (other.queued ?? 0));
   }
 
@@ -261,6 +288,14 @@ class Seating {
     this.change(taskId, { status: "paused", yieldsTo: null, queued: this.state.nextOrder++ });
     this.note(taskId, "paused");
     if (promised !== undefined) this.seat(promised.taskId);
+    else this.fillSeats();
+  }
+
+  endHold(taskId: TaskId): void {
+    const task = this.#tasks[taskId];
+    if (task === undefined) return;
+    const { heldFor: _heldFor, ...free } = task;
+    this.#tasks[taskId] = free;
   }
 
   /** Gives a free seat to a queued task. A paused task is shielded until its next model call completes (H3). */
@@ -295,9 +330,14 @@ class Seating {
    */
   maySit(task: HeadcountTask, from?: TaskId): boolean {
     // A task without children cannot wait for a child; a new task has no children.
-    return (
-      task.status === "pending" || task.children === 0 || this.hasLeaver({ comes: task.taskId, goes: from })
-    );
+    if (task.status === "pending" || task.children === 0) return true;
+    return this.hasLeaver({ comes: task.taskId, goes: from }) || this.#leavesSeatForHeld();
+  }
+
+  /** Whether a task is held, and finds a free seat after its top-up although one more task sits down. */
+  #leavesSeatForHeld(): boolean {
+    const { taken, budget } = this.state;
+    return taken + 1 < budget.maxAgents && this.all().some(({ heldFor }) => heldFor !== undefined);
   }
 
   /**

@@ -12,13 +12,13 @@ import type { Priority } from "./priority.ts";
  * - `pausing`: keeps its seat until its calls in flight settle (H2). It becomes `paused` by `settle`, `suspend` or
  * `crash`, or `seated` again if the other task got another seat or ended.
  * - `paused`: has no seat. It is recalled when a seat frees: the highest priority first, among equals the longest
- * waiting (H5).
+ * waiting (H5). A task that is held, because it waits for money, is not recalled before `unhold`.
  * - `pending`: a new task that is promised a seat, or waits for the next free one.
  *
- * Promises: H1: seats taken <= `maxAgents` at every moment. H2: a seat changes hands only after its holder's calls have
+ * Promises: H1: seats taken <= `maxAgents` at every moment; a task that waits for money holds no seat. H2: a seat changes hands only after its holder's calls have
  * settled. H3: only a new HIGH or CRITICAL task preempts, and only a task of strictly lower priority, the lowest first,
  * among equals the newest; never the root, an ancestor of the new task, or a task that was recalled and has not
- * completed a model call since. H5: recall. H8: a task whose priority is lowered yields only to a waiting task; one
+ * completed a model call since. H5: recall; of a task that waits for money, only after its top-up. H8: a task whose priority is lowered yields only to a waiting task; one
  * whose priority is raised queues with its new priority.
  */
 export interface Headcount {
@@ -51,8 +51,10 @@ export interface HeadcountTask {
   readonly hired: number;
   /** Sequence number at which the task began to wait for a seat; `null` while it holds one. */
   readonly queued: number | null;
-  /** For a pausing task, the task that takes its seat. */
+  /** For a pausing task, the task that takes its seat. `null` if the task pauses because it is held. */
   readonly yieldsTo: TaskId | null;
+  /** The task whose budget has to be raised before this one is recalled (H5). Absent if the task waits for no money. */
+  readonly heldFor?: TaskId;
   /** Number of live children. */
   readonly children: number;
 }
@@ -79,6 +81,10 @@ export type HeadcountCommand =
   /** A model call of the task completed. */
   | { readonly type: "progress"; readonly taskId: TaskId }
   | { readonly type: "reprioritize"; readonly taskId: TaskId; readonly priority: Priority }
+  /** The task waits until the budget of `heldFor` is raised. It pauses once its calls in flight have settled (H2). */
+  | { readonly type: "hold"; readonly taskId: TaskId; readonly heldFor: TaskId }
+  /** The task waits for no money any more. It is recalled as any paused task is. */
+  | { readonly type: "unhold"; readonly taskId: TaskId }
   /** The owner died, so no call is in flight any more. */
   | { readonly type: "crash" };
 

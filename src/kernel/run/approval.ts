@@ -9,7 +9,9 @@ import type { JsonSchema } from "../base/schema.ts";
  * client-side tool, which a program outside the run executes; `RunHandle.toolResult` answers it. `confirm`, `select` and
  * `input`: questions of an extension. Their `input` is `{ message }`, with the `choices` of a `select` and the
  * `placeholder` of an `input`. The decision `approved` agrees; for a `select` and an `input`, its `input` is the choice
- * or the text.
+ * or the text. `top_up`: whether the budget of a task is raised, because a call does not fit into it (`OnBudget`). Its `input`
+ * is a `TopUpQuestion`. The decision `approved` adds its `input`, such as `{ maxCostUsd: 0.25 }`, or the offered amount if it
+ * has none; `denied` and `skipped` let the call fail with `budget_exhausted`.
  */
 export type ApprovalKind =
   | "tool_call"
@@ -18,7 +20,8 @@ export type ApprovalKind =
   | "client_tool"
   | "confirm"
   | "select"
-  | "input";
+  | "input"
+  | "top_up";
 
 /** A question to a person. It is durable until it is answered. */
 export interface ApprovalRequest {
@@ -100,8 +103,8 @@ export const approvalDecisionTable = optionTable({
 
 /** The question of `ctx.approval`: code inside a run, such as a tool's body, asks a person. */
 export interface PersonQuestion extends Pick<ApprovalRequest, "toolName" | "callId" | "input" | "reason"> {
-  /** What the person is asked. Default: `question`. Code cannot ask with `tool_call`. */
-  readonly kind?: Exclude<ApprovalKind, "tool_call">;
+  /** What the person is asked. Default: `question`. Code cannot ask with `tool_call` and `top_up`. */
+  readonly kind?: Exclude<ApprovalKind, "tool_call" | "top_up">;
 }
 
 /** A question of any run that no person has answered yet. */

@@ -84,7 +84,7 @@ export const nothingSpent: RunSpend = Object.freeze({
 /**
  * What a run waits for:
  *
- * - `person`: an approval, the answer to a question, or the result of a client-side tool.
+ * - `person`: an approval, the answer to a question, the result of a client-side tool, or a top-up.
  * - `signal`: a signal, by `RunHandle.signal`.
  * - `time`: the end of a sleep or of a timeout.
  * - `message`: the reply of an agent that was asked.

@@ -172,6 +172,13 @@ export type OnParentEnd = "wait" | "cancel" | "detach";
 export type OnPause = "suspend" | "return-partial";
 
 /**
+ * B5: what happens when a call does not fit into the budget of a task. `end`: the call fails with `budget_exhausted`. `ask`: a
+ * person is asked for a top-up, and the task that made the call is paused without a seat until it is topped up (H1, H5). A
+ * spending cap (B7) and a bill above its bound (B1) end the call in both cases.
+ */
+export type OnBudget = "ask" | "end";
+
+/**
  * The outcome of `ctx.ask`. `timed_out` means that the target did not answer in time; the target itself has not failed.
  * `partial` is the partial output of a paused target and `null` after a timeout.
  */

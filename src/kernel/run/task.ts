@@ -6,7 +6,7 @@ import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { SupervisionJson } from "../limits/supervision.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
 import type { Message } from "../messages/message.ts";
-import type { OnParentEnd, OnPause, TaskOutcome } from "./run-result.ts";
+import type { OnBudget, OnParentEnd, OnPause, TaskOutcome } from "./run-result.ts";
 import type { StoredChanges } from "./run-changes.ts";
 import type { NextRun } from "./schedule.ts";
 import type { InheritedRequest } from "./spawn-options.ts";
@@ -72,6 +72,8 @@ export interface TaskRecord {
   readonly takesInput?: true;
   /** H5: what the task does when it is preempted. */
   readonly onPause: OnPause;
+  /** B5: present if a person is asked for a top-up when a call does not fit into this task's budget. */
+  readonly onBudget?: Extract<OnBudget, "ask">;
   /** L9: time before which the task does not start, in epoch milliseconds. Absent if it starts at once. */
   readonly startAt?: number;
   /** Role in which the parent spawned the task. Absent if the parent named none. */
@@ -118,7 +120,7 @@ export type TaskStatus =
   | "suspended"
   /** Must pause and finishes its calls in flight first (H7). */
   | "pausing"
-  /** Holds no seat until it is recalled. */
+  /** Holds no seat until it is recalled. If it waits for money, that is after a top-up. */
   | "paused"
   | "completed"
   | "failed"

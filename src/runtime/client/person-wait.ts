@@ -19,7 +19,15 @@ interface WatchedRun {
 }
 
 /** Events after which a run may only wait. */
-const turningPoints = ["approval_request", "task_suspend", "task_end", "run_end", "usage_corrected"] as const;
+const turningPoints = [
+  "approval_request",
+  "task_suspend",
+  "seat_pause",
+  "task_end",
+  "run_resume",
+  "run_end",
+  "usage_corrected",
+] as const;
 
 /** K4: the open questions of a run. Costs O(open questions of the run). */
 export async function readPendingApprovals({

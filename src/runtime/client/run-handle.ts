@@ -51,7 +51,7 @@ import {
   type OptionKinds,
   type SchemaCheck,
 } from "../../kernel/index.ts";
-import { allowanceLeft, useAllowance } from "./top-up-allowance.ts";
+import { allowanceLeft, topUpAnswer, useAllowance } from "./top-up-allowance.ts";
 import type { RunStore } from "./run-store.ts";
 import { findClientCall } from "./client-call.ts";
 import { answerId, checkDecision, commandNames, valueIn } from "./run-command.ts";
@@ -489,11 +489,14 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     return (await readPublished(this.#options.store, this.runId, query)) as never;
   }
 
-  async approve(approvalId: string, decision: ApprovalDecision): Promise<void> {
-    checkDecision(approvalId, decision);
+  async approve(approvalId: string, given: ApprovalDecision, options: TopUpOptions = {}): Promise<void> {
+    checkDecision(approvalId, given);
+    const { limited = true } = topUpTable.read("approve()", options);
     await this.#live().refuseIfOver(`approval ${approvalId}`);
-    const asked = await this.#stored.openQuestion(approvalId, decision, this.#options.checkSchema);
-    const id = answerId(approvalId, asked);
+    const { seq, data } = await this.#stored.openQuestion(approvalId, given, this.#options.checkSchema);
+    const { store, record } = this.#options;
+    const decision = data.kind === "top_up" ? await topUpAnswer(store, record, data, given, limited) : given;
+    const id = answerId(approvalId, seq);
     if (await this.#send({ type: "approval", approvalId, decision }, { id, by: decision.by })) return;
     throw await this.#stored.answeredBefore(approvalId, id);
   }

@@ -103,14 +103,14 @@ export class StoredRun {
   }
 
   /**
-   * Returns the seq of the event with which the run asked. Refuses a decision on a question that the run has not asked or
+   * Returns the event with which the run asked. Refuses a decision on a question that the run has not asked or
    * that was answered, an approval that lacks the answer it must contain, and edited arguments that do not match the schema.
    */
   async openQuestion(
     approvalId: string,
     decision: ApprovalDecision,
     checkSchema?: SchemaCheck,
-  ): Promise<number> {
+  ): Promise<Event<"approval_request">> {
     const runId = this.#runId;
     const { request, answer } = await this.#question(approvalId);
     if (request === undefined)
@@ -128,7 +128,7 @@ export class StoredRun {
     // Without edited arguments nothing is awaited here, so that the first of two answers is also sent first.
     if (problem === undefined && approved?.input !== undefined)
       problem = await argumentsProblem(request.data, approved.input, checkSchema);
-    if (problem === undefined) return request.seq;
+    if (problem === undefined) return request;
     throw new Fault("invalid_argument", `invalid decision on ${approvalId}: ${problem}`, {
       details: { runId, approvalId, callId: request.data.callId },
     });

@@ -2,11 +2,15 @@ import {
   Fault,
   fromNanoUsd,
   readTopUp,
+  type ApprovalDecision,
+  type ApprovalRequest,
+  type JsonValue,
   type RunRecord,
   type RaisedCaps,
   type Spend,
   type StoredRecord,
   type TopUp,
+  type TopUpQuestion,
 } from "../../kernel/index.ts";
 import type { RunStore } from "./run-store.ts";
 
@@ -64,6 +68,42 @@ async function allowanceOf({ events }: AllowanceStore, { runId }: RunRecord): Pr
     if (event.type === "run_start" || event.type === "run_adopt") first = event.data.topUp ?? first;
   }
   return readTopUp(first);
+}
+
+/** B5, B8: the answer to a question for a top-up with its amount, which counts against the allowance if it is limited. */
+export async function topUpAnswer(
+  store: AllowanceStore,
+  run: RunRecord,
+  request: ApprovalRequest,
+  given: ApprovalDecision,
+  limited: boolean,
+): Promise<ApprovalDecision> {
+  if (given.decision !== "approved") return given;
+  const add = approvedTopUp(request, given.input, limited ? await allowanceLeft(store, run) : undefined);
+  if (limited) await useAllowance(store, run, add);
+  return { ...given, input: { ...add } };
+}
+
+/**
+ * B5: what the approval of a question for a top-up adds: the given amount, or the offered one, of which a limited caller adds at
+ * most what is `left`. Throws `invalid_argument` if that is no amount.
+ */
+function approvedTopUp(
+  { approvalId, input }: ApprovalRequest,
+  given: JsonValue | undefined,
+  left: TopUp | undefined,
+): Partial<TopUp> {
+  const { name = "maxCostUsd", amount = 0 } = (input ?? {}) as unknown as Partial<TopUpQuestion>;
+  const most = left?.[name] ?? 0;
+  const offered = { [name]: most > 0 ? Math.min(amount, most) : amount };
+  const add = (given ?? offered) as Partial<TopUp>;
+  const { tokens, nanoUsd, turns, deadlineMs } = readTopUp(add, `decision on ${approvalId}`);
+  if (tokens + nanoUsd + turns + deadlineMs > 0) return add;
+  throw new Fault(
+    "invalid_argument",
+    `invalid decision on ${approvalId}: expected an amount above 0; use input: { ${name}: amount }`,
+    { details: { approvalId } },
+  );
 }
 
 function placeOf({ runId, tenantId }: RunRecord) {

@@ -1,6 +1,7 @@
 import {
   attemptTable,
   assertEmittable,
+  BudgetExhaustedError,
   assertJson,
   branchScope,
   canonicalJson,
@@ -27,12 +28,14 @@ import {
   type StepContext,
   type StepOptions,
   type ToolCall,
+  type TaskId,
   type ToolResult,
 } from "../../kernel/index.ts";
 import { approvalAddress, liveAddress, questionAddress, withdrawn } from "../journal/wait-names.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import { BodyContext, insideTask } from "../process/async-context.ts";
 import type { ActiveStep } from "../task/active-step.ts";
+import { mayAsk } from "../task/budget-stop.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 import { AbandonableCall, type NestedContext } from "../task/nested-scope.ts";
 import { StepExecutor } from "../task/step-executor.ts";
@@ -64,16 +67,42 @@ export function runLiveAttempt<Value extends JsonValue>(
   return steps.run<Value>(step, async (open) => {
     attemptTable.read("ctx.attempt()", options);
     assertJson(input, `the input of attempt ${name}`);
-    const number = endEarlierAttempts(open.runner, step.address) + 1;
-    const scope = liveAddress(step.address, number);
-    open.runner.journal.record(markOf(scope), sealedOutcome(null), [
-      { type: "attempt_start", data: { name, number } },
-    ]);
-    const call = await open.begin();
-    const live = new LiveAttempt(from, open, scope, number);
-    call.body = live;
-    return runLive(open, name, live, body);
+    let number = endEarlierAttempts(open.runner, step.address);
+    for (;;) {
+      number++;
+      const scope = liveAddress(step.address, number);
+      open.runner.journal.record(markOf(scope), sealedOutcome(null), [
+        { type: "attempt_start", data: { name, number } },
+      ]);
+      const call = await open.begin();
+      const live = new LiveAttempt(from, open, scope, number);
+      call.body = live;
+      try {
+        return await runLive(open, name, live, body);
+      } catch (error) {
+        if (!endedForMoney(open, error)) throw error;
+        await untilAnswered(open, error);
+      }
+    }
   });
+}
+
+/**
+ * B5: whether the attempt ended because of money for which a person was asked. Another attempt follows the top-up, also if the
+ * top-up came before the attempt has ended.
+ */
+function endedForMoney({ runner, cancelScope }: ActiveStep, error: unknown): boolean {
+  if (!(error instanceof BudgetExhaustedError) || runner.isDropped || cancelScope.isAbandoned) return false;
+  const { cap, details } = error;
+  return mayAsk(runner, { taskId: details?.["taskId"] as TaskId, ...(cap && { cap }) });
+}
+
+/** H1: the task gives its seat up until the person answers. Throws the error of the attempt if the person refuses. */
+async function untilAnswered(open: ActiveStep, error: unknown): Promise<void> {
+  const { runner, cancelScope } = open;
+  open.end();
+  await runner.activity.whenRecalled(cancelScope);
+  if (runner.task.isDeclined) throw error;
 }
 
 function attemptProblem(name: unknown, body: unknown): Fault | undefined {

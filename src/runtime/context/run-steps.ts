@@ -46,7 +46,7 @@ import { idDigest } from "../process/id-digest.ts";
 import { hostedAgent } from "../process/worker-context.ts";
 import { waitForDecision } from "../model/reservation.ts";
 import type { ActiveStep } from "../task/active-step.ts";
-import { exhausted } from "../task/budget-stop.ts";
+import { askOrStop } from "../task/budget-stop.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import { awaitName } from "./messages.ts";
 
@@ -158,19 +158,21 @@ export class RunSteps {
     const id = partOf(runId);
     if (state.ledger.open.some((each) => each.id === id)) return true;
     const { maxTokens, maxCostUsd, maxTurns } = part ?? {};
-    const decided = host.ledger.reserve({
-      type: "reserve",
-      id,
-      taskId,
-      attempt: 1,
-      input: { tokens: maxTokens ?? 0, costUsd: maxCostUsd ?? 0 },
-      output: { maxTokens: 0, minTokens: 0, usdPerToken: 0 },
-      turns: maxTurns ?? 0,
-      lasting: true,
-    });
-    const decision = decided ?? (await waitForDecision(open, id));
-    if (decision.kind === "exhausted") throw exhausted(open, decision.exhaustion);
-    return true;
+    for (;;) {
+      const decided = host.ledger.reserve({
+        type: "reserve",
+        id,
+        taskId,
+        attempt: 1,
+        input: { tokens: maxTokens ?? 0, costUsd: maxCostUsd ?? 0 },
+        output: { maxTokens: 0, minTokens: 0, usdPerToken: 0 },
+        turns: maxTurns ?? 0,
+        lasting: true,
+      });
+      const decision = decided ?? (await waitForDecision(open, id));
+      if (decision.kind !== "exhausted") return true;
+      await askOrStop(open, decision.exhaustion);
+    }
   }
 
   /** A step that runs again after `resume` starts another run. */

@@ -11,6 +11,7 @@ import {
   type TaskRecord,
 } from "../../kernel/index.ts";
 import { budgetOf, seatsOf } from "./new-run.ts";
+import { asksForTopUp } from "./task-record.ts";
 
 /** L18: what a process that does not host a workflow knows about it. */
 export function namedWorkflow(name: string, version: string | undefined): HostedAgent {
@@ -63,7 +64,7 @@ export async function adoptionOf(
   const { version, topUp } = agent;
   const own = version === undefined ? {} : { agentVersion: version };
   return {
-    task: { ...named, ...own, supervision, budget, input },
+    task: { ...named, ...own, ...asksForTopUp(agent), supervision, budget, input },
     flow,
     event: {
       supervision,

@@ -2,6 +2,7 @@ import { assertMetadataSize } from "../process/size-limit.ts";
 import { parseModelName } from "../process/session-model.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
 import type { RunCaller } from "./run-calls.ts";
+import { asksForTopUp } from "./task-record.ts";
 import { callerWait } from "./wait-names.ts";
 import {
   type AgentId,
@@ -125,6 +126,7 @@ export function newRun(
     streaming: options.streaming ?? false,
     onParentEnd: "wait",
     onPause: "suspend",
+    ...asksForTopUp(agent),
     tools: null,
   };
   const { topUp } = agent;

@@ -50,7 +50,8 @@ function standingOf(run: StandingRun): RunStanding {
     const task = run.tasks.get(taskId as TaskId);
     const seat = tasks[taskId as TaskId];
     if (task === undefined || task.outcome !== null || seat === undefined) continue;
-    if (seat.status === "pending" || seat.status === "paused") found.add("seat");
+    if (seat.heldFor !== undefined && seat.status === "paused") found.add("person");
+    else if (seat.status === "pending" || seat.status === "paused") found.add("seat");
     else if (seat.status === "pausing" || !seat.idle) return running;
     else for (const cause of task.waitsFor) found.add(cause);
   }

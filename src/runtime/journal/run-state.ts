@@ -228,6 +228,7 @@ export class RunState {
       // The loop above missed the start of a task that this commit creates.
       if (event.type === "task_start" && changesTasks) this.#noteStart(event);
       if (event.type === "task_suspend" && changesTasks) this.#noteSuspend(event);
+      if (event.type === "approval_request" && changesTasks) this.#noteQuestion(event);
       if (event.type === "run_recover" && event.data.lost !== undefined)
         this.losses = [...this.losses, event.data.lost];
       if (event.type === "run_resume") this.losses = empty;
@@ -273,7 +274,8 @@ export class RunState {
     this.ended = type === "run_end";
     if (this.ended) this.isHistoryCleared = false;
     if (type === "usage_corrected") this.#noteCorrection(event);
-    if (type === "budget_top_up") this.#addTime(event.data.taskId, event.data.add.deadlineMs ?? 0);
+    if (type === "budget_top_up") this.#noteTopUp(event);
+    if (type === "approval_request" || type === "approval_decision") this.#noteQuestion(event);
     if (type === "task_start") this.#noteStart(event);
     if (type === "task_suspend") this.#noteSuspend(event);
     if (type === "compaction_requested") this.compactionRequest = requestIn(event.data);
@@ -294,6 +296,27 @@ export class RunState {
     if (ms === 0) return;
     this.tasks.get(taskId)?.clock.addTime(ms);
     for (const { record } of this.#children.get(taskId) ?? empty) this.#addTime(record.taskId, ms);
+  }
+
+  /** B5: a task whose top-up was refused may ask again. */
+  #noteTopUp({ data }: Event<"budget_top_up">): void {
+    this.#addTime(data.taskId, data.add.deadlineMs ?? 0);
+    for (const task of this.tasks.values()) task.isDeclined = false;
+  }
+
+  /** B5: keeps which question for a top-up is open, and whether the last one was refused. */
+  #noteQuestion(event: Event<"approval_request" | "approval_decision">): void {
+    const task = this.tasks.get(event.taskId);
+    if (task === undefined) return;
+    const { approvalId } = event.data;
+    if (event.type === "approval_request") {
+      if (event.data.kind !== "top_up" || task.topUpQuestion === approvalId) return;
+      task.topUpQuestion = approvalId;
+      task.topUpsAsked++;
+    } else if (task.topUpQuestion === approvalId) {
+      task.topUpQuestion = undefined;
+      task.isDeclined = event.data.decision.decision !== "approved";
+    }
   }
 
   #noteStart({ taskId }: Event): void {
@@ -472,6 +495,7 @@ export class RunState {
         if (change.next !== undefined) this.next = change.next;
         // K4: the end closes the task's open questions. A resumed task asks them again.
         for (const address of task.opened.keys()) if (asksPerson(address)) task.opened.delete(address);
+        task.topUpQuestion = undefined;
         break;
       case "reopen":
         // A resumed task is no longer cancelled and starts with a new count of crashes.
@@ -484,6 +508,7 @@ export class RunState {
         }
         task.resumed++;
         task.cancelled = null;
+        task.isDeclined = false;
         task.crashes = 0;
         this.ended = false;
         break;

@@ -68,10 +68,16 @@ export function childTaskRecord(parent: TaskState, options: ChildTaskOptions): T
     takesInput: true,
     onParentEnd: options.onParentEnd ?? "cancel",
     onPause: options.onPause ?? "suspend",
+    ...asksForTopUp(agent),
     ...(options.role !== undefined && { role: options.role }),
     tools: options.tools ?? null,
     ...inheritedFields(options.inherited),
   };
+}
+
+/** B5: the field of a task whose agent asks for a top-up. */
+export function asksForTopUp({ onBudget }: HostedAgent): Pick<TaskRecord, "onBudget"> {
+  return onBudget === "ask" ? { onBudget } : {};
 }
 
 /** J9: whether the task drains steering and follow-ups. The journal of a child of an earlier build has no such drains. */

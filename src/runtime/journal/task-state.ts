@@ -102,6 +102,12 @@ export interface TaskState {
   crashedAt: number;
   /** The first cancellation of the task since it was last resumed. `null` if there is none. */
   cancelled: { readonly reason: string; readonly status: CancellationStatus } | null;
+  /** B5: id of the open question for a top-up. `undefined` if the task asks for none. */
+  topUpQuestion: string | undefined;
+  /** B5: how often the task has asked for a top-up. */
+  topUpsAsked: number;
+  /** B5: whether a person has refused the last top-up, so that the task does not ask before the next one. */
+  isDeclined: boolean;
   /** The task had a seat and was paused. */
   unseated: boolean;
   /** What the task waits for, as of its last `task_suspend`. */
@@ -141,6 +147,9 @@ export function newTaskState(record: TaskRecord, at: number): TaskState {
     crashes: 0,
     crashedAt: 0,
     cancelled: null,
+    topUpQuestion: undefined,
+    topUpsAsked: 0,
+    isDeclined: false,
     unseated: false,
     waitsFor: empty,
     suspendedAt: 0,

@@ -332,6 +332,18 @@ export function taskOfApproval(approvalId: string): string {
   return approvalId.slice(0, approvalId.indexOf("/"));
 }
 
+/** Part of a stored id, so it must not change. No address of a step is equal to it. */
+const topUpMark = "top-up";
+
+/** B5: id of the question for a top-up that a task asks after `count` others. */
+export function topUpQuestionId(taskId: string, count: number): string {
+  return `${taskId}/${topUpMark}/${count}`;
+}
+
+export function isTopUpQuestion(approvalId: string): boolean {
+  return approvalId.split("/", 2)[1] === topUpMark;
+}
+
 /** What a wait of each kind waits for, by the first word of its name. The wait for a child has no cause, because the child has its own. */
 const causes: Readonly<Record<string, WaitCause>> = {
   approval: "person",

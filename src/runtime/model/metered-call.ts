@@ -96,7 +96,7 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
   }
 
   #reserve(): Grant | Promise<Grant> {
-    const { inputTokens, maxOutputTokens: outputTokens, countTokens } = this.#request;
+    const { inputTokens, maxOutputTokens: outputTokens, countTokens, topUpWaitMs } = this.#request;
     const step = this.#step;
     return reserveCall({
       step,
@@ -106,6 +106,7 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
       isLimited: true,
       attempt: 1,
       turns: 1,
+      topUpWaitMs,
       count: countTokens && (() => this.#count(countTokens)),
     });
   }

@@ -1,5 +1,6 @@
 import {
   type DeltaFilter,
+  type Exhaustion,
   FailedAnswerError,
   Fault,
   type LlmReply,
@@ -15,6 +16,7 @@ import {
 import { faultUsage } from "../journal/task-end.ts";
 import { pendingForever } from "../process/pending-forever.ts";
 import type { ActiveStep } from "../task/active-step.ts";
+import { askOrStop, mayAsk } from "../task/budget-stop.ts";
 import type { CallBody } from "../task/in-flight-calls.ts";
 import { AttemptTimer } from "./attempt-timer.ts";
 import { CandidateModels, type FailedAttempt } from "./candidate-models.ts";
@@ -138,6 +140,8 @@ export class ModelAttempts implements CallBody {
   /** The failure of the round before. */
   #lastError: Fault | undefined;
   #hasMalformedCall = false;
+  /** The cap at which the budget cut the last reply, if a person is asked to raise it. */
+  #cutBy: Exhaustion | null = null;
   /** Usage of replies that were not usable. */
   #earlierUsage = noUsage;
   #deltas: DeltaSink | undefined;
@@ -169,6 +173,9 @@ export class ModelAttempts implements CallBody {
         if ("response" in end) {
           const reply = this.#replyOf(model, grant, end.response);
           if (reply !== undefined) return reply;
+          const cutBy = this.#cutBy;
+          this.#cutBy = null;
+          if (cutBy !== null) await askOrStop(this.#step, cutBy);
         } else {
           const delayMs = this.#retryDelayMs(end.failed);
           if (delayMs !== undefined) await waitForRetry(this.#step, delayMs);
@@ -302,7 +309,7 @@ export class ModelAttempts implements CallBody {
     const tookMs = step.runner.worker.clock.now() - this.#sentAt;
     requireStopReason(step, model, grant, response, tookMs);
     this.#count.turns = 0;
-    if (this.#isRepeated(model, response)) {
+    if (this.#isCut(grant, response) || this.#isRepeated(model, response)) {
       this.#earlierUsage = addUsage(this.#earlierUsage, settleResponse(step, grant, response, tookMs));
       step.end();
       return undefined;
@@ -313,6 +320,13 @@ export class ModelAttempts implements CallBody {
     const reply = new PendingReply(step, model, grant, response, role, durationMs, this.#earlierUsage);
     this.#outgoing.onReply?.(reply);
     return reply;
+  }
+
+  /** B5: whether the budget cut the reply, and the request is sent again after a top-up. The reply is paid. */
+  #isCut({ cutBy }: Grant, { stopReason }: ModelResponse): boolean {
+    if (cutBy === null || stopReason !== "length" || !mayAsk(this.#step.runner, cutBy)) return false;
+    this.#cutBy = cutBy;
+    return true;
   }
 
   /**

@@ -11,7 +11,7 @@ import {
 } from "../../kernel/index.ts";
 import { pendingForever } from "../process/pending-forever.ts";
 import type { ActiveStep } from "../task/active-step.ts";
-import { exhausted } from "../task/budget-stop.ts";
+import { askOrStop, exhausted, mayAsk } from "../task/budget-stop.ts";
 import type { DrawnAllotment, TaskAllotment } from "../task/task-host.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { boundCost, type BoundedCall, type CostBound, type PriceOf } from "./call-cost.ts";
@@ -21,6 +21,8 @@ export interface CallReservation extends BoundedCall {
   readonly isLimited: boolean;
   /** B1: counts the input tokens if the bound does not fit. It resolves to `undefined` if they cannot be counted. */
   readonly count?: (() => Promise<number | undefined>) | undefined;
+  /** B5: how long the call waits for a top-up that a person is asked for. If absent, without a limit. */
+  readonly topUpWaitMs?: number | undefined;
   /** B7: the outcome of the draw that precedes this reservation. */
   readonly drawn?: DrawnAllotment;
 }
@@ -60,7 +62,23 @@ function reserve(call: CallReservation): Grant | Promise<Grant> {
   const prepared = coverCall(call, needed);
   if (prepared === undefined) return reserveDrawn(call, needed);
   const decision = runner.host.ledger.reserve(prepared.command);
-  return decision === undefined ? reserveLater(call, prepared) : grantOf(call, prepared, decision);
+  if (decision === undefined) return reserveLater(call, prepared);
+  return asksFor(call, decision) ? reserveToppedUp(call, decision) : grantOf(call, prepared, decision);
+}
+
+type ExhaustedDecision = Extract<Decision, { kind: "exhausted" }>;
+
+function asksFor({ step }: CallReservation, decision: Decision): decision is ExhaustedDecision {
+  return decision.kind === "exhausted" && mayAsk(step.runner, decision.exhaustion);
+}
+
+/** B5: reserves again after a top-up. The bound is computed again, because the answer may take days. */
+async function reserveToppedUp(call: CallReservation, { exhaustion }: ExhaustedDecision): Promise<Grant> {
+  const { drawn, ...again } = call;
+  // What was drawn of the caps returns to the other runs meanwhile.
+  if (drawn !== undefined) call.step.runner.host.allotment?.returnUnused();
+  await askOrStop(call.step, exhaustion, call.topUpWaitMs);
+  return reserve(again);
 }
 
 async function reserveAfter(wait: Promise<void>, call: CallReservation): Promise<Grant> {
@@ -177,7 +195,9 @@ export async function whenDurable(
 async function reserveLater(call: CallReservation, prepared: CostBound): Promise<Grant> {
   const { runner, cancelScope } = call.step;
   const { id } = prepared.command;
-  const grant = grantOf(call, prepared, await waitForDecision(call.step, id));
+  const decision = await waitForDecision(call.step, id);
+  if (asksFor(call, decision)) return reserveToppedUp(call, decision);
+  const grant = grantOf(call, prepared, decision);
   if (await runner.activity.isStillReady(cancelScope)) return grant;
   // The task lost its seat while it waited for the reservation. Another task may use the money meanwhile.
   runner.host.ledger.apply(runner.taskId, { type: "refund", id });

@@ -3,6 +3,7 @@ import {
   fromNanoUsd,
   outcomeStatus,
   rootTaskId as root,
+  type ApprovalDecision,
   type InputQueue,
   type JsonValue,
   type PlacedMail,
@@ -12,6 +13,7 @@ import {
   type RunId,
   type Store,
   type TaskId,
+  type TopUp,
 } from "../../kernel/index.ts";
 import { parentEnded, planResume } from "../journal/resume-plan.ts";
 import {
@@ -30,6 +32,7 @@ import {
   approvalWait,
   callerWait,
   promiseOf,
+  isTopUpQuestion,
   queueWait,
   runOf,
   signalOf,
@@ -155,7 +158,8 @@ export class MailboxReader {
       case "approval": {
         const { approvalId, decision } = body;
         const taskId = taskOfApproval(approvalId) as TaskId;
-        this.#resolve(taskId, approvalWait(approvalId), { ...decision, by: from });
+        if (isTopUpQuestion(approvalId)) this.#answerTopUp(taskId, approvalId, { ...decision, by: from });
+        else this.#resolve(taskId, approvalWait(approvalId), { ...decision, by: from });
         break;
       }
       case "cancel":
@@ -229,18 +233,32 @@ export class MailboxReader {
    * B5: raises caps and moves deadlines. Resumes an ended run if one of the tasks to resume had exhausted its budget, or was
    * stopped at its deadline and gets time. Time alone does not clear a bill above its bound (B1).
    */
-  #topUp({ taskId, add }: Extract<PlacedMail["body"], { type: "top_up" }>, by: string): void {
+  #topUp({ taskId, add }: Omit<Extract<PlacedMail["body"], { type: "top_up" }>, "type">, by: string): void {
     this.#log.emit(root, { type: "budget_top_up", data: { taskId, add, by } });
     const { deadlineMs = 0, ...spend } = add;
     if (deadlineMs === 0 || Object.keys(spend).length > 0)
       this.#supervisor.ledger.apply(taskId, { type: "topUp", taskId, add: spend });
     if (deadlineMs > 0) for (const id of this.#state.tasks.keys()) this.#supervisor.waits.rearm(id);
+    this.#supervisor.topUps.raised(taskId, by);
     const plan = planResume(this.#state);
     const mayContinue = ({ taskId: id }: { readonly taskId: TaskId }): boolean => {
       const status = outcomeStatus(this.#state.task(id).outcome);
       return status === "budget_exhausted" || (deadlineMs > 0 && status === "deadline_exceeded");
     };
     if (plan.some(mayContinue)) this.#supervisor.reopen(plan);
+  }
+
+  /** B5: adds what a person approves, or lets the call fail. An answer to a question that is not open has no effect. */
+  #answerTopUp(
+    taskId: TaskId,
+    approvalId: string,
+    decision: ApprovalDecision & { readonly by: string },
+  ): void {
+    const { topUps } = this.#supervisor;
+    const account = topUps.accountOf(taskId, approvalId);
+    if (account === undefined) return;
+    if (decision.decision !== "approved") topUps.answer(taskId, decision);
+    else this.#topUp({ taskId: account, add: decision.input as Partial<TopUp> }, decision.by);
   }
 
   /** B3: replaces the charge of a lost call. Does nothing for a call that is not lost, or was corrected before. */

@@ -186,6 +186,7 @@ function offlineHost(clock: Clock, record: RunRecord, state: RunState): TaskHost
     seats: {
       status: () => "seated",
       hasSeat: () => true,
+      isHeldSeated: () => false,
       priority: () => priority,
       settle: ignore,
       suspend: ignore,
@@ -198,6 +199,7 @@ function offlineHost(clock: Clock, record: RunRecord, state: RunState): TaskHost
     },
     whenEnded: pendingForever,
     cancel: ignore,
+    askForTopUp: ignore,
     unshield: ignore,
     cancelAbandoned: () => false,
   };

@@ -55,6 +55,11 @@ export class RunHeadcount implements TaskSeats {
     return !this.#state.paused && this.#find(taskId)?.status === "seated";
   }
 
+  isHeldSeated(taskId: TaskId): boolean {
+    const { status, heldFor } = this.#find(taskId) ?? {};
+    return !this.#state.paused && status === "pausing" && heldFor !== undefined;
+  }
+
   priority(taskId: TaskId): Priority {
     return this.#find(taskId)?.priority ?? this.#state.task(taskId).record.supervision.priority;
   }

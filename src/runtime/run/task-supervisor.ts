@@ -7,6 +7,7 @@ import {
   type CancellationStatus,
   type CrashLoop,
   type EventDraft,
+  type Exhaustion,
   type JsonValue,
   type Lease,
   type RunFlow,
@@ -39,6 +40,7 @@ import { hasPausing, RunHeadcount, type SeatMoves } from "./run-headcount.ts";
 import { RunningTasks } from "./running-tasks.ts";
 import { StopTimer } from "./stop-timer.ts";
 import { TaskAdmission } from "./task-admission.ts";
+import { TopUpQuestions } from "./top-up-questions.ts";
 import { cancelledOutcome, nextRunsAtEnd } from "../journal/task-end.ts";
 import { failedOutcome, runAgentCode, type CodeOutcome } from "../context/run-agent.ts";
 import { mailReceived } from "../context/task-inbox.ts";
@@ -98,6 +100,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly waits: WaitRegistry;
   readonly live: LiveContext | undefined;
   readonly seats: RunHeadcount;
+  readonly topUps: TopUpQuestions;
   readonly running: RunningTasks;
   readonly deliveries: DeliveryCounts;
   readonly listener: SupervisorListener;
@@ -128,6 +131,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const { caps, unknownPrice } = worker;
     this.allotment = caps && new RunAllotment({ log, state, caps, unknownPrice, record });
     this.seats = new RunHeadcount(log, state, this, listener);
+    this.topUps = new TopUpQuestions({ hash: worker.hash, log, state, seats: this.seats });
     this.running = new RunningTasks(state, this.seats);
     this.#admission = new TaskAdmission({ worker, state, log, seats: this.seats, ledger: this.ledger });
     this.deliveries = new DeliveryCounts(worker.store.inbox);
@@ -177,6 +181,11 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
       if (spawnedBy === undefined || !isShieldedStep(spawnedBy)) reached.add(record.taskId);
     }
     for (const id of reached) this.#cancelOne(id, reason, status);
+  }
+
+  askForTopUp(taskId: TaskId, exhaustion: Exhaustion): void {
+    this.topUps.ask(taskId, exhaustion);
+    this.running.get(taskId)?.activity.settleIfPausing();
   }
 
   unshield(taskId: TaskId): void {
@@ -391,6 +400,8 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const task = this.#state.tasks.get(taskId);
     if (task === undefined || task.outcome !== null || task.cancelled !== null) return;
     this.#log.add({ tasks: [{ type: "cancel", taskId, reason, status }] });
+    // A task that undoes its work needs its seat for that.
+    this.topUps.answer(taskId, { decision: "denied", reason, by: "runtime" });
     this.#cancelRuns(task, parentEnded, ({ startedBy }) => !isShieldedStep(startedBy));
     const runner = this.running.get(taskId);
     if (runner === undefined) this.#start(taskId);
@@ -446,8 +457,9 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.#start(taskId);
   }
 
-  /** H5: a task with `onPause: "return-partial"` ends when it is paused. */
+  /** H5: a task with `onPause: "return-partial"` ends when it is preempted. A task that waits for money does not. */
   onPause(taskId: TaskId): void {
+    if (this.#state.headcount.tasks[taskId]?.heldFor !== undefined) return;
     if (this.#state.task(taskId).record.onPause !== "return-partial") return;
     const output = this.running.get(taskId)?.output ?? null;
     this.#end(taskId, { status: "paused", output, failure: null });

@@ -1,4 +1,5 @@
 import type { ActiveStep } from "./active-step.ts";
+import type { TaskRunner } from "./task-runner.ts";
 import { BudgetExhaustedError, type Exhaustion } from "../../kernel/index.ts";
 
 /** B1: throws if a provider billed above its bound. The run then stops here until it is topped up, and what the reply asks for is not done. */
@@ -19,4 +20,45 @@ export function exhausted(step: ActiveStep, exhaustion: Exhaustion): BudgetExhau
     ...(cap && { cap }),
     details: { taskId },
   });
+}
+
+/**
+ * B5: whether the call of a task that does not fit into a budget waits for a top-up. The task whose budget it is decides. A
+ * spending cap cannot be topped up, a bill above its bound stops the run (B1), and a task that is cancelled or was refused a
+ * top-up does not ask.
+ */
+export function mayAsk(
+  { state, task }: TaskRunner,
+  { taskId, cap }: Pick<Exhaustion, "taskId" | "cap">,
+): boolean {
+  if (cap !== undefined || state.ledger.overrun !== null) return false;
+  if (task.cancelled !== null || task.isDeclined) return false;
+  return state.tasks.get(taskId)?.record.onBudget === "ask";
+}
+
+/**
+ * B5: resolves when the call may be tried again, because the budget was raised. Throws `budget_exhausted` if the task does not
+ * ask, the person refuses, or no answer has come after `waitMs`.
+ *
+ * H1: the task holds no seat meanwhile. If the process dies here, the next owner finds the question and the hold in one commit,
+ * executes no code of the task, and repeats the call after the top-up.
+ */
+export async function askOrStop(step: ActiveStep, exhaustion: Exhaustion, waitMs?: number): Promise<void> {
+  const { runner, cancelScope } = step;
+  const { clock } = runner.worker;
+  if (!mayAsk(runner, exhaustion)) throw exhausted(step, exhaustion);
+  runner.host.askForTopUp(runner.taskId, exhaustion);
+  if (waitMs === undefined) {
+    await runner.activity.whenRecalled(cancelScope);
+  } else {
+    const over = Promise.withResolvers<void>();
+    const cancel = clock.schedule(clock.now() + waitMs, over.resolve);
+    try {
+      await runner.activity.whenRecalled(cancelScope, over.promise);
+    } finally {
+      cancel();
+    }
+  }
+  const { heldFor } = runner.state.headcount.tasks[runner.taskId] ?? {};
+  if (heldFor !== undefined || runner.task.isDeclined) throw exhausted(step, exhaustion);
 }

@@ -126,9 +126,23 @@ export class TaskActivity implements SlotYielder {
     return isSeated && this.#slot.isHeld && !cancelScope.token.cancelled;
   }
 
-  /** G4: an open attempt continues while the engine ends the drive, as any open call does. */
+  /**
+   * G4: an open attempt continues while the engine ends the drive, as any open call does. It also continues while its task
+   * waits for money: calls that fit into the budget are made, and the task releases its seat at the end of the attempt.
+   */
   #isSeatedLive({ isLive }: CancellationScope): boolean {
-    return isLive && this.#host.seats.hasSeat(this.#taskId);
+    if (!isLive) return false;
+    return this.#host.seats.hasSeat(this.#taskId) || this.#host.seats.isHeldSeated(this.#taskId);
+  }
+
+  /** B5: resolves once the task that waits for money has a seat again, or once `over` resolves. Throws if the scope is cancelled. */
+  async whenRecalled(cancelScope: CancellationScope, over?: Promise<void>): Promise<void> {
+    const wait = { isOver: false };
+    const ends = over?.then(() => (wait.isOver = true));
+    const isRecalled = (): boolean =>
+      cancelScope.isLive ? this.#host.seats.hasSeat(this.#taskId) : this.isSeated;
+    while (!wait.isOver && !isRecalled() && !cancelScope.token.cancelled) await this.#park(cancelScope, ends);
+    cancelScope.check();
   }
 
   /** H2: the task keeps its seat from here until the call settles. */
@@ -285,14 +299,15 @@ export class TaskActivity implements SlotYielder {
     }
   }
 
-  async #park(cancelScope: CancellationScope): Promise<void> {
+  async #park(cancelScope: CancellationScope, over?: Promise<unknown>): Promise<void> {
     const parking = Promise.withResolvers<void>();
     this.#parked.push(parking.resolve);
     cancelScope.addBlocked(1);
     this.noteRest();
     this.settleIfPausing();
     try {
-      await this.whileAlive(unlessCancelled(parking.promise, cancelScope.token));
+      const seated = over === undefined ? parking.promise : Promise.race([parking.promise, over]);
+      await this.whileAlive(unlessCancelled(seated, cancelScope.token));
     } catch {
       // Cancelled: the caller checks the scope next.
     } finally {

@@ -46,6 +46,8 @@ export interface TaskHost {
   whenEnded(taskId: TaskId): Promise<TaskOutcome>;
   /** C1: cancels the task and every task below it. */
   cancel(taskId: TaskId, reason: string, status?: CancellationStatus): void;
+  /** B5: asks a person to raise a budget. The task pauses once its calls have settled, and is recalled after the answer. */
+  askForTopUp(taskId: TaskId, exhaustion: Exhaustion): void;
   /** C2: a cancel reaches all code of the cancelled task again: its stop grace starts. */
   unshield(taskId: TaskId): void;
   /**
@@ -107,6 +109,8 @@ export interface TaskSeats {
   status(taskId: TaskId): SeatStatus;
   /** Whether the task has a seat, also while the run is about to be released. */
   hasSeat(taskId: TaskId): boolean;
+  /** H2: whether the task waits for money, and keeps its seat until its calls have settled. */
+  isHeldSeated(taskId: TaskId): boolean;
   priority(taskId: TaskId): Priority;
   /** H2: a pausing task gives up its seat, because its calls have settled. Does nothing for a task that is not pausing. */
   settle(taskId: TaskId): void;

@@ -111,6 +111,13 @@ export function questionForm({
   const message = readProperty(input, "message") ?? readProperty(input, "question");
   const question = typeof message === "string" ? message : reason;
   const text = cut(question);
+  if (kind === "top_up")
+    return {
+      text: `${visibleLine(agentId)}: ${text}`,
+      choices: [{ label: "Add it", code: "a" }, decline],
+      answers: [],
+      takesText: false,
+    };
   if (kind === "confirm") {
     const no = { label: "No", code: "d" };
     // A person must see the whole question to confirm it.

@@ -1,4 +1,10 @@
-import { rootTaskId, type ExecutionBudget, type Failure, type TopUp } from "../../kernel/index.ts";
+import {
+  rootTaskId,
+  type ExecutionBudget,
+  type Failure,
+  type ReachedLimit,
+  type TopUp,
+} from "../../kernel/index.ts";
 
 /** A limit of a budget that a top-up raises. */
 export type TopUpName = keyof TopUp;
@@ -12,14 +18,9 @@ export const topUpNames = [
 ] as const satisfies readonly TopUpName[];
 
 /** What a stopped run needs to continue. */
-export interface Lack {
+export interface Lack extends ReachedLimit {
   /** The task whose limit was reached. */
   readonly taskId: string;
-  readonly name: TopUpName;
-  /** The limit that was reached, in dollars, turns, tokens or milliseconds. `null` if the run does not say it. */
-  readonly limit: number | null;
-  /** By how much the limit was too low for the refused call. 0 if that is not known. */
-  readonly short: number;
 }
 
 /** How a run ended. `budget` is that of its root task, or `null` if it is not known. */
@@ -72,38 +73,7 @@ export function lackOf({ status, failure, budget }: EndedRun): Lack | null {
   };
 }
 
-/** What is offered if the limit is zero or not known. */
-const leastOffer: TopUp = { maxCostUsd: 0.01, maxTurns: 1, maxTokens: 1_000, deadlineMs: 60_000 };
-
-/**
- * The amount that one click adds: half of the limit, or what the refused call needed if that is more, rounded up to a figure
- * that reads well, and at most `left`, which is what the person may add.
- */
-export function offeredAmount({ name, limit, short }: Lack, left: number): number {
-  const wanted = Math.max((limit ?? 0) / 2, short);
-  if (wanted === 0) return Math.min(left, leastOffer[name]);
-  const isWhole = name === "maxTurns" || name === "maxTokens";
-  const amount = name === "deadlineMs" ? roundTime(wanted) : roundUp(wanted);
-  return Math.min(left, isWhole ? Math.ceil(amount) : amount);
-}
-
-/** Rounds up to 1, 2, 3 or 5 times a power of ten. */
-function roundUp(amount: number): number {
-  const power = 10 ** Math.floor(Math.log10(amount));
-  const digit = [1, 2, 3, 5].find((each) => each * power >= amount * (1 - 1e-9)) ?? 10;
-  return Number((digit * power).toPrecision(6));
-}
-
 const [second, minute, hour] = [1_000, 60_000, 3_600_000];
-const times = [1, 2, 5, 10, 15, 30];
-
-/** Rounds a time in milliseconds up to a figure of seconds, minutes or hours. */
-function roundTime(ms: number): number {
-  const found = [second, minute, hour]
-    .flatMap((unit) => times.map((count) => count * unit))
-    .find((each) => each >= ms);
-  return found ?? Math.ceil(ms / hour) * hour;
-}
 
 /** An amount of a limit in words: `$0.40`, `5 turns`, `2,000 tokens`, `5 min`. */
 export function amountWords(name: TopUpName, amount: number): string {

@@ -17,6 +17,7 @@ import { spawnTree } from "./spawn-tree.ts";
 import { tenants } from "./tenants.ts";
 import { tightBudget } from "./tight-budget.ts";
 import { toolLoop } from "./tool-loop.ts";
+import { topUps } from "./top-ups.ts";
 import { unreadableOutput } from "./unreadable-output.ts";
 
 /** Workloads that must keep every promise, by the name that a worker receives. */
@@ -32,6 +33,7 @@ export const workloads: Readonly<Record<string, Workload>> = {
   fork,
   changedForks,
   tightBudget,
+  topUps,
   countedReservation,
   correctedUsage,
   largeValues,

@@ -301,6 +301,7 @@ function commandAbout(wish: Wish, hired: readonly TaskId[], pausing = hired): He
     return { type, taskId, parentId, priority: newcomers[rank % 7] ?? LOW };
   }
   if (type === "reprioritize") return { type, taskId: pick(hired, who), priority: newRanks[rank % 7] ?? LOW };
+  if (type === "hold") return { type, taskId: pick(hired, who), heldFor: pick(hired, parent) };
   if (type === "release") return { type, taskId: hired.length === 1 ? nobody : pick(hired, who) };
   return { type, taskId: pick(type === "settle" && parent > 5 ? pausing : hired, who) };
 }

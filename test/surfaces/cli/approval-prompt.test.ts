@@ -42,6 +42,7 @@ describe("the approval prompt", () => {
     { kind: "input", answers: ["Ann"], decision: { decision: "approved", input: "Ann" } },
     { kind: "input", answers: [null], decision: undefined },
     { kind: "confirm", answers: ["n"], decision: { decision: "denied", reason: "by the person" } },
+    { kind: "top_up", answers: ["y"], decision: { decision: "approved" } },
   ] as const)(
     "the approval prompt answers a $kind of an extension with $decision after $answers",
     async (each) => {

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { amountWords, lackOf, offeredAmount, type Lack } from "../../../src/surfaces/view/top-up-offer.ts";
+import { offeredAmount } from "../../../src/kernel/index.ts";
+import { amountWords, lackOf, type Lack } from "../../../src/surfaces/view/top-up-offer.ts";
 
 const lack = (name: Lack["name"], limit: number | null, short = 0): Lack => ({
   taskId: "t0",

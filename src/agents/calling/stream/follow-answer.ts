@@ -30,7 +30,12 @@ export interface FollowAnswerOptions {
 }
 
 /** Events after which a run may only wait. */
-const turningPoints: ReadonlySet<EventType> = new Set(["approval_request", "task_suspend", "task_end"]);
+const turningPoints: ReadonlySet<EventType> = new Set([
+  "approval_request",
+  "task_suspend",
+  "seat_pause",
+  "task_end",
+]);
 
 /**
  * Yields what a client shows of a run, until the run ends or waits for a person. Works in any process and at any time.

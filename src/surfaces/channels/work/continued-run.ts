@@ -1,7 +1,7 @@
-import type { RunHandle, Store } from "../../../kernel/index.ts";
+import { offeredAmount, type RunHandle, type Store } from "../../../kernel/index.ts";
 import { hasOrders } from "../../http/obeyed-orders.ts";
 import { shortDigest } from "../../http/short-digest.ts";
-import { lackOf, offeredAmount, type TopUpName } from "../../view/top-up-offer.ts";
+import { lackOf, type TopUpName } from "../../view/top-up-offer.ts";
 
 /** A top-up with which a run that stopped at a limit continues. */
 export interface OfferedTopUp {

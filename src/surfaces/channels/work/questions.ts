@@ -232,6 +232,9 @@ export class Questions {
         await this.#close(key, "the run has ended");
         return unknown;
       }
+      // B8: the question stays open for a person who may add more.
+      if (error.code === "permission_denied")
+        return { kind: "refused", text: "Only an admin of the server can add it." };
       if (error.code !== "already_exists") throw error;
       const first = `${wordOf(error.details?.["decision"])} by ${nameOf(error.details?.["by"])}`;
       await this.#close(key, first);

@@ -36,11 +36,12 @@ export async function askDecision(
     return undefined;
   }
   if (needsAnswer(request)) return askAnswer(request, terminal, signal);
+  const { kind } = request;
   let shown = isShown ? "" : `${requestLines(request).join("\n")}\n`;
   for (;;) {
-    const isCall = request.kind !== "confirm";
+    const isCall = kind !== "confirm" && kind !== "top_up";
     const question = isCall ? ". Allow it? [y/n/a/?]" : " [y/n]";
-    const answer = await terminal.ask(`${shown}  ${printable(request.reason)}${question} `, signal);
+    const answer = await terminal.ask(`${shown}  ${printable(askedText(request))}${question} `, signal);
     if (answer === undefined || answer === null) return undefined;
     shown = "";
     switch (answer.trim().toLowerCase()) {
@@ -60,6 +61,12 @@ export async function askDecision(
         terminal.say("    Answer y, n or a; ? explains them.");
     }
   }
+}
+
+/** What the person is asked: for a top-up its amount, otherwise the reason. */
+function askedText({ kind, input, reason }: ApprovalRequest): string {
+  const message = kind === "top_up" ? readProperty(input, "message") : undefined;
+  return typeof message === "string" ? message : reason;
 }
 
 /**

@@ -195,6 +195,7 @@ function adviceOn({ code, details }: Failure): string | undefined {
 
 /** The call that a person is asked about: the tool and its arguments, also as they are executed if that differs. */
 export function requestLines({ toolName, input, parsedInput, kind }: ApprovalRequest): readonly string[] {
+  if (kind === "top_up") return ["  The task waits for a top-up."];
   const call = callLine("", toolName, JSON.stringify(input));
   if (kind !== "tool_call") return [`${call} (a question of this tool)`];
   return parsedInput === undefined

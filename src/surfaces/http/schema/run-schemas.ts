@@ -174,6 +174,7 @@ const kinds = Object.keys({
   confirm: true,
   select: true,
   input: true,
+  top_up: true,
 } satisfies Record<ApprovalKind, true>) as readonly ApprovalKind[];
 const pending = {
   approvalId: text(),

@@ -8,6 +8,7 @@ import {
   type RunHandle,
   type TopUp,
   type WantedChanges,
+  offeredAmount,
 } from "../../../kernel/index.ts";
 import { reply, route, type Route, type RouteRequest, type TypedRoute } from "../../http/route.ts";
 import { maxCommandValues } from "../../http/request-body.ts";
@@ -34,7 +35,7 @@ import {
   type Schema,
   type ValueOf,
 } from "../../http/schema/schema.ts";
-import { isStoppedAtLimit, lackOf, offeredAmount, topUpNames } from "../../view/top-up-offer.ts";
+import { isStoppedAtLimit, lackOf, topUpNames } from "../../view/top-up-offer.ts";
 import { findRun } from "./find-run.ts";
 
 const accepted = {
@@ -91,7 +92,12 @@ const input = object({
 const decision = object({
   approvalId: text({ minLength: 1, maxLength: 2_048 }),
   decision: choice(["approved", "denied", "skipped"]),
-  input: optional(anyJson({ description: "With approved: replaces the arguments." })),
+  input: optional(
+    anyJson({
+      description:
+        "With approved: replaces the arguments. Of a question of the kind top_up: the amounts to add, such as { maxCostUsd: 0.25 }.",
+    }),
+  ),
   remember: optional(
     flag({ description: "With approved: also approves later calls of the tool for this user." }),
   ),
@@ -378,7 +384,8 @@ export const runCommandRoutes = [
     "decide",
     "Answer a question of a run. The first answer counts; a later one is refused with 409.",
     decision,
-    (run, { approvalId, ...answer }) => run.approve(approvalId, answer as ApprovalDecision),
+    (run, { approvalId, ...answer }, _expand, access) =>
+      run.approve(approvalId, answer as ApprovalDecision, { limited: !hasScope(access, "admin") }),
     { carriesInput: true },
   ),
   fork,

@@ -15,6 +15,7 @@ import {
 import { dyingStore } from "../../dying-store.ts";
 import type { EngineHarness } from "./engine-world.ts";
 import { attemptCases } from "./attempt-cases.ts";
+import { topUpCases } from "./top-up-cases.ts";
 import { compensationCases } from "./compensation-cases.ts";
 import { lifeCases } from "./life-cases.ts";
 import { limitCases } from "./limit-cases.ts";
@@ -48,6 +49,7 @@ export function engineContract(harness: EngineHarness): void {
   clientCases(harness);
   objectCases(harness);
   attemptCases(harness);
+  topUpCases(harness);
 }
 
 /** Cases about G1 to G5: who drives a run, and when. */

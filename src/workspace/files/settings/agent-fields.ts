@@ -104,6 +104,12 @@ export const agentFields = {
   subAgents: { type: "texts", description: "Names of agents of the workspace that this agent may hire." },
   architecture: { type: "text", description: "Name of an architecture. Default: react." },
   ...sharedFields,
+  onBudget: {
+    type: "choice",
+    choices: ["ask", "end"],
+    description:
+      "What happens at the budget: ask a person for a top-up and wait, or end the run. Default: end.",
+  },
   topUp: {
     type: "group",
     description:

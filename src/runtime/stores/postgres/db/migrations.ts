@@ -432,6 +432,9 @@ const promises = "SELECT 1;";
  */
 const objects = "SELECT 1;";
 
+/** Format 28. Tasks may wait for money without a seat (B5). Earlier versions would not know the commands of their seats. */
+const topUps = "SELECT 1;";
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
 export const migrations: readonly string[] = [
   tables,
@@ -449,4 +452,5 @@ export const migrations: readonly string[] = [
   flows,
   promises,
   objects,
+  topUps,
 ].map((sql) => sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'));

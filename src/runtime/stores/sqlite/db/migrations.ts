@@ -409,6 +409,8 @@ const migrations: readonly string[] = [
   // Format 27. Runs may be calls of objects, and commits may change the states of their keys (L19). Earlier versions would let several
   // calls of a key run at a time, and would not store the states. Runs may collect starts (L20), which earlier versions would lose.
   "SELECT 1;",
+  // Format 28. Tasks may wait for money without a seat (B5). Earlier versions would not know the commands of their seats.
+  "SELECT 1;",
 ];
 
 export const storeSchema: FileSchema = { applicationId, migrations, unreleased: unreleasedFormats };

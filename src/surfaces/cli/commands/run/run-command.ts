@@ -432,13 +432,14 @@ async function decide(
   watcher: RunWatcher,
   { terminal, yes }: Person,
 ): Promise<void> {
-  const { approvalId, toolName } = request;
-  const needsText = needsAnswer(request);
+  const { approvalId, toolName, kind } = request;
+  // --yes allows calls. It neither answers a question nor adds money.
+  const needsMore = needsAnswer(request) || kind === "top_up";
   // The approval was requested by a process that did not have --yes.
-  if (yes && isForPerson(request) && !needsText)
+  if (yes && isForPerson(request) && !needsMore)
     return answerIfLive(run.as("person"), approvalId, { decision: "approved" });
   if (!terminal.canAsk) {
-    const reason = needsText
+    const reason = needsMore
       ? "no terminal to ask; --yes allows calls, but it cannot answer this question"
       : "no terminal to ask; --yes allows every call";
     terminal.say(`  denied ${printable(toolName)}: ${reason}`);
@@ -448,7 +449,8 @@ async function decide(
   try {
     const { signal } = elsewhere;
     const decision = await askDecision(request, terminal, { isShown: watcher.hasShown(request), signal });
-    if (decision !== undefined) return await answerIfLive(run.as("person"), approvalId, decision);
+    if (decision !== undefined)
+      return await answerIfLive(run.as("person"), approvalId, decision, { limited: false });
     if (!signal.aborted) terminal.say(`  the request stays open; answer it with reeve approve ${run.runId}`);
   } finally {
     elsewhere.stop();

@@ -390,7 +390,8 @@ async function answer(
     terminal.say(`  ${printable(approvalId)} stays open; ${remedy}`);
     return;
   }
-  await run.approve(approvalId, decision);
+  // Who can open the store may add any amount.
+  await run.approve(approvalId, decision, { limited: false });
   await terminal.out(`${run.runId}  ${printable(approvalId)}  ${decision.decision}`);
 }
 
