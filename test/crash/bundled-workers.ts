@@ -23,6 +23,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     "contents-worker": here("contents-worker.ts"),
     "deadly-worker": here("deadly-worker.ts"),
     "fleet-worker": here("fleet-worker.ts"),
+    "gateway-worker": here("gateway-worker.ts"),
     "loop-worker": here("loop-worker.ts"),
     "money-worker": here("money-worker.ts"),
     "program-worker": here("program-worker.ts"),

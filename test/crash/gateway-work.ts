@@ -1,0 +1,68 @@
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import { openGateway, type GatewayProgram } from "../../src/capabilities/gateway/gateway.ts";
+import { formatRunId } from "../../src/kernel/index.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
+import type { DutyWork } from "../../src/testing/worker-duty.ts";
+import { openCrashStore } from "./crash-store.ts";
+
+export const gatewayRun = formatRunId("gateway");
+export const gatewayCapUsd = 0.6;
+/** Number of branches of the program, and so of open requests. */
+const branches = 20;
+
+/** Drives a program with both clients, whole and streamed, twenty calls at once, until the gateway refuses each branch. */
+export const doGatewayWork: DutyWork = async ({ file, mortal, data }) => {
+  const { url: baseUrl } = data as { readonly url: string };
+  const runtime = await createRuntime({
+    store: mortal(await openCrashStore(file)),
+    // Input is free, and a thousand output tokens cost a dollar.
+    prices: { find: () => ({ inputUsd: 0, outputUsd: 1e-3 }) },
+    pollMs: 20,
+    onError: (error) => process.stderr.write(`${error.code}: ${error.message}\n`),
+  });
+  const upstream = { baseUrl, apiKey: "provider-key" };
+  const gateway = await openGateway({ upstreams: { anthropic: upstream, openai: upstream } });
+  const agent = gateway.program("program", async (program) => {
+    await Promise.all(Array.from({ length: branches }, (_, branch) => loop(program, branch)));
+    return "said to have succeeded";
+  });
+  const run = await runtime.submit(agent, null, { runId: gatewayRun, budget: { maxCostUsd: gatewayCapUsd } });
+  await run.result();
+  await runtime.close();
+  await gateway.close();
+  return [gatewayRun];
+};
+
+async function loop({ url, token }: GatewayProgram, branch: number): Promise<void> {
+  const anthropic = new Anthropic({ baseURL: url, apiKey: token, maxRetries: 0 });
+  const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: token, maxRetries: 0 });
+  const messages = [{ role: "user" as const, content: `branch ${branch}` }];
+  const stream = branch % 2 === 0;
+  const ask = async (): Promise<void> => {
+    if (branch % 4 < 2) {
+      const answer = await anthropic.messages.create({ model: "m", max_tokens: 10, messages, stream });
+      if (!("content" in answer)) await drain(answer);
+      return;
+    }
+    const answer = await openai.chat.completions.create({
+      model: "m",
+      max_completion_tokens: 10,
+      messages,
+      stream,
+    });
+    if (!("choices" in answer)) await drain(answer);
+  };
+  for (;;)
+    try {
+      await ask();
+    } catch (error) {
+      if ((error as { readonly status?: number }).status === 402) return;
+      throw error;
+    }
+}
+
+async function drain(stream: AsyncIterable<unknown>): Promise<void> {
+  const events = stream[Symbol.asyncIterator]();
+  while ((await events.next()).done !== true);
+}

@@ -1,0 +1,6 @@
+import { expect, test } from "vitest";
+import { budgetProblems } from "./gateway-kills.ts";
+
+test("SQLite, B1, B3: a program with the clients of OpenAI and Anthropic whose process is killed around its writes is billed at most its cap, and spends at least what is billed", async () => {
+  expect(await budgetProblems(3)).toEqual([]);
+});

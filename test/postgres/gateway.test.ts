@@ -1,0 +1,9 @@
+import { expect, inject, test } from "vitest";
+import { crashServer } from "../crash/crash-store.ts";
+import { budgetProblems } from "../crash/gateway-kills.ts";
+
+process.env[crashServer] = inject("postgresUrl");
+
+test("PostgreSQL, B1, B3: a program with the clients of OpenAI and Anthropic whose process is killed around its writes is billed at most its cap, and spends at least what is billed", async () => {
+  expect(await budgetProblems(2)).toEqual([]);
+});
