@@ -25,7 +25,8 @@ export class Access {
   readonly meter: GatewayMeter;
   readonly models: readonly string[] | undefined;
   readonly #limits: AccessLimits;
-  readonly #open = new Set<AbortController>();
+  /** The open requests, with the bytes of their bodies. */
+  readonly #open = new Map<AbortController, number>();
   #refusal: Fault | undefined;
   #requests = 0;
 
@@ -60,8 +61,20 @@ export class Access {
       throw new Refusal(503, "the run of the token begins a new history; repeat the request", 1);
     this.#requests++;
     const cut = new AbortController();
-    this.#open.add(cut);
+    this.#open.set(cut, 0);
     return cut;
+  }
+
+  /** Notes the size of the body of an open request. Throws if those of all open requests need too much memory. */
+  hold(cut: AbortController, bytes: number, maxBytes: number): void {
+    this.#open.set(cut, bytes);
+    const held = [...this.#open.values()].reduce((sum, each) => sum + each, 0);
+    if (held > maxBytes)
+      throw new Refusal(
+        429,
+        `the open requests of the token have more than ${maxBytes} bytes; wait for one of them`,
+        1,
+      );
   }
 
   leave(cut: AbortController): void {
@@ -77,7 +90,7 @@ export class Access {
 
   /** Cuts the open requests. */
   close(): void {
-    for (const cut of this.#open) cut.abort();
+    for (const cut of this.#open.keys()) cut.abort();
   }
 }
 

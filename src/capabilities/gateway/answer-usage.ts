@@ -23,6 +23,11 @@ abstract class AnswerUsage {
     return inputTokens === undefined ? undefined : { inputTokens, outputTokens, ...rest };
   }
 
+  /** Whether the provider has reported the input and the output. */
+  get isComplete(): boolean {
+    return this.#usage.inputTokens !== undefined && this.#usage.outputTokens !== undefined;
+  }
+
   protected note(json: unknown): void {
     if (!isObject(json)) return;
     const usage = this.wire.usageOf(json);

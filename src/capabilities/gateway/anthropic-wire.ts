@@ -2,6 +2,7 @@ import {
   countIn,
   everyObject,
   isObject,
+  isOther,
   objectsIn,
   type Json,
   type StreamedUsage,
@@ -41,8 +42,12 @@ export const anthropicWire: Wire = {
   },
   countOf: ({ input_tokens }) => countIn(input_tokens),
   usageOf(answer) {
-    const message = isObject(answer["message"]) ? answer["message"] : answer;
-    return isObject(message["usage"]) ? usageIn(message["usage"]) : undefined;
+    const { message, usage } = answer;
+    if (!isObject(message)) return isObject(usage) ? usageIn(usage) : undefined;
+    if (!isObject(message["usage"])) return undefined;
+    // The start of a stream states the input. Its output tokens are those so far, and not what is billed.
+    const { outputTokens: _soFar, ...input } = usageIn(message["usage"]);
+    return input;
   },
   authorize: (apiKey) => ({ "x-api-key": apiKey }),
   error: (status, message) => ({ type: "error", error: { type: errorType(status), message } }),
@@ -53,6 +58,18 @@ function* unboundedIn(body: Json): Iterable<string> {
     if (typeof type === "string" && !clientTools.test(type)) yield type;
   for (const name of unboundedMembers) if (body[name] !== undefined) yield name;
   if (body["service_tier"] === "priority") yield "priority";
+  if (isOther(body["speed"], "standard")) yield "speed";
+  // The price list has the price of a cache of five minutes.
+  for (const { cache_control } of everyObject([
+    body["messages"],
+    body["system"],
+    body["tools"],
+    { cache_control: body["cache_control"] },
+  ]))
+    if (isObject(cache_control) && isOther(cache_control["ttl"], "5m")) {
+      yield `cache for ${String(cache_control["ttl"])}`;
+      break;
+    }
   for (const { type, source } of everyObject(body["messages"]))
     if ((type === "image" || type === "document") && isObject(source))
       if (source["type"] === "url" || source["type"] === "file") yield `${type} by ${source["type"]}`;

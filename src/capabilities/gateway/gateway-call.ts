@@ -76,6 +76,7 @@ export class GatewayCall {
   /** Passes a free request on. */
   async pass(body: Buffer): Promise<void> {
     const answer = await this.#send(this.#place.path, body, this.#signal);
+    if (this.#refuseRedirect(answer)) return;
     await this.#forward(answer, new WholeAnswer(this.#place.wire));
   }
 
@@ -116,22 +117,25 @@ export class GatewayCall {
     const answer = await this.#send(this.#place.path, body, signal);
     const status = answer.statusCode ?? 502;
     const { wire } = this.#place;
-    if (status >= 300 && status < 400) {
-      answer.destroy();
-      refuse(
-        this.#response,
-        wire,
-        new Refusal(502, "the provider answered with a redirect, which the gateway refuses"),
-      );
-      return unbilled;
-    }
+    if (this.#refuseRedirect(answer)) return unbilled;
     const isEvents = answer.headers["content-type"]?.startsWith("text/event-stream") === true;
     const usage = isEvents ? new EventStream(wire, asked.added.length > 0) : new WholeAnswer(wire);
     await this.#forward(answer, usage, { granted, kept });
     if (status >= 400) return unbilled;
     const { reported } = usage;
-    if (reported === undefined) throw new Fault("internal", `the answer of ${asked.model} reports no usage`);
+    if (reported === undefined || !usage.isComplete)
+      throw new Fault("internal", `the answer of ${asked.model} ends before its usage is complete`);
     return { value: null, usage: reported };
+  }
+
+  /** Returns whether the answer is a redirect, which is refused: it could lead the key and the request elsewhere. */
+  #refuseRedirect(answer: IncomingMessage): boolean {
+    const { statusCode: status = 502 } = answer;
+    if (status < 300 || status >= 400) return false;
+    answer.destroy();
+    const problem = "the provider answered with a redirect, which the gateway refuses";
+    refuse(this.#response, this.#place.wire, new Refusal(502, problem));
+    return true;
   }
 
   #send(path: string, body: Uint8Array, signal: CancelSignal): Promise<IncomingMessage> {

@@ -115,6 +115,7 @@ export interface GatewayAccess {
 /** The options with their defaults. */
 type GatewayRules = Required<Omit<GatewayOptions, "models">> & Pick<GatewayOptions, "models">;
 
+const longestModel = 200;
 const epoch = new Date(0).toISOString();
 
 /** Finds the accesses whose tokens outlive a process. */
@@ -232,10 +233,10 @@ export class Gateway {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path = "", query = ""] = (request.url ?? "").split("?", 2);
-    const route = routeOf(path);
-    const wire = route?.wire ?? wireOf(path);
+    const wire = wireOf(path);
     try {
-      await this.#answer(request, response, { path, query, route, wire });
+      const route = routeOf(path);
+      await this.#answer(request, response, { path, query, route, wire: route?.wire ?? wire });
     } catch (error) {
       refuse(response, wire, refusalOf(error));
     }
@@ -257,7 +258,10 @@ export class Gateway {
     const cut = access.enter(this.#options.maxOpenRequests);
     response.once("close", () => cut.abort());
     try {
-      const body = await readBody(request, this.#options.maxBodyBytes);
+      const { maxBodyBytes } = this.#options;
+      const body = await readBody(request, maxBodyBytes, (bytes) =>
+        access.hold(cut, bytes, 4 * maxBodyBytes),
+      );
       const call = new GatewayCall(this.#upstreams, upstream, request, response, at, cut.signal);
       if (route.kind === "count") await call.pass(body);
       else await this.#pay(access, call, route, body);
@@ -351,6 +355,8 @@ export class Gateway {
     if (problem !== undefined) throw new Refusal(400, problem);
     const { models, allow } = this.#options;
     if (model === "") throw new Refusal(400, "the request names no model");
+    if (model.length > longestModel)
+      throw new Refusal(400, `the name of the model has more than ${longestModel} characters`);
     for (const allowed of [models, access.models])
       if (allowed !== undefined && !allowed.includes(model))
         throw new Refusal(403, `the model ${model} is not allowed; use one of ${allowed.join(", ")}`);
@@ -372,7 +378,7 @@ function routeOf(path: string): Route | undefined {
   return anthropicWire.route(path) ?? openAiRoute(path) ?? geminiWire.route(path);
 }
 
-/** The wire in whose shape an unknown path is refused. */
+/** The wire of a path, in whose shape it is refused if it is unknown. */
 function wireOf(path: string): Wire {
   if (path.startsWith("/v1/messages")) return anthropicWire;
   return /^\/v1(beta|alpha)?\/models\/.+:/.test(path) ? geminiWire : chatWire;

@@ -1,7 +1,8 @@
-import { countIn, everyObject, isObject, objectsIn, type Json, type Wire } from "./wire.ts";
+import { countIn, everyObject, isObject, isOther, listIn, objectsIn, type Json, type Wire } from "./wire.ts";
 
+/** A model has a plain name: the path of the request becomes that of the request to the provider. */
 const endpoint =
-  /^\/v1(?:beta|alpha)?\/models\/([^/:]+):(generateContent|streamGenerateContent|countTokens)$/;
+  /^\/v1(?:beta|alpha)?\/models\/([A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*):(generateContent|streamGenerateContent|countTokens)$/;
 
 /** The Gemini API of Google. The path names the model. */
 export const geminiWire: Wire = {
@@ -12,7 +13,7 @@ export const geminiWire: Wire = {
     return {
       wire: geminiWire,
       kind: method === "countTokens" ? "count" : "call",
-      model: decodeURIComponent(model),
+      model,
       isStream: method === "streamGenerateContent",
     };
   },
@@ -25,9 +26,7 @@ export const geminiWire: Wire = {
       isStream,
       added: [],
       unbounded: [...unboundedIn(body, config)],
-      ...(body["generation_config"] !== undefined && {
-        problem: "generation_config is given; use generationConfig",
-      }),
+      ...problemIn(body, config),
     };
   },
   usageOf({ usageMetadata }) {
@@ -50,16 +49,27 @@ export const geminiWire: Wire = {
   error: (code, message) => ({ error: { code, message, status: errorStatus(code) } }),
 };
 
+/** The provider accepts other spellings as well, which could state another limit than the one that the gateway sets. */
+function problemIn(body: Json, config: Json): { readonly problem?: string } {
+  if (body["generation_config"] !== undefined)
+    return { problem: "generation_config is given; use generationConfig" };
+  const other = Object.keys(config).find((name) => name.includes("_"));
+  return other === undefined ? {} : { problem: `${other} is given; use the name without underscores` };
+}
+
 function* unboundedIn(body: Json, config: Json): Iterable<string> {
   for (const tool of objectsIn(body["tools"]))
     for (const name of Object.keys(tool))
       if (name !== "functionDeclarations" && name !== "function_declarations") yield name;
   for (const name of ["cachedContent", "cached_content"]) if (body[name] !== undefined) yield "cachedContent";
-  if ((countIn(config["candidateCount"]) ?? 1) !== 1) yield "candidateCount";
+  if (isOther(config["candidateCount"], 1)) yield "candidateCount";
+  if (listIn(config["responseModalities"]).some((each) => each !== "TEXT")) yield "responseModalities";
   const tier = body["serviceTier"] ?? body["service_tier"];
   if (tier !== undefined && tier !== "standard" && tier !== "flex") yield `tier ${JSON.stringify(tier)}`;
-  for (const { fileData, file_data } of everyObject(body["contents"]))
+  for (const { fileData, file_data, mimeType, mime_type } of everyObject(body["contents"])) {
     if (fileData !== undefined || file_data !== undefined) yield "file by uri";
+    if (/^(audio|video)\//i.test(String(mimeType ?? mime_type))) yield "audio";
+  }
 }
 
 function errorStatus(code: number): string {

@@ -2,7 +2,9 @@ import {
   countIn,
   everyObject,
   isObject,
+  isOther,
   isRemote,
+  listIn,
   objectsIn,
   type Json,
   type Route,
@@ -26,8 +28,24 @@ const freeTiers: ReadonlySet<unknown> = new Set([undefined, null, "auto", "defau
 /** Members of a Responses request that name something stored at the provider, or work without an end in the answer. */
 const storedMembers = ["previous_response_id", "conversation", "prompt"];
 
-/** Members of a Chat Completions request whose cost the gateway cannot bound. */
-const pricedMembers = ["web_search_options", "prediction", "audio"];
+/**
+ * Members of a Chat Completions request whose cost the gateway cannot bound. Providers that pass requests on read further
+ * ones, which name other models, addresses or keys.
+ */
+const pricedMembers = [
+  "web_search_options",
+  "prediction",
+  "audio",
+  "best_of",
+  "models",
+  "fallbacks",
+  "route",
+  "provider",
+  "plugins",
+  "api_base",
+  "base_url",
+  "api_key",
+];
 
 const common = {
   name: "openai",
@@ -104,6 +122,7 @@ function* unboundedInResponses(body: Json): Iterable<string> {
   if (body["background"] === true) yield "background";
   if (!freeTiers.has(body["service_tier"])) yield String(body["service_tier"]);
   for (const { type, image_url, file_url, file_id } of everyObject(body["input"])) {
+    if (type === "input_audio") yield "audio";
     if (type === "item_reference") yield "item_reference";
     if (type === "input_image" && image_url !== undefined && isRemote(image_url)) yield "image by url";
     if (file_url !== undefined) yield "file by url";
@@ -114,10 +133,12 @@ function* unboundedInResponses(body: Json): Iterable<string> {
 function* unboundedInChat(body: Json): Iterable<string> {
   yield* unboundedTools(body);
   for (const name of pricedMembers) if (body[name] !== undefined && body[name] !== null) yield name;
-  if ((countIn(body["n"]) ?? 1) !== 1) yield "n";
+  if (isOther(body["n"], 1)) yield "n";
+  if (listIn(body["modalities"]).some((each) => each !== "text")) yield "modalities";
   if (body["store"] === true) yield "store";
   if (!freeTiers.has(body["service_tier"])) yield String(body["service_tier"]);
-  for (const { image_url, file } of everyObject(body["messages"])) {
+  for (const { type, image_url, file } of everyObject(body["messages"])) {
+    if (type === "input_audio") yield "audio";
     if (isObject(image_url) && isRemote(image_url["url"])) yield "image by url";
     if (isObject(file) && file["file_id"] !== undefined) yield "file by id";
   }

@@ -4,12 +4,18 @@ import { JsonText } from "./json-text.ts";
 import { Refusal } from "./refusal.ts";
 import { isObject, type Json } from "./wire.ts";
 
-export async function readBody(from: IncomingMessage, maxBytes: number): Promise<Buffer> {
+/** Reads a body. `hold` is called with the number of bytes so far, and may throw. */
+export async function readBody(
+  from: IncomingMessage,
+  maxBytes: number,
+  hold: (bytes: number) => void = () => undefined,
+): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let size = 0;
   for await (const piece of from as AsyncIterable<Buffer>) {
     size += piece.byteLength;
     if (size > maxBytes) throw new Refusal(413, `the body has more than ${maxBytes} bytes`);
+    hold(size);
     pieces.push(piece);
   }
   return Buffer.concat(pieces);

@@ -69,6 +69,17 @@ export function objectsIn(value: unknown): readonly Json[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
+/** Whether a member is present and has another value, also if only a lenient reader would take it for a number. */
+export function isOther(value: unknown, expected: unknown): boolean {
+  return value !== undefined && value !== null && value !== expected;
+}
+
+/** The elements of a list. Another value is its only element, and an absent one is none. */
+export function listIn(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  return value === undefined || value === null ? [] : [value];
+}
+
 /** A count of tokens, or `undefined` if the value is none. */
 export function countIn(value: unknown): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;

@@ -129,7 +129,7 @@ test("reeve gateway env starts a program with a token of its own and without key
   await other.stop("SIGTERM");
 });
 
-test("a server that does not drive the run of a token answers with 503 and retry-after", async () => {
+test("a server that does not drive the run of a token answers with 503, and tokens of gateway and API are refused by the other", async () => {
   const { folder, run } = await place();
   const { out } = await run("gateway", "token", "--max-budget-usd", "1");
   const servers = [await serve(folder, {}), await serve(folder, {})];
@@ -142,5 +142,15 @@ test("a server that does not drive the run of a token answers with 503 and retry
       answers.set(reply.status, reply.headers.get("retry-after"));
     }
   expect(Object.fromEntries(answers)).toEqual({ 200: null, 503: "2" });
-  for (const server of servers) await server.stop("SIGTERM");
+  const { out: made } = await run("token", "create", "--scope", "admin");
+  const [server] = servers;
+  if (server === undefined) throw new Error("no server was started");
+  const bearer = (text = ""): RequestInit => ({ headers: { authorization: `Bearer ${text}` } });
+  const api = `${server.link.origin}/api/runs`;
+  const models = `${await gatewayOf(server)}/v1/models`;
+  expect([(await fetch(api, bearer(made[0]))).status, (await fetch(api, bearer(token))).status]).toEqual([
+    200, 401,
+  ]);
+  expect((await fetch(models, bearer(made[0]))).status).toBe(401);
+  for (const each of servers) await each.stop("SIGTERM");
 });
